@@ -1,0 +1,84 @@
+/* Floor 0: what every part stands on. Internal. */
+#ifndef SGM_BASE_BASE_H
+#define SGM_BASE_BASE_H
+
+#include <pthread.h>
+#include <sigma/status.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+/* --- errors (error.c) --- */
+/* sgm_fail() sets the thread's error. sgm__fail_memory() does so without allocating. */
+sgm_status sgm__fail_memory(size_t size);
+/* Puts "where: " before the newest message, so that outer layers can name the object; returns the status. */
+sgm_status sgm__fail_within(const char *format, ...) SGM_PRINTF(1, 2);
+/* Returns from the caller with the status of a call that failed. */
+#define SGM_TRY(call)                                                                                        \
+    do {                                                                                                     \
+        sgm_status sgm_try_status = (call);                                                                  \
+        if (sgm_try_status != SGM_OK)                                                                        \
+            return sgm_try_status;                                                                           \
+    } while (0)
+
+/* --- memory (memory.c): every allocation of the library goes through these; failures set the error --- */
+void *sgm__alloc(size_t size);                       /* uninitialised; size 0 gives a valid pointer */
+void *sgm__calloc(size_t count, size_t size);        /* overflow-checked, zeroed */
+void *sgm__realloc(void *memory, size_t size);
+void sgm__free(void *memory);
+void *sgm__alloc_aligned(size_t size);               /* 64-byte aligned; free with sgm__free_aligned */
+void sgm__free_aligned(void *memory);
+char *sgm__strdup(const char *text);                 /* NULL in, NULL out (without an error) */
+char *sgm__strndup(const char *text, size_t length);
+char *sgm__format(const char *format, ...) SGM_PRINTF(1, 2);
+/* Grows `*items` so that it holds `needed` entries of `size` bytes; `*capacity` is kept up to date. */
+sgm_status sgm__reserve(void *items, size_t *capacity, size_t needed, size_t size);
+bool sgm__mul_overflows(size_t a, size_t b, size_t *product);
+bool sgm__add_overflows(size_t a, size_t b, size_t *sum);
+
+/* --- strings (text.c) --- */
+typedef struct sgm__text {
+    char *data; /* always terminated once anything was appended */
+    size_t length, capacity;
+    bool failed; /* an allocation failed; further appends do nothing */
+} sgm__text;
+void sgm__text_append(sgm__text *text, const char *format, ...) SGM_PRINTF(2, 3);
+void sgm__text_append_bytes(sgm__text *text, const char *bytes, size_t length);
+char *sgm__text_take(sgm__text *text); /* the string (caller frees), NULL when failed; resets `text` */
+void sgm__text_free(sgm__text *text);
+/* Strict numbers, independent of the locale: the whole of `text` (spaces around allowed) must be one number. */
+bool sgm__parse_double(const char *text, double *value);
+bool sgm__parse_int64(const char *text, int64_t *value);
+/* The nearest of `names` (count entries) to `name` by edit distance, NULL when none is near: "did you mean". */
+const char *sgm__nearest(const char *name, const char *const *names, size_t count);
+
+/* --- random numbers (random.c): Philox4x32-10 (Salmon et al., 2011), counter-based: the same (seed, stream,
+ * counter) gives the same numbers in any order and on any device --- */
+void sgm__philox(uint64_t seed, uint64_t stream, uint64_t counter, uint32_t out[4]);
+typedef struct sgm__random {
+    uint64_t seed, stream, counter; /* the whole state: saved in checkpoints */
+    uint32_t buffer[4];
+    uint32_t left;
+} sgm__random;
+sgm__random sgm__random_make(uint64_t seed, uint64_t stream);
+uint32_t sgm__random_uint32(sgm__random *random);
+uint64_t sgm__random_below(sgm__random *random, uint64_t bound); /* unbiased; bound > 0 */
+double sgm__random_uniform(sgm__random *random);                  /* [0, 1), 53 bits */
+double sgm__random_normal(sgm__random *random);                   /* Box-Muller, one value a call */
+uint64_t sgm__hash(const void *bytes, size_t length, uint64_t seed); /* not for security */
+uint64_t sgm__hash_text(const char *text);
+
+/* --- clock, files (system.c) --- */
+double sgm__now(void); /* monotonic seconds */
+/* Reads a whole file of at most `limit` bytes; *data ends in an extra 0 byte, free with sgm__free. */
+sgm_status sgm__file_read(const char *path, size_t limit, char **data, size_t *length);
+/* Writes through `path`.tmp, fsync, rename, fsync of the folder. */
+sgm_status sgm__file_write_atomic(const char *path, const void *data, size_t length);
+sgm_status sgm__make_folders(const char *path); /* like mkdir -p */
+bool sgm__file_exists(const char *path);
+
+/* --- logging (log.c) --- */
+void sgm__log(sgm_log_level level, const char *component, const char *format, ...) SGM_PRINTF(3, 4);
+void sgm__vlog(sgm_log_level level, const char *component, const char *format, va_list arguments);
+
+#endif
