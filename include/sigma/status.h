@@ -15,10 +15,10 @@ extern "C" {
 
 #if defined(__GNUC__)
 #define SGM_API __attribute__((visibility("default")))
-#define SGM_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#define SGM_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #else
 #define SGM_API
-#define SGM_PRINTF(format, first)
+#define SGM_PRINTF(text, first)
 #endif
 
 #define SGM_VERSION_MAJOR 0
