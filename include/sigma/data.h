@@ -7,9 +7,9 @@
  *             .section = "targets", .classes = 3)));
  *     sgm_iterator *batches = sgm_minibatches(iris, .size = 10);
  *
- * A part that is given to another part belongs to it from then on, also when the call fails; so calls nest, and
- * NULL (a failed part) is passed on. Datasets and iterators belong to the caller. Options are structs behind
- * macros: zero means default.
+ * A part that is given to another part belongs to it from then on, also when the call fails; so calls nest,
+ * and NULL (a failed part) is passed on. Datasets and iterators belong to the caller. Options are structs
+ * behind macros: zero means default.
  */
 #ifndef SIGMA_DATA_H
 #define SIGMA_DATA_H
@@ -45,15 +45,16 @@ typedef struct sgm_url_options {
 #define sgm_url_source(url, ...)                                                                             \
     sgm_url_source_create(url, &(const sgm_url_options){.struct_size = sizeof(sgm_url_options), __VA_ARGS__})
 SGM_API sgm_source *sgm_url_source_create(const char *url, const sgm_url_options *options);
-/* gz, bz2, xz, zst streams and zip, tar archives (by content). `member` names a file in an archive, NULL: the first. */
+/* gz, bz2, xz, zst streams and zip, tar archives (by content). `member` names a file in an archive, NULL: the
+ * first. */
 SGM_API sgm_source *sgm_compressed_source(sgm_source *source, const char *member);
 /* The first of `count` sources that exists when it is prepared. */
 SGM_API sgm_source *sgm_first_source_of(sgm_source *const *sources, size_t count);
 #define sgm_first_source(...)                                                                                \
     sgm_first_source_of((sgm_source *const[]){__VA_ARGS__},                                                  \
                         sizeof((sgm_source *const[]){__VA_ARGS__}) / sizeof(sgm_source *))
-/* A file of a known dataset: looked for in $SIGMA_DATA_DIR (also in its folders), the cache, data/, then `url` (may be
- * NULL); decompressed if it ends in .gz and the like. */
+/* A file of a known dataset: looked for in $SIGMA_DATA_DIR (also in its folders), the cache, data/, then
+ * `url` (may be NULL); decompressed if it ends in .gz and the like. */
 SGM_API sgm_source *sgm_known_source(const char *file, const char *url, const char *sha256);
 
 SGM_API const char *sgm_source_name(const sgm_source *source);
@@ -95,10 +96,11 @@ SGM_API sgm_status sgm_reader_rewind(sgm_reader *reader);
 SGM_API const char *sgm_reader_name(const sgm_reader *reader); /* its source, for messages */
 SGM_API void sgm_reader_free(sgm_reader *reader);
 
-/* Records of a fixed size after a header that is skipped: uint8 (count, record_size). A part of a record at the
- * end is an error. */
+/* Records of a fixed size after a header that is skipped: uint8 (count, record_size). A part of a record at
+ * the end is an error. */
 SGM_API sgm_reader *sgm_byte_reader(sgm_source *source, int64_t header_size, int64_t record_size);
-/* Windows of `length` characters as uint8 codes (count, length); each starts `stride` after the one before (0: length). */
+/* Windows of `length` characters as uint8 codes (count, length); each starts `stride` after the one before
+ * (0: length). */
 SGM_API sgm_reader *sgm_character_reader(sgm_source *source, int64_t length, int64_t stride);
 /* idx files as MNIST has them: every element type, records along the first dimension. */
 SGM_API sgm_reader *sgm_idx_reader(sgm_source *source);
@@ -106,14 +108,15 @@ SGM_API sgm_reader *sgm_idx_reader(sgm_source *source);
 SGM_API sgm_reader *sgm_npy_reader(sgm_source *source, const char *array);
 typedef struct sgm_csv_options {
     size_t struct_size;
-    char separator;       /* default ','; ' ' also takes runs of spaces and tabs */
-    int skip_rows;        /* header rows */
-    const char *missing;  /* a cell with this text is missing, beside empty ones; e.g. "?" */
-    bool skip_ragged;     /* rows with another number of columns: skipped and logged, instead of an error */
+    char separator;      /* default ','; ' ' also takes runs of spaces and tabs */
+    int skip_rows;       /* header rows */
+    const char *missing; /* a cell with this text is missing, beside empty ones; e.g. "?" */
+    bool skip_ragged;    /* rows with another number of columns: skipped and logged, instead of an error */
 } sgm_csv_options;
 /* RFC 4180 quoting; cells are trimmed. */
 #define sgm_csv_reader(source, ...)                                                                          \
-    sgm_csv_reader_create(source, &(const sgm_csv_options){.struct_size = sizeof(sgm_csv_options), __VA_ARGS__})
+    sgm_csv_reader_create(source,                                                                            \
+                          &(const sgm_csv_options){.struct_size = sizeof(sgm_csv_options), __VA_ARGS__})
 SGM_API sgm_reader *sgm_csv_reader_create(sgm_source *source, const sgm_csv_options *options);
 typedef struct sgm_image_options {
     size_t struct_size;
@@ -123,7 +126,8 @@ typedef struct sgm_image_options {
 /* PNG and JPEG files of FOLDER/CLASS/: text classes in alphabetical order; gives uint8 records
  * (height * width * channels + 1), the class index (at most 256 classes) last. */
 #define sgm_image_reader(folder, ...)                                                                        \
-    sgm_image_reader_create(folder, &(const sgm_image_options){.struct_size = sizeof(sgm_image_options), __VA_ARGS__})
+    sgm_image_reader_create(                                                                                 \
+        folder, &(const sgm_image_options){.struct_size = sizeof(sgm_image_options), __VA_ARGS__})
 SGM_API sgm_reader *sgm_image_reader_create(const char *folder, const sgm_image_options *options);
 /* Size of the images that an image reader gives: {height, width, channels}. Prepares it. */
 SGM_API sgm_status sgm_image_reader_shape(sgm_reader *reader, sgm_shape *shape);
@@ -138,7 +142,8 @@ typedef struct sgm_block {
     int32_t section_count;
     sgm_section sections[SGM_MAX_SECTIONS];
 } sgm_block;
-SGM_API sgm_tensor *sgm_block_section(const sgm_block *block, const char *name); /* NULL (and error) if absent */
+SGM_API sgm_tensor *sgm_block_section(const sgm_block *block,
+                                      const char *name); /* NULL (and error) if absent */
 SGM_API void sgm_block_free(sgm_block *block);
 
 /* --- extractors: records into blocks; preprocessors are extractors around another one --- */
@@ -147,7 +152,8 @@ typedef struct sgm_extractor_type {
     const char *name;
     /* A block of up to `count` records, NULL in *block at the end. */
     sgm_status (*extract)(void *self, sgm_extractor *parent, int64_t count, sgm_block **block);
-    /* Adaptive preprocessors: learn from one block of the whole set (called for all blocks before the first extract). */
+    /* Adaptive preprocessors: learn from one block of the whole set (called for all blocks before the first
+     * extract). */
     sgm_status (*fit)(void *self, const sgm_block *block);
     /* What was learnt, as numbers, so that a checkpoint can keep it. `numbers` NULL: only *count. */
     sgm_status (*get_state)(void *self, double *numbers, size_t *count);
@@ -179,11 +185,12 @@ typedef struct sgm_csv_extractor_options {
     bool has_missing;
 } sgm_csv_extractor_options;
 #define sgm_csv_extractor(reader, ...)                                                                       \
-    sgm_csv_extractor_create(                                                                                \
-        reader, &(const sgm_csv_extractor_options){.struct_size = sizeof(sgm_csv_extractor_options), __VA_ARGS__})
+    sgm_csv_extractor_create(reader, &(const sgm_csv_extractor_options){                                     \
+                                         .struct_size = sizeof(sgm_csv_extractor_options), __VA_ARGS__})
 SGM_API sgm_extractor *sgm_csv_extractor_create(sgm_reader *reader, const sgm_csv_extractor_options *options);
 
-/* A region of an array record: begin (inclusive) to end (exclusive) of its dimensions; rank 0: the whole record. */
+/* A region of an array record: begin (inclusive) to end (exclusive) of its dimensions; rank 0: the whole
+ * record. */
 typedef struct sgm_region {
     const char *section;
     sgm_shape begin, end;
@@ -195,9 +202,10 @@ typedef struct sgm_array_extractor_options {
     sgm_region regions[SGM_MAX_SECTIONS];
 } sgm_array_extractor_options;
 #define sgm_array_extractor(reader, ...)                                                                     \
-    sgm_array_extractor_create(                                                                              \
-        reader, &(const sgm_array_extractor_options){.struct_size = sizeof(sgm_array_extractor_options), __VA_ARGS__})
-SGM_API sgm_extractor *sgm_array_extractor_create(sgm_reader *reader, const sgm_array_extractor_options *options);
+    sgm_array_extractor_create(reader, &(const sgm_array_extractor_options){                                 \
+                                           .struct_size = sizeof(sgm_array_extractor_options), __VA_ARGS__})
+SGM_API sgm_extractor *sgm_array_extractor_create(sgm_reader *reader,
+                                                  const sgm_array_extractor_options *options);
 /* Sections of several extractors side by side (images and labels); a name twice is an error. */
 SGM_API sgm_extractor *sgm_merge_extractor(sgm_extractor *first, sgm_extractor *second);
 
@@ -210,53 +218,65 @@ typedef struct sgm_preprocess_options {
     const double *values;          /* one-hot: these `classes` values instead */
     int32_t axes[SGM_MAX_RANK];    /* permute: of a record, without the batch; `axis_count` entries */
     int32_t axis_count;
-    uint64_t seed;                 /* shuffle */
-    bool per_block;                /* adaptive: learn for each block by itself instead of over the whole set */
+    uint64_t seed;  /* shuffle */
+    bool per_block; /* adaptive: learn for each block by itself instead of over the whole set */
 } sgm_preprocess_options;
 #define SGM_PREPROCESS_OPTIONS(...)                                                                          \
     (&(const sgm_preprocess_options){.struct_size = sizeof(sgm_preprocess_options), __VA_ARGS__})
 #define sgm_normalise(extractor, ...) sgm_normalise_create(extractor, SGM_PREPROCESS_OPTIONS(__VA_ARGS__))
 #define sgm_one_hot(extractor, ...) sgm_one_hot_create(extractor, SGM_PREPROCESS_OPTIONS(__VA_ARGS__))
-#define sgm_permute_section(extractor, ...) sgm_permute_section_create(extractor, SGM_PREPROCESS_OPTIONS(__VA_ARGS__))
+#define sgm_permute_section(extractor, ...)                                                                  \
+    sgm_permute_section_create(extractor, SGM_PREPROCESS_OPTIONS(__VA_ARGS__))
 #define sgm_shuffle(extractor, ...) sgm_shuffle_create(extractor, SGM_PREPROCESS_OPTIONS(__VA_ARGS__))
-#define sgm_adaptive_normalise(extractor, ...) sgm_adaptive_normalise_create(extractor, SGM_PREPROCESS_OPTIONS(__VA_ARGS__))
-#define sgm_adaptive_per_index(extractor, ...) sgm_adaptive_per_index_create(extractor, SGM_PREPROCESS_OPTIONS(__VA_ARGS__))
+#define sgm_adaptive_normalise(extractor, ...)                                                               \
+    sgm_adaptive_normalise_create(extractor, SGM_PREPROCESS_OPTIONS(__VA_ARGS__))
+#define sgm_adaptive_per_index(extractor, ...)                                                               \
+    sgm_adaptive_per_index_create(extractor, SGM_PREPROCESS_OPTIONS(__VA_ARGS__))
 /* input_min..input_max to output_min..output_max, linear. */
 SGM_API sgm_extractor *sgm_normalise_create(sgm_extractor *extractor, const sgm_preprocess_options *options);
 /* (records, 1) or (records) to (records, classes); an unknown value is an error that names it. */
 SGM_API sgm_extractor *sgm_one_hot_create(sgm_extractor *extractor, const sgm_preprocess_options *options);
-SGM_API sgm_extractor *sgm_permute_section_create(sgm_extractor *extractor, const sgm_preprocess_options *options);
+SGM_API sgm_extractor *sgm_permute_section_create(sgm_extractor *extractor,
+                                                  const sgm_preprocess_options *options);
 /* Mixes the records of a block; all sections keep their alignment. */
 SGM_API sgm_extractor *sgm_shuffle_create(sgm_extractor *extractor, const sgm_preprocess_options *options);
 /* Like normalise, with the range learnt from the data; per index: one range for each element of a record. */
-SGM_API sgm_extractor *sgm_adaptive_normalise_create(sgm_extractor *extractor, const sgm_preprocess_options *options);
-SGM_API sgm_extractor *sgm_adaptive_per_index_create(sgm_extractor *extractor, const sgm_preprocess_options *options);
+SGM_API sgm_extractor *sgm_adaptive_normalise_create(sgm_extractor *extractor,
+                                                     const sgm_preprocess_options *options);
+SGM_API sgm_extractor *sgm_adaptive_per_index_create(sgm_extractor *extractor,
+                                                     const sgm_preprocess_options *options);
 /* Own range for chosen indices of a record: `ranges` are `count` triples index, minimum, maximum. */
-SGM_API sgm_extractor *sgm_per_index_normalise_create(sgm_extractor *extractor, const char *section, const double *ranges,
-                                                      size_t count, double output_min, double output_max);
+SGM_API sgm_extractor *sgm_per_index_normalise_create(sgm_extractor *extractor, const char *section,
+                                                      const double *ranges, size_t count, double output_min,
+                                                      double output_max);
 
 /* --- datasets: blocks by index, larger than memory --- */
 typedef struct sgm_dataset sgm_dataset;
 typedef struct sgm_dataset_options {
     size_t struct_size;
     sgm_extractor *extractor;
-    int64_t block_size;    /* records; default: what fits in 32 MB, 65536 at most; -1: all in one block */
-    int64_t memory_limit;  /* bytes of blocks kept; default: a quarter of free memory, 128 MB at most */
-    const char *cache;     /* folder for extracted blocks, so that going back needs no second extraction; NULL: none */
+    int64_t block_size;   /* records; default: what fits in 32 MB, 65536 at most; -1: all in one block */
+    int64_t memory_limit; /* bytes of blocks kept; default: a quarter of free memory, 128 MB at most */
+    const char
+        *cache; /* folder for extracted blocks, so that going back needs no second extraction; NULL: none */
 } sgm_dataset_options;
 #define sgm_dataset_create(name, ...)                                                                        \
-    sgm_dataset_create_options(name, &(const sgm_dataset_options){.struct_size = sizeof(sgm_dataset_options), __VA_ARGS__})
+    sgm_dataset_create_options(                                                                              \
+        name, &(const sgm_dataset_options){.struct_size = sizeof(sgm_dataset_options), __VA_ARGS__})
 SGM_API sgm_dataset *sgm_dataset_create_options(const char *name, const sgm_dataset_options *options);
 /* From memory: `count` sections of equal record count; the tensors are copied as float32. */
-SGM_API sgm_dataset *sgm_dataset_from(const char *name, const char *const *sections, sgm_tensor *const *tensors, size_t count);
-/* Views: records [begin, begin + share) of each block as fractions of it, or every `interval`-th block from `begin` on before
- * `end` (-1: all). A view keeps its base alive. */
+SGM_API sgm_dataset *sgm_dataset_from(const char *name, const char *const *sections,
+                                      sgm_tensor *const *tensors, size_t count);
+/* Views: records [begin, begin + share) of each block as fractions of it, or every `interval`-th block from
+ * `begin` on before `end` (-1: all). A view keeps its base alive. */
 SGM_API sgm_dataset *sgm_dataset_split_records(sgm_dataset *dataset, double begin, double share);
-SGM_API sgm_dataset *sgm_dataset_split_blocks(sgm_dataset *dataset, int64_t begin, int64_t end, int64_t interval);
+SGM_API sgm_dataset *sgm_dataset_split_blocks(sgm_dataset *dataset, int64_t begin, int64_t end,
+                                              int64_t interval);
 SGM_API sgm_dataset *sgm_dataset_retain(sgm_dataset *dataset);
 SGM_API void sgm_dataset_free(sgm_dataset *dataset);
 SGM_API const char *sgm_dataset_name(const sgm_dataset *dataset);
-/* NULL in *block past the last one. Any thread. The block is shared: give it back with sgm_dataset_release. */
+/* NULL in *block past the last one. Any thread. The block is shared: give it back with sgm_dataset_release.
+ */
 SGM_API sgm_status sgm_dataset_fetch(sgm_dataset *dataset, int64_t index, const sgm_block **block);
 SGM_API void sgm_dataset_release(sgm_dataset *dataset, const sgm_block *block);
 /* Number of records in all; reads the whole set once if it must. */
@@ -267,9 +287,10 @@ SGM_API sgm_status sgm_dataset_section_shape(sgm_dataset *dataset, const char *s
 SGM_API sgm_status sgm_dataset_get_state(sgm_dataset *dataset, double *numbers, size_t *count);
 SGM_API sgm_status sgm_dataset_set_state(sgm_dataset *dataset, const double *numbers, size_t count);
 
-/* Ready-made, sections "inputs" and "targets" (one-hot). Names: iris, digits, digits-test, mnist, mnist-test, xor, and,
- * wdbc, tictactoe, or text:PATH (windows of characters, one-hot over 256, and the next ones). digits: the first 1,500 of the
- * records in a fixed shuffled order are for training, 297 are the test. Unknown names: an error with the nearest. */
+/* Ready-made, sections "inputs" and "targets" (one-hot). Names: iris, digits, digits-test, mnist, mnist-test,
+ * xor, and, wdbc, tictactoe, or text:PATH (windows of characters, one-hot over 256, and the next ones).
+ * digits: the first 1,500 of the records in a fixed shuffled order are for training, 297 are the test.
+ * Unknown names: an error with the nearest. */
 SGM_API sgm_dataset *sgm_dataset_open(const char *name);
 SGM_API const char *const *sgm_dataset_names(size_t *count);
 
@@ -277,21 +298,23 @@ SGM_API const char *const *sgm_dataset_names(size_t *count);
 typedef struct sgm_iterator sgm_iterator;
 typedef struct sgm_iterator_options {
     size_t struct_size;
-    int64_t size;    /* minibatch: records, default 16; the last of an epoch may be smaller */
-    uint64_t seed;   /* of the order; the order is a function of seed and epoch only */
-    bool no_shuffle; /* minibatch: in the order of the dataset */
-    bool drop_last;  /* minibatch: leave a smaller last one out */
+    int64_t size;     /* minibatch: records, default 16; the last of an epoch may be smaller */
+    uint64_t seed;    /* of the order; the order is a function of seed and epoch only */
+    bool no_shuffle;  /* minibatch: in the order of the dataset */
+    bool drop_last;   /* minibatch: leave a smaller last one out */
     bool no_prefetch; /* do not read the next block on a thread of its own */
 } sgm_iterator_options;
 #define SGM_ITERATOR_OPTIONS(...)                                                                            \
     (&(const sgm_iterator_options){.struct_size = sizeof(sgm_iterator_options), __VA_ARGS__})
 /* Minibatches: a shuffled order of blocks, and of records in a block. */
 #define sgm_minibatches(dataset, ...) sgm_minibatches_create(dataset, SGM_ITERATOR_OPTIONS(__VA_ARGS__))
-SGM_API sgm_iterator *sgm_minibatches_create(sgm_dataset *dataset, const sgm_iterator_options *options); /* retains */
-SGM_API sgm_iterator *sgm_undivided(sgm_dataset *dataset); /* whole blocks in order */
-SGM_API sgm_iterator *sgm_unified(sgm_dataset *dataset);   /* all blocks joined, once an epoch */
-/* The next batch of the epoch; NULL in *batch ends the epoch, and the call after that begins the next one. The batch belongs
- * to the iterator and is valid until its next call. After the first epoch no memory is allocated for batches of known size. */
+SGM_API sgm_iterator *sgm_minibatches_create(sgm_dataset *dataset,
+                                             const sgm_iterator_options *options); /* retains */
+SGM_API sgm_iterator *sgm_undivided(sgm_dataset *dataset);                         /* whole blocks in order */
+SGM_API sgm_iterator *sgm_unified(sgm_dataset *dataset); /* all blocks joined, once an epoch */
+/* The next batch of the epoch; NULL in *batch ends the epoch, and the call after that begins the next one.
+ * The batch belongs to the iterator and is valid until its next call. After the first epoch no memory is
+ * allocated for batches of known size. */
 SGM_API sgm_status sgm_iterator_next(sgm_iterator *iterator, const sgm_block **batch);
 /* Where it stands: enough to go on exactly from here in another process. */
 typedef struct sgm_iterator_state {

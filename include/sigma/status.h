@@ -59,7 +59,8 @@ SGM_API sgm_status sgm_fail(sgm_status status, const char *format, ...) SGM_PRIN
 /* The version of the library that runs, which may differ from the header's. */
 SGM_API const char *sgm_version(void);
 
-/* Memory: set once before the first other call. Functions follow realloc and free; `user` is passed through. */
+/* Memory: set once before the first other call. Functions follow realloc and free; `user` is passed through.
+ */
 typedef struct sgm_allocator {
     void *(*reallocate)(void *user, void *memory, size_t size);
     void (*release)(void *user, void *memory);
@@ -69,7 +70,13 @@ SGM_API void sgm_set_allocator(const sgm_allocator *allocator); /* NULL: the C l
 
 /* Logging: the library prints nothing itself unless the logger set here does. Default: warnings and errors to
  * stderr. `log` may be called from any thread, one call at a time. */
-typedef enum sgm_log_level { SGM_LOG_DEBUG, SGM_LOG_INFO, SGM_LOG_WARNING, SGM_LOG_ERROR, SGM_LOG_NONE } sgm_log_level;
+typedef enum sgm_log_level {
+    SGM_LOG_DEBUG,
+    SGM_LOG_INFO,
+    SGM_LOG_WARNING,
+    SGM_LOG_ERROR,
+    SGM_LOG_NONE
+} sgm_log_level;
 typedef void (*sgm_log_function)(void *user, sgm_log_level level, const char *component, const char *message);
 SGM_API void sgm_set_logger(sgm_log_function log, void *user, sgm_log_level least);
 

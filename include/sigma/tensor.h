@@ -1,7 +1,8 @@
 /* Typed arrays in host memory: what a program hands to Sigma and gets back.
  *
  * Row-major ("C order"), rank 0 to 8, the batch first. A tensor is a reference-counted buffer with a shape,
- * strides (counted in elements, may be 0 or negative) and an offset; a view shares the buffer and keeps it alive.
+ * strides (counted in elements, may be 0 or negative) and an offset; a view shares the buffer and keeps it
+ * alive.
  */
 #ifndef SIGMA_TENSOR_H
 #define SIGMA_TENSOR_H
@@ -30,7 +31,7 @@ typedef enum sgm_dtype {
 #define SGM_DTYPE_ENUM(name, size, text) SGM_##name,
     SGM_DTYPE_LIST(SGM_DTYPE_ENUM)
 #undef SGM_DTYPE_ENUM
-    SGM_DTYPE_COUNT
+        SGM_DTYPE_COUNT
 } sgm_dtype;
 
 SGM_API size_t sgm_dtype_size(sgm_dtype dtype);
@@ -45,12 +46,14 @@ typedef struct sgm_shape {
 
 #define SGM_SHAPE_COUNT(...) (sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
 /* sgm_shape_of(100, 784); rank 0 is sgm_shape_scalar(). */
-#define sgm_shape_of(...) sgm_shape_make((int32_t)SGM_SHAPE_COUNT(__VA_ARGS__), (const int64_t[]){__VA_ARGS__})
+#define sgm_shape_of(...)                                                                                    \
+    sgm_shape_make((int32_t)SGM_SHAPE_COUNT(__VA_ARGS__), (const int64_t[]){__VA_ARGS__})
 
 SGM_API sgm_shape sgm_shape_make(int32_t rank, const int64_t *dims);
 SGM_API sgm_shape sgm_shape_scalar(void);
 SGM_API bool sgm_shape_equal(const sgm_shape *a, const sgm_shape *b);
-/* Number of elements: 1 for rank 0, 0 when a dimension is 0; -1 when it overflows or a dimension is negative. */
+/* Number of elements: 1 for rank 0, 0 when a dimension is 0; -1 when it overflows or a dimension is negative.
+ */
 SGM_API int64_t sgm_shape_elements(const sgm_shape *shape);
 /* NumPy's broadcasting rule; SGM_ERROR_SHAPE names both shapes. */
 SGM_API sgm_status sgm_shape_broadcast(const sgm_shape *a, const sgm_shape *b, sgm_shape *result);
@@ -63,9 +66,10 @@ typedef struct sgm_tensor sgm_tensor;
 SGM_API sgm_tensor *sgm_tensor_create(sgm_dtype dtype, const sgm_shape *shape);
 /* Copies `values` (contiguous, of type `dtype`). */
 SGM_API sgm_tensor *sgm_tensor_from(sgm_dtype dtype, const sgm_shape *shape, const void *values);
-/* Wraps memory of the caller's without a copy; `release(user)` runs once, when the last view goes (or at once on failure). */
-SGM_API sgm_tensor *sgm_tensor_wrap(sgm_dtype dtype, const sgm_shape *shape, void *values, void (*release)(void *user),
-                                    void *user);
+/* Wraps memory of the caller's without a copy; `release(user)` runs once, when the last view goes (or at once
+ * on failure). */
+SGM_API sgm_tensor *sgm_tensor_wrap(sgm_dtype dtype, const sgm_shape *shape, void *values,
+                                    void (*release)(void *user), void *user);
 SGM_API sgm_tensor *sgm_tensor_retain(sgm_tensor *tensor);
 SGM_API void sgm_tensor_free(sgm_tensor *tensor); /* drops one reference; NULL is allowed */
 
@@ -77,13 +81,16 @@ SGM_API bool sgm_tensor_is_contiguous(const sgm_tensor *tensor);
 SGM_API void *sgm_tensor_data(sgm_tensor *tensor);
 SGM_API const void *sgm_tensor_const_data(const sgm_tensor *tensor);
 
-/* Views: share the buffer. `stop` is exclusive; `step` may be negative (then start > stop, stop may be -1). */
-SGM_API sgm_tensor *sgm_tensor_slice(sgm_tensor *tensor, int32_t axis, int64_t start, int64_t stop, int64_t step);
+/* Views: share the buffer. `stop` is exclusive; `step` may be negative (then start > stop, stop may be -1).
+ */
+SGM_API sgm_tensor *sgm_tensor_slice(sgm_tensor *tensor, int32_t axis, int64_t start, int64_t stop,
+                                     int64_t step);
 SGM_API sgm_tensor *sgm_tensor_permute(sgm_tensor *tensor, const int32_t *axes);
 SGM_API sgm_tensor *sgm_tensor_broadcast(sgm_tensor *tensor, const sgm_shape *shape);
 /* A view where strides allow it, else a copy. One dimension may be -1. */
 SGM_API sgm_tensor *sgm_tensor_reshape(sgm_tensor *tensor, const sgm_shape *shape);
-/* Contiguous copy, converted to `dtype` (round to nearest; float to integer truncates as C does, saturating). */
+/* Contiguous copy, converted to `dtype` (round to nearest; float to integer truncates as C does, saturating).
+ */
 SGM_API sgm_tensor *sgm_tensor_cast(const sgm_tensor *tensor, sgm_dtype dtype);
 SGM_API sgm_tensor *sgm_tensor_copy(const sgm_tensor *tensor);
 /* Copies values of equal shape, converting the type. */

@@ -22,13 +22,13 @@ sgm_status sgm__fail_within(const char *format, ...) SGM_PRINTF(1, 2);
     } while (0)
 
 /* --- memory (memory.c): every allocation of the library goes through these; failures set the error --- */
-void *sgm__alloc(size_t size);                       /* uninitialised; size 0 gives a valid pointer */
-void *sgm__calloc(size_t count, size_t size);        /* overflow-checked, zeroed */
+void *sgm__alloc(size_t size);                /* uninitialised; size 0 gives a valid pointer */
+void *sgm__calloc(size_t count, size_t size); /* overflow-checked, zeroed */
 void *sgm__realloc(void *memory, size_t size);
 void sgm__free(void *memory);
-void *sgm__alloc_aligned(size_t size);               /* 64-byte aligned; free with sgm__free_aligned */
+void *sgm__alloc_aligned(size_t size); /* 64-byte aligned; free with sgm__free_aligned */
 void sgm__free_aligned(void *memory);
-char *sgm__strdup(const char *text);                 /* NULL in, NULL out (without an error) */
+char *sgm__strdup(const char *text); /* NULL in, NULL out (without an error) */
 char *sgm__strndup(const char *text, size_t length);
 char *sgm__format(const char *format, ...) SGM_PRINTF(1, 2);
 /* Grows `*items` so that it holds `needed` entries of `size` bytes; `*capacity` is kept up to date. */
@@ -46,10 +46,12 @@ void sgm__text_append(sgm__text *text, const char *format, ...) SGM_PRINTF(2, 3)
 void sgm__text_append_bytes(sgm__text *text, const char *bytes, size_t length);
 char *sgm__text_take(sgm__text *text); /* the string (caller frees), NULL when failed; resets `text` */
 void sgm__text_free(sgm__text *text);
-/* Strict numbers, independent of the locale: the whole of `text` (spaces around allowed) must be one number. */
+/* Strict numbers, independent of the locale: the whole of `text` (spaces around allowed) must be one number.
+ */
 bool sgm__parse_double(const char *text, double *value);
 bool sgm__parse_int64(const char *text, int64_t *value);
-/* The nearest of `names` (count entries) to `name` by edit distance, NULL when none is near: "did you mean". */
+/* The nearest of `names` (count entries) to `name` by edit distance, NULL when none is near: "did you mean".
+ */
 const char *sgm__nearest(const char *name, const char *const *names, size_t count);
 
 /* --- random numbers (random.c): Philox4x32-10 (Salmon et al., 2011), counter-based: the same (seed, stream,
@@ -62,9 +64,9 @@ typedef struct sgm__random {
 } sgm__random;
 sgm__random sgm__random_make(uint64_t seed, uint64_t stream);
 uint32_t sgm__random_uint32(sgm__random *random);
-uint64_t sgm__random_below(sgm__random *random, uint64_t bound); /* unbiased; bound > 0 */
-double sgm__random_uniform(sgm__random *random);                  /* [0, 1), 53 bits */
-double sgm__random_normal(sgm__random *random);                   /* Box-Muller, one value a call */
+uint64_t sgm__random_below(sgm__random *random, uint64_t bound);     /* unbiased; bound > 0 */
+double sgm__random_uniform(sgm__random *random);                     /* [0, 1), 53 bits */
+double sgm__random_normal(sgm__random *random);                      /* Box-Muller, one value a call */
 uint64_t sgm__hash(const void *bytes, size_t length, uint64_t seed); /* not for security */
 uint64_t sgm__hash_text(const char *text);
 

@@ -1,0 +1,95 @@
+/* Handlers do the mathematics; sessions run graphs on one and keep the state between runs.
+ *
+ *     sgm_handler *handler = sgm_handler_create("cpu", .threads = 2);
+ *     sgm_session *session = sgm_session_create(handler);
+ *     sgm_session_set(session, "w", weights);                 (a state of the graph)
+ *     const sgm_program *program = sgm_session_prepare(session, graph);
+ *     sgm_session_feed(session, program, "x", batch);
+ *     sgm_session_run(session, program);
+ *     sgm_session_read(session, program, "cost", cost);       (an output of the graph)
+ *
+ * A session is used by one thread at a time; sessions of one handler may run side by side.
+ */
+#ifndef SIGMA_HANDLER_H
+#define SIGMA_HANDLER_H
+
+#include <sigma/graph.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sgm_handler sgm_handler;
+typedef struct sgm_handler_options {
+    size_t struct_size;
+    int threads;       /* cpu; default: one per processor this process may use */
+    bool report_only;  /* debug: log what is wrong instead of failing the run */
+    const char *dense; /* cpu: library for matrix products: "openblas", "onednn" or "own"; default: the
+                          fastest here */
+} sgm_handler_options;
+#define sgm_handler_create(name, ...)                                                                        \
+    sgm_handler_create_options(                                                                              \
+        name, &(const sgm_handler_options){.struct_size = sizeof(sgm_handler_options), __VA_ARGS__})
+/* "reference" (plain loops in double), "cpu", "null" (computes nothing), "debug:NAME" (checks every value of
+ * handler NAME for NaN, infinity and shape, and names the instruction, the layer and the run). */
+SGM_API sgm_handler *sgm_handler_create_options(const char *name, const sgm_handler_options *options);
+SGM_API void sgm_handler_free(sgm_handler *handler); /* after its sessions */
+SGM_API const char *sgm_handler_name(const sgm_handler *handler);
+/* Processor, threads, libraries chosen, as lines of text; free with sgm_string_free. */
+SGM_API char *sgm_handler_describe(const sgm_handler *handler);
+/* Names that can be created; `index` from 0, NULL past the last. */
+SGM_API const char *sgm_handler_name_at(size_t index);
+/* How this handler does an operation: "kernel", "composed", "reference loop" or "none". */
+SGM_API const char *sgm_handler_support(const sgm_handler *handler, const char *operation, sgm_dtype dtype);
+
+typedef struct sgm_session sgm_session;
+typedef struct sgm_program sgm_program; /* belongs to its session */
+
+SGM_API sgm_session *sgm_session_create(sgm_handler *handler);
+SGM_API void sgm_session_free(sgm_session *session);
+
+/* State by name. Setting one that exists wants the same type; the first set defines it. */
+SGM_API sgm_status sgm_session_set(sgm_session *session, const char *state, const sgm_tensor *value);
+/* A new tensor with a copy. */
+SGM_API sgm_tensor *sgm_session_get(sgm_session *session, const char *state);
+SGM_API bool sgm_session_has(const sgm_session *session, const char *state);
+SGM_API const char *sgm_session_state_at(const sgm_session *session,
+                                         size_t index); /* in order of definition; NULL: past the last */
+SGM_API sgm_status sgm_session_state_type(const sgm_session *session, const char *state, sgm_type *type);
+
+/* The program for a graph: compiled now, or found by the graph's structure if one was before. All states must
+ * be defined. */
+SGM_API sgm_program *sgm_session_prepare(sgm_session *session, const sgm_graph *graph);
+/* Copies (and converts) into an input; the shape must be the input's. It stays fed until fed again. */
+SGM_API sgm_status sgm_session_feed(sgm_session *session, sgm_program *program, const char *input,
+                                    const sgm_tensor *value);
+/* The same for an input of rank 0. */
+SGM_API sgm_status sgm_session_feed_number(sgm_session *session, sgm_program *program, const char *input,
+                                           double value);
+SGM_API sgm_status sgm_session_run(sgm_session *session, sgm_program *program);
+/* Copies (and converts) an output of the newest run. */
+SGM_API sgm_status sgm_session_read(sgm_session *session, sgm_program *program, const char *output,
+                                    sgm_tensor *value);
+SGM_API sgm_status sgm_session_read_number(sgm_session *session, sgm_program *program, const char *output,
+                                           double *value);
+SGM_API bool sgm_program_has_input(const sgm_program *program, const char *input);
+SGM_API bool sgm_program_has_output(const sgm_program *program, const char *output);
+SGM_API sgm_type sgm_program_output_type(const sgm_program *program, const char *output);
+
+/* What a program takes, in bytes and numbers. */
+typedef struct sgm_program_memory {
+    int64_t state; /* bytes of state that it reads or writes */
+    int64_t constants;
+    int64_t inputs;
+    int64_t activations; /* bytes of all intermediate values, if each had its own place */
+    int64_t arena;       /* bytes they get after planning: the peak */
+    int32_t instructions, steps, fused;
+} sgm_program_memory;
+SGM_API sgm_program_memory sgm_program_memory_of(const sgm_program *program);
+/* The program as text: steps, places, sizes; free with sgm_string_free. */
+SGM_API char *sgm_program_text(const sgm_program *program);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

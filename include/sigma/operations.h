@@ -1,0 +1,160 @@
+/* The operations that come with Sigma, as functions that record them.
+ *
+ * Elementwise operations broadcast as NumPy does and want equal types (numbers adapt). Axes may be negative
+ * (-1: the last). Comparisons and logic give bool. Indices are int64 or int32.
+ */
+#ifndef SIGMA_OPERATIONS_H
+#define SIGMA_OPERATIONS_H
+
+#include <sigma/op.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* name of the operation and of its function (sgm_NAME), what it does; elementwise, one input */
+#define SGM_UNARY_LIST(X)                                                                                    \
+    X(negate, "-x")                                                                                          \
+    X(absolute, "|x|")                                                                                       \
+    X(sign, "-1, 0 or 1")                                                                                    \
+    X(square_root, "square root of x")                                                                       \
+    X(exp, "e to the x")                                                                                     \
+    X(log, "natural logarithm of x")                                                                         \
+    X(log1p, "log(1 + x), exact for small x")                                                                \
+    X(sin, "sine")                                                                                           \
+    X(cos, "cosine")                                                                                         \
+    X(tan, "tangent")                                                                                        \
+    X(asin, "inverse sine")                                                                                  \
+    X(acos, "inverse cosine")                                                                                \
+    X(atan, "inverse tangent")                                                                               \
+    X(tanh, "hyperbolic tangent")                                                                            \
+    X(erf, "Gauss error function")                                                                           \
+    X(floor, "largest integer not above x")                                                                  \
+    X(copy, "x itself, in memory of its own")                                                                \
+    X(stop_gradient, "x, through which no gradient flows")                                                   \
+    X(logical_not, "true where x is false")                                                                  \
+    X(is_nan, "true where x is not a number")                                                                \
+    X(is_finite, "true where x is neither infinite nor not a number")
+#define SGM_BINARY_LIST(X)                                                                                   \
+    X(add, "a + b")                                                                                          \
+    X(subtract, "a - b")                                                                                     \
+    X(multiply, "a * b")                                                                                     \
+    X(divide, "a / b")                                                                                       \
+    X(power, "a to the b")                                                                                   \
+    X(maximum, "the larger; its gradient goes to a where they are equal")                                    \
+    X(minimum, "the smaller; its gradient goes to a where they are equal")                                   \
+    X(equal, "a == b")                                                                                       \
+    X(not_equal, "a != b")                                                                                   \
+    X(less, "a < b")                                                                                         \
+    X(less_equal, "a <= b")                                                                                  \
+    X(greater, "a > b")                                                                                      \
+    X(greater_equal, "a >= b")                                                                               \
+    X(logical_and, "a and b")                                                                                \
+    X(logical_or, "a or b")
+/* composed, one input, elementwise */
+#define SGM_COMPOSED_UNARY_LIST(X)                                                                           \
+    X(square, "x * x")                                                                                       \
+    X(reciprocal, "1 / x")                                                                                   \
+    X(relu, "max(x, 0)")                                                                                     \
+    X(sigmoid, "1 / (1 + exp(-x))")                                                                          \
+    X(softplus, "log(1 + exp(x)), without overflow")                                                         \
+    X(gelu, "x times the normal distribution function of x (Hendrycks and Gimpel, 2016)")                    \
+    X(silu, "x * sigmoid(x)")                                                                                \
+    X(identity, "x itself")
+
+#define SGM_UNARY_FUNCTION(name, doc) SGM_API sgm_value sgm_##name(sgm_graph *graph, sgm_value x);
+SGM_UNARY_LIST(SGM_UNARY_FUNCTION)
+SGM_COMPOSED_UNARY_LIST(SGM_UNARY_FUNCTION)
+#undef SGM_UNARY_FUNCTION
+#define SGM_BINARY_FUNCTION(name, doc)                                                                       \
+    SGM_API sgm_value sgm_##name(sgm_graph *graph, sgm_value a, sgm_value b);
+SGM_BINARY_LIST(SGM_BINARY_FUNCTION)
+#undef SGM_BINARY_FUNCTION
+
+/* a where `condition` (bool), else b. */
+SGM_API sgm_value sgm_select(sgm_graph *graph, sgm_value condition, sgm_value a, sgm_value b);
+SGM_API sgm_value sgm_cast(sgm_graph *graph, sgm_value x, sgm_dtype dtype);
+SGM_API sgm_value sgm_clip(sgm_graph *graph, sgm_value x, double least, double most);
+
+/* --- reductions over `count` axes (0 axes: all); `keep` leaves them as dimensions of 1 --- */
+SGM_API sgm_value sgm_reduce_sum(sgm_graph *graph, sgm_value x, const int32_t *axes, int32_t count,
+                                 bool keep);
+SGM_API sgm_value sgm_reduce_max(sgm_graph *graph, sgm_value x, const int32_t *axes, int32_t count,
+                                 bool keep);
+SGM_API sgm_value sgm_reduce_min(sgm_graph *graph, sgm_value x, const int32_t *axes, int32_t count,
+                                 bool keep);
+SGM_API sgm_value sgm_reduce_mean(sgm_graph *graph, sgm_value x, const int32_t *axes, int32_t count,
+                                  bool keep);
+/* Of the population: divided by n. */
+SGM_API sgm_value sgm_reduce_variance(sgm_graph *graph, sgm_value x, const int32_t *axes, int32_t count,
+                                      bool keep);
+SGM_API sgm_value sgm_reduce_deviation(sgm_graph *graph, sgm_value x, const int32_t *axes, int32_t count,
+                                       bool keep);
+SGM_API sgm_value sgm_sum(sgm_graph *graph, sgm_value x); /* of all elements */
+SGM_API sgm_value sgm_mean(sgm_graph *graph, sgm_value x);
+/* Position (int64) of the first largest or smallest element along an axis, which goes away. */
+SGM_API sgm_value sgm_arg_max(sgm_graph *graph, sgm_value x, int32_t axis);
+SGM_API sgm_value sgm_arg_min(sgm_graph *graph, sgm_value x, int32_t axis);
+SGM_API sgm_value sgm_cumulative_sum(sgm_graph *graph, sgm_value x, int32_t axis, bool reverse);
+
+/* --- movement --- */
+SGM_API sgm_value sgm_reshape(sgm_graph *graph, sgm_value x,
+                              const sgm_shape *shape); /* one dimension may be -1 */
+SGM_API sgm_value sgm_permute(sgm_graph *graph, sgm_value x, const int32_t *axes);
+SGM_API sgm_value sgm_transpose(sgm_graph *graph, sgm_value x); /* swaps the last two axes */
+SGM_API sgm_value sgm_broadcast(sgm_graph *graph, sgm_value x, const sgm_shape *shape);
+/* start to stop (exclusive) by step > 0 along one axis; negative start or stop count from the end. */
+SGM_API sgm_value sgm_slice(sgm_graph *graph, sgm_value x, int32_t axis, int64_t start, int64_t stop,
+                            int64_t step);
+SGM_API sgm_value sgm_flip(sgm_graph *graph, sgm_value x, int32_t axis);
+/* Zeros before, after, and `between` between neighbours along one axis. */
+SGM_API sgm_value sgm_pad(sgm_graph *graph, sgm_value x, int32_t axis, int64_t before, int64_t after,
+                          int64_t between);
+SGM_API sgm_value sgm_concatenate(sgm_graph *graph, const sgm_value *values, int32_t count, int32_t axis);
+/* (d0, d1, ...) to (d0 * ... up to and with axis, the rest): sgm_flatten(x, 0) keeps the batch, flattens the
+ * others. */
+SGM_API sgm_value sgm_flatten(sgm_graph *graph, sgm_value x, int32_t axis);
+/* x.shape[:axis] + indices.shape + x.shape[axis+1:]: numpy.take. An index out of range is an error at run
+ * time. */
+SGM_API sgm_value sgm_gather(sgm_graph *graph, sgm_value x, sgm_value indices, int32_t axis);
+/* Zeros of gather's input shape (`size` along `axis`) with `updates` added where gather would have read. */
+SGM_API sgm_value sgm_scatter_add(sgm_graph *graph, sgm_value updates, sgm_value indices, int32_t axis,
+                                  int64_t size);
+/* numpy.take_along_axis: indices have x's rank. */
+SGM_API sgm_value sgm_gather_along(sgm_graph *graph, sgm_value x, sgm_value indices, int32_t axis);
+/* Stable order (int64 positions) along an axis. */
+SGM_API sgm_value sgm_argsort(sgm_graph *graph, sgm_value x, int32_t axis, bool descending);
+SGM_API sgm_value sgm_sort(sgm_graph *graph, sgm_value x, int32_t axis, bool descending);
+/* The k largest along an axis, largest first; their positions are sgm_top_k_indices. */
+SGM_API sgm_value sgm_top_k(sgm_graph *graph, sgm_value x, int32_t axis, int64_t k);
+SGM_API sgm_value sgm_top_k_indices(sgm_graph *graph, sgm_value x, int32_t axis, int64_t k);
+/* 0, 1, 2, ... along `axis`, equal along the others. */
+SGM_API sgm_value sgm_iota(sgm_graph *graph, sgm_dtype dtype, const sgm_shape *shape, int32_t axis);
+/* (...) of integers to (..., classes) of dtype. */
+SGM_API sgm_value sgm_one_hot_values(sgm_graph *graph, sgm_value indices, int64_t classes, sgm_dtype dtype);
+
+/* --- linear algebra --- */
+/* (..., m, k) x (..., k, n) to (..., m, n); leading dimensions broadcast. */
+SGM_API sgm_value sgm_matmul(sgm_graph *graph, sgm_value a, sgm_value b);
+SGM_API sgm_value sgm_dot(sgm_graph *graph, sgm_value a, sgm_value b); /* of two vectors */
+SGM_API sgm_value sgm_inverse(sgm_graph *graph, sgm_value x);          /* (..., n, n) */
+SGM_API sgm_value sgm_determinant(sgm_graph *graph, sgm_value x);      /* (..., n, n) to (...) */
+SGM_API sgm_value sgm_solve(sgm_graph *graph, sgm_value a, sgm_value b);
+
+/* --- random numbers: Philox4x32-10, so the same seed and step give the same numbers on every handler --- */
+/* [0, 1), multiples of 2^-24. `seed` and `step`: int64 of rank 0; `stream` tells draws of one step apart. */
+SGM_API sgm_value sgm_random_uniform(sgm_graph *graph, sgm_value seed, sgm_value step, int64_t stream,
+                                     sgm_dtype dtype, const sgm_shape *shape);
+SGM_API sgm_value sgm_random_normal(sgm_graph *graph, sgm_value seed, sgm_value step, int64_t stream,
+                                    sgm_dtype dtype, const sgm_shape *shape);
+
+/* --- composed for networks; the last axis holds the classes --- */
+SGM_API sgm_value sgm_softmax(sgm_graph *graph, sgm_value x);
+SGM_API sgm_value sgm_log_softmax(sgm_graph *graph, sgm_value x);
+/* -sum(targets * log_softmax(x)) over the last axis, which goes away. */
+SGM_API sgm_value sgm_softmax_cross_entropy_values(sgm_graph *graph, sgm_value x, sgm_value targets);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

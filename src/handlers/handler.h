@@ -1,0 +1,57 @@
+/* The interface between sessions and the mathematics. Internal.
+ *
+ * A handler gives memory, compiles plans and runs them. Nothing above this line knows what a device is,
+ * nothing below it what a layer is.
+ */
+#ifndef SGM_HANDLERS_HANDLER_H
+#define SGM_HANDLERS_HANDLER_H
+
+#include "handlers/program.h"
+#include <sigma/handler.h>
+
+/* The memory that a run works on; buffers come from `allocate`. All are at least 64-byte aligned. */
+typedef struct sgm__memory {
+    void *arena, *constants;
+    void **inputs; /* in the order of plan->inputs */
+    void **states; /* in the order of plan->states */
+} sgm__memory;
+
+typedef enum sgm__handler_flags {
+    SGM__HANDLER_UNFUSED = 1 /* wants every value in memory, one instruction a step */
+} sgm__handler_flags;
+
+typedef struct sgm__handler_type {
+    const char *name, *doc;
+    uint32_t flags;
+    sgm_status (*open)(const sgm_handler_options *options, void **self);
+    void (*close)(void *self);
+    void (*describe)(void *self, sgm__text *text);
+    /* "kernel", "reference loop", "none"; for composed operations "kernel" means that it wants them whole. */
+    const char *(*support)(void *self, const sgm_op *op, sgm_dtype dtype);
+    sgm_status (*allocate)(void *self, size_t bytes, void **buffer); /* zeroed */
+    void (*release)(void *self, void *buffer);
+    sgm_status (*write)(void *self, void *buffer, size_t offset, const void *host, size_t bytes);
+    sgm_status (*read)(void *self, void *buffer, size_t offset, void *host, size_t bytes);
+    sgm_status (*copy)(void *self, void *target, size_t target_offset, void *source, size_t source_offset,
+                       size_t bytes);
+    /* `plan` stays valid as long as the executable does. */
+    sgm_status (*compile)(void *self, const sgm__plan *plan, void **executable);
+    void (*discard)(void *self, void *executable);
+    /* Steps first .. first + count - 1. Allocates nothing. */
+    sgm_status (*run)(void *self, void *executable, const sgm__memory *memory, int32_t first, int32_t count);
+    sgm_status (*wait)(void *self);
+} sgm__handler_type;
+
+struct sgm_handler {
+    const sgm__handler_type *type;
+    void *self;
+    char name[64];
+};
+
+extern const sgm__handler_type sgm__reference_handler, sgm__cpu_handler, sgm__null_handler,
+    sgm__debug_handler;
+
+/* The operand of a step as a kernel sees it. */
+sgm_array sgm__plan_array(const sgm__plan *plan, int32_t node, const sgm__memory *memory);
+
+#endif

@@ -1,0 +1,73 @@
+/* The built-in operations, and what their attributes hold. Internal.
+ *
+ * | operation                      | integers                                  | numbers |
+ * | cast                           | dtype                                     |         |
+ * | reduce_sum, _max, _min         | bit mask of axes, keep                    |         |
+ * | arg_max, arg_min               | axis                                      |         |
+ * | cumulative_sum                 | axis, reverse                             |         |
+ * | reshape, broadcast             | dims of the result                        |         |
+ * | permute                        | axes                                      |         |
+ * | slice                          | axis, start, stop, step (start <= stop)   |         |
+ * | flip, concatenate, gather      | axis                                      |         |
+ * | pad                            | axis, before, after, between              |         |
+ * | scatter_add                    | axis, size                                |         |
+ * | argsort                        | axis, descending                          |         |
+ * | iota                           | dtype, axis, dims                         |         |
+ * | random_uniform                 | stream, dtype, dims                       |         |
+ * | softmax family                 |                                           |         |
+ *
+ * Axes are not negative here. Inputs of random_uniform: seed, step (int64, rank 0); element i is the 32-bit
+ * word i % 4 of sgm__philox(seed, step, stream << 40 | i / 4), its upper 24 bits divided by 2^24.
+ */
+#ifndef SGM_OPS_OPS_H
+#define SGM_OPS_OPS_H
+
+#include "base/base.h"
+#include "graph/graph_internal.h"
+#include <sigma/operations.h>
+
+/* native, not elementwise */
+#define SGM__NATIVE_LIST(X)                                                                                  \
+    X(reduce_sum)                                                                                            \
+    X(reduce_max)                                                                                            \
+    X(reduce_min)                                                                                            \
+    X(arg_max)                                                                                               \
+    X(arg_min)                                                                                               \
+    X(cumulative_sum)                                                                                        \
+    X(reshape)                                                                                               \
+    X(permute)                                                                                               \
+    X(broadcast)                                                                                             \
+    X(slice)                                                                                                 \
+    X(flip)                                                                                                  \
+    X(pad)                                                                                                   \
+    X(concatenate)                                                                                           \
+    X(gather)                                                                                                \
+    X(scatter_add)                                                                                           \
+    X(argsort)                                                                                               \
+    X(iota)                                                                                                  \
+    X(matmul)                                                                                                \
+    X(inverse)                                                                                               \
+    X(determinant)                                                                                           \
+    X(random_uniform)
+/* composed, but kept whole for handlers that have a kernel */
+#define SGM__WHOLE_LIST(X)                                                                                   \
+    X(softmax)                                                                                               \
+    X(log_softmax)                                                                                           \
+    X(softmax_cross_entropy)
+
+#define SGM__DECLARE_OP(name) extern const sgm_op sgm__op_##name;
+#define SGM__DECLARE_DOCUMENTED_OP(name, doc) SGM__DECLARE_OP(name)
+SGM_UNARY_LIST(SGM__DECLARE_DOCUMENTED_OP)
+SGM_COMPOSED_UNARY_LIST(SGM__DECLARE_DOCUMENTED_OP)
+SGM_BINARY_LIST(SGM__DECLARE_DOCUMENTED_OP)
+SGM__NATIVE_LIST(SGM__DECLARE_OP)
+SGM__WHOLE_LIST(SGM__DECLARE_OP)
+SGM__DECLARE_OP(select)
+SGM__DECLARE_OP(cast)
+#undef SGM__DECLARE_DOCUMENTED_OP
+#undef SGM__DECLARE_OP
+
+/* Sums `gradient` down to `type`'s shape: what a broadcast's operand gets. */
+sgm_value sgm__unbroadcast(sgm_graph *graph, sgm_value gradient, const sgm_type *type);
+
+#endif
