@@ -1,0 +1,193 @@
+/* Networks: layers, written forward only, and the two ways to put them together.
+ *
+ * As text:
+ *     "input(28, 28) + dropout(0.2) + 2 * (dense(100, relu)) + dense(10) + softmax_cross_entropy"
+ *     "left = input(4, name=left) + dense(8, relu);
+ *      right = input(3, name=right) + dense(8, relu);
+ *      concatenate(left, right) + add(identity, dense(16, tanh) + dense(16)) + dense(3) +
+ * softmax_cross_entropy" or by calls that make the same tree: sgm_chain(sgm_input(.shape = {28, 28}),
+ * sgm_dropout(.rate = 0.2), sgm_repeat(2, sgm_dense(.size = 100, ...)), ...)
+ *
+ * `a + b` runs b on a's result; `n * (...)` is n copies in a row; add(a, b, ...) and concatenate(a, b, ...)
+ * run each branch on the same value and join the results; `name = chain;` names a value for use at a chain's
+ * start or as a branch. Layers are named "NUMBER-TYPE" by their place in the text from 0 ("2-dense") unless
+ * they have a name; their parameters are "2-dense.weights" and so on. A layer given to another belongs to it,
+ * also when the call fails; NULL is passed on.
+ */
+#ifndef SIGMA_NETWORK_H
+#define SIGMA_NETWORK_H
+
+#include <sigma/operations.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sgm_layer sgm_layer;     /* a description: one layer, or several put together */
+typedef struct sgm_network sgm_network; /* layers with names, ready to be recorded */
+
+/* --- descriptions --- */
+/* Parses the notation; errors point at the column: "column 14: unknown layer 'desne' (did you mean
+ * 'dense'?)". */
+SGM_API sgm_layer *sgm_layer_parse(const char *text);
+SGM_API void sgm_layer_free(sgm_layer *layer);
+SGM_API sgm_layer *sgm_chain_of(sgm_layer *const *layers, size_t count);
+SGM_API sgm_layer *sgm_repeat(int32_t times, sgm_layer *layer);
+/* Branches on the same value, joined by layer `join` ("add" or "concatenate"). */
+SGM_API sgm_layer *sgm_branches_of(const char *join, sgm_layer *const *branches, size_t count);
+#define SGM_LAYERS(...)                                                                                      \
+    (sgm_layer *const[]){__VA_ARGS__}, sizeof((sgm_layer *const[]){__VA_ARGS__}) / sizeof(sgm_layer *)
+#define sgm_chain(...) sgm_chain_of(SGM_LAYERS(__VA_ARGS__))
+#define sgm_add_branches(...) sgm_branches_of("add", SGM_LAYERS(__VA_ARGS__))
+#define sgm_concatenate_branches(...) sgm_branches_of("concatenate", SGM_LAYERS(__VA_ARGS__))
+
+typedef struct sgm_layer_options {
+    size_t struct_size;
+    const char *name;
+    int64_t shape[SGM_MAX_RANK]; /* input: of one record, ends at the first 0 */
+    int64_t size;                /* dense */
+    const char *activation; /* dense, elementwise, activation: any operation with that flag; default: none */
+    bool no_bias;           /* dense */
+    double rate;            /* dropout: share of values set to 0; the others are scaled by 1 / (1 - rate) */
+    const char *targets;    /* costs: section of the data; default "targets" */
+    double importance;      /* costs: factor in the total; default 1 */
+} sgm_layer_options;
+#define SGM_LAYER_OPTIONS(...)                                                                               \
+    (&(const sgm_layer_options){.struct_size = sizeof(sgm_layer_options), __VA_ARGS__})
+/* Any registered layer by its name; an option that is set and that the layer does not have is an error. */
+SGM_API sgm_layer *sgm_layer_create(const char *type, const sgm_layer_options *options);
+#define sgm_input(...) sgm_layer_create("input", SGM_LAYER_OPTIONS(__VA_ARGS__))
+#define sgm_output_layer(...) sgm_layer_create("output", SGM_LAYER_OPTIONS(__VA_ARGS__))
+#define sgm_dense(...) sgm_layer_create("dense", SGM_LAYER_OPTIONS(__VA_ARGS__))
+#define sgm_elementwise(...) sgm_layer_create("elementwise", SGM_LAYER_OPTIONS(__VA_ARGS__))
+#define sgm_activation(...) sgm_layer_create("activation", SGM_LAYER_OPTIONS(__VA_ARGS__))
+#define sgm_dropout(...) sgm_layer_create("dropout", SGM_LAYER_OPTIONS(__VA_ARGS__))
+#define sgm_softmax_cross_entropy(...)                                                                       \
+    sgm_layer_create("softmax_cross_entropy", SGM_LAYER_OPTIONS(__VA_ARGS__))
+#define sgm_squared_difference(...) sgm_layer_create("squared_difference", SGM_LAYER_OPTIONS(__VA_ARGS__))
+#define sgm_mean_squared(...) sgm_layer_create("mean_squared", SGM_LAYER_OPTIONS(__VA_ARGS__))
+#define sgm_binary_cross_entropy(...) sgm_layer_create("binary_cross_entropy", SGM_LAYER_OPTIONS(__VA_ARGS__))
+#define sgm_negative_log_likelihood(...)                                                                     \
+    sgm_layer_create("negative_log_likelihood", SGM_LAYER_OPTIONS(__VA_ARGS__))
+
+/* --- networks --- */
+SGM_API sgm_network *
+sgm_network_create(sgm_layer *layers); /* takes `layers`; names them; checks what needs no shapes */
+SGM_API sgm_network *sgm_network_parse(const char *text);
+SGM_API void sgm_network_free(sgm_network *network);
+SGM_API char *sgm_network_text(const sgm_network *network); /* the notation again; sgm_string_free */
+SGM_API size_t sgm_network_layers(const sgm_network *network);
+SGM_API const char *sgm_network_layer_name(const sgm_network *network, size_t index);
+
+typedef struct sgm_parameter {
+    const char *name; /* "2-dense.weights" */
+    sgm_type type;
+    int64_t fan_in, fan_out; /* 0 where there is no such thing */
+    bool trainable;
+    const char *initialiser; /* what it gets without another rule, as text: "glorot", "constant(0)" */
+    sgm_value value;         /* in the graph that was recorded */
+} sgm_parameter;
+
+typedef struct sgm_named_value {
+    const char *name;
+    sgm_value value;
+    double importance; /* costs */
+} sgm_named_value;
+
+typedef struct sgm_recording_options {
+    size_t struct_size;
+    int64_t batch;      /* records; at least 1 */
+    sgm_dtype dtype;    /* float32 or float64 */
+    bool training;      /* dropout acts, costs are recorded */
+    bool costs;         /* record costs though not training (validation) */
+    uint64_t iteration; /* for layers that record something else each time */
+} sgm_recording_options;
+
+/* What a network recorded. Arrays and names belong to the network and stay until it records again. */
+typedef struct sgm_recording {
+    const sgm_named_value *inputs,
+        *targets; /* sections of the data, as inputs of the graph of the same name */
+    size_t input_count, target_count;
+    const sgm_named_value
+        *outputs; /* predictions: probabilities after softmax_cross_entropy and binary_cross_entropy */
+    size_t output_count;
+    const sgm_named_value *costs; /* mean over the batch of each cost layer, without its importance */
+    size_t cost_count;
+    sgm_value total; /* sum of importance * cost */
+    const sgm_parameter *parameters;
+    size_t parameter_count;
+    bool random; /* uses the states "random.seed" and "random.step" (int64, rank 0) */
+} sgm_recording;
+SGM_API sgm_status sgm_network_record(sgm_network *network, sgm_graph *graph,
+                                      const sgm_recording_options *options, sgm_recording *recording);
+/* True if a layer wants to be recorded again at each iteration. */
+SGM_API bool sgm_network_is_dynamic(const sgm_network *network);
+
+/* --- layers from outside the library --- */
+#define SGM_LAYER_API 1
+typedef enum sgm_layer_flags {
+    SGM_LAYER_COST = 1,    /* inputs: prediction; its value is one number for each record or one in all */
+    SGM_LAYER_DYNAMIC = 2, /* is recorded again at each iteration */
+    SGM_LAYER_JOIN = 4     /* arguments are branches */
+} sgm_layer_flags;
+
+/* An argument in the notation. Positional ones come in the order of the table; all can be given as
+ * name=value. */
+typedef enum sgm_argument_kind {
+    SGM_ARGUMENT_INTEGER,
+    SGM_ARGUMENT_NUMBER,
+    SGM_ARGUMENT_TEXT,
+    SGM_ARGUMENT_FLAG,
+    SGM_ARGUMENT_SHAPE /* takes all positional integers */
+} sgm_argument_kind;
+typedef struct sgm_argument {
+    const char *name;
+    sgm_argument_kind kind;
+    bool required;
+    double least, most, standard; /* numbers: bounds (equal: none) and default */
+    const char *standard_text;
+    const char *doc;
+} sgm_argument;
+
+typedef struct sgm_layer_call sgm_layer_call; /* one layer being recorded */
+typedef struct sgm_layer_type {
+    uint32_t api; /* SGM_LAYER_API */
+    uint32_t flags;
+    const char *name, *doc;
+    const sgm_argument *arguments;
+    size_t argument_count;
+    int32_t min_inputs, max_inputs;
+    sgm_value (*forward)(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count);
+    /* Costs: what the network's output is, from the prediction; NULL: the prediction itself. */
+    sgm_value (*predict)(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction);
+} sgm_layer_type;
+SGM_API sgm_status sgm_register_layer(const sgm_layer_type *type); /* `type` must stay; any thread */
+SGM_API const sgm_layer_type *sgm_layer_type_at(size_t index);     /* NULL: past the last */
+
+/* For forward(): arguments, parameters, the mode. */
+SGM_API int64_t sgm_layer_integer(const sgm_layer_call *call, const char *argument);
+SGM_API double sgm_layer_number(const sgm_layer_call *call, const char *argument);
+SGM_API const char *sgm_layer_text(const sgm_layer_call *call, const char *argument); /* NULL: not given */
+SGM_API bool sgm_layer_flag(const sgm_layer_call *call, const char *argument);
+SGM_API sgm_shape sgm_layer_shape(const sgm_layer_call *call, const char *argument);
+SGM_API bool sgm_layer_is_training(const sgm_layer_call *call);
+SGM_API sgm_dtype sgm_layer_dtype(const sgm_layer_call *call);
+SGM_API int64_t sgm_layer_batch(const sgm_layer_call *call);
+SGM_API uint64_t sgm_layer_iteration(const sgm_layer_call *call);
+/* A state "LAYER.name"; `trainable` ones get gradients. */
+SGM_API sgm_value sgm_layer_parameter(sgm_layer_call *call, sgm_graph *graph, const char *name,
+                                      const sgm_shape *shape, int64_t fan_in, int64_t fan_out, bool trainable,
+                                      const char *initialiser);
+/* A section of the data as an input, shape (batch, record...). */
+SGM_API sgm_value sgm_layer_section(sgm_layer_call *call, sgm_graph *graph, const char *section,
+                                    const sgm_shape *record);
+/* Uniform in [0, 1), different at each step and for each call. */
+SGM_API sgm_value sgm_layer_random(sgm_layer_call *call, sgm_graph *graph, const sgm_shape *shape);
+/* Applies an activation by name; "" or NULL: none. */
+SGM_API sgm_value sgm_layer_activate(sgm_layer_call *call, sgm_graph *graph, const char *activation,
+                                     sgm_value x);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
