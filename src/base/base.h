@@ -53,6 +53,8 @@ bool sgm__parse_int64(const char *text, int64_t *value);
 /* The nearest of `names` (count entries) to `name` by edit distance, NULL when none is near: "did you mean".
  */
 const char *sgm__nearest(const char *name, const char *const *names, size_t count);
+/* The text of an errno value; any thread. */
+const char *sgm__errno_text(int error);
 
 /* --- random numbers (random.c): Philox4x32-10 (Salmon et al., 2011), counter-based: the same (seed, stream,
  * counter) gives the same numbers in any order and on any device --- */

@@ -1,0 +1,142 @@
+/* Every allocation of the library, through the allocator that the program may set. */
+#include "base/base.h"
+
+#include <stdlib.h>
+
+#define ALIGNMENT 64
+
+static void *default_reallocate(void *user, void *memory, size_t size)
+{
+    (void)user;
+    return realloc(memory, size);
+}
+
+static void default_release(void *user, void *memory)
+{
+    (void)user;
+    free(memory);
+}
+
+static const sgm_allocator default_allocator = {default_reallocate, default_release, NULL};
+static sgm_allocator allocator = {default_reallocate, default_release, NULL};
+
+void sgm_set_allocator(const sgm_allocator *chosen)
+{
+    allocator = chosen ? *chosen : default_allocator;
+}
+
+bool sgm__mul_overflows(size_t a, size_t b, size_t *product)
+{
+    return __builtin_mul_overflow(a, b, product);
+}
+
+bool sgm__add_overflows(size_t a, size_t b, size_t *sum)
+{
+    return __builtin_add_overflow(a, b, sum);
+}
+
+void *sgm__realloc(void *memory, size_t size)
+{
+    /* Sizes beyond PTRDIFF_MAX are always mistakes, and would break pointer differences. */
+    void *grown = NULL;
+    if (size <= PTRDIFF_MAX)
+        grown = allocator.reallocate(allocator.user, memory, size > 0 ? size : 1);
+    if (!grown)
+        sgm__fail_memory(size);
+    return grown;
+}
+
+void *sgm__alloc(size_t size)
+{
+    return sgm__realloc(NULL, size);
+}
+
+void *sgm__calloc(size_t count, size_t size)
+{
+    size_t bytes;
+    if (sgm__mul_overflows(count, size, &bytes)) {
+        sgm__fail_memory(SIZE_MAX);
+        return NULL;
+    }
+    void *memory = sgm__alloc(bytes);
+    if (memory)
+        memset(memory, 0, bytes);
+    return memory;
+}
+
+void sgm__free(void *memory)
+{
+    if (memory)
+        allocator.release(allocator.user, memory);
+}
+
+void *sgm__alloc_aligned(size_t size)
+{
+    /* The allocator knows no alignment: take more, and keep its pointer just before the aligned block. */
+    size_t bytes;
+    if (sgm__add_overflows(size, ALIGNMENT + sizeof(void *), &bytes)) {
+        sgm__fail_memory(size);
+        return NULL;
+    }
+    char *memory = sgm__alloc(bytes);
+    if (!memory)
+        return NULL;
+    uintptr_t first = (uintptr_t)memory + sizeof(void *);
+    char *aligned = memory + sizeof(void *) + (ALIGNMENT - first % ALIGNMENT) % ALIGNMENT;
+    memcpy(aligned - sizeof(void *), &memory, sizeof(void *));
+    return aligned;
+}
+
+void sgm__free_aligned(void *memory)
+{
+    if (!memory)
+        return;
+    void *original;
+    memcpy(&original, (char *)memory - sizeof(void *), sizeof(void *));
+    sgm__free(original);
+}
+
+sgm_status sgm__reserve(void *items, size_t *capacity, size_t needed, size_t size)
+{
+    if (needed <= *capacity)
+        return SGM_OK;
+    /* Growing by half keeps appending cheap; when that overflows, exactly what is needed may still fit. */
+    size_t grown, bytes;
+    if (sgm__add_overflows(*capacity, *capacity / 2 + 8, &grown) || grown < needed)
+        grown = needed;
+    if (sgm__mul_overflows(grown, size, &bytes))
+        return sgm__fail_memory(SIZE_MAX);
+    /* `items` is the address of a typed pointer: copied as bytes, because its type is not known here. */
+    void *memory;
+    memcpy(&memory, items, sizeof memory);
+    memory = sgm__realloc(memory, bytes);
+    if (!memory)
+        return SGM_ERROR_MEMORY;
+    memcpy(items, &memory, sizeof memory);
+    *capacity = grown;
+    return SGM_OK;
+}
+
+char *sgm__strndup(const char *text, size_t length)
+{
+    if (!text)
+        return NULL;
+    const char *end = memchr(text, '\0', length);
+    if (end)
+        length = (size_t)(end - text);
+    if (length == SIZE_MAX) {
+        sgm__fail_memory(length);
+        return NULL;
+    }
+    char *copy = sgm__alloc(length + 1);
+    if (!copy)
+        return NULL;
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    return copy;
+}
+
+char *sgm__strdup(const char *text)
+{
+    return text ? sgm__strndup(text, strlen(text)) : NULL;
+}

@@ -1,0 +1,196 @@
+/* Clock and files. */
+#include "base/base.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+double sgm__now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+bool sgm__file_exists(const char *path)
+{
+    struct stat information;
+    return stat(path, &information) == 0;
+}
+
+static sgm_status fail_file(const char *action, const char *path)
+{
+    int error = errno;
+    return sgm_fail(SGM_ERROR_FILE, "cannot %s '%s': %s", action, path, sgm__errno_text(error));
+}
+
+/* --- reading --- */
+
+/* Reads up to `size` bytes; less only at the end of the file; -1 on failure. */
+static ssize_t read_fully(int file, char *data, size_t size)
+{
+    size_t done = 0;
+    while (done < size) {
+        ssize_t got = read(file, data + done, size - done);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return -1;
+        if (got == 0)
+            break;
+        done += (size_t)got;
+    }
+    return (ssize_t)done;
+}
+
+static sgm_status read_open_file(int file, const char *path, size_t limit, char **data, size_t *length)
+{
+    struct stat information;
+    if (fstat(file, &information) != 0)
+        return fail_file("read", path);
+    if (S_ISDIR(information.st_mode))
+        return sgm_fail(SGM_ERROR_FILE, "cannot read '%s': it is a folder, expected a file", path);
+    /* The size is only a first guess: pipes and files in /proc have none, and a file may grow meanwhile. */
+    size_t guess = information.st_size > 0 ? (size_t)information.st_size : 4096;
+    size_t capacity = 0, done = 0;
+    if (S_ISREG(information.st_mode) && information.st_size > 0 && guess > limit)
+        return sgm_fail(SGM_ERROR_FILE, "cannot read '%s': it has %zu bytes, at most %zu are expected", path,
+                        guess, limit);
+    for (;;) {
+        SGM_TRY(sgm__reserve(data, &capacity, done + guess + 1, 1));
+        ssize_t got = read_fully(file, *data + done, capacity - 1 - done);
+        if (got < 0)
+            return fail_file("read", path);
+        done += (size_t)got;
+        if (done > limit)
+            return sgm_fail(SGM_ERROR_FILE, "cannot read '%s': it has more than the %zu bytes expected", path,
+                            limit);
+        if (done < capacity - 1)
+            break;
+        guess = 4096;
+    }
+    (*data)[done] = '\0';
+    *length = done;
+    return SGM_OK;
+}
+
+sgm_status sgm__file_read(const char *path, size_t limit, char **data, size_t *length)
+{
+    *data = NULL;
+    *length = 0;
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return fail_file("open", path);
+    sgm_status status = read_open_file(file, path, limit, data, length);
+    close(file);
+    if (status != SGM_OK) {
+        sgm__free(*data);
+        *data = NULL;
+    }
+    return status;
+}
+
+/* --- writing --- */
+
+static bool write_fully(int file, const char *data, size_t size)
+{
+    while (size > 0) {
+        ssize_t wrote = write(file, data, size);
+        if (wrote < 0 && errno == EINTR)
+            continue;
+        if (wrote < 0)
+            return false;
+        data += wrote;
+        size -= (size_t)wrote;
+    }
+    return true;
+}
+
+/* Makes a rename durable. Some file systems cannot sync folders, and a folder may be writable yet unreadable:
+ * then there is nothing more to do. */
+static sgm_status sync_folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? sgm__strndup(path, slash == path ? 1 : (size_t)(slash - path)) : sgm__strdup(".");
+    if (!folder)
+        return SGM_ERROR_MEMORY;
+    sgm_status status = SGM_OK;
+    int file = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (file < 0) {
+        if (errno != EACCES)
+            status = fail_file("open the folder", folder);
+    } else {
+        if (fsync(file) != 0 && errno != EINVAL && errno != EROFS && errno != ENOTSUP)
+            status = fail_file("write the folder", folder);
+        close(file);
+    }
+    sgm__free(folder);
+    return status;
+}
+
+static sgm_status write_temporary(const char *path, const void *data, size_t length)
+{
+    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (file < 0)
+        return fail_file("create", path);
+    sgm_status status = SGM_OK;
+    if (!write_fully(file, data, length) || fsync(file) != 0)
+        status = fail_file("write", path);
+    if (close(file) != 0 && status == SGM_OK)
+        status = fail_file("write", path);
+    if (status != SGM_OK)
+        unlink(path);
+    return status;
+}
+
+sgm_status sgm__file_write_atomic(const char *path, const void *data, size_t length)
+{
+    char *temporary = sgm__format("%s.tmp", path);
+    if (!temporary)
+        return sgm_last_status();
+    sgm_status status = write_temporary(temporary, data, length);
+    if (status == SGM_OK && rename(temporary, path) != 0) {
+        status = fail_file("replace", path);
+        unlink(temporary);
+    }
+    sgm__free(temporary);
+    return status == SGM_OK ? sync_folder_of(path) : status;
+}
+
+/* --- folders --- */
+
+static sgm_status make_folder(const char *path)
+{
+    struct stat information;
+    if (mkdir(path, 0777) == 0)
+        return SGM_OK;
+    int error = errno;
+    /* Also other errors are fine where the folder exists: a read-only file system answers EROFS first. */
+    if (stat(path, &information) != 0) {
+        errno = error;
+        return fail_file("create the folder", path);
+    }
+    if (!S_ISDIR(information.st_mode))
+        return sgm_fail(SGM_ERROR_FILE, "cannot create the folder '%s': a file of that name exists", path);
+    return SGM_OK;
+}
+
+sgm_status sgm__make_folders(const char *path)
+{
+    char *partial = sgm__strdup(path);
+    if (!partial)
+        return path ? SGM_ERROR_MEMORY : sgm_fail(SGM_ERROR_ARGUMENT, "expected a folder, got no path");
+    sgm_status status = SGM_OK;
+    for (char *slash = partial; status == SGM_OK && *slash && (slash = strchr(slash + 1, '/')) != NULL;) {
+        *slash = '\0';
+        status = make_folder(partial);
+        *slash = '/';
+    }
+    if (status == SGM_OK)
+        status = make_folder(partial);
+    sgm__free(partial);
+    return status;
+}

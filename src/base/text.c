@@ -1,0 +1,221 @@
+/* Growing strings, strict numbers, and the nearest name. */
+#include "base/base.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <sigma/tensor.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* --- growing strings --- */
+
+/* Makes room for `length` more bytes and the terminator. */
+static bool make_room(sgm__text *text, size_t length)
+{
+    size_t needed;
+    if (text->failed)
+        return false;
+    if (sgm__add_overflows(text->length, length, &needed) || sgm__add_overflows(needed, 1, &needed))
+        text->failed = sgm__fail_memory(SIZE_MAX) != SGM_OK;
+    else
+        text->failed = sgm__reserve(&text->data, &text->capacity, needed, 1) != SGM_OK;
+    return !text->failed;
+}
+
+static void append_formatted(sgm__text *text, const char *format, va_list arguments)
+{
+    va_list again;
+    va_copy(again, arguments);
+    int length = vsnprintf(NULL, 0, format, arguments);
+    if (length < 0) {
+        sgm_fail(SGM_ERROR_FORMAT, "the text '%.100s' cannot be formatted", format);
+        text->failed = true;
+    } else if (make_room(text, (size_t)length)) {
+        vsnprintf(text->data + text->length, (size_t)length + 1, format, again);
+        text->length += (size_t)length;
+    }
+    va_end(again);
+}
+
+void sgm__text_append(sgm__text *text, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    append_formatted(text, format, arguments);
+    va_end(arguments);
+}
+
+void sgm__text_append_bytes(sgm__text *text, const char *bytes, size_t length)
+{
+    if (!make_room(text, length))
+        return;
+    if (length > 0)
+        memcpy(text->data + text->length, bytes, length);
+    text->length += length;
+    text->data[text->length] = '\0';
+}
+
+char *sgm__text_take(sgm__text *text)
+{
+    sgm__text_append_bytes(text, "", 0);
+    char *data = text->data;
+    if (text->failed) {
+        sgm__free(data);
+        data = NULL;
+    }
+    *text = (sgm__text){0};
+    return data;
+}
+
+void sgm__text_free(sgm__text *text)
+{
+    sgm__free(text->data);
+    *text = (sgm__text){0};
+}
+
+char *sgm__format(const char *format, ...)
+{
+    sgm__text text = {0};
+    va_list arguments;
+    va_start(arguments, format);
+    append_formatted(&text, format, arguments);
+    va_end(arguments);
+    return sgm__text_take(&text);
+}
+
+void sgm_string_free(char *text)
+{
+    sgm__free(text);
+}
+
+/* --- numbers --- */
+
+static pthread_once_t c_locale_once = PTHREAD_ONCE_INIT;
+static locale_t c_locale;
+
+static void make_c_locale(void)
+{
+    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+}
+
+const char *sgm__errno_text(int error)
+{
+    pthread_once(&c_locale_once, make_c_locale);
+    return strerror_l(error, c_locale);
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static const char *skip_spaces(const char *text)
+{
+    while (is_space(*text))
+        text++;
+    return text;
+}
+
+bool sgm__parse_double(const char *text, double *value)
+{
+    if (!text)
+        return false;
+    /* strtod would also take hexadecimal numbers and NaN payloads, which no format of ours has. */
+    if (strpbrk(text, "xX("))
+        return false;
+    pthread_once(&c_locale_once, make_c_locale);
+    char *end;
+    int saved = errno;
+    errno = 0;
+    double parsed = strtod_l(text, &end, c_locale);
+    bool overflow = errno == ERANGE && isinf(parsed);
+    errno = saved;
+    if (end == text || overflow || *skip_spaces(end) != '\0')
+        return false;
+    *value = parsed;
+    return true;
+}
+
+bool sgm__parse_int64(const char *text, int64_t *value)
+{
+    if (!text)
+        return false;
+    text = skip_spaces(text);
+    bool negative = *text == '-';
+    if (*text == '-' || *text == '+')
+        text++;
+    if (*text < '0' || *text > '9')
+        return false;
+    /* Counted downwards, because the negative range is the larger one. */
+    int64_t parsed = 0;
+    for (; *text >= '0' && *text <= '9'; text++) {
+        if (__builtin_mul_overflow(parsed, (int64_t)10, &parsed) ||
+            __builtin_sub_overflow(parsed, (int64_t)(*text - '0'), &parsed))
+            return false;
+    }
+    if (*skip_spaces(text) != '\0' || (!negative && parsed == INT64_MIN))
+        return false;
+    *value = negative ? parsed : -parsed;
+    return true;
+}
+
+/* --- the nearest name --- */
+
+#define LONGEST_NAME 64
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* Edits (insert, delete, replace, swap neighbours) that turn a into b, ignoring case; both are at most
+ * LONGEST_NAME long. */
+static size_t edit_distance(const char *a, size_t a_length, const char *b, size_t b_length)
+{
+    size_t rows[3][LONGEST_NAME + 1];
+    size_t *before = rows[0], *last = rows[1], *row = rows[2];
+    for (size_t j = 0; j <= b_length; j++)
+        last[j] = j;
+    for (size_t i = 1; i <= a_length; i++) {
+        row[0] = i;
+        for (size_t j = 1; j <= b_length; j++) {
+            bool same = lower(a[i - 1]) == lower(b[j - 1]);
+            size_t best = last[j - 1] + (same ? 0 : 1);
+            if (last[j] + 1 < best)
+                best = last[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]) &&
+                before[j - 2] + 1 < best)
+                best = before[j - 2] + 1;
+            row[j] = best;
+        }
+        size_t *oldest = before;
+        before = last;
+        last = row;
+        row = oldest;
+    }
+    return last[b_length];
+}
+
+const char *sgm__nearest(const char *name, const char *const *names, size_t count)
+{
+    size_t length = name ? strlen(name) : 0;
+    if (length == 0 || length > LONGEST_NAME)
+        return NULL;
+    /* A third of the name may differ: beyond that a suggestion would be a guess. */
+    size_t least = length / 3 + (length < 3 ? 2 : 1);
+    const char *nearest = NULL;
+    for (size_t i = 0; i < count; i++) {
+        size_t other = names[i] ? strlen(names[i]) : 0;
+        if (other == 0 || other > LONGEST_NAME)
+            continue;
+        size_t distance = edit_distance(name, length, names[i], other);
+        if (distance < least) {
+            least = distance;
+            nearest = names[i];
+        }
+    }
+    return nearest;
+}

@@ -1,0 +1,10 @@
+/* The version of the library that runs. */
+#include <sigma/status.h>
+
+#define TEXT(x) #x
+#define VERSION(major, minor, patch) TEXT(major) "." TEXT(minor) "." TEXT(patch)
+
+const char *sgm_version(void)
+{
+    return VERSION(SGM_VERSION_MAJOR, SGM_VERSION_MINOR, SGM_VERSION_PATCH);
+}
