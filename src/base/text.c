@@ -16,10 +16,12 @@ static bool make_room(sgm__text *text, size_t length)
     size_t needed;
     if (text->failed)
         return false;
-    if (sgm__add_overflows(text->length, length, &needed) || sgm__add_overflows(needed, 1, &needed))
-        text->failed = sgm__fail_memory(SIZE_MAX) != SGM_OK;
-    else
+    if (sgm__add_overflows(text->length, length, &needed) || sgm__add_overflows(needed, 1, &needed)) {
+        sgm__fail_memory(SIZE_MAX);
+        text->failed = true;
+    } else {
         text->failed = sgm__reserve(&text->data, &text->capacity, needed, 1) != SGM_OK;
+    }
     return !text->failed;
 }
 

@@ -1,0 +1,95 @@
+#!/bin/bash
+# Installs what Sigma needs to be built and tested, on Debian and its relatives: scripts/setup.sh [--dev]
+# --dev adds what the format and lint checks use. Does nothing, quickly, when all is there.
+set -u
+
+required=(build-essential cmake ninja-build pkg-config libyaml-dev libjansson-dev libcurl4-openssl-dev
+    libarchive-dev libpng-dev libjpeg-dev nettle-dev)
+# Loaded at run time where they are found; the first name that the distribution knows is taken.
+optional=(libopenblas0-serial "libdnnl2 libdnnl3 libdnnl3.6")
+modules=(yaml-0.1 jansson libcurl libarchive libpng libjpeg nettle)
+if [ "${1:-}" = --dev ]; then
+    required+=("clang-format-14 clang-format" clang-tidy cppcheck valgrind)
+fi
+
+installed()
+{
+    [ "$(dpkg-query -W -f='${Status}' "$1" 2>/dev/null)" = "install ok installed" ]
+}
+
+# Each argument is one need: a package, or several alternatives separated by spaces.
+missing_of()
+{
+    local need name
+    for need in "$@"; do
+        for name in $need; do
+            installed "$name" && continue 2
+        done
+        echo "$need"
+    done
+}
+
+complain()
+{
+    echo "setup: $1" >&2
+    echo "setup: please install these (Debian's names): ${missing[*]}" >&2
+    exit 1
+}
+
+# Without Debian's tools, look for the programs and libraries themselves.
+if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+    missing=()
+    for program in cc cmake ninja pkg-config; do
+        command -v "$program" >/dev/null || missing+=("$program")
+    done
+    for module in "${modules[@]}"; do
+        pkg-config --exists "$module" 2>/dev/null || missing+=("$module")
+    done
+    [ ${#missing[@]} -eq 0 ] && exit 0
+    missing=("${required[@]}")
+    complain "there is no apt-get here"
+fi
+
+mapfile -t missing < <(missing_of "${required[@]}")
+mapfile -t wished < <(missing_of "${optional[@]}")
+[ ${#missing[@]} -eq 0 ] && [ ${#wished[@]} -eq 0 ] && exit 0
+
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+    if command -v sudo >/dev/null; then
+        as_root=(sudo)
+    elif [ ${#missing[@]} -gt 0 ]; then
+        complain "packages are missing, and this user may not install them (no sudo)"
+    else
+        exit 0
+    fi
+fi
+
+# The first alternative that apt knows; the first one where it knows none, so that its name is in the message.
+choose()
+{
+    local name
+    for name in $1; do
+        [ -n "$(apt-cache policy "$name" 2>/dev/null | grep -E 'Candidate: [^(]')" ] && echo "$name" && return
+    done
+    echo "${1%% *}"
+}
+
+install()
+{
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@"
+}
+
+echo "setup: installing ${missing[*]} ${wished[*]}"
+"${as_root[@]}" apt-get update || echo "setup: the list of packages could not be renewed; trying with the old one" >&2
+names=()
+for need in "${missing[@]}"; do
+    names+=("$(choose "$need")")
+done
+if [ ${#names[@]} -gt 0 ] && ! install "${names[@]}"; then
+    complain "apt-get could not install all that is missing"
+fi
+for need in "${wished[@]}"; do
+    install "$(choose "$need")" ||
+        echo "setup: none of '$need' could be installed; Sigma works without, but slower" >&2
+done
