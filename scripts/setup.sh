@@ -52,17 +52,20 @@ fi
 
 mapfile -t missing < <(missing_of "${required[@]}")
 mapfile -t wished < <(missing_of "${optional[@]}")
-[ ${#missing[@]} -eq 0 ] && [ ${#wished[@]} -eq 0 ] && exit 0
+# What only makes Sigma faster is tried once, and is no reason to ask for a password.
+tried=$(dirname "$0")/../build/.setup-tried
+if [ ${#missing[@]} -eq 0 ]; then
+    [ ${#wished[@]} -eq 0 ] || [ -e "$tried" ] && exit 0
+    if [ "$(id -u)" -ne 0 ]; then
+        echo "setup: Sigma is faster with these packages: ${wished[*]}"
+        exit 0
+    fi
+fi
 
 as_root=()
 if [ "$(id -u)" -ne 0 ]; then
-    if command -v sudo >/dev/null; then
-        as_root=(sudo)
-    elif [ ${#missing[@]} -gt 0 ]; then
-        complain "packages are missing, and this user may not install them (no sudo)"
-    else
-        exit 0
-    fi
+    command -v sudo >/dev/null || complain "packages are missing, and this user may not install them (no sudo)"
+    as_root=(sudo)
 fi
 
 # The first alternative that apt knows; the first one where it knows none, so that its name is in the message.
@@ -93,3 +96,4 @@ for need in "${wished[@]}"; do
     install "$(choose "$need")" ||
         echo "setup: none of '$need' could be installed; Sigma works without, but slower" >&2
 done
+mkdir -p "${tried%/*}" && touch "$tried"
