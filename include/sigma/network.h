@@ -101,6 +101,7 @@ typedef struct sgm_recording_options {
     bool training;      /* dropout acts, costs are recorded */
     bool costs;         /* record costs though not training (validation) */
     uint64_t iteration; /* for layers that record something else each time */
+    const char *prefix; /* of the parameters' names as states; default "" (the averaged ones: "average.") */
 } sgm_recording_options;
 
 /* What a network recorded. Arrays and names belong to the network and stay until it records again. */

@@ -1,0 +1,50 @@
+/* The environment owns trainers and monitors, and gives them seed, handler and precision. */
+#ifndef SIGMA_ENVIRONMENT_H
+#define SIGMA_ENVIRONMENT_H
+
+#include <sigma/training.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sgm_env sgm_env;
+typedef struct sgm_env_options {
+    size_t struct_size;
+    uint64_t seed;       /* of all that is random; the default 0 is a seed like any other */
+    const char *handler; /* default "cpu" */
+    int threads;         /* default: one per processor */
+    sgm_dtype precision; /* SGM_FLOAT32 (default) or SGM_FLOAT64 */
+} sgm_env_options;
+#define sgm_env_create(name, ...)                                                                            \
+    sgm_env_create_options(name,                                                                             \
+                           &(const sgm_env_options){.struct_size = sizeof(sgm_env_options), __VA_ARGS__})
+SGM_API sgm_env *sgm_env_create_options(const char *name, const sgm_env_options *options);
+/* Frees all that was created from it, newest first. */
+SGM_API void sgm_env_free(sgm_env *env);
+/* The first failure in the environment: "digits: trainer 'a': column 14: unknown layer ..."; "" if there was
+ * none. */
+SGM_API const char *sgm_env_error(const sgm_env *env);
+SGM_API sgm_status sgm_env_status(const sgm_env *env);
+SGM_API sgm_handler *sgm_env_handler(sgm_env *env);
+
+/* Belongs to the environment; NULL when that has failed. A name twice is an error. */
+SGM_API sgm_trainer *sgm_trainer_create(sgm_env *env, const char *name);
+
+/* Monitors watch the trainers of an environment. */
+typedef struct sgm_monitor sgm_monitor;
+/* Progress on stdout: one line that is drawn again on a terminal, plain lines elsewhere; colour unless
+ * NO_COLOR is set. */
+SGM_API sgm_monitor *sgm_terminal_monitor(void);
+SGM_API void sgm_monitor_free(sgm_monitor *monitor); /* only for one that was given to no environment */
+SGM_API sgm_status sgm_env_monitor(sgm_env *env, sgm_monitor *monitor); /* takes it */
+
+/* Runs all trainers, one after the other, with these options. */
+#define sgm_run(env, ...)                                                                                    \
+    sgm_run_env(env, &(const sgm_run_options){.struct_size = sizeof(sgm_run_options), __VA_ARGS__})
+SGM_API sgm_status sgm_run_env(sgm_env *env, const sgm_run_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,18 @@
+/* Sigma trains neural networks from C. This is the one header that a program includes. */
+#ifndef SIGMA_SIGMA_H
+#define SIGMA_SIGMA_H
+
+#include <sigma/data.h>
+#include <sigma/environment.h>
+#include <sigma/graph.h>
+#include <sigma/handler.h>
+#include <sigma/model.h>
+#include <sigma/network.h>
+#include <sigma/op.h>
+#include <sigma/operations.h>
+#include <sigma/persistence.h>
+#include <sigma/status.h>
+#include <sigma/tensor.h>
+#include <sigma/training.h>
+
+#endif

@@ -1,0 +1,231 @@
+/* Training: initialisers, optimisers, schedules, the trainer.
+ *
+ *     sgm_trainer_network(trainer, "input(8, 8) + dense(64, relu) + dense(10) + softmax_cross_entropy");
+ *     sgm_trainer_data(trainer, sgm_minibatches(digits, .size = 32));
+ *     sgm_trainer_add_data(trainer, "validation", sgm_undivided(held_out));
+ *     sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.001, .schedule = {SGM_COSINE, .period =
+ * 20})); sgm_trainer_initialiser(trainer, "*.weights", sgm_he()); sgm_trainer_run(trainer, .epochs = 20,
+ * .folder = "runs/digits");
+ *
+ * Parts given to a trainer belong to it, also when the call fails. The first failure stays with the trainer:
+ * later calls do nothing and return it, so a program may check once, at the run. A trainer is used by one
+ * thread at a time.
+ */
+#ifndef SIGMA_TRAINING_H
+#define SIGMA_TRAINING_H
+
+#include <sigma/data.h>
+#include <sigma/handler.h>
+#include <sigma/network.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- initialisers: what parameters are before training --- */
+typedef struct sgm_initialiser sgm_initialiser;
+typedef struct sgm_initialiser_options {
+    size_t struct_size;
+    double mean;
+    double
+        standard_deviation;  /* gaussian: default 0.05; truncated: default 1, redrawn beyond two deviations */
+    double minimum, maximum; /* uniform: default -0.05 to 0.05 */
+    double value;            /* constant */
+    double gain;             /* glorot, he, orthogonal: factor of the deviation, default 1 */
+    /* custom: the value of the element at `indices`; `random` is uniform in [0, 1) and another one for each
+     * element */
+    double (*function)(void *user, const int64_t *indices, const sgm_shape *shape, double random);
+    void *user;
+} sgm_initialiser_options;
+/* Types: gaussian, uniform, truncated, constant, glorot (uniform; Glorot and Bengio, 2010; also called
+ * xavier), glorot_normal, he (normal; He et al., 2015), orthogonal (Saxe et al., 2013), custom. */
+SGM_API sgm_initialiser *sgm_initialiser_create(const char *type, const sgm_initialiser_options *options);
+/* "gaussian(standard_deviation=0.1)", "he", "constant(0.5)". */
+SGM_API sgm_initialiser *sgm_initialiser_parse(const char *text);
+SGM_API void sgm_initialiser_free(sgm_initialiser *initialiser);
+/* Fills a float tensor. The numbers are a function of seed and name only. */
+SGM_API sgm_status sgm_initialiser_fill(const sgm_initialiser *initialiser, sgm_tensor *tensor,
+                                        int64_t fan_in, int64_t fan_out, uint64_t seed, const char *name);
+#define SGM_INITIALISER(type, ...)                                                                           \
+    sgm_initialiser_create(                                                                                  \
+        type, &(const sgm_initialiser_options){.struct_size = sizeof(sgm_initialiser_options), __VA_ARGS__})
+#define sgm_gaussian(...) SGM_INITIALISER("gaussian", __VA_ARGS__)
+#define sgm_uniform(...) SGM_INITIALISER("uniform", __VA_ARGS__)
+#define sgm_truncated(...) SGM_INITIALISER("truncated", __VA_ARGS__)
+#define sgm_constant_value(...) SGM_INITIALISER("constant", __VA_ARGS__)
+#define sgm_glorot(...) SGM_INITIALISER("glorot", __VA_ARGS__)
+#define sgm_he(...) SGM_INITIALISER("he", __VA_ARGS__)
+#define sgm_orthogonal(...) SGM_INITIALISER("orthogonal", __VA_ARGS__)
+#define sgm_custom_initialiser(...) SGM_INITIALISER("custom", __VA_ARGS__)
+
+/* --- schedules: factors of the learning rate, over epochs (parts of epochs count) --- */
+typedef enum sgm_schedule_kind {
+    SGM_CONSTANT,
+    SGM_STEP,        /* times `factor` every `period` epochs */
+    SGM_EXPONENTIAL, /* factor ^ (epoch / period) */
+    SGM_COSINE, /* from 1 to `factor` along half a cosine in `period` epochs (Loshchilov and Hutter, 2016) */
+    SGM_ONE_CYCLE, /* up from `factor` to 1 in 0.3 of `period`, then down to `factor` / 10000 (Smith, 2018) */
+    SGM_PLATEAU    /* times `factor` when the loss of an epoch was not the lowest for `period` epochs */
+} sgm_schedule_kind;
+typedef struct sgm_schedule {
+    sgm_schedule_kind kind;
+    double period;  /* epochs; step and exponential: default 1; plateau: default 5; cosine, one-cycle: the
+                       epochs of the run */
+    double factor;  /* step, plateau: default 0.1; exponential: 0.95; cosine: 0; one-cycle: 0.04 */
+    double warm_up; /* epochs of linear rise from 0 before any of these begins */
+} sgm_schedule;
+/* The factor at `epoch` (fractions count); `reductions`: how often a plateau was met; `epochs`: of the whole
+ * run. */
+SGM_API double sgm_schedule_factor(const sgm_schedule *schedule, double epoch, double epochs,
+                                   int64_t reductions);
+SGM_API sgm_status sgm_schedule_kind_parse(const char *name, sgm_schedule_kind *kind);
+SGM_API const char *sgm_schedule_kind_name(sgm_schedule_kind kind);
+
+/* --- optimisers: recorded as instructions, like layers --- */
+typedef struct sgm_optimiser sgm_optimiser;
+typedef struct sgm_optimiser_options {
+    size_t struct_size;
+    double learning_rate; /* defaults: gradient_descent, momentum, nesterov, adagrad 0.01; adadelta 1; others
+                             0.001 */
+    double momentum;      /* momentum, nesterov: default 0.9 */
+    double decay_rate;    /* adadelta: default 0.9; rmsprop: default 0.99 */
+    double beta1, beta2;  /* adam, adamw: default 0.9, 0.999 */
+    double epsilon;       /* default: adagrad 1e-6, adadelta 1e-6, others 1e-8 */
+    double weight_decay;  /* adamw: decoupled, default 0.01; others: added to the gradient as L2, default 0 */
+    double clip_value;    /* gradients are clipped to [-clip_value, clip_value]; 0: not */
+    double clip_norm;     /* all gradients are scaled so that their common norm is at most this; 0: not */
+    int64_t accumulate;   /* minibatches whose gradients are averaged for one update; default 1 */
+    double
+        average; /* decay of an exponential moving average of the parameters, used for validation; 0: none */
+    sgm_schedule schedule;
+} sgm_optimiser_options;
+SGM_API sgm_optimiser *sgm_optimiser_create(const char *type, const sgm_optimiser_options *options);
+SGM_API void sgm_optimiser_free(sgm_optimiser *optimiser);
+#define SGM_OPTIMISER(type, ...)                                                                             \
+    sgm_optimiser_create(                                                                                    \
+        type, &(const sgm_optimiser_options){.struct_size = sizeof(sgm_optimiser_options), __VA_ARGS__})
+#define sgm_gradient_descent(...) SGM_OPTIMISER("gradient_descent", __VA_ARGS__)
+#define sgm_momentum(...) SGM_OPTIMISER("momentum", __VA_ARGS__)
+#define sgm_nesterov(...) SGM_OPTIMISER("nesterov", __VA_ARGS__)
+#define sgm_adagrad(...) SGM_OPTIMISER("adagrad", __VA_ARGS__)
+#define sgm_adadelta(...) SGM_OPTIMISER("adadelta", __VA_ARGS__)
+#define sgm_rmsprop(...) SGM_OPTIMISER("rmsprop", __VA_ARGS__)
+#define sgm_adam(...) SGM_OPTIMISER("adam", __VA_ARGS__)
+#define sgm_adamw(...) SGM_OPTIMISER("adamw", __VA_ARGS__)
+
+/* An optimiser from outside the library. */
+#define SGM_OPTIMISER_API 1
+typedef struct sgm_update_call {
+    sgm_graph *graph;
+    const sgm_optimiser_options *options; /* defaults filled in */
+    const char *parameter_name;
+    sgm_value parameter, gradient;
+    sgm_value learning_rate; /* rank 0, of the parameter's type: schedule included */
+    sgm_value step;          /* rank 0: number of this update, from 1 */
+} sgm_update_call;
+typedef struct sgm_optimiser_type {
+    uint32_t api; /* SGM_OPTIMISER_API */
+    const char *name, *doc;
+    sgm_optimiser_options defaults;
+    /* Gives the new value of the parameter, and may assign slots. */
+    sgm_value (*update)(const sgm_update_call *call);
+} sgm_optimiser_type;
+SGM_API sgm_status sgm_register_optimiser(const sgm_optimiser_type *type); /* `type` must stay; any thread */
+SGM_API const sgm_optimiser_type *sgm_optimiser_type_at(size_t index);     /* NULL: past the last */
+/* For update(): memory "optimiser.SLOT.PARAMETER" of the parameter's type, zero before the first update. */
+SGM_API sgm_value sgm_optimiser_slot(const sgm_update_call *call, const char *slot);
+
+/* --- the trainer --- */
+typedef struct sgm_trainer sgm_trainer;
+
+SGM_API sgm_status sgm_trainer_network(sgm_trainer *trainer, const char *notation);
+SGM_API sgm_status sgm_trainer_network_of(sgm_trainer *trainer, sgm_network *network);
+/* The iterator that is trained on, and others to validate on after each epoch. */
+SGM_API sgm_status sgm_trainer_data(sgm_trainer *trainer, sgm_iterator *iterator);
+SGM_API sgm_status sgm_trainer_add_data(sgm_trainer *trainer, const char *name, sgm_iterator *iterator);
+SGM_API sgm_status sgm_trainer_optimiser(sgm_trainer *trainer, sgm_optimiser *optimiser);
+/* For parameters whose name matches ("*.weights"); of several rules the most specific one counts, a pattern
+ * twice is an error. */
+SGM_API sgm_status sgm_trainer_initialiser(sgm_trainer *trainer, const char *pattern,
+                                           sgm_initialiser *initialiser);
+/* Parameters whose name matches stay as they are. */
+SGM_API sgm_status sgm_trainer_freeze(sgm_trainer *trainer, const char *pattern);
+SGM_API sgm_status sgm_trainer_unfreeze(sgm_trainer *trainer, const char *pattern);
+
+/* A mean over records since the epoch began (training) or over a whole iterator (validation). */
+typedef struct sgm_metrics {
+    double loss;
+    double accuracy; /* share of records whose largest output is at their largest target; NaN where that means
+                        nothing */
+    int64_t records;
+} sgm_metrics;
+typedef struct sgm_named_metrics {
+    const char *name;
+    sgm_metrics metrics;
+} sgm_named_metrics;
+typedef enum sgm_progress_kind {
+    SGM_PROGRESS_START,
+    SGM_PROGRESS_ITERATION,
+    SGM_PROGRESS_EPOCH,
+    SGM_PROGRESS_STOP
+} sgm_progress_kind;
+typedef struct sgm_training_progress {
+    sgm_progress_kind kind;
+    const char *trainer;
+    int64_t epoch, epochs;               /* ended, wanted (0: no limit) */
+    int64_t batch, batches;              /* of this epoch; batches 0: unknown yet */
+    int64_t iteration;                   /* in all */
+    sgm_metrics training;                /* of this epoch so far */
+    const sgm_named_metrics *validation; /* EPOCH only */
+    size_t validation_count;
+    double learning_rate;
+    double seconds;      /* since the run began */
+    double rate;         /* records per second */
+    double seconds_left; /* negative: unknown */
+    bool interrupted;    /* STOP: by a signal or by a callback */
+} sgm_training_progress;
+/* Called at the start, after iterations, after epochs, at the end; returning false stops the run after this
+ * step. */
+typedef bool (*sgm_training_function)(void *user, const sgm_training_progress *progress);
+SGM_API sgm_status sgm_trainer_on_progress(sgm_trainer *trainer, sgm_training_function function, void *user);
+
+typedef struct sgm_run_options {
+    size_t struct_size;
+    int64_t epochs;           /* in all, those before a resume counted; 0: no limit */
+    int64_t iterations;       /* the same; both 0: one epoch */
+    const char *folder;       /* run directory: checkpoint.safetensors, metrics.jsonl; NULL: none */
+    int64_t checkpoint_every; /* epochs; default 1; -1: only at the end */
+    bool resume;              /* go on from the folder's checkpoint if there is one */
+    bool catch_interrupt;     /* SIGINT and SIGTERM stop the run after the step, with a checkpoint */
+} sgm_run_options;
+#define sgm_trainer_run(trainer, ...)                                                                        \
+    sgm_trainer_run_options(trainer,                                                                         \
+                            &(const sgm_run_options){.struct_size = sizeof(sgm_run_options), __VA_ARGS__})
+/* SGM_ERROR_INTERRUPTED when it was stopped; the checkpoint is there then. */
+SGM_API sgm_status sgm_trainer_run_options(sgm_trainer *trainer, const sgm_run_options *options);
+/* Initialises parameters (unless they are) without training. */
+SGM_API sgm_status sgm_trainer_prepare(sgm_trainer *trainer);
+SGM_API sgm_status sgm_trainer_evaluate(sgm_trainer *trainer, sgm_iterator *iterator, sgm_metrics *metrics);
+/* Output `name` (NULL: the first) for `inputs`: (records, ...) of the first input. A new tensor. */
+SGM_API sgm_tensor *sgm_trainer_predict(sgm_trainer *trainer, sgm_tensor *inputs, const char *output);
+/* A parameter or other state by name ("2-dense.weights", "optimiser.momentum.2-dense.weights"); a copy. */
+SGM_API sgm_tensor *sgm_trainer_get(sgm_trainer *trainer, const char *state);
+SGM_API sgm_status sgm_trainer_set(sgm_trainer *trainer, const char *state, const sgm_tensor *value);
+/* Everything that it takes to go on exactly from here. */
+SGM_API sgm_status sgm_trainer_save(sgm_trainer *trainer, const char *path);
+SGM_API sgm_status sgm_trainer_load(sgm_trainer *trainer, const char *path);
+/* The notation of the network in a checkpoint; free with sgm_string_free. */
+SGM_API char *sgm_checkpoint_network(const char *path);
+/* The training step as recorded (sgm_graph_text), as compiled (sgm_program_text), and what it takes. */
+SGM_API char *sgm_trainer_graph_text(sgm_trainer *trainer, int64_t batch);
+SGM_API char *sgm_trainer_program_text(sgm_trainer *trainer, int64_t batch);
+SGM_API sgm_status sgm_trainer_memory(sgm_trainer *trainer, int64_t batch, sgm_program_memory *memory);
+SGM_API const sgm_parameter *sgm_trainer_parameters(sgm_trainer *trainer,
+                                                    size_t *count); /* prepared trainers */
+SGM_API sgm_status sgm_trainer_status(const sgm_trainer *trainer);
+SGM_API const char *sgm_trainer_name(const sgm_trainer *trainer);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
