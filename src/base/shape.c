@@ -1,25 +1,44 @@
-/* Types of elements, and shapes. */
+/* Element types and shapes. */
 #include "base/tensor_internal.h"
 
 #include <stdio.h>
 
-static const struct {
+#define SHAPE_TEXT 128
+
+/* --- element types --- */
+
+typedef struct dtype_facts {
     size_t size;
     const char *name;
-} dtypes[] = {
-#define DTYPE_ROW(name, size, text) [SGM_##name] = {size, text},
-    SGM_DTYPE_LIST(DTYPE_ROW)
-#undef DTYPE_ROW
+} dtype_facts;
+
+static const dtype_facts dtypes[] = {
+#define DTYPE_FACTS(name, size, text) [SGM_##name] = {(size), (text)},
+    SGM_DTYPE_LIST(DTYPE_FACTS)
+#undef DTYPE_FACTS
 };
+
+bool sgm__dtype_is_valid(sgm_dtype dtype)
+{
+    return (int)dtype >= 0 && dtype < SGM_DTYPE_COUNT;
+}
+
+sgm_status sgm__dtype_check(sgm_dtype dtype)
+{
+    if (sgm__dtype_is_valid(dtype))
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_TYPE, "expected an element type such as SGM_FLOAT32, got the number %d",
+                    (int)dtype);
+}
 
 size_t sgm_dtype_size(sgm_dtype dtype)
 {
-    return (unsigned)dtype < SGM_DTYPE_COUNT ? dtypes[dtype].size : 0;
+    return sgm__dtype_is_valid(dtype) ? dtypes[dtype].size : 0;
 }
 
 const char *sgm_dtype_name(sgm_dtype dtype)
 {
-    return (unsigned)dtype < SGM_DTYPE_COUNT ? dtypes[dtype].name : "unknown";
+    return sgm__dtype_is_valid(dtype) ? dtypes[dtype].name : "unknown";
 }
 
 bool sgm_dtype_is_float(sgm_dtype dtype)
@@ -32,20 +51,25 @@ sgm_status sgm_dtype_parse(const char *name, sgm_dtype *dtype)
     const char *names[SGM_DTYPE_COUNT];
     for (int i = 0; i < SGM_DTYPE_COUNT; i++) {
         names[i] = dtypes[i].name;
-        if (strcmp(name, names[i]) == 0) {
+        if (name && strcmp(name, names[i]) == 0) {
             *dtype = (sgm_dtype)i;
             return SGM_OK;
         }
     }
-    const char *near = sgm__nearest(name, names, SGM_DTYPE_COUNT);
-    return sgm_fail(SGM_ERROR_TYPE, "unknown element type '%s'; did you mean '%s'?", name,
-                    near != NULL ? near : "float32");
+    const char *nearest = sgm__nearest(name, names, SGM_DTYPE_COUNT);
+    return sgm_fail(SGM_ERROR_TYPE, "expected an element type, got '%.40s': did you mean '%s'?",
+                    name ? name : "", nearest ? nearest : "float32");
 }
+
+/* --- shapes --- */
 
 sgm_shape sgm_shape_make(int32_t rank, const int64_t *dims)
 {
+    /* A wrong rank is kept, so that whoever is given the shape can report it. */
     sgm_shape shape = {.rank = rank};
-    for (int32_t i = 0; i < rank && i < SGM_MAX_RANK; i++)
+    if (rank > 0 && !dims)
+        shape.rank = -1;
+    for (int32_t i = 0; i < shape.rank && i < SGM_MAX_RANK; i++)
         shape.dims[i] = dims[i];
     return shape;
 }
@@ -57,61 +81,104 @@ sgm_shape sgm_shape_scalar(void)
 
 bool sgm_shape_equal(const sgm_shape *a, const sgm_shape *b)
 {
-    for (int32_t i = 0; i < a->rank && i < SGM_MAX_RANK && a->rank == b->rank; i++)
+    if (a->rank != b->rank)
+        return false;
+    for (int32_t i = 0; i < a->rank && i < SGM_MAX_RANK; i++)
         if (a->dims[i] != b->dims[i])
             return false;
-    return a->rank == b->rank;
+    return true;
 }
 
 int64_t sgm_shape_elements(const sgm_shape *shape)
 {
     if (shape->rank < 0 || shape->rank > SGM_MAX_RANK)
         return -1;
-    int64_t elements = 1, without_zeros = 1;
+    /* Dimensions of 0 are left out of the product: strides are made from the others and must not overflow. */
+    int64_t product = 1;
+    bool empty = false;
     for (int32_t i = 0; i < shape->rank; i++) {
-        int64_t dim = shape->dims[i];
-        if (dim < 0 || (dim > 0 && __builtin_mul_overflow(without_zeros, dim, &without_zeros)))
+        if (shape->dims[i] < 0)
             return -1;
-        elements = dim == 0 ? 0 : elements;
+        if (shape->dims[i] == 0)
+            empty = true;
+        else if (__builtin_mul_overflow(product, shape->dims[i], &product))
+            return -1;
     }
-    bool addressable = without_zeros <= INT64_MAX / 16; /* so that bytes do not overflow either */
-    return !addressable ? -1 : elements == 0 ? 0 : without_zeros;
+    /* The limit lets callers count bytes without overflow, too. */
+    if (product > INT64_MAX / 16)
+        return -1;
+    return empty ? 0 : product;
 }
 
-sgm_status sgm_shape_broadcast(const sgm_shape *a, const sgm_shape *b, sgm_shape *result)
+sgm_status sgm__shape_check(const sgm_shape *shape)
 {
-    sgm_shape wider = {.rank = a->rank > b->rank ? a->rank : b->rank};
-    for (int32_t i = 1; i <= wider.rank; i++) {
-        int64_t x = i <= a->rank ? a->dims[a->rank - i] : 1, y = i <= b->rank ? b->dims[b->rank - i] : 1;
-        if (x != y && x != 1 && y != 1) {
-            char text_a[128], text_b[128];
+    char text[SHAPE_TEXT];
+    if (!shape)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "expected a shape, got NULL");
+    if (shape->rank < 0 || shape->rank > SGM_MAX_RANK)
+        return sgm_fail(SGM_ERROR_SHAPE, "expected a shape with 0 to %d dimensions, got %d", SGM_MAX_RANK,
+                        (int)shape->rank);
+    for (int32_t i = 0; i < shape->rank; i++)
+        if (shape->dims[i] < 0)
             return sgm_fail(SGM_ERROR_SHAPE,
-                            "shapes %s and %s do not broadcast: dimension %d from the end is %lld and %lld",
-                            sgm_shape_text(a, text_a, sizeof text_a),
-                            sgm_shape_text(b, text_b, sizeof text_b), i, (long long)x, (long long)y);
-        }
-        wider.dims[wider.rank - i] = x == 1 ? y : x;
-    }
-    *result = wider;
+                            "expected dimensions of 0 or more, got %lld as dimension %d of %s",
+                            (long long)shape->dims[i], (int)i, sgm_shape_text(shape, text, sizeof text));
+    if (sgm_shape_elements(shape) < 0)
+        return sgm_fail(SGM_ERROR_SHAPE, "the shape %s has more elements than any memory can hold",
+                        sgm_shape_text(shape, text, sizeof text));
     return SGM_OK;
-}
-
-char *sgm_shape_text(const sgm_shape *shape, char *buffer, size_t size)
-{
-    size_t length = (size_t)snprintf(buffer, size, "(");
-    for (int32_t i = 0; i < shape->rank && i < SGM_MAX_RANK && length < size; i++)
-        length += (size_t)snprintf(buffer + length, size - length, "%s%lld", i > 0 ? ", " : "",
-                                   (long long)shape->dims[i]);
-    if (length < size)
-        snprintf(buffer + length, size - length, shape->rank == 1 ? ",)" : ")");
-    return buffer;
 }
 
 void sgm__contiguous_strides(const sgm_shape *shape, int64_t *strides)
 {
     int64_t stride = 1;
-    for (int32_t i = shape->rank; i-- > 0;) {
+    for (int32_t i = shape->rank - 1; i >= 0; i--) {
         strides[i] = stride;
-        stride *= shape->dims[i];
+        stride *= shape->dims[i] > 0 ? shape->dims[i] : 1;
     }
+}
+
+sgm_status sgm_shape_broadcast(const sgm_shape *a, const sgm_shape *b, sgm_shape *result)
+{
+    SGM_TRY(sgm__shape_check(a));
+    SGM_TRY(sgm__shape_check(b));
+    sgm_shape both = {.rank = a->rank > b->rank ? a->rank : b->rank};
+    for (int32_t i = 0; i < both.rank; i++) {
+        /* Shapes are compared from their ends; missing dimensions count as 1. */
+        int32_t in_a = i - (both.rank - a->rank), in_b = i - (both.rank - b->rank);
+        int64_t x = in_a < 0 ? 1 : a->dims[in_a];
+        int64_t y = in_b < 0 ? 1 : b->dims[in_b];
+        if (x != y && x != 1 && y != 1) {
+            char a_text[SHAPE_TEXT], b_text[SHAPE_TEXT];
+            return sgm_fail(SGM_ERROR_SHAPE,
+                            "the shapes %s and %s cannot be broadcast: %lld meets %lld, expected equal or 1",
+                            sgm_shape_text(a, a_text, sizeof a_text),
+                            sgm_shape_text(b, b_text, sizeof b_text), (long long)x, (long long)y);
+        }
+        both.dims[i] = x == 1 ? y : x;
+    }
+    SGM_TRY(sgm__shape_check(&both));
+    *result = both;
+    return SGM_OK;
+}
+
+char *sgm_shape_text(const sgm_shape *shape, char *buffer, size_t size)
+{
+    if (size == 0)
+        return buffer;
+    char text[SGM_MAX_RANK * 24 + 16];
+    size_t length = 0;
+    text[length++] = '(';
+    for (int32_t i = 0; i < shape->rank && i < SGM_MAX_RANK; i++) {
+        int written =
+            snprintf(text + length, sizeof text - length, i ? ", %lld" : "%lld", (long long)shape->dims[i]);
+        length += written > 0 ? (size_t)written : 0;
+    }
+    const char *end = shape->rank > SGM_MAX_RANK ? ", ...)" : shape->rank == 1 ? ",)" : ")";
+    length += (size_t)snprintf(text + length, sizeof text - length, "%s", end);
+    if (length >= size)
+        length = size - 1;
+    memcpy(buffer, text, length);
+    buffer[length] = '\0';
+    return buffer;
 }

@@ -1,33 +1,32 @@
-/* The inside of a tensor, and its elements. Internal. */
+/* Elements, shapes and strided copies, below the public tensors. Internal. */
 #ifndef SGM_BASE_TENSOR_INTERNAL_H
 #define SGM_BASE_TENSOR_INTERNAL_H
 
 #include "base/base.h"
 #include <sigma/tensor.h>
-#include <stdatomic.h>
 
-typedef struct sgm__storage {
-    atomic_int references;
-    void *memory;
-    void (*release)(void *user); /* of a wrapped one; NULL: the storage owns `memory` */
-    void *user;
-} sgm__storage;
+/* --- shapes (shape.c) --- */
+bool sgm__dtype_is_valid(sgm_dtype dtype);
+sgm_status sgm__dtype_check(sgm_dtype dtype);
+/* Rank 0 to 8, no negative dimension, and a number of elements that can be counted; NULL is refused. */
+sgm_status sgm__shape_check(const sgm_shape *shape);
+/* The strides, in elements, of a contiguous tensor: one for each dimension; `shape` has passed the check. */
+void sgm__contiguous_strides(const sgm_shape *shape, int64_t *strides);
 
-struct sgm_tensor {
-    atomic_int references;
-    sgm_dtype dtype;
-    sgm_shape shape;
-    int64_t strides[SGM_MAX_RANK];
-    sgm__storage *storage;
-    char *data; /* first element of the view */
-};
-
+/* --- elements (tensor_element.c); pointers need no alignment --- */
 float sgm__bfloat16_to_float(uint16_t bits);
-uint16_t sgm__bfloat16_from_float(float value); /* round to nearest, ties to even */
+uint16_t sgm__bfloat16_from_float(float value);   /* to nearest, ties to even */
+uint16_t sgm__bfloat16_from_double(double value); /* the same, rounded once */
 double sgm__element_load(sgm_dtype dtype, const void *element);
 void sgm__element_store(sgm_dtype dtype, void *element, double value);
-/* Copies one element, converting it: integers exactly. */
-void sgm__element_convert(sgm_dtype to, void *target, sgm_dtype from, const void *source);
-void sgm__contiguous_strides(const sgm_shape *shape, int64_t *strides);
+/* Copies one element, converting it as sgm__copy_strided does. */
+void sgm__element_convert(sgm_dtype target_dtype, void *target, sgm_dtype source_dtype, const void *source);
+
+/* Copies all elements of `shape`, which has passed the check, converting the type: between integers exactly
+ * (saturating), to floats to nearest, from floats truncating and saturating, NaN to 0; bool is "not 0".
+ * Strides are counted in elements. The two must not overlap, unless they are the same places and types. */
+void sgm__copy_strided(const sgm_shape *shape, sgm_dtype target_dtype, void *target,
+                       const int64_t *target_strides, sgm_dtype source_dtype, const void *source,
+                       const int64_t *source_strides);
 
 #endif

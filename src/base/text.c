@@ -8,6 +8,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* --- the C locale: a program that calls setlocale must not change what we write and read --- */
+
+static pthread_once_t c_locale_once = PTHREAD_ONCE_INIT;
+static locale_t c_locale;
+
+static void make_c_locale(void)
+{
+    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+}
+
+static locale_t get_c_locale(void)
+{
+    pthread_once(&c_locale_once, make_c_locale);
+    return c_locale;
+}
+
 /* --- growing strings --- */
 
 /* Makes room for `length` more bytes and the terminator. */
@@ -29,6 +45,7 @@ static void append_formatted(sgm__text *text, const char *format, va_list argume
 {
     va_list again;
     va_copy(again, arguments);
+    locale_t own = uselocale(get_c_locale());
     int length = vsnprintf(NULL, 0, format, arguments);
     if (length < 0) {
         sgm_fail(SGM_ERROR_FORMAT, "the text '%.100s' cannot be formatted", format);
@@ -37,6 +54,7 @@ static void append_formatted(sgm__text *text, const char *format, va_list argume
         vsnprintf(text->data + text->length, (size_t)length + 1, format, again);
         text->length += (size_t)length;
     }
+    uselocale(own);
     va_end(again);
 }
 
@@ -93,18 +111,9 @@ void sgm_string_free(char *text)
 
 /* --- numbers --- */
 
-static pthread_once_t c_locale_once = PTHREAD_ONCE_INIT;
-static locale_t c_locale;
-
-static void make_c_locale(void)
-{
-    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-}
-
 const char *sgm__errno_text(int error)
 {
-    pthread_once(&c_locale_once, make_c_locale);
-    return strerror_l(error, c_locale);
+    return strerror_l(error, get_c_locale());
 }
 
 static bool is_space(char c)
@@ -126,11 +135,10 @@ bool sgm__parse_double(const char *text, double *value)
     /* strtod would also take hexadecimal numbers and NaN payloads, which no format of ours has. */
     if (strpbrk(text, "xX("))
         return false;
-    pthread_once(&c_locale_once, make_c_locale);
     char *end;
     int saved = errno;
     errno = 0;
-    double parsed = strtod_l(text, &end, c_locale);
+    double parsed = strtod_l(text, &end, get_c_locale());
     bool overflow = errno == ERANGE && isinf(parsed);
     errno = saved;
     if (end == text || overflow || *skip_spaces(end) != '\0')
