@@ -1,0 +1,27 @@
+/* The inside of a bundle. Internal. */
+#ifndef SGM_PERSISTENCE_BUNDLE_H
+#define SGM_PERSISTENCE_BUNDLE_H
+
+#include "base/base.h"
+#include <sigma/persistence.h>
+
+typedef struct sgm__bundle_tensor {
+    char *name;
+    sgm_tensor *tensor;
+} sgm__bundle_tensor;
+
+typedef struct sgm__bundle_text {
+    char *key, *text;
+} sgm__bundle_text;
+
+struct sgm_bundle {
+    sgm__bundle_tensor *tensors; /* in the order they came */
+    size_t count, capacity;
+    sgm__bundle_text *texts;
+    size_t text_count, text_capacity;
+};
+
+/* Adds without looking for the name; takes the reference, also on failure. */
+sgm_status sgm__bundle_append(sgm_bundle *bundle, const char *name, sgm_tensor *tensor);
+
+#endif

@@ -1,0 +1,73 @@
+/* One tensor as a NumPy file, version 1.0 of the format. */
+#include "base/base.h"
+#include <sigma/persistence.h>
+
+static const char *numpy_type(sgm_dtype dtype)
+{
+    switch (dtype) {
+    case SGM_FLOAT32:
+        return "<f4";
+    case SGM_FLOAT64:
+        return "<f8";
+    case SGM_INT32:
+        return "<i4";
+    case SGM_INT64:
+        return "<i8";
+    case SGM_UINT8:
+        return "|u1";
+    case SGM_BOOL:
+        return "|b1";
+    case SGM_BFLOAT16:
+    case SGM_DTYPE_COUNT:
+        break;
+    }
+    return NULL;
+}
+
+/* The header is padded so that the data begins at a multiple of 64 bytes. */
+static void write_header(sgm__text *text, const char *type, const sgm_shape *shape)
+{
+    sgm__text header = {0};
+    sgm__text_append(&header, "{'descr': '%s', 'fortran_order': False, 'shape': (", type);
+    for (int32_t i = 0; i < shape->rank; i++)
+        sgm__text_append(&header,
+                         shape->rank == 1 ? "%lld,"
+                         : i > 0          ? ", %lld"
+                                          : "%lld",
+                         (long long)shape->dims[i]);
+    sgm__text_append(&header, "), }");
+    while ((10 + header.length + 1) % 64 != 0 && !header.failed)
+        sgm__text_append(&header, " ");
+    sgm__text_append(&header, "\n");
+    const char start[] = {
+        '\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0, (char)(header.length & 255), (char)(header.length >> 8)};
+    sgm__text_append_bytes(text, start, sizeof start);
+    if (!header.failed)
+        sgm__text_append_bytes(text, header.data, header.length);
+    text->failed = text->failed || header.failed;
+    sgm__text_free(&header);
+}
+
+sgm_status sgm_npy_save(const char *path, const sgm_tensor *tensor)
+{
+    if (path == NULL || tensor == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "saving a NumPy file needs a path and a tensor");
+    const char *type = numpy_type(sgm_tensor_dtype(tensor));
+    if (type == NULL)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "'%s': NumPy has no type for %s; cast the tensor to float32 first", path,
+                        sgm_dtype_name(sgm_tensor_dtype(tensor)));
+    sgm_tensor *copy = sgm_tensor_copy(tensor);
+    if (copy == NULL)
+        return sgm_last_status();
+    const sgm_shape *shape = sgm_tensor_shape(copy);
+    sgm__text file = {0};
+    write_header(&file, type, shape);
+    size_t bytes = (size_t)sgm_shape_elements(shape) * sgm_dtype_size(sgm_tensor_dtype(copy));
+    if (bytes > 0)
+        sgm__text_append_bytes(&file, sgm_tensor_const_data(copy), bytes);
+    sgm_status status = file.failed ? SGM_ERROR_MEMORY : sgm__file_write_atomic(path, file.data, file.length);
+    sgm__text_free(&file);
+    sgm_tensor_free(copy);
+    return status;
+}

@@ -1,0 +1,305 @@
+/* Reading safetensors files, which may come from anywhere: nothing in them is believed before it is checked
+ * against the size of the file. */
+#include "persistence/safetensors.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+/* A tensor as the header describes it. */
+typedef struct claim {
+    const char *name; /* in the JSON */
+    sgm_dtype dtype;
+    sgm_shape shape;
+    uint64_t begin, end; /* bytes after the header */
+    size_t order;        /* in the header */
+    sgm_tensor *tensor;
+} claim;
+
+typedef struct reader {
+    const char *path;
+    FILE *file;
+    uint64_t size, data; /* of the file; where the tensors' bytes begin */
+    json_t *header;
+    claim *claims;
+    size_t count;
+} reader;
+
+static sgm_status fail_file(const char *action, const char *path)
+{
+    return sgm_fail(SGM_ERROR_FILE, "cannot %s '%s': %s", action, path, sgm__errno_text(errno));
+}
+
+/* --- the header's text --- */
+
+static sgm_status check_length(reader *r, uint64_t length)
+{
+    if (length > SGM__SAFETENSORS_MOST_HEADER)
+        return sgm_fail(SGM_ERROR_FORMAT, "byte 0: the header would have %llu bytes, at most %d are allowed",
+                        (unsigned long long)length, SGM__SAFETENSORS_MOST_HEADER);
+    if (length < 2 || length > r->size - SGM__SAFETENSORS_LENGTH_BYTES)
+        return sgm_fail(
+            SGM_ERROR_FORMAT,
+            "byte 0: the header would have %llu bytes, but the file has %llu: it is cut off or no "
+            "safetensors file",
+            (unsigned long long)length, (unsigned long long)r->size);
+    r->data = SGM__SAFETENSORS_LENGTH_BYTES + length;
+    return SGM_OK;
+}
+
+static sgm_status read_bytes(reader *r, void *target, size_t length)
+{
+    if (fread(target, 1, length, r->file) == length)
+        return SGM_OK;
+    if (ferror(r->file) != 0)
+        return fail_file("read", r->path);
+    return sgm_fail(SGM_ERROR_FORMAT, "the file ended while it was read");
+}
+
+static sgm_status parse_header(reader *r, const char *text, size_t length)
+{
+    if (text[0] != '{')
+        return sgm_fail(SGM_ERROR_FORMAT, "byte %d: the header must begin with '{'",
+                        SGM__SAFETENSORS_LENGTH_BYTES);
+    json_error_t error;
+    r->header = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
+    if (r->header == NULL)
+        return sgm_fail(SGM_ERROR_FORMAT, "byte %d: %s",
+                        SGM__SAFETENSORS_LENGTH_BYTES + (error.position > 0 ? error.position : 0),
+                        error.text);
+    return SGM_OK;
+}
+
+static sgm_status read_header(reader *r)
+{
+    uint64_t length;
+    if (r->size < SGM__SAFETENSORS_LENGTH_BYTES)
+        return sgm_fail(SGM_ERROR_FORMAT, "the file has %llu bytes: too few for a safetensors file",
+                        (unsigned long long)r->size);
+    SGM_TRY(read_bytes(r, &length, sizeof length));
+    SGM_TRY(check_length(r, length));
+    char *text = sgm__alloc((size_t)length);
+    if (text == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_status status = read_bytes(r, text, (size_t)length);
+    if (status == SGM_OK)
+        status = parse_header(r, text, (size_t)length);
+    sgm__free(text);
+    return status;
+}
+
+/* --- the header's contents --- */
+
+static sgm_status read_dtype(const json_t *entry, sgm_dtype *dtype)
+{
+    const char *name = json_string_value(json_object_get(entry, "dtype"));
+    if (name == NULL)
+        return sgm_fail(SGM_ERROR_FORMAT, "'dtype' is missing or no text");
+    if (!sgm__safetensors_dtype_parse(name, dtype))
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "its type is %.20s; convert it to one of F64, F32, BF16, I64, I32, U8, BOOL", name);
+    return SGM_OK;
+}
+
+static sgm_status read_shape(const json_t *entry, sgm_shape *shape)
+{
+    const json_t *dims = json_object_get(entry, "shape");
+    if (!json_is_array(dims))
+        return sgm_fail(SGM_ERROR_FORMAT, "'shape' is missing or no list");
+    if (json_array_size(dims) > SGM_MAX_RANK)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED, "its shape has %zu dimensions, at most %d are supported",
+                        json_array_size(dims), SGM_MAX_RANK);
+    *shape = (sgm_shape){.rank = (int32_t)json_array_size(dims)};
+    for (int32_t i = 0; i < shape->rank; i++) {
+        const json_t *dim = json_array_get(dims, (size_t)i);
+        if (!json_is_integer(dim) || json_integer_value(dim) < 0)
+            return sgm_fail(SGM_ERROR_FORMAT, "dimension %d of its shape is not a whole number from 0 on", i);
+        shape->dims[i] = json_integer_value(dim);
+    }
+    return SGM_OK;
+}
+
+static sgm_status read_offsets(const reader *r, const json_t *entry, claim *c)
+{
+    const json_t *offsets = json_object_get(entry, "data_offsets");
+    const json_t *begin = json_array_get(offsets, 0), *end = json_array_get(offsets, 1);
+    if (json_array_size(offsets) != 2 || !json_is_integer(begin) || !json_is_integer(end))
+        return sgm_fail(SGM_ERROR_FORMAT, "'data_offsets' is missing or not two whole numbers");
+    json_int_t first = json_integer_value(begin), last = json_integer_value(end);
+    uint64_t bytes = r->size - r->data;
+    if (first < 0 || last < first || (uint64_t)last > bytes)
+        return sgm_fail(SGM_ERROR_FORMAT, "it would be at bytes %lld to %lld of the data, which has %llu",
+                        (long long)first, (long long)last, (unsigned long long)bytes);
+    c->begin = (uint64_t)first;
+    c->end = (uint64_t)last;
+    return SGM_OK;
+}
+
+static sgm_status read_claim(const reader *r, const json_t *entry, claim *c)
+{
+    if (!json_is_object(entry) || json_object_size(entry) != 3)
+        return sgm_fail(SGM_ERROR_FORMAT, "expected exactly 'dtype', 'shape' and 'data_offsets'");
+    SGM_TRY(read_dtype(entry, &c->dtype));
+    SGM_TRY(read_shape(entry, &c->shape));
+    SGM_TRY(read_offsets(r, entry, c));
+    int64_t elements = sgm_shape_elements(&c->shape);
+    size_t bytes;
+    char text[128];
+    if (elements < 0 || sgm__mul_overflows((size_t)elements, sgm_dtype_size(c->dtype), &bytes) ||
+        bytes != c->end - c->begin)
+        return sgm_fail(SGM_ERROR_FORMAT, "its shape %s of %s does not take the %llu bytes that it is given",
+                        sgm_shape_text(&c->shape, text, sizeof text), sgm_dtype_name(c->dtype),
+                        (unsigned long long)(c->end - c->begin));
+    return SGM_OK;
+}
+
+static sgm_status read_texts(json_t *texts, sgm_bundle *bundle)
+{
+    if (!json_is_object(texts))
+        return sgm_fail(SGM_ERROR_FORMAT, "'__metadata__' is not an object");
+    bundle->texts = sgm__calloc(json_object_size(texts), sizeof(sgm__bundle_text));
+    if (bundle->texts == NULL)
+        return SGM_ERROR_MEMORY;
+    bundle->text_capacity = json_object_size(texts);
+    for (void *at = json_object_iter(texts); at != NULL; at = json_object_iter_next(texts, at)) {
+        const char *key = json_object_iter_key(at);
+        const json_t *value = json_object_iter_value(at);
+        if (!json_is_string(value))
+            return sgm_fail(SGM_ERROR_FORMAT, "'%.100s' in '__metadata__' is not text", key);
+        sgm__bundle_text *text = &bundle->texts[bundle->text_count];
+        *text = (sgm__bundle_text){sgm__strdup(key), sgm__strdup(json_string_value(value))};
+        bundle->text_count++;
+        if (text->key == NULL || text->text == NULL)
+            return SGM_ERROR_MEMORY;
+    }
+    return SGM_OK;
+}
+
+static sgm_status read_claims(reader *r, sgm_bundle *bundle)
+{
+    r->claims = sgm__calloc(json_object_size(r->header), sizeof(claim));
+    if (r->claims == NULL)
+        return SGM_ERROR_MEMORY;
+    for (void *at = json_object_iter(r->header); at != NULL; at = json_object_iter_next(r->header, at)) {
+        const char *name = json_object_iter_key(at);
+        if (strcmp(name, "__metadata__") == 0) {
+            SGM_TRY(read_texts(json_object_iter_value(at), bundle));
+            continue;
+        }
+        claim *c = &r->claims[r->count];
+        *c = (claim){.name = name, .order = r->count};
+        r->count++;
+        if (read_claim(r, json_object_iter_value(at), c) != SGM_OK)
+            return sgm__fail_within("tensor '%.100s'", name);
+    }
+    return SGM_OK;
+}
+
+/* --- the data --- */
+
+static int compare_begin(const void *a, const void *b)
+{
+    const claim *first = a, *second = b;
+    if (first->begin != second->begin)
+        return first->begin < second->begin ? -1 : 1;
+    return first->end < second->end ? -1 : first->end > second->end;
+}
+
+static int compare_order(const void *a, const void *b)
+{
+    const claim *first = a, *second = b;
+    return first->order < second->order ? -1 : first->order > second->order;
+}
+
+/* Every byte of the data belongs to exactly one tensor. Leaves the claims in the order of the data. */
+static sgm_status check_layout(reader *r)
+{
+    if (r->count > 0)
+        qsort(r->claims, r->count, sizeof(claim), compare_begin);
+    uint64_t next = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        if (r->claims[i].begin != next)
+            return sgm_fail(SGM_ERROR_FORMAT,
+                            "tensor '%.100s': it begins at byte %llu of the data, %s at %llu",
+                            r->claims[i].name, (unsigned long long)r->claims[i].begin,
+                            r->claims[i].begin < next ? "but the one before it ends" : "which leaves a gap",
+                            (unsigned long long)next);
+        next = r->claims[i].end;
+    }
+    if (next != r->size - r->data)
+        return sgm_fail(SGM_ERROR_FORMAT, "the tensors take %llu bytes of the data, but it has %llu",
+                        (unsigned long long)next, (unsigned long long)(r->size - r->data));
+    return SGM_OK;
+}
+
+static sgm_status read_tensor(reader *r, claim *c)
+{
+    c->tensor = sgm_tensor_create(c->dtype, &c->shape);
+    if (c->tensor == NULL)
+        return sgm_last_status();
+    size_t bytes = (size_t)(c->end - c->begin);
+    unsigned char *data = sgm_tensor_data(c->tensor);
+    if (bytes > 0)
+        SGM_TRY(read_bytes(r, data, bytes));
+    for (size_t i = 0; i < bytes && c->dtype == SGM_BOOL; i++)
+        if (data[i] > 1)
+            return sgm_fail(SGM_ERROR_FORMAT, "element %zu is %d, but it is of type BOOL: 0 or 1", i,
+                            data[i]);
+    return SGM_OK;
+}
+
+static sgm_status read_data(reader *r, sgm_bundle *bundle)
+{
+    SGM_TRY(check_layout(r));
+    for (size_t i = 0; i < r->count; i++)
+        if (read_tensor(r, &r->claims[i]) != SGM_OK)
+            return sgm__fail_within("tensor '%.100s'", r->claims[i].name);
+    if (r->count > 0)
+        qsort(r->claims, r->count, sizeof(claim), compare_order);
+    for (size_t i = 0; i < r->count; i++) {
+        sgm_tensor *tensor = r->claims[i].tensor;
+        r->claims[i].tensor = NULL;
+        SGM_TRY(sgm__bundle_append(bundle, r->claims[i].name, tensor));
+    }
+    return SGM_OK;
+}
+
+static sgm_status read_all(reader *r, sgm_bundle *bundle)
+{
+    struct stat information;
+    if (fstat(fileno(r->file), &information) != 0)
+        return fail_file("read", r->path);
+    if (!S_ISREG(information.st_mode))
+        return sgm_fail(SGM_ERROR_FILE, "it is not a regular file");
+    r->size = (uint64_t)information.st_size;
+    SGM_TRY(read_header(r));
+    SGM_TRY(read_claims(r, bundle));
+    return read_data(r, bundle);
+}
+
+sgm_bundle *sgm_bundle_load(const char *path)
+{
+    if (path == NULL) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "the path of the bundle is NULL");
+        return NULL;
+    }
+    reader r = {.path = path, .file = fopen(path, "rbe")};
+    if (r.file == NULL) {
+        fail_file("open", path);
+        return NULL;
+    }
+    sgm_bundle *bundle = sgm_bundle_create();
+    sgm_status status = bundle != NULL ? read_all(&r, bundle) : SGM_ERROR_MEMORY;
+    for (size_t i = 0; i < r.count; i++)
+        sgm_tensor_free(r.claims[i].tensor);
+    sgm__free(r.claims);
+    json_decref(r.header);
+    fclose(r.file);
+    if (status == SGM_OK)
+        return bundle;
+    sgm__fail_within("'%s'", path);
+    sgm_bundle_free(bundle);
+    return NULL;
+}

@@ -1,0 +1,164 @@
+/* Writing bundles as safetensors files. */
+#include "persistence/safetensors.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+
+static const char *const dtype_names[SGM_DTYPE_COUNT] = {
+    [SGM_FLOAT32] = "F32", [SGM_FLOAT64] = "F64", [SGM_INT32] = "I32",     [SGM_INT64] = "I64",
+    [SGM_UINT8] = "U8",    [SGM_BOOL] = "BOOL",   [SGM_BFLOAT16] = "BF16",
+};
+
+const char *sgm__safetensors_dtype_name(sgm_dtype dtype)
+{
+    return (unsigned)dtype < SGM_DTYPE_COUNT ? dtype_names[dtype] : NULL;
+}
+
+bool sgm__safetensors_dtype_parse(const char *name, sgm_dtype *dtype)
+{
+    for (int i = 0; i < SGM_DTYPE_COUNT; i++)
+        if (strcmp(dtype_names[i], name) == 0) {
+            *dtype = (sgm_dtype)i;
+            return true;
+        }
+    return false;
+}
+
+/* Where a tensor's bytes go. */
+typedef struct place {
+    size_t tensor, element, begin, end;
+} place;
+
+/* Large elements first: so all tensors are aligned, whatever their lengths. */
+static int compare_places(const void *a, const void *b)
+{
+    const place *first = a, *second = b;
+    if (first->element != second->element)
+        return first->element > second->element ? -1 : 1;
+    return first->tensor < second->tensor ? -1 : 1;
+}
+
+static int compare_tensors(const void *a, const void *b)
+{
+    const place *first = a, *second = b;
+    return first->tensor < second->tensor ? -1 : first->tensor > second->tensor;
+}
+
+/* Places in the order of the bundle. */
+static sgm_status lay_out(const sgm_bundle *bundle, place **places, size_t *total)
+{
+    place *all = sgm__calloc(bundle->count, sizeof(place));
+    if (all == NULL)
+        return SGM_ERROR_MEMORY;
+    for (size_t i = 0; i < bundle->count; i++)
+        all[i] = (place){.tensor = i, .element = sgm_dtype_size(sgm_tensor_dtype(bundle->tensors[i].tensor))};
+    qsort(all, bundle->count, sizeof(place), compare_places);
+    *total = 0;
+    for (size_t i = 0; i < bundle->count; i++) {
+        size_t elements = (size_t)sgm_shape_elements(sgm_tensor_shape(bundle->tensors[all[i].tensor].tensor)),
+               bytes;
+        all[i].begin = *total;
+        if (sgm__mul_overflows(elements, all[i].element, &bytes) ||
+            sgm__add_overflows(*total, bytes, total)) {
+            sgm__free(all);
+            return sgm_fail(SGM_ERROR_ARGUMENT, "the bundle has more bytes than memory can address");
+        }
+        all[i].end = *total;
+    }
+    qsort(all, bundle->count, sizeof(place), compare_tensors);
+    *places = all;
+    return SGM_OK;
+}
+
+static json_t *describe_tensor(const sgm_tensor *tensor, const place *where)
+{
+    const sgm_shape *shape = sgm_tensor_shape(tensor);
+    json_t *dims = json_array();
+    for (int32_t i = 0; i < shape->rank; i++)
+        json_array_append_new(dims, json_integer(shape->dims[i]));
+    return json_pack("{s:s, s:o, s:[I, I]}", "dtype", sgm__safetensors_dtype_name(sgm_tensor_dtype(tensor)),
+                     "shape", dims, "data_offsets", (json_int_t)where->begin, (json_int_t)where->end);
+}
+
+static bool describe_texts(const sgm_bundle *bundle, json_t *header)
+{
+    if (bundle->text_count == 0)
+        return true;
+    json_t *texts = json_object();
+    bool good = json_object_set_new(header, "__metadata__", texts) == 0;
+    for (size_t i = 0; i < bundle->text_count && good; i++)
+        good = json_object_set_new(texts, bundle->texts[i].key, json_string(bundle->texts[i].text)) == 0;
+    return good;
+}
+
+/* The header as text; NULL on failure. Free with free(). */
+static char *describe(const sgm_bundle *bundle, const place *places)
+{
+    json_t *header = json_object();
+    bool good = header != NULL && describe_texts(bundle, header);
+    for (size_t i = 0; i < bundle->count && good; i++)
+        good = json_object_set_new(header, bundle->tensors[i].name,
+                                   describe_tensor(bundle->tensors[i].tensor, &places[i])) == 0;
+    char *text = good ? json_dumps(header, JSON_COMPACT) : NULL;
+    json_decref(header);
+    if (text == NULL)
+        sgm_fail(SGM_ERROR_MEMORY, "cannot allocate the header of %zu tensors", bundle->count);
+    return text;
+}
+
+static sgm_status copy_tensor(const sgm_tensor *tensor, char *target, size_t bytes)
+{
+    if (bytes == 0)
+        return SGM_OK;
+    if (sgm_tensor_is_contiguous(tensor)) {
+        memcpy(target, sgm_tensor_const_data(tensor), bytes);
+        return SGM_OK;
+    }
+    sgm_tensor *copy = sgm_tensor_copy(tensor);
+    if (copy == NULL)
+        return sgm_last_status();
+    memcpy(target, sgm_tensor_const_data(copy), bytes);
+    sgm_tensor_free(copy);
+    return SGM_OK;
+}
+
+/* Length, header padded with spaces to whole words, bytes. */
+static sgm_status write_file(const sgm_bundle *bundle, const place *places, size_t total, const char *header,
+                             const char *path)
+{
+    size_t length = strlen(header), padded = (length + 7) / 8 * 8, size;
+    if (padded > SGM__SAFETENSORS_MOST_HEADER)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "names, shapes and texts take %zu bytes; the format allows %d",
+                        padded, SGM__SAFETENSORS_MOST_HEADER);
+    if (sgm__add_overflows(total, padded + SGM__SAFETENSORS_LENGTH_BYTES, &size))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "the bundle has more bytes than memory can address");
+    char *file = sgm__alloc(size);
+    if (file == NULL)
+        return SGM_ERROR_MEMORY;
+    uint64_t stored = padded;
+    memcpy(file, &stored, sizeof stored);
+    memcpy(file + sizeof stored, header, length);
+    memset(file + sizeof stored + length, ' ', padded - length);
+    sgm_status status = SGM_OK;
+    for (size_t i = 0; i < bundle->count && status == SGM_OK; i++)
+        status = copy_tensor(bundle->tensors[i].tensor, file + sizeof stored + padded + places[i].begin,
+                             places[i].end - places[i].begin);
+    if (status == SGM_OK)
+        status = sgm__file_write_atomic(path, file, size);
+    sgm__free(file);
+    return status;
+}
+
+sgm_status sgm_bundle_save(const sgm_bundle *bundle, const char *path)
+{
+    if (bundle == NULL || path == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "saving a bundle needs the bundle and a path");
+    place *places = NULL;
+    size_t total = 0;
+    SGM_TRY(lay_out(bundle, &places, &total));
+    char *header = describe(bundle, places);
+    sgm_status status = header != NULL ? write_file(bundle, places, total, header, path) : sgm_last_status();
+    free(header);
+    sgm__free(places);
+    return status;
+}

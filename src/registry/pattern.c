@@ -1,0 +1,84 @@
+/* Matching of identifiers. */
+#include "registry/pattern.h"
+
+#define EXACT 1000000
+#define MOST_BYTES 1000
+
+sgm_status sgm__pattern_check(const char *pattern)
+{
+    if (pattern == NULL || pattern[0] == '\0')
+        return sgm_fail(SGM_ERROR_ARGUMENT, "a pattern of identifiers is empty; '*' stands for any part");
+    size_t length = strnlen(pattern, MOST_BYTES + 1);
+    if (length > MOST_BYTES)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "a pattern of identifiers is longer than %d bytes", MOST_BYTES);
+    for (size_t i = 0; i < length; i++) {
+        char c = pattern[i];
+        bool known = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+                     c == '-' || c == '*' || c == '.';
+        if (!known)
+            return sgm_fail(SGM_ERROR_ARGUMENT,
+                            "pattern, column %zu: expected letters, digits, '_', '-', '*' and '.', found %s",
+                            i + 1, c == ' ' ? "a space" : "another character");
+        if (c == '.' && (i == 0 || pattern[i - 1] == '.' || i + 1 == length))
+            return sgm_fail(SGM_ERROR_ARGUMENT,
+                            "pattern '%s', column %zu: a part is empty; '*' stands for any part", pattern,
+                            i + 1);
+    }
+    return SGM_OK;
+}
+
+static bool ends_part(char c)
+{
+    return c == '.' || c == '\0';
+}
+
+/* Matches one part and moves both texts to its end. A star that was passed is tried on one character more
+ * each time the rest does not fit; only the newest one needs that. */
+static bool part_matches(const char **pattern, const char **identifier)
+{
+    const char *p = *pattern, *text = *identifier;
+    const char *star = NULL, *retry = NULL;
+    while (!ends_part(*text)) {
+        if (*p == '*') {
+            star = p++;
+            retry = text;
+        } else if (*p == *text) {
+            p++;
+            text++;
+        } else if (star != NULL) {
+            p = star + 1;
+            text = ++retry;
+        } else {
+            return false;
+        }
+    }
+    while (*p == '*')
+        p++;
+    *pattern = p;
+    *identifier = text;
+    return ends_part(*p);
+}
+
+bool sgm__pattern_matches(const char *pattern, const char *identifier)
+{
+    for (;;) {
+        if (!part_matches(&pattern, &identifier) || *pattern != *identifier)
+            return false;
+        if (*pattern == '\0')
+            return true;
+        pattern++;
+        identifier++;
+    }
+}
+
+int sgm__pattern_specificity(const char *pattern)
+{
+    int literal = 0;
+    bool exact = true;
+    for (; *pattern != '\0'; pattern++) {
+        exact = exact && *pattern != '*';
+        if (literal < EXACT)
+            literal += *pattern != '*' && *pattern != '.';
+    }
+    return exact ? EXACT + literal : literal;
+}

@@ -1,0 +1,329 @@
+#include "test.h"
+
+#include <sigma/persistence.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *path_of(const char *name)
+{
+    static char folder[64], path[128];
+    if (folder[0] == '\0') {
+        strcpy(folder, "/tmp/sigma-bundle-XXXXXX");
+        if (mkdtemp(folder) == NULL)
+            abort();
+    }
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static void write_bytes(const char *path, const void *bytes, size_t length)
+{
+    FILE *file = fopen(path, "wb");
+    CHECK(file != NULL && fwrite(bytes, 1, length, file) == length);
+    fclose(file);
+}
+
+static size_t read_bytes(const char *path, unsigned char *bytes, size_t most)
+{
+    FILE *file = fopen(path, "rb");
+    CHECK(file != NULL);
+    size_t length = fread(bytes, 1, most, file);
+    fclose(file);
+    return length;
+}
+
+/* A file of this header and data; the header's length is written as it is. */
+static const char *make_file(const char *header, const void *data, size_t data_length)
+{
+    static unsigned char file[1 << 20];
+    const char *path = path_of("made.safetensors");
+    uint64_t length = strlen(header);
+    memcpy(file, &length, 8);
+    memcpy(file + 8, header, length);
+    if (data_length > 0)
+        memcpy(file + 8 + length, data, data_length);
+    write_bytes(path, file, 8 + length + data_length);
+    return path;
+}
+
+static sgm_tensor *iota(sgm_dtype dtype, int64_t rows, int64_t columns)
+{
+    sgm_shape shape = sgm_shape_of(rows, columns);
+    sgm_tensor *tensor = sgm_tensor_create(dtype, &shape);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++)
+            sgm_tensor_set(tensor, (int64_t[]){i, j},
+                           dtype == SGM_BOOL ? (double)((i + j) % 2) : (double)(i * columns + j));
+    return tensor;
+}
+
+TEST(all_types_come_back)
+{
+    sgm_bundle *bundle = sgm_bundle_create();
+    for (int i = 0; i < SGM_DTYPE_COUNT; i++) {
+        sgm_tensor *tensor = iota((sgm_dtype)i, 3, 5);
+        CHECK_OK(sgm_bundle_add(bundle, sgm_dtype_name((sgm_dtype)i), tensor));
+        sgm_tensor_free(tensor);
+    }
+    CHECK_OK(sgm_bundle_set_text(bundle, "epoch", "17"));
+    CHECK_OK(sgm_bundle_set_text(bundle, "network", "input(4) + \"dense\"\n\xc3\xa4"));
+    CHECK_OK(sgm_bundle_set_text(bundle, "epoch", "18"));
+    CHECK_OK(sgm_bundle_save(bundle, path_of("all.safetensors")));
+    sgm_bundle *loaded = sgm_bundle_load(path_of("all.safetensors"));
+    CHECK_OK(loaded);
+    CHECK_INT(sgm_bundle_count(loaded), SGM_DTYPE_COUNT);
+    CHECK_STR(sgm_bundle_text(loaded, "epoch"), "18");
+    CHECK_STR(sgm_bundle_text(loaded, "network"), "input(4) + \"dense\"\n\xc3\xa4");
+    for (int i = 0; i < SGM_DTYPE_COUNT; i++) {
+        sgm_tensor *tensor = sgm_bundle_get(loaded, sgm_dtype_name((sgm_dtype)i));
+        CHECK_OK(tensor);
+        CHECK_STR(sgm_bundle_name(loaded, (size_t)i), sgm_dtype_name((sgm_dtype)i));
+        CHECK_INT(sgm_tensor_dtype(tensor), i);
+        CHECK_INT(sgm_tensor_shape(tensor)->rank, 2);
+        CHECK_NEAR(sgm_tensor_get(tensor, (int64_t[]){2, 4}), i == SGM_BOOL ? 0 : 14, 0);
+        CHECK_NEAR(sgm_tensor_get(tensor, (int64_t[]){1, 2}), i == SGM_BOOL ? 1 : 7, 0);
+    }
+    sgm_bundle_free(loaded);
+    sgm_bundle_free(bundle);
+}
+
+TEST(scalars_empty_tensors_and_views_come_back)
+{
+    sgm_bundle *bundle = sgm_bundle_create();
+    sgm_shape scalar = sgm_shape_scalar(), empty = sgm_shape_of(0, 7);
+    sgm_tensor *number = sgm_tensor_from(SGM_INT64, &scalar, &(int64_t){1234567890123});
+    sgm_tensor *nothing = sgm_tensor_create(SGM_FLOAT32, &empty);
+    sgm_tensor *table = iota(SGM_FLOAT32, 2, 3), *turned = sgm_tensor_permute(table, (const int32_t[]){1, 0});
+    CHECK_OK(sgm_bundle_add(bundle, "number", number));
+    CHECK_OK(sgm_bundle_add(bundle, "nothing", nothing));
+    CHECK_OK(sgm_bundle_add(bundle, "turned", turned));
+    CHECK_OK(sgm_bundle_save(bundle, path_of("views.safetensors")));
+    sgm_bundle *loaded = sgm_bundle_load(path_of("views.safetensors"));
+    CHECK_OK(loaded);
+    CHECK_NEAR(sgm_tensor_get(sgm_bundle_get(loaded, "number"), NULL), 1234567890123, 0);
+    CHECK_INT(sgm_tensor_shape(sgm_bundle_get(loaded, "nothing"))->dims[1], 7);
+    CHECK_NEAR(sgm_tensor_get(sgm_bundle_get(loaded, "turned"), (int64_t[]){2, 1}), 5, 0);
+    CHECK_NEAR(sgm_tensor_get(sgm_bundle_get(loaded, "turned"), (int64_t[]){1, 0}), 1, 0);
+    sgm_bundle_free(loaded);
+    sgm_bundle_free(bundle);
+    sgm_tensor_free(turned);
+    sgm_tensor_free(table);
+    sgm_tensor_free(nothing);
+    sgm_tensor_free(number);
+}
+
+TEST(a_bundle_without_anything_comes_back)
+{
+    sgm_bundle *bundle = sgm_bundle_create();
+    CHECK_OK(sgm_bundle_save(bundle, path_of("empty.safetensors")));
+    sgm_bundle_free(bundle);
+    sgm_bundle *loaded = sgm_bundle_load(path_of("empty.safetensors"));
+    CHECK_OK(loaded);
+    CHECK_INT(sgm_bundle_count(loaded), 0);
+    sgm_bundle_free(loaded);
+}
+
+/* As the format's page describes it: a header of 64 bytes, then 1.5 and -2. */
+static const unsigned char by_hand[8 + 64 + 8] =
+    "\x40\0\0\0\0\0\0\0"
+    "{\"w\":{\"dtype\":\"F32\",\"shape\":[2,1],\"data_offsets\":[0,8]}}        "
+    "\0\0\xc0\x3f\0\0\0\xc0";
+
+TEST(the_bytes_are_those_of_the_format)
+{
+    write_bytes(path_of("hand.safetensors"), by_hand, sizeof by_hand);
+    sgm_bundle *loaded = sgm_bundle_load(path_of("hand.safetensors"));
+    CHECK_OK(loaded);
+    CHECK_NEAR(sgm_tensor_get(sgm_bundle_get(loaded, "w"), (int64_t[]){0, 0}), 1.5, 0);
+    CHECK_NEAR(sgm_tensor_get(sgm_bundle_get(loaded, "w"), (int64_t[]){1, 0}), -2, 0);
+    CHECK_OK(sgm_bundle_save(loaded, path_of("again.safetensors")));
+    unsigned char again[200];
+    size_t length = read_bytes(path_of("again.safetensors"), again, sizeof again);
+    sgm_bundle_free(loaded);
+    /* ours pads the header to a multiple of 8 only */
+    CHECK_INT(again[0] % 8, 0);
+    CHECK_INT(length, 8u + again[0] + 8u);
+    CHECK(memcmp(again + 8, by_hand + 8, 56) == 0);
+    CHECK(memcmp(again + length - 8, by_hand + 72, 8) == 0);
+}
+
+TEST(tensors_are_aligned_whatever_their_order)
+{
+    sgm_bundle *bundle = sgm_bundle_create();
+    sgm_tensor *bytes = iota(SGM_UINT8, 1, 3), *doubles = iota(SGM_FLOAT64, 1, 1);
+    CHECK_OK(sgm_bundle_add(bundle, "bytes", bytes));
+    CHECK_OK(sgm_bundle_add(bundle, "doubles", doubles));
+    CHECK_OK(sgm_bundle_save(bundle, path_of("aligned.safetensors")));
+    unsigned char file[400] = {0};
+    size_t length = read_bytes(path_of("aligned.safetensors"), file, sizeof file - 1);
+    CHECK_INT(length, 8u + file[0] + 11u);
+    CHECK(strstr((char *)file + 8, "\"bytes\":{\"dtype\":\"U8\",\"shape\":[1,3],\"data_offsets\":[8,11]}") !=
+          NULL);
+    CHECK(strstr((char *)file + 8,
+                 "\"doubles\":{\"dtype\":\"F64\",\"shape\":[1,1],\"data_offsets\":[0,8]}") != NULL);
+    sgm_tensor_free(bytes);
+    sgm_tensor_free(doubles);
+    sgm_bundle_free(bundle);
+}
+
+TEST(a_file_cut_off_anywhere_is_refused)
+{
+    for (size_t length = 0; length < sizeof by_hand; length++) {
+        write_bytes(path_of("cut.safetensors"), by_hand, length);
+        CHECK_ERROR(sgm_bundle_load(path_of("cut.safetensors")), "cut.safetensors': ");
+    }
+    unsigned char longer[sizeof by_hand + 1] = {0};
+    memcpy(longer, by_hand, sizeof by_hand);
+    write_bytes(path_of("long.safetensors"), longer, sizeof longer);
+    CHECK_ERROR(sgm_bundle_load(path_of("long.safetensors")),
+                "the tensors take 8 bytes of the data, but it has 9");
+}
+
+TEST(flipped_bits_in_the_header_never_crash)
+{
+    int refused = 0;
+    for (size_t bit = 0; bit < 72 * 8; bit++) {
+        unsigned char copy[sizeof by_hand];
+        memcpy(copy, by_hand, sizeof copy);
+        copy[bit / 8] ^= (unsigned char)(1u << bit % 8);
+        write_bytes(path_of("flip.safetensors"), copy, sizeof copy);
+        sgm_clear_error();
+        sgm_bundle *loaded = sgm_bundle_load(path_of("flip.safetensors"));
+        CHECK((loaded == NULL) == (sgm_last_error()[0] != '\0'));
+        refused += loaded == NULL;
+        sgm_bundle_free(loaded);
+    }
+    /* only another letter in the name, another space and shapes that hold as much are not noticed */
+    CHECK(refused > 500);
+}
+
+TEST(hostile_headers_are_refused_with_the_reason)
+{
+    struct {
+        const char *header, *message;
+    } cases[] = {
+        {"[]", "byte 8: the header must begin with '{'"},
+        {"{\"w\":", "made.safetensors': byte 13"},
+        {"{} x", "byte 1"},
+        {"{\"w\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"w\":{}}", "duplicate"},
+        {"{\"w\":{\"dtype\":\"F16\",\"shape\":[2],\"data_offsets\":[0,4]}}", "tensor 'w': its type is F16"},
+        {"{\"w\":{\"dtype\":\"U16\",\"shape\":[2],\"data_offsets\":[0,4]}}", "its type is U16"},
+        {"{\"w\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[-4,0]}}", "at bytes -4 to 0"},
+        {"{\"w\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,0]}}", "at bytes 4 to 0"},
+        {"{\"w\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}",
+         "at bytes 4 to 8 of the data, which has 4"},
+        {"{\"w\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}",
+         "its shape (2,) of float32 does not take"},
+        {"{\"w\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]}}", "dimension 0"},
+        {"{\"w\":{\"dtype\":\"F32\",\"shape\":[1.0],\"data_offsets\":[0,4]}}", "dimension 0"},
+        {"{\"w\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,4]}}",
+         "does not take"},
+        {"{\"w\":{\"dtype\":\"F32\",\"shape\":[4611686018427387905],\"data_offsets\":[0,4]}}",
+         "does not take"},
+        {"{\"w\":{\"dtype\":\"F32\",\"shape\":[99999999999999999999],\"data_offsets\":[0,4]}}",
+         "made.safetensors"},
+        {"{\"w\":{\"dtype\":\"U8\",\"shape\":[1,1,1,1,1,1,1,1,4],\"data_offsets\":[0,4]}}", "9 dimensions"},
+        {"{\"w\":{\"dtype\":\"U8\",\"shape\":[4]}}", "expected exactly"},
+        {"{\"w\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4],\"x\":1}}", "expected exactly"},
+        {"{\"w\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0]}}", "not two whole numbers"},
+        {"{\"w\":{\"dtype\":8,\"shape\":[4],\"data_offsets\":[0,4]}}", "'dtype' is missing"},
+        {"{\"w\":{\"dtype\":\"U8\",\"shape\":4,\"data_offsets\":[0,4]}}", "'shape' is missing"},
+        {"{\"w\":[1,2,3]}", "expected exactly"},
+        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[0,3]},"
+         "\"b\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[2,4]}}",
+         "tensor 'b': it begins at byte 2 of the data, but the one before it ends at 3"},
+        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
+         "\"b\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[2,4]}}",
+         "which leaves a gap at 1"},
+        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}",
+         "take 1 bytes of the data, but it has 4"},
+        {"{}", "take 0 bytes of the data, but it has 4"},
+        {"{\"__metadata__\":{\"a\":1}}", "'a' in '__metadata__' is not text"},
+        {"{\"__metadata__\":[]}", "'__metadata__' is not an object"},
+        {"{\"w\\u0000\":1}", "made.safetensors"},
+        {"{\"m\":{\"dtype\":\"BOOL\",\"shape\":[4],\"data_offsets\":[0,4]}}", "tensor 'm': element 2 is 7"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        CHECK_ERROR(sgm_bundle_load(make_file(cases[i].header, "\0\1\7\1", 4)), cases[i].message);
+}
+
+TEST(enormous_lengths_and_nesting_are_refused)
+{
+    unsigned char huge[16] = {255, 255, 255, 255, 255, 255, 255, 255, '{', '}'};
+    write_bytes(path_of("huge.safetensors"), huge, sizeof huge);
+    CHECK_ERROR(sgm_bundle_load(path_of("huge.safetensors")),
+                "byte 0: the header would have 18446744073709551615");
+    memset(huge, 0, 8);
+    huge[3] = 1; /* 16 MiB, allowed, but not there */
+    write_bytes(path_of("huge.safetensors"), huge, sizeof huge);
+    CHECK_ERROR(sgm_bundle_load(path_of("huge.safetensors")),
+                "the header would have 16777216 bytes, but the file has 16");
+    static char nested[100010] = "{\"w\":";
+    memset(nested + 5, '[', 100000);
+    CHECK_ERROR(sgm_bundle_load(make_file(nested, NULL, 0)), "made.safetensors': byte ");
+}
+
+TEST(names_are_unique_and_errors_name_the_nearest)
+{
+    sgm_bundle *bundle = sgm_bundle_create();
+    sgm_tensor *tensor = iota(SGM_FLOAT32, 1, 1);
+    CHECK_OK(sgm_bundle_add(bundle, "2-dense.weights", tensor));
+    CHECK_ERROR(sgm_bundle_add(bundle, "2-dense.weights", tensor), "has a tensor '2-dense.weights' already");
+    CHECK_ERROR(sgm_bundle_add(bundle, "__metadata__", tensor), "cannot be named '__metadata__'");
+    CHECK_ERROR(sgm_bundle_add(bundle, "", tensor), "cannot be named ''");
+    CHECK_ERROR(sgm_bundle_add(bundle, "\xff", tensor), "UTF-8");
+    CHECK_ERROR(sgm_bundle_set_text(bundle, "a", "\xff"), "UTF-8");
+    CHECK_ERROR(sgm_bundle_get(bundle, "2-dense.weight"), "did you mean '2-dense.weights'?");
+    CHECK_ERROR((const void *)sgm_bundle_text(bundle, "epoch"), "no text 'epoch'");
+    CHECK(sgm_bundle_has(bundle, "2-dense.weights") && !sgm_bundle_has(bundle, "x"));
+    sgm_tensor_free(tensor);
+    sgm_bundle_free(bundle);
+}
+
+TEST(a_failed_write_leaves_the_old_file)
+{
+    sgm_bundle *bundle = sgm_bundle_create();
+    sgm_tensor *tensor = iota(SGM_FLOAT64, 100, 100);
+    CHECK_OK(sgm_bundle_save(bundle, path_of("old.safetensors")));
+    CHECK_OK(sgm_bundle_add(bundle, "w", tensor));
+    struct rlimit old, small = {1000, 1000};
+    CHECK(getrlimit(RLIMIT_FSIZE, &old) == 0);
+    small.rlim_max = old.rlim_max;
+    signal(SIGXFSZ, SIG_IGN);
+    CHECK(setrlimit(RLIMIT_FSIZE, &small) == 0);
+    sgm_status status = sgm_bundle_save(bundle, path_of("old.safetensors"));
+    CHECK(setrlimit(RLIMIT_FSIZE, &old) == 0);
+    CHECK_INT(status, SGM_ERROR_FILE);
+    CHECK(strstr(sgm_last_error(), "old.safetensors") != NULL);
+    sgm_bundle *loaded = sgm_bundle_load(path_of("old.safetensors"));
+    CHECK_OK(loaded);
+    CHECK_INT(sgm_bundle_count(loaded), 0);
+    CHECK(access(path_of("old.safetensors.tmp"), F_OK) != 0);
+    CHECK_ERROR(sgm_bundle_save(bundle, path_of("no/such/folder.safetensors")), "no/such/folder");
+    CHECK_ERROR(sgm_bundle_load(path_of("absent.safetensors")), "absent.safetensors");
+    sgm_bundle_free(loaded);
+    sgm_bundle_free(bundle);
+    sgm_tensor_free(tensor);
+}
+
+TEST(numpy_files_are_as_numpy_writes_them)
+{
+    sgm_tensor *tensor = iota(SGM_FLOAT32, 2, 3);
+    CHECK_OK(sgm_npy_save(path_of("a.npy"), tensor));
+    unsigned char file[300];
+    CHECK_INT(read_bytes(path_of("a.npy"), file, sizeof file), 128 + 24);
+    char expected[129];
+    snprintf(expected, sizeof expected, "%-117s\n",
+             "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }");
+    CHECK(memcmp(file, "\x93NUMPY\1\0\x76\0", 10) == 0);
+    CHECK(memcmp(file + 10, expected, 118) == 0);
+    float last;
+    memcpy(&last, file + 128 + 20, 4);
+    CHECK_NEAR(last, 5, 0);
+    sgm_tensor *small = sgm_tensor_cast(tensor, SGM_BFLOAT16);
+    CHECK_ERROR(sgm_npy_save(path_of("b.npy"), small), "no type for bfloat16");
+    sgm_tensor_free(small);
+    sgm_tensor_free(tensor);
+}
