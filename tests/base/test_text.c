@@ -1,0 +1,152 @@
+#include "allocator.h"
+#include "base/base.h"
+#include "test.h"
+#include <locale.h>
+
+TEST(text_grows)
+{
+    sgm__text text = {0};
+    for (int i = 0; i < 500; i++)
+        sgm__text_append(&text, "%d,", i % 10);
+    sgm__text_append_bytes(&text, "a\0b", 3);
+    CHECK_INT(text.length, 1003);
+    char *taken = sgm__text_take(&text);
+    CHECK(strncmp(taken, "0,1,2,3,4,5,6,7,8,9,0,", 22) == 0);
+    CHECK(memcmp(taken + 1000, "a\0b", 4) == 0);
+    CHECK(text.data == NULL && text.length == 0);
+    sgm__free(taken);
+}
+
+TEST(nothing_appended_is_an_empty_string)
+{
+    sgm__text text = {0};
+    char *taken = sgm__text_take(&text);
+    CHECK_STR(taken, "");
+    sgm__free(taken);
+}
+
+TEST(failed_text_stays_failed_and_leaks_nothing)
+{
+    for (long n = 1; n <= 3; n++) {
+        allocator_start(n);
+        sgm__text text = {0};
+        for (int i = 0; i < 30; i++)
+            sgm__text_append(&text, "%s", "twenty characters...");
+        CHECK(text.failed);
+        CHECK(sgm__text_take(&text) == NULL);
+        CHECK_INT(sgm_last_status(), SGM_ERROR_MEMORY);
+        CHECK(!text.failed);
+        CHECK_INT(allocator_live, 0);
+        allocator_stop();
+    }
+}
+
+TEST(formats)
+{
+    char *text = sgm__format("%s has %d of %zu", "it", 3, (size_t)5);
+    CHECK_STR(text, "it has 3 of 5");
+    sgm__free(text);
+}
+
+static void check_double(const char *text, double expected)
+{
+    double value = 12345;
+    if (!sgm__parse_double(text, &value))
+        TEST_FAIL("'%s' was refused", text);
+    CHECK_NEAR(value, expected, 0);
+}
+
+TEST(doubles)
+{
+    check_double("0", 0);
+    check_double("1.5", 1.5);
+    check_double("-.25", -0.25);
+    check_double("+3.", 3);
+    check_double(" \t6.02214076e23\n", 6.02214076e23);
+    check_double("1e-400", 0);
+    check_double("5e-324", 0x1p-1074);
+    check_double("0.1", 0.1);
+    check_double("inf", INFINITY);
+    check_double("-Infinity", -INFINITY);
+    check_double("nan", NAN);
+}
+
+TEST(what_is_no_double)
+{
+    static const char *const texts[] = {"",    " ",     "banana", "1.5x", "1 2",      "1,5", "0x10", "1e",
+                                        "--1", "1e400", "-1e999", ".",    "nan(123)", "e5",  "infi", "1.2.3"};
+    double value = 7;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (sgm__parse_double(texts[i], &value))
+            TEST_FAIL("'%s' was taken for %g", texts[i], value);
+    CHECK(!sgm__parse_double(NULL, &value));
+    CHECK_NEAR(value, 7, 0);
+}
+
+TEST(integers)
+{
+    int64_t value = 0;
+    CHECK(sgm__parse_int64(" 42 ", &value));
+    CHECK_INT(value, 42);
+    CHECK(sgm__parse_int64("+7", &value));
+    CHECK_INT(value, 7);
+    CHECK(sgm__parse_int64("-9223372036854775808", &value));
+    CHECK(value == INT64_MIN);
+    CHECK(sgm__parse_int64("9223372036854775807", &value));
+    CHECK(value == INT64_MAX);
+    CHECK(sgm__parse_int64("-0009007199254740993", &value));
+    CHECK(value == -9007199254740993);
+    static const char *const texts[] = {"",
+                                        "-",
+                                        "1.0",
+                                        "1e3",
+                                        "0x1",
+                                        "5 5",
+                                        "9223372036854775808",
+                                        "-9223372036854775809",
+                                        "99999999999999999999",
+                                        "- 5",
+                                        "++5",
+                                        "five"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (sgm__parse_int64(texts[i], &value))
+            TEST_FAIL("'%s' was taken for %lld", texts[i], (long long)value);
+}
+
+TEST(the_locale_changes_nothing)
+{
+    static const char *const commas[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "fr_FR.utf8", "de_DE"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof commas / sizeof *commas && !found; i++)
+        found = setlocale(LC_NUMERIC, commas[i]) != NULL;
+    if (!found)
+        SKIP("no locale with a decimal comma is installed");
+    double value = 0;
+    bool parsed = sgm__parse_double("1.5", &value), comma = sgm__parse_double("1,5", &(double){0});
+    char *text = sgm__format("%.2f", 0.25);
+    setlocale(LC_NUMERIC, "C");
+    CHECK(parsed && !comma);
+    CHECK_NEAR(value, 1.5, 0);
+    CHECK_STR(text, "0.25");
+    sgm__free(text);
+}
+
+TEST(nearest_names)
+{
+    static const char *const names[] = {"dense", "convolution", "dropout", "batch_norm", "lstm"};
+    size_t count = sizeof names / sizeof *names;
+    CHECK_STR(sgm__nearest("dens", names, count), "dense");
+    CHECK_STR(sgm__nearest("DENSE", names, count), "dense");
+    CHECK_STR(sgm__nearest("dorpout", names, count), "dropout");
+    CHECK_STR(sgm__nearest("convolutoin", names, count), "convolution");
+    CHECK_STR(sgm__nearest("batchnorm", names, count), "batch_norm");
+    CHECK_STR(sgm__nearest("ltsm", names, count), "lstm");
+    CHECK(sgm__nearest("banana", names, count) == NULL);
+    CHECK(sgm__nearest("", names, count) == NULL);
+    CHECK(sgm__nearest(NULL, names, count) == NULL);
+    CHECK(sgm__nearest("dense", names, 0) == NULL);
+    char enormous[1000];
+    memset(enormous, 'x', sizeof enormous - 1);
+    enormous[sizeof enormous - 1] = '\0';
+    CHECK(sgm__nearest(enormous, names, count) == NULL);
+}
