@@ -28,20 +28,22 @@ typedef struct sgm__bytes {
 } sgm__bytes;
 /* Makes room for `more` bytes behind the present ones. */
 sgm_status sgm__bytes_reserve(sgm__bytes *bytes, size_t more);
-/* Replaces the content by up to `count` records of `size` bytes each from the stream; *whole is set to the number of whole
- * records that came; bytes->length tells whether a part of one follows. */
-sgm_status sgm__bytes_read(sgm__bytes *bytes, sgm_stream *stream, int64_t count, uint64_t size, int64_t *whole);
-/* Makes a tensor (count, dims of `record`) around the bytes, which stay the buffer's, and puts it into `records`. */
+/* Replaces the content by up to `count` records of `size` bytes each from the stream; *whole is set to the
+ * number of whole records that came; bytes->length tells whether a part of one follows. */
+sgm_status sgm__bytes_read(sgm__bytes *bytes, sgm_stream *stream, int64_t count, uint64_t size,
+                           int64_t *whole);
+/* Makes a tensor (count, dims of `record`) around the bytes, which stay the buffer's, and puts it into
+ * `records`. */
 sgm_status sgm__bytes_publish(sgm__bytes *bytes, sgm_dtype dtype, int64_t count, const sgm_shape *record,
                               sgm_records *records);
 void sgm__bytes_free(sgm__bytes *bytes);
 
 /* State shared by the readers of fixed-size records. Elements are stored in the file as `type` says. */
 typedef struct sgm__element {
-    sgm_dtype dtype;  /* what they become */
-    uint8_t size;     /* in the file */
-    char kind;        /* b: bool, i: signed, u: unsigned, f: floating */
-    bool swapped;     /* the file's byte order is not the processor's */
+    sgm_dtype dtype; /* what they become */
+    uint8_t size;    /* in the file */
+    char kind;       /* b: bool, i: signed, u: unsigned, f: floating */
+    bool swapped;    /* the file's byte order is not the processor's */
 } sgm__element;
 typedef struct sgm__array_input {
     sgm_source *source;
@@ -53,17 +55,20 @@ typedef struct sgm__array_input {
     uint64_t data_offset; /* where the first record begins */
     sgm__bytes raw, values;
 } sgm__array_input;
-/* Checks the shape of a whole array (records first) and sets count, record, record_size; `format` for messages. */
+/* Checks the shape of a whole array (records first) and sets count, record, record_size; `format` for
+ * messages. */
 sgm_status sgm__array_set_shape(sgm__array_input *array, const char *format, const sgm_shape *shape);
 /* Records from the present position on; checks at the end that nothing follows. */
 sgm_status sgm__array_read(sgm__array_input *array, int64_t count, sgm_records *records);
 void sgm__array_free(sgm__array_input *array);
 
 /* The `self` of a reader of this type (recognised by its read function), NULL for another type. */
-void *sgm__reader_self(sgm_reader *reader, sgm_status (*read)(void *self, int64_t count, sgm_records *records));
+void *sgm__reader_self(sgm_reader *reader,
+                       sgm_status (*read)(void *self, int64_t count, sgm_records *records));
 
-/* Decodes one image file as uint8 rows, scaled by area average to width x height; both 0: its own size is kept and
- * written there. `channels` is 1 or 3. Appends height * width * channels bytes. */
-sgm_status sgm__image_decode(const char *path, int32_t *width, int32_t *height, int32_t channels, sgm__bytes *bytes);
+/* Decodes one image file as uint8 rows, scaled by area average to width x height; both 0: its own size is
+ * kept and written there. `channels` is 1 or 3. Appends height * width * channels bytes. */
+sgm_status sgm__image_decode(const char *path, int32_t *width, int32_t *height, int32_t channels,
+                             sgm__bytes *bytes);
 
 #endif

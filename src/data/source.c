@@ -41,8 +41,8 @@ sgm_status sgm__fail_missing(const char *what)
 {
     if (sgm_last_status() != SGM_OK)
         return sgm_last_status();
-    return sgm_fail(SGM_ERROR_ARGUMENT, "a %s was expected, NULL came; check the call that should have made it",
-                    what);
+    return sgm_fail(SGM_ERROR_ARGUMENT,
+                    "a %s was expected, NULL came; check the call that should have made it", what);
 }
 
 const char *sgm_source_name(const sgm_source *source)
@@ -108,10 +108,11 @@ sgm_status sgm__stream_read_exactly(sgm_stream *stream, void *buffer, size_t siz
     SGM_TRY(sgm_stream_read(stream, buffer, size, &got));
     if (got == size)
         return SGM_OK;
-    return sgm_fail(SGM_ERROR_FORMAT,
-                    "%s: %s needs %zu bytes at byte %llu, but the file ends after %zu of them; it is incomplete "
-                    "or of another format: get it again",
-                    stream->name, what, size, (unsigned long long)(stream->position - got), got);
+    return sgm_fail(
+        SGM_ERROR_FORMAT,
+        "%s: %s needs %zu bytes at byte %llu, but the file ends after %zu of them; it is incomplete "
+        "or of another format: get it again",
+        stream->name, what, size, (unsigned long long)(stream->position - got), got);
 }
 
 sgm_status sgm_stream_skip(sgm_stream *stream, uint64_t bytes)
@@ -130,11 +131,12 @@ sgm_status sgm_stream_skip(sgm_stream *stream, uint64_t bytes)
         size_t got;
         SGM_TRY(sgm_stream_read(stream, scrap, left < sizeof scrap ? (size_t)left : sizeof scrap, &got));
         if (got == 0)
-            return sgm_fail(SGM_ERROR_FORMAT,
-                            "%s: %llu bytes are to be skipped at byte %llu, but the file ends at byte %llu; it is "
-                            "incomplete, or the number is too large",
-                            stream->name, (unsigned long long)bytes, (unsigned long long)start,
-                            (unsigned long long)stream->position);
+            return sgm_fail(
+                SGM_ERROR_FORMAT,
+                "%s: %llu bytes are to be skipped at byte %llu, but the file ends at byte %llu; it is "
+                "incomplete, or the number is too large",
+                stream->name, (unsigned long long)bytes, (unsigned long long)start,
+                (unsigned long long)stream->position);
         left -= got;
     }
     return SGM_OK;
@@ -209,7 +211,8 @@ static sgm_stream *file_open(sgm_source *source)
     int descriptor = open(source->name, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) {
         sgm_status status = errno == ENOENT || errno == ENOTDIR ? SGM_ERROR_NOT_FOUND : SGM_ERROR_FILE;
-        sgm_fail(status, "%s: cannot be opened: %s; check the path (relative ones start at the working directory)",
+        sgm_fail(status,
+                 "%s: cannot be opened: %s; check the path (relative ones start at the working directory)",
                  source->name, sgm__errno_text(errno));
         return NULL;
     }
@@ -285,7 +288,8 @@ sgm_source *sgm_memory_source(const char *name, const void *bytes, size_t length
 {
     static const sgm__source_type type = {memory_exists, NULL, memory_open, memory_free};
     if (bytes == NULL && length > 0) {
-        sgm_fail(SGM_ERROR_ARGUMENT, "a memory source of %zu bytes was asked for, NULL came for them", length);
+        sgm_fail(SGM_ERROR_ARGUMENT, "a memory source of %zu bytes was asked for, NULL came for them",
+                 length);
         return NULL;
     }
     memory_source *memory = sgm__source_create(sizeof *memory, &type, name != NULL ? name : "memory");
@@ -377,7 +381,8 @@ static first_source *first_create(sgm_source *const *sources, size_t count)
 sgm_source *sgm_first_source_of(sgm_source *const *sources, size_t count)
 {
     if (sources == NULL || count == 0) {
-        sgm_fail(SGM_ERROR_ARGUMENT, "the first of several sources was asked for, none came; give at least one");
+        sgm_fail(SGM_ERROR_ARGUMENT,
+                 "the first of several sources was asked for, none came; give at least one");
         return NULL;
     }
     first_source *self = first_create(sources, count);

@@ -13,8 +13,8 @@ typedef struct sgm__source_type {
     void (*free)(sgm_source *source);          /* frees what the concrete source holds; NULL: nothing */
 } sgm__source_type;
 
-/* First member of every concrete source. A stream holds a reference on its source, so that a source may be freed
- * while streams of it are open. */
+/* First member of every concrete source. A stream holds a reference on its source, so that a source may be
+ * freed while streams of it are open. */
 struct sgm_source {
     const sgm__source_type *type;
     char *name;
@@ -49,7 +49,8 @@ sgm_status sgm__stream_read_exactly(sgm_stream *stream, void *buffer, size_t siz
 
 /* Unpacks `inner`, which belongs to the new stream from then on, also when the call fails. */
 sgm_stream *sgm__archive_open(sgm_stream *inner, const char *member);
-/* Inflates gzip from `inner` (taken over likewise), checking the checksums that libarchive does not look at. */
+/* Inflates gzip from `inner` (taken over likewise), checking the checksums that libarchive does not look at.
+ */
 sgm_stream *sgm__gzip_open(sgm_stream *inner);
 
 /* Whether the name ends like a compressed file or archive. */

@@ -6,7 +6,7 @@
 #include "data/source.h"
 #include <archive.h>
 #include <archive_entry.h>
-#include <sys/stat.h>
+#include <errno.h>
 
 #define BLOCK_SIZE 65536
 #define MOST_LISTED 8 /* names of members in a message */
@@ -26,7 +26,7 @@ static la_ssize_t archive_pull(struct archive *archive, void *user, const void *
     size_t got = 0;
     self->inner_status = sgm_stream_read(self->inner, self->block, sizeof self->block, &got);
     if (self->inner_status != SGM_OK) {
-        archive_set_error(archive, ARCHIVE_ERRNO_MISC, "the file below cannot be read");
+        archive_set_error(archive, EIO, "the file below cannot be read");
         return ARCHIVE_FATAL;
     }
     *block = self->block;
@@ -38,11 +38,11 @@ static sgm_status archive_fail(archive_stream *self)
     if (self->inner_status != SGM_OK)
         return self->inner_status;
     const char *text = archive_error_string(self->archive);
-    return sgm_fail(SGM_ERROR_FORMAT,
-                    "%s: cannot be unpacked at byte %llu of the archive: %s; it is damaged or incomplete: get it "
-                    "again",
-                    self->base.name, (unsigned long long)self->inner->position,
-                    text != NULL ? text : "unknown format");
+    return sgm_fail(
+        SGM_ERROR_FORMAT,
+        "%s: cannot be unpacked at byte %llu of the archive: %s; it is damaged or incomplete: get it "
+        "again",
+        self->base.name, (unsigned long long)self->inner->position, text != NULL ? text : "unknown format");
 }
 
 static sgm_status archive_stream_read(sgm_stream *stream, void *buffer, size_t size, size_t *got)
@@ -89,10 +89,11 @@ static sgm_status find_member(archive_stream *self, const char *member, sgm__tex
             return archive_fail(self);
         bool is_plain = archive_format(self->archive) == ARCHIVE_FORMAT_RAW;
         if (is_plain && member != NULL)
-            return sgm_fail(SGM_ERROR_NOT_FOUND,
-                            "%s: the member '%s' was asked for, but this is a single compressed file, not an archive; "
-                            "leave the member out",
-                            self->base.name, member);
+            return sgm_fail(
+                SGM_ERROR_NOT_FOUND,
+                "%s: the member '%s' was asked for, but this is a single compressed file, not an archive; "
+                "leave the member out",
+                self->base.name, member);
         if (archive_entry_filetype(entry) != AE_IFREG)
             continue;
         const char *name = entry_name(entry);
@@ -184,7 +185,8 @@ static void compressed_free(sgm_source *source)
 
 sgm_source *sgm_compressed_source(sgm_source *source, const char *member)
 {
-    static const sgm__source_type type = {compressed_exists, compressed_prepare, compressed_open, compressed_free};
+    static const sgm__source_type type = {compressed_exists, compressed_prepare, compressed_open,
+                                          compressed_free};
     if (source == NULL) {
         sgm__fail_missing("source");
         return NULL;

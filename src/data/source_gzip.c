@@ -1,6 +1,7 @@
 /* gzip (RFC 1952), inflated as a stream. Other content passes through unchanged.
  *
- * libarchive has a gzip filter too, but it does not compare the checksum and the length at the end of each part.
+ * libarchive has a gzip filter too, but it does not compare the checksum and the length at the end of each
+ * part.
  */
 #include "data/source.h"
 #include <zlib.h>
@@ -17,10 +18,11 @@ typedef struct gzip_stream {
 
 static sgm_status gzip_fail(const gzip_stream *self, const char *what)
 {
-    return sgm_fail(SGM_ERROR_FORMAT,
-                    "%s: cannot be unpacked at byte %llu of the packed file: %s; it is damaged or incomplete: get it "
-                    "again",
-                    self->base.name, (unsigned long long)(self->inner->position - self->inflater.avail_in), what);
+    return sgm_fail(
+        SGM_ERROR_FORMAT,
+        "%s: cannot be unpacked at byte %llu of the packed file: %s; it is damaged or incomplete: get it "
+        "again",
+        self->base.name, (unsigned long long)(self->inner->position - self->inflater.avail_in), what);
 }
 
 static sgm_status refill(gzip_stream *self)

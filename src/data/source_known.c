@@ -24,8 +24,9 @@ char *sgm__cache_folder(void)
     const char *home = getenv("HOME");
     if (home != NULL && home[0] == '/')
         return sgm__format("%s/.cache/sigma", home);
-    sgm_fail(SGM_ERROR_FILE, "there is no folder for downloaded files, because neither XDG_CACHE_HOME nor HOME is an "
-                             "absolute path; set one of them");
+    sgm_fail(SGM_ERROR_FILE,
+             "there is no folder for downloaded files, because neither XDG_CACHE_HOME nor HOME is an "
+             "absolute path; set one of them");
     return NULL;
 }
 
@@ -63,7 +64,8 @@ static int is_visible(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-/* Also in the folders of `folder`, in alphabetical order. A folder that cannot be listed has nothing for us. */
+/* Also in the folders of `folder`, in alphabetical order. A folder that cannot be listed has nothing for us.
+ */
 static sgm_status look_below(const char *folder, const char *file, int depth, char **path)
 {
     SGM_TRY(look_in(folder, file, path));
@@ -120,7 +122,8 @@ static sgm_source *unpacked_if_needed(sgm_source *source, const char *name)
     return source != NULL && sgm__is_compressed_name(name) ? sgm_compressed_source(source, NULL) : source;
 }
 
-/* The ending of the URL's file where that is packed and FILE is not, so that the cached file is called what it is. */
+/* The ending of the URL's file where that is packed and FILE is not, so that the cached file is called what
+ * it is. */
 static const char *extra_ending(const char *file, const char *url)
 {
     const char *dot = strrchr(url, '.');
@@ -135,7 +138,8 @@ static sgm_source *from_url(const known_source *self)
     if (folder == NULL)
         return NULL;
     char *path = sgm__format("%s/%s%s", folder, self->base.name, extra_ending(self->base.name, self->url));
-    sgm_source *source = path != NULL ? sgm_url_source(self->url, .path = path, .sha256 = self->sha256) : NULL;
+    sgm_source *source =
+        path != NULL ? sgm_url_source(self->url, .path = path, .sha256 = self->sha256) : NULL;
     if (source != NULL)
         source = unpacked_if_needed(source, path);
     sgm__free(path);
@@ -155,10 +159,11 @@ static sgm_status known_find(known_source *self)
     else if (status == SGM_OK && self->url != NULL)
         self->found = from_url(self);
     else if (status == SGM_OK)
-        status = sgm_fail(SGM_ERROR_NOT_FOUND,
-                          "%s: not found (nor with .gz at its end) in %s; put the file into one of them, or set "
-                          "SIGMA_DATA_DIR to its folder",
-                          self->base.name, places.data != NULL ? places.data : "the usual places");
+        status =
+            sgm_fail(SGM_ERROR_NOT_FOUND,
+                     "%s: not found (nor with .gz at its end) in %s; put the file into one of them, or set "
+                     "SIGMA_DATA_DIR to its folder",
+                     self->base.name, places.data != NULL ? places.data : "the usual places");
     sgm__free(path);
     sgm__text_free(&places);
     return status == SGM_OK && self->found == NULL ? sgm_last_status() : status;
@@ -199,8 +204,9 @@ sgm_source *sgm_known_source(const char *file, const char *url, const char *sha2
 {
     static const sgm__source_type type = {known_exists, known_prepare, known_open, known_free};
     if (file == NULL || *file == '\0' || *file == '/' || strstr(file, "..") != NULL) {
-        sgm_fail(SGM_ERROR_ARGUMENT, "the name of a dataset's file was expected, '%s' came; for a path use "
-                                     "sgm_file_source",
+        sgm_fail(SGM_ERROR_ARGUMENT,
+                 "the name of a dataset's file was expected, '%s' came; for a path use "
+                 "sgm_file_source",
                  file != NULL ? file : "NULL");
         return NULL;
     }

@@ -1,7 +1,7 @@
 /* Files from the web (libcurl).
  *
- * The bytes go to PATH.download, which is locked, so that several processes that want the same file download it once.
- * Only after the checksum is right does the file get its name; so a file that is there is whole.
+ * The bytes go to PATH.download, which is locked, so that several processes that want the same file download
+ * it once. Only after the checksum is right does the file get its name; so a file that is there is whole.
  */
 #include "data/source.h"
 #include <curl/curl.h>
@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 #define DEFAULT_RETRIES 2
-#define DEFAULT_TIMEOUT 16   /* seconds */
-#define FIRST_WAIT 0.5       /* seconds before the first retry, then twice as long each time ... */
-#define LONGEST_WAIT 8.0     /* ... up to this */
+#define DEFAULT_TIMEOUT 16 /* seconds */
+#define FIRST_WAIT 0.5     /* seconds before the first retry, then twice as long each time ... */
+#define LONGEST_WAIT 8.0   /* ... up to this */
 #define MOST_REDIRECTS 8L
 #define DIGEST_TEXT_SIZE (2 * SHA256_DIGEST_SIZE + 1)
 
@@ -31,14 +31,14 @@ typedef struct url_source {
 } url_source;
 
 /* One attempt to download. */
-typedef struct transfer {
+typedef struct download {
     const url_source *source;
     int descriptor;
     int write_error; /* errno of a failed write */
     bool cancelled;
     struct sha256_ctx digest;
     char message[CURL_ERROR_SIZE];
-} transfer;
+} download;
 
 static pthread_once_t curl_once = PTHREAD_ONCE_INIT;
 
@@ -55,7 +55,7 @@ static bool report(const url_source *self, uint64_t done, uint64_t total)
 
 static size_t on_bytes(char *bytes, size_t size, size_t count, void *user)
 {
-    transfer *transfer = user;
+    download *transfer = user;
     size_t length = size * count;
     for (size_t written = 0; written < length;) {
         ssize_t part = write(transfer->descriptor, bytes + written, length - written);
@@ -74,7 +74,7 @@ static size_t on_bytes(char *bytes, size_t size, size_t count, void *user)
 static int on_progress(void *user, curl_off_t total, curl_off_t done, curl_off_t up_total, curl_off_t up_done)
 {
     (void)up_total, (void)up_done;
-    transfer *transfer = user;
+    download *transfer = user;
     transfer->cancelled =
         !report(transfer->source, done > 0 ? (uint64_t)done : 0, total > 0 ? (uint64_t)total : 0);
     return transfer->cancelled;
@@ -108,7 +108,7 @@ static CURL *create_handle(const url_source *self)
     return curl;
 }
 
-static CURLcode run_transfer(CURL *curl, transfer *transfer)
+static CURLcode run_transfer(CURL *curl, download *transfer)
 {
     transfer->message[0] = '\0';
     sha256_init(&transfer->digest);
@@ -145,7 +145,7 @@ static bool is_passing(CURLcode result, long http_status)
     }
 }
 
-static sgm_status fail_transfer(const transfer *transfer, CURLcode result, long http_status, int attempts)
+static sgm_status fail_transfer(const download *transfer, CURLcode result, long http_status, int attempts)
 {
     const char *url = transfer->source->base.name;
     if (transfer->cancelled)
@@ -154,15 +154,17 @@ static sgm_status fail_transfer(const transfer *transfer, CURLcode result, long 
         return sgm_fail(SGM_ERROR_FILE, "%s: cannot be written: %s; make room, or give another path",
                         transfer->source->download_path, sgm__errno_text(transfer->write_error));
     if (result == CURLE_HTTP_RETURNED_ERROR && !is_passing(result, http_status))
-        return sgm_fail(http_status == 404 || http_status == 410 ? SGM_ERROR_NOT_FOUND : SGM_ERROR_NETWORK,
-                        "%s: the server answered with status %ld; check the address, or put the file at %s yourself",
-                        url, http_status, transfer->source->path);
-    return sgm_fail(SGM_ERROR_NETWORK,
-                    "%s: cannot be downloaded (%d %s): %s; check the connection and the proxy settings, or put the "
-                    "file at %s yourself",
-                    url, attempts, attempts == 1 ? "attempt" : "attempts",
-                    transfer->message[0] != '\0' ? transfer->message : curl_easy_sgm__errno_text(result),
-                    transfer->source->path);
+        return sgm_fail(
+            http_status == 404 || http_status == 410 ? SGM_ERROR_NOT_FOUND : SGM_ERROR_NETWORK,
+            "%s: the server answered with status %ld; check the address, or put the file at %s yourself", url,
+            http_status, transfer->source->path);
+    return sgm_fail(
+        SGM_ERROR_NETWORK,
+        "%s: cannot be downloaded (%d %s): %s; check the connection and the proxy settings, or put the "
+        "file at %s yourself",
+        url, attempts, attempts == 1 ? "attempt" : "attempts",
+        transfer->message[0] != '\0' ? transfer->message : curl_easy_strerror(result),
+        transfer->source->path);
 }
 
 /* False when cancelled meanwhile. */
@@ -183,7 +185,7 @@ static sgm_status truncate_download(const url_source *self, int descriptor)
     return sgm_fail(SGM_ERROR_FILE, "%s: cannot be emptied: %s", self->download_path, sgm__errno_text(errno));
 }
 
-static sgm_status try_all(const url_source *self, CURL *curl, transfer *transfer)
+static sgm_status try_all(const url_source *self, CURL *curl, download *transfer)
 {
     double wait = FIRST_WAIT;
     for (int attempt = 1;; attempt++) {
@@ -205,7 +207,7 @@ static sgm_status try_all(const url_source *self, CURL *curl, transfer *transfer
     }
 }
 
-static sgm_status check_digest(const url_source *self, transfer *transfer)
+static sgm_status check_digest(const url_source *self, download *transfer)
 {
     uint8_t digest[SHA256_DIGEST_SIZE];
     char text[DIGEST_TEXT_SIZE];
@@ -216,10 +218,11 @@ static sgm_status check_digest(const url_source *self, transfer *transfer)
         snprintf(text + 2 * i, 3, "%02x", (unsigned)digest[i]);
     if (strcasecmp(text, self->sha256) == 0)
         return SGM_OK;
-    return sgm_fail(SGM_ERROR_FORMAT,
-                    "%s: the SHA-256 checksum is %s, expected was %s; the file on the server has changed or was damaged "
-                    "on the way: nothing was kept",
-                    self->base.name, text, self->sha256);
+    return sgm_fail(
+        SGM_ERROR_FORMAT,
+        "%s: the SHA-256 checksum is %s, expected was %s; the file on the server has changed or was damaged "
+        "on the way: nothing was kept",
+        self->base.name, text, self->sha256);
 }
 
 /* Makes the rename itself last; what cannot be synced (some network file systems) is no reason to fail. */
@@ -244,14 +247,14 @@ static sgm_status download_to(const url_source *self, int descriptor)
     CURL *curl = create_handle(self);
     if (curl == NULL)
         return SGM_ERROR_NETWORK;
-    transfer transfer = {.source = self, .descriptor = descriptor};
+    download transfer = {.source = self, .descriptor = descriptor};
     sgm_status status = try_all(self, curl, &transfer);
     curl_easy_cleanup(curl);
     SGM_TRY(status);
     SGM_TRY(check_digest(self, &transfer));
     if (fsync(descriptor) != 0 || rename(self->download_path, self->path) != 0)
-        return sgm_fail(SGM_ERROR_FILE, "%s: cannot be put in place: %s; make room, or give another path", self->path,
-                        sgm__errno_text(errno));
+        return sgm_fail(SGM_ERROR_FILE, "%s: cannot be put in place: %s; make room, or give another path",
+                        self->path, sgm__errno_text(errno));
     sync_folder(self->path);
     return SGM_OK;
 }
@@ -262,8 +265,8 @@ static sgm_status lock_download(const url_source *self, int *descriptor)
     for (;;) {
         *descriptor = open(self->download_path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
         if (*descriptor < 0)
-            return sgm_fail(SGM_ERROR_FILE, "%s: cannot be written: %s; give another path", self->download_path,
-                            sgm__errno_text(errno));
+            return sgm_fail(SGM_ERROR_FILE, "%s: cannot be written: %s; give another path",
+                            self->download_path, sgm__errno_text(errno));
         while (flock(*descriptor, LOCK_EX | LOCK_NB) != 0 && (errno == EWOULDBLOCK || errno == EINTR)) {
             if (wait_for(self, 0.1))
                 continue;
@@ -272,8 +275,9 @@ static sgm_status lock_download(const url_source *self, int *descriptor)
         }
         /* The one before may have renamed or deleted the file that was opened; then the lock is of no use. */
         struct stat opened, named;
-        if (sgm__file_exists(self->path) || (fstat(*descriptor, &opened) == 0 && stat(self->download_path, &named) == 0 &&
-                                             opened.st_ino == named.st_ino && opened.st_dev == named.st_dev))
+        if (sgm__file_exists(self->path) ||
+            (fstat(*descriptor, &opened) == 0 && stat(self->download_path, &named) == 0 &&
+             opened.st_ino == named.st_ino && opened.st_dev == named.st_dev))
             return SGM_OK;
         close(*descriptor);
     }
@@ -299,7 +303,8 @@ static sgm_status url_prepare(sgm_source *source)
     SGM_TRY(make_parent(self->path));
     SGM_TRY(lock_download(self, &descriptor));
     sgm_status status = sgm__file_exists(self->path) ? SGM_OK : download_to(self, descriptor);
-    unlink(self->download_path); /* what a failure left, or this call made after another one had renamed its own */
+    unlink(self->download_path); /* what a failure left, or this call made after another one had renamed its
+                                    own */
     close(descriptor);
     return status;
 }
@@ -355,7 +360,8 @@ static char *name_in_url(const char *url)
     while (start > 0 && rest[start - 1] != '/')
         start--;
     if (start == 0 || start == length) {
-        sgm_fail(SGM_ERROR_ARGUMENT, "%s: has no file name at its end; give .path, where the file is kept", url);
+        sgm_fail(SGM_ERROR_ARGUMENT, "%s: has no file name at its end; give .path, where the file is kept",
+                 url);
         return NULL;
     }
     return sgm__strndup(rest + start, length - start);
@@ -374,18 +380,22 @@ static char *default_path(const char *url)
 static sgm_status check_arguments(const char *url, const sgm_url_options *options)
 {
     if (url == NULL || (strncasecmp(url, "http://", 7) != 0 && strncasecmp(url, "https://", 8) != 0))
-        return sgm_fail(SGM_ERROR_ARGUMENT, "an address that begins with http:// or https:// was expected, '%s' came",
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "an address that begins with http:// or https:// was expected, '%s' came",
                         url != NULL ? url : "NULL");
     if (options == NULL || options->struct_size != sizeof *options)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: options of %zu bytes were expected; compile with this library's headers",
-                        url, sizeof *options);
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "%s: options of %zu bytes were expected; compile with this library's headers", url,
+                        sizeof *options);
     const char *sha256 = options->sha256;
     if (sha256 != NULL && (strlen(sha256) != DIGEST_TEXT_SIZE - 1 ||
                            strspn(sha256, "0123456789abcdefABCDEF") != DIGEST_TEXT_SIZE - 1))
-        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: a SHA-256 checksum has 64 hexadecimal digits, '%s' came", url, sha256);
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: a SHA-256 checksum has 64 hexadecimal digits, '%s' came",
+                        url, sha256);
     if (options->retries < -1 || options->timeout < 0)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: retries of at least -1 and a timeout of at least 0 were expected, %d and "
-                                            "%d came",
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "%s: retries of at least -1 and a timeout of at least 0 were expected, %d and "
+                        "%d came",
                         url, options->retries, options->timeout);
     return SGM_OK;
 }
@@ -404,8 +414,8 @@ static sgm_status set_options(url_source *self, const sgm_url_options *options)
     self->task = sgm__format("download %s", url);
     self->sha256 = sgm__strdup(options->sha256);
     self->proxy = sgm__strdup(options->proxy);
-    if (self->download_path == NULL || self->task == NULL || (options->sha256 != NULL && self->sha256 == NULL) ||
-        (options->proxy != NULL && self->proxy == NULL))
+    if (self->download_path == NULL || self->task == NULL ||
+        (options->sha256 != NULL && self->sha256 == NULL) || (options->proxy != NULL && self->proxy == NULL))
         return SGM_ERROR_MEMORY;
     return SGM_OK;
 }
