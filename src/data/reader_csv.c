@@ -334,7 +334,7 @@ static sgm_status check_arguments(const sgm_source *source, const sgm_csv_option
 {
     if (source == NULL)
         return sgm__fail_missing("source");
-    if (options == NULL || options->struct_size != sizeof *options)
+    if (options->struct_size != sizeof *options)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "%s: options of %zu bytes were expected; compile with this library's headers",
                         source->name, sizeof *options);
@@ -352,7 +352,9 @@ static sgm_status check_arguments(const sgm_source *source, const sgm_csv_option
 
 sgm_reader *sgm_csv_reader_create(sgm_source *source, const sgm_csv_options *options)
 {
+    static const sgm_csv_options defaults = {.struct_size = sizeof defaults};
     static const sgm_reader_type type = {"csv", csv_rewind, csv_read, csv_rewind, csv_free};
+    options = options != NULL ? options : &defaults;
     csv_reader *self = check_arguments(source, options) == SGM_OK ? sgm__calloc(1, sizeof *self) : NULL;
     if (self == NULL) {
         sgm_source_free(source);

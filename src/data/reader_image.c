@@ -194,7 +194,7 @@ static sgm_status check_arguments(const char *folder, const sgm_image_options *o
     if (folder == NULL || *folder == '\0')
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "an image reader needs a folder, an empty name came; name the folder");
-    if (options == NULL || options->struct_size != sizeof *options)
+    if (options->struct_size != sizeof *options)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "%s: options of %zu bytes were expected; compile with this library's headers", folder,
                         sizeof *options);
@@ -210,7 +210,9 @@ static sgm_status check_arguments(const char *folder, const sgm_image_options *o
 
 sgm_reader *sgm_image_reader_create(const char *folder, const sgm_image_options *options)
 {
+    static const sgm_image_options defaults = {.struct_size = sizeof defaults};
     static const sgm_reader_type type = {"images", image_prepare, image_read, image_rewind, image_free};
+    options = options != NULL ? options : &defaults;
     if (check_arguments(folder, options) != SGM_OK)
         return NULL;
     image_reader *self = sgm__calloc(1, sizeof *self);

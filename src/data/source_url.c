@@ -383,7 +383,7 @@ static sgm_status check_arguments(const char *url, const sgm_url_options *option
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "an address that begins with http:// or https:// was expected, '%s' came",
                         url != NULL ? url : "NULL");
-    if (options == NULL || options->struct_size != sizeof *options)
+    if (options->struct_size != sizeof *options)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "%s: options of %zu bytes were expected; compile with this library's headers", url,
                         sizeof *options);
@@ -422,7 +422,9 @@ static sgm_status set_options(url_source *self, const sgm_url_options *options)
 
 sgm_source *sgm_url_source_create(const char *url, const sgm_url_options *options)
 {
+    static const sgm_url_options defaults = {.struct_size = sizeof defaults};
     static const sgm__source_type type = {url_exists, url_prepare, url_open, url_free};
+    options = options != NULL ? options : &defaults;
     if (check_arguments(url, options) != SGM_OK)
         return NULL;
     url_source *self = sgm__source_create(sizeof *self, &type, url);
