@@ -1,0 +1,179 @@
+/* Elementwise operations of two inputs: arithmetic, comparisons, logic. Recording has made the shapes equal.
+ */
+#include "ops/rules.h"
+
+#include <math.h>
+
+/* name, what types it takes, formula. The larger and the smaller of a number and NaN is NaN. */
+#define FORMULAS(X)                                                                                          \
+    X(add, number, a + b)                                                                                    \
+    X(subtract, number, a - b)                                                                               \
+    X(multiply, number, a *b)                                                                                \
+    X(divide, float, a / b)                                                                                  \
+    X(power, float, pow(a, b))                                                                               \
+    X(maximum, number, a >= b || a != a ? a : b)                                                             \
+    X(minimum, number, a <= b || a != a ? a : b)                                                             \
+    X(equal, any_to_bool, a == b)                                                                            \
+    X(not_equal, any_to_bool, a != b)                                                                        \
+    X(less, any_to_bool, a < b)                                                                              \
+    X(less_equal, any_to_bool, a <= b)                                                                       \
+    X(greater, any_to_bool, a > b)                                                                           \
+    X(greater_equal, any_to_bool, a >= b)                                                                    \
+    X(logical_and, bool, a != 0 && b != 0)                                                                   \
+    X(logical_or, bool, a != 0 || b != 0)
+
+static sgm_status infer_any(const sgm_type *inputs, sgm_type *result)
+{
+    SGM_TRY(sgm__want_equal(&inputs[0], &inputs[1]));
+    *result = inputs[0];
+    return SGM_OK;
+}
+
+static sgm_status infer_number(const sgm_type *inputs, sgm_type *result)
+{
+    SGM_TRY(sgm__want_number(&inputs[0]));
+    return infer_any(inputs, result);
+}
+
+static sgm_status infer_float(const sgm_type *inputs, sgm_type *result)
+{
+    SGM_TRY(sgm__want_float(&inputs[0]));
+    return infer_any(inputs, result);
+}
+
+static sgm_status infer_bool(const sgm_type *inputs, sgm_type *result)
+{
+    SGM_TRY(sgm__want_bool(&inputs[0]));
+    return infer_any(inputs, result);
+}
+
+static sgm_status infer_any_to_bool(const sgm_type *inputs, sgm_type *result)
+{
+    SGM_TRY(infer_any(inputs, result));
+    result->dtype = SGM_BOOL;
+    return SGM_OK;
+}
+
+/* --- gradients --- */
+
+static void gradient_add(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
+{
+    (void)graph;
+    gradients[0] = call->gradient;
+    gradients[1] = call->gradient;
+}
+
+static void gradient_subtract(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
+{
+    gradients[0] = call->gradient;
+    if (call->wanted[1])
+        gradients[1] = sgm_negate(graph, call->gradient);
+}
+
+static void gradient_multiply(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
+{
+    for (int i = 0; i < 2; i++)
+        if (call->wanted[i])
+            gradients[i] = sgm_multiply(graph, call->gradient, call->inputs[1 - i]);
+}
+
+static void gradient_divide(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
+{
+    sgm_value share = sgm_divide(graph, call->gradient, call->inputs[1]);
+    gradients[0] = share;
+    if (call->wanted[1])
+        gradients[1] = sgm_negate(graph, sgm_multiply(graph, share, call->output));
+}
+
+/* b * a^(b - 1); 0 where b is 0, also at a = 0. */
+static sgm_value power_slope(sgm_graph *graph, sgm_value a, sgm_value b)
+{
+    double exponent;
+    if (sgm__is_number(graph, b, &exponent)) {
+        sgm_value rest = exponent == 2 ? a : sgm_power(graph, a, sgm_number(graph, exponent - 1));
+        return sgm_multiply(graph, rest, sgm_number(graph, exponent));
+    }
+    sgm_value one = sgm_number(graph, 1), zero = sgm_number(graph, 0);
+    sgm_value rest = sgm_select(graph, sgm_equal(graph, b, zero), sgm_filled_like(graph, b, 1),
+                                sgm_subtract(graph, b, one));
+    return sgm_multiply(graph, b, sgm_power(graph, a, rest));
+}
+
+static void gradient_power(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
+{
+    sgm_value a = call->inputs[0], b = call->inputs[1];
+    double exponent;
+    bool is_constant = sgm__is_number(graph, b, &exponent) && exponent == 0;
+    if (call->wanted[0] && !is_constant)
+        gradients[0] = sgm_multiply(graph, call->gradient, power_slope(graph, a, b));
+    if (call->wanted[1]) {
+        /* the logarithm of 1 where a is not positive: 0 to the b does not change with b */
+        sgm_value positive = sgm_greater(graph, a, sgm_number(graph, 0));
+        sgm_value logarithm = sgm_log(graph, sgm_select(graph, positive, a, sgm_filled_like(graph, a, 1)));
+        gradients[1] = sgm_multiply(graph, call->gradient, sgm_multiply(graph, call->output, logarithm));
+    }
+}
+
+/* The gradient goes where `first` says, to a or to b. */
+static void share_gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value first,
+                           sgm_value *gradients)
+{
+    sgm_value zero = sgm_filled_like(graph, call->gradient, 0);
+    if (call->wanted[0])
+        gradients[0] = sgm_select(graph, first, call->gradient, zero);
+    if (call->wanted[1])
+        gradients[1] = sgm_select(graph, first, zero, call->gradient);
+}
+
+static void gradient_maximum(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
+{
+    share_gradient(graph, call, sgm_greater_equal(graph, call->inputs[0], call->inputs[1]), gradients);
+}
+
+static void gradient_minimum(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
+{
+    share_gradient(graph, call, sgm_less_equal(graph, call->inputs[0], call->inputs[1]), gradients);
+}
+
+/* What gives bool has no gradient, and is not asked for one. */
+#define gradient_equal NULL
+#define gradient_not_equal NULL
+#define gradient_less NULL
+#define gradient_less_equal NULL
+#define gradient_greater NULL
+#define gradient_greater_equal NULL
+#define gradient_logical_and NULL
+#define gradient_logical_or NULL
+
+/* --- tables and functions --- */
+
+#define DEFINE_PARTS(name, types, formula)                                                                   \
+    static double scalar_##name(const double *inputs, const sgm_attributes *attributes)                      \
+    {                                                                                                        \
+        (void)attributes;                                                                                    \
+        double a = inputs[0], b = inputs[1];                                                                 \
+        return formula;                                                                                      \
+    }                                                                                                        \
+    static sgm_status infer_of_##name(const sgm_type *inputs, int32_t count,                                 \
+                                      const sgm_attributes *attributes, sgm_type *result)                    \
+    {                                                                                                        \
+        (void)count, (void)attributes;                                                                       \
+        return infer_##types(inputs, result);                                                                \
+    }
+FORMULAS(DEFINE_PARTS)
+
+#define DEFINE_OP(op_name, op_doc)                                                                           \
+    const sgm_op sgm__op_##op_name = {.api = SGM_OP_API,                                                     \
+                                      .flags = SGM_OP_ELEMENTWISE,                                           \
+                                      .name = #op_name,                                                      \
+                                      .doc = op_doc,                                                         \
+                                      .min_inputs = 2,                                                       \
+                                      .max_inputs = 2,                                                       \
+                                      .infer = infer_of_##op_name,                                           \
+                                      .gradient = gradient_##op_name,                                        \
+                                      .scalar = scalar_##op_name};                                           \
+    sgm_value sgm_##op_name(sgm_graph *graph, sgm_value a, sgm_value b)                                      \
+    {                                                                                                        \
+        return sgm_record(graph, &sgm__op_##op_name, (sgm_value[]){a, b}, 2, NULL);                          \
+    }
+SGM_BINARY_LIST(DEFINE_OP)

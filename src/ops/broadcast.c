@@ -1,0 +1,67 @@
+/* broadcast: dimensions of 1, and new leading dimensions, repeated. */
+#include "ops/rules.h"
+
+static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
+                        sgm_type *result)
+{
+    (void)count;
+    char from[128], to[128];
+    const sgm_shape *x = &inputs[0].shape;
+    result->dtype = inputs[0].dtype;
+    SGM_TRY(sgm__read_shape(attributes, 0, &result->shape));
+    int32_t missing = result->shape.rank - x->rank;
+    bool fits = missing >= 0;
+    for (int32_t i = 0; i < x->rank && fits; i++)
+        fits = x->dims[i] == 1 || x->dims[i] == result->shape.dims[i + missing];
+    if (!fits)
+        return sgm_fail(SGM_ERROR_SHAPE,
+                        "%s cannot become %s: only dimensions of 1 and missing leading ones are repeated",
+                        sgm_shape_text(x, from, sizeof from), sgm_shape_text(&result->shape, to, sizeof to));
+    return SGM_OK;
+}
+
+static sgm_status forward(const sgm_kernel_call *call)
+{
+    const sgm_array *x = &call->inputs[0];
+    sgm_array view = *x;
+    view.shape = call->output.shape;
+    int32_t missing = view.shape.rank - x->shape.rank;
+    for (int32_t i = 0; i < view.shape.rank; i++) {
+        bool repeated = i < missing || x->shape.dims[i - missing] == 1;
+        view.strides[i] = repeated ? 0 : x->strides[i - missing];
+    }
+    sgm__array_move(&view, &call->output);
+    return SGM_OK;
+}
+
+static void gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
+{
+    sgm_type type = sgm_value_type(graph, call->inputs[0]);
+    if (call->wanted[0])
+        gradients[0] = sgm__unbroadcast(graph, call->gradient, &type);
+}
+
+const sgm_op sgm__op_broadcast = {.api = SGM_OP_API,
+                                  .flags = SGM_OP_VIEW | SGM_OP_STRIDED,
+                                  .name = "broadcast",
+                                  .doc = "repeated along dimensions of 1 and new leading ones",
+                                  .min_inputs = 1,
+                                  .max_inputs = 1,
+                                  .infer = infer,
+                                  .gradient = gradient,
+                                  .forward = forward};
+
+sgm_value sgm_broadcast(sgm_graph *graph, sgm_value x, const sgm_shape *shape)
+{
+    if (!sgm__can_record(graph, "broadcast", x))
+        return (sgm_value){-1};
+    if (shape->rank < 0 || shape->rank > SGM_MAX_RANK)
+        return sgm_graph_fail(graph, SGM_ERROR_SHAPE, "broadcast: a shape has 0 to %d dimensions, not %d",
+                              SGM_MAX_RANK, shape->rank);
+    sgm_shape old = sgm_value_type(graph, x).shape;
+    if (sgm_shape_equal(&old, shape))
+        return x;
+    sgm_attributes attributes = {0};
+    sgm__add_shape(&attributes, shape);
+    return sgm__record_one(graph, &sgm__op_broadcast, x, &attributes);
+}

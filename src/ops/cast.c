@@ -1,0 +1,40 @@
+/* cast: the same numbers in another type. Floats become integers as in C, but within the type's limits. */
+#include "ops/rules.h"
+
+static double scalar(const double *inputs, const sgm_attributes *attributes)
+{
+    (void)attributes; /* storing the result converts it */
+    return inputs[0];
+}
+
+static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
+                        sgm_type *result)
+{
+    (void)count;
+    SGM_TRY(sgm__want_integers(attributes, 1));
+    result->shape = inputs[0].shape;
+    return sgm__read_dtype(attributes->integers[0], &result->dtype);
+}
+
+static void gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
+{
+    if (call->wanted[0])
+        gradients[0] = sgm_cast(graph, call->gradient, sgm_value_type(graph, call->inputs[0]).dtype);
+}
+
+const sgm_op sgm__op_cast = {.api = SGM_OP_API,
+                             .flags = SGM_OP_ELEMENTWISE,
+                             .name = "cast",
+                             .doc = "the same numbers in another type",
+                             .min_inputs = 1,
+                             .max_inputs = 1,
+                             .infer = infer,
+                             .gradient = gradient,
+                             .scalar = scalar};
+
+sgm_value sgm_cast(sgm_graph *graph, sgm_value x, sgm_dtype dtype)
+{
+    if (sgm_value_is(x) && sgm_value_type(graph, x).dtype == dtype)
+        return x;
+    return sgm__record_one(graph, &sgm__op_cast, x, &SGM__INTEGERS((int64_t)dtype));
+}

@@ -1,0 +1,124 @@
+/* Elementwise operations of one input that are built from others. */
+#include "ops/rules.h"
+
+#include <math.h>
+
+static sgm_value compose_square(sgm_graph *graph, const sgm_value *inputs, int32_t count,
+                                const sgm_attributes *attributes)
+{
+    (void)count, (void)attributes;
+    return sgm_multiply(graph, inputs[0], inputs[0]);
+}
+
+static sgm_value compose_reciprocal(sgm_graph *graph, const sgm_value *inputs, int32_t count,
+                                    const sgm_attributes *attributes)
+{
+    (void)count, (void)attributes;
+    return sgm_divide(graph, sgm_number(graph, 1), inputs[0]);
+}
+
+/* 0 comes first, so that the slope at 0 is 0. */
+static sgm_value compose_relu(sgm_graph *graph, const sgm_value *inputs, int32_t count,
+                              const sgm_attributes *attributes)
+{
+    (void)count, (void)attributes;
+    return sgm_maximum(graph, sgm_number(graph, 0), inputs[0]);
+}
+
+/* e to the 80 is still finite in float32, and its reciprocal is far below what rounding leaves. */
+static sgm_value compose_sigmoid(sgm_graph *graph, const sgm_value *inputs, int32_t count,
+                                 const sgm_attributes *attributes)
+{
+    (void)count, (void)attributes;
+    sgm_value exponent = sgm_minimum(graph, sgm_negate(graph, inputs[0]), sgm_number(graph, 80));
+    return sgm_reciprocal(graph, sgm_add(graph, sgm_exp(graph, exponent), sgm_number(graph, 1)));
+}
+
+static sgm_value compose_softplus(sgm_graph *graph, const sgm_value *inputs, int32_t count,
+                                  const sgm_attributes *attributes)
+{
+    (void)count, (void)attributes;
+    sgm_value small = sgm_exp(graph, sgm_negate(graph, sgm_absolute(graph, inputs[0])));
+    return sgm_add(graph, sgm_relu(graph, inputs[0]), sgm_log1p(graph, small));
+}
+
+static sgm_value compose_gelu(sgm_graph *graph, const sgm_value *inputs, int32_t count,
+                              const sgm_attributes *attributes)
+{
+    (void)count, (void)attributes;
+    sgm_value area = sgm_erf(graph, sgm_multiply(graph, inputs[0], sgm_number(graph, M_SQRT1_2)));
+    sgm_value half = sgm_multiply(graph, inputs[0], sgm_number(graph, 0.5));
+    return sgm_multiply(graph, half, sgm_add(graph, area, sgm_number(graph, 1)));
+}
+
+static sgm_value compose_silu(sgm_graph *graph, const sgm_value *inputs, int32_t count,
+                              const sgm_attributes *attributes)
+{
+    (void)count, (void)attributes;
+    return sgm_multiply(graph, inputs[0], sgm_sigmoid(graph, inputs[0]));
+}
+
+static sgm_value compose_identity(sgm_graph *graph, const sgm_value *inputs, int32_t count,
+                                  const sgm_attributes *attributes)
+{
+    (void)graph, (void)count, (void)attributes;
+    return inputs[0];
+}
+
+/* --- those that stay one instruction, because their gradient is simpler, or more exact, than their parts'
+ * --- */
+
+static sgm_status infer_float(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
+                              sgm_type *result)
+{
+    (void)count, (void)attributes;
+    SGM_TRY(sgm__want_float(&inputs[0]));
+    *result = inputs[0];
+    return SGM_OK;
+}
+
+static void gradient_sigmoid(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
+{
+    if (!call->wanted[0])
+        return;
+    sgm_value rest = sgm_subtract(graph, sgm_number(graph, 1), call->output);
+    gradients[0] = sgm_multiply(graph, call->gradient, sgm_multiply(graph, call->output, rest));
+}
+
+/* The parts' gradient is wrong at 0, where |x| has none. */
+static void gradient_softplus(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
+{
+    if (call->wanted[0])
+        gradients[0] = sgm_multiply(graph, call->gradient, sgm_sigmoid(graph, call->inputs[0]));
+}
+
+#define infer_of_square NULL
+#define infer_of_reciprocal NULL
+#define infer_of_relu NULL
+#define infer_of_sigmoid infer_float
+#define infer_of_softplus infer_float
+#define infer_of_gelu NULL
+#define infer_of_silu NULL
+#define infer_of_identity NULL
+#define gradient_square NULL
+#define gradient_reciprocal NULL
+#define gradient_relu NULL
+#define gradient_gelu NULL
+#define gradient_silu NULL
+#define gradient_identity NULL
+
+#define DEFINE_OP(op_name, op_doc)                                                                           \
+    const sgm_op sgm__op_##op_name = {.api = SGM_OP_API,                                                     \
+                                      .flags = SGM_OP_ELEMENTWISE | SGM_OP_ACTIVATION,                       \
+                                      .name = #op_name,                                                      \
+                                      .doc = op_doc,                                                         \
+                                      .min_inputs = 1,                                                       \
+                                      .max_inputs = 1,                                                       \
+                                      .compose = compose_##op_name,                                          \
+                                      .infer = infer_of_##op_name,                                           \
+                                      .gradient = gradient_##op_name};                                       \
+    sgm_value sgm_##op_name(sgm_graph *graph, sgm_value x)                                                   \
+    {                                                                                                        \
+        return sgm__record_one(graph, &sgm__op_##op_name, x, NULL);                                          \
+    }
+SGM_COMPOSED_UNARY_LIST(DEFINE_OP)

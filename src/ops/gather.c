@@ -1,0 +1,217 @@
+/* gather and scatter_add: entries of an axis by their numbers, and back. */
+#include "ops/rules.h"
+
+/* Replaces axis `axis` of `x` by the dimensions of `indices`. */
+static sgm_status replace_axis(const sgm_shape *x, const sgm_shape *indices, int64_t axis, sgm_shape *result)
+{
+    char a[128], b[128];
+    if (x->rank - 1 + indices->rank > SGM_MAX_RANK)
+        return sgm_fail(SGM_ERROR_SHAPE, "%s by indices %s would have more than %d dimensions",
+                        sgm_shape_text(x, a, sizeof a), sgm_shape_text(indices, b, sizeof b), SGM_MAX_RANK);
+    *result = (sgm_shape){0};
+    for (int32_t i = 0; i < x->rank; i++)
+        if (i != axis)
+            result->dims[result->rank++] = x->dims[i];
+        else
+            for (int32_t k = 0; k < indices->rank; k++)
+                result->dims[result->rank++] = indices->dims[k];
+    return SGM_OK;
+}
+
+static sgm_status infer_gather(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
+                               sgm_type *result)
+{
+    (void)count;
+    SGM_TRY(sgm__want_integers(attributes, 1));
+    SGM_TRY(sgm__want_axis(&inputs[0], attributes->integers[0]));
+    SGM_TRY(sgm__want_index(&inputs[1]));
+    result->dtype = inputs[0].dtype;
+    return replace_axis(&inputs[0].shape, &inputs[1].shape, attributes->integers[0], &result->shape);
+}
+
+/* integers: axis, size */
+static sgm_status infer_scatter(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
+                                sgm_type *result)
+{
+    (void)count;
+    char a[128], b[128];
+    const sgm_shape *updates = &inputs[0].shape, *indices = &inputs[1].shape;
+    int64_t axis = attributes->integers[0], size = attributes->integers[1];
+    SGM_TRY(sgm__want_number(&inputs[0]));
+    SGM_TRY(sgm__want_integers(attributes, 2));
+    SGM_TRY(sgm__want_index(&inputs[1]));
+    int32_t rank = updates->rank - indices->rank + 1;
+    bool fits = rank >= 1 && rank <= SGM_MAX_RANK && axis >= 0 && axis < rank && size >= 0;
+    for (int32_t i = 0; i < indices->rank && fits; i++)
+        fits = updates->dims[axis + i] == indices->dims[i];
+    if (!fits)
+        return sgm_fail(SGM_ERROR_SHAPE,
+                        "updates %s do not have the dimensions of indices %s from axis %lld on (size %lld)",
+                        sgm_shape_text(updates, a, sizeof a), sgm_shape_text(indices, b, sizeof b),
+                        (long long)axis, (long long)size);
+    *result = (sgm_type){.dtype = inputs[0].dtype, .shape = {.rank = rank}};
+    for (int32_t i = 0; i < rank; i++)
+        result->shape.dims[i] = i < axis    ? updates->dims[i]
+                                : i == axis ? size
+                                            : updates->dims[i + indices->rank - 1];
+    return SGM_OK;
+}
+
+static sgm_status check_index(int64_t index, int64_t size, int32_t axis)
+{
+    if (index >= 0 && index < size)
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_ARGUMENT, "index %lld is out of range: axis %d has %lld entries, from 0 on",
+                    (long long)index, axis, (long long)size);
+}
+
+/* The part of `array` that belongs to one index: the indices' axes go away. */
+static sgm_array pick_position(const sgm_array *array, int32_t axis, const sgm__cursor *position)
+{
+    sgm_array picked = *array;
+    for (int32_t i = 0; i < position->shape.rank; i++)
+        picked = sgm__array_pick(&picked, axis, position->index[i]);
+    return picked;
+}
+
+static sgm_status forward_gather(const sgm_kernel_call *call)
+{
+    const sgm_array *x = &call->inputs[0], *indices = &call->inputs[1];
+    int32_t axis = (int32_t)call->attributes->integers[0];
+    sgm__cursor position = sgm__cursor_make(&indices->shape, indices->strides);
+    int64_t count = sgm_shape_elements(&indices->shape);
+    for (int64_t i = 0; i < count; i++, sgm__cursor_next(&position)) {
+        int64_t index = sgm__array_index(indices, position.offset);
+        SGM_TRY(check_index(index, x->shape.dims[axis], axis));
+        sgm_array from = sgm__array_pick(x, axis, index);
+        sgm_array to = pick_position(&call->output, axis, &position);
+        sgm__array_move(&from, &to);
+    }
+    return SGM_OK;
+}
+
+static void add_to(const sgm_array *source, const sgm_array *target)
+{
+    sgm__cursor read = sgm__cursor_make(&source->shape, source->strides);
+    sgm__cursor write = sgm__cursor_make(&target->shape, target->strides);
+    int64_t count = sgm_shape_elements(&source->shape);
+    for (int64_t i = 0; i < count; i++) {
+        if (source->dtype == SGM_INT64) {
+            uint64_t sum = (uint64_t)sgm__array_index(source, read.offset) +
+                           (uint64_t)sgm__array_index(target, write.offset);
+            memcpy(sgm__array_at(target, write.offset), &sum, sizeof sum);
+        } else {
+            sgm_array_store(target, write.offset,
+                            sgm_array_load(target, write.offset) + sgm_array_load(source, read.offset));
+        }
+        sgm__cursor_next(&read);
+        sgm__cursor_next(&write);
+    }
+}
+
+static sgm_status forward_scatter(const sgm_kernel_call *call)
+{
+    const sgm_array *updates = &call->inputs[0], *indices = &call->inputs[1], *y = &call->output;
+    int32_t axis = (int32_t)call->attributes->integers[0];
+    memset(y->data, 0, (size_t)sgm_shape_elements(&y->shape) * sgm_dtype_size(y->dtype));
+    sgm__cursor position = sgm__cursor_make(&indices->shape, indices->strides);
+    int64_t count = sgm_shape_elements(&indices->shape);
+    for (int64_t i = 0; i < count; i++, sgm__cursor_next(&position)) {
+        int64_t index = sgm__array_index(indices, position.offset);
+        SGM_TRY(check_index(index, y->shape.dims[axis], axis));
+        sgm_array from = pick_position(updates, axis, &position);
+        sgm_array to = sgm__array_pick(y, axis, index);
+        add_to(&from, &to);
+    }
+    return SGM_OK;
+}
+
+static void gradient_gather(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
+{
+    int32_t axis = (int32_t)call->attributes->integers[0];
+    int64_t size = sgm_value_type(graph, call->inputs[0]).shape.dims[axis];
+    if (call->wanted[0])
+        gradients[0] = sgm_scatter_add(graph, call->gradient, call->inputs[1], axis, size);
+}
+
+static void gradient_scatter(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
+{
+    int32_t axis = (int32_t)call->attributes->integers[0];
+    if (call->wanted[0])
+        gradients[0] = sgm_gather(graph, call->gradient, call->inputs[1], axis);
+}
+
+const sgm_op sgm__op_gather = {.api = SGM_OP_API,
+                               .flags = SGM_OP_STRIDED,
+                               .name = "gather",
+                               .doc = "entries of an axis by their numbers",
+                               .min_inputs = 2,
+                               .max_inputs = 2,
+                               .infer = infer_gather,
+                               .gradient = gradient_gather,
+                               .forward = forward_gather};
+const sgm_op sgm__op_scatter_add = {.api = SGM_OP_API,
+                                    .flags = SGM_OP_STRIDED,
+                                    .name = "scatter_add",
+                                    .doc = "zeros with entries added to an axis by their numbers",
+                                    .min_inputs = 2,
+                                    .max_inputs = 2,
+                                    .infer = infer_scatter,
+                                    .gradient = gradient_scatter,
+                                    .forward = forward_scatter};
+
+sgm_value sgm_gather(sgm_graph *graph, sgm_value x, sgm_value indices, int32_t axis)
+{
+    if (!sgm__resolve_axis(graph, "gather", x, &axis))
+        return (sgm_value){-1};
+    return sgm_record(graph, &sgm__op_gather, (sgm_value[]){x, indices}, 2, &SGM__INTEGERS(axis));
+}
+
+sgm_value sgm_scatter_add(sgm_graph *graph, sgm_value updates, sgm_value indices, int32_t axis, int64_t size)
+{
+    if (!sgm__can_record(graph, "scatter_add", updates) || !sgm__can_record(graph, "scatter_add", indices))
+        return (sgm_value){-1};
+    if (axis < 0) /* of the result */
+        axis += sgm_value_type(graph, updates).shape.rank - sgm_value_type(graph, indices).shape.rank + 1;
+    return sgm_record(graph, &sgm__op_scatter_add, (sgm_value[]){updates, indices}, 2,
+                      &SGM__INTEGERS(axis, size));
+}
+
+/* --- gather_along --- */
+
+/* Where each entry lies among all elements of `x`, from its number along `axis`; -1 if there is none. */
+static sgm_value flat_positions(sgm_graph *graph, const sgm_shape *x, sgm_value indices, int32_t axis)
+{
+    sgm_shape shape = sgm_value_type(graph, indices).shape;
+    sgm_value flat = {-1};
+    int64_t stride = 1;
+    for (int32_t i = x->rank; i-- > 0; stride *= x->dims[i + 1]) {
+        sgm_value number = i == axis ? indices : sgm_iota(graph, SGM_INT64, &shape, i);
+        sgm_value part = sgm_multiply(graph, number, sgm_number(graph, (double)stride));
+        flat = sgm_value_is(flat) ? sgm_add(graph, flat, part) : part;
+    }
+    sgm_value known = sgm_logical_and(graph, sgm_greater_equal(graph, indices, sgm_number(graph, 0)),
+                                      sgm_less(graph, indices, sgm_number(graph, (double)x->dims[axis])));
+    return sgm_select(graph, known, flat, sgm_filled_like(graph, flat, -1));
+}
+
+sgm_value sgm_gather_along(sgm_graph *graph, sgm_value x, sgm_value indices, int32_t axis)
+{
+    if (!sgm__resolve_axis(graph, "gather_along", x, &axis) ||
+        !sgm__can_record(graph, "gather_along", indices))
+        return (sgm_value){-1};
+    char a[SGM__TYPE_TEXT], b[SGM__TYPE_TEXT];
+    sgm_type type = sgm_value_type(graph, x), index_type = sgm_value_type(graph, indices);
+    sgm_shape alike = index_type.shape;
+    alike.dims[axis] = type.shape.dims[axis];
+    if (sgm__want_index(&index_type) != SGM_OK || alike.rank != type.shape.rank ||
+        !sgm_shape_equal(&alike, &type.shape))
+        return sgm_graph_fail(
+            graph, SGM_ERROR_SHAPE,
+            "gather_along: wants int64 or int32 indices that are shaped like the input but for axis %d, got "
+            "%s for %s",
+            axis, sgm__type_text(&index_type, a), sgm__type_text(&type, b));
+    sgm_value positions = flat_positions(graph, &type.shape, sgm_cast(graph, indices, SGM_INT64), axis);
+    sgm_shape line = sgm_shape_of(sgm_shape_elements(&type.shape));
+    return sgm_gather(graph, sgm_reshape(graph, x, &line), positions, 0);
+}

@@ -1,0 +1,142 @@
+/* matmul: matrix products, one for each entry of the leading dimensions. */
+#include "ops/rules.h"
+
+static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
+                        sgm_type *result)
+{
+    (void)count, (void)attributes;
+    char first[SGM__TYPE_TEXT], second[SGM__TYPE_TEXT];
+    const sgm_type *a = &inputs[0], *b = &inputs[1];
+    SGM_TRY(sgm__want_number(a));
+    if (a->dtype != b->dtype)
+        return sgm_fail(SGM_ERROR_TYPE, "wants equal types, got %s and %s: cast one of them",
+                        sgm__type_text(a, first), sgm__type_text(b, second));
+    int32_t rank = a->shape.rank;
+    bool fits = rank >= 2 && b->shape.rank == rank && a->shape.dims[rank - 1] == b->shape.dims[rank - 2];
+    for (int32_t i = 0; i + 2 < rank && fits; i++)
+        fits = a->shape.dims[i] == b->shape.dims[i];
+    if (!fits)
+        return sgm_fail(SGM_ERROR_SHAPE,
+                        "wants (..., m, k) x (..., k, n) with equal leading dimensions, got %s x %s: reshape "
+                        "or transpose one of them",
+                        sgm__type_text(a, first), sgm__type_text(b, second));
+    *result = *a;
+    result->shape.dims[rank - 1] = b->shape.dims[rank - 1];
+    return SGM_OK;
+}
+
+/* --- loops --- */
+
+/* A row of the one matrix by a column of the other. */
+typedef struct dot_product {
+    const sgm_array *a, *b;
+    int64_t a_offset, b_offset, a_stride, b_stride, count;
+} dot_product;
+
+#define DOT(type)                                                                                            \
+    for (int64_t k = 0; k < dot->count; k++)                                                                 \
+    sum += (double)((const type *)dot->a->data)[dot->a_offset + k * dot->a_stride] *                         \
+           (double)((const type *)dot->b->data)[dot->b_offset + k * dot->b_stride]
+
+static double compute_dot(const dot_product *dot)
+{
+    double sum = 0;
+    if (dot->a->dtype == SGM_FLOAT32)
+        DOT(float);
+    else if (dot->a->dtype == SGM_FLOAT64)
+        DOT(double);
+    else
+        for (int64_t k = 0; k < dot->count; k++)
+            sum += sgm_array_load(dot->a, dot->a_offset + k * dot->a_stride) *
+                   sgm_array_load(dot->b, dot->b_offset + k * dot->b_stride);
+    return sum;
+}
+
+/* Axes before the last two. */
+static sgm__cursor leading(const sgm_array *array)
+{
+    sgm_shape shape = array->shape;
+    shape.rank -= 2;
+    return sgm__cursor_make(&shape, array->strides);
+}
+
+static sgm_status forward(const sgm_kernel_call *call)
+{
+    const sgm_array *a = &call->inputs[0], *b = &call->inputs[1], *y = &call->output;
+    int32_t row = y->shape.rank - 2, column = y->shape.rank - 1;
+    sgm__cursor a_batch = leading(a), b_batch = leading(b), y_batch = leading(y);
+    int64_t batches = sgm_shape_elements(&y_batch.shape);
+    dot_product dot = {a, b, 0, 0, a->strides[column], b->strides[row], a->shape.dims[column]};
+    for (int64_t n = 0; n < batches; n++) {
+        for (int64_t i = 0; i < y->shape.dims[row]; i++)
+            for (int64_t k = 0; k < y->shape.dims[column]; k++) {
+                dot.a_offset = a_batch.offset + i * a->strides[row];
+                dot.b_offset = b_batch.offset + k * b->strides[column];
+                sgm_array_store(y, y_batch.offset + i * y->strides[row] + k * y->strides[column],
+                                compute_dot(&dot));
+            }
+        sgm__cursor_next(&a_batch);
+        sgm__cursor_next(&b_batch);
+        sgm__cursor_next(&y_batch);
+    }
+    return SGM_OK;
+}
+
+static void gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
+{
+    if (call->wanted[0])
+        gradients[0] = sgm_matmul(graph, call->gradient, sgm_transpose(graph, call->inputs[1]));
+    if (call->wanted[1])
+        gradients[1] = sgm_matmul(graph, sgm_transpose(graph, call->inputs[0]), call->gradient);
+}
+
+const sgm_op sgm__op_matmul = {.api = SGM_OP_API,
+                               .flags = SGM_OP_STRIDED,
+                               .name = "matmul",
+                               .doc = "matrix product of the last two axes",
+                               .min_inputs = 2,
+                               .max_inputs = 2,
+                               .infer = infer,
+                               .gradient = gradient,
+                               .forward = forward};
+
+/* --- recording --- */
+
+/* `shape` with its last two dimensions, and `batch` before them. */
+static sgm_value widen(sgm_graph *graph, sgm_value x, const sgm_shape *batch)
+{
+    sgm_shape shape = sgm_value_type(graph, x).shape, wide = *batch;
+    wide.dims[wide.rank++] = shape.dims[shape.rank - 2];
+    wide.dims[wide.rank++] = shape.dims[shape.rank - 1];
+    return sgm_broadcast(graph, x, &wide);
+}
+
+sgm_value sgm_matmul(sgm_graph *graph, sgm_value a, sgm_value b)
+{
+    if (!sgm__can_record(graph, "matmul", a) || !sgm__can_record(graph, "matmul", b))
+        return (sgm_value){-1};
+    sgm_shape left = sgm_value_type(graph, a).shape, right = sgm_value_type(graph, b).shape, batch;
+    if (left.rank >= 2 && right.rank >= 2) {
+        sgm_shape left_batch = sgm_shape_make(left.rank - 2, left.dims);
+        sgm_shape right_batch = sgm_shape_make(right.rank - 2, right.dims);
+        if (sgm_shape_broadcast(&left_batch, &right_batch, &batch) == SGM_OK) {
+            a = widen(graph, a, &batch);
+            b = widen(graph, b, &batch);
+        }
+    }
+    return sgm_record(graph, &sgm__op_matmul, (sgm_value[]){a, b}, 2, NULL);
+}
+
+sgm_value sgm_dot(sgm_graph *graph, sgm_value a, sgm_value b)
+{
+    if (!sgm__can_record(graph, "dot", a) || !sgm__can_record(graph, "dot", b))
+        return (sgm_value){-1};
+    sgm_type left = sgm_value_type(graph, a), right = sgm_value_type(graph, b);
+    char first[SGM__TYPE_TEXT], second[SGM__TYPE_TEXT];
+    if (left.shape.rank != 1 || !sgm_shape_equal(&left.shape, &right.shape))
+        return sgm_graph_fail(graph, SGM_ERROR_SHAPE,
+                              "dot: wants two vectors of equal length, got %s and %s; matmul multiplies "
+                              "matrices",
+                              sgm__type_text(&left, first), sgm__type_text(&right, second));
+    return sgm_sum(graph, sgm_multiply(graph, a, b));
+}

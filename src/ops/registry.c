@@ -1,0 +1,121 @@
+/* Operations by name: those that come with the library, and those that were registered. */
+#include "ops/ops.h"
+
+#define ENTRY(name) &sgm__op_##name,
+#define DOCUMENTED_ENTRY(name, doc) ENTRY(name)
+static const sgm_op *const built_in[] = {SGM_UNARY_LIST(DOCUMENTED_ENTRY)
+                                             SGM_COMPOSED_UNARY_LIST(DOCUMENTED_ENTRY)
+                                                 SGM_BINARY_LIST(DOCUMENTED_ENTRY) SGM__NATIVE_LIST(ENTRY)
+                                                     SGM__WHOLE_LIST(ENTRY) ENTRY(select) ENTRY(cast)};
+#define BUILT_IN_COUNT (sizeof built_in / sizeof *built_in)
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static const sgm_op **registered; /* guarded by the lock, and so are its counts */
+static size_t registered_count, registered_capacity;
+
+/* The lock is held. */
+static const sgm_op *entry_at(size_t index)
+{
+    if (index < BUILT_IN_COUNT)
+        return built_in[index];
+    index -= BUILT_IN_COUNT;
+    return index < registered_count ? registered[index] : NULL;
+}
+
+static const sgm_op *find(const char *name)
+{
+    const sgm_op *op;
+    for (size_t i = 0; (op = entry_at(i)) != NULL; i++)
+        if (strcmp(op->name, name) == 0)
+            return op;
+    return NULL;
+}
+
+static bool is_name(const char *name)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
+    return name != NULL && *name >= 'a' && *name <= 'z' && name[strspn(name, letters)] == '\0';
+}
+
+static sgm_status check_table(const sgm_op *op)
+{
+    if (op == NULL || op->api != SGM_OP_API)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "an operation for interface %u of operations was expected, not %u: compile it again",
+                        (unsigned)SGM_OP_API, op != NULL ? op->api : 0);
+    if (!is_name(op->name))
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "'%s' cannot name an operation: use lower case letters, digits and underscores",
+                        op->name != NULL ? op->name : "");
+    if (op->doc == NULL || op->min_inputs < 0 || op->max_inputs < op->min_inputs)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "operation %s wants a line of documentation and a range of inputs, not %d to %d",
+                        op->name, op->min_inputs, op->max_inputs);
+    bool native = op->infer != NULL && (op->scalar != NULL || op->forward != NULL);
+    if (op->compose == NULL && !native)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "operation %s wants compose, or infer and one of scalar and forward", op->name);
+    if (op->scalar != NULL && (op->flags & SGM_OP_ELEMENTWISE) == 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "operation %s has a scalar formula, but is not elementwise",
+                        op->name);
+    return SGM_OK;
+}
+
+static sgm_status append(const sgm_op *op)
+{
+    const sgm_op *known = find(op->name);
+    if (known == op)
+        return SGM_OK;
+    if (known != NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "there is another operation %s (%s): choose another name",
+                        op->name, known->doc);
+    SGM_TRY(sgm__reserve(&registered, &registered_capacity, registered_count + 1, sizeof(const sgm_op *)));
+    registered[registered_count++] = op;
+    return SGM_OK;
+}
+
+sgm_status sgm_register_op(const sgm_op *op)
+{
+    SGM_TRY(check_table(op));
+    pthread_mutex_lock(&lock);
+    sgm_status status = append(op);
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+/* The lock is held. */
+static void fail_unknown(const char *name)
+{
+    size_t count = BUILT_IN_COUNT + registered_count;
+    const char **names = sgm__alloc(count * sizeof(const char *));
+    if (names == NULL)
+        return;
+    for (size_t i = 0; i < count; i++)
+        names[i] = entry_at(i)->name;
+    const char *nearest = sgm__nearest(name, names, count);
+    if (nearest != NULL)
+        sgm_fail(SGM_ERROR_NOT_FOUND, "there is no operation '%s'; did you mean '%s'?", name, nearest);
+    else
+        sgm_fail(SGM_ERROR_NOT_FOUND, "there is no operation '%s'", name);
+    sgm__free(names);
+}
+
+const sgm_op *sgm_find_op(const char *name)
+{
+    if (name == NULL)
+        name = "";
+    pthread_mutex_lock(&lock);
+    const sgm_op *op = find(name);
+    if (op == NULL)
+        fail_unknown(name);
+    pthread_mutex_unlock(&lock);
+    return op;
+}
+
+const sgm_op *sgm_op_at(size_t index)
+{
+    pthread_mutex_lock(&lock);
+    const sgm_op *op = entry_at(index);
+    pthread_mutex_unlock(&lock);
+    return op;
+}

@@ -1,0 +1,74 @@
+/* What the rules and loops of operations share. Internal. */
+#ifndef SGM_OPS_RULES_H
+#define SGM_OPS_RULES_H
+
+#include "ops/ops.h"
+
+/* --- attributes --- */
+#define SGM__INTEGERS(...)                                                                                   \
+    ((sgm_attributes){.integer_count = (int32_t)SGM_SHAPE_COUNT(__VA_ARGS__), .integers = {__VA_ARGS__}})
+/* Appends the dimensions; nothing happens beyond the room there is (the rule then refuses the count). */
+void sgm__add_shape(sgm_attributes *attributes, const sgm_shape *shape);
+sgm_status sgm__want_integers(const sgm_attributes *attributes, int32_t count);
+/* The integers from number `first` on, as a shape. */
+sgm_status sgm__read_shape(const sgm_attributes *attributes, int32_t first, sgm_shape *shape);
+sgm_status sgm__read_dtype(int64_t number, sgm_dtype *dtype);
+
+/* --- checks for infer; a failure says what was expected, what came, and what to do --- */
+sgm_status sgm__want_float(const sgm_type *type);
+sgm_status sgm__want_number(const sgm_type *type); /* all but bool */
+sgm_status sgm__want_bool(const sgm_type *type);
+sgm_status sgm__want_index(const sgm_type *type);
+sgm_status sgm__want_axis(const sgm_type *type, int64_t axis);
+sgm_status sgm__want_equal(const sgm_type *a, const sgm_type *b); /* in type and shape */
+#define SGM__TYPE_TEXT 160
+char *sgm__type_text(const sgm_type *type, char buffer[SGM__TYPE_TEXT]); /* "float32 (100, 10)" */
+
+/* --- recording --- */
+sgm_value sgm__record_one(sgm_graph *graph, const sgm_op *op, sgm_value x, const sgm_attributes *attributes);
+/* False: the graph has failed, or does so now because a value is nothing. */
+bool sgm__can_record(sgm_graph *graph, const char *name, sgm_value value);
+/* Counts a negative axis from the end; false and a failure if there is no such axis. */
+bool sgm__resolve_axis(sgm_graph *graph, const char *name, sgm_value x, int32_t *axis);
+/* A gradient rule for what is constant almost everywhere: all stays nothing, that is zero. */
+void sgm__no_gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients);
+/* The number behind a value, also if it was broadcast. */
+bool sgm__is_number(const sgm_graph *graph, sgm_value value, double *number);
+
+/* --- loops --- */
+/* Goes over the elements of a shape in row-major order, and then starts again. */
+typedef struct sgm__cursor {
+    sgm_shape shape;
+    int64_t strides[SGM_MAX_RANK], index[SGM_MAX_RANK];
+    int64_t offset; /* of the current element, in elements */
+} sgm__cursor;
+sgm__cursor sgm__cursor_make(const sgm_shape *shape, const int64_t *strides);
+
+static inline void sgm__cursor_next(sgm__cursor *cursor)
+{
+    for (int32_t i = cursor->shape.rank; i-- > 0;) {
+        cursor->offset += cursor->strides[i];
+        if (++cursor->index[i] < cursor->shape.dims[i])
+            return;
+        cursor->offset -= cursor->strides[i] * cursor->shape.dims[i];
+        cursor->index[i] = 0;
+    }
+}
+
+void *sgm__array_at(const sgm_array *array, int64_t offset);
+/* Entries start, start + step, ... of an axis. */
+sgm_array sgm__array_part(const sgm_array *array, int32_t axis, int64_t start, int64_t count, int64_t step);
+/* One entry of an axis, which goes away. */
+sgm_array sgm__array_pick(const sgm_array *array, int32_t axis, int64_t index);
+/* Integers exactly; the array must be of int32 or int64. */
+int64_t sgm__array_index(const sgm_array *array, int64_t offset);
+/* Below, at or above 0 like memcmp; NaN is above all numbers, int64 is compared exactly. */
+int sgm__array_compare(const sgm_array *array, int64_t a, int64_t b);
+/* Element `a` is larger (or smaller) than `b`; NaN is before all numbers. */
+bool sgm__array_beats(const sgm_array *array, int64_t a, int64_t b, bool largest);
+/* Copies elements of the same type, bit by bit, between arrays of the same shape. */
+void sgm__array_move(const sgm_array *source, const sgm_array *target);
+/* The same where only the number of elements is equal: in row-major order into a contiguous target. */
+void sgm__array_pack(const sgm_array *source, const sgm_array *target);
+
+#endif

@@ -1,0 +1,140 @@
+/* softmax, log_softmax and their cross entropy, over the last axis. Handlers may have one kernel for each. */
+#include "ops/rules.h"
+
+static const int32_t last[] = {-1};
+
+/* --- softmax and log_softmax --- */
+
+static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
+                        sgm_type *result)
+{
+    (void)count, (void)attributes;
+    char text[SGM__TYPE_TEXT];
+    SGM_TRY(sgm__want_float(&inputs[0]));
+    int32_t rank = inputs[0].shape.rank;
+    if (rank == 0 || inputs[0].shape.dims[rank - 1] == 0)
+        return sgm_fail(SGM_ERROR_SHAPE, "wants classes in the last axis (..., classes), got %s",
+                        sgm__type_text(&inputs[0], text));
+    *result = inputs[0];
+    return SGM_OK;
+}
+
+/* x minus its largest: the exponential function cannot overflow. Softmax does not change, nor does its
+ * gradient. */
+static sgm_value lower(sgm_graph *graph, sgm_value x)
+{
+    sgm_value largest = sgm_stop_gradient(graph, sgm_reduce_max(graph, x, last, 1, true));
+    return sgm_subtract(graph, x, largest);
+}
+
+static sgm_value compose_softmax(sgm_graph *graph, const sgm_value *inputs, int32_t count,
+                                 const sgm_attributes *attributes)
+{
+    (void)count, (void)attributes;
+    sgm_value weights = sgm_exp(graph, lower(graph, inputs[0]));
+    return sgm_divide(graph, weights, sgm_reduce_sum(graph, weights, last, 1, true));
+}
+
+static sgm_value compose_log_softmax(sgm_graph *graph, const sgm_value *inputs, int32_t count,
+                                     const sgm_attributes *attributes)
+{
+    (void)count, (void)attributes;
+    sgm_value lowered = lower(graph, inputs[0]);
+    sgm_value sum = sgm_reduce_sum(graph, sgm_exp(graph, lowered), last, 1, true);
+    return sgm_subtract(graph, lowered, sgm_log(graph, sum));
+}
+
+static void gradient_softmax(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
+{
+    if (!call->wanted[0])
+        return;
+    sgm_value weighted = sgm_multiply(graph, call->gradient, call->output);
+    sgm_value mean = sgm_reduce_sum(graph, weighted, last, 1, true);
+    gradients[0] = sgm_multiply(graph, sgm_subtract(graph, call->gradient, mean), call->output);
+}
+
+static void gradient_log_softmax(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
+{
+    if (!call->wanted[0])
+        return;
+    sgm_value sum = sgm_reduce_sum(graph, call->gradient, last, 1, true);
+    sgm_value share = sgm_multiply(graph, sgm_exp(graph, call->output), sum);
+    gradients[0] = sgm_subtract(graph, call->gradient, share);
+}
+
+const sgm_op sgm__op_softmax = {.api = SGM_OP_API,
+                                .flags = SGM_OP_ACTIVATION,
+                                .name = "softmax",
+                                .doc = "exp(x) / sum(exp(x)) over the last axis",
+                                .min_inputs = 1,
+                                .max_inputs = 1,
+                                .compose = compose_softmax,
+                                .infer = infer,
+                                .gradient = gradient_softmax};
+const sgm_op sgm__op_log_softmax = {.api = SGM_OP_API,
+                                    .flags = SGM_OP_ACTIVATION,
+                                    .name = "log_softmax",
+                                    .doc = "log(softmax(x)), exact where that is tiny",
+                                    .min_inputs = 1,
+                                    .max_inputs = 1,
+                                    .compose = compose_log_softmax,
+                                    .infer = infer,
+                                    .gradient = gradient_log_softmax};
+
+sgm_value sgm_softmax(sgm_graph *graph, sgm_value x)
+{
+    return sgm__record_one(graph, &sgm__op_softmax, x, NULL);
+}
+
+sgm_value sgm_log_softmax(sgm_graph *graph, sgm_value x)
+{
+    return sgm__record_one(graph, &sgm__op_log_softmax, x, NULL);
+}
+
+/* --- cross entropy --- */
+
+static sgm_status infer_cross_entropy(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
+                                      sgm_type *result)
+{
+    SGM_TRY(infer(inputs, count, attributes, result));
+    SGM_TRY(sgm__want_equal(&inputs[0], &inputs[1]));
+    result->shape = sgm_shape_make(inputs[0].shape.rank - 1, inputs[0].shape.dims);
+    return SGM_OK;
+}
+
+static sgm_value compose_cross_entropy(sgm_graph *graph, const sgm_value *inputs, int32_t count,
+                                       const sgm_attributes *attributes)
+{
+    (void)count, (void)attributes;
+    sgm_value likelihood = sgm_multiply(graph, inputs[1], sgm_log_softmax(graph, inputs[0]));
+    return sgm_negate(graph, sgm_reduce_sum(graph, likelihood, last, 1, false));
+}
+
+static void gradient_cross_entropy(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
+{
+    sgm_value x = call->inputs[0], targets = call->inputs[1];
+    sgm_shape kept = sgm_value_type(graph, x).shape;
+    kept.dims[kept.rank - 1] = 1;
+    sgm_value factor = sgm_reshape(graph, call->gradient, &kept);
+    if (call->wanted[0]) {
+        sgm_value total = sgm_reduce_sum(graph, targets, last, 1, true);
+        sgm_value expected = sgm_multiply(graph, sgm_softmax(graph, x), total);
+        gradients[0] = sgm_multiply(graph, sgm_subtract(graph, expected, targets), factor);
+    }
+    if (call->wanted[1])
+        gradients[1] = sgm_negate(graph, sgm_multiply(graph, sgm_log_softmax(graph, x), factor));
+}
+
+const sgm_op sgm__op_softmax_cross_entropy = {.api = SGM_OP_API,
+                                              .name = "softmax_cross_entropy",
+                                              .doc = "-sum(targets * log_softmax(x)) over the last axis",
+                                              .min_inputs = 2,
+                                              .max_inputs = 2,
+                                              .compose = compose_cross_entropy,
+                                              .infer = infer_cross_entropy,
+                                              .gradient = gradient_cross_entropy};
+
+sgm_value sgm_softmax_cross_entropy_values(sgm_graph *graph, sgm_value x, sgm_value targets)
+{
+    return sgm_record(graph, &sgm__op_softmax_cross_entropy, (sgm_value[]){x, targets}, 2, NULL);
+}

@@ -1,0 +1,214 @@
+/* Elementwise operations of one input: formula, types, gradient. */
+#include "ops/rules.h"
+
+#include <math.h>
+
+/* name, what types it takes, flags beside elementwise, formula */
+#define FORMULAS(X)                                                                                          \
+    X(negate, number, 0, -x)                                                                                 \
+    X(absolute, number, SGM_OP_ACTIVATION, fabs(x))                                                          \
+    X(sign, number, 0, (x > 0) - (x < 0))                                                                    \
+    X(square_root, float, 0, sqrt(x))                                                                        \
+    X(exp, float, SGM_OP_ACTIVATION, exp(x))                                                                 \
+    X(log, float, 0, log(x))                                                                                 \
+    X(log1p, float, 0, log1p(x))                                                                             \
+    X(sin, float, SGM_OP_ACTIVATION, sin(x))                                                                 \
+    X(cos, float, SGM_OP_ACTIVATION, cos(x))                                                                 \
+    X(tan, float, 0, tan(x))                                                                                 \
+    X(asin, float, 0, asin(x))                                                                               \
+    X(acos, float, 0, acos(x))                                                                               \
+    X(atan, float, SGM_OP_ACTIVATION, atan(x))                                                               \
+    X(tanh, float, SGM_OP_ACTIVATION, tanh(x))                                                               \
+    X(erf, float, SGM_OP_ACTIVATION, erf(x))                                                                 \
+    X(floor, number, 0, floor(x))                                                                            \
+    X(copy, any, 0, x)                                                                                       \
+    X(stop_gradient, any, 0, x)                                                                              \
+    X(logical_not, bool, 0, x == 0)                                                                          \
+    X(is_nan, any_to_bool, 0, x != x)                                                                        \
+    X(is_finite, any_to_bool, 0, isfinite(x) != 0)
+
+static sgm_status infer_any(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
+                            sgm_type *result)
+{
+    (void)count, (void)attributes;
+    *result = inputs[0];
+    return SGM_OK;
+}
+
+static sgm_status infer_number(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
+                               sgm_type *result)
+{
+    SGM_TRY(sgm__want_number(&inputs[0]));
+    return infer_any(inputs, count, attributes, result);
+}
+
+static sgm_status infer_float(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
+                              sgm_type *result)
+{
+    SGM_TRY(sgm__want_float(&inputs[0]));
+    return infer_any(inputs, count, attributes, result);
+}
+
+static sgm_status infer_bool(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
+                             sgm_type *result)
+{
+    SGM_TRY(sgm__want_bool(&inputs[0]));
+    return infer_any(inputs, count, attributes, result);
+}
+
+static sgm_status infer_any_to_bool(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
+                                    sgm_type *result)
+{
+    SGM_TRY(infer_any(inputs, count, attributes, result));
+    result->dtype = SGM_BOOL;
+    return SGM_OK;
+}
+
+/* --- slopes: the gradient g of output y, times the derivative at x; what is nothing is zero --- */
+
+static sgm_value number(sgm_graph *graph, double value)
+{
+    return sgm_number(graph, value);
+}
+
+static sgm_value slope_negate(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
+{
+    (void)x, (void)y;
+    return sgm_negate(graph, g);
+}
+
+static sgm_value slope_absolute(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
+{
+    (void)y;
+    return sgm_multiply(graph, g, sgm_sign(graph, x));
+}
+
+static sgm_value slope_square_root(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
+{
+    (void)x;
+    return sgm_divide(graph, g, sgm_add(graph, y, y));
+}
+
+static sgm_value slope_exp(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
+{
+    (void)x;
+    return sgm_multiply(graph, g, y);
+}
+
+static sgm_value slope_log(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
+{
+    (void)y;
+    return sgm_divide(graph, g, x);
+}
+
+static sgm_value slope_log1p(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
+{
+    (void)y;
+    return sgm_divide(graph, g, sgm_add(graph, x, number(graph, 1)));
+}
+
+static sgm_value slope_sin(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
+{
+    (void)y;
+    return sgm_multiply(graph, g, sgm_cos(graph, x));
+}
+
+static sgm_value slope_cos(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
+{
+    (void)y;
+    return sgm_negate(graph, sgm_multiply(graph, g, sgm_sin(graph, x)));
+}
+
+static sgm_value slope_tan(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
+{
+    (void)x;
+    return sgm_multiply(graph, g, sgm_add(graph, sgm_square(graph, y), number(graph, 1)));
+}
+
+static sgm_value slope_asin(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
+{
+    (void)y;
+    sgm_value rest = sgm_subtract(graph, number(graph, 1), sgm_square(graph, x));
+    return sgm_divide(graph, g, sgm_square_root(graph, rest));
+}
+
+static sgm_value slope_acos(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
+{
+    return sgm_negate(graph, slope_asin(graph, x, y, g));
+}
+
+static sgm_value slope_atan(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
+{
+    (void)y;
+    return sgm_divide(graph, g, sgm_add(graph, sgm_square(graph, x), number(graph, 1)));
+}
+
+static sgm_value slope_tanh(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
+{
+    (void)x;
+    return sgm_multiply(graph, g, sgm_subtract(graph, number(graph, 1), sgm_square(graph, y)));
+}
+
+static sgm_value slope_erf(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
+{
+    (void)y;
+    sgm_value bell = sgm_exp(graph, sgm_negate(graph, sgm_square(graph, x)));
+    return sgm_multiply(graph, g, sgm_multiply(graph, bell, number(graph, M_2_SQRTPI)));
+}
+
+static sgm_value slope_copy(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
+{
+    (void)graph, (void)x, (void)y;
+    return g;
+}
+
+static sgm_value slope_zero(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
+{
+    (void)graph, (void)x, (void)y, (void)g;
+    return (sgm_value){-1};
+}
+
+#define slope_sign slope_zero
+#define slope_floor slope_zero
+#define slope_stop_gradient slope_zero
+#define slope_logical_not slope_zero
+#define slope_is_nan slope_zero
+#define slope_is_finite slope_zero
+
+/* --- tables and functions --- */
+
+#define DEFINE_PARTS(name, types, extra_flags, formula)                                                      \
+    enum { flags_##name = SGM_OP_ELEMENTWISE | (extra_flags) };                                              \
+    static double scalar_##name(const double *inputs, const sgm_attributes *attributes)                      \
+    {                                                                                                        \
+        (void)attributes;                                                                                    \
+        double x = inputs[0];                                                                                \
+        return formula;                                                                                      \
+    }                                                                                                        \
+    static sgm_status infer_of_##name(const sgm_type *inputs, int32_t count,                                 \
+                                      const sgm_attributes *attributes, sgm_type *result)                    \
+    {                                                                                                        \
+        return infer_##types(inputs, count, attributes, result);                                             \
+    }                                                                                                        \
+    static void gradient_##name(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)       \
+    {                                                                                                        \
+        if (call->wanted[0])                                                                                 \
+            gradients[0] = slope_##name(graph, call->inputs[0], call->output, call->gradient);               \
+    }
+FORMULAS(DEFINE_PARTS)
+
+#define DEFINE_OP(op_name, op_doc)                                                                           \
+    const sgm_op sgm__op_##op_name = {.api = SGM_OP_API,                                                     \
+                                      .flags = flags_##op_name,                                              \
+                                      .name = #op_name,                                                      \
+                                      .doc = op_doc,                                                         \
+                                      .min_inputs = 1,                                                       \
+                                      .max_inputs = 1,                                                       \
+                                      .infer = infer_of_##op_name,                                           \
+                                      .gradient = gradient_##op_name,                                        \
+                                      .scalar = scalar_##op_name};                                           \
+    sgm_value sgm_##op_name(sgm_graph *graph, sgm_value x)                                                   \
+    {                                                                                                        \
+        return sgm__record_one(graph, &sgm__op_##op_name, x, NULL);                                          \
+    }
+SGM_UNARY_LIST(DEFINE_OP)
