@@ -1,6 +1,8 @@
 /* What the rules and loops of operations share. */
 #include "ops/rules.h"
 
+#include "base/tensor_internal.h"
+
 #include <stdio.h>
 
 /* --- attributes --- */
@@ -220,56 +222,16 @@ bool sgm__array_beats(const sgm_array *array, int64_t a, int64_t b, bool largest
     return x != x || (y == y && order < 0);
 }
 
-/* A run of elements, `from` and `to` elements apart. */
-#define MOVE_RUN(type)                                                                                       \
-    for (int64_t i = 0; i < count; i++)                                                                      \
-    ((type *)target)[i * to] = ((const type *)source)[i * from]
-
-static void move_run(size_t size, const void *source, int64_t from, void *target, int64_t to, int64_t count)
-{
-    if (from == 1 && to == 1)
-        memcpy(target, source, (size_t)count * size);
-    else if (size == 1)
-        MOVE_RUN(uint8_t);
-    else if (size == 2)
-        MOVE_RUN(uint16_t);
-    else if (size == 4)
-        MOVE_RUN(uint32_t);
-    else
-        MOVE_RUN(uint64_t);
-}
-
 void sgm__array_move(const sgm_array *source, const sgm_array *target)
 {
-    int64_t total = sgm_shape_elements(&source->shape);
-    if (total <= 0)
-        return;
-    sgm_shape outer = source->shape;
-    int64_t count = 1, from = 1, to = 1;
-    if (outer.rank > 0) {
-        outer.rank--;
-        count = outer.dims[outer.rank];
-        from = source->strides[outer.rank];
-        to = target->strides[outer.rank];
-    }
-    sgm__cursor read = sgm__cursor_make(&outer, source->strides);
-    sgm__cursor write = sgm__cursor_make(&outer, target->strides);
-    for (int64_t i = 0; i < total / count; i++) {
-        move_run(sgm_dtype_size(source->dtype), sgm__array_at(source, read.offset), from,
-                 sgm__array_at(target, write.offset), to, count);
-        sgm__cursor_next(&read);
-        sgm__cursor_next(&write);
-    }
+    sgm__copy_strided(&source->shape, target->dtype, target->data, target->strides, source->dtype,
+                      source->data, source->strides);
 }
 
 void sgm__array_pack(const sgm_array *source, const sgm_array *target)
 {
     sgm_array alike = *source;
     alike.data = target->data;
-    int64_t stride = 1;
-    for (int32_t i = alike.shape.rank; i-- > 0;) {
-        alike.strides[i] = stride;
-        stride *= alike.shape.dims[i];
-    }
+    sgm__contiguous_strides(&alike.shape, alike.strides);
     sgm__array_move(source, &alike);
 }
