@@ -79,6 +79,7 @@ SGM_API sgm_value sgm_clip(sgm_graph *graph, sgm_value x, double least, double m
 /* --- reductions over `count` axes (0 axes: all); `keep` leaves them as dimensions of 1 --- */
 SGM_API sgm_value sgm_reduce_sum(sgm_graph *graph, sgm_value x, const int32_t *axes, int32_t count,
                                  bool keep);
+/* Equal largest (or smallest) elements share the gradient equally; the largest with a NaN is NaN. */
 SGM_API sgm_value sgm_reduce_max(sgm_graph *graph, sgm_value x, const int32_t *axes, int32_t count,
                                  bool keep);
 SGM_API sgm_value sgm_reduce_min(sgm_graph *graph, sgm_value x, const int32_t *axes, int32_t count,
@@ -103,7 +104,8 @@ SGM_API sgm_value sgm_reshape(sgm_graph *graph, sgm_value x,
 SGM_API sgm_value sgm_permute(sgm_graph *graph, sgm_value x, const int32_t *axes);
 SGM_API sgm_value sgm_transpose(sgm_graph *graph, sgm_value x); /* swaps the last two axes */
 SGM_API sgm_value sgm_broadcast(sgm_graph *graph, sgm_value x, const sgm_shape *shape);
-/* start to stop (exclusive) by step > 0 along one axis; negative start or stop count from the end. */
+/* start to stop (exclusive) by step > 0 along one axis; negative start or stop count from the end, a stop of
+ * INT64_MAX is the end. */
 SGM_API sgm_value sgm_slice(sgm_graph *graph, sgm_value x, int32_t axis, int64_t start, int64_t stop,
                             int64_t step);
 SGM_API sgm_value sgm_flip(sgm_graph *graph, sgm_value x, int32_t axis);
@@ -137,8 +139,11 @@ SGM_API sgm_value sgm_one_hot_values(sgm_graph *graph, sgm_value indices, int64_
 /* (..., m, k) x (..., k, n) to (..., m, n); leading dimensions broadcast. */
 SGM_API sgm_value sgm_matmul(sgm_graph *graph, sgm_value a, sgm_value b);
 SGM_API sgm_value sgm_dot(sgm_graph *graph, sgm_value a, sgm_value b); /* of two vectors */
-SGM_API sgm_value sgm_inverse(sgm_graph *graph, sgm_value x);          /* (..., n, n) */
-SGM_API sgm_value sgm_determinant(sgm_graph *graph, sgm_value x);      /* (..., n, n) to (...) */
+/* (..., n, n); a singular matrix is an error at run time. */
+SGM_API sgm_value sgm_inverse(sgm_graph *graph, sgm_value x);
+/* (..., n, n) to (...), n at most 64; its gradient wants matrices that are not singular. */
+SGM_API sgm_value sgm_determinant(sgm_graph *graph, sgm_value x);
+/* The x with a x = b: b is (..., n, m), or one vector. */
 SGM_API sgm_value sgm_solve(sgm_graph *graph, sgm_value a, sgm_value b);
 
 /* --- random numbers: Philox4x32-10, so the same seed and step give the same numbers on every handler --- */
