@@ -1,0 +1,395 @@
+/* Watches another handler: one instruction at a time, each value is read back and looked at. */
+#include "handlers/debug/debug.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "base/tensor_internal.h"
+
+typedef struct debug {
+    sgm_handler *watched;
+    bool report_only;
+} debug;
+
+/* What a value holds. */
+typedef struct summary {
+    double least, most; /* of the finite ones; least > most: there are none */
+    int64_t elements, strange;
+    int64_t first; /* row-major number of the first strange one, and that one */
+    double found;
+} summary;
+
+typedef struct executable {
+    const sgm__plan *plan;
+    void *watched;
+    unsigned char *scratch; /* one value */
+    summary *summaries;     /* by node; views have their root's */
+    int64_t runs;
+} executable;
+
+#define MESSAGE_SIZE 900
+
+static sgm_status open(const sgm_handler_options *options, void **self)
+{
+    (void)options, (void)self;
+    return sgm_fail(SGM_ERROR_ARGUMENT,
+                    "handler 'debug' watches another: name that too, as in 'debug:reference'");
+}
+
+sgm_status sgm__debug_open(const char *watched, const sgm_handler_options *options, void **self)
+{
+    debug *handler = sgm__calloc(1, sizeof(debug));
+    if (handler == NULL)
+        return SGM_ERROR_MEMORY;
+    handler->report_only = options->report_only;
+    handler->watched = sgm_handler_create_options(watched, options);
+    if (handler->watched == NULL) {
+        sgm__free(handler);
+        return sgm_last_status();
+    }
+    *self = handler;
+    return SGM_OK;
+}
+
+static void close(void *self)
+{
+    debug *handler = self;
+    sgm_handler_free(handler->watched);
+    sgm__free(handler);
+}
+
+/* --- what is passed on --- */
+
+static const sgm__handler_type *type_of(const void *self)
+{
+    return ((const debug *)self)->watched->type;
+}
+
+static void *self_of(const void *self)
+{
+    return ((const debug *)self)->watched->self;
+}
+
+static void describe(void *self, sgm__text *text)
+{
+    sgm__text_append(text,
+                     "debug: %s at NaN, infinity and places outside memory; one instruction at a time\n",
+                     ((const debug *)self)->report_only ? "warns" : "stops");
+    type_of(self)->describe(self_of(self), text);
+}
+
+static const char *support(void *self, const sgm_op *op, sgm_dtype dtype)
+{
+    return type_of(self)->support(self_of(self), op, dtype);
+}
+
+static sgm_status allocate(void *self, size_t bytes, void **buffer)
+{
+    return type_of(self)->allocate(self_of(self), bytes, buffer);
+}
+
+static void release(void *self, void *buffer)
+{
+    type_of(self)->release(self_of(self), buffer);
+}
+
+static sgm_status write(void *self, void *buffer, size_t offset, const void *host, size_t bytes)
+{
+    return type_of(self)->write(self_of(self), buffer, offset, host, bytes);
+}
+
+static sgm_status read(void *self, void *buffer, size_t offset, void *host, size_t bytes)
+{
+    return type_of(self)->read(self_of(self), buffer, offset, host, bytes);
+}
+
+static sgm_status copy(void *self, void *target, size_t target_offset, void *source, size_t source_offset,
+                       size_t bytes)
+{
+    return type_of(self)->copy(self_of(self), target, target_offset, source, source_offset, bytes);
+}
+
+static sgm_status wait(void *self)
+{
+    return type_of(self)->wait(self_of(self));
+}
+
+/* --- compiling --- */
+
+static bool is_source(const sgm__node *node)
+{
+    return (node->op->flags & SGM_OP_SOURCE) != 0;
+}
+
+static bool is_view(const sgm__node *node)
+{
+    return (node->op->flags & SGM_OP_VIEW) != 0;
+}
+
+static int64_t bytes_of(const sgm_type *type)
+{
+    return sgm_shape_elements(&type->shape) * (int64_t)sgm_dtype_size(type->dtype);
+}
+
+/* Bytes of the memory that a place is in; -1: there is no such memory. */
+static int64_t memory_bytes(const sgm__plan *plan, const sgm__place *place)
+{
+    switch (place->store) {
+    case SGM__STORE_ARENA:
+        return plan->arena_bytes;
+    case SGM__STORE_CONSTANT:
+        return plan->constant_bytes;
+    case SGM__STORE_INPUT:
+        return place->index < plan->input_count ? bytes_of(&plan->inputs[place->index].type) : -1;
+    case SGM__STORE_STATE:
+        return place->index < plan->state_count ? bytes_of(&plan->states[place->index].type) : -1;
+    case SGM__STORE_NONE:
+        break;
+    }
+    return -1;
+}
+
+static sgm_status check_place(const sgm__plan *plan, int32_t index)
+{
+    const sgm__node *node = &plan->nodes[index];
+    char where[320], shape[128];
+    int64_t size = (int64_t)sgm_dtype_size(node->type.dtype), low = node->place.offset, high = low + size;
+    if (sgm_shape_elements(&node->type.shape) == 0)
+        return SGM_OK;
+    bool gaps = false;
+    int64_t stride = 1;
+    for (int32_t i = node->type.shape.rank; i-- > 0;) {
+        int64_t reach = (node->type.shape.dims[i] - 1) * node->place.strides[i] * size;
+        *(reach < 0 ? &low : &high) += reach;
+        gaps = gaps || (node->type.shape.dims[i] != 1 && node->place.strides[i] != stride);
+        stride *= node->type.shape.dims[i];
+    }
+    int64_t memory = memory_bytes(plan, &node->place);
+    if (low < 0 || high > memory)
+        return sgm_fail(SGM_ERROR_SHAPE, "%s, shape %s, lies at bytes %lld to %lld of a memory of %lld",
+                        sgm__plan_describe(plan, index, where, sizeof where),
+                        sgm_shape_text(&node->type.shape, shape, sizeof shape), (long long)low,
+                        (long long)high, (long long)memory);
+    if (gaps && !is_view(node))
+        return sgm_fail(SGM_ERROR_SHAPE, "%s, shape %s, is a result with gaps in memory",
+                        sgm__plan_describe(plan, index, where, sizeof where),
+                        sgm_shape_text(&node->type.shape, shape, sizeof shape));
+    return SGM_OK;
+}
+
+static summary summarise(const sgm_type *type, const unsigned char *values)
+{
+    summary result = {.least = INFINITY, .most = -INFINITY, .elements = sgm_shape_elements(&type->shape)};
+    size_t size = sgm_dtype_size(type->dtype);
+    for (int64_t i = 0; i < result.elements; i++) {
+        double value = sgm__element_load(type->dtype, values + (size_t)i * size);
+        if (isfinite(value)) {
+            result.least = value < result.least ? value : result.least;
+            result.most = value > result.most ? value : result.most;
+        } else if (result.strange++ == 0) {
+            result.first = i;
+            result.found = value;
+        }
+    }
+    return result;
+}
+
+static sgm_status prepare(executable *exe)
+{
+    const sgm__plan *plan = exe->plan;
+    int64_t largest = 0;
+    exe->summaries = sgm__calloc((size_t)plan->node_count, sizeof(summary));
+    if (exe->summaries == NULL)
+        return SGM_ERROR_MEMORY;
+    for (int32_t i = 0; i < plan->node_count; i++) {
+        const sgm__node *node = &plan->nodes[i];
+        SGM_TRY(check_place(plan, i));
+        if (node->place.store == SGM__STORE_CONSTANT && !is_view(node))
+            exe->summaries[i] = summarise(&node->type, plan->constants + node->place.offset);
+        int64_t bytes = bytes_of(&node->type);
+        if (!is_view(node) && bytes > largest)
+            largest = bytes;
+    }
+    exe->scratch = sgm__alloc_aligned((size_t)largest);
+    return exe->scratch != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+}
+
+static void discard(void *self, void *compiled)
+{
+    executable *exe = compiled;
+    if (exe->watched != NULL)
+        type_of(self)->discard(self_of(self), exe->watched);
+    sgm__free_aligned(exe->scratch);
+    sgm__free(exe->summaries);
+    sgm__free(exe);
+}
+
+static sgm_status compile(void *self, const sgm__plan *plan, void **compiled)
+{
+    executable *exe = sgm__calloc(1, sizeof(executable));
+    if (exe == NULL)
+        return SGM_ERROR_MEMORY;
+    exe->plan = plan;
+    sgm_status status = prepare(exe);
+    if (status == SGM_OK)
+        status = type_of(self)->compile(self_of(self), plan, &exe->watched);
+    if (status != SGM_OK) {
+        discard(self, exe);
+        return status;
+    }
+    *compiled = exe;
+    return SGM_OK;
+}
+
+/* --- looking at values --- */
+
+static void append(char *message, const char *format, ...) SGM_PRINTF(2, 3);
+static void append(char *message, const char *format, ...)
+{
+    size_t length = strlen(message);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message + length, MESSAGE_SIZE - length, format, arguments);
+    va_end(arguments);
+}
+
+/* "NaN at (3, 7)" */
+static void append_finding(char *message, const summary *seen, const sgm_shape *shape)
+{
+    sgm_shape index = {.rank = shape->rank};
+    int64_t rest = seen->first;
+    for (int32_t i = shape->rank; i-- > 0;) {
+        index.dims[i] = rest % shape->dims[i];
+        rest /= shape->dims[i];
+    }
+    char text[128];
+    append(message, "%s", isnan(seen->found) ? "NaN" : seen->found > 0 ? "infinity" : "-infinity");
+    if (shape->rank > 0)
+        append(message, " at %s", sgm_shape_text(&index, text, sizeof text));
+}
+
+/* "inputs were finite: %3 from -1 to 2, %4 from 0 to 0" */
+static void append_operands(char *message, const executable *exe, const sgm__node *node)
+{
+    const sgm__plan *plan = exe->plan;
+    char list[MESSAGE_SIZE] = "";
+    bool finite = true;
+    for (int32_t k = 0; k < node->input_count; k++) {
+        int32_t operand = plan->operands[node->first_input + k], root = operand;
+        while (is_view(&plan->nodes[root]))
+            root = plan->operands[plan->nodes[root].first_input];
+        const summary *seen = &exe->summaries[root];
+        append(list, "%s%%%d", k > 0 ? ", " : "", operand);
+        if (seen->strange > 0) {
+            finite = false;
+            append(list, " with ");
+            append_finding(list, seen, &plan->nodes[root].type.shape);
+        }
+        if (seen->least <= seen->most)
+            append(list, " from %.6g to %.6g", seen->least, seen->most);
+    }
+    if (node->input_count == 0)
+        append(message, "it has no inputs");
+    else
+        append(message, "%s: %s", finite ? "inputs were finite" : "not all inputs were finite", list);
+}
+
+static void describe_violation(char *message, const executable *exe, int32_t index)
+{
+    const sgm__plan *plan = exe->plan;
+    const sgm__node *node = &plan->nodes[index];
+    const summary *seen = &exe->summaries[index];
+    char where[320];
+    append_finding(message, seen, &node->type.shape);
+    if (!is_source(node))
+        append(message, " of %s", sgm__plan_describe(plan, index, where, sizeof where));
+    else if (node->place.store == SGM__STORE_INPUT)
+        append(message, " of input '%s'", sgm__plan_string(plan, plan->inputs[node->place.index].name));
+    else
+        append(message, " of state '%s'", sgm__plan_string(plan, plan->states[node->place.index].name));
+    append(message, ", run %lld (%lld of %lld values): ", (long long)exe->runs, (long long)seen->strange,
+           (long long)seen->elements);
+    if (!is_source(node))
+        append_operands(message, exe, node);
+    else
+        append(message, node->place.store == SGM__STORE_INPUT ? "it was fed so" : "it was so before the run");
+}
+
+static void *buffer_of(const sgm__place *place, const sgm__memory *memory)
+{
+    if (place->store == SGM__STORE_INPUT)
+        return memory->inputs[place->index];
+    return place->store == SGM__STORE_STATE ? memory->states[place->index] : memory->arena;
+}
+
+/* Reads a value of its own memory back and looks at it. */
+static sgm_status inspect(const debug *handler, executable *exe, int32_t index, const sgm__memory *memory)
+{
+    const sgm__node *node = &exe->plan->nodes[index];
+    SGM_TRY(type_of(handler)->read(self_of(handler), buffer_of(&node->place, memory),
+                                   (size_t)node->place.offset, exe->scratch, (size_t)bytes_of(&node->type)));
+    exe->summaries[index] = summarise(&node->type, exe->scratch);
+    if (exe->summaries[index].strange == 0)
+        return SGM_OK;
+    char message[MESSAGE_SIZE] = "";
+    describe_violation(message, exe, index);
+    if (!handler->report_only)
+        return sgm_fail(SGM_ERROR_NUMERIC, "%s", message);
+    sgm__log(SGM_LOG_WARNING, "debug", "%s", message);
+    return SGM_OK;
+}
+
+static sgm_status inspect_sources(const debug *handler, executable *exe, const sgm__memory *memory)
+{
+    for (int32_t i = 0; i < exe->plan->node_count; i++) {
+        const sgm__node *node = &exe->plan->nodes[i];
+        if (is_source(node) && node->place.store != SGM__STORE_CONSTANT)
+            SGM_TRY(inspect(handler, exe, i, memory));
+    }
+    return SGM_OK;
+}
+
+static sgm_status run_step(const debug *handler, executable *exe, const sgm__memory *memory, int32_t number)
+{
+    const sgm__handler_type *type = type_of(handler);
+    const sgm__step *step = &exe->plan->steps[number];
+    sgm_status status = type->run(self_of(handler), exe->watched, memory, number, 1);
+    if (status == SGM_OK)
+        status = type->wait(self_of(handler));
+    if (status != SGM_OK)
+        return sgm__fail_within("run %lld", (long long)exe->runs);
+    for (int32_t p = 0; p < step->count; p++)
+        SGM_TRY(inspect(handler, exe, exe->plan->order[step->first + p], memory));
+    return SGM_OK;
+}
+
+static sgm_status run(void *self, void *compiled, const sgm__memory *memory, int32_t first, int32_t count)
+{
+    executable *exe = compiled;
+    if (first == 0) {
+        exe->runs++;
+        SGM_TRY(inspect_sources(self, exe, memory));
+    }
+    for (int32_t s = first; s < first + count; s++)
+        SGM_TRY(run_step(self, exe, memory, s));
+    return SGM_OK;
+}
+
+const sgm__handler_type sgm__debug_handler = {
+    .name = "debug",
+    .doc = "watches another handler for NaN, infinity and places outside memory",
+    .flags = SGM__HANDLER_UNFUSED,
+    .open = open,
+    .close = close,
+    .describe = describe,
+    .support = support,
+    .allocate = allocate,
+    .release = release,
+    .write = write,
+    .read = read,
+    .copy = copy,
+    .compile = compile,
+    .discard = discard,
+    .run = run,
+    .wait = wait,
+};

@@ -1,0 +1,159 @@
+/* Handlers by name. */
+#include "handlers/handler.h"
+#include "handlers/debug/debug.h"
+
+#include <stdio.h>
+
+/* Those that do mathematics themselves; the debugging one watches one of them. */
+#define HANDLERS(X)                                                                                          \
+    X(reference)                                                                                             \
+    X(null)
+
+#define HANDLER_TYPE(name) &sgm__##name##_handler,
+#define HANDLER_NAME(name) #name,
+#define WATCHED_NAME(name) "debug:" #name,
+static const sgm__handler_type *const types[] = {HANDLERS(HANDLER_TYPE)};
+static const char *const names[] = {HANDLERS(HANDLER_NAME) HANDLERS(WATCHED_NAME)};
+#define TYPE_COUNT (sizeof types / sizeof types[0])
+#define NAME_COUNT (sizeof names / sizeof names[0])
+
+#define WATCHING "debug:"
+
+static const sgm__handler_type *find_type(const char *name)
+{
+    for (size_t i = 0; i < TYPE_COUNT; i++)
+        if (strcmp(types[i]->name, name) == 0)
+            return types[i];
+    return NULL;
+}
+
+static sgm_status fail_unknown(const char *name)
+{
+    char list[256] = "";
+    for (size_t i = 0, length = 0; i < TYPE_COUNT && length < sizeof list; i++)
+        length += (size_t)snprintf(list + length, sizeof list - length, "%s, ", types[i]->name);
+    const char *near = sgm__nearest(name, names, NAME_COUNT);
+    return sgm_fail(SGM_ERROR_NOT_FOUND, "there is no handler '%s'%s%s%s; there are %sand " WATCHING "NAME",
+                    name, near != NULL ? " (did you mean '" : "", near != NULL ? near : "",
+                    near != NULL ? "'?)" : "", list);
+}
+
+/* Options of a caller that was compiled with an older header lack the newest fields. */
+static sgm_status read_options(const sgm_handler_options *given, sgm_handler_options *options)
+{
+    *options = (sgm_handler_options){.struct_size = sizeof *options};
+    if (given == NULL)
+        return SGM_OK;
+    if (given->struct_size < sizeof given->struct_size || given->struct_size > sizeof *options)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "handler options: struct_size is %zu, expected at most %zu; use sgm_handler_create()",
+                        given->struct_size, sizeof *options);
+    memcpy(options, given, given->struct_size);
+    options->struct_size = sizeof *options;
+    if (options->threads < 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "handler options: threads is %d; expected 1 or more, or 0 for one per processor",
+                        options->threads);
+    return SGM_OK;
+}
+
+static sgm_status open_handler(sgm_handler *handler, const char *name, const sgm_handler_options *options)
+{
+    if (strncmp(name, WATCHING, strlen(WATCHING)) != 0) {
+        bool alone = strcmp(name, sgm__debug_handler.name) == 0;
+        handler->type = alone ? &sgm__debug_handler : find_type(name);
+        return handler->type != NULL ? handler->type->open(options, &handler->self) : fail_unknown(name);
+    }
+    const char *watched = name + strlen(WATCHING);
+    if (strncmp(watched, WATCHING, strlen(WATCHING)) == 0 || find_type(watched) == NULL)
+        return fail_unknown(watched);
+    handler->type = &sgm__debug_handler;
+    return sgm__debug_open(watched, options, &handler->self);
+}
+
+sgm_handler *sgm_handler_create_options(const char *name, const sgm_handler_options *options)
+{
+    sgm_handler_options checked;
+    if (name == NULL) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "a handler wants a name, such as 'cpu'");
+        return NULL;
+    }
+    if (read_options(options, &checked) != SGM_OK)
+        return NULL;
+    sgm_handler *handler = sgm__calloc(1, sizeof(sgm_handler));
+    if (handler == NULL)
+        return NULL;
+    if (open_handler(handler, name, &checked) != SGM_OK) {
+        sgm__free(handler);
+        return NULL;
+    }
+    snprintf(handler->name, sizeof handler->name, "%s", name);
+    return handler;
+}
+
+void sgm_handler_free(sgm_handler *handler)
+{
+    if (handler == NULL)
+        return;
+    handler->type->close(handler->self);
+    sgm__free(handler);
+}
+
+const char *sgm_handler_name(const sgm_handler *handler)
+{
+    return handler != NULL ? handler->name : "";
+}
+
+char *sgm_handler_describe(const sgm_handler *handler)
+{
+    if (handler == NULL) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "no handler to describe");
+        return NULL;
+    }
+    sgm__text text = {0};
+    handler->type->describe(handler->self, &text);
+    return sgm__text_take(&text);
+}
+
+const char *sgm_handler_name_at(size_t index)
+{
+    return index < NAME_COUNT ? names[index] : NULL;
+}
+
+const char *sgm_handler_support(const sgm_handler *handler, const char *operation, sgm_dtype dtype)
+{
+    const sgm_op *op = handler != NULL ? sgm_find_op(operation) : NULL;
+    if (op == NULL)
+        return "none";
+    const char *support = handler->type->support(handler->self, op, dtype);
+    return op->compose != NULL && strcmp(support, "kernel") != 0 ? "composed" : support;
+}
+
+/* The memory that a value lives in; NULL: none. */
+static unsigned char *memory_of(const sgm__place *place, const sgm__memory *memory)
+{
+    switch (place->store) {
+    case SGM__STORE_ARENA:
+        return memory->arena;
+    case SGM__STORE_INPUT:
+        return memory->inputs[place->index];
+    case SGM__STORE_STATE:
+        return memory->states[place->index];
+    case SGM__STORE_CONSTANT:
+        return memory->constants;
+    case SGM__STORE_NONE:
+        break;
+    }
+    return NULL;
+}
+
+sgm_array sgm__plan_array(const sgm__plan *plan, int32_t node, const sgm__memory *memory)
+{
+    const sgm__node *value = &plan->nodes[node];
+    unsigned char *start = memory_of(&value->place, memory);
+    sgm_array array = {.dtype = value->type.dtype,
+                       .shape = value->type.shape,
+                       .data = start != NULL ? start + value->place.offset : NULL};
+    memcpy(array.strides, value->place.strides, sizeof array.strides);
+    return array;
+}

@@ -1,0 +1,46 @@
+/* Buffers in host memory. */
+#include "handlers/host.h"
+
+sgm_status sgm__host_allocate(void *self, size_t bytes, void **buffer)
+{
+    (void)self;
+    *buffer = sgm__alloc_aligned(bytes);
+    if (*buffer == NULL)
+        return SGM_ERROR_MEMORY;
+    memset(*buffer, 0, bytes);
+    return SGM_OK;
+}
+
+void sgm__host_release(void *self, void *buffer)
+{
+    (void)self;
+    sgm__free_aligned(buffer);
+}
+
+sgm_status sgm__host_write(void *self, void *buffer, size_t offset, const void *host, size_t bytes)
+{
+    (void)self;
+    memcpy((unsigned char *)buffer + offset, host, bytes);
+    return SGM_OK;
+}
+
+sgm_status sgm__host_read(void *self, void *buffer, size_t offset, void *host, size_t bytes)
+{
+    (void)self;
+    memcpy(host, (const unsigned char *)buffer + offset, bytes);
+    return SGM_OK;
+}
+
+sgm_status sgm__host_copy(void *self, void *target, size_t target_offset, void *source, size_t source_offset,
+                          size_t bytes)
+{
+    (void)self;
+    memmove((unsigned char *)target + target_offset, (const unsigned char *)source + source_offset, bytes);
+    return SGM_OK;
+}
+
+sgm_status sgm__host_wait(void *self)
+{
+    (void)self;
+    return SGM_OK;
+}

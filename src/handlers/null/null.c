@@ -1,0 +1,63 @@
+/* The handler that computes nothing: what a program costs beside its mathematics. */
+#include "handlers/host.h"
+
+static sgm_status open(const sgm_handler_options *options, void **self)
+{
+    (void)options;
+    *self = NULL;
+    return SGM_OK;
+}
+
+static void close(void *self)
+{
+    (void)self;
+}
+
+static void describe(void *self, sgm__text *text)
+{
+    (void)self;
+    sgm__text_append(text, "null: real memory, computes nothing\n");
+}
+
+static const char *support(void *self, const sgm_op *op, sgm_dtype dtype)
+{
+    (void)self, (void)op, (void)dtype;
+    return "none";
+}
+
+/* An executable is the plan itself: callers want something other than NULL. */
+static sgm_status compile(void *self, const sgm__plan *plan, void **executable)
+{
+    (void)self;
+    *executable = (void *)(uintptr_t)plan;
+    return SGM_OK;
+}
+
+static void discard(void *self, void *executable)
+{
+    (void)self, (void)executable;
+}
+
+static sgm_status run(void *self, void *executable, const sgm__memory *memory, int32_t first, int32_t count)
+{
+    (void)self, (void)executable, (void)memory, (void)first, (void)count;
+    return SGM_OK;
+}
+
+const sgm__handler_type sgm__null_handler = {
+    .name = "null",
+    .doc = "real memory, computes nothing",
+    .open = open,
+    .close = close,
+    .describe = describe,
+    .support = support,
+    .allocate = sgm__host_allocate,
+    .release = sgm__host_release,
+    .write = sgm__host_write,
+    .read = sgm__host_read,
+    .copy = sgm__host_copy,
+    .compile = compile,
+    .discard = discard,
+    .run = run,
+    .wait = sgm__host_wait,
+};

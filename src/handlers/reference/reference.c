@@ -1,0 +1,292 @@
+/* The reference: every operation by its own formula or loops, in double precision, on one thread. It is slow,
+ * and what the other handlers are tested against. It runs the same fused steps as they do; "debug:reference"
+ * runs one instruction at a time. */
+#include "base/tensor_internal.h"
+#include "handlers/host.h"
+#include "ops/ops.h"
+
+/* One element in its own type, whichever that is. */
+typedef union slot {
+    int64_t integer;
+    double number;
+} slot;
+
+/* A walk through an operand or a result, element by element. */
+typedef struct cursor {
+    sgm_dtype dtype;
+    unsigned char *at;
+    int64_t steps[SGM_MAX_RANK]; /* in bytes */
+} cursor;
+
+typedef struct executable {
+    const sgm__plan *plan;
+    int32_t *step_of, *position_of; /* of a node that an elementwise step computes; -1 */
+    /* Scratch, large enough for every step: */
+    slot *slots;       /* values of the members of an elementwise step */
+    cursor *cursors;   /* of their operands, then of their results in memory */
+    double *numbers;   /* operands of one formula */
+    sgm_array *arrays; /* operands of one kernel */
+} executable;
+
+static sgm_status open(const sgm_handler_options *options, void **self)
+{
+    (void)options;
+    *self = NULL;
+    return SGM_OK;
+}
+
+static void close(void *self)
+{
+    (void)self;
+}
+
+static void describe(void *self, sgm__text *text)
+{
+    (void)self;
+    sgm__text_append(text, "reference: plain loops in double precision, one thread\n");
+}
+
+static const char *support(void *self, const sgm_op *op, sgm_dtype dtype)
+{
+    (void)self, (void)dtype;
+    bool loops = op->compose == NULL && (op->scalar != NULL || op->forward != NULL);
+    return loops ? "reference loop" : "none";
+}
+
+/* --- compiling --- */
+
+static void discard(void *self, void *compiled)
+{
+    (void)self;
+    executable *exe = compiled;
+    sgm__free(exe->step_of);
+    sgm__free(exe->position_of);
+    sgm__free(exe->slots);
+    sgm__free(exe->cursors);
+    sgm__free(exe->numbers);
+    sgm__free(exe->arrays);
+    sgm__free(exe);
+}
+
+static sgm_status check_member(const sgm__plan *plan, int32_t index, sgm__step_kind kind)
+{
+    const sgm_op *op = plan->nodes[index].op;
+    if (kind == SGM__STEP_ELEMENTWISE ? op->scalar != NULL : op->forward != NULL)
+        return SGM_OK;
+    char where[320];
+    return sgm_fail(SGM_ERROR_UNSUPPORTED, "%s: the operation has no %s; give its table one",
+                    sgm__plan_describe(plan, index, where, sizeof where),
+                    kind == SGM__STEP_ELEMENTWISE ? "`scalar`" : "`forward`");
+}
+
+/* Checks every step, notes who computes what, and finds how much scratch a step wants at most. */
+static sgm_status measure(executable *exe, size_t *members, size_t *cursors, size_t *operands)
+{
+    const sgm__plan *plan = exe->plan;
+    *members = *cursors = *operands = 0;
+    for (int32_t s = 0; s < plan->step_count; s++) {
+        const sgm__step *step = &plan->steps[s];
+        size_t walks = 0;
+        for (int32_t p = 0; p < step->count; p++) {
+            int32_t index = plan->order[step->first + p];
+            SGM_TRY(check_member(plan, index, step->kind));
+            size_t inputs = (size_t)plan->nodes[index].input_count;
+            walks += inputs + 1;
+            *operands = inputs > *operands ? inputs : *operands;
+            if (step->kind == SGM__STEP_ELEMENTWISE) {
+                exe->step_of[index] = s;
+                exe->position_of[index] = p;
+            }
+        }
+        *members = (size_t)step->count > *members ? (size_t)step->count : *members;
+        *cursors = walks > *cursors ? walks : *cursors;
+    }
+    return SGM_OK;
+}
+
+static sgm_status prepare(executable *exe)
+{
+    size_t nodes = (size_t)exe->plan->node_count, members, cursors, operands;
+    exe->step_of = sgm__calloc(nodes, sizeof(int32_t));
+    exe->position_of = sgm__calloc(nodes, sizeof(int32_t));
+    if (exe->step_of == NULL || exe->position_of == NULL)
+        return SGM_ERROR_MEMORY;
+    for (size_t i = 0; i < nodes; i++)
+        exe->step_of[i] = -1;
+    SGM_TRY(measure(exe, &members, &cursors, &operands));
+    exe->slots = sgm__calloc(members, sizeof(slot));
+    exe->cursors = sgm__calloc(cursors, sizeof(cursor));
+    exe->numbers = sgm__calloc(operands, sizeof(double));
+    exe->arrays = sgm__calloc(operands, sizeof(sgm_array));
+    if (exe->slots == NULL || exe->cursors == NULL || exe->numbers == NULL || exe->arrays == NULL)
+        return SGM_ERROR_MEMORY;
+    return SGM_OK;
+}
+
+static sgm_status compile(void *self, const sgm__plan *plan, void **compiled)
+{
+    executable *exe = sgm__calloc(1, sizeof(executable));
+    if (exe == NULL)
+        return SGM_ERROR_MEMORY;
+    exe->plan = plan;
+    sgm_status status = prepare(exe);
+    if (status != SGM_OK) {
+        discard(self, exe);
+        return status;
+    }
+    *compiled = exe;
+    return SGM_OK;
+}
+
+/* --- elementwise steps --- */
+
+static cursor cursor_in_memory(const executable *exe, int32_t node, const sgm__memory *memory)
+{
+    sgm_array array = sgm__plan_array(exe->plan, node, memory);
+    cursor walk = {.dtype = array.dtype, .at = array.data};
+    for (int32_t i = 0; i < array.shape.rank; i++)
+        walk.steps[i] = array.strides[i] * (int64_t)sgm_dtype_size(array.dtype);
+    return walk;
+}
+
+/* Where the step's members find their operands and put their results; the number of cursors. */
+static int32_t place_cursors(executable *exe, int32_t number, const sgm__memory *memory)
+{
+    const sgm__plan *plan = exe->plan;
+    const sgm__step *step = &plan->steps[number];
+    int32_t count = 0;
+    for (int32_t p = 0; p < step->count; p++) {
+        const sgm__node *node = &plan->nodes[plan->order[step->first + p]];
+        for (int32_t k = 0; k < node->input_count; k++) {
+            int32_t operand = plan->operands[node->first_input + k];
+            if (exe->step_of[operand] == number)
+                exe->cursors[count++] =
+                    (cursor){.dtype = plan->nodes[operand].type.dtype,
+                             .at = (unsigned char *)&exe->slots[exe->position_of[operand]]};
+            else
+                exe->cursors[count++] = cursor_in_memory(exe, operand, memory);
+        }
+    }
+    for (int32_t p = 0; p < step->count; p++) {
+        int32_t index = plan->order[step->first + p];
+        if (plan->nodes[index].place.store != SGM__STORE_NONE)
+            exe->cursors[count++] = cursor_in_memory(exe, index, memory);
+    }
+    return count;
+}
+
+/* Which operand the result is, for operations that only move: a double would not hold every int64. -1: the
+ * operation computes. */
+static int32_t moved_operand(const sgm_op *op, const cursor *operands)
+{
+    if (op == &sgm__op_copy || op == &sgm__op_stop_gradient || op == &sgm__op_cast)
+        return 0;
+    if (op == &sgm__op_select)
+        return sgm__element_load(operands[0].dtype, operands[0].at) != 0 ? 1 : 2;
+    return -1;
+}
+
+static void compute_member(const executable *exe, const sgm__node *node, const cursor *operands, slot *result)
+{
+    int32_t moved = moved_operand(node->op, operands);
+    if (moved >= 0) {
+        sgm__element_convert(node->type.dtype, result, operands[moved].dtype, operands[moved].at);
+        return;
+    }
+    for (int32_t k = 0; k < node->input_count; k++)
+        exe->numbers[k] = sgm__element_load(operands[k].dtype, operands[k].at);
+    sgm__element_store(node->type.dtype, result, node->op->scalar(exe->numbers, &node->attributes));
+}
+
+/* One element of every member. Results are written when all operands were read: they may share a place. */
+static void compute_element(const executable *exe, const sgm__step *step)
+{
+    const sgm__plan *plan = exe->plan;
+    const cursor *walk = exe->cursors;
+    for (int32_t p = 0; p < step->count; p++) {
+        const sgm__node *node = &plan->nodes[plan->order[step->first + p]];
+        compute_member(exe, node, walk, &exe->slots[p]);
+        walk += node->input_count;
+    }
+    for (int32_t p = 0; p < step->count; p++)
+        if (plan->nodes[plan->order[step->first + p]].place.store != SGM__STORE_NONE) {
+            memcpy(walk->at, &exe->slots[p], sgm_dtype_size(walk->dtype));
+            walk++;
+        }
+}
+
+static void advance(executable *exe, int32_t count, const sgm_shape *shape, int64_t *index)
+{
+    for (int32_t axis = shape->rank; axis-- > 0;) {
+        bool wraps = ++index[axis] == shape->dims[axis];
+        int64_t moves = wraps ? 1 - shape->dims[axis] : 1;
+        for (int32_t c = 0; c < count; c++)
+            exe->cursors[c].at += exe->cursors[c].steps[axis] * moves;
+        if (!wraps)
+            return;
+        index[axis] = 0;
+    }
+}
+
+static void run_elementwise(executable *exe, int32_t number, const sgm__memory *memory)
+{
+    const sgm__step *step = &exe->plan->steps[number];
+    const sgm_shape *shape = &exe->plan->nodes[exe->plan->order[step->first]].type.shape;
+    int64_t index[SGM_MAX_RANK] = {0}, elements = sgm_shape_elements(shape);
+    int32_t count = place_cursors(exe, number, memory);
+    for (int64_t i = 0; i < elements; i++) {
+        compute_element(exe, step);
+        advance(exe, count, shape, index);
+    }
+}
+
+/* --- kernels --- */
+
+static sgm_status run_kernel(executable *exe, int32_t number, const sgm__memory *memory)
+{
+    const sgm__plan *plan = exe->plan;
+    int32_t index = plan->order[plan->steps[number].first];
+    const sgm__node *node = &plan->nodes[index];
+    for (int32_t k = 0; k < node->input_count; k++)
+        exe->arrays[k] = sgm__plan_array(plan, plan->operands[node->first_input + k], memory);
+    sgm_kernel_call call = {.inputs = exe->arrays,
+                            .input_count = node->input_count,
+                            .output = sgm__plan_array(plan, index, memory),
+                            .attributes = &node->attributes};
+    sgm_status status = node->op->forward(&call);
+    char where[320];
+    if (status != SGM_OK)
+        sgm__fail_within("%s", sgm__plan_describe(plan, index, where, sizeof where));
+    return status;
+}
+
+static sgm_status run(void *self, void *compiled, const sgm__memory *memory, int32_t first, int32_t count)
+{
+    (void)self;
+    executable *exe = compiled;
+    for (int32_t s = first; s < first + count; s++) {
+        if (exe->plan->steps[s].kind == SGM__STEP_ELEMENTWISE)
+            run_elementwise(exe, s, memory);
+        else
+            SGM_TRY(run_kernel(exe, s, memory));
+    }
+    return SGM_OK;
+}
+
+const sgm__handler_type sgm__reference_handler = {
+    .name = "reference",
+    .doc = "plain loops in double precision",
+    .open = open,
+    .close = close,
+    .describe = describe,
+    .support = support,
+    .allocate = sgm__host_allocate,
+    .release = sgm__host_release,
+    .write = sgm__host_write,
+    .read = sgm__host_read,
+    .copy = sgm__host_copy,
+    .compile = compile,
+    .discard = discard,
+    .run = run,
+    .wait = sgm__host_wait,
+};
