@@ -61,7 +61,8 @@ SGM_API sgm_status sgm_session_state_type(const sgm_session *session, const char
 /* The program for a graph: compiled now, or found by the graph's structure if one was before. All states must
  * be defined. */
 SGM_API sgm_program *sgm_session_prepare(sgm_session *session, const sgm_graph *graph);
-/* Copies (and converts) into an input; the shape must be the input's. It stays fed until fed again. */
+/* Copies (and converts) into an input. The shape is the input's, or one of as many elements for each record.
+ * It stays fed until fed again. */
 SGM_API sgm_status sgm_session_feed(sgm_session *session, sgm_program *program, const char *input,
                                     const sgm_tensor *value);
 /* The same for an input of rank 0. */

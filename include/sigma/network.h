@@ -117,7 +117,8 @@ typedef struct sgm_recording {
     sgm_value total; /* sum of importance * cost */
     const sgm_parameter *parameters;
     size_t parameter_count;
-    bool random; /* uses the states "random.seed" and "random.step" (int64, rank 0) */
+    bool classifies; /* the first cost is one of classes, so that outputs and targets have an accuracy */
+    bool random;     /* uses the states "random.seed" and "random.step" (int64, rank 0) */
 } sgm_recording;
 SGM_API sgm_status sgm_network_record(sgm_network *network, sgm_graph *graph,
                                       const sgm_recording_options *options, sgm_recording *recording);
@@ -127,9 +128,10 @@ SGM_API bool sgm_network_is_dynamic(const sgm_network *network);
 /* --- layers from outside the library --- */
 #define SGM_LAYER_API 1
 typedef enum sgm_layer_flags {
-    SGM_LAYER_COST = 1,    /* inputs: prediction; its value is one number for each record or one in all */
-    SGM_LAYER_DYNAMIC = 2, /* is recorded again at each iteration */
-    SGM_LAYER_JOIN = 4     /* arguments are branches */
+    SGM_LAYER_COST = 1,      /* inputs: prediction; its value is one number for each record or one in all */
+    SGM_LAYER_DYNAMIC = 2,   /* is recorded again at each iteration */
+    SGM_LAYER_JOIN = 4,      /* arguments are branches */
+    SGM_LAYER_CLASSIFIES = 8 /* a cost of classes: the largest output is the answer */
 } sgm_layer_flags;
 
 /* An argument in the notation. Positional ones come in the order of the table; all can be given as

@@ -208,6 +208,9 @@ SGM_API sgm_status sgm_trainer_prepare(sgm_trainer *trainer);
 SGM_API sgm_status sgm_trainer_evaluate(sgm_trainer *trainer, sgm_iterator *iterator, sgm_metrics *metrics);
 /* Output `name` (NULL: the first) for `inputs`: (records, ...) of the first input. A new tensor. */
 SGM_API sgm_tensor *sgm_trainer_predict(sgm_trainer *trainer, sgm_tensor *inputs, const char *output);
+/* The same for networks of several inputs: the block's sections are fed by their names. */
+SGM_API sgm_tensor *sgm_trainer_predict_block(sgm_trainer *trainer, const sgm_block *block,
+                                              const char *output);
 /* A parameter or other state by name ("2-dense.weights", "optimiser.momentum.2-dense.weights"); a copy. */
 SGM_API sgm_tensor *sgm_trainer_get(sgm_trainer *trainer, const char *state);
 SGM_API sgm_status sgm_trainer_set(sgm_trainer *trainer, const char *state, const sgm_tensor *value);

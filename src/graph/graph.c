@@ -1,0 +1,295 @@
+/* The graph as a container: instructions, names, outputs, assignments. */
+#include "graph/graph_internal.h"
+
+#include <stdio.h>
+
+sgm_graph *sgm_graph_create(void)
+{
+    sgm_graph *graph = sgm__calloc(1, sizeof(sgm_graph));
+    if (graph == NULL)
+        return NULL;
+    /* offset 0 of the names is "" */
+    sgm__text_append_bytes(&graph->names, "", 1);
+    if (graph->names.failed) {
+        sgm_graph_free(graph);
+        return NULL;
+    }
+    return graph;
+}
+
+static void free_constants(sgm_graph *graph)
+{
+    for (size_t i = 0; i < graph->constant_count; i++)
+        sgm_tensor_free(graph->constants[i]);
+    graph->constant_count = 0;
+}
+
+void sgm_graph_free(sgm_graph *graph)
+{
+    if (graph == NULL)
+        return;
+    free_constants(graph);
+    sgm__free(graph->instructions);
+    sgm__free(graph->operands);
+    sgm__free(graph->constants);
+    sgm__free(graph->outputs);
+    sgm__free(graph->assignments);
+    sgm__text_free(&graph->names);
+    sgm__free(graph);
+}
+
+void sgm_graph_clear(sgm_graph *graph)
+{
+    if (graph == NULL)
+        return;
+    free_constants(graph);
+    graph->count = graph->operand_count = graph->output_count = graph->assignment_count = 0;
+    graph->names.length = 1;
+    graph->label[0] = '\0';
+    graph->label_name = 0;
+    graph->status = SGM_OK;
+    graph->message[0] = '\0';
+}
+
+sgm_status sgm_graph_status(const sgm_graph *graph)
+{
+    if (graph == NULL)
+        return sgm_last_status() != SGM_OK ? sgm_last_status()
+                                           : sgm_fail(SGM_ERROR_ARGUMENT, "the graph is NULL");
+    return graph->status == SGM_OK ? SGM_OK : sgm_fail(graph->status, "%s", graph->message);
+}
+
+/* Keeps the thread's newest error as the graph's, unless it has one; nothing. */
+static sgm_value keep_error(sgm_graph *graph)
+{
+    if (graph != NULL && graph->status == SGM_OK) {
+        graph->status = sgm_last_status() != SGM_OK ? sgm_last_status() : SGM_ERROR_ARGUMENT;
+        snprintf(graph->message, sizeof graph->message, "%s", sgm_last_error());
+    }
+    return (sgm_value){-1};
+}
+
+sgm_value sgm_graph_fail(sgm_graph *graph, sgm_status status, const char *format, ...)
+{
+    char text[400];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (graph != NULL && graph->label[0] != '\0')
+        sgm_fail(status, "layer %s: %s", graph->label, text);
+    else
+        sgm_fail(status, "%s", text);
+    return keep_error(graph);
+}
+
+/* --- names --- */
+
+int32_t sgm__graph_name(sgm_graph *graph, const char *text)
+{
+    size_t length = strlen(text);
+    for (size_t i = 0; i < graph->names.length;) {
+        const char *known = graph->names.data + i;
+        size_t known_length = strlen(known);
+        if (known_length == length && memcmp(known, text, length) == 0)
+            return (int32_t)i;
+        i += known_length + 1;
+    }
+    if (graph->names.length + length + 1 > INT32_MAX / 2) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "the names of a graph take more than 1 GB");
+        return -1;
+    }
+    int32_t offset = (int32_t)graph->names.length;
+    sgm__text_append_bytes(&graph->names, text, length + 1);
+    return graph->names.failed ? -1 : offset;
+}
+
+const char *sgm__graph_string(const sgm_graph *graph, int32_t name)
+{
+    return graph->names.data + name;
+}
+
+static void update_label(sgm_graph *graph)
+{
+    int32_t name = sgm__graph_name(graph, graph->label);
+    if (name < 0)
+        keep_error(graph);
+    else
+        graph->label_name = name;
+}
+
+void sgm_graph_push_label(sgm_graph *graph, const char *label)
+{
+    if (graph == NULL)
+        return;
+    size_t length = strlen(graph->label);
+    snprintf(graph->label + length, sizeof graph->label - length, "%s%s", length > 0 ? "." : "", label);
+    update_label(graph);
+}
+
+void sgm_graph_pop_label(sgm_graph *graph)
+{
+    if (graph == NULL)
+        return;
+    char *dot = strrchr(graph->label, '.');
+    if (dot != NULL)
+        *dot = '\0';
+    else
+        graph->label[0] = '\0';
+    update_label(graph);
+}
+
+/* --- instructions --- */
+
+static sgm_status append(sgm_graph *graph, const sgm__instruction *instruction, const sgm_value *inputs)
+{
+    size_t count = (size_t)instruction->input_count;
+    if (graph->count >= INT32_MAX / 2 || graph->operand_count + count >= INT32_MAX / 2)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "a graph cannot have more than %d instructions", INT32_MAX / 2);
+    SGM_TRY(sgm__reserve(&graph->instructions, &graph->capacity, graph->count + 1, sizeof(sgm__instruction)));
+    SGM_TRY(sgm__reserve(&graph->operands, &graph->operand_capacity, graph->operand_count + count,
+                         sizeof(sgm_value)));
+    sgm__instruction *added = &graph->instructions[graph->count++];
+    *added = *instruction;
+    added->first_input = (int32_t)graph->operand_count;
+    added->label = graph->label_name;
+    if (count > 0)
+        memcpy(graph->operands + graph->operand_count, inputs, count * sizeof(sgm_value));
+    graph->operand_count += count;
+    return SGM_OK;
+}
+
+sgm_value sgm__graph_append(sgm_graph *graph, const sgm__instruction *instruction, const sgm_value *inputs)
+{
+    if (append(graph, instruction, inputs) != SGM_OK)
+        return keep_error(graph);
+    return (sgm_value){(int32_t)graph->count - 1};
+}
+
+int32_t sgm__graph_add_constant(sgm_graph *graph, sgm_tensor *constant)
+{
+    if (sgm__reserve(&graph->constants, &graph->constant_capacity, graph->constant_count + 1,
+                     sizeof(sgm_tensor *)) != SGM_OK) {
+        keep_error(graph);
+        return -1;
+    }
+    graph->constants[graph->constant_count] = sgm_tensor_retain(constant);
+    return (int32_t)graph->constant_count++;
+}
+
+/* --- what a run does with values --- */
+
+void sgm_output(sgm_graph *graph, const char *name, sgm_value value)
+{
+    if (graph == NULL || graph->status != SGM_OK)
+        return;
+    int32_t text = sgm__graph_name(graph, name);
+    if (!sgm_value_is(value) || (size_t)value.index >= graph->count || text <= 0) {
+        sgm_graph_fail(graph, SGM_ERROR_ARGUMENT, "output '%s' has no name or no value of this graph", name);
+        return;
+    }
+    for (size_t i = 0; i < graph->output_count; i++)
+        if (graph->outputs[i].name == text) {
+            sgm_graph_fail(graph, SGM_ERROR_ARGUMENT, "there are two outputs '%s'; choose another name",
+                           name);
+            return;
+        }
+    if (sgm__reserve(&graph->outputs, &graph->output_capacity, graph->output_count + 1, sizeof(sgm__named)) !=
+        SGM_OK) {
+        keep_error(graph);
+        return;
+    }
+    graph->outputs[graph->output_count++] = (sgm__named){text, value};
+}
+
+static bool fits_state(sgm_graph *graph, sgm_value state, sgm_value value)
+{
+    if (!sgm_value_is(state) || !sgm_value_is(value) || (size_t)state.index >= graph->count ||
+        (size_t)value.index >= graph->count || graph->instructions[state.index].op != &sgm__op_state) {
+        sgm_graph_fail(graph, SGM_ERROR_ARGUMENT,
+                       "only a state of this graph can be assigned, and only a value of it");
+        return false;
+    }
+    const char *name = sgm_value_name(graph, state);
+    sgm_type a = graph->instructions[state.index].type, b = graph->instructions[value.index].type;
+    if (a.dtype != b.dtype || !sgm_shape_equal(&a.shape, &b.shape)) {
+        char old_shape[128], new_shape[128];
+        sgm_graph_fail(graph, SGM_ERROR_SHAPE, "state '%s' is %s %s and cannot become %s %s", name,
+                       sgm_dtype_name(a.dtype), sgm_shape_text(&a.shape, old_shape, sizeof old_shape),
+                       sgm_dtype_name(b.dtype), sgm_shape_text(&b.shape, new_shape, sizeof new_shape));
+        return false;
+    }
+    for (size_t i = 0; i < graph->assignment_count; i++)
+        if (graph->assignments[i].state.index == state.index) {
+            sgm_graph_fail(graph, SGM_ERROR_ARGUMENT, "state '%s' is assigned twice", name);
+            return false;
+        }
+    return true;
+}
+
+void sgm_assign(sgm_graph *graph, sgm_value state, sgm_value value)
+{
+    if (graph == NULL || graph->status != SGM_OK || !fits_state(graph, state, value))
+        return;
+    if (sgm__reserve(&graph->assignments, &graph->assignment_capacity, graph->assignment_count + 1,
+                     sizeof(sgm__assignment)) != SGM_OK) {
+        keep_error(graph);
+        return;
+    }
+    graph->assignments[graph->assignment_count++] = (sgm__assignment){state, value};
+}
+
+/* --- looking --- */
+
+bool sgm_value_is(sgm_value value)
+{
+    return value.index >= 0;
+}
+
+int32_t sgm_graph_count(const sgm_graph *graph)
+{
+    return graph != NULL ? (int32_t)graph->count : 0;
+}
+
+static const sgm__instruction *find(const sgm_graph *graph, sgm_value value)
+{
+    bool known = graph != NULL && value.index >= 0 && (size_t)value.index < graph->count;
+    return known ? &graph->instructions[value.index] : NULL;
+}
+
+sgm_type sgm_value_type(const sgm_graph *graph, sgm_value value)
+{
+    const sgm__instruction *instruction = find(graph, value);
+    return instruction != NULL ? instruction->type : (sgm_type){.dtype = SGM_FLOAT32};
+}
+
+const sgm_op *sgm_value_op(const sgm_graph *graph, sgm_value value)
+{
+    const sgm__instruction *instruction = find(graph, value);
+    return instruction != NULL ? instruction->op : NULL;
+}
+
+const sgm_attributes *sgm_value_attributes(const sgm_graph *graph, sgm_value value)
+{
+    const sgm__instruction *instruction = find(graph, value);
+    return instruction != NULL ? &instruction->attributes : NULL;
+}
+
+int32_t sgm_value_inputs(const sgm_graph *graph, sgm_value value, const sgm_value **inputs)
+{
+    const sgm__instruction *instruction = find(graph, value);
+    *inputs = instruction != NULL ? graph->operands + instruction->first_input : NULL;
+    return instruction != NULL ? instruction->input_count : 0;
+}
+
+const char *sgm_value_name(const sgm_graph *graph, sgm_value value)
+{
+    const sgm__instruction *instruction = find(graph, value);
+    return instruction != NULL ? sgm__graph_string(graph, instruction->name) : "";
+}
+
+const char *sgm_value_label(const sgm_graph *graph, sgm_value value)
+{
+    const sgm__instruction *instruction = find(graph, value);
+    return instruction != NULL ? sgm__graph_string(graph, instruction->label) : "";
+}

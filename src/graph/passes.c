@@ -1,0 +1,285 @@
+/* Passes rebuild: they walk the old graph in order and record what shall stay into a new one. */
+#include "graph/passes.h"
+
+typedef struct rebuild {
+    const sgm_graph *old;
+    sgm_graph *graph;
+    sgm_value *map;    /* old value -> new value; nothing: not needed */
+    sgm_value *inputs; /* of the current instruction, mapped */
+    int32_t *buckets;  /* hash table of new values, -1: empty */
+    size_t bucket_count;
+} rebuild;
+
+static void end(rebuild *work)
+{
+    sgm__free(work->map);
+    sgm__free(work->inputs);
+    sgm__free(work->buckets);
+}
+
+static bool begin(rebuild *work, const sgm_graph *old)
+{
+    size_t count = old->count + 1, widest = 1;
+    for (size_t i = 0; i < old->count; i++)
+        if ((size_t)old->instructions[i].input_count > widest)
+            widest = (size_t)old->instructions[i].input_count;
+    *work = (rebuild){.old = old, .graph = sgm_graph_create()};
+    work->map = sgm__alloc(count * sizeof(sgm_value));
+    work->inputs = sgm__alloc(widest * sizeof(sgm_value));
+    if (work->graph == NULL || work->map == NULL || work->inputs == NULL) {
+        sgm_graph_free(work->graph);
+        end(work);
+        return false;
+    }
+    for (size_t i = 0; i < count; i++)
+        work->map[i] = (sgm_value){-1};
+    return true;
+}
+
+static void map_inputs(rebuild *work, const sgm__instruction *instruction)
+{
+    for (int32_t k = 0; k < instruction->input_count; k++)
+        work->inputs[k] = work->map[work->old->operands[instruction->first_input + k].index];
+}
+
+/* The same instruction with mapped operands. */
+static sgm_value transcribe(rebuild *work, const sgm__instruction *instruction)
+{
+    sgm__instruction copy = *instruction;
+    if (instruction->name > 0)
+        copy.name = sgm__graph_name(work->graph, sgm__graph_string(work->old, instruction->name));
+    if (instruction->constant >= 0)
+        copy.constant = sgm__graph_add_constant(work->graph, work->old->constants[instruction->constant]);
+    work->graph->label_name = sgm__graph_name(work->graph, sgm__graph_string(work->old, instruction->label));
+    if (copy.name < 0 || work->graph->label_name < 0 || (instruction->constant >= 0 && copy.constant < 0))
+        return sgm_graph_fail(work->graph, SGM_ERROR_MEMORY, "no memory to copy a graph of %zu instructions",
+                              work->old->count);
+    return sgm__graph_append(work->graph, &copy, work->inputs);
+}
+
+static void transcribe_ends(rebuild *work)
+{
+    const sgm_graph *old = work->old;
+    for (size_t i = 0; i < old->assignment_count; i++)
+        sgm_assign(work->graph, work->map[old->assignments[i].state.index],
+                   work->map[old->assignments[i].value.index]);
+    for (size_t i = 0; i < old->output_count; i++)
+        sgm_output(work->graph, sgm__graph_string(old, old->outputs[i].name),
+                   work->map[old->outputs[i].value.index]);
+}
+
+/* The new graph, checked; NULL on failure. */
+static sgm_graph *finish(rebuild *work)
+{
+    transcribe_ends(work);
+    sgm_graph *graph = work->graph;
+    end(work);
+    sgm_status status = sgm_graph_status(graph);
+#ifndef NDEBUG
+    if (status == SGM_OK)
+        status = sgm_graph_verify(graph);
+#endif
+    if (status == SGM_OK)
+        return graph;
+    sgm_graph_free(graph);
+    return NULL;
+}
+
+sgm_graph *sgm__graph_copy(const sgm_graph *graph)
+{
+    rebuild work;
+    if (!begin(&work, graph))
+        return NULL;
+    for (size_t i = 0; i < graph->count; i++) {
+        map_inputs(&work, &graph->instructions[i]);
+        work.map[i] = transcribe(&work, &graph->instructions[i]);
+    }
+    return finish(&work);
+}
+
+/* --- expansion --- */
+
+static bool expands(const sgm__instruction *instruction, sgm__keep_function keep, void *user)
+{
+    return instruction->op->compose != NULL && !keep(user, instruction->op, instruction->type.dtype);
+}
+
+static sgm_value expand(rebuild *work, const sgm__instruction *instruction)
+{
+    work->graph->label_name = sgm__graph_name(work->graph, sgm__graph_string(work->old, instruction->label));
+    if (work->graph->label_name < 0)
+        return sgm_graph_fail(work->graph, SGM_ERROR_MEMORY, "no memory for labels");
+    sgm_value value = instruction->op->compose(work->graph, work->inputs, instruction->input_count,
+                                               &instruction->attributes);
+    sgm_type type = sgm_value_type(work->graph, value);
+    if (sgm_value_is(value) &&
+        (type.dtype != instruction->type.dtype || !sgm_shape_equal(&type.shape, &instruction->type.shape)))
+        return sgm_graph_fail(work->graph, SGM_ERROR_SHAPE,
+                              "%s: what it is composed of has another type than its rule says",
+                              instruction->op->name);
+    return value;
+}
+
+static sgm_graph *expand_once(const sgm_graph *graph, sgm__keep_function keep, void *user, bool *again)
+{
+    rebuild work;
+    if (!begin(&work, graph))
+        return NULL;
+    *again = false;
+    for (size_t i = 0; i < graph->count && work.graph->status == SGM_OK; i++) {
+        const sgm__instruction *instruction = &graph->instructions[i];
+        map_inputs(&work, instruction);
+        bool composed = expands(instruction, keep, user);
+        work.map[i] = composed ? expand(&work, instruction) : transcribe(&work, instruction);
+        *again = *again || composed;
+    }
+    return finish(&work);
+}
+
+sgm_graph *sgm__pass_expand(const sgm_graph *graph, sgm__keep_function keep, void *user)
+{
+    bool again = false;
+    sgm_graph *expanded = expand_once(graph, keep, user, &again);
+    while (expanded != NULL && again) { /* parts may be composed themselves */
+        sgm_graph *next = expand_once(expanded, keep, user, &again);
+        sgm_graph_free(expanded);
+        expanded = next;
+    }
+    return expanded;
+}
+
+/* --- simplification --- */
+
+static void mark(const sgm_graph *graph, bool *needed)
+{
+    for (size_t i = 0; i < graph->assignment_count; i++) {
+        needed[graph->assignments[i].value.index] = true;
+        needed[graph->assignments[i].state.index] = true;
+    }
+    for (size_t i = 0; i < graph->output_count; i++)
+        needed[graph->outputs[i].value.index] = true;
+    for (size_t i = graph->count; i-- > 0;) {
+        const sgm__instruction *instruction = &graph->instructions[i];
+        for (int32_t k = 0; k < instruction->input_count && needed[i]; k++)
+            needed[graph->operands[instruction->first_input + k].index] = true;
+    }
+}
+
+static bool is_identity_order(const sgm_attributes *attributes)
+{
+    for (int32_t i = 0; i < attributes->integer_count; i++)
+        if (attributes->integers[i] != i)
+            return false;
+    return true;
+}
+
+/* True if `value` is the number 1, broadcast or not. */
+static bool is_one(const sgm_graph *graph, sgm_value value)
+{
+    const sgm__instruction *instruction = &graph->instructions[value.index];
+    while (instruction->op == &sgm__op_broadcast)
+        instruction = &graph->instructions[graph->operands[instruction->first_input].index];
+    return instruction->op == &sgm__op_number && instruction->attributes.numbers[0] == 1;
+}
+
+/* Which of its (mapped) operands an instruction is equal to; -1: none. */
+static int32_t equals_operand(const rebuild *work, const sgm__instruction *instruction)
+{
+    const sgm_op *op = instruction->op;
+    if (instruction->input_count == 0)
+        return -1;
+    if (op == &sgm__op_stop_gradient || op == &sgm__op_copy)
+        return 0;
+    const sgm_type *first = &work->graph->instructions[work->inputs[0].index].type;
+    bool same =
+        first->dtype == instruction->type.dtype && sgm_shape_equal(&first->shape, &instruction->type.shape);
+    if (op == &sgm__op_broadcast || op == &sgm__op_reshape || op == &sgm__op_cast)
+        return same ? 0 : -1;
+    if (op == &sgm__op_permute)
+        return is_identity_order(&instruction->attributes) ? 0 : -1;
+    if (op == &sgm__op_multiply && is_one(work->graph, work->inputs[1]))
+        return 0;
+    if (op == &sgm__op_multiply && is_one(work->graph, work->inputs[0]))
+        return 1;
+    return -1;
+}
+
+/* reshape(reshape(x)) is one reshape, and so for broadcasts that only widen. */
+static void shorten_chain(rebuild *work, const sgm__instruction *instruction)
+{
+    if (instruction->op != &sgm__op_reshape)
+        return;
+    const sgm__instruction *inner = &work->graph->instructions[work->inputs[0].index];
+    while (inner->op == &sgm__op_reshape) {
+        work->inputs[0] = work->graph->operands[inner->first_input];
+        inner = &work->graph->instructions[work->inputs[0].index];
+    }
+}
+
+static uint64_t hash_of(const rebuild *work, const sgm__instruction *instruction)
+{
+    const sgm_attributes *attributes = &instruction->attributes;
+    uint64_t hash = sgm__hash(&instruction->op, sizeof instruction->op, (uint64_t)instruction->type.dtype);
+    hash = sgm__hash(attributes->integers, (size_t)attributes->integer_count * sizeof(int64_t), hash);
+    hash = sgm__hash(attributes->numbers, (size_t)attributes->number_count * sizeof(double), hash);
+    return sgm__hash(work->inputs, (size_t)instruction->input_count * sizeof(sgm_value), hash);
+}
+
+/* An instruction that is not a source, and its equal in the new graph. */
+static bool is_same(const rebuild *work, const sgm__instruction *instruction, const sgm__instruction *known)
+{
+    return known->op == instruction->op && known->input_count == instruction->input_count &&
+           known->type.dtype == instruction->type.dtype &&
+           sgm_shape_equal(&known->type.shape, &instruction->type.shape) &&
+           memcmp(&known->attributes, &instruction->attributes, sizeof known->attributes) == 0 &&
+           memcmp(work->graph->operands + known->first_input, work->inputs,
+                  (size_t)known->input_count * sizeof(sgm_value)) == 0;
+}
+
+static sgm_value find_or_transcribe(rebuild *work, const sgm__instruction *instruction)
+{
+    bool source = (instruction->op->flags & SGM_OP_SOURCE) != 0;
+    if (source && instruction->op != &sgm__op_number)
+        return transcribe(work, instruction); /* unique by name, or tensors that are not worth comparing */
+    size_t slot = hash_of(work, instruction) % work->bucket_count;
+    while (work->buckets[slot] >= 0) {
+        if (is_same(work, instruction, &work->graph->instructions[work->buckets[slot]]))
+            return (sgm_value){work->buckets[slot]};
+        slot = (slot + 1) % work->bucket_count;
+    }
+    sgm_value value = transcribe(work, instruction);
+    work->buckets[slot] = value.index;
+    return value;
+}
+
+static sgm_value simplify(rebuild *work, const sgm__instruction *instruction)
+{
+    map_inputs(work, instruction);
+    shorten_chain(work, instruction);
+    int32_t equal = equals_operand(work, instruction);
+    return equal >= 0 ? work->inputs[equal] : find_or_transcribe(work, instruction);
+}
+
+sgm_graph *sgm__pass_simplify(const sgm_graph *graph)
+{
+    rebuild work;
+    if (!begin(&work, graph))
+        return NULL;
+    work.bucket_count = 2 * graph->count + 1;
+    work.buckets = sgm__alloc(work.bucket_count * sizeof(int32_t));
+    bool *needed = sgm__calloc(graph->count + 1, sizeof(bool));
+    if (work.buckets == NULL || needed == NULL) {
+        sgm__free(needed);
+        sgm_graph_free(work.graph);
+        end(&work);
+        return NULL;
+    }
+    for (size_t i = 0; i < work.bucket_count; i++)
+        work.buckets[i] = -1;
+    mark(graph, needed);
+    for (size_t i = 0; i < graph->count && work.graph->status == SGM_OK; i++)
+        if (needed[i])
+            work.map[i] = simplify(&work, &graph->instructions[i]);
+    sgm__free(needed);
+    return finish(&work);
+}

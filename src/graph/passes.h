@@ -1,0 +1,18 @@
+/* From a graph as recorded to one worth running: each pass reads a graph and makes a new one. Internal. */
+#ifndef SGM_GRAPH_PASSES_H
+#define SGM_GRAPH_PASSES_H
+
+#include "graph/graph_internal.h"
+
+/* Whether a composed operation stays whole. */
+typedef bool (*sgm__keep_function)(void *user, const sgm_op *op, sgm_dtype dtype);
+
+/* An equal graph. NULL: no memory. */
+sgm_graph *sgm__graph_copy(const sgm_graph *graph);
+/* Composed operations become their parts unless `keep` wants them whole. */
+sgm_graph *sgm__pass_expand(const sgm_graph *graph, sgm__keep_function keep, void *user);
+/* Without what no output and no assignment needs, without duplicates, and without operations that do nothing.
+ */
+sgm_graph *sgm__pass_simplify(const sgm_graph *graph);
+
+#endif

@@ -1,0 +1,124 @@
+/* Recording: from a call to an instruction, with broadcasting and checks on the way. */
+#include "graph/graph_internal.h"
+#include <sigma/operations.h>
+
+#include <stdio.h>
+
+#define MAX_ADAPTED 8 /* inputs of an elementwise operation */
+
+/* Puts "layer 2-dense: matmul: " before the newest message and keeps it as the graph's failure. */
+static sgm_value fail_within(sgm_graph *graph, const sgm_op *op)
+{
+    char message[400];
+    snprintf(message, sizeof message, "%s", sgm_last_error());
+    sgm_status status = sgm_last_status();
+    return sgm_graph_fail(graph, status != SGM_OK ? status : SGM_ERROR_ARGUMENT, "%s: %s", op->name, message);
+}
+
+/* A plain number takes the type of what it meets. */
+static sgm_value adapt_number(sgm_graph *graph, sgm_value value, sgm_dtype dtype)
+{
+    const sgm__instruction *number = &graph->instructions[value.index];
+    if (number->op != &sgm__op_number || number->type.dtype == dtype)
+        return value;
+    sgm__instruction adapted = *number;
+    adapted.type.dtype = dtype;
+    adapted.input_count = 0;
+    return sgm__graph_append(graph, &adapted, NULL);
+}
+
+static bool is_plain_number(const sgm_graph *graph, sgm_value value)
+{
+    return graph->instructions[value.index].op == &sgm__op_number;
+}
+
+/* Makes the operands of an elementwise operation equal in shape. select's condition keeps its type by being a
+ * bool. */
+static sgm_status adapt_operands(sgm_graph *graph, sgm_value *inputs, int32_t count)
+{
+    int32_t leader = -1;
+    sgm_shape shape = sgm_shape_scalar();
+    for (int32_t i = 0; i < count; i++) {
+        sgm_type type = sgm_value_type(graph, inputs[i]);
+        if (leader < 0 && !is_plain_number(graph, inputs[i]) && (type.dtype != SGM_BOOL || count < 3))
+            leader = i;
+        sgm_shape wider;
+        SGM_TRY(sgm_shape_broadcast(&shape, &type.shape, &wider));
+        shape = wider;
+    }
+    for (int32_t i = 0; i < count; i++) {
+        if (leader >= 0)
+            inputs[i] = adapt_number(graph, inputs[i], sgm_value_type(graph, inputs[leader]).dtype);
+        sgm_type type = sgm_value_type(graph, inputs[i]);
+        if (sgm_value_is(inputs[i]) && !sgm_shape_equal(&type.shape, &shape))
+            inputs[i] = sgm_broadcast(graph, inputs[i], &shape);
+        if (!sgm_value_is(inputs[i]))
+            return graph->status;
+    }
+    return SGM_OK;
+}
+
+static sgm_status check_call(const sgm_graph *graph, const sgm_op *op, const sgm_value *inputs, int32_t count)
+{
+    if (op->api != SGM_OP_API)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "made for interface %u of operations, this library has %u: compile it again", op->api,
+                        (unsigned)SGM_OP_API);
+    if (count < op->min_inputs || count > op->max_inputs)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "takes %d to %d inputs, %d were given", op->min_inputs,
+                        op->max_inputs, count);
+    if (op->infer == NULL && op->compose == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "its table has neither infer nor compose");
+    if ((op->flags & SGM_OP_ELEMENTWISE) != 0 && count > MAX_ADAPTED)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "an elementwise operation takes at most %d inputs", MAX_ADAPTED);
+    for (int32_t i = 0; i < count; i++)
+        if ((size_t)inputs[i].index >= graph->count)
+            return sgm_fail(SGM_ERROR_ARGUMENT, "input %d is not a value of this graph", i);
+    return SGM_OK;
+}
+
+static sgm_status infer(const sgm_graph *graph, const sgm_op *op, const sgm_value *inputs, int32_t count,
+                        const sgm_attributes *attributes, sgm_type *result)
+{
+    sgm_type few[MAX_ADAPTED];
+    sgm_type *types = few;
+    if (count > MAX_ADAPTED && (types = sgm__alloc((size_t)count * sizeof(sgm_type))) == NULL)
+        return SGM_ERROR_MEMORY;
+    for (int32_t i = 0; i < count; i++)
+        types[i] = sgm_value_type(graph, inputs[i]);
+    sgm_status status = op->infer(types, count, attributes, result);
+    if (types != few)
+        sgm__free(types);
+    if (status == SGM_OK && sgm_shape_elements(&result->shape) < 0)
+        status = sgm_fail(SGM_ERROR_SHAPE, "the result would have more elements than memory can address");
+    return status;
+}
+
+sgm_value sgm_record(sgm_graph *graph, const sgm_op *op, const sgm_value *inputs, int32_t count,
+                     const sgm_attributes *attributes)
+{
+    static const sgm_attributes none = {0};
+    if (graph == NULL || graph->status != SGM_OK)
+        return (sgm_value){-1};
+    for (int32_t i = 0; i < count; i++)
+        if (!sgm_value_is(inputs[i]))
+            return sgm_graph_fail(graph, SGM_ERROR_ARGUMENT, "%s: input %d is nothing", op->name, i);
+    if (attributes == NULL)
+        attributes = &none;
+    sgm_value adapted[MAX_ADAPTED];
+    if (check_call(graph, op, inputs, count) != SGM_OK)
+        return fail_within(graph, op);
+    if ((op->flags & SGM_OP_ELEMENTWISE) != 0 && op->infer != NULL) {
+        memcpy(adapted, inputs, (size_t)count * sizeof(sgm_value));
+        if (adapt_operands(graph, adapted, count) != SGM_OK)
+            return graph->status != SGM_OK ? (sgm_value){-1} : fail_within(graph, op);
+        inputs = adapted;
+    }
+    if (op->infer == NULL)
+        return op->compose(graph, inputs, count, attributes);
+    sgm__instruction instruction = {
+        .op = op, .attributes = *attributes, .input_count = count, .constant = -1};
+    if (infer(graph, op, inputs, count, attributes, &instruction.type) != SGM_OK)
+        return fail_within(graph, op);
+    return sgm__graph_append(graph, &instruction, inputs);
+}

@@ -1,0 +1,110 @@
+/* Where values come from: inputs, states, constants, numbers. */
+#include "graph/graph_internal.h"
+#include <sigma/operations.h>
+
+/* Sources are recorded by the functions here, which know more than attributes can say. */
+static sgm_status infer_source(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
+                               sgm_type *result)
+{
+    (void)inputs, (void)count, (void)attributes, (void)result;
+    return sgm_fail(SGM_ERROR_ARGUMENT,
+                    "inputs, states and constants are recorded by functions of their own");
+}
+
+const sgm_op sgm__op_input = {.api = SGM_OP_API,
+                              .name = "input",
+                              .doc = "fed anew at each run",
+                              .flags = SGM_OP_SOURCE,
+                              .infer = infer_source};
+const sgm_op sgm__op_state = {.api = SGM_OP_API,
+                              .name = "state",
+                              .doc = "outlives runs",
+                              .flags = SGM_OP_SOURCE,
+                              .infer = infer_source};
+const sgm_op sgm__op_constant = {
+    .api = SGM_OP_API, .name = "constant", .doc = "a tensor", .flags = SGM_OP_SOURCE, .infer = infer_source};
+const sgm_op sgm__op_number = {.api = SGM_OP_API,
+                               .name = "number",
+                               .doc =
+                                   "a number of rank 0; takes the type that an elementwise operation needs",
+                               .flags = SGM_OP_SOURCE,
+                               .infer = infer_source};
+
+static sgm_value named_source(sgm_graph *graph, const sgm_op *op, const char *name, sgm_dtype dtype,
+                              const sgm_shape *shape)
+{
+    if (graph == NULL || graph->status != SGM_OK)
+        return (sgm_value){-1};
+    char text[128];
+    if (name == NULL || *name == '\0')
+        return sgm_graph_fail(graph, SGM_ERROR_ARGUMENT, "%s without a name", op->name);
+    if (sgm_shape_elements(shape) < 0)
+        return sgm_graph_fail(graph, SGM_ERROR_SHAPE, "%s '%s' has the impossible shape %s", op->name, name,
+                              sgm_shape_text(shape, text, sizeof text));
+    for (size_t i = 0; i < graph->count; i++) {
+        const sgm__instruction *known = &graph->instructions[i];
+        if (known->op != op || strcmp(sgm__graph_string(graph, known->name), name) != 0)
+            continue;
+        if (known->type.dtype == dtype && sgm_shape_equal(&known->type.shape, shape))
+            return (sgm_value){(int32_t)i};
+        char known_text[128];
+        return sgm_graph_fail(graph, SGM_ERROR_SHAPE, "%s '%s' is %s %s here and was %s %s before", op->name,
+                              name, sgm_dtype_name(dtype), sgm_shape_text(shape, text, sizeof text),
+                              sgm_dtype_name(known->type.dtype),
+                              sgm_shape_text(&known->type.shape, known_text, sizeof known_text));
+    }
+    int32_t offset = sgm__graph_name(graph, name);
+    if (offset < 0)
+        return sgm_graph_fail(graph, SGM_ERROR_MEMORY, "no memory for the name '%s'", name);
+    return sgm__graph_append(
+        graph, &(sgm__instruction){.op = op, .type = {dtype, *shape}, .name = offset, .constant = -1}, NULL);
+}
+
+sgm_value sgm_input_value(sgm_graph *graph, const char *name, sgm_dtype dtype, const sgm_shape *shape)
+{
+    return named_source(graph, &sgm__op_input, name, dtype, shape);
+}
+
+sgm_value sgm_state(sgm_graph *graph, const char *name, sgm_dtype dtype, const sgm_shape *shape)
+{
+    return named_source(graph, &sgm__op_state, name, dtype, shape);
+}
+
+sgm_value sgm_constant(sgm_graph *graph, const sgm_tensor *tensor)
+{
+    if (graph == NULL || graph->status != SGM_OK)
+        return (sgm_value){-1};
+    sgm_tensor *copy = tensor != NULL ? sgm_tensor_copy(tensor) : NULL;
+    if (copy == NULL)
+        return sgm_graph_fail(graph, SGM_ERROR_ARGUMENT, "a constant without a tensor, or no memory for it");
+    int32_t index = sgm__graph_add_constant(graph, copy);
+    sgm_tensor_free(copy);
+    if (index < 0)
+        return (sgm_value){-1};
+    sgm_type type = {sgm_tensor_dtype(tensor), *sgm_tensor_shape(tensor)};
+    return sgm__graph_append(
+        graph, &(sgm__instruction){.op = &sgm__op_constant, .type = type, .constant = index}, NULL);
+}
+
+sgm_value sgm_number(sgm_graph *graph, double number)
+{
+    if (graph == NULL || graph->status != SGM_OK)
+        return (sgm_value){-1};
+    sgm__instruction instruction = {.op = &sgm__op_number,
+                                    .type = {.dtype = SGM_FLOAT32},
+                                    .attributes = {.number_count = 1, .numbers = {number}},
+                                    .constant = -1};
+    return sgm__graph_append(graph, &instruction, NULL);
+}
+
+sgm_value sgm_filled_like(sgm_graph *graph, sgm_value like, double number)
+{
+    if (graph == NULL || graph->status != SGM_OK || !sgm_value_is(like))
+        return (sgm_value){-1};
+    sgm_type type = sgm_value_type(graph, like);
+    sgm__instruction instruction = {.op = &sgm__op_number,
+                                    .type = {.dtype = type.dtype},
+                                    .attributes = {.number_count = 1, .numbers = {number}},
+                                    .constant = -1};
+    return sgm_broadcast(graph, sgm__graph_append(graph, &instruction, NULL), &type.shape);
+}

@@ -1,0 +1,97 @@
+/* The grammar of instructions, executable: passes run it on what they made in builds with assertions. */
+#include "graph/graph_internal.h"
+
+static sgm_status check_inputs(const sgm_graph *graph, int32_t index, sgm_type *types)
+{
+    const sgm__instruction *instruction = &graph->instructions[index];
+    const char *name = instruction->op->name;
+    if (instruction->input_count < instruction->op->min_inputs ||
+        instruction->input_count > instruction->op->max_inputs)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "instruction %%%d = %s has %d inputs", index, name,
+                        instruction->input_count);
+    if (instruction->first_input < 0 ||
+        (size_t)instruction->first_input + (size_t)instruction->input_count > graph->operand_count)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "instruction %%%d = %s has operands outside the graph", index,
+                        name);
+    const sgm_value *inputs = graph->operands + instruction->first_input;
+    for (int32_t k = 0; k < instruction->input_count; k++) {
+        if (inputs[k].index < 0 || inputs[k].index >= index)
+            return sgm_fail(SGM_ERROR_ARGUMENT,
+                            "instruction %%%d = %s reads %%%d, which does not come before it", index, name,
+                            inputs[k].index);
+        types[k] = graph->instructions[inputs[k].index].type;
+    }
+    return SGM_OK;
+}
+
+static sgm_status check_type(const sgm_graph *graph, int32_t index, const sgm_type *types)
+{
+    const sgm__instruction *instruction = &graph->instructions[index];
+    sgm_type expected = {0};
+    SGM_TRY(instruction->op->infer(types, instruction->input_count, &instruction->attributes, &expected));
+    if (expected.dtype == instruction->type.dtype &&
+        sgm_shape_equal(&expected.shape, &instruction->type.shape))
+        return SGM_OK;
+    char wanted[128], got[128];
+    return sgm_fail(SGM_ERROR_SHAPE, "instruction %%%d = %s is %s %s, its rule gives %s %s", index,
+                    instruction->op->name, sgm_dtype_name(instruction->type.dtype),
+                    sgm_shape_text(&instruction->type.shape, got, sizeof got), sgm_dtype_name(expected.dtype),
+                    sgm_shape_text(&expected.shape, wanted, sizeof wanted));
+}
+
+static sgm_status check_source(const sgm_graph *graph, int32_t index)
+{
+    const sgm__instruction *instruction = &graph->instructions[index];
+    bool named = instruction->op == &sgm__op_input || instruction->op == &sgm__op_state;
+    if (named != (instruction->name > 0))
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "instruction %%%d = %s: only inputs and states have names, and need one", index,
+                        instruction->op->name);
+    bool constant = instruction->op == &sgm__op_constant;
+    if (constant != (instruction->constant >= 0) ||
+        (constant && (size_t)instruction->constant >= graph->constant_count))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "instruction %%%d = %s has no tensor, or one it should not have",
+                        index, instruction->op->name);
+    for (int32_t i = 0; named && i < index; i++)
+        if (graph->instructions[i].op == instruction->op && graph->instructions[i].name == instruction->name)
+            return sgm_fail(SGM_ERROR_ARGUMENT, "instructions %%%d and %%%d are the same %s '%s'", i, index,
+                            instruction->op->name, sgm__graph_string(graph, instruction->name));
+    return SGM_OK;
+}
+
+static sgm_status check_instruction(const sgm_graph *graph, int32_t index)
+{
+    const sgm__instruction *instruction = &graph->instructions[index];
+    if (instruction->op == NULL || (instruction->op->infer == NULL))
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "instruction %%%d has no operation, or one that cannot be an instruction", index);
+    if ((instruction->op->flags & SGM_OP_SOURCE) != 0)
+        return check_source(graph, index);
+    sgm_type *types = sgm__calloc((size_t)instruction->input_count + 1, sizeof(sgm_type));
+    if (types == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_status status = check_inputs(graph, index, types);
+    if (status == SGM_OK)
+        status = check_type(graph, index, types);
+    sgm__free(types);
+    return status;
+}
+
+sgm_status sgm_graph_verify(const sgm_graph *graph)
+{
+    SGM_TRY(sgm_graph_status(graph));
+    for (int32_t i = 0; i < (int32_t)graph->count; i++)
+        SGM_TRY(check_instruction(graph, i));
+    for (size_t i = 0; i < graph->output_count; i++)
+        if ((size_t)graph->outputs[i].value.index >= graph->count)
+            return sgm_fail(SGM_ERROR_ARGUMENT, "output '%s' is not a value of the graph",
+                            sgm__graph_string(graph, graph->outputs[i].name));
+    for (size_t i = 0; i < graph->assignment_count; i++) {
+        sgm__assignment assignment = graph->assignments[i];
+        if ((size_t)assignment.state.index >= graph->count ||
+            (size_t)assignment.value.index >= graph->count ||
+            graph->instructions[assignment.state.index].op != &sgm__op_state)
+            return sgm_fail(SGM_ERROR_ARGUMENT, "assignment %zu is not of a value to a state", i);
+    }
+    return SGM_OK;
+}

@@ -1,0 +1,37 @@
+/* What the parts of planning share while a plan is made: nodes, then steps, then places. Internal. */
+#ifndef SGM_HANDLERS_PLAN_BUILD_H
+#define SGM_HANDLERS_PLAN_BUILD_H
+
+#include "handlers/handler.h"
+
+typedef struct sgm__plan_node_notes {
+    int32_t root;        /* the node whose memory this one sees; itself unless it is a view */
+    int64_t view_offset; /* elements from the root's first element */
+    int32_t contiguous;  /* a copy of this node in memory of its own, once one was needed; -1 */
+    int32_t writes;      /* state that this node's value goes to; -1 */
+    int32_t step;        /* -1: none (sources and views) */
+    int32_t position;    /* in its step */
+    int32_t last_use;    /* last step that reads the root's memory; INT32_MAX: it is an output */
+} sgm__plan_node_notes;
+
+typedef struct sgm__plan_build {
+    const sgm_graph *graph; /* lowered */
+    const sgm_handler *handler;
+    sgm__plan *plan;
+    int32_t *node_of; /* graph value -> node */
+    sgm__plan_node_notes *notes;
+    size_t node_capacity, notes_capacity, operand_capacity;
+} sgm__plan_build;
+
+/* plan_nodes.c: nodes, views, copies where contiguous memory is wanted, inputs, states, constants, outputs.
+ */
+sgm_status sgm__plan_build_nodes(sgm__plan_build *build);
+/* plan_steps.c: the order of execution, elementwise chains in one step. */
+sgm_status sgm__plan_build_steps(sgm__plan_build *build);
+/* plan_places.c: every value's memory. */
+sgm_status sgm__plan_build_places(sgm__plan_build *build);
+
+bool sgm__plan_is_contiguous(const sgm__node *node);
+bool sgm__plan_is_fusable(const sgm_op *op);
+
+#endif
