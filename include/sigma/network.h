@@ -40,6 +40,12 @@ SGM_API sgm_layer *sgm_branches_of(const char *join, sgm_layer *const *branches,
 #define sgm_chain(...) sgm_chain_of(SGM_LAYERS(__VA_ARGS__))
 #define sgm_add_branches(...) sgm_branches_of("add", SGM_LAYERS(__VA_ARGS__))
 #define sgm_concatenate_branches(...) sgm_branches_of("concatenate", SGM_LAYERS(__VA_ARGS__))
+/* `name = layer;` as a statement, and the name's use at the start of a chain or as a branch. */
+SGM_API sgm_layer *sgm_define(const char *name, sgm_layer *layer);
+SGM_API sgm_layer *sgm_reference(const char *name);
+/* Definitions and chains, one after the other. */
+SGM_API sgm_layer *sgm_statements_of(sgm_layer *const *statements, size_t count);
+#define sgm_statements(...) sgm_statements_of(SGM_LAYERS(__VA_ARGS__))
 
 typedef struct sgm_layer_options {
     size_t struct_size;
@@ -109,12 +115,14 @@ typedef struct sgm_recording {
     const sgm_named_value *inputs,
         *targets; /* sections of the data, as inputs of the graph of the same name */
     size_t input_count, target_count;
-    const sgm_named_value
-        *outputs; /* predictions: probabilities after softmax_cross_entropy and binary_cross_entropy */
+    /* Predictions, named after the layers that make them: first those that costs judge (as probabilities for
+     * softmax_cross_entropy and binary_cross_entropy), then output layers, then values where the text ends.
+     */
+    const sgm_named_value *outputs;
     size_t output_count;
-    const sgm_named_value *costs; /* mean over the batch of each cost layer, without its importance */
+    const sgm_named_value *costs; /* one number for each cost layer, without its importance */
     size_t cost_count;
-    sgm_value total; /* sum of importance * cost */
+    sgm_value total; /* sum of importance * cost; nothing if there are no costs */
     const sgm_parameter *parameters;
     size_t parameter_count;
     bool classifies; /* the first cost is one of classes, so that outputs and targets have an accuracy */
@@ -134,14 +142,15 @@ typedef enum sgm_layer_flags {
     SGM_LAYER_CLASSIFIES = 8 /* a cost of classes: the largest output is the answer */
 } sgm_layer_flags;
 
-/* An argument in the notation. Positional ones come in the order of the table; all can be given as
- * name=value. */
+/* An argument in the notation. Positional ones come in the order of the table (a value goes to the next
+ * argument of its kind), a flag by its name alone; all can be given as name=value. A text argument named
+ * "activation" must be an operation with that flag. */
 typedef enum sgm_argument_kind {
     SGM_ARGUMENT_INTEGER,
     SGM_ARGUMENT_NUMBER,
     SGM_ARGUMENT_TEXT,
     SGM_ARGUMENT_FLAG,
-    SGM_ARGUMENT_SHAPE /* takes all positional integers */
+    SGM_ARGUMENT_SHAPE /* takes all positional integers; by name: shape=(28, 28) */
 } sgm_argument_kind;
 typedef struct sgm_argument {
     const char *name;
@@ -173,6 +182,7 @@ SGM_API double sgm_layer_number(const sgm_layer_call *call, const char *argument
 SGM_API const char *sgm_layer_text(const sgm_layer_call *call, const char *argument); /* NULL: not given */
 SGM_API bool sgm_layer_flag(const sgm_layer_call *call, const char *argument);
 SGM_API sgm_shape sgm_layer_shape(const sgm_layer_call *call, const char *argument);
+SGM_API const char *sgm_layer_name(const sgm_layer_call *call); /* "2-dense" */
 SGM_API bool sgm_layer_is_training(const sgm_layer_call *call);
 SGM_API sgm_dtype sgm_layer_dtype(const sgm_layer_call *call);
 SGM_API int64_t sgm_layer_batch(const sgm_layer_call *call);

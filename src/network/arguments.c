@@ -1,0 +1,196 @@
+/* Arguments of layers: from the notation and from options, checked against the type's table. */
+#include "network/network_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+
+int32_t sgm__argument_find(const sgm_layer_type *type, const char *name)
+{
+    for (size_t i = 0; i < type->argument_count; i++)
+        if (strcmp(type->arguments[i].name, name) == 0)
+            return (int32_t)i;
+    return -1;
+}
+
+char *sgm__arguments_list(const sgm_layer_type *type, char *buffer, size_t size)
+{
+    size_t length = 0;
+    for (size_t i = 0; i < type->argument_count && length < size; i++)
+        length += (size_t)snprintf(buffer + length, size - length, "%s, ", type->arguments[i].name);
+    if (length < size)
+        snprintf(buffer + length, size - length, "name");
+    return buffer;
+}
+
+/* The slot of an argument that is not given yet. */
+static sgm_status take(sgm_layer *layer, int32_t argument, sgm__argument_value **value)
+{
+    *value = &layer->arguments[argument];
+    if ((*value)->given)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "argument '%s' of %s is given twice",
+                        layer->type->arguments[argument].name, layer->type->name);
+    return SGM_OK;
+}
+
+static sgm_status check_bounds(const sgm_layer *layer, int32_t argument, double value)
+{
+    const sgm_argument *table = &layer->type->arguments[argument];
+    char least[32], most[32], text[32];
+    if (!isfinite(value))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "argument '%s' of %s must be a finite number", table->name,
+                        layer->type->name);
+    if (table->least < table->most && (value < table->least || value > table->most))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "argument '%s' of %s is %s; it must be between %s and %s",
+                        table->name, layer->type->name, sgm__number_text(value, text, sizeof text),
+                        sgm__number_text(table->least, least, sizeof least),
+                        sgm__number_text(table->most, most, sizeof most));
+    return SGM_OK;
+}
+
+sgm_status sgm__argument_set_integer(sgm_layer *layer, int32_t argument, int64_t number)
+{
+    sgm__argument_value *value;
+    SGM_TRY(take(layer, argument, &value));
+    SGM_TRY(check_bounds(layer, argument, (double)number));
+    value->integer = number;
+    value->given = true;
+    return SGM_OK;
+}
+
+sgm_status sgm__argument_set_number(sgm_layer *layer, int32_t argument, double number)
+{
+    sgm__argument_value *value;
+    SGM_TRY(take(layer, argument, &value));
+    SGM_TRY(check_bounds(layer, argument, number));
+    value->number = number;
+    value->given = true;
+    return SGM_OK;
+}
+
+sgm_status sgm__argument_set_flag(sgm_layer *layer, int32_t argument, bool flag)
+{
+    sgm__argument_value *value;
+    SGM_TRY(take(layer, argument, &value));
+    value->integer = flag;
+    value->given = true;
+    return SGM_OK;
+}
+
+/* Text goes into error messages, the notation and identifiers of data: one line without quotes. */
+static sgm_status check_text(const sgm_layer *layer, const sgm_argument *table, const char *text)
+{
+    size_t length = strlen(text);
+    if (length > SGM__MAX_NAME)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "argument '%s' of %s is longer than %d bytes", table->name,
+                        layer->type->name, SGM__MAX_NAME);
+    for (size_t i = 0; i < length; i++)
+        if ((unsigned char)text[i] < ' ' || text[i] == '"' || text[i] == 127)
+            return sgm_fail(SGM_ERROR_ARGUMENT,
+                            "argument '%s' of %s must not contain quotes or control characters", table->name,
+                            layer->type->name);
+    return SGM_OK;
+}
+
+sgm_status sgm__argument_set_text(sgm_layer *layer, int32_t argument, const char *text)
+{
+    const sgm_argument *table = &layer->type->arguments[argument];
+    sgm__argument_value *value;
+    SGM_TRY(take(layer, argument, &value));
+    SGM_TRY(check_text(layer, table, text));
+    if (strcmp(table->name, "activation") == 0 && !sgm__activation_is_none(text) &&
+        sgm__activation_find(text) == NULL)
+        return sgm_last_status();
+    if ((value->text = sgm__strdup(text)) == NULL)
+        return SGM_ERROR_MEMORY;
+    value->given = true;
+    return SGM_OK;
+}
+
+sgm_status sgm__argument_append_dimension(sgm_layer *layer, int32_t argument, int64_t dimension)
+{
+    sgm__argument_value *value = &layer->arguments[argument];
+    if (value->shape.rank >= SGM_MAX_RANK - 1)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "argument '%s' of %s has more than %d dimensions; the batch is one more",
+                        layer->type->arguments[argument].name, layer->type->name, SGM_MAX_RANK - 1);
+    SGM_TRY(check_bounds(layer, argument, (double)dimension));
+    value->shape.dims[value->shape.rank++] = dimension;
+    if (sgm_shape_elements(&value->shape) < 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "argument '%s' of %s has more elements than memory can address",
+                        layer->type->arguments[argument].name, layer->type->name);
+    value->given = true;
+    return SGM_OK;
+}
+
+sgm_status sgm__arguments_finish(const sgm_layer *layer)
+{
+    for (size_t i = 0; i < layer->type->argument_count; i++)
+        if (layer->type->arguments[i].required && !layer->arguments[i].given)
+            return sgm_fail(SGM_ERROR_ARGUMENT, "%s needs its argument '%s': %s", layer->type->name,
+                            layer->type->arguments[i].name,
+                            layer->type->arguments[i].doc != NULL ? layer->type->arguments[i].doc : "");
+    return SGM_OK;
+}
+
+sgm_status sgm__name_check(const char *name, const char *what, bool number_sign)
+{
+    size_t length = strlen(name);
+    bool good = length > 0 && length <= SGM__MAX_NAME;
+    int signs = 0;
+    for (size_t i = 0; i < length && good; i++) {
+        char c = name[i];
+        signs += c == '#';
+        good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+               c == '-' || (c == '#' && number_sign && signs == 1);
+    }
+    if (good)
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_ARGUMENT, "the name of %s must be 1 to %d letters, digits, '_' and '-'%s", what,
+                    SGM__MAX_NAME, number_sign ? ", and at most one '#', which becomes its number" : "");
+}
+
+sgm_status sgm__layer_set_name(sgm_layer *layer, const char *name)
+{
+    if (layer->name != NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "argument 'name' of %s is given twice", layer->type->name);
+    SGM_TRY(sgm__name_check(name, "a layer", true));
+    if (strcmp(name, "random") == 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "a layer cannot be named 'random': the states of random numbers are");
+    layer->name = sgm__strdup(name);
+    return layer->name != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+}
+
+/* --- activations --- */
+
+bool sgm__activation_is_none(const char *name)
+{
+    return name == NULL || name[0] == '\0' || strcmp(name, "none") == 0;
+}
+
+const sgm_op *sgm__activation_find(const char *name)
+{
+    const sgm_op *op;
+    size_t count = 0;
+    for (size_t i = 0; (op = sgm_op_at(i)) != NULL; i++) {
+        bool activation = (op->flags & SGM_OP_ACTIVATION) != 0;
+        if (activation && strcmp(op->name, name) == 0)
+            return op;
+        count += activation;
+    }
+    const char **names = sgm__calloc(count + 1, sizeof(const char *));
+    if (names == NULL)
+        return NULL;
+    size_t filled = 0;
+    for (size_t i = 0; filled < count && (op = sgm_op_at(i)) != NULL; i++)
+        if ((op->flags & SGM_OP_ACTIVATION) != 0)
+            names[filled++] = op->name;
+    const char *nearest = sgm__nearest(name, names, filled);
+    if (nearest != NULL)
+        sgm_fail(SGM_ERROR_NOT_FOUND, "unknown activation '%s' (did you mean '%s'?)", name, nearest);
+    else
+        sgm_fail(SGM_ERROR_NOT_FOUND, "unknown activation '%s'; known are for example relu, sigmoid and tanh",
+                 name);
+    sgm__free(names);
+    return NULL;
+}

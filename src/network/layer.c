@@ -1,0 +1,326 @@
+/* Descriptions: trees of layers, made by calls or by the notation. */
+#include "network/network_internal.h"
+
+sgm_layer *sgm__layer_new(sgm__node_kind kind, const sgm_layer_type *type)
+{
+    sgm_layer *layer = sgm__calloc(1, sizeof(sgm_layer));
+    if (layer == NULL)
+        return NULL;
+    layer->kind = kind;
+    layer->type = type;
+    layer->times = 1;
+    layer->layers = layer->depth = 1;
+    if (type != NULL) {
+        layer->arguments = sgm__calloc(type->argument_count, sizeof(sgm__argument_value));
+        if (layer->arguments == NULL) {
+            sgm__free(layer);
+            return NULL;
+        }
+    }
+    return layer;
+}
+
+/* Recursion is bounded by SGM__MAX_DEPTH. */
+static void release(sgm_layer *layer)
+{
+    for (size_t i = 0; i < layer->child_count; i++)
+        release(layer->children[i]);
+    if (layer->arguments != NULL)
+        for (size_t i = 0; i < layer->type->argument_count; i++)
+            sgm__free(layer->arguments[i].text);
+    sgm__free(layer->arguments);
+    sgm__free(layer->children);
+    sgm__free(layer->name);
+    sgm__free(layer);
+}
+
+void sgm_layer_free(sgm_layer *layer)
+{
+    /* what belongs to another description goes with that */
+    if (layer != NULL && !layer->owned)
+        release(layer);
+}
+
+/* A chain in a chain is one chain. */
+static bool is_spliced(const sgm_layer *parent, const sgm_layer *child)
+{
+    return parent->kind == SGM__NODE_CHAIN && child->kind == SGM__NODE_CHAIN;
+}
+
+static sgm_status check_child(const sgm_layer *parent, const sgm_layer *child)
+{
+    if (child == NULL)
+        return sgm_last_status() != SGM_OK ? sgm_last_status()
+                                           : sgm_fail(SGM_ERROR_ARGUMENT, "a layer to put together is NULL");
+    if (child->owned)
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "a layer is given a second time; describe it again, or name its value and refer to it");
+    bool statement = child->kind == SGM__NODE_DEFINITION && parent->kind == SGM__NODE_STATEMENTS;
+    if (child->kind == SGM__NODE_STATEMENTS || (child->kind == SGM__NODE_DEFINITION && !statement))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "a definition of a name can only be a statement of its own, not "
+                                            "part of a chain, a repeat or a branch");
+    return SGM_OK;
+}
+
+/* Number of layers and depth with the children, which a short text could make enormous. */
+static sgm_status measure(sgm_layer *parent, sgm_layer *const *children, size_t count)
+{
+    int64_t layers = parent->kind == SGM__NODE_BRANCHES ? 1 : 0;
+    int32_t depth = 0;
+    for (size_t i = 0; i < count && layers <= SGM__MAX_LAYERS; i++) {
+        int32_t below = children[i]->depth - (is_spliced(parent, children[i]) ? 1 : 0);
+        layers += children[i]->layers;
+        depth = below > depth ? below : depth;
+    }
+    layers *= parent->times;
+    if (layers > SGM__MAX_LAYERS)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "the network has more than %d layers, with repeats multiplied out", SGM__MAX_LAYERS);
+    if (depth >= SGM__MAX_DEPTH)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "layers are nested deeper than %d", SGM__MAX_DEPTH);
+    parent->layers = (int32_t)layers;
+    parent->depth = depth + 1;
+    return SGM_OK;
+}
+
+static sgm_status fill(sgm_layer *parent, sgm_layer *const *children, size_t count)
+{
+    size_t total = 0;
+    for (size_t i = 0; i < count; i++)
+        total += is_spliced(parent, children[i]) ? children[i]->child_count : 1;
+    SGM_TRY(measure(parent, children, count));
+    parent->children = sgm__calloc(total, sizeof(sgm_layer *));
+    if (parent->children == NULL)
+        return SGM_ERROR_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        sgm_layer *child = children[i];
+        if (!is_spliced(parent, child)) {
+            parent->children[parent->child_count++] = child;
+            continue;
+        }
+        for (size_t j = 0; j < child->child_count; j++)
+            parent->children[parent->child_count++] = child->children[j];
+        child->child_count = 0;
+        release(child);
+    }
+    return SGM_OK;
+}
+
+static void free_all(sgm_layer *const *children, size_t count)
+{
+    for (size_t i = 0; i < count && children != NULL; i++) {
+        bool again = false;
+        for (size_t j = 0; j < i && !again; j++)
+            again = children[j] == children[i];
+        if (!again)
+            sgm_layer_free(children[i]);
+    }
+}
+
+sgm_status sgm__layer_adopt(sgm_layer *parent, sgm_layer *const *children, size_t count)
+{
+    if (count == 0 || children == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "there are no layers to put together");
+    /* the marks tell a layer that comes twice, and which ones to free */
+    bool *taken = sgm__calloc(count, sizeof(bool));
+    if (taken == NULL) {
+        free_all(children, count);
+        return SGM_ERROR_MEMORY;
+    }
+    sgm_status status = SGM_OK;
+    for (size_t i = 0; i < count; i++) {
+        if (status == SGM_OK)
+            status = check_child(parent, children[i]);
+        taken[i] = children[i] != NULL && !children[i]->owned;
+        if (taken[i])
+            children[i]->owned = true;
+    }
+    if (status == SGM_OK)
+        status = fill(parent, children, count);
+    for (size_t i = 0; i < count && status != SGM_OK; i++)
+        if (taken[i])
+            release(children[i]);
+    sgm__free(taken);
+    return status;
+}
+
+/* A node above `children`; frees all on failure. */
+static sgm_layer *above(sgm_layer *node, sgm_layer *const *children, size_t count)
+{
+    if (node == NULL) {
+        free_all(children, count);
+        return NULL;
+    }
+    if (sgm__layer_adopt(node, children, count) == SGM_OK)
+        return node;
+    sgm_layer_free(node);
+    return NULL;
+}
+
+sgm_layer *sgm_chain_of(sgm_layer *const *layers, size_t count)
+{
+    if (count == 1 && layers != NULL && layers[0] != NULL && !layers[0]->owned &&
+        layers[0]->kind != SGM__NODE_DEFINITION)
+        return layers[0];
+    return above(sgm__layer_new(SGM__NODE_CHAIN, NULL), layers, count);
+}
+
+sgm_layer *sgm_repeat(int32_t times, sgm_layer *layer)
+{
+    if (layer == NULL)
+        return NULL;
+    if (times < 1 || times > SGM__MAX_LAYERS) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "layers can be repeated 1 to %d times, not %d times", SGM__MAX_LAYERS,
+                 times);
+        sgm_layer_free(layer);
+        return NULL;
+    }
+    sgm_layer *node = sgm__layer_new(SGM__NODE_REPEAT, NULL);
+    if (node != NULL)
+        node->times = times;
+    return above(node, &layer, 1);
+}
+
+static sgm_layer *join(const char *name, size_t count)
+{
+    const sgm_layer_type *type = name != NULL ? sgm__layer_type_find(name) : NULL;
+    if (type == NULL || (type->flags & SGM_LAYER_JOIN) == 0) {
+        sgm_fail(SGM_ERROR_NOT_FOUND, "'%s' does not join branches; 'add' and 'concatenate' do",
+                 name != NULL ? name : "");
+        return NULL;
+    }
+    if (count < (size_t)type->min_inputs || count > (size_t)type->max_inputs) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "%s joins %d to %d branches, %zu are given", name, type->min_inputs,
+                 type->max_inputs, count);
+        return NULL;
+    }
+    return sgm__layer_new(SGM__NODE_BRANCHES, type);
+}
+
+sgm_layer *sgm_branches_of(const char *name, sgm_layer *const *branches, size_t count)
+{
+    return above(join(name, count), branches, count);
+}
+
+static sgm_layer *named(sgm__node_kind kind, const char *name)
+{
+    if (name == NULL || sgm__name_check(name, "a value", false) != SGM_OK)
+        return NULL;
+    if (!sgm__is_word(name) || sgm__layer_type_find(name) != NULL) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "a value cannot be named '%s': %s", name,
+                 sgm__is_word(name) ? "there is a layer of that name"
+                                    : "names of values begin with a letter");
+        return NULL;
+    }
+    sgm_layer *node = sgm__layer_new(kind, NULL);
+    if (node != NULL && (node->name = sgm__strdup(name)) == NULL) {
+        sgm_layer_free(node);
+        return NULL;
+    }
+    return node;
+}
+
+sgm_layer *sgm_define(const char *name, sgm_layer *layer)
+{
+    if (layer == NULL)
+        return NULL;
+    return above(named(SGM__NODE_DEFINITION, name), &layer, 1);
+}
+
+sgm_layer *sgm_reference(const char *name)
+{
+    return named(SGM__NODE_REFERENCE, name);
+}
+
+sgm_layer *sgm_statements_of(sgm_layer *const *statements, size_t count)
+{
+    return above(sgm__layer_new(SGM__NODE_STATEMENTS, NULL), statements, count);
+}
+
+/* --- one layer from options --- */
+
+static sgm_status no_such_option(const sgm_layer *layer, const char *option)
+{
+    char list[300];
+    return sgm_fail(SGM_ERROR_ARGUMENT, "%s has no option '%s'; it has %s", layer->type->name, option,
+                    sgm__arguments_list(layer->type, list, sizeof list));
+}
+
+static sgm_status find_option(const sgm_layer *layer, const char *option, sgm_argument_kind kind,
+                              int32_t *argument)
+{
+    *argument = sgm__argument_find(layer->type, option);
+    if (*argument < 0 || layer->type->arguments[*argument].kind != kind)
+        return no_such_option(layer, option);
+    return SGM_OK;
+}
+
+static sgm_status set_text_option(sgm_layer *layer, const char *option, const char *value)
+{
+    int32_t argument;
+    if (value == NULL)
+        return SGM_OK;
+    SGM_TRY(find_option(layer, option, SGM_ARGUMENT_TEXT, &argument));
+    return sgm__argument_set_text(layer, argument, value);
+}
+
+static sgm_status set_number_option(sgm_layer *layer, const char *option, double value)
+{
+    int32_t argument;
+    if (value == 0)
+        return SGM_OK;
+    SGM_TRY(find_option(layer, option, SGM_ARGUMENT_NUMBER, &argument));
+    return sgm__argument_set_number(layer, argument, value);
+}
+
+static sgm_status set_options(sgm_layer *layer, const sgm_layer_options *options)
+{
+    int32_t argument;
+    if (options->name != NULL)
+        SGM_TRY(sgm__layer_set_name(layer, options->name));
+    for (int32_t i = 0; i < SGM_MAX_RANK && options->shape[i] != 0; i++) {
+        SGM_TRY(find_option(layer, "shape", SGM_ARGUMENT_SHAPE, &argument));
+        SGM_TRY(sgm__argument_append_dimension(layer, argument, options->shape[i]));
+    }
+    if (options->size != 0) {
+        SGM_TRY(find_option(layer, "size", SGM_ARGUMENT_INTEGER, &argument));
+        SGM_TRY(sgm__argument_set_integer(layer, argument, options->size));
+    }
+    if (options->no_bias) {
+        SGM_TRY(find_option(layer, "no_bias", SGM_ARGUMENT_FLAG, &argument));
+        SGM_TRY(sgm__argument_set_flag(layer, argument, true));
+    }
+    SGM_TRY(set_text_option(layer, "activation", options->activation));
+    SGM_TRY(set_number_option(layer, "rate", options->rate));
+    SGM_TRY(set_text_option(layer, "targets", options->targets));
+    return set_number_option(layer, "importance", options->importance);
+}
+
+sgm_layer *sgm_layer_create(const char *name, const sgm_layer_options *options)
+{
+    const sgm_layer_type *type = name != NULL ? sgm__layer_type_find(name) : NULL;
+    if (type == NULL) {
+        const char *nearest = name != NULL ? sgm__layer_type_nearest(name, NULL, 0) : NULL;
+        sgm_fail(SGM_ERROR_NOT_FOUND, "unknown layer '%s'%s%s%s", name != NULL ? name : "",
+                 nearest != NULL ? " (did you mean '" : "", nearest != NULL ? nearest : "",
+                 nearest != NULL ? "'?)" : "");
+        return NULL;
+    }
+    if ((type->flags & SGM_LAYER_JOIN) != 0) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "%s joins branches: make it with sgm_branches_of", name);
+        return NULL;
+    }
+    /* callers compiled against an older header know fewer options */
+    sgm_layer_options all = {.struct_size = sizeof all};
+    if (options != NULL)
+        memcpy(&all, options, options->struct_size < sizeof all ? options->struct_size : sizeof all);
+    sgm_layer *layer = sgm__layer_new(SGM__NODE_LAYER, type);
+    if (layer == NULL)
+        return NULL;
+    if (set_options(layer, &all) != SGM_OK || sgm__arguments_finish(layer) != SGM_OK) {
+        sgm_layer_free(layer);
+        return NULL;
+    }
+    return layer;
+}

@@ -1,0 +1,131 @@
+/* Which types of layers there are: those that come with the library and those that programs register. */
+#include "network/network_internal.h"
+
+static const sgm_layer_type *const built_in[] = {
+    &sgm__layer_input,
+    &sgm__layer_output,
+    &sgm__layer_dense,
+    &sgm__layer_elementwise,
+    &sgm__layer_activation,
+    &sgm__layer_dropout,
+    &sgm__layer_flatten,
+    &sgm__layer_identity,
+    &sgm__layer_add,
+    &sgm__layer_concatenate,
+    &sgm__layer_softmax_cross_entropy,
+    &sgm__layer_squared_difference,
+    &sgm__layer_mean_squared,
+    &sgm__layer_binary_cross_entropy,
+    &sgm__layer_negative_log_likelihood,
+};
+#define BUILT_IN_COUNT (sizeof built_in / sizeof built_in[0])
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static const sgm_layer_type **added;
+static size_t added_count, added_capacity;
+
+const sgm_layer_type *sgm_layer_type_at(size_t index)
+{
+    if (index < BUILT_IN_COUNT)
+        return built_in[index];
+    index -= BUILT_IN_COUNT;
+    pthread_mutex_lock(&lock);
+    const sgm_layer_type *type = index < added_count ? added[index] : NULL;
+    pthread_mutex_unlock(&lock);
+    return type;
+}
+
+const sgm_layer_type *sgm__layer_type_find(const char *name)
+{
+    const sgm_layer_type *type;
+    for (size_t i = 0; (type = sgm_layer_type_at(i)) != NULL; i++)
+        if (strcmp(type->name, name) == 0)
+            return type;
+    return NULL;
+}
+
+const char *sgm__layer_type_nearest(const char *name, const char *const *more, size_t more_count)
+{
+    size_t count = 0;
+    while (sgm_layer_type_at(count) != NULL)
+        count++;
+    const char **names = sgm__calloc(count + more_count, sizeof(const char *));
+    if (names == NULL)
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        names[i] = sgm_layer_type_at(i)->name;
+    for (size_t i = 0; i < more_count; i++)
+        names[count + i] = more[i];
+    const char *nearest = sgm__nearest(name, names, count + more_count);
+    sgm__free(names);
+    return nearest;
+}
+
+static sgm_status check_arguments(const sgm_layer_type *type)
+{
+    if (type->argument_count > 0 && type->arguments == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "layer '%s' has %zu arguments but no table of them", type->name,
+                        type->argument_count);
+    for (size_t i = 0; i < type->argument_count; i++) {
+        const sgm_argument *argument = &type->arguments[i];
+        if (argument->name == NULL || !sgm__is_word(argument->name) || strcmp(argument->name, "name") == 0)
+            return sgm_fail(SGM_ERROR_ARGUMENT,
+                            "argument %zu of layer '%s' needs a name of letters, digits and '_' other than "
+                            "'name', which all layers have",
+                            i, type->name);
+        if ((unsigned)argument->kind > SGM_ARGUMENT_SHAPE || !(argument->least <= argument->most))
+            return sgm_fail(SGM_ERROR_ARGUMENT,
+                            "argument '%s' of layer '%s' has an unknown kind or bounds "
+                            "in the wrong order",
+                            argument->name, type->name);
+        if (sgm__argument_find(type, argument->name) != (int32_t)i)
+            return sgm_fail(SGM_ERROR_ARGUMENT, "layer '%s' has two arguments '%s'", type->name,
+                            argument->name);
+    }
+    return SGM_OK;
+}
+
+static sgm_status check_type(const sgm_layer_type *type)
+{
+    if (type == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "the layer type to register is NULL");
+    if (type->api != SGM_LAYER_API)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "the layer type was made for interface %u, this library has %u: compile it again",
+                        type->api, (unsigned)SGM_LAYER_API);
+    if (type->name == NULL || !sgm__is_word(type->name) || strchr(type->name, '#') != NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "a layer type needs a name of letters, digits and '_'");
+    SGM_TRY(sgm__name_check(type->name, "a layer type", false));
+    if (type->forward == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "layer '%s' has no forward function", type->name);
+    bool join = (type->flags & SGM_LAYER_JOIN) != 0;
+    if (type->min_inputs < 0 || type->max_inputs < type->min_inputs || (!join && type->max_inputs > 1))
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "layer '%s' takes %d to %d inputs; only layers that join branches take more than 1",
+                        type->name, type->min_inputs, type->max_inputs);
+    if ((type->flags & SGM_LAYER_COST) != 0 && type->min_inputs < 1)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "cost layer '%s' must take an input, the prediction", type->name);
+    return check_arguments(type);
+}
+
+sgm_status sgm_register_layer(const sgm_layer_type *type)
+{
+    SGM_TRY(check_type(type));
+    sgm_status status = SGM_OK;
+    pthread_mutex_lock(&lock);
+    const sgm_layer_type *known = NULL;
+    for (size_t i = 0; i < BUILT_IN_COUNT + added_count && known == NULL; i++) {
+        const sgm_layer_type *other = i < BUILT_IN_COUNT ? built_in[i] : added[i - BUILT_IN_COUNT];
+        if (strcmp(other->name, type->name) == 0)
+            known = other;
+    }
+    if (known != NULL && known != type)
+        status =
+            sgm_fail(SGM_ERROR_ARGUMENT, "there is a layer '%s' already; choose another name", type->name);
+    else if (known == NULL)
+        status = sgm__reserve(&added, &added_capacity, added_count + 1, sizeof(const sgm_layer_type *));
+    if (status == SGM_OK && known == NULL)
+        added[added_count++] = type;
+    pthread_mutex_unlock(&lock);
+    return status;
+}

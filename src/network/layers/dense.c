@@ -1,0 +1,48 @@
+/* dense(100, relu): every output is a weighted sum of all inputs, plus a bias. */
+#include "network/network_internal.h"
+
+static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
+{
+    (void)count;
+    sgm_value x = inputs[0];
+    sgm_shape shape = sgm_value_type(graph, x).shape;
+    if (shape.rank < 1)
+        return sgm_graph_fail(graph, SGM_ERROR_SHAPE,
+                              "dense: expected (batch, features), got one number: ()");
+    if (shape.rank != 2)
+        x = sgm_flatten(graph, x, 0);
+    int64_t size = sgm_layer_integer(call, "size");
+    int64_t features = sgm_value_type(graph, x).shape.dims[1];
+    sgm_shape weights_shape = sgm_shape_of(features, size), biases_shape = sgm_shape_of(size);
+    sgm_value weights =
+        sgm_layer_parameter(call, graph, "weights", &weights_shape, features, size, true, "glorot");
+    sgm_value y = sgm_matmul(graph, x, weights);
+    if (!sgm_layer_flag(call, "no_bias")) {
+        sgm_value biases =
+            sgm_layer_parameter(call, graph, "biases", &biases_shape, 0, 0, true, "constant(0)");
+        y = sgm_add(graph, y, biases);
+    }
+    return sgm_layer_activate(call, graph, sgm_layer_text(call, "activation"), y);
+}
+
+static const sgm_argument arguments[] = {
+    {.name = "size",
+     .kind = SGM_ARGUMENT_INTEGER,
+     .required = true,
+     .least = 1,
+     .most = 1e9,
+     .doc = "the number of outputs of a record"},
+    {.name = "activation", .kind = SGM_ARGUMENT_TEXT, .doc = "applied to the sums; none if not given"},
+    {.name = "no_bias", .kind = SGM_ARGUMENT_FLAG, .doc = "only the weighted sums, no biases"},
+};
+
+const sgm_layer_type sgm__layer_dense = {
+    .api = SGM_LAYER_API,
+    .name = "dense",
+    .doc = "activation(x * weights + biases); a record of several dimensions is flattened first",
+    .arguments = arguments,
+    .argument_count = sizeof arguments / sizeof arguments[0],
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .forward = forward,
+};

@@ -1,0 +1,390 @@
+/* From a description to a network: a list of layers with names, each knowing whose results it takes. */
+#include "network/network_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct definition {
+    const char *name;
+    const sgm_layer *node;
+    int32_t entry;
+    bool used;
+} definition;
+
+typedef struct builder {
+    sgm_network *network;
+    definition *definitions;
+    size_t definition_count, definition_capacity;
+    int32_t *ends; /* values of statements that have no name */
+    size_t end_count, end_capacity;
+} builder;
+
+/* Puts the place in the text, if there is one, before the newest message. */
+static sgm_status at(const sgm_layer *node)
+{
+    if (node->column == 0)
+        return sgm_last_status();
+    if (node->line > 1)
+        return sgm__fail_within("line %d, column %d", node->line, node->column);
+    return sgm__fail_within("column %d", node->column);
+}
+
+static const sgm_layer_type *type_of(const sgm_network *network, int32_t entry)
+{
+    return network->entries[entry].layer->type;
+}
+
+static bool is_cost(const sgm_network *network, int32_t entry)
+{
+    return (type_of(network, entry)->flags & SGM_LAYER_COST) != 0;
+}
+
+/* --- names --- */
+
+static char *make_name(const sgm_layer *layer, size_t number)
+{
+    if (layer->name == NULL)
+        return sgm__format("%zu-%s", number, layer->type->name);
+    const char *sign = strchr(layer->name, '#');
+    if (sign == NULL)
+        return sgm__strdup(layer->name);
+    return sgm__format("%.*s%zu%s", (int)(sign - layer->name), layer->name, number, sign + 1);
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+    const sgm__entry *const *first = a, *const *second = b;
+    return strcmp((*first)->name, (*second)->name);
+}
+
+static sgm_status check_names(const sgm_network *network)
+{
+    const sgm__entry **sorted = sgm__calloc(network->entry_count, sizeof(const sgm__entry *));
+    if (sorted == NULL)
+        return SGM_ERROR_MEMORY;
+    for (size_t i = 0; i < network->entry_count; i++)
+        sorted[i] = &network->entries[i];
+    qsort(sorted, network->entry_count, sizeof(const sgm__entry *), compare_entries);
+    sgm_status status = SGM_OK;
+    for (size_t i = 1; i < network->entry_count && status == SGM_OK; i++)
+        if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0) {
+            sgm_fail(SGM_ERROR_ARGUMENT,
+                     "there are two layers '%s'; names must be unique, and a '#' in one becomes the layer's "
+                     "number",
+                     sorted[i]->name);
+            status = at(sorted[i]->layer);
+        }
+    sgm__free(sorted);
+    return status;
+}
+
+static sgm_status check_inputs(const sgm_network *network)
+{
+    size_t unnamed = 0;
+    for (size_t i = 0; i < network->entry_count; i++) {
+        const sgm_layer *layer = network->entries[i].layer;
+        if (layer->type != &sgm__layer_input || layer->name != NULL)
+            continue;
+        if (++unnamed > 1) {
+            sgm_fail(SGM_ERROR_ARGUMENT,
+                     "two inputs have no name and would read the same section of the data, "
+                     "'inputs'; name them: input(4, name=left)");
+            return at(layer);
+        }
+    }
+    return SGM_OK;
+}
+
+/* --- layers --- */
+
+static sgm_status add_entry(sgm_network *network, const sgm_layer *layer, int32_t *entry)
+{
+    SGM_TRY(sgm__reserve(&network->entries, &network->entry_capacity, network->entry_count + 1,
+                         sizeof(sgm__entry)));
+    char *name = make_name(layer, network->entry_count);
+    if (name == NULL)
+        return SGM_ERROR_MEMORY;
+    *entry = (int32_t)network->entry_count;
+    network->entries[network->entry_count++] = (sgm__entry){.layer = layer, .name = name};
+    network->dynamic = network->dynamic || (layer->type->flags & SGM_LAYER_DYNAMIC) != 0;
+    return SGM_OK;
+}
+
+static sgm_status add_int(int32_t **list, size_t *count, size_t *capacity, int32_t value)
+{
+    SGM_TRY(sgm__reserve(list, capacity, *count + 1, sizeof(int32_t)));
+    (*list)[(*count)++] = value;
+    return SGM_OK;
+}
+
+/* Appends to the order of recording; the inputs are the slots from `first` on. */
+static sgm_status schedule(sgm_network *network, int32_t entry, size_t first)
+{
+    sgm__entry *added = &network->entries[entry];
+    added->first_input = (int32_t)first;
+    added->input_count = (int32_t)(network->slot_count - first);
+    for (size_t i = first; i < network->slot_count; i++)
+        if (is_cost(network, network->slots[i])) {
+            sgm_fail(SGM_ERROR_ARGUMENT,
+                     "layer '%s' follows the cost '%s'; a cost must be the last of its chain", added->name,
+                     network->entries[network->slots[i]].name);
+            return at(added->layer);
+        }
+    return add_int(&network->order, &network->order_count, &network->order_capacity, entry);
+}
+
+static sgm_status walk(builder *b, const sgm_layer *node, int32_t incoming, bool may_start, int32_t *result);
+
+/* `incoming`: entry whose value the layer gets, -1: none. `may_start`: a source or reference may stand here.
+ */
+static sgm_status walk_layer(builder *b, const sgm_layer *node, int32_t incoming, bool may_start,
+                             int32_t *result)
+{
+    sgm_network *network = b->network;
+    SGM_TRY(add_entry(network, node, result));
+    bool source = node->type->max_inputs == 0;
+    if (source && incoming >= 0 && !may_start) {
+        sgm_fail(SGM_ERROR_ARGUMENT,
+                 "%s takes nothing from the layer before it; it can only start a chain or a branch",
+                 node->type->name);
+        return at(node);
+    }
+    if (!source && incoming < 0 && node->type->min_inputs > 0) {
+        sgm_fail(SGM_ERROR_ARGUMENT,
+                 "%s has no layer before it; start the chain with input(...) or with the name of "
+                 "a value",
+                 node->type->name);
+        return at(node);
+    }
+    size_t first = network->slot_count;
+    if (!source && incoming >= 0)
+        SGM_TRY(add_int(&network->slots, &network->slot_count, &network->slot_capacity, incoming));
+    return schedule(network, *result, first);
+}
+
+static sgm_status walk_branches(builder *b, const sgm_layer *node, int32_t incoming, int32_t *result)
+{
+    sgm_network *network = b->network;
+    SGM_TRY(add_entry(network, node, result));
+    int32_t *branches = sgm__calloc(node->child_count, sizeof(int32_t));
+    if (branches == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_status status = SGM_OK;
+    for (size_t i = 0; i < node->child_count && status == SGM_OK; i++)
+        status = walk(b, node->children[i], incoming, true, &branches[i]);
+    size_t first = network->slot_count;
+    for (size_t i = 0; i < node->child_count && status == SGM_OK; i++)
+        status = add_int(&network->slots, &network->slot_count, &network->slot_capacity, branches[i]);
+    sgm__free(branches);
+    return status == SGM_OK ? schedule(network, *result, first) : status;
+}
+
+static sgm_status walk_reference(builder *b, const sgm_layer *node, int32_t incoming, bool may_start,
+                                 int32_t *result)
+{
+    for (size_t i = 0; i < b->definition_count; i++)
+        if (strcmp(b->definitions[i].name, node->name) == 0) {
+            if (incoming >= 0 && !may_start) {
+                sgm_fail(SGM_ERROR_ARGUMENT,
+                         "'%s' names a value, which can only start a chain or be a branch", node->name);
+                return at(node);
+            }
+            b->definitions[i].used = true;
+            *result = b->definitions[i].entry;
+            return SGM_OK;
+        }
+    sgm_fail(SGM_ERROR_NOT_FOUND, "there is no value '%s' here; a name must be defined before it is used",
+             node->name);
+    return at(node);
+}
+
+static sgm_status walk(builder *b, const sgm_layer *node, int32_t incoming, bool may_start, int32_t *result)
+{
+    *result = incoming;
+    switch (node->kind) {
+    case SGM__NODE_LAYER:
+        return walk_layer(b, node, incoming, may_start, result);
+    case SGM__NODE_BRANCHES:
+        return walk_branches(b, node, incoming, result);
+    case SGM__NODE_REFERENCE:
+        return walk_reference(b, node, incoming, may_start, result);
+    case SGM__NODE_CHAIN:
+    case SGM__NODE_STATEMENTS:
+    case SGM__NODE_DEFINITION:
+        for (size_t i = 0; i < node->child_count; i++)
+            SGM_TRY(walk(b, node->children[i], *result, may_start && i == 0, result));
+        return SGM_OK;
+    case SGM__NODE_REPEAT:
+        for (int32_t i = 0; i < node->times; i++)
+            SGM_TRY(walk(b, node->children[0], *result, may_start && i == 0, result));
+        return SGM_OK;
+    }
+    return SGM_OK;
+}
+
+/* --- statements --- */
+
+static sgm_status define(builder *b, const sgm_layer *node, int32_t entry)
+{
+    for (size_t i = 0; i < b->definition_count; i++)
+        if (strcmp(b->definitions[i].name, node->name) == 0) {
+            sgm_fail(SGM_ERROR_ARGUMENT, "'%s' is defined twice", node->name);
+            return at(node);
+        }
+    SGM_TRY(
+        sgm__reserve(&b->definitions, &b->definition_capacity, b->definition_count + 1, sizeof(definition)));
+    b->definitions[b->definition_count++] = (definition){node->name, node, entry, false};
+    return SGM_OK;
+}
+
+/* The last statement's value is an output, named or not. */
+static sgm_status walk_statement(builder *b, const sgm_layer *node, bool last)
+{
+    int32_t entry;
+    SGM_TRY(walk(b, node, -1, true, &entry));
+    if (node->kind == SGM__NODE_DEFINITION)
+        SGM_TRY(define(b, node, entry));
+    if (node->kind != SGM__NODE_DEFINITION || last)
+        SGM_TRY(add_int(&b->ends, &b->end_count, &b->end_capacity, entry));
+    if (node->kind == SGM__NODE_DEFINITION && last)
+        b->definitions[b->definition_count - 1].used = true;
+    return SGM_OK;
+}
+
+static sgm_status check_definitions(const builder *b)
+{
+    for (size_t i = 0; i < b->definition_count; i++) {
+        const definition *d = &b->definitions[i];
+        bool end = is_cost(b->network, d->entry) || type_of(b->network, d->entry) == &sgm__layer_output;
+        if (d->used || end)
+            continue;
+        sgm_fail(SGM_ERROR_ARGUMENT, "the value '%s' is never used; use it, or take it out", d->name);
+        return at(d->node);
+    }
+    return SGM_OK;
+}
+
+/* --- outputs --- */
+
+static sgm_status add_output(sgm_network *network, int32_t producer, int32_t cost)
+{
+    for (size_t i = 0; i < network->output_count; i++)
+        if (network->outputs[i].producer == producer) {
+            if (network->outputs[i].cost < 0)
+                network->outputs[i].cost = cost;
+            return SGM_OK;
+        }
+    SGM_TRY(sgm__reserve(&network->outputs, &network->output_capacity, network->output_count + 1,
+                         sizeof(sgm__network_output)));
+    network->outputs[network->output_count++] = (sgm__network_output){producer, cost};
+    return SGM_OK;
+}
+
+/* What costs judge comes first, then output layers, then where statements end. */
+static sgm_status collect_outputs(builder *b)
+{
+    sgm_network *network = b->network;
+    for (size_t i = 0; i < network->order_count; i++) {
+        int32_t entry = network->order[i];
+        if (is_cost(network, entry))
+            SGM_TRY(add_output(network, network->slots[network->entries[entry].first_input],
+                               type_of(network, entry)->predict != NULL ? entry : -1));
+    }
+    for (size_t i = 0; i < network->order_count; i++)
+        if (type_of(network, network->order[i]) == &sgm__layer_output)
+            SGM_TRY(add_output(network, network->order[i], -1));
+    for (size_t i = 0; i < b->end_count; i++)
+        if (!is_cost(network, b->ends[i]))
+            SGM_TRY(add_output(network, b->ends[i], -1));
+    return SGM_OK;
+}
+
+static sgm_status build(builder *b, const sgm_layer *root)
+{
+    if (root->kind != SGM__NODE_STATEMENTS)
+        SGM_TRY(walk_statement(b, root, true));
+    for (size_t i = 0; root->kind == SGM__NODE_STATEMENTS && i < root->child_count; i++)
+        SGM_TRY(walk_statement(b, root->children[i], i + 1 == root->child_count));
+    if (b->network->entry_count == 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "the network has no layers");
+    SGM_TRY(check_names(b->network));
+    SGM_TRY(check_inputs(b->network));
+    SGM_TRY(check_definitions(b));
+    SGM_TRY(collect_outputs(b));
+    b->network->values = sgm__calloc(b->network->entry_count, sizeof(sgm_value));
+    return b->network->values != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+}
+
+sgm_network *sgm_network_create(sgm_layer *layers)
+{
+    if (layers == NULL) {
+        if (sgm_last_status() == SGM_OK)
+            sgm_fail(SGM_ERROR_ARGUMENT, "the layers of the network are NULL");
+        return NULL;
+    }
+    if (layers->owned) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "the layers belong to another network or layer; describe them again");
+        return NULL;
+    }
+    sgm_network *network = sgm__calloc(1, sizeof(sgm_network));
+    if (network == NULL) {
+        sgm_layer_free(layers);
+        return NULL;
+    }
+    network->root = layers;
+    builder b = {.network = network};
+    sgm_status status = build(&b, layers);
+    sgm__free(b.definitions);
+    sgm__free(b.ends);
+    if (status == SGM_OK) {
+        layers->owned = true;
+        return network;
+    }
+    sgm_network_free(network);
+    return NULL;
+}
+
+sgm_network *sgm_network_parse(const char *text)
+{
+    sgm_layer *layers = sgm_layer_parse(text);
+    return layers != NULL ? sgm_network_create(layers) : NULL;
+}
+
+void sgm_network_free(sgm_network *network)
+{
+    if (network == NULL)
+        return;
+    for (size_t i = 0; i < network->entry_count; i++)
+        sgm__free(network->entries[i].name);
+    for (size_t i = 0; i < network->string_count; i++)
+        sgm__free(network->strings[i]);
+    network->root->owned = false;
+    sgm_layer_free(network->root);
+    sgm__free(network->entries);
+    sgm__free(network->order);
+    sgm__free(network->slots);
+    sgm__free(network->outputs);
+    sgm__free(network->values);
+    sgm__free(network->strings);
+    sgm__free(network->parameters);
+    sgm__free(network->inputs);
+    sgm__free(network->targets);
+    sgm__free(network->predictions);
+    sgm__free(network->costs);
+    sgm__free(network);
+}
+
+size_t sgm_network_layers(const sgm_network *network)
+{
+    return network != NULL ? network->entry_count : 0;
+}
+
+const char *sgm_network_layer_name(const sgm_network *network, size_t index)
+{
+    return network != NULL && index < network->entry_count ? network->entries[index].name : NULL;
+}
+
+bool sgm_network_is_dynamic(const sgm_network *network)
+{
+    return network != NULL && network->dynamic;
+}

@@ -1,0 +1,130 @@
+/* The inside of descriptions and networks. Internal. */
+#ifndef SGM_NETWORK_NETWORK_INTERNAL_H
+#define SGM_NETWORK_NETWORK_INTERNAL_H
+
+#include "base/base.h"
+#include <sigma/network.h>
+
+/* Bounds on what a text of a few bytes can ask for. */
+#define SGM__MAX_LAYERS 10000
+#define SGM__MAX_DEPTH 100
+#define SGM__MAX_NAME 100
+#define SGM__MAX_NETWORK_TEXT (1 << 20)
+
+/* --- descriptions (layer.c) --- */
+typedef enum sgm__node_kind {
+    SGM__NODE_LAYER,
+    SGM__NODE_CHAIN,
+    SGM__NODE_REPEAT,
+    SGM__NODE_BRANCHES,
+    SGM__NODE_REFERENCE,
+    SGM__NODE_DEFINITION,
+    SGM__NODE_STATEMENTS
+} sgm__node_kind;
+
+typedef struct sgm__argument_value {
+    bool given;
+    int64_t integer; /* flags: 0 or 1 */
+    double number;
+    char *text;
+    sgm_shape shape;
+} sgm__argument_value;
+
+struct sgm_layer {
+    sgm__node_kind kind;
+    const sgm_layer_type *type; /* layer, branches: of the join */
+    char *name; /* layer, branches: NULL if not given; reference and definition: of the value */
+    sgm__argument_value *arguments; /* as many as the type has */
+    int32_t times;                  /* repeat */
+    sgm_layer **children;
+    size_t child_count;
+    int32_t layers, depth; /* of the tree, repeats multiplied out */
+    int32_t line, column;  /* in the text, from 1; 0: made by calls */
+    bool owned;            /* belongs to another description or a network */
+};
+
+/* A node of its own; NULL on failure. */
+sgm_layer *sgm__layer_new(sgm__node_kind kind, const sgm_layer_type *type);
+/* Gives `children` to `parent` and checks the limits; on failure the children not owned before are freed. */
+sgm_status sgm__layer_adopt(sgm_layer *parent, sgm_layer *const *children, size_t count);
+
+/* --- arguments (arguments.c) --- */
+/* Index of an argument of the type, -1 if there is none. */
+int32_t sgm__argument_find(const sgm_layer_type *type, const char *name);
+sgm_status sgm__argument_set_integer(sgm_layer *layer, int32_t argument, int64_t value);
+sgm_status sgm__argument_set_number(sgm_layer *layer, int32_t argument, double value);
+sgm_status sgm__argument_set_text(sgm_layer *layer, int32_t argument, const char *value);
+sgm_status sgm__argument_set_flag(sgm_layer *layer, int32_t argument, bool value);
+sgm_status sgm__argument_append_dimension(sgm_layer *layer, int32_t argument, int64_t value);
+sgm_status sgm__layer_set_name(sgm_layer *layer, const char *name);
+/* Checks that nothing required is missing. */
+sgm_status sgm__arguments_finish(const sgm_layer *layer);
+/* "size, activation, no_bias, name"; returns `buffer`. */
+char *sgm__arguments_list(const sgm_layer_type *type, char *buffer, size_t size);
+/* A name that may stand in identifiers; `what` is for the message. */
+sgm_status sgm__name_check(const char *name, const char *what, bool number_sign);
+/* The operation behind an activation's name; NULL and an error with the nearest activation. */
+const sgm_op *sgm__activation_find(const char *name);
+bool sgm__activation_is_none(const char *name);
+
+/* --- types of layers (layer_types.c) --- */
+extern const sgm_layer_type sgm__layer_input, sgm__layer_output, sgm__layer_dense, sgm__layer_elementwise,
+    sgm__layer_activation, sgm__layer_dropout, sgm__layer_flatten, sgm__layer_identity, sgm__layer_add,
+    sgm__layer_concatenate, sgm__layer_softmax_cross_entropy, sgm__layer_squared_difference,
+    sgm__layer_mean_squared, sgm__layer_binary_cross_entropy, sgm__layer_negative_log_likelihood;
+/* NULL without an error if there is none. */
+const sgm_layer_type *sgm__layer_type_find(const char *name);
+/* The nearest name of a layer, or of `more`; NULL if none is near. */
+const char *sgm__layer_type_nearest(const char *name, const char *const *more, size_t more_count);
+
+/* --- text (notation_text.c) --- */
+/* The shortest decimal that reads back as `number`, whatever the locale; 32 bytes are enough. */
+char *sgm__number_text(double number, char *buffer, size_t size);
+/* True if `text` can stand in the notation without quotes. */
+bool sgm__is_word(const char *text);
+void sgm__layer_write(sgm__text *text, const sgm_layer *layer);
+
+/* --- networks (network.c, record.c) --- */
+typedef struct sgm__entry {
+    const sgm_layer *layer;
+    char *name;
+    int32_t first_input, input_count; /* in network->slots */
+} sgm__entry;
+
+typedef struct sgm__network_output {
+    int32_t producer; /* entry whose value is predicted */
+    int32_t cost;     /* entry whose predict() turns it into the output; -1: the value itself */
+} sgm__network_output;
+
+struct sgm_network {
+    sgm_layer *root;
+    sgm__entry *entries; /* in the order of the text: an entry's index is its number */
+    size_t entry_count, entry_capacity;
+    int32_t *order; /* entries in the order of recording */
+    size_t order_count, order_capacity;
+    int32_t *slots; /* inputs of entries: entries */
+    size_t slot_count, slot_capacity;
+    sgm__network_output *outputs;
+    size_t output_count, output_capacity;
+    bool dynamic;
+    /* What was recorded last. */
+    sgm_value *values; /* of the entries */
+    char **strings;
+    size_t string_count, string_capacity, string_next;
+    sgm_parameter *parameters;
+    size_t parameter_count, parameter_capacity;
+    sgm_named_value *inputs, *targets, *predictions, *costs;
+    size_t input_count, input_capacity, target_count, target_capacity, prediction_count, prediction_capacity,
+        cost_count, cost_capacity;
+    int64_t streams; /* of random numbers handed out */
+};
+
+struct sgm_layer_call {
+    sgm_network *network;
+    const sgm__entry *entry;
+    sgm_graph *graph;
+    const sgm_recording_options *options;
+    size_t first_parameter; /* of this layer */
+};
+
+#endif

@@ -1,0 +1,33 @@
+/* Tokens of the notation of networks. Internal. */
+#ifndef SGM_NETWORK_NOTATION_H
+#define SGM_NETWORK_NOTATION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum sgm__token_kind {
+    SGM__TOKEN_END,
+    SGM__TOKEN_WORD,
+    SGM__TOKEN_NUMBER,
+    SGM__TOKEN_STRING,      /* `start` and `length` without the quotes */
+    SGM__TOKEN_OPEN_STRING, /* the closing quote is missing */
+    SGM__TOKEN_SIGN,        /* one of + * ( ) , = ; */
+    SGM__TOKEN_UNKNOWN      /* a byte that belongs nowhere */
+} sgm__token_kind;
+
+typedef struct sgm__token {
+    sgm__token_kind kind;
+    char sign;
+    const char *start;
+    size_t length;
+    int32_t line, column; /* from 1; a column is a character, not a byte */
+} sgm__token;
+
+typedef struct sgm__lexer {
+    const char *next;
+    int32_t line, column;
+} sgm__lexer;
+
+sgm__token sgm__lexer_next(sgm__lexer *lexer);
+
+#endif

@@ -1,0 +1,165 @@
+/* Descriptions as text, which parses to the same description again. */
+#include "network/network_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+
+char *sgm__number_text(double number, char *buffer, size_t size)
+{
+    bool plain = fabs(number) < 1e15 && number == floor(number);
+    for (int digits = plain ? 15 : 1; digits <= 17; digits++) {
+        snprintf(buffer, size, "%.*g", digits, number);
+        /* some locales write the point as a comma */
+        for (char *c = buffer; *c != '\0'; c++)
+            if (*c == ',')
+                *c = '.';
+        double again;
+        if (sgm__parse_double(buffer, &again) && again == number)
+            break;
+    }
+    return buffer;
+}
+
+static void write_text(sgm__text *text, const char *value)
+{
+    const char *mark = sgm__is_word(value) ? "" : "\"";
+    sgm__text_append(text, "%s%s%s", mark, value, mark);
+}
+
+static void write_shape(sgm__text *text, const sgm_shape *shape, bool named)
+{
+    bool brackets = named && shape->rank > 1;
+    sgm__text_append(text, "%s", brackets ? "(" : "");
+    for (int32_t i = 0; i < shape->rank; i++)
+        sgm__text_append(text, i > 0 ? ", %lld" : "%lld", (long long)shape->dims[i]);
+    sgm__text_append(text, "%s", brackets ? ")" : "");
+}
+
+static void write_value(sgm__text *text, const sgm_argument *argument, const sgm__argument_value *value,
+                        bool named)
+{
+    char number[32];
+    if (named)
+        sgm__text_append(text, "%s=", argument->name);
+    switch (argument->kind) {
+    case SGM_ARGUMENT_INTEGER:
+        sgm__text_append(text, "%lld", (long long)value->integer);
+        break;
+    case SGM_ARGUMENT_NUMBER:
+        sgm__text_append(text, "%s", sgm__number_text(value->number, number, sizeof number));
+        break;
+    case SGM_ARGUMENT_TEXT:
+        write_text(text, value->text);
+        break;
+    case SGM_ARGUMENT_FLAG:
+        sgm__text_append(text, value->integer != 0 ? "true" : "false");
+        break;
+    case SGM_ARGUMENT_SHAPE:
+        write_shape(text, &value->shape, named);
+        break;
+    }
+}
+
+static bool is_flag_name(const sgm_layer_type *type, const char *text)
+{
+    int32_t flag = sgm__argument_find(type, text);
+    return flag >= 0 && type->arguments[flag].kind == SGM_ARGUMENT_FLAG;
+}
+
+/* Without its name a text must not be taken for a flag. */
+static bool can_be_positional(const sgm_layer *layer, size_t index)
+{
+    const char *word = layer->arguments[index].text;
+    if (layer->kind == SGM__NODE_BRANCHES || layer->type->arguments[index].kind == SGM_ARGUMENT_FLAG)
+        return false;
+    return word == NULL ||
+           (strcmp(word, "true") != 0 && strcmp(word, "false") != 0 && !is_flag_name(layer->type, word));
+}
+
+static void write_arguments(sgm__text *text, const sgm_layer *layer, const char *separator)
+{
+    bool positional = true; /* all arguments so far were */
+    for (size_t i = 0; i < layer->type->argument_count; i++) {
+        const sgm_argument *argument = &layer->type->arguments[i];
+        bool given = layer->arguments[i].given;
+        if (argument->kind != SGM_ARGUMENT_FLAG)
+            positional = positional && given && can_be_positional(layer, i);
+        if (!given)
+            continue;
+        sgm__text_append(text, "%s", separator);
+        write_value(text, argument, &layer->arguments[i], argument->kind == SGM_ARGUMENT_FLAG || !positional);
+        separator = ", ";
+        /* a shape takes all numbers after it */
+        positional = positional && argument->kind != SGM_ARGUMENT_SHAPE;
+    }
+    if (layer->name != NULL) {
+        sgm__text_append(text, "%sname=", separator);
+        write_text(text, layer->name);
+    }
+}
+
+static void write_children(sgm__text *text, const sgm_layer *layer, const char *separator)
+{
+    for (size_t i = 0; i < layer->child_count; i++) {
+        if (i > 0)
+            sgm__text_append(text, "%s", separator);
+        sgm__layer_write(text, layer->children[i]);
+    }
+}
+
+static void write_layer(sgm__text *text, const sgm_layer *layer)
+{
+    bool any = layer->name != NULL;
+    for (size_t i = 0; i < layer->type->argument_count && !any; i++)
+        any = layer->arguments[i].given;
+    sgm__text_append(text, "%s", layer->type->name);
+    if (!any)
+        return;
+    sgm__text_append(text, "(");
+    write_arguments(text, layer, "");
+    sgm__text_append(text, ")");
+}
+
+void sgm__layer_write(sgm__text *text, const sgm_layer *layer)
+{
+    switch (layer->kind) {
+    case SGM__NODE_LAYER:
+        write_layer(text, layer);
+        break;
+    case SGM__NODE_CHAIN:
+        write_children(text, layer, " + ");
+        break;
+    case SGM__NODE_REPEAT:
+        sgm__text_append(text, "%d * (", layer->times);
+        write_children(text, layer, "");
+        sgm__text_append(text, ")");
+        break;
+    case SGM__NODE_BRANCHES:
+        sgm__text_append(text, "%s(", layer->type->name);
+        write_children(text, layer, ", ");
+        write_arguments(text, layer, ", ");
+        sgm__text_append(text, ")");
+        break;
+    case SGM__NODE_REFERENCE:
+        sgm__text_append(text, "%s", layer->name);
+        break;
+    case SGM__NODE_DEFINITION:
+        sgm__text_append(text, "%s = ", layer->name);
+        write_children(text, layer, "");
+        break;
+    case SGM__NODE_STATEMENTS:
+        write_children(text, layer, "; ");
+        break;
+    }
+}
+
+char *sgm_network_text(const sgm_network *network)
+{
+    if (network == NULL) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "the network is NULL");
+        return NULL;
+    }
+    sgm__text text = {0};
+    sgm__layer_write(&text, network->root);
+    return sgm__text_take(&text);
+}

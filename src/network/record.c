@@ -1,0 +1,407 @@
+/* Recording: the layers of a network, one after the other, into a graph. */
+#include "network/network_internal.h"
+
+#include <stdio.h>
+
+/* --- strings that stay until the next recording ---
+ *
+ * A network mostly records the same names again, in the same order; then nothing is allocated. */
+static const char *keep_string(sgm_network *network, const char *text)
+{
+    if (network->string_next < network->string_count) {
+        char **slot = &network->strings[network->string_next];
+        if (strcmp(*slot, text) != 0) {
+            char *copy = sgm__strdup(text);
+            if (copy == NULL)
+                return NULL;
+            sgm__free(*slot);
+            *slot = copy;
+        }
+        network->string_next++;
+        return *slot;
+    }
+    if (sgm__reserve(&network->strings, &network->string_capacity, network->string_count + 1,
+                     sizeof(char *)) != SGM_OK)
+        return NULL;
+    char *copy = sgm__strdup(text);
+    if (copy == NULL)
+        return NULL;
+    network->strings[network->string_count++] = copy;
+    network->string_next = network->string_count;
+    return copy;
+}
+
+/* The thread's newest error becomes the graph's. */
+static sgm_value fail_newest(sgm_graph *graph)
+{
+    char message[400];
+    snprintf(message, sizeof message, "%s", sgm_last_error());
+    sgm_status status = sgm_last_status();
+    return sgm_graph_fail(graph, status != SGM_OK ? status : SGM_ERROR_ARGUMENT, "%s", message);
+}
+
+static sgm_status add_named(sgm_named_value **list, size_t *count, size_t *capacity, sgm_named_value value)
+{
+    SGM_TRY(sgm__reserve(list, capacity, *count + 1, sizeof(sgm_named_value)));
+    (*list)[(*count)++] = value;
+    return SGM_OK;
+}
+
+/* --- what a layer may ask --- */
+
+static const sgm__argument_value *find_argument(const sgm_layer_call *call, const char *name,
+                                                sgm_argument_kind kind, const sgm_argument **table)
+{
+    const sgm_layer *layer = call->entry->layer;
+    int32_t index = sgm__argument_find(layer->type, name);
+    if (index < 0 || layer->type->arguments[index].kind != kind) {
+        sgm_graph_fail(call->graph, SGM_ERROR_ARGUMENT,
+                       "its type '%s' has no argument '%s' of the kind it asks for", layer->type->name, name);
+        return NULL;
+    }
+    *table = &layer->type->arguments[index];
+    return &layer->arguments[index];
+}
+
+int64_t sgm_layer_integer(const sgm_layer_call *call, const char *argument)
+{
+    const sgm_argument *table;
+    const sgm__argument_value *value = find_argument(call, argument, SGM_ARGUMENT_INTEGER, &table);
+    if (value == NULL)
+        return 0;
+    return value->given ? value->integer : (int64_t)table->standard;
+}
+
+double sgm_layer_number(const sgm_layer_call *call, const char *argument)
+{
+    const sgm_argument *table;
+    const sgm__argument_value *value = find_argument(call, argument, SGM_ARGUMENT_NUMBER, &table);
+    if (value == NULL)
+        return 0;
+    return value->given ? value->number : table->standard;
+}
+
+const char *sgm_layer_text(const sgm_layer_call *call, const char *argument)
+{
+    const sgm_argument *table;
+    const sgm__argument_value *value = find_argument(call, argument, SGM_ARGUMENT_TEXT, &table);
+    if (value == NULL)
+        return NULL;
+    return value->given ? value->text : table->standard_text;
+}
+
+bool sgm_layer_flag(const sgm_layer_call *call, const char *argument)
+{
+    const sgm_argument *table;
+    const sgm__argument_value *value = find_argument(call, argument, SGM_ARGUMENT_FLAG, &table);
+    if (value == NULL)
+        return false;
+    return value->given ? value->integer != 0 : table->standard != 0;
+}
+
+sgm_shape sgm_layer_shape(const sgm_layer_call *call, const char *argument)
+{
+    const sgm_argument *table;
+    const sgm__argument_value *value = find_argument(call, argument, SGM_ARGUMENT_SHAPE, &table);
+    return value != NULL ? value->shape : sgm_shape_scalar();
+}
+
+const char *sgm_layer_name(const sgm_layer_call *call)
+{
+    return call->entry->name;
+}
+
+bool sgm_layer_is_training(const sgm_layer_call *call)
+{
+    return call->options->training;
+}
+
+sgm_dtype sgm_layer_dtype(const sgm_layer_call *call)
+{
+    return call->options->dtype;
+}
+
+int64_t sgm_layer_batch(const sgm_layer_call *call)
+{
+    return call->options->batch;
+}
+
+uint64_t sgm_layer_iteration(const sgm_layer_call *call)
+{
+    return call->options->iteration;
+}
+
+static sgm_status add_parameter(sgm_layer_call *call, const sgm_parameter *parameter)
+{
+    sgm_network *network = call->network;
+    for (size_t i = call->first_parameter; i < network->parameter_count; i++)
+        if (strcmp(network->parameters[i].name, parameter->name) == 0)
+            return SGM_OK;
+    SGM_TRY(sgm__reserve(&network->parameters, &network->parameter_capacity, network->parameter_count + 1,
+                         sizeof(sgm_parameter)));
+    sgm_parameter *added = &network->parameters[network->parameter_count];
+    *added = *parameter;
+    added->name = keep_string(network, parameter->name);
+    added->initialiser = added->name != NULL ? keep_string(network, parameter->initialiser) : NULL;
+    if (added->initialiser == NULL)
+        return SGM_ERROR_MEMORY;
+    network->parameter_count++;
+    return SGM_OK;
+}
+
+sgm_value sgm_layer_parameter(sgm_layer_call *call, sgm_graph *graph, const char *name,
+                              const sgm_shape *shape, int64_t fan_in, int64_t fan_out, bool trainable,
+                              const char *initialiser)
+{
+    char full[2 * SGM__MAX_NAME + 16];
+    if (name == NULL || shape == NULL || sgm__name_check(name, "a parameter", false) != SGM_OK)
+        return sgm_graph_fail(graph, SGM_ERROR_ARGUMENT,
+                              "a parameter needs a shape and a name of 1 to %d letters, digits, '_' and '-'",
+                              SGM__MAX_NAME);
+    snprintf(full, sizeof full, "%s.%s", call->entry->name, name);
+    sgm_value value = sgm_state(graph, full, call->options->dtype, shape);
+    if (!sgm_value_is(value))
+        return value;
+    const sgm_parameter parameter = {.name = full,
+                                     .type = sgm_value_type(graph, value),
+                                     .fan_in = fan_in,
+                                     .fan_out = fan_out,
+                                     .trainable = trainable,
+                                     .initialiser = initialiser != NULL ? initialiser : "glorot",
+                                     .value = value};
+    return add_parameter(call, &parameter) == SGM_OK ? value : fail_newest(graph);
+}
+
+/* The value of a section that was asked for before; nothing if it was not. */
+static sgm_value known_section(const sgm_network *network, const char *section)
+{
+    for (size_t i = 0; i < network->input_count; i++)
+        if (strcmp(network->inputs[i].name, section) == 0)
+            return network->inputs[i].value;
+    for (size_t i = 0; i < network->target_count; i++)
+        if (strcmp(network->targets[i].name, section) == 0)
+            return network->targets[i].value;
+    return (sgm_value){-1};
+}
+
+/* A section may be used twice (an autoencoder's target is its input), also in another shape. */
+static sgm_value reuse_section(sgm_graph *graph, const char *section, sgm_value known, const sgm_shape *shape)
+{
+    sgm_shape old = sgm_value_type(graph, known).shape;
+    if (sgm_shape_equal(&old, shape))
+        return known;
+    char old_text[128], new_text[128];
+    if (sgm_shape_elements(&old) != sgm_shape_elements(shape))
+        return sgm_graph_fail(
+            graph, SGM_ERROR_SHAPE,
+            "section '%s' of the data is used here as %s, but as %s elsewhere in the network", section,
+            sgm_shape_text(shape, new_text, sizeof new_text),
+            sgm_shape_text(&old, old_text, sizeof old_text));
+    return sgm_reshape(graph, known, shape);
+}
+
+static sgm_status add_section(const sgm_layer_call *call, const char *section, sgm_value value)
+{
+    sgm_network *network = call->network;
+    const char *name = keep_string(network, section);
+    if (name == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_named_value added = {name, value, 0};
+    if ((call->entry->layer->type->flags & SGM_LAYER_COST) != 0)
+        return add_named(&network->targets, &network->target_count, &network->target_capacity, added);
+    return add_named(&network->inputs, &network->input_count, &network->input_capacity, added);
+}
+
+sgm_value sgm_layer_section(sgm_layer_call *call, sgm_graph *graph, const char *section,
+                            const sgm_shape *record)
+{
+    if (section == NULL || section[0] == '\0' || record == NULL || record->rank >= SGM_MAX_RANK)
+        return sgm_graph_fail(graph, SGM_ERROR_ARGUMENT,
+                              "a section of the data needs a name and a record of at most %d dimensions",
+                              SGM_MAX_RANK - 1);
+    sgm_shape shape = {.rank = record->rank + 1, .dims = {call->options->batch}};
+    for (int32_t i = 0; i < record->rank; i++)
+        shape.dims[i + 1] = record->dims[i];
+    if (sgm_shape_elements(&shape) < 0)
+        return sgm_graph_fail(graph, SGM_ERROR_SHAPE,
+                              "section '%s' with %lld records has more elements than memory can address",
+                              section, (long long)call->options->batch);
+    sgm_value known = known_section(call->network, section);
+    if (sgm_value_is(known))
+        return reuse_section(graph, section, known, &shape);
+    sgm_value value = sgm_input_value(graph, section, call->options->dtype, &shape);
+    if (!sgm_value_is(value) || add_section(call, section, value) == SGM_OK)
+        return value;
+    return fail_newest(graph);
+}
+
+sgm_value sgm_layer_random(sgm_layer_call *call, sgm_graph *graph, const sgm_shape *shape)
+{
+    sgm_shape scalar = sgm_shape_scalar();
+    sgm_value seed = sgm_state(graph, "random.seed", SGM_INT64, &scalar);
+    sgm_value step = sgm_state(graph, "random.step", SGM_INT64, &scalar);
+    return sgm_random_uniform(graph, seed, step, call->network->streams++, call->options->dtype, shape);
+}
+
+sgm_value sgm_layer_activate(sgm_layer_call *call, sgm_graph *graph, const char *activation, sgm_value x)
+{
+    (void)call;
+    if (sgm__activation_is_none(activation))
+        return x;
+    const sgm_op *op = sgm__activation_find(activation);
+    return op != NULL ? sgm_record(graph, op, &x, 1, NULL) : fail_newest(graph);
+}
+
+/* --- recording --- */
+
+static double importance_of(const sgm_layer *layer)
+{
+    int32_t index = sgm__argument_find(layer->type, "importance");
+    if (index < 0 || layer->type->arguments[index].kind != SGM_ARGUMENT_NUMBER)
+        return 1;
+    return layer->arguments[index].given ? layer->arguments[index].number
+                                         : layer->type->arguments[index].standard;
+}
+
+/* One number: the mean over the batch of each record's sum. */
+static sgm_value reduce_cost(sgm_graph *graph, sgm_value cost, int64_t batch)
+{
+    sgm_shape shape = sgm_value_type(graph, cost).shape;
+    if (!sgm_value_is(cost) || shape.rank == 0)
+        return cost;
+    if (shape.dims[0] != batch) {
+        char text[128];
+        return sgm_graph_fail(
+            graph, SGM_ERROR_SHAPE,
+            "a cost must be one number or begin with the batch of %lld records, but it is %s",
+            (long long)batch, sgm_shape_text(&shape, text, sizeof text));
+    }
+    int32_t axes[SGM_MAX_RANK];
+    for (int32_t i = 1; i < shape.rank; i++)
+        axes[i - 1] = i;
+    if (shape.rank > 1)
+        cost = sgm_reduce_sum(graph, cost, axes, shape.rank - 1, false);
+    return sgm_mean(graph, cost);
+}
+
+static sgm_status gather_inputs(const sgm_network *network, const sgm__entry *entry, sgm_value *few,
+                                sgm_value **inputs)
+{
+    *inputs = few;
+    if (entry->input_count > 8 &&
+        (*inputs = sgm__calloc((size_t)entry->input_count, sizeof(sgm_value))) == NULL)
+        return SGM_ERROR_MEMORY;
+    for (int32_t i = 0; i < entry->input_count; i++)
+        (*inputs)[i] = network->values[network->slots[entry->first_input + i]];
+    return SGM_OK;
+}
+
+static sgm_value run_forward(sgm_layer_call *call)
+{
+    sgm_value few[8], *inputs;
+    if (gather_inputs(call->network, call->entry, few, &inputs) != SGM_OK)
+        return fail_newest(call->graph);
+    sgm_value value = call->entry->layer->type->forward(call, call->graph, inputs, call->entry->input_count);
+    if (inputs != few)
+        sgm__free(inputs);
+    if (!sgm_value_is(value))
+        return sgm_graph_fail(call->graph, SGM_ERROR_STATE, "its forward function of type '%s' gave no value",
+                              call->entry->layer->type->name);
+    return value;
+}
+
+static sgm_layer_call begin(sgm_network *network, sgm_graph *graph, const sgm_recording_options *options,
+                            int32_t entry)
+{
+    sgm_graph_push_label(graph, network->entries[entry].name);
+    return (sgm_layer_call){.network = network,
+                            .entry = &network->entries[entry],
+                            .graph = graph,
+                            .options = options,
+                            .first_parameter = network->parameter_count};
+}
+
+static sgm_status record_layer(sgm_network *network, sgm_graph *graph, const sgm_recording_options *options,
+                               int32_t entry, sgm_value *total)
+{
+    bool cost = (network->entries[entry].layer->type->flags & SGM_LAYER_COST) != 0;
+    if (cost && !options->training && !options->costs)
+        return SGM_OK;
+    sgm_layer_call call = begin(network, graph, options, entry);
+    sgm_value value = run_forward(&call);
+    if (cost)
+        value = reduce_cost(graph, value, options->batch);
+    network->values[entry] = value;
+    if (cost) {
+        double importance = importance_of(call.entry->layer);
+        sgm_value weighted =
+            importance == 1 ? value : sgm_multiply(graph, value, sgm_number(graph, importance));
+        *total = network->cost_count == 0 ? weighted : sgm_add(graph, *total, weighted);
+        sgm_named_value named = {call.entry->name, value, importance};
+        if (add_named(&network->costs, &network->cost_count, &network->cost_capacity, named) != SGM_OK)
+            fail_newest(graph);
+    }
+    sgm_graph_pop_label(graph);
+    return sgm_graph_status(graph);
+}
+
+static sgm_status record_outputs(sgm_network *network, sgm_graph *graph, const sgm_recording_options *options)
+{
+    for (size_t i = 0; i < network->output_count; i++) {
+        const sgm__network_output *output = &network->outputs[i];
+        sgm_value value = network->values[output->producer];
+        if (output->cost >= 0) {
+            sgm_layer_call call = begin(network, graph, options, output->cost);
+            value = call.entry->layer->type->predict(&call, graph, value);
+            sgm_graph_pop_label(graph);
+        }
+        SGM_TRY(sgm_graph_status(graph));
+        sgm_named_value named = {network->entries[output->producer].name, value, 0};
+        SGM_TRY(add_named(&network->predictions, &network->prediction_count, &network->prediction_capacity,
+                          named));
+    }
+    return SGM_OK;
+}
+
+static sgm_status check_options(const sgm_network *network, const sgm_graph *graph,
+                                const sgm_recording_options *options, const sgm_recording *recording)
+{
+    if (network == NULL || graph == NULL || options == NULL || recording == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "recording needs a network, a graph, options and a place for its result");
+    if (options->struct_size < sizeof *options)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "set struct_size of the recording's options to their size");
+    if (options->batch < 1)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "a batch has at least 1 record, not %lld",
+                        (long long)options->batch);
+    if (options->dtype != SGM_FLOAT32 && options->dtype != SGM_FLOAT64)
+        return sgm_fail(SGM_ERROR_TYPE, "networks are recorded in float32 or float64, not %s",
+                        sgm_dtype_name(options->dtype));
+    return sgm_graph_status(graph);
+}
+
+sgm_status sgm_network_record(sgm_network *network, sgm_graph *graph, const sgm_recording_options *options,
+                              sgm_recording *recording)
+{
+    SGM_TRY(check_options(network, graph, options, recording));
+    network->string_next = network->parameter_count = network->input_count = 0;
+    network->target_count = network->prediction_count = network->cost_count = 0;
+    network->streams = 0;
+    sgm_value total = {-1};
+    for (size_t i = 0; i < network->order_count; i++)
+        SGM_TRY(record_layer(network, graph, options, network->order[i], &total));
+    SGM_TRY(record_outputs(network, graph, options));
+    *recording = (sgm_recording){.inputs = network->inputs,
+                                 .targets = network->targets,
+                                 .input_count = network->input_count,
+                                 .target_count = network->target_count,
+                                 .outputs = network->predictions,
+                                 .output_count = network->prediction_count,
+                                 .costs = network->costs,
+                                 .cost_count = network->cost_count,
+                                 .total = total,
+                                 .parameters = network->parameters,
+                                 .parameter_count = network->parameter_count,
+                                 .random = network->streams > 0};
+    return SGM_OK;
+}

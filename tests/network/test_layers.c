@@ -1,0 +1,557 @@
+#include "test.h"
+
+#include <sigma/handler.h>
+#include <sigma/network.h>
+
+/* A network recorded and ready to run on the reference handler; parameters are zero. */
+typedef struct bench {
+    sgm_network *network;
+    sgm_graph *graph;
+    sgm_recording recording;
+    sgm_handler *handler;
+    sgm_session *session;
+    sgm_program *program;
+} bench;
+
+static const sgm_recording_options *options(int64_t batch, bool training)
+{
+    static sgm_recording_options result;
+    result = (sgm_recording_options){.struct_size = sizeof result,
+                                     .batch = batch,
+                                     .dtype = SGM_FLOAT64,
+                                     .training = training,
+                                     .costs = true};
+    return &result;
+}
+
+static void set(bench *b, const char *state, const double *values)
+{
+    sgm_type type;
+    CHECK_OK(sgm_session_state_type(b->session, state, &type));
+    sgm_tensor *tensor = sgm_tensor_create(type.dtype, &type.shape);
+    CHECK_OK(sgm_tensor_write(tensor, values, (size_t)sgm_shape_elements(&type.shape)));
+    CHECK_OK(sgm_session_set(b->session, state, tensor));
+    sgm_tensor_free(tensor);
+}
+#define SET(b, state, ...) set(b, state, (const double[]){__VA_ARGS__})
+
+static void add_state(bench *b, const char *name, sgm_dtype dtype, const sgm_shape *shape)
+{
+    sgm_tensor *zeros = sgm_tensor_create(dtype, shape);
+    CHECK_OK(sgm_session_set(b->session, name, zeros));
+    sgm_tensor_free(zeros);
+}
+
+/* Outputs of the program: what the recording names, costs after "cost of", and the total. */
+static void add_outputs(bench *b)
+{
+    const sgm_recording *r = &b->recording;
+    char name[200];
+    for (size_t i = 0; i < r->output_count; i++) {
+        snprintf(name, sizeof name, "output %s", r->outputs[i].name);
+        sgm_output(b->graph, name, r->outputs[i].value);
+    }
+    for (size_t i = 0; i < r->cost_count; i++) {
+        snprintf(name, sizeof name, "cost %s", r->costs[i].name);
+        sgm_output(b->graph, name, r->costs[i].value);
+    }
+    if (sgm_value_is(r->total))
+        sgm_output(b->graph, "total", r->total);
+}
+
+static bench start(sgm_network *network, int64_t batch, bool training)
+{
+    bench b = {.network = network,
+               .graph = sgm_graph_create(),
+               .handler = sgm_handler_create("reference", .threads = 1)};
+    CHECK_OK(network);
+    CHECK_OK(sgm_network_record(network, b.graph, options(batch, training), &b.recording));
+    add_outputs(&b);
+    CHECK_OK(sgm_graph_verify(b.graph));
+    b.session = sgm_session_create(b.handler);
+    for (size_t i = 0; i < b.recording.parameter_count; i++)
+        add_state(&b, b.recording.parameters[i].name, b.recording.parameters[i].type.dtype,
+                  &b.recording.parameters[i].type.shape);
+    if (b.recording.random) {
+        sgm_shape scalar = sgm_shape_scalar();
+        add_state(&b, "random.seed", SGM_INT64, &scalar);
+        add_state(&b, "random.step", SGM_INT64, &scalar);
+    }
+    b.program = sgm_session_prepare(b.session, b.graph);
+    CHECK_OK(b.program);
+    return b;
+}
+
+static bench open_text(const char *text, int64_t batch, bool training)
+{
+    return start(sgm_network_parse(text), batch, training);
+}
+
+static void stop(bench *b)
+{
+    sgm_session_free(b->session);
+    sgm_handler_free(b->handler);
+    sgm_graph_free(b->graph);
+    sgm_network_free(b->network);
+}
+
+static sgm_type type_of_input(const bench *b, const char *name)
+{
+    for (size_t i = 0; i < b->recording.input_count; i++)
+        if (strcmp(b->recording.inputs[i].name, name) == 0)
+            return sgm_value_type(b->graph, b->recording.inputs[i].value);
+    for (size_t i = 0; i < b->recording.target_count; i++)
+        if (strcmp(b->recording.targets[i].name, name) == 0)
+            return sgm_value_type(b->graph, b->recording.targets[i].value);
+    TEST_FAIL("the network has no input '%s'", name);
+    return (sgm_type){0};
+}
+
+static void feed(bench *b, const char *name, const double *values)
+{
+    sgm_type type = type_of_input(b, name);
+    sgm_tensor *tensor = sgm_tensor_create(type.dtype, &type.shape);
+    CHECK_OK(sgm_tensor_write(tensor, values, (size_t)sgm_shape_elements(&type.shape)));
+    CHECK_OK(sgm_session_feed(b->session, b->program, name, tensor));
+    sgm_tensor_free(tensor);
+}
+#define FEED(b, name, ...) feed(b, name, (const double[]){__VA_ARGS__})
+
+static void read_output(bench *b, const char *name, double *values, size_t count)
+{
+    sgm_type type = sgm_program_output_type(b->program, name);
+    sgm_tensor *tensor = sgm_tensor_create(type.dtype, &type.shape);
+    CHECK_INT(sgm_shape_elements(&type.shape), count);
+    CHECK_OK(sgm_session_read(b->session, b->program, name, tensor));
+    CHECK_OK(sgm_tensor_read(tensor, values, count));
+    sgm_tensor_free(tensor);
+}
+
+static void check_output(bench *b, const char *name, const double *expected, size_t count)
+{
+    double values[64];
+    CHECK(count <= 64);
+    read_output(b, name, values, count);
+    for (size_t i = 0; i < count; i++)
+        if (!test_near(values[i], expected[i], 1e-9 * (1 + fabs(expected[i]))))
+            TEST_FAIL("element %zu of '%s' is %.17g, expected %.17g", i, name, values[i], expected[i]);
+}
+#define CHECK_OUTPUT(b, name, ...)                                                                           \
+    check_output(b, name, (const double[]){__VA_ARGS__},                                                     \
+                 sizeof((const double[]){__VA_ARGS__}) / sizeof(double))
+
+TEST(dense_is_a_weighted_sum)
+{
+    bench b = open_text("input(2) + dense(3, name=a) + output + dense(1, relu, no_bias)", 2, false);
+    FEED(&b, "inputs", 1, 2, 3, 4);
+    SET(&b, "a.weights", 1, 0, -1, 2, 1, 0);
+    SET(&b, "a.biases", 0.5, -0.5, 0);
+    SET(&b, "3-dense.weights", -1, 1, -4);
+    CHECK_OK(sgm_session_run(b.session, b.program));
+    CHECK_OUTPUT(&b, "output 2-output", 5.5, 1.5, -1, 11.5, 3.5, -3);
+    CHECK_OUTPUT(&b, "output 3-dense", 0, 4);
+    CHECK(!sgm_session_has(b.session, "3-dense.biases"));
+    stop(&b);
+}
+
+TEST(dense_flattens_records_of_several_dimensions)
+{
+    bench b = open_text("input(2, 2) + dense(1)", 2, false);
+    CHECK_INT(b.recording.parameters[0].type.shape.dims[0], 4);
+    SET(&b, "1-dense.weights", 1, 10, 100, 1000);
+    FEED(&b, "inputs", 1, 2, 3, 4, 5, 6, 7, 8);
+    CHECK_OK(sgm_session_run(b.session, b.program));
+    CHECK_OUTPUT(&b, "output 1-dense", 4321, 8765);
+    stop(&b);
+}
+
+TEST(elementwise_has_a_weight_for_each_element)
+{
+    bench b = open_text("input(3) + elementwise(3, tanh)", 2, false);
+    SET(&b, "1-elementwise.weights", 1, 2, 0);
+    SET(&b, "1-elementwise.bias", 0.25);
+    FEED(&b, "inputs", 0.5, 0.25, 9, -1, 0, 0);
+    CHECK_OK(sgm_session_run(b.session, b.program));
+    CHECK_OUTPUT(&b, "output 1-elementwise", tanh(0.75), tanh(0.75), tanh(0.25), tanh(-0.75), tanh(0.25),
+                 tanh(0.25));
+    stop(&b);
+}
+
+TEST(joins_and_plain_layers)
+{
+    bench b = open_text(
+        "x = input(2, 2) + flatten; y = input(1, name=more); concatenate(x + activation(relu), y, x) + "
+        "add(identity, identity, elementwise(no_bias))",
+        1, false);
+    SET(&b, "8-elementwise.weights", 0, 1, 2, 3, 4, 5, 6, 7, 8);
+    FEED(&b, "inputs", 1, -2, 3, -4);
+    FEED(&b, "more", 10);
+    CHECK_OK(sgm_session_run(b.session, b.program));
+    CHECK_OUTPUT(&b, "output 5-add", 2 * 1, 3 * 0, 4 * 3, 5 * 0, 6 * 10, 7 * 1, 8 * -2, 9 * 3, 10 * -4);
+    stop(&b);
+}
+
+TEST(softmax_cross_entropy_is_averaged_over_the_batch)
+{
+    bench b = open_text("input(3, name=logits) + softmax_cross_entropy", 2, true);
+    FEED(&b, "logits", 1, 2, 3, 0, 0, 0);
+    FEED(&b, "targets", 0, 0, 1, 1, 0, 0);
+    CHECK_OK(sgm_session_run(b.session, b.program));
+    double sum = exp(1) + exp(2) + exp(3);
+    CHECK_OUTPUT(&b, "total", (log(sum) - 3 + log(3)) / 2);
+    CHECK_OUTPUT(&b, "output logits", exp(1) / sum, exp(2) / sum, exp(3) / sum, 1. / 3, 1. / 3, 1. / 3);
+    stop(&b);
+}
+
+TEST(squared_costs)
+{
+    bench b = open_text("x = input(2); x + squared_difference; x + mean_squared", 2, true);
+    FEED(&b, "inputs", 1, 2, 3, 4);
+    FEED(&b, "targets", 0, 2, 1, 1);
+    CHECK_OK(sgm_session_run(b.session, b.program));
+    CHECK_INT(b.recording.target_count, 1);
+    CHECK_OUTPUT(&b, "cost 1-squared_difference", 14);
+    CHECK_OUTPUT(&b, "cost 2-mean_squared", 3.5);
+    CHECK_OUTPUT(&b, "total", 17.5);
+    stop(&b);
+}
+
+TEST(binary_cross_entropy_is_stable)
+{
+    bench b = open_text("input(2) + binary_cross_entropy", 2, true);
+    FEED(&b, "inputs", 0, 2, 1000, -1000);
+    FEED(&b, "targets", 1, 0, 0, 1);
+    CHECK_OK(sgm_session_run(b.session, b.program));
+    CHECK_OUTPUT(&b, "total", (log(2) + log(1 + exp(2)) + 2000) / 2);
+    CHECK_OUTPUT(&b, "output 0-input", 0.5, 1 / (1 + exp(-2)), 1, 0);
+    stop(&b);
+}
+
+TEST(negative_log_likelihood_is_clipped)
+{
+    bench b = open_text("input(2) + negative_log_likelihood", 2, true);
+    FEED(&b, "inputs", 0, 1, 0.25, 0.75);
+    FEED(&b, "targets", 1, 0, 0, 1);
+    CHECK_OK(sgm_session_run(b.session, b.program));
+    CHECK_OUTPUT(&b, "total", (-log(1e-7) - log(0.75)) / 2);
+    CHECK_OUTPUT(&b, "output 0-input", 0, 1, 0.25, 0.75);
+    stop(&b);
+}
+
+TEST(several_inputs_outputs_and_costs)
+{
+    bench b = open_text("left = input(2, name=left) + dense(1, name=a); right = input(1, name=right);"
+                        "both = concatenate(left, right) + output(name=pair);"
+                        "both + mean_squared(targets=t, importance=0.25);"
+                        "left + squared_difference(targets=u, importance=10); right",
+                        2, true);
+    CHECK_INT(b.recording.input_count, 2);
+    CHECK_INT(b.recording.target_count, 2);
+    CHECK_INT(b.recording.output_count, 3);
+    CHECK_STR(b.recording.outputs[0].name, "pair");
+    CHECK_STR(b.recording.outputs[1].name, "a");
+    CHECK_STR(b.recording.outputs[2].name, "right");
+    CHECK_NEAR(b.recording.costs[1].importance, 10, 0);
+    SET(&b, "a.weights", 1, 2);
+    FEED(&b, "left", 1, 1, 2, 0);
+    FEED(&b, "right", 5, 6);
+    FEED(&b, "t", 3, 5, 0, 0);
+    FEED(&b, "u", 2, 2);
+    CHECK_OK(sgm_session_run(b.session, b.program));
+    CHECK_OUTPUT(&b, "output pair", 3, 5, 2, 6);
+    CHECK_OUTPUT(&b, "output a", 3, 2);
+    CHECK_OUTPUT(&b, "output right", 5, 6);
+    CHECK_OUTPUT(&b, "cost 5-mean_squared", (0 + 0 + 4 + 36) / 4.);
+    CHECK_OUTPUT(&b, "cost 6-squared_difference", 1);
+    CHECK_OUTPUT(&b, "total", 0.25 * 10 + 10 * 1);
+    stop(&b);
+}
+
+TEST(an_input_can_be_the_target)
+{
+    bench b = open_text("input(2, 2) + dense(4) + mean_squared(targets=inputs)", 1, true);
+    CHECK_INT(b.recording.target_count, 0);
+    SET(&b, "1-dense.biases", 1, 2, 3, 6);
+    FEED(&b, "inputs", 1, 2, 3, 4);
+    CHECK_OK(sgm_session_run(b.session, b.program));
+    CHECK_OUTPUT(&b, "total", 1);
+    stop(&b);
+}
+
+TEST(dropout_acts_only_while_training)
+{
+    bench b = open_text("input(4) + dropout(0.25)", 1, false);
+    CHECK(!b.recording.random);
+    FEED(&b, "inputs", 1, 2, 3, 4);
+    CHECK_OK(sgm_session_run(b.session, b.program));
+    CHECK_OUTPUT(&b, "output 1-dropout", 1, 2, 3, 4);
+    stop(&b);
+}
+
+TEST(dropout_keeps_the_expected_value)
+{
+    enum { COUNT = 4000 };
+    static double ones[COUNT], first[COUNT], second[COUNT], later[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        ones[i] = 1;
+    bench b = open_text("x = input(4000); x + dropout(0.25); x + dropout(0.25)", 1, true);
+    CHECK(b.recording.random);
+    feed(&b, "inputs", ones);
+    CHECK_OK(sgm_session_run(b.session, b.program));
+    read_output(&b, "output 1-dropout", first, COUNT);
+    read_output(&b, "output 2-dropout", second, COUNT);
+    int zeros = 0, equal = 0, same_later = 0;
+    SET(&b, "random.step", 1);
+    CHECK_OK(sgm_session_run(b.session, b.program));
+    read_output(&b, "output 1-dropout", later, COUNT);
+    for (int i = 0; i < COUNT; i++) {
+        CHECK(first[i] == 0 || fabs(first[i] - 4. / 3) < 1e-12);
+        zeros += first[i] == 0;
+        equal += first[i] == second[i];
+        same_later += first[i] == later[i];
+    }
+    /* expected 1000 and, of two independent masks, 2500; four standard deviations */
+    CHECK_NEAR(zeros, 1000, 110);
+    CHECK_NEAR(equal, 2500, 123);
+    CHECK_NEAR(same_later, 2500, 123);
+    stop(&b);
+}
+
+TEST(gradients_agree_with_differences)
+{
+    sgm_network *network =
+        sgm_network_parse("input(3) + 2 * (add(identity, dense(3, tanh))) + elementwise(3, sigmoid) + "
+                          "dense(2) + softmax_cross_entropy(importance=0.5)");
+    sgm_graph *graph = sgm_graph_create();
+    bench b = {.network = network, .graph = graph, .handler = sgm_handler_create("reference", .threads = 1)};
+    CHECK_OK(sgm_network_record(network, graph, options(2, true), &b.recording));
+    sgm_value with[16], slopes[16];
+    size_t count = b.recording.parameter_count;
+    CHECK_INT(count, 8);
+    for (size_t i = 0; i < count; i++)
+        with[i] = b.recording.parameters[i].value;
+    CHECK_OK(sgm_gradients(graph, b.recording.total, with, (int32_t)count, slopes));
+    for (size_t i = 0; i < count; i++)
+        sgm_output(graph, b.recording.parameters[i].name, slopes[i]);
+    sgm_output(graph, "total", b.recording.total);
+    b.session = sgm_session_create(b.handler);
+    double values[8][9];
+    for (size_t i = 0; i < count; i++) {
+        add_state(&b, b.recording.parameters[i].name, SGM_FLOAT64, &b.recording.parameters[i].type.shape);
+        for (int j = 0; j < 9; j++)
+            values[i][j] = sin((double)(10 * i) + j) * 0.7;
+        set(&b, b.recording.parameters[i].name, values[i]);
+    }
+    b.program = sgm_session_prepare(b.session, graph);
+    CHECK_OK(b.program);
+    FEED(&b, "inputs", 0.1, -0.4, 0.9, 1.2, 0.3, -0.8);
+    FEED(&b, "targets", 1, 0, 0.3, 0.7);
+    for (size_t i = 0; i < count; i++) {
+        const sgm_parameter *parameter = &b.recording.parameters[i];
+        size_t elements = (size_t)sgm_shape_elements(&parameter->type.shape);
+        double slope[9], above, below;
+        CHECK_OK(sgm_session_run(b.session, b.program));
+        read_output(&b, parameter->name, slope, elements);
+        for (size_t j = 0; j < elements; j++) {
+            double old = values[i][j];
+            values[i][j] = old + 1e-5;
+            set(&b, parameter->name, values[i]);
+            CHECK_OK(sgm_session_run(b.session, b.program));
+            CHECK_OK(sgm_session_read_number(b.session, b.program, "total", &above));
+            values[i][j] = old - 1e-5;
+            set(&b, parameter->name, values[i]);
+            CHECK_OK(sgm_session_run(b.session, b.program));
+            CHECK_OK(sgm_session_read_number(b.session, b.program, "total", &below));
+            values[i][j] = old;
+            set(&b, parameter->name, values[i]);
+            CHECK_NEAR(slope[j], (above - below) / 2e-5, 1e-8);
+        }
+    }
+    stop(&b);
+}
+
+TEST(a_recording_lists_parameters)
+{
+    bench b = open_text("input(3) + dense(5) + elementwise(name=scale)", 2, false);
+    const sgm_parameter *p = b.recording.parameters;
+    CHECK_INT(b.recording.parameter_count, 4);
+    CHECK_STR(p[0].name, "1-dense.weights");
+    CHECK_STR(p[0].initialiser, "glorot");
+    CHECK_INT(p[0].fan_in, 3);
+    CHECK_INT(p[0].fan_out, 5);
+    CHECK(p[0].trainable);
+    CHECK_STR(p[1].name, "1-dense.biases");
+    CHECK_STR(p[1].initialiser, "constant(0)");
+    CHECK_STR(p[2].name, "scale.weights");
+    CHECK_STR(p[3].name, "scale.bias");
+    CHECK_INT(p[3].type.shape.rank, 0);
+    CHECK(!sgm_value_is(b.recording.total));
+    stop(&b);
+}
+
+TEST(costs_are_recorded_only_where_they_are_asked_for)
+{
+    sgm_network *network = sgm_network_parse("input(3) + dense(2) + softmax_cross_entropy");
+    sgm_recording_options o = *options(4, false);
+    sgm_recording recording;
+    sgm_graph *graph = sgm_graph_create();
+    o.costs = false;
+    CHECK_OK(sgm_network_record(network, graph, &o, &recording));
+    CHECK_INT(recording.cost_count, 0);
+    CHECK_INT(recording.target_count, 0);
+    CHECK_INT(recording.output_count, 1);
+    CHECK(!sgm_value_is(recording.total));
+    o.costs = true;
+    o.dtype = SGM_FLOAT32;
+    sgm_graph_clear(graph);
+    CHECK_OK(sgm_network_record(network, graph, &o, &recording));
+    CHECK_INT(recording.cost_count, 1);
+    CHECK_INT(sgm_value_type(graph, recording.total).dtype, SGM_FLOAT32);
+    CHECK_INT(sgm_value_type(graph, recording.total).shape.rank, 0);
+    CHECK_STR(sgm_value_label(graph, recording.total), "2-softmax_cross_entropy");
+    /* the same again gives the same graph */
+    uint64_t hash = sgm_graph_hash(graph);
+    sgm_graph_clear(graph);
+    CHECK_OK(sgm_network_record(network, graph, &o, &recording));
+    CHECK(sgm_graph_hash(graph) == hash);
+    o.batch = 0;
+    CHECK_ERROR(sgm_network_record(network, graph, &o, &recording), "at least 1 record, not 0");
+    o.batch = 1;
+    o.dtype = SGM_INT32;
+    CHECK_ERROR(sgm_network_record(network, graph, &o, &recording), "float32 or float64, not int32");
+    sgm_graph_free(graph);
+    sgm_network_free(network);
+}
+
+static void check_record_error(const char *text, const char *message)
+{
+    sgm_network *network = sgm_network_parse(text);
+    CHECK_OK(network);
+    sgm_graph *graph = sgm_graph_create();
+    sgm_recording recording;
+    CHECK_ERROR(sgm_network_record(network, graph, options(2, true), &recording), message);
+    sgm_graph_free(graph);
+    sgm_network_free(network);
+}
+
+TEST(shape_errors_name_layer_operation_and_shapes)
+{
+    check_record_error("input(4) + add(dense(3), dense(4))",
+                       "layer 1-add: add: branch 1 is (2, 3), but branch 2 is (2, 4); they must be equal");
+    check_record_error("input(3, 4) + concatenate(identity, flatten)",
+                       "layer 1-concatenate: concatenate: branch 1 is (2, 3, 4), but branch 2 is (2, 12)");
+    check_record_error("input(4) + elementwise(3, name=s)",
+                       "layer s: elementwise: its size is (3), but a record of its input is (4,)");
+    check_record_error(
+        "input(4) + dense(3) + mean_squared(targets=inputs)",
+        "layer 2-mean_squared: section 'inputs' of the data is used here as (2, 3), but as (2, 4)");
+}
+
+/* --- layers and activations from outside --- */
+
+static sgm_value swish(sgm_graph *graph, const sgm_value *inputs, int32_t count,
+                       const sgm_attributes *attributes)
+{
+    (void)count;
+    (void)attributes;
+    return sgm_multiply(graph, inputs[0], sgm_sigmoid(graph, inputs[0]));
+}
+
+static const sgm_op swish_op = {.api = SGM_OP_API,
+                                .flags = SGM_OP_ACTIVATION,
+                                .name = "test_swish",
+                                .doc = "x * sigmoid(x)",
+                                .min_inputs = 1,
+                                .max_inputs = 1,
+                                .compose = swish};
+
+TEST(a_program_brings_its_own_activation)
+{
+    CHECK_OK(sgm_register_op(&swish_op));
+    bench b = open_text("input(2) + activation(test_swish)", 1, false);
+    FEED(&b, "inputs", 1, -2);
+    CHECK_OK(sgm_session_run(b.session, b.program));
+    CHECK_OUTPUT(&b, "output 1-activation", 1 / (1 + exp(-1)), -2 / (1 + exp(2)));
+    stop(&b);
+    CHECK_ERROR(sgm_layer_parse("activation(test_swihs)"), "did you mean 'test_swish'?");
+    /* an operation without the flag is none */
+    CHECK_ERROR(sgm_layer_parse("activation(matmul)"), "unknown activation 'matmul'");
+}
+
+static sgm_value forward_scale(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
+{
+    sgm_shape scalar = sgm_shape_scalar();
+    sgm_value factor = sgm_layer_parameter(call, graph, "factor", &scalar, 0, 0, false, "constant(1)");
+    sgm_value x = count > 0 ? inputs[0] : factor;
+    if (sgm_layer_flag(call, "negative"))
+        x = sgm_negate(graph, x);
+    x = sgm_multiply(graph, x, sgm_multiply(graph, factor, sgm_number(graph, sgm_layer_number(call, "by"))));
+    for (int64_t i = 0; i < sgm_layer_integer(call, "squares"); i++)
+        x = sgm_square(graph, x);
+    return sgm_layer_activate(call, graph, sgm_layer_text(call, "activation"), x);
+}
+
+static const sgm_argument scale_arguments[] = {
+    {.name = "by", .kind = SGM_ARGUMENT_NUMBER, .required = true},
+    {.name = "squares", .kind = SGM_ARGUMENT_INTEGER, .least = 0, .most = 3, .standard = 1},
+    {.name = "activation", .kind = SGM_ARGUMENT_TEXT},
+    {.name = "negative", .kind = SGM_ARGUMENT_FLAG},
+};
+
+static const sgm_layer_type scale_type = {.api = SGM_LAYER_API,
+                                          .flags = SGM_LAYER_DYNAMIC,
+                                          .name = "test_scale",
+                                          .arguments = scale_arguments,
+                                          .argument_count = 4,
+                                          .min_inputs = 1,
+                                          .max_inputs = 1,
+                                          .forward = forward_scale};
+
+TEST(a_program_brings_its_own_layer)
+{
+    CHECK_OK(sgm_register_layer(&scale_type));
+    CHECK_OK(sgm_register_layer(&scale_type));
+    bench b = open_text("input(2) + test_scale(-2.5, negative) + test_scale(2, squares=0, activation=relu)",
+                        1, false);
+    CHECK(sgm_network_is_dynamic(b.network));
+    CHECK(!b.recording.parameters[0].trainable);
+    SET(&b, "1-test_scale.factor", 2);
+    SET(&b, "2-test_scale.factor", 1);
+    FEED(&b, "inputs", 1, 2);
+    CHECK_OK(sgm_session_run(b.session, b.program));
+    CHECK_OUTPUT(&b, "output 2-test_scale", 50, 200);
+    stop(&b);
+    CHECK_ERROR(sgm_layer_parse("test_scale(2, 7)"), "argument 'squares' of test_scale is 7");
+    CHECK_ERROR(sgm_layer_parse("test_scal(2, 7)"), "did you mean 'test_scale'?");
+}
+
+static sgm_value forward_nothing(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
+                                 int32_t count)
+{
+    (void)graph;
+    (void)inputs;
+    (void)count;
+    return (sgm_value){sgm_layer_number(call, "none") > 0 ? 0 : -1};
+}
+
+TEST(layers_from_outside_are_checked)
+{
+    static const sgm_layer_type dense = {
+        .api = SGM_LAYER_API, .name = "dense", .max_inputs = 1, .forward = forward_scale};
+    CHECK_ERROR(sgm_register_layer(&dense), "there is a layer 'dense' already");
+    static const sgm_layer_type old = {.api = 7, .name = "old", .forward = forward_scale};
+    CHECK_ERROR(sgm_register_layer(&old), "made for interface 7");
+    static const sgm_layer_type idle = {.api = SGM_LAYER_API, .name = "idle"};
+    CHECK_ERROR(sgm_register_layer(&idle), "no forward function");
+    static const sgm_layer_type spaced = {.api = SGM_LAYER_API, .name = "a b", .forward = forward_scale};
+    CHECK_ERROR(sgm_register_layer(&spaced), "needs a name of letters");
+    CHECK_ERROR(sgm_register_layer(NULL), "NULL");
+    static const sgm_layer_type nothing = {.api = SGM_LAYER_API,
+                                           .name = "test_nothing",
+                                           .min_inputs = 1,
+                                           .max_inputs = 1,
+                                           .forward = forward_nothing};
+    CHECK_OK(sgm_register_layer(&nothing));
+    check_record_error("input(4) + test_nothing",
+                       "layer 1-test_nothing: its type 'test_nothing' has no argument 'none'");
+}
