@@ -555,3 +555,49 @@ TEST(layers_from_outside_are_checked)
     check_record_error("input(4) + test_nothing",
                        "layer 1-test_nothing: its type 'test_nothing' has no argument 'none'");
 }
+
+/* --- every allocation may fail --- */
+
+static long allocations_left, blocks;
+
+static void *limited_reallocate(void *user, void *memory, size_t size)
+{
+    (void)user;
+    if (allocations_left-- <= 0)
+        return NULL;
+    void *result = realloc(memory, size);
+    blocks += memory == NULL && result != NULL;
+    return result;
+}
+
+static void limited_release(void *user, void *memory)
+{
+    (void)user;
+    blocks -= memory != NULL;
+    free(memory);
+}
+
+static const sgm_allocator limited = {limited_reallocate, limited_release, NULL};
+
+TEST(failed_allocations_leave_nothing_behind)
+{
+    static const char text[] = "x = input(4) + dense(3, relu); y = x + dropout(0.5); add(x, y) + dense(2) + "
+                               "softmax_cross_entropy(importance=2)";
+    bool done = false;
+    for (long limit = 0; !done; limit++) {
+        CHECK(limit < 2000);
+        sgm_network *network = sgm_network_parse(text);
+        sgm_graph *graph = sgm_graph_create();
+        blocks = 0;
+        allocations_left = limit;
+        sgm_recording recording;
+        sgm_set_allocator(&limited);
+        sgm_clear_error();
+        done = sgm_network_record(network, graph, options(2, true), &recording) == SGM_OK;
+        bool told = sgm_last_error()[0] != '\0';
+        sgm_network_free(network);
+        sgm_graph_free(graph);
+        sgm_set_allocator(NULL);
+        CHECK(done || told);
+    }
+}

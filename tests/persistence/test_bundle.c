@@ -327,3 +327,48 @@ TEST(numpy_files_are_as_numpy_writes_them)
     sgm_tensor_free(small);
     sgm_tensor_free(tensor);
 }
+
+/* --- every allocation may fail --- */
+
+static long allocations_left, blocks;
+
+static void *limited_reallocate(void *user, void *memory, size_t size)
+{
+    (void)user;
+    if (allocations_left-- <= 0)
+        return NULL;
+    void *result = realloc(memory, size);
+    blocks += memory == NULL && result != NULL;
+    return result;
+}
+
+static void limited_release(void *user, void *memory)
+{
+    (void)user;
+    blocks -= memory != NULL;
+    free(memory);
+}
+
+static const sgm_allocator limited = {limited_reallocate, limited_release, NULL};
+
+TEST(failed_allocations_leave_nothing_behind)
+{
+    static const char header[] = "{\"__metadata__\":{\"a\":\"b\",\"c\":\"d\"},"
+                                 "\"w\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[3,4]},"
+                                 "\"v\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[0,3]}}";
+    char path[128];
+    snprintf(path, sizeof path, "%s", make_file(header, "\1\2\3\4", 4));
+    bool done = false;
+    for (long limit = 0; !done; limit++) {
+        CHECK(limit < 200);
+        blocks = 0;
+        allocations_left = limit;
+        sgm_set_allocator(&limited);
+        sgm_bundle *bundle = sgm_bundle_load(path);
+        done = bundle != NULL && sgm_bundle_set_text(bundle, "e", "f") == SGM_OK &&
+               sgm_bundle_save(bundle, path_of("saved.safetensors")) == SGM_OK;
+        sgm_bundle_free(bundle);
+        sgm_set_allocator(NULL);
+        CHECK_INT(blocks, 0);
+    }
+}
