@@ -131,7 +131,7 @@ static sgm_status read_quoted(csv_reader *self)
 static sgm_status skip_to_cell_end(csv_reader *self, int *byte)
 {
     SGM_TRY(peek(self, byte));
-    while (is_blank(self, *byte) && *byte != self->separator) {
+    while (is_blank(self, *byte) && self->separator != ' ') {
         advance(self);
         SGM_TRY(peek(self, byte));
     }
