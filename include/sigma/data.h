@@ -42,8 +42,7 @@ typedef struct sgm_url_options {
     void *user;
 } sgm_url_options;
 /* Downloads to PATH.download, checks, then renames; a file that is there already is used as it is. */
-#define sgm_url_source(url, ...)                                                                             \
-    sgm_url_source_create(url, &(const sgm_url_options){.struct_size = sizeof(sgm_url_options), __VA_ARGS__})
+#define sgm_url_source(...) SGM_WITH_OPTIONS(sgm_url_source_create, sgm_url_options, __VA_ARGS__)
 SGM_API sgm_source *sgm_url_source_create(const char *url, const sgm_url_options *options);
 /* gz, bz2, xz, zst streams and zip, tar archives (by content). `member` names a file in an archive, NULL: the
  * first. */
@@ -114,9 +113,7 @@ typedef struct sgm_csv_options {
     bool skip_ragged;    /* rows with another number of columns: skipped and logged, instead of an error */
 } sgm_csv_options;
 /* RFC 4180 quoting; cells are trimmed. */
-#define sgm_csv_reader(source, ...)                                                                          \
-    sgm_csv_reader_create(source,                                                                            \
-                          &(const sgm_csv_options){.struct_size = sizeof(sgm_csv_options), __VA_ARGS__})
+#define sgm_csv_reader(...) SGM_WITH_OPTIONS(sgm_csv_reader_create, sgm_csv_options, __VA_ARGS__)
 SGM_API sgm_reader *sgm_csv_reader_create(sgm_source *source, const sgm_csv_options *options);
 typedef struct sgm_image_options {
     size_t struct_size;
@@ -125,9 +122,7 @@ typedef struct sgm_image_options {
 } sgm_image_options;
 /* PNG and JPEG files of FOLDER/CLASS/: text classes in alphabetical order; gives uint8 records
  * (height * width * channels + 1), the class index (at most 256 classes) last. */
-#define sgm_image_reader(folder, ...)                                                                        \
-    sgm_image_reader_create(                                                                                 \
-        folder, &(const sgm_image_options){.struct_size = sizeof(sgm_image_options), __VA_ARGS__})
+#define sgm_image_reader(...) SGM_WITH_OPTIONS(sgm_image_reader_create, sgm_image_options, __VA_ARGS__)
 SGM_API sgm_reader *sgm_image_reader_create(const char *folder, const sgm_image_options *options);
 /* Size of the images that an image reader gives: {height, width, channels}. Prepares it. */
 SGM_API sgm_status sgm_image_reader_shape(sgm_reader *reader, sgm_shape *shape);
@@ -184,9 +179,8 @@ typedef struct sgm_csv_extractor_options {
     double missing; /* what a missing cell becomes; default: an error. Set has_missing too. */
     bool has_missing;
 } sgm_csv_extractor_options;
-#define sgm_csv_extractor(reader, ...)                                                                       \
-    sgm_csv_extractor_create(reader, &(const sgm_csv_extractor_options){                                     \
-                                         .struct_size = sizeof(sgm_csv_extractor_options), __VA_ARGS__})
+#define sgm_csv_extractor(...)                                                                               \
+    SGM_WITH_OPTIONS(sgm_csv_extractor_create, sgm_csv_extractor_options, __VA_ARGS__)
 SGM_API sgm_extractor *sgm_csv_extractor_create(sgm_reader *reader, const sgm_csv_extractor_options *options);
 
 /* A region of an array record: begin (inclusive) to end (exclusive) of its dimensions; rank 0: the whole
@@ -201,9 +195,8 @@ typedef struct sgm_array_extractor_options {
     size_t struct_size;
     sgm_region regions[SGM_MAX_SECTIONS];
 } sgm_array_extractor_options;
-#define sgm_array_extractor(reader, ...)                                                                     \
-    sgm_array_extractor_create(reader, &(const sgm_array_extractor_options){                                 \
-                                           .struct_size = sizeof(sgm_array_extractor_options), __VA_ARGS__})
+#define sgm_array_extractor(...)                                                                             \
+    SGM_WITH_OPTIONS(sgm_array_extractor_create, sgm_array_extractor_options, __VA_ARGS__)
 SGM_API sgm_extractor *sgm_array_extractor_create(sgm_reader *reader,
                                                   const sgm_array_extractor_options *options);
 /* Sections of several extractors side by side (images and labels); a name twice is an error. */
@@ -221,17 +214,15 @@ typedef struct sgm_preprocess_options {
     uint64_t seed;  /* shuffle */
     bool per_block; /* adaptive: learn for each block by itself instead of over the whole set */
 } sgm_preprocess_options;
-#define SGM_PREPROCESS_OPTIONS(...)                                                                          \
-    (&(const sgm_preprocess_options){.struct_size = sizeof(sgm_preprocess_options), __VA_ARGS__})
-#define sgm_normalise(extractor, ...) sgm_normalise_create(extractor, SGM_PREPROCESS_OPTIONS(__VA_ARGS__))
-#define sgm_one_hot(extractor, ...) sgm_one_hot_create(extractor, SGM_PREPROCESS_OPTIONS(__VA_ARGS__))
-#define sgm_permute_section(extractor, ...)                                                                  \
-    sgm_permute_section_create(extractor, SGM_PREPROCESS_OPTIONS(__VA_ARGS__))
-#define sgm_shuffle(extractor, ...) sgm_shuffle_create(extractor, SGM_PREPROCESS_OPTIONS(__VA_ARGS__))
-#define sgm_adaptive_normalise(extractor, ...)                                                               \
-    sgm_adaptive_normalise_create(extractor, SGM_PREPROCESS_OPTIONS(__VA_ARGS__))
-#define sgm_adaptive_per_index(extractor, ...)                                                               \
-    sgm_adaptive_per_index_create(extractor, SGM_PREPROCESS_OPTIONS(__VA_ARGS__))
+#define sgm_normalise(...) SGM_WITH_OPTIONS(sgm_normalise_create, sgm_preprocess_options, __VA_ARGS__)
+#define sgm_one_hot(...) SGM_WITH_OPTIONS(sgm_one_hot_create, sgm_preprocess_options, __VA_ARGS__)
+#define sgm_permute_section(...)                                                                             \
+    SGM_WITH_OPTIONS(sgm_permute_section_create, sgm_preprocess_options, __VA_ARGS__)
+#define sgm_shuffle(...) SGM_WITH_OPTIONS(sgm_shuffle_create, sgm_preprocess_options, __VA_ARGS__)
+#define sgm_adaptive_normalise(...)                                                                          \
+    SGM_WITH_OPTIONS(sgm_adaptive_normalise_create, sgm_preprocess_options, __VA_ARGS__)
+#define sgm_adaptive_per_index(...)                                                                          \
+    SGM_WITH_OPTIONS(sgm_adaptive_per_index_create, sgm_preprocess_options, __VA_ARGS__)
 /* input_min..input_max to output_min..output_max, linear. */
 SGM_API sgm_extractor *sgm_normalise_create(sgm_extractor *extractor, const sgm_preprocess_options *options);
 /* (records, 1) or (records) to (records, classes); an unknown value is an error that names it. */
@@ -260,9 +251,7 @@ typedef struct sgm_dataset_options {
     const char
         *cache; /* folder for extracted blocks, so that going back needs no second extraction; NULL: none */
 } sgm_dataset_options;
-#define sgm_dataset_create(name, ...)                                                                        \
-    sgm_dataset_create_options(                                                                              \
-        name, &(const sgm_dataset_options){.struct_size = sizeof(sgm_dataset_options), __VA_ARGS__})
+#define sgm_dataset_create(...) SGM_WITH_OPTIONS(sgm_dataset_create_options, sgm_dataset_options, __VA_ARGS__)
 SGM_API sgm_dataset *sgm_dataset_create_options(const char *name, const sgm_dataset_options *options);
 /* From memory: `count` sections of equal record count; the tensors are copied as float32. */
 SGM_API sgm_dataset *sgm_dataset_from(const char *name, const char *const *sections,
@@ -304,10 +293,8 @@ typedef struct sgm_iterator_options {
     bool drop_last;   /* minibatch: leave a smaller last one out */
     bool no_prefetch; /* do not read the next block on a thread of its own */
 } sgm_iterator_options;
-#define SGM_ITERATOR_OPTIONS(...)                                                                            \
-    (&(const sgm_iterator_options){.struct_size = sizeof(sgm_iterator_options), __VA_ARGS__})
 /* Minibatches: a shuffled order of blocks, and of records in a block. */
-#define sgm_minibatches(dataset, ...) sgm_minibatches_create(dataset, SGM_ITERATOR_OPTIONS(__VA_ARGS__))
+#define sgm_minibatches(...) SGM_WITH_OPTIONS(sgm_minibatches_create, sgm_iterator_options, __VA_ARGS__)
 SGM_API sgm_iterator *sgm_minibatches_create(sgm_dataset *dataset,
                                              const sgm_iterator_options *options); /* retains */
 SGM_API sgm_iterator *sgm_undivided(sgm_dataset *dataset);                         /* whole blocks in order */

@@ -16,9 +16,7 @@ typedef struct sgm_env_options {
     int threads;         /* default: one per processor */
     sgm_dtype precision; /* SGM_FLOAT32 (default) or SGM_FLOAT64 */
 } sgm_env_options;
-#define sgm_env_create(name, ...)                                                                            \
-    sgm_env_create_options(name,                                                                             \
-                           &(const sgm_env_options){.struct_size = sizeof(sgm_env_options), __VA_ARGS__})
+#define sgm_env_create(...) SGM_WITH_OPTIONS(sgm_env_create_options, sgm_env_options, __VA_ARGS__)
 SGM_API sgm_env *sgm_env_create_options(const char *name, const sgm_env_options *options);
 /* Frees all that was created from it, newest first. */
 SGM_API void sgm_env_free(sgm_env *env);
@@ -40,8 +38,7 @@ SGM_API void sgm_monitor_free(sgm_monitor *monitor); /* only for one that was gi
 SGM_API sgm_status sgm_env_monitor(sgm_env *env, sgm_monitor *monitor); /* takes it */
 
 /* Runs all trainers, one after the other, with these options. */
-#define sgm_run(env, ...)                                                                                    \
-    sgm_run_env(env, &(const sgm_run_options){.struct_size = sizeof(sgm_run_options), __VA_ARGS__})
+#define sgm_run(...) SGM_WITH_OPTIONS(sgm_run_env, sgm_run_options, __VA_ARGS__)
 SGM_API sgm_status sgm_run_env(sgm_env *env, const sgm_run_options *options);
 
 #ifdef __cplusplus

@@ -28,9 +28,7 @@ typedef struct sgm_handler_options {
                           fastest here */
 } sgm_handler_options;
 /* sgm_handler_create("cpu", .threads = 2): the name, then any of the options above. */
-#define sgm_handler_create(...) SGM_HANDLER_CREATE(__VA_ARGS__, .struct_size = sizeof(sgm_handler_options))
-#define SGM_HANDLER_CREATE(name, ...)                                                                        \
-    sgm_handler_create_options(name, &(const sgm_handler_options){__VA_ARGS__})
+#define sgm_handler_create(...) SGM_WITH_OPTIONS(sgm_handler_create_options, sgm_handler_options, __VA_ARGS__)
 /* "reference" (plain loops in double), "cpu", "null" (computes nothing), "debug:NAME" (checks every value of
  * handler NAME for NaN, infinity and shape, and names the instruction, the layer and the run). */
 SGM_API sgm_handler *sgm_handler_create_options(const char *name, const sgm_handler_options *options);

@@ -21,6 +21,12 @@ extern "C" {
 #define SGM_PRINTF(text, first)
 #endif
 
+/* Functions with options are macros over a function that takes a struct: sgm_csv_reader(source, .skip_rows =
+ * 1). What is not given is zero, which means the default. The library copies the struct. */
+#define SGM_WITH_OPTIONS(function, type, ...)                                                                \
+    SGM_WITH_OPTIONS_SIZED(function, type, __VA_ARGS__, .struct_size = sizeof(type))
+#define SGM_WITH_OPTIONS_SIZED(function, type, first, ...) function(first, &(const type){__VA_ARGS__})
+
 #define SGM_VERSION_MAJOR 0
 #define SGM_VERSION_MINOR 1
 #define SGM_VERSION_PATCH 0

@@ -198,9 +198,7 @@ typedef struct sgm_run_options {
     bool resume;              /* go on from the folder's checkpoint if there is one */
     bool catch_interrupt;     /* SIGINT and SIGTERM stop the run after the step, with a checkpoint */
 } sgm_run_options;
-#define sgm_trainer_run(trainer, ...)                                                                        \
-    sgm_trainer_run_options(trainer,                                                                         \
-                            &(const sgm_run_options){.struct_size = sizeof(sgm_run_options), __VA_ARGS__})
+#define sgm_trainer_run(...) SGM_WITH_OPTIONS(sgm_trainer_run_options, sgm_run_options, __VA_ARGS__)
 /* SGM_ERROR_INTERRUPTED when it was stopped; the checkpoint is there then. */
 SGM_API sgm_status sgm_trainer_run_options(sgm_trainer *trainer, const sgm_run_options *options);
 /* Initialises parameters (unless they are) without training. */

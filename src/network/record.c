@@ -363,6 +363,17 @@ static sgm_status record_outputs(sgm_network *network, sgm_graph *graph, const s
     return SGM_OK;
 }
 
+/* The first cost in the order of recording says what the network is for. */
+static bool classifies(const sgm_network *network)
+{
+    for (size_t i = 0; i < network->order_count; i++) {
+        uint32_t flags = network->entries[network->order[i]].layer->type->flags;
+        if ((flags & SGM_LAYER_COST) != 0)
+            return (flags & SGM_LAYER_CLASSIFIES) != 0;
+    }
+    return false;
+}
+
 static sgm_status check_options(const sgm_network *network, const sgm_graph *graph,
                                 const sgm_recording_options *options, const sgm_recording *recording)
 {
@@ -402,6 +413,7 @@ sgm_status sgm_network_record(sgm_network *network, sgm_graph *graph, const sgm_
                                  .total = total,
                                  .parameters = network->parameters,
                                  .parameter_count = network->parameter_count,
+                                 .classifies = classifies(network),
                                  .random = network->streams > 0};
     return SGM_OK;
 }

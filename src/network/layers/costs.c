@@ -91,10 +91,10 @@ static const sgm_argument arguments[] = {
      .doc = "the factor of this cost in the total"},
 };
 
-#define COST(text, words, prediction)                                                                        \
+#define COST(text, words, extra_flags, prediction)                                                           \
     const sgm_layer_type sgm__layer_##text = {                                                               \
         .api = SGM_LAYER_API,                                                                                \
-        .flags = SGM_LAYER_COST,                                                                             \
+        .flags = SGM_LAYER_COST | (extra_flags),                                                             \
         .name = #text,                                                                                       \
         .doc = words,                                                                                        \
         .arguments = arguments,                                                                              \
@@ -106,10 +106,11 @@ static const sgm_argument arguments[] = {
     }
 
 COST(softmax_cross_entropy,
-     "-log of the probability of the right class, for logits; the output is their softmax", predict_softmax);
-COST(squared_difference, "the sum of all squared differences in the batch", NULL);
-COST(mean_squared, "the mean of all squared differences", NULL);
+     "-log of the probability of the right class, for logits; the output is their softmax",
+     SGM_LAYER_CLASSIFIES, predict_softmax);
+COST(squared_difference, "the sum of all squared differences in the batch", 0, NULL);
+COST(mean_squared, "the mean of all squared differences", 0, NULL);
 COST(binary_cross_entropy, "for each output on its own, on logits; the output is their sigmoid",
-     predict_sigmoid);
+     SGM_LAYER_CLASSIFIES, predict_sigmoid);
 COST(negative_log_likelihood, "-log of the probability of the right class, for probabilities not below 1e-7",
-     NULL);
+     SGM_LAYER_CLASSIFIES, NULL);
