@@ -32,16 +32,30 @@ static bool is_plain_number(const sgm_graph *graph, sgm_value value)
     return graph->instructions[value.index].op == &sgm__op_number;
 }
 
-/* Makes the operands of an elementwise operation equal in shape. select's condition keeps its type by being a
- * bool. */
+/* The operand whose type plain numbers take; -1: none. Where all are numbers, that is one that has taken a
+ * type before. select's condition is a bool, and leads nobody. */
+static int32_t find_leader(const sgm_graph *graph, const sgm_value *inputs, int32_t count)
+{
+    int32_t adapted = -1;
+    for (int32_t i = 0; i < count; i++) {
+        sgm_dtype dtype = sgm_value_type(graph, inputs[i]).dtype;
+        if (dtype == SGM_BOOL && count == 3)
+            continue;
+        if (!is_plain_number(graph, inputs[i]))
+            return i;
+        if (dtype != SGM_FLOAT32 && adapted < 0)
+            adapted = i;
+    }
+    return adapted;
+}
+
+/* Makes the operands of an elementwise operation equal in shape. */
 static sgm_status adapt_operands(sgm_graph *graph, sgm_value *inputs, int32_t count)
 {
-    int32_t leader = -1;
+    int32_t leader = find_leader(graph, inputs, count);
     sgm_shape shape = sgm_shape_scalar();
     for (int32_t i = 0; i < count; i++) {
         sgm_type type = sgm_value_type(graph, inputs[i]);
-        if (leader < 0 && !is_plain_number(graph, inputs[i]) && (type.dtype != SGM_BOOL || count < 3))
-            leader = i;
         sgm_shape wider;
         SGM_TRY(sgm_shape_broadcast(&shape, &type.shape, &wider));
         shape = wider;

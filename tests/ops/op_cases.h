@@ -1,0 +1,467 @@
+/* One description of each operation: how it is recorded, on which inputs, and how far it can be
+ * differentiated. The tests of gradients and of handlers, and the benchmark of operations, read it. */
+#ifndef OP_CASES_H
+#define OP_CASES_H
+
+#include <sigma/operations.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum op_kind {
+    OP_FLOATS, /* of the type that is tested */
+    OP_WHOLE,  /* the same, whole numbers: equal ones are likely */
+    OP_INT64,
+    OP_INT32,
+    OP_UINT8,
+    OP_BOOL
+} op_kind;
+
+typedef struct op_input {
+    op_kind kind;
+    sgm_shape shape;
+    double low, high; /* random numbers from here to there; integers: below `high` */
+} op_input;
+
+#define OP_MAX_INPUTS 3
+typedef enum op_case_flags {
+    OP_FIRST = 1,      /* has a gradient where the inputs are random */
+    OP_SECOND = 2 | 1, /* and its gradient has one */
+    OP_SHAPES = 4,     /* elementwise: to be tested with op_shapes instead of its own */
+    OP_COPIES = 8      /* must be exact on every handler: it moves or counts */
+} op_case_flags;
+
+typedef struct op_case {
+    const char *name; /* of the operation, or of the function where that is composed */
+    sgm_value (*record)(sgm_graph *g, const sgm_value *x, sgm_dtype dtype);
+    int32_t input_count;
+    uint32_t flags;
+    op_input inputs[OP_MAX_INPUTS];
+    double loose; /* factor on tolerances; 0: 1 */
+} op_case;
+
+/* Shapes that elementwise operations of one to three inputs are tested with. */
+#define OP_SHAPE(...)                                                                                        \
+    {                                                                                                        \
+        .rank = SGM_SHAPE_COUNT(__VA_ARGS__), .dims = { __VA_ARGS__ }                                        \
+    }
+#define OP_SCALAR                                                                                            \
+    {                                                                                                        \
+        .rank = 0                                                                                            \
+    }
+static const sgm_shape op_shapes[][OP_MAX_INPUTS] = {
+    {OP_SCALAR, OP_SCALAR, OP_SCALAR},
+    {OP_SHAPE(1), OP_SHAPE(1), OP_SHAPE(1)},
+    {OP_SHAPE(2, 3), OP_SHAPE(2, 3), OP_SHAPE(2, 3)},
+    {OP_SHAPE(37), OP_SCALAR, OP_SHAPE(37)},
+    {OP_SHAPE(0, 3), OP_SHAPE(3), OP_SHAPE(1, 3)},
+    {OP_SHAPE(2, 3), OP_SHAPE(3), OP_SHAPE(2, 1)},
+    {OP_SHAPE(2, 1), OP_SHAPE(1, 3), OP_SHAPE(3)},
+    {OP_SHAPE(3, 1, 2), OP_SHAPE(2, 1), OP_SCALAR},
+    {OP_SHAPE(2, 1, 2, 1, 2, 1, 2, 2), OP_SHAPE(1, 2), OP_SHAPE(2, 1, 2)},
+};
+#define OP_SHAPES_COUNT ((int32_t)(sizeof op_shapes / sizeof *op_shapes))
+
+/* --- how each is recorded --- */
+
+#define OP_RECORD(name, expression)                                                                          \
+    static sgm_value op_record_##name(sgm_graph *g, const sgm_value *x, sgm_dtype dtype)                     \
+    {                                                                                                        \
+        (void)x, (void)dtype;                                                                                \
+        return expression;                                                                                   \
+    }
+#define OP_AXES(...) ((const int32_t[]){__VA_ARGS__})
+#define OP_DIMS(...) (&(const sgm_shape)OP_SHAPE(__VA_ARGS__))
+
+/* x with 3 added on the diagonal, so that it can be inverted. */
+static sgm_value op_regular(sgm_graph *g, sgm_value x)
+{
+    sgm_type type = sgm_value_type(g, x);
+    int32_t rank = type.shape.rank;
+    sgm_value rows = sgm_iota(g, SGM_INT64, &type.shape, rank - 2);
+    sgm_value columns = sgm_iota(g, SGM_INT64, &type.shape, rank - 1);
+    sgm_value diagonal = sgm_cast(g, sgm_equal(g, rows, columns), type.dtype);
+    return sgm_add(g, x, sgm_multiply(g, diagonal, sgm_number(g, 3)));
+}
+
+/* name, least and largest input, flags */
+#define OP_UNARY_CASES(X)                                                                                    \
+    X(negate, -2, 2, OP_SECOND)                                                                              \
+    X(absolute, -2, 2, OP_SECOND)                                                                            \
+    X(sign, -2, 2, OP_SECOND)                                                                                \
+    X(square_root, 0.1, 4, OP_SECOND)                                                                        \
+    X(exp, -3, 3, OP_SECOND)                                                                                 \
+    X(log, 0.1, 9, OP_SECOND)                                                                                \
+    X(log1p, -0.7, 5, OP_SECOND)                                                                             \
+    X(sin, -7, 7, OP_SECOND)                                                                                 \
+    X(cos, -7, 7, OP_SECOND)                                                                                 \
+    X(tan, -1.2, 1.2, OP_SECOND)                                                                             \
+    X(asin, -0.9, 0.9, OP_SECOND)                                                                            \
+    X(acos, -0.9, 0.9, OP_SECOND)                                                                            \
+    X(atan, -4, 4, OP_SECOND)                                                                                \
+    X(tanh, -4, 4, OP_SECOND)                                                                                \
+    X(erf, -3, 3, OP_SECOND)                                                                                 \
+    X(floor, -5, 5, OP_SECOND)                                                                               \
+    X(copy, -2, 2, OP_SECOND | OP_COPIES)                                                                    \
+    X(stop_gradient, -2, 2, OP_COPIES)                                                                       \
+    X(is_nan, -2, 2, OP_COPIES)                                                                              \
+    X(is_finite, -2, 2, OP_COPIES)                                                                           \
+    X(square, -3, 3, OP_SECOND)                                                                              \
+    X(reciprocal, 0.2, 3, OP_SECOND)                                                                         \
+    X(relu, -2, 2, OP_SECOND)                                                                                \
+    X(sigmoid, -9, 9, OP_SECOND)                                                                             \
+    X(softplus, -9, 9, OP_SECOND)                                                                            \
+    X(gelu, -4, 4, OP_SECOND)                                                                                \
+    X(silu, -9, 9, OP_SECOND)                                                                                \
+    X(identity, -2, 2, OP_SECOND | OP_COPIES)
+#define OP_BINARY_CASES(X)                                                                                   \
+    X(add, -2, 2, OP_SECOND)                                                                                 \
+    X(subtract, -2, 2, OP_SECOND)                                                                            \
+    X(multiply, -2, 2, OP_SECOND)                                                                            \
+    X(divide, 0.3, 3, OP_SECOND)                                                                             \
+    X(power, 0.3, 3, OP_SECOND)                                                                              \
+    X(maximum, -2, 2, OP_SECOND)                                                                             \
+    X(minimum, -2, 2, OP_SECOND)                                                                             \
+    X(equal, -2, 2, OP_COPIES)                                                                               \
+    X(not_equal, -2, 2, OP_COPIES)                                                                           \
+    X(less, -2, 2, OP_COPIES)                                                                                \
+    X(less_equal, -2, 2, OP_COPIES)                                                                          \
+    X(greater, -2, 2, OP_COPIES)                                                                             \
+    X(greater_equal, -2, 2, OP_COPIES)
+
+#define OP_RECORD_UNARY(name, low, high, flags) OP_RECORD(name, sgm_##name(g, x[0]))
+OP_UNARY_CASES(OP_RECORD_UNARY)
+#define OP_RECORD_BINARY(name, low, high, flags) OP_RECORD(name, sgm_##name(g, x[0], x[1]))
+OP_BINARY_CASES(OP_RECORD_BINARY)
+
+OP_RECORD(logical_not, sgm_logical_not(g, x[0]))
+OP_RECORD(logical_and, sgm_logical_and(g, x[0], x[1]))
+OP_RECORD(logical_or, sgm_logical_or(g, x[0], x[1]))
+OP_RECORD(select, sgm_select(g, x[0], x[1], x[2]))
+OP_RECORD(clip, sgm_clip(g, x[0], -1, 1.5))
+OP_RECORD(power_2, sgm_power(g, x[0], sgm_number(g, 2)))
+OP_RECORD(power_3, sgm_power(g, sgm_number(g, 3), x[0]))
+OP_RECORD(power_minus_1, sgm_power(g, x[0], sgm_number(g, -1.5)))
+OP_RECORD(power_0, sgm_power(g, x[0], sgm_number(g, 0)))
+OP_RECORD(cast_same, sgm_cast(g, sgm_cast(g, x[0], SGM_FLOAT64), dtype))
+OP_RECORD(cast_int32, sgm_cast(g, x[0], SGM_INT32))
+OP_RECORD(cast_int64, sgm_cast(g, x[0], SGM_INT64))
+OP_RECORD(cast_uint8, sgm_cast(g, x[0], SGM_UINT8))
+OP_RECORD(cast_bool, sgm_cast(g, x[0], SGM_BOOL))
+OP_RECORD(cast_bfloat16, sgm_cast(g, x[0], SGM_BFLOAT16))
+OP_RECORD(cast_float, sgm_cast(g, x[0], dtype))
+/* long chains: one fused step, with a value used twice and one that is an output's operand */
+OP_RECORD(chain, sgm_add(g, sgm_tanh(g, sgm_multiply(g, sgm_add(g, x[0], x[1]), x[1])),
+                         sgm_maximum(g, sgm_add(g, x[0], x[1]), sgm_number(g, 0.1))))
+
+OP_RECORD(sum_all, sgm_sum(g, x[0]))
+OP_RECORD(sum_0, sgm_reduce_sum(g, x[0], OP_AXES(0), 1, false))
+OP_RECORD(sum_1_keep, sgm_reduce_sum(g, x[0], OP_AXES(1), 1, true))
+OP_RECORD(sum_0_2, sgm_reduce_sum(g, x[0], OP_AXES(0, -1), 2, false))
+OP_RECORD(max_all, sgm_reduce_max(g, x[0], NULL, 0, false))
+OP_RECORD(max_1, sgm_reduce_max(g, x[0], OP_AXES(1), 1, false))
+OP_RECORD(max_0_2_keep, sgm_reduce_max(g, x[0], OP_AXES(0, 2), 2, true))
+OP_RECORD(min_1, sgm_reduce_min(g, x[0], OP_AXES(1), 1, false))
+OP_RECORD(min_0, sgm_reduce_min(g, x[0], OP_AXES(0), 1, true))
+OP_RECORD(mean_1, sgm_reduce_mean(g, x[0], OP_AXES(1), 1, false))
+OP_RECORD(variance_1, sgm_reduce_variance(g, x[0], OP_AXES(1), 1, false))
+OP_RECORD(deviation_0, sgm_reduce_deviation(g, x[0], OP_AXES(0), 1, true))
+OP_RECORD(arg_max_0, sgm_arg_max(g, x[0], 0))
+OP_RECORD(arg_max_1, sgm_arg_max(g, x[0], -1))
+OP_RECORD(arg_min_0, sgm_arg_min(g, x[0], 0))
+OP_RECORD(arg_min_1, sgm_arg_min(g, x[0], 1))
+OP_RECORD(cumulative_sum_0, sgm_cumulative_sum(g, x[0], 0, false))
+OP_RECORD(cumulative_sum_1, sgm_cumulative_sum(g, x[0], 1, true))
+
+OP_RECORD(reshape, sgm_reshape(g, x[0], OP_DIMS(3, -1)))
+OP_RECORD(reshape_scalar, sgm_reshape(g, x[0], &(const sgm_shape){.rank = 0}))
+OP_RECORD(flatten, sgm_flatten(g, x[0], 0))
+OP_RECORD(permute, sgm_permute(g, x[0], OP_AXES(2, 0, 1)))
+OP_RECORD(transpose, sgm_transpose(g, x[0]))
+OP_RECORD(broadcast, sgm_broadcast(g, x[0], OP_DIMS(4, 2, 3)))
+OP_RECORD(slice_0, sgm_slice(g, x[0], 0, 1, -1, 1))
+OP_RECORD(slice_1, sgm_slice(g, x[0], 1, 1, INT64_MAX, 2))
+OP_RECORD(slice_none, sgm_slice(g, x[0], 1, 2, 2, 3))
+OP_RECORD(flip, sgm_flip(g, x[0], -1))
+OP_RECORD(flip_0, sgm_flip(g, x[0], 0))
+OP_RECORD(pad_0, sgm_pad(g, x[0], 0, 1, 2, 0))
+OP_RECORD(pad_1, sgm_pad(g, x[0], 1, 2, 0, 3))
+OP_RECORD(concatenate_0, sgm_concatenate(g, x, 3, 0))
+OP_RECORD(concatenate_1, sgm_concatenate(g, x, 2, -1))
+OP_RECORD(gather_0, sgm_gather(g, x[0], x[1], 0))
+OP_RECORD(gather_1, sgm_gather(g, x[0], x[1], 1))
+OP_RECORD(scatter_0, sgm_scatter_add(g, x[0], x[1], 0, 5))
+OP_RECORD(scatter_1, sgm_scatter_add(g, x[0], x[1], 1, 4))
+OP_RECORD(gather_along, sgm_gather_along(g, x[0], x[1], 1))
+OP_RECORD(argsort_up, sgm_argsort(g, x[0], 0, false))
+OP_RECORD(argsort_down, sgm_argsort(g, x[0], 1, true))
+OP_RECORD(sort, sgm_sort(g, x[0], -1, false))
+OP_RECORD(top_k, sgm_top_k(g, x[0], 1, 2))
+OP_RECORD(top_k_indices, sgm_top_k_indices(g, x[0], 0, 2))
+OP_RECORD(iota, sgm_iota(g, dtype, OP_DIMS(2, 5, 3), 1))
+OP_RECORD(iota_int64, sgm_iota(g, SGM_INT64, OP_DIMS(7), 0))
+OP_RECORD(iota_empty, sgm_iota(g, dtype, OP_DIMS(2, 0), 0))
+OP_RECORD(one_hot, sgm_one_hot_values(g, x[0], 4, dtype))
+
+OP_RECORD(matmul, sgm_matmul(g, x[0], x[1]))
+OP_RECORD(matmul_transposed, sgm_matmul(g, sgm_transpose(g, x[0]), sgm_transpose(g, x[1])))
+OP_RECORD(dense, sgm_relu(g, sgm_add(g, sgm_matmul(g, x[0], x[1]), x[2])))
+OP_RECORD(dot, sgm_dot(g, x[0], x[1]))
+OP_RECORD(inverse, sgm_inverse(g, op_regular(g, x[0])))
+OP_RECORD(determinant, sgm_determinant(g, op_regular(g, x[0])))
+OP_RECORD(solve, sgm_solve(g, op_regular(g, x[0]), x[1]))
+OP_RECORD(random_uniform, sgm_random_uniform(g, x[0], x[1], 3, dtype, OP_DIMS(5, 7)))
+OP_RECORD(random_normal, sgm_random_normal(g, x[0], x[1], 4, dtype, OP_DIMS(3, 33)))
+OP_RECORD(softmax, sgm_softmax(g, x[0]))
+OP_RECORD(log_softmax, sgm_log_softmax(g, x[0]))
+OP_RECORD(cross_entropy, sgm_softmax_cross_entropy_values(g, x[0], x[1]))
+
+/* --- the cases --- */
+
+#define OP_IN(kind, low, high, ...)                                                                          \
+    {                                                                                                        \
+        kind, OP_SHAPE(__VA_ARGS__), low, high                                                               \
+    }
+#define OP_IN_SCALAR(kind, low, high)                                                                        \
+    {                                                                                                        \
+        kind, OP_SCALAR, low, high                                                                           \
+    }
+#define OP_X(...) OP_IN(OP_FLOATS, -2, 2, __VA_ARGS__)
+#define OP_NUMBERS(...) OP_IN(OP_WHOLE, -3, 3, __VA_ARGS__)
+
+#define OP_UNARY_CASE(name, low, high, flags)                                                                \
+    {#name, op_record_##name, 1, (flags) | OP_SHAPES, {OP_IN(OP_FLOATS, low, high, 300, 500)}, 0},
+#define OP_BINARY_CASE(name, low, high, flags)                                                               \
+    {#name,                                                                                                  \
+     op_record_##name,                                                                                       \
+     2,                                                                                                      \
+     (flags) | OP_SHAPES,                                                                                    \
+     {OP_IN(OP_FLOATS, low, high, 300, 500), OP_IN(OP_FLOATS, low, high, 300, 500)},                         \
+     0},
+
+/* clang-format off: one case a line */
+static const op_case op_cases[] = {
+    OP_UNARY_CASES(OP_UNARY_CASE)
+        OP_BINARY_CASES(OP_BINARY_CASE){"equal",
+                                        op_record_equal,
+                                        2,
+                                        OP_SHAPES | OP_COPIES,
+                                        {OP_IN(OP_WHOLE, 0, 3, 300, 500), OP_IN(OP_WHOLE, 0, 3, 300, 500)},
+                                        0},
+    {"less_equal",
+     op_record_less_equal,
+     2,
+     OP_SHAPES | OP_COPIES,
+     {OP_IN(OP_INT64, 0, 3, 300, 500), OP_IN(OP_INT64, 0, 3, 300, 500)},
+     0},
+    {"greater_equal",
+     op_record_greater_equal,
+     2,
+     OP_SHAPES | OP_COPIES,
+     {OP_IN(OP_INT32, 0, 3, 300, 500), OP_IN(OP_INT32, 0, 3, 300, 500)},
+     0},
+    {"not_equal",
+     op_record_not_equal,
+     2,
+     OP_SHAPES | OP_COPIES,
+     {OP_IN(OP_UINT8, 0, 3, 300, 500), OP_IN(OP_UINT8, 0, 3, 300, 500)},
+     0},
+    {"add",
+     op_record_add,
+     2,
+     OP_SHAPES | OP_COPIES,
+     {OP_IN(OP_INT64, -9, 9, 300, 500), OP_IN(OP_INT64, -9, 9, 300, 500)},
+     0},
+    {"multiply",
+     op_record_multiply,
+     2,
+     OP_SHAPES | OP_COPIES,
+     {OP_IN(OP_INT32, -9, 9, 300, 500), OP_IN(OP_INT32, -9, 9, 300, 500)},
+     0},
+    {"maximum",
+     op_record_maximum,
+     2,
+     OP_SHAPES | OP_COPIES,
+     {OP_IN(OP_UINT8, 0, 9, 300, 500), OP_IN(OP_UINT8, 0, 9, 300, 500)},
+     0},
+    {"negate", op_record_negate, 1, OP_SHAPES | OP_COPIES, {OP_IN(OP_INT64, -9, 9, 300, 500)}, 0},
+    {"copy", op_record_copy, 1, OP_SHAPES | OP_COPIES, {OP_IN(OP_UINT8, 0, 255, 300, 500)}, 0},
+    {"logical_not", op_record_logical_not, 1, OP_SHAPES | OP_COPIES, {OP_IN(OP_BOOL, 0, 2, 300, 500)}, 0},
+    {"logical_and",
+     op_record_logical_and,
+     2,
+     OP_SHAPES | OP_COPIES,
+     {OP_IN(OP_BOOL, 0, 2, 300, 500), OP_IN(OP_BOOL, 0, 2, 300, 500)},
+     0},
+    {"logical_or",
+     op_record_logical_or,
+     2,
+     OP_SHAPES | OP_COPIES,
+     {OP_IN(OP_BOOL, 0, 2, 300, 500), OP_IN(OP_BOOL, 0, 2, 300, 500)},
+     0},
+    {"select",
+     op_record_select,
+     3,
+     OP_SHAPES | OP_SECOND | OP_COPIES,
+     {OP_IN(OP_BOOL, 0, 2, 300, 500), OP_X(300, 500), OP_X(300, 500)},
+     0},
+    {"select",
+     op_record_select,
+     3,
+     OP_SHAPES | OP_COPIES,
+     {OP_IN(OP_BOOL, 0, 2, 300, 500), OP_IN(OP_INT64, -9, 9, 300, 500), OP_IN(OP_INT64, -9, 9, 300, 500)},
+     0},
+    {"clip", op_record_clip, 1, OP_SHAPES | OP_SECOND, {OP_X(300, 500)}, 0},
+    {"power", op_record_power_2, 1, OP_SHAPES | OP_SECOND, {OP_X(300, 500)}, 0},
+    {"power", op_record_power_3, 1, OP_SHAPES | OP_SECOND, {OP_X(300, 500)}, 0},
+    {"power", op_record_power_minus_1, 1, OP_SHAPES | OP_SECOND, {OP_IN(OP_FLOATS, 0.3, 3, 300, 500)}, 0},
+    {"power", op_record_power_0, 1, OP_SHAPES | OP_SECOND, {OP_X(300, 500)}, 0},
+    {"cast", op_record_cast_same, 1, OP_SHAPES | OP_SECOND, {OP_X(300, 500)}, 0},
+    {"cast", op_record_cast_int32, 1, OP_SHAPES | OP_COPIES, {OP_IN(OP_FLOATS, -5, 5, 300, 500)}, 0},
+    {"cast", op_record_cast_int64, 1, OP_SHAPES | OP_COPIES, {OP_IN(OP_BOOL, 0, 2, 300, 500)}, 0},
+    {"cast", op_record_cast_uint8, 1, OP_SHAPES | OP_COPIES, {OP_IN(OP_INT32, -9, 400, 300, 500)}, 0},
+    {"cast", op_record_cast_bool, 1, OP_SHAPES | OP_COPIES, {OP_IN(OP_WHOLE, -1, 2, 300, 500)}, 0},
+    {"cast", op_record_cast_bfloat16, 1, OP_SHAPES | OP_COPIES, {OP_IN(OP_FLOATS, -9, 9, 300, 500)}, 0},
+    {"cast", op_record_cast_float, 1, OP_SHAPES | OP_COPIES, {OP_IN(OP_INT64, -9, 9, 300, 500)}, 0},
+    {"chain", op_record_chain, 2, OP_SHAPES | OP_SECOND, {OP_X(300, 500), OP_X(300, 500)}, 0},
+
+    {"reduce_sum", op_record_sum_all, 1, OP_SECOND, {OP_X(2, 3, 4)}, 0},
+    {"reduce_sum", op_record_sum_all, 1, OP_SECOND, {OP_IN_SCALAR(OP_FLOATS, -2, 2)}, 0},
+    {"reduce_sum", op_record_sum_0, 1, OP_SECOND, {OP_X(5, 37)}, 0},
+    {"reduce_sum", op_record_sum_0, 1, OP_SECOND, {OP_X(0, 3)}, 0},
+    {"reduce_sum", op_record_sum_1_keep, 1, OP_SECOND, {OP_X(3, 37)}, 0},
+    {"reduce_sum", op_record_sum_0_2, 1, OP_SECOND, {OP_X(2, 3, 4)}, 0},
+    {"reduce_sum", op_record_sum_0_2, 1, OP_COPIES, {OP_IN(OP_INT64, -9, 9, 2, 3, 4)}, 0},
+    {"reduce_max", op_record_max_all, 1, OP_SECOND, {OP_X(3, 4)}, 0},
+    {"reduce_max", op_record_max_1, 1, OP_SECOND, {OP_X(3, 37)}, 0},
+    {"reduce_max", op_record_max_1, 1, OP_SECOND, {OP_X(0, 3)}, 0},
+    {"reduce_max", op_record_max_0_2_keep, 1, OP_SECOND, {OP_X(2, 3, 4)}, 0},
+    {"reduce_max", op_record_max_1, 1, OP_COPIES, {OP_IN(OP_INT64, -99, 99, 4, 5)}, 0},
+    {"reduce_min", op_record_min_1, 1, OP_SECOND, {OP_X(3, 37)}, 0},
+    {"reduce_min", op_record_min_0, 1, OP_SECOND, {OP_X(4, 3)}, 0},
+    {"reduce_mean", op_record_mean_1, 1, OP_SECOND, {OP_X(3, 5)}, 0},
+    {"reduce_variance", op_record_variance_1, 1, OP_SECOND, {OP_X(3, 5)}, 0},
+    {"reduce_deviation", op_record_deviation_0, 1, OP_SECOND, {OP_X(5, 3)}, 0},
+    {"arg_max", op_record_arg_max_0, 1, OP_COPIES, {OP_NUMBERS(9, 4)}, 0},
+    {"arg_max", op_record_arg_max_1, 1, OP_COPIES, {OP_NUMBERS(3, 37)}, 0},
+    {"arg_max", op_record_arg_max_1, 1, OP_COPIES, {OP_NUMBERS(0, 4)}, 0},
+    {"arg_min", op_record_arg_min_0, 1, OP_COPIES, {OP_NUMBERS(9)}, 0},
+    {"arg_min", op_record_arg_min_1, 1, OP_COPIES, {OP_IN(OP_INT32, -3, 3, 3, 9, 2)}, 0},
+    {"cumulative_sum", op_record_cumulative_sum_0, 1, OP_SECOND, {OP_X(5, 3)}, 0},
+    {"cumulative_sum", op_record_cumulative_sum_1, 1, OP_SECOND, {OP_X(2, 5, 3)}, 0},
+    {"cumulative_sum", op_record_cumulative_sum_1, 1, OP_SECOND, {OP_X(2, 0)}, 0},
+    {"cumulative_sum", op_record_cumulative_sum_1, 1, OP_COPIES, {OP_IN(OP_INT64, -9, 9, 2, 5)}, 0},
+
+    {"reshape", op_record_reshape, 1, OP_SECOND | OP_COPIES, {OP_X(2, 6)}, 0},
+    {"reshape", op_record_reshape, 1, OP_SECOND | OP_COPIES, {OP_X(0, 2)}, 0},
+    {"reshape", op_record_reshape, 1, OP_COPIES, {OP_IN(OP_INT64, -9, 9, 2, 3, 2)}, 0},
+    {"reshape", op_record_reshape_scalar, 1, OP_SECOND | OP_COPIES, {OP_X(1, 1)}, 0},
+    {"flatten", op_record_flatten, 1, OP_SECOND | OP_COPIES, {OP_X(2, 3, 2)}, 0},
+    {"permute", op_record_permute, 1, OP_SECOND | OP_COPIES, {OP_X(2, 3, 4)}, 0},
+    {"permute", op_record_permute, 1, OP_COPIES, {OP_IN(OP_UINT8, 0, 255, 2, 0, 4)}, 0},
+    {"transpose", op_record_transpose, 1, OP_SECOND | OP_COPIES, {OP_X(2, 3, 4)}, 0},
+    {"broadcast", op_record_broadcast, 1, OP_SECOND | OP_COPIES, {OP_X(2, 1)}, 0},
+    {"broadcast", op_record_broadcast, 1, OP_SECOND | OP_COPIES, {OP_IN_SCALAR(OP_FLOATS, -2, 2)}, 0},
+    {"slice", op_record_slice_0, 1, OP_SECOND | OP_COPIES, {OP_X(5, 3)}, 0},
+    {"slice", op_record_slice_1, 1, OP_SECOND | OP_COPIES, {OP_X(2, 6)}, 0},
+    {"slice", op_record_slice_none, 1, OP_SECOND | OP_COPIES, {OP_X(2, 6)}, 0},
+    {"flip", op_record_flip, 1, OP_SECOND | OP_COPIES, {OP_X(2, 5)}, 0},
+    {"flip", op_record_flip_0, 1, OP_SECOND | OP_COPIES, {OP_X(0, 5)}, 0},
+    {"pad", op_record_pad_0, 1, OP_SECOND | OP_COPIES, {OP_X(2, 3)}, 0},
+    {"pad", op_record_pad_1, 1, OP_SECOND | OP_COPIES, {OP_X(2, 4, 2)}, 0},
+    {"pad", op_record_pad_1, 1, OP_SECOND | OP_COPIES, {OP_X(2, 0)}, 0},
+    {"pad", op_record_pad_1, 1, OP_COPIES, {OP_IN(OP_BOOL, 0, 2, 2, 1)}, 0},
+    {"concatenate",
+     op_record_concatenate_0,
+     3,
+     OP_SECOND | OP_COPIES,
+     {OP_X(2, 3), OP_X(0, 3), OP_X(1, 3)},
+     0},
+    {"concatenate", op_record_concatenate_1, 2, OP_SECOND | OP_COPIES, {OP_X(2, 3), OP_X(2, 1)}, 0},
+    {"concatenate",
+     op_record_concatenate_1,
+     2,
+     OP_COPIES,
+     {OP_IN(OP_INT64, -9, 9, 2, 3), OP_IN(OP_INT64, -9, 9, 2, 1)},
+     0},
+    {"gather", op_record_gather_0, 2, OP_SECOND | OP_COPIES, {OP_X(4, 3), OP_IN(OP_INT64, 0, 4, 5)}, 0},
+    {"gather", op_record_gather_0, 2, OP_SECOND | OP_COPIES, {OP_X(4), OP_IN_SCALAR(OP_INT64, 0, 4)}, 0},
+    {"gather", op_record_gather_1, 2, OP_SECOND | OP_COPIES, {OP_X(2, 4, 3), OP_IN(OP_INT32, 0, 4, 2, 3)}, 0},
+    {"gather", op_record_gather_0, 2, OP_SECOND | OP_COPIES, {OP_X(4, 3), OP_IN(OP_INT64, 0, 4, 0)}, 0},
+    {"scatter_add", op_record_scatter_0, 2, OP_SECOND, {OP_X(7, 3), OP_IN(OP_INT64, 0, 5, 7)}, 0},
+    {"scatter_add", op_record_scatter_1, 2, OP_SECOND, {OP_X(2, 2, 3, 2), OP_IN(OP_INT32, 0, 4, 2, 3)}, 0},
+    {"scatter_add", op_record_scatter_0, 2, OP_SECOND, {OP_X(0, 3), OP_IN(OP_INT64, 0, 5, 0)}, 0},
+    {"gather_along",
+     op_record_gather_along,
+     2,
+     OP_SECOND | OP_COPIES,
+     {OP_X(3, 4), OP_IN(OP_INT64, 0, 4, 3, 6)},
+     0},
+    {"gather_along",
+     op_record_gather_along,
+     2,
+     OP_SECOND | OP_COPIES,
+     {OP_X(2, 4, 3), OP_IN(OP_INT32, 0, 4, 2, 2, 3)},
+     0},
+    {"argsort", op_record_argsort_up, 1, OP_COPIES, {OP_NUMBERS(70, 2)}, 0},
+    {"argsort", op_record_argsort_down, 1, OP_COPIES, {OP_NUMBERS(2, 50)}, 0},
+    {"argsort", op_record_argsort_down, 1, OP_COPIES, {OP_IN(OP_INT64, -3, 3, 2, 0, 3)}, 0},
+    {"sort", op_record_sort, 1, OP_SECOND | OP_COPIES, {OP_X(3, 9)}, 0},
+    {"top_k", op_record_top_k, 1, OP_SECOND | OP_COPIES, {OP_X(3, 9)}, 0},
+    {"top_k_indices", op_record_top_k_indices, 1, OP_COPIES, {OP_NUMBERS(9)}, 0},
+    {"iota", op_record_iota, 0, OP_COPIES, {OP_X(1)}, 0},
+    {"iota", op_record_iota_int64, 0, OP_COPIES, {OP_X(1)}, 0},
+    {"iota", op_record_iota_empty, 0, OP_COPIES, {OP_X(1)}, 0},
+    {"one_hot_values", op_record_one_hot, 1, OP_COPIES, {OP_IN(OP_INT64, 0, 5, 3, 2)}, 0},
+
+    {"matmul", op_record_matmul, 2, OP_SECOND, {OP_X(3, 4), OP_X(4, 2)}, 0},
+    {"matmul", op_record_matmul, 2, OP_SECOND, {OP_X(1, 7), OP_X(7, 1)}, 0},
+    {"matmul", op_record_matmul, 2, OP_SECOND, {OP_X(2, 3, 4), OP_X(2, 4, 2)}, 0},
+    {"matmul", op_record_matmul, 2, OP_SECOND, {OP_X(2, 1, 2, 3), OP_X(3, 3, 2)}, 0},
+    {"matmul", op_record_matmul, 2, OP_SECOND, {OP_X(3, 4), OP_X(2, 4, 3)}, 0},
+    {"matmul", op_record_matmul, 2, OP_SECOND, {OP_X(3, 0), OP_X(0, 2)}, 0},
+    {"matmul", op_record_matmul, 2, OP_SECOND, {OP_X(0, 4), OP_X(4, 2)}, 0},
+    {"matmul", op_record_matmul_transposed, 2, OP_SECOND, {OP_X(4, 3), OP_X(2, 4)}, 0},
+    {"matmul", op_record_dense, 3, OP_SECOND, {OP_X(5, 33), OP_X(33, 17), OP_X(17)}, 4},
+    {"dot", op_record_dot, 2, OP_SECOND, {OP_X(9), OP_X(9)}, 0},
+    {"inverse", op_record_inverse, 1, OP_SECOND, {OP_IN(OP_FLOATS, -1, 1, 3, 3)}, 20},
+    {"inverse", op_record_inverse, 1, OP_SECOND, {OP_IN(OP_FLOATS, -1, 1, 2, 2, 2)}, 20},
+    {"inverse", op_record_inverse, 1, OP_SECOND, {OP_IN(OP_FLOATS, -1, 1, 0, 2, 2)}, 20},
+    {"determinant", op_record_determinant, 1, OP_SECOND, {OP_IN(OP_FLOATS, -1, 1, 3, 3)}, 20},
+    {"determinant", op_record_determinant, 1, OP_SECOND, {OP_IN(OP_FLOATS, -1, 1, 2, 4, 4)}, 20},
+    {"solve", op_record_solve, 2, OP_SECOND, {OP_IN(OP_FLOATS, -1, 1, 3, 3), OP_X(3, 2)}, 20},
+    {"solve", op_record_solve, 2, OP_SECOND, {OP_IN(OP_FLOATS, -1, 1, 3, 3), OP_X(3)}, 20},
+    {"random_uniform",
+     op_record_random_uniform,
+     2,
+     OP_COPIES,
+     {OP_IN_SCALAR(OP_INT64, 0, 99), OP_IN_SCALAR(OP_INT64, 0, 99)},
+     0},
+    {"random_normal",
+     op_record_random_normal,
+     2,
+     0,
+     {OP_IN_SCALAR(OP_INT64, 0, 99), OP_IN_SCALAR(OP_INT64, 0, 99)},
+     10},
+    {"softmax", op_record_softmax, 1, OP_SECOND, {OP_X(3, 5)}, 0},
+    {"softmax", op_record_softmax, 1, OP_SECOND, {OP_IN(OP_FLOATS, -20, 20, 2, 2, 33)}, 0},
+    {"softmax", op_record_softmax, 1, OP_SECOND, {OP_X(0, 5)}, 0},
+    {"log_softmax", op_record_log_softmax, 1, OP_SECOND, {OP_X(3, 5)}, 0},
+    {"log_softmax", op_record_log_softmax, 1, OP_SECOND, {OP_X(1)}, 0},
+    {"softmax_cross_entropy",
+     op_record_cross_entropy,
+     2,
+     OP_SECOND,
+     {OP_X(3, 5), OP_IN(OP_FLOATS, 0, 1, 3, 5)},
+     0},
+    {"softmax_cross_entropy", op_record_cross_entropy, 2, OP_SECOND, {OP_X(5), OP_IN(OP_FLOATS, 0, 1, 5)}, 0},
+    {"softmax_cross_entropy",
+     op_record_cross_entropy,
+     2,
+     OP_SECOND,
+     {OP_X(0, 5), OP_IN(OP_FLOATS, 0, 1, 0, 5)},
+     0},
+};
+/* clang-format on */
+#define OP_CASES_COUNT ((int32_t)(sizeof op_cases / sizeof *op_cases))
+
+#endif

@@ -1,0 +1,115 @@
+/* Runs a case of op_cases.h on a handler. */
+#ifndef OP_PROGRAM_H
+#define OP_PROGRAM_H
+
+#include "base/base.h"
+#include "op_cases.h"
+#include "test.h"
+#include <sigma/handler.h>
+
+/* How an input of a shape comes from what is fed: recorded before the operation. */
+typedef enum op_view { OP_PLAIN, OP_PERMUTED, OP_SLICED, OP_FLIPPED, OP_REPEATED, OP_VIEWS } op_view;
+
+typedef struct op_data { /* what is fed for one input */
+    sgm_dtype dtype;
+    sgm_shape shape;
+    double *values;
+    size_t count;
+} op_data;
+
+static inline sgm_dtype op_dtype(op_kind kind, sgm_dtype floats)
+{
+    static const sgm_dtype dtypes[] = {SGM_FLOAT32, SGM_FLOAT32, SGM_INT64, SGM_INT32, SGM_UINT8, SGM_BOOL};
+    return kind <= OP_WHOLE ? floats : dtypes[kind];
+}
+
+/* Shape of case `c`'s input `i` in variant `variant`. */
+static inline sgm_shape op_input_shape(const op_case *c, int32_t variant, int32_t i)
+{
+    return (c->flags & OP_SHAPES) != 0 ? op_shapes[variant][i] : c->inputs[i].shape;
+}
+
+static inline int32_t op_variants(const op_case *c)
+{
+    return (c->flags & OP_SHAPES) != 0 ? OP_SHAPES_COUNT : 1;
+}
+
+static inline const char *op_shape_text(const sgm_shape *shape)
+{
+    static char text[128];
+    return sgm_shape_text(shape, text, sizeof text);
+}
+
+/* The shape that is fed so that op_see gives `shape`. */
+static inline sgm_shape op_fed_shape(const sgm_shape *shape, op_view view)
+{
+    sgm_shape fed = *shape;
+    for (int32_t i = 0; i < shape->rank && view == OP_PERMUTED; i++)
+        fed.dims[i] = shape->dims[shape->rank - 1 - i];
+    if (view == OP_SLICED && fed.rank > 0)
+        fed.dims[fed.rank - 1] = 2 * fed.dims[fed.rank - 1] + 1;
+    if (view == OP_REPEATED && fed.rank > 0 && fed.dims[0] > 0)
+        fed.dims[0] = 1;
+    return fed;
+}
+
+static inline sgm_value op_see(sgm_graph *graph, sgm_value fed, const sgm_shape *shape, op_view view)
+{
+    int32_t backwards[SGM_MAX_RANK];
+    for (int32_t i = 0; i < shape->rank; i++)
+        backwards[i] = shape->rank - 1 - i;
+    if (view == OP_PERMUTED)
+        return sgm_permute(graph, fed, backwards);
+    if (view == OP_SLICED && shape->rank > 0)
+        return sgm_slice(graph, fed, -1, 1, INT64_MAX, 2);
+    if (view == OP_FLIPPED && shape->rank > 0)
+        return sgm_flip(graph, fed, shape->rank / 2);
+    if (view == OP_REPEATED)
+        return sgm_broadcast(graph, fed, shape);
+    return fed;
+}
+
+/* Random numbers as the input wants them, rounded to float32 so that they are the same in all types. */
+static inline op_data op_data_create(const op_input *input, const sgm_shape *shape, sgm_dtype floats,
+                              sgm__random *random)
+{
+    op_data data = {op_dtype(input->kind, floats), *shape, NULL, (size_t)sgm_shape_elements(shape)};
+    data.values = malloc((data.count + 1) * sizeof(double));
+    for (size_t i = 0; i < data.count; i++) {
+        double value = input->low + (input->high - input->low) * sgm__random_uniform(random);
+        data.values[i] = input->kind == OP_FLOATS ? (double)(float)value : floor(value);
+    }
+    return data;
+}
+
+static inline sgm_status op_feed(sgm_session *session, sgm_program *program, const char *name, const op_data *data)
+{
+    if (!sgm_program_has_input(program, name))
+        return SGM_OK; /* nothing depends on it */
+    sgm_tensor *tensor = sgm_tensor_create(data->dtype, &data->shape);
+    sgm_status status = sgm_tensor_write(tensor, data->values, data->count);
+    if (status == SGM_OK)
+        status = sgm_session_feed(session, program, name, tensor);
+    sgm_tensor_free(tensor);
+    return status;
+}
+
+/* An output's values as double (free them), NULL on failure. */
+static inline double *op_read(sgm_session *session, sgm_program *program, const char *name, size_t *count)
+{
+    sgm_type type = sgm_program_output_type(program, name);
+    sgm_tensor *tensor = sgm_tensor_create(type.dtype, &type.shape);
+    *count = (size_t)sgm_shape_elements(&type.shape);
+    double *values = malloc((*count + 1) * sizeof(double));
+    if (sgm_session_read(session, program, name, tensor) != SGM_OK ||
+        sgm_tensor_read(tensor, values, *count) != SGM_OK) {
+        free(values);
+        values = NULL;
+    }
+    sgm_tensor_free(tensor);
+    return values;
+}
+
+static const char *const op_names[OP_MAX_INPUTS] = {"x0", "x1", "x2"};
+
+#endif
