@@ -137,6 +137,11 @@ typedef struct sgm_block {
     int32_t section_count;
     sgm_section sections[SGM_MAX_SECTIONS];
 } sgm_block;
+/* For extractors written outside the library; every block is made here. */
+SGM_API sgm_block *sgm_block_create(int64_t count);
+/* Takes the tensor, also on failure: float32, `count` records, of this block only, as preprocessors change
+ * it. */
+SGM_API sgm_status sgm_block_add(sgm_block *block, const char *name, sgm_tensor *values);
 SGM_API sgm_tensor *sgm_block_section(const sgm_block *block,
                                       const char *name); /* NULL (and error) if absent */
 SGM_API void sgm_block_free(sgm_block *block);
@@ -150,12 +155,14 @@ typedef struct sgm_extractor_type {
     /* Adaptive preprocessors: learn from one block of the whole set (called for all blocks before the first
      * extract). */
     sgm_status (*fit)(void *self, const sgm_block *block);
-    /* What was learnt, as numbers, so that a checkpoint can keep it. `numbers` NULL: only *count. */
+    /* What was learnt, as numbers, so that a checkpoint can keep it. `numbers` NULL: only *count; else *count
+     * is the room on entry. Setting it replaces `fit`. */
     sgm_status (*get_state)(void *self, double *numbers, size_t *count);
     sgm_status (*set_state)(void *self, const double *numbers, size_t count);
     void (*free)(void *self);
 } sgm_extractor_type;
-/* `parent` NULL: the extractor reads by itself; `rewind` then restarts it. */
+/* Copies the type. `parent` NULL: the extractor reads by itself, and `rewind` restarts it; with a parent,
+ * which is rewound too, `rewind` may be NULL. On failure `free` has been called. */
 SGM_API sgm_extractor *sgm_extractor_create(const sgm_extractor_type *type, void *self, sgm_extractor *parent,
                                             sgm_status (*rewind)(void *self));
 SGM_API sgm_status sgm_extractor_extract(sgm_extractor *extractor, int64_t count, sgm_block **block);
@@ -184,12 +191,13 @@ typedef struct sgm_csv_extractor_options {
 SGM_API sgm_extractor *sgm_csv_extractor_create(sgm_reader *reader, const sgm_csv_extractor_options *options);
 
 /* A region of an array record: begin (inclusive) to end (exclusive) of its dimensions; rank 0: the whole
- * record. */
+ * record. Regions of the same section are joined flat, in order. */
 typedef struct sgm_region {
     const char *section;
     sgm_shape begin, end;
     sgm_shape shape; /* of one record in the section; rank 0: as the region is */
-    int64_t offset;  /* takes the region from the record this many further on (next-character targets) */
+    int64_t offset; /* takes the region from the record this many further on (next-character targets); records
+                     * at the end of the source that have none are left out */
 } sgm_region;
 typedef struct sgm_array_extractor_options {
     size_t struct_size;
@@ -225,7 +233,8 @@ typedef struct sgm_preprocess_options {
     SGM_WITH_OPTIONS(sgm_adaptive_per_index_create, sgm_preprocess_options, __VA_ARGS__)
 /* input_min..input_max to output_min..output_max, linear. */
 SGM_API sgm_extractor *sgm_normalise_create(sgm_extractor *extractor, const sgm_preprocess_options *options);
-/* (records, 1) or (records) to (records, classes); an unknown value is an error that names it. */
+/* (records, 1) or (records) to (records, classes), (records, n) to (records, n, classes); an unknown value is
+ * an error that names it. */
 SGM_API sgm_extractor *sgm_one_hot_create(sgm_extractor *extractor, const sgm_preprocess_options *options);
 SGM_API sgm_extractor *sgm_permute_section_create(sgm_extractor *extractor,
                                                   const sgm_preprocess_options *options);
@@ -248,8 +257,10 @@ typedef struct sgm_dataset_options {
     sgm_extractor *extractor;
     int64_t block_size;   /* records; default: what fits in 32 MB, 65536 at most; -1: all in one block */
     int64_t memory_limit; /* bytes of blocks kept; default: a quarter of free memory, 128 MB at most */
-    const char
-        *cache; /* folder for extracted blocks, so that going back needs no second extraction; NULL: none */
+    /* Folder for extracted blocks, so that going back needs no second extraction; NULL: none. What is read in
+     * a shuffled order and does not fit in memory_limit wants one: without it the source is read again and
+     * again. The file in it has no name, and goes with the dataset. */
+    const char *cache;
 } sgm_dataset_options;
 #define sgm_dataset_create(...) SGM_WITH_OPTIONS(sgm_dataset_create_options, sgm_dataset_options, __VA_ARGS__)
 SGM_API sgm_dataset *sgm_dataset_create_options(const char *name, const sgm_dataset_options *options);
@@ -272,7 +283,9 @@ SGM_API void sgm_dataset_release(sgm_dataset *dataset, const sgm_block *block);
 SGM_API sgm_status sgm_dataset_records(sgm_dataset *dataset, int64_t *records);
 /* Shape of one record of a section. */
 SGM_API sgm_status sgm_dataset_section_shape(sgm_dataset *dataset, const char *section, sgm_shape *shape);
-/* State of adaptive preprocessors (see sgm_extractor_type). */
+/* State of adaptive preprocessors (see sgm_extractor_type), learnt now if it was not yet. `numbers` NULL:
+ * only *count; else *count is the room on entry. Setting it drops the blocks that were extracted with another
+ * one. */
 SGM_API sgm_status sgm_dataset_get_state(sgm_dataset *dataset, double *numbers, size_t *count);
 SGM_API sgm_status sgm_dataset_set_state(sgm_dataset *dataset, const double *numbers, size_t count);
 

@@ -1,0 +1,650 @@
+/* Datasets: blocks by index. Blocks stay in memory up to a limit, the longest unused go first; what is not
+ * there is read from the cache file or extracted again, from the start of the source if need be. */
+#include "data/dataset_internal.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#define MOST_RECORDS 65536
+#define BLOCK_BYTES ((size_t)32 << 20)
+#define MOST_BYTES ((size_t)128 << 20)
+
+/* --- life --- */
+
+sgm_dataset *sgm__dataset_allocate(const char *name, sgm__dataset_kind kind)
+{
+    sgm_dataset *made = sgm__calloc(1, sizeof *made);
+    if (!made)
+        return NULL;
+    made->name = sgm__strdup(name ? name : "dataset");
+    if (!made->name) {
+        sgm__free(made);
+        return NULL;
+    }
+    made->kind = kind;
+    atomic_init(&made->references, 1);
+    made->disk = -1;
+    pthread_mutex_init(&made->mutex, NULL);
+    pthread_cond_init(&made->idle, NULL);
+    return made;
+}
+
+sgm_dataset *sgm_dataset_retain(sgm_dataset *dataset)
+{
+    if (dataset)
+        atomic_fetch_add(&dataset->references, 1);
+    return dataset;
+}
+
+void sgm_dataset_free(sgm_dataset *dataset)
+{
+    if (!dataset || atomic_fetch_sub(&dataset->references, 1) > 1)
+        return;
+    for (size_t i = 0; i < dataset->slot_count; i++)
+        if (dataset->slots[i].block)
+            sgm_block_free(&dataset->slots[i].block->block);
+    sgm__free(dataset->slots);
+    sgm_extractor_free(dataset->extractor);
+    if (dataset->disk >= 0)
+        close(dataset->disk);
+    sgm__free(dataset->cache);
+    sgm__free(dataset->mapped);
+    sgm_dataset_free(dataset->base);
+    pthread_cond_destroy(&dataset->idle);
+    pthread_mutex_destroy(&dataset->mutex);
+    sgm__free(dataset->name);
+    sgm__free(dataset);
+}
+
+const char *sgm_dataset_name(const sgm_dataset *dataset)
+{
+    return dataset ? dataset->name : "";
+}
+
+static size_t default_limit(void)
+{
+    long pages = sysconf(_SC_AVPHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    if (pages <= 0 || size <= 0 || (size_t)pages / 4 > MOST_BYTES / (size_t)size)
+        return MOST_BYTES;
+    return (size_t)pages / 4 * (size_t)size;
+}
+
+static sgm_status configure(sgm_dataset *dataset, const sgm_dataset_options *options)
+{
+    if (options->block_size < -1 || options->memory_limit < 0)
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "dataset \"%s\": block_size %lld and memory_limit %lld; expected 0 (default), more, or a "
+            "block_size of -1 for all in one",
+            dataset->name, (long long)options->block_size, (long long)options->memory_limit);
+    dataset->block_size = options->block_size == -1 ? INT64_MAX : options->block_size;
+    dataset->limit = options->memory_limit > 0 ? (size_t)options->memory_limit : default_limit();
+    if (!options->cache)
+        return SGM_OK;
+    dataset->cache = sgm__strdup(options->cache);
+    return dataset->cache ? sgm__make_folders(dataset->cache) : SGM_ERROR_MEMORY;
+}
+
+sgm_dataset *sgm_dataset_create_options(const char *name, const sgm_dataset_options *options)
+{
+    sgm_dataset_options copy;
+    sgm__options_copy(&copy, sizeof copy, options);
+    if (!copy.extractor) {
+        sgm__missing_part("sgm_dataset_create: .extractor");
+        return NULL;
+    }
+    sgm_dataset *made = sgm__dataset_allocate(name, SGM__BLOCKS);
+    if (!made) {
+        sgm_extractor_free(copy.extractor);
+        return NULL;
+    }
+    made->extractor = copy.extractor;
+    if (configure(made, &copy) != SGM_OK) {
+        sgm_dataset_free(made);
+        return NULL;
+    }
+    return made;
+}
+
+/* --- layout --- */
+
+static void learn_layout(sgm__layout *layout, const sgm_block *block)
+{
+    layout->section_count = block->section_count;
+    layout->record_bytes = sgm__block_bytes(block) / (size_t)block->count;
+    for (int32_t i = 0; i < block->section_count; i++) {
+        memcpy(layout->names[i], block->sections[i].name, SGM__SECTION_NAME);
+        layout->records[i] = sgm__record_shape(block->sections[i].values);
+    }
+}
+
+/* Makes all sections contiguous, and sees to it that they are those of the blocks before. */
+static sgm_status settle_block(sgm_dataset *dataset, sgm_block *block, int64_t index)
+{
+    const sgm__layout *layout = &dataset->layout;
+    if (layout->section_count > 0 && layout->section_count != block->section_count)
+        return sgm_fail(SGM_ERROR_FORMAT, "block %lld has %d sections, those before have %d",
+                        (long long)index, (int)block->section_count, (int)layout->section_count);
+    for (int32_t i = 0; i < block->section_count; i++) {
+        sgm_section *section = &block->sections[i];
+        float *values;
+        SGM_TRY(sgm__section_values(section, &values));
+        sgm_shape record = sgm__record_shape(section->values);
+        if (layout->section_count > 0 && (strcmp(layout->names[i], section->name) != 0 ||
+                                          !sgm_shape_equal(&layout->records[i], &record))) {
+            char now[128], before[128];
+            return sgm_fail(
+                SGM_ERROR_FORMAT,
+                "block %lld has records %s in section \"%s\", where those before have %s in \"%s\"",
+                (long long)index, sgm_shape_text(&record, now, sizeof now), section->name,
+                sgm_shape_text(&layout->records[i], before, sizeof before), layout->names[i]);
+        }
+    }
+    return SGM_OK;
+}
+
+/* --- blocks in memory: a list by last use of those nobody uses, under the mutex --- */
+
+static void list_remove(sgm_dataset *dataset, sgm__block *block)
+{
+    *(block->newer ? &block->newer->older : &dataset->newest) = block->older;
+    *(block->older ? &block->older->newer : &dataset->oldest) = block->newer;
+    block->newer = block->older = NULL;
+}
+
+static void list_add(sgm_dataset *dataset, sgm__block *block)
+{
+    block->older = dataset->newest;
+    *(dataset->newest ? &dataset->newest->newer : &dataset->oldest) = block;
+    dataset->newest = block;
+}
+
+static void evict(sgm_dataset *dataset, sgm__block *block)
+{
+    list_remove(dataset, block);
+    dataset->bytes -= sgm__block_bytes(&block->block);
+    dataset->slots[block->index].block = NULL;
+    sgm_block_free(&block->block);
+}
+
+static void make_room(sgm_dataset *dataset, size_t bytes)
+{
+    while (dataset->oldest && (bytes > dataset->limit || dataset->bytes > dataset->limit - bytes))
+        evict(dataset, dataset->oldest);
+}
+
+static const sgm_block *use(sgm_dataset *dataset, sgm__block *block)
+{
+    if (block->users++ == 0 && dataset->extractor)
+        list_remove(dataset, block);
+    return &block->block;
+}
+
+static void insert(sgm_dataset *dataset, sgm_block *block, int64_t index)
+{
+    sgm__block *whole = (sgm__block *)block;
+    whole->owner = dataset;
+    whole->index = index;
+    dataset->slots[index].block = whole;
+    dataset->bytes += sgm__block_bytes(block);
+    if (dataset->extractor)
+        list_add(dataset, whole);
+}
+
+/* --- extraction, by the one thread that is busy --- */
+
+/* The first block's record says how many of its kind make a block. */
+static sgm_status choose_block_size(sgm_dataset *dataset)
+{
+    SGM_TRY(sgm__extractor_fit(dataset->extractor, dataset->block_size));
+    if (dataset->block_size > 0)
+        return SGM_OK;
+    sgm_block *probe;
+    SGM_TRY(sgm_extractor_extract(dataset->extractor, 1, &probe));
+    size_t bytes = probe ? sgm__block_bytes(probe) / (size_t)probe->count : 1;
+    sgm_block_free(probe);
+    SGM_TRY(sgm_extractor_rewind(dataset->extractor));
+    dataset->block_size = sgm__records_in(BLOCK_BYTES, bytes, MOST_RECORDS);
+    return SGM_OK;
+}
+
+static size_t expected_bytes(const sgm_dataset *dataset)
+{
+    size_t bytes = dataset->layout.record_bytes;
+    if (bytes == 0)
+        return BLOCK_BYTES;
+    return dataset->block_size > (int64_t)(dataset->limit / bytes) ? dataset->limit
+                                                                   : (size_t)dataset->block_size * bytes;
+}
+
+/* A slot for block `index`, which has just been read for the first time. */
+static sgm_status add_slot(sgm_dataset *dataset, int64_t index, int64_t records)
+{
+    if (index < (int64_t)dataset->slot_count)
+        return dataset->slots[index].records == records
+                   ? SGM_OK
+                   : sgm_fail(SGM_ERROR_FORMAT,
+                              "block %lld has %lld records, but %lld when it was read before",
+                              (long long)index, (long long)records, (long long)dataset->slots[index].records);
+    SGM_TRY(sgm__reserve(&dataset->slots, &dataset->slot_capacity, (size_t)index + 1, sizeof(sgm__slot)));
+    dataset->slots[index] = (sgm__slot){.records = records, .disk = -1};
+    dataset->slot_count = (size_t)index + 1;
+    return SGM_OK;
+}
+
+static void note_end(sgm_dataset *dataset)
+{
+    pthread_mutex_lock(&dataset->mutex);
+    dataset->ended = true;
+    pthread_mutex_unlock(&dataset->mutex);
+}
+
+/* A block that was extracted: to disk if there is a cache, and known by its slot. */
+static sgm_status register_block(sgm_dataset *dataset, sgm_block *block, int64_t index)
+{
+    SGM_TRY(settle_block(dataset, block, index));
+    if (dataset->layout.section_count == 0)
+        learn_layout(&dataset->layout, block);
+    pthread_mutex_lock(&dataset->mutex);
+    sgm_status status = add_slot(dataset, index, block->count);
+    bool stored = status == SGM_OK && dataset->slots[index].disk >= 0;
+    pthread_mutex_unlock(&dataset->mutex);
+    if (status != SGM_OK || stored || !dataset->cache)
+        return status;
+    int64_t where;
+    sgm__cache_write(dataset, block, &where);
+    pthread_mutex_lock(&dataset->mutex);
+    dataset->slots[index].disk = where;
+    pthread_mutex_unlock(&dataset->mutex);
+    return SGM_OK;
+}
+
+static sgm_status extract_next(sgm_dataset *dataset, sgm_block **block)
+{
+    SGM_TRY(sgm_extractor_extract(dataset->extractor, dataset->block_size, block));
+    if (!*block) {
+        note_end(dataset);
+        return SGM_OK;
+    }
+    sgm_status status = register_block(dataset, *block, dataset->position);
+    if (status == SGM_OK) {
+        dataset->position++;
+        return SGM_OK;
+    }
+    sgm_block_free(*block);
+    *block = NULL;
+    return status;
+}
+
+static sgm_status skip_next(sgm_dataset *dataset)
+{
+    int64_t records;
+    SGM_TRY(sgm__extractor_skip(dataset->extractor, dataset->block_size, &records));
+    if (records == 0) {
+        note_end(dataset);
+        return SGM_OK;
+    }
+    pthread_mutex_lock(&dataset->mutex);
+    sgm_status status = add_slot(dataset, dataset->position, records);
+    pthread_mutex_unlock(&dataset->mutex);
+    if (status == SGM_OK)
+        dataset->position++;
+    return status;
+}
+
+/* Goes past one block on the way to another one: it is kept if that costs nobody else his place. */
+static sgm_status pass_next(sgm_dataset *dataset)
+{
+    pthread_mutex_lock(&dataset->mutex);
+    const sgm__slot *slot =
+        dataset->position < (int64_t)dataset->slot_count ? &dataset->slots[dataset->position] : NULL;
+    bool there = slot && (slot->block || slot->disk >= 0);
+    bool room = dataset->bytes + expected_bytes(dataset) <= dataset->limit;
+    pthread_mutex_unlock(&dataset->mutex);
+    if (there || (!room && !dataset->cache && dataset->layout.section_count > 0))
+        return skip_next(dataset);
+    int64_t index = dataset->position;
+    sgm_block *block;
+    SGM_TRY(extract_next(dataset, &block));
+    if (!block)
+        return SGM_OK;
+    pthread_mutex_lock(&dataset->mutex);
+    if (dataset->bytes + sgm__block_bytes(block) <= dataset->limit)
+        insert(dataset, block, index);
+    else
+        sgm_block_free(block);
+    pthread_mutex_unlock(&dataset->mutex);
+    return SGM_OK;
+}
+
+static bool has_ended_before(sgm_dataset *dataset, int64_t index)
+{
+    pthread_mutex_lock(&dataset->mutex);
+    bool ended = dataset->ended && index >= (int64_t)dataset->slot_count;
+    pthread_mutex_unlock(&dataset->mutex);
+    return ended;
+}
+
+static sgm_status rewind_source(sgm_dataset *dataset, int64_t index)
+{
+    if (dataset->position > index && index > 0 && !dataset->told_of_rereading) {
+        dataset->told_of_rereading = true;
+        sgm__log(SGM_LOG_INFO, "data",
+                 "dataset \"%s\" does not fit in its memory limit: its source is read again from the start "
+                 "whenever the order goes back; a .cache folder saves that",
+                 dataset->name);
+    }
+    dataset->position = -1;
+    SGM_TRY(sgm_extractor_rewind(dataset->extractor));
+    dataset->position = 0;
+    return SGM_OK;
+}
+
+/* Brings the extractor to block `index`, or to the end if that comes before. */
+static sgm_status move_to(sgm_dataset *dataset, int64_t index)
+{
+    if (dataset->position < 0)
+        SGM_TRY(rewind_source(dataset, index));
+    SGM_TRY(choose_block_size(dataset));
+    if (dataset->position > index)
+        SGM_TRY(rewind_source(dataset, index));
+    while (dataset->position < index && !has_ended_before(dataset, dataset->position))
+        SGM_TRY(pass_next(dataset));
+    return SGM_OK;
+}
+
+static sgm_status load(sgm_dataset *dataset, int64_t index, sgm_block **block)
+{
+    *block = NULL;
+    pthread_mutex_lock(&dataset->mutex);
+    bool seen = index < (int64_t)dataset->slot_count;
+    sgm__slot slot = seen ? dataset->slots[index] : (sgm__slot){.disk = -1};
+    make_room(dataset, seen && dataset->layout.record_bytes > 0
+                           ? (size_t)slot.records * dataset->layout.record_bytes
+                           : expected_bytes(dataset));
+    pthread_mutex_unlock(&dataset->mutex);
+    if (slot.disk >= 0)
+        return sgm__cache_read(dataset, slot.disk, slot.records, block);
+    SGM_TRY(move_to(dataset, index));
+    if (dataset->position < index || has_ended_before(dataset, index))
+        return SGM_OK;
+    return extract_next(dataset, block);
+}
+
+/* --- one thread at a time --- */
+
+static void begin_work(sgm_dataset *dataset) /* holds the mutex before and after */
+{
+    while (dataset->busy)
+        pthread_cond_wait(&dataset->idle, &dataset->mutex);
+    dataset->busy = true;
+}
+
+static void end_work(sgm_dataset *dataset)
+{
+    dataset->busy = false;
+    pthread_cond_broadcast(&dataset->idle);
+}
+
+/* After a failure nobody knows where the extractor stands. */
+static sgm_status fail_work(sgm_dataset *dataset)
+{
+    dataset->position = -1;
+    return sgm__fail_within("dataset \"%s\"", dataset->name);
+}
+
+/* Waits until the block is in memory, or known not to exist, or this thread has to read it (then true). */
+static bool must_read(sgm_dataset *dataset, int64_t index)
+{
+    for (;;) {
+        bool seen = index < (int64_t)dataset->slot_count;
+        if ((seen && dataset->slots[index].block) || (!seen && dataset->ended))
+            return false;
+        if (!dataset->busy) {
+            begin_work(dataset);
+            return true;
+        }
+        pthread_cond_wait(&dataset->idle, &dataset->mutex);
+    }
+}
+
+static sgm_status own_fetch_run(sgm_dataset *dataset, int64_t index, sgm__run *run)
+{
+    sgm_status status = SGM_OK;
+    pthread_mutex_lock(&dataset->mutex);
+    if (must_read(dataset, index)) {
+        sgm_block *block;
+        pthread_mutex_unlock(&dataset->mutex);
+        status = load(dataset, index, &block);
+        if (status != SGM_OK)
+            status = fail_work(dataset);
+        pthread_mutex_lock(&dataset->mutex);
+        if (block)
+            insert(dataset, block, index);
+        end_work(dataset);
+    }
+    if (status == SGM_OK && index < (int64_t)dataset->slot_count) {
+        const sgm_block *block = use(dataset, dataset->slots[index].block);
+        *run = (sgm__run){dataset, block, 0, block->count};
+    }
+    pthread_mutex_unlock(&dataset->mutex);
+    return status;
+}
+
+sgm_status sgm__dataset_fetch_run(sgm_dataset *dataset, int64_t index, sgm__run *run)
+{
+    *run = (sgm__run){0};
+    if (index < 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "dataset \"%s\": block %lld; the first is 0", dataset->name,
+                        (long long)index);
+    return dataset->kind == SGM__BLOCKS ? own_fetch_run(dataset, index, run)
+                                        : sgm__view_fetch_run(dataset, index, run);
+}
+
+void sgm__run_release(sgm__run *run)
+{
+    if (!run->block)
+        return;
+    sgm_dataset *owner = run->owner;
+    sgm__block *block = (sgm__block *)(uintptr_t)run->block;
+    pthread_mutex_lock(&owner->mutex);
+    bool last = --block->users == 0;
+    if (last && block->stale) {
+        sgm_block_free(&block->block);
+    } else if (last && owner->extractor) {
+        list_add(owner, block);
+        make_room(owner, 0);
+    }
+    pthread_mutex_unlock(&owner->mutex);
+    *run = (sgm__run){0};
+}
+
+/* Reads on until the block has been seen; its records are then known even if it is not kept. */
+static sgm_status see_block(sgm_dataset *dataset, int64_t index)
+{
+    sgm_status status = SGM_OK;
+    pthread_mutex_lock(&dataset->mutex);
+    while (status == SGM_OK && index >= (int64_t)dataset->slot_count && !dataset->ended) {
+        begin_work(dataset);
+        if (index >= (int64_t)dataset->slot_count && !dataset->ended) {
+            pthread_mutex_unlock(&dataset->mutex);
+            status = move_to(dataset, index + 1);
+            if (status != SGM_OK)
+                status = fail_work(dataset);
+            pthread_mutex_lock(&dataset->mutex);
+        }
+        end_work(dataset);
+    }
+    pthread_mutex_unlock(&dataset->mutex);
+    return status;
+}
+
+sgm_status sgm__dataset_block_records(sgm_dataset *dataset, int64_t index, int64_t *records)
+{
+    *records = 0;
+    if (dataset->kind != SGM__BLOCKS)
+        return sgm__view_block_records(dataset, index, records);
+    SGM_TRY(see_block(dataset, index));
+    pthread_mutex_lock(&dataset->mutex);
+    if (index < (int64_t)dataset->slot_count)
+        *records = dataset->slots[index].records;
+    pthread_mutex_unlock(&dataset->mutex);
+    return SGM_OK;
+}
+
+bool sgm__dataset_ends_at(sgm_dataset *dataset, int64_t count)
+{
+    if (dataset->kind != SGM__BLOCKS)
+        return dataset->kind == SGM__VIEW_RECORDS && sgm__dataset_ends_at(dataset->base, count);
+    pthread_mutex_lock(&dataset->mutex);
+    bool ends = dataset->ended && (int64_t)dataset->slot_count <= count;
+    pthread_mutex_unlock(&dataset->mutex);
+    return ends;
+}
+
+sgm_status sgm_dataset_records(sgm_dataset *dataset, int64_t *records)
+{
+    if (!dataset || !records)
+        return sgm__missing_part("sgm_dataset_records: a dataset and a place for the number");
+    int64_t sum = 0, count = 1;
+    for (int64_t i = 0; count > 0; i++) {
+        SGM_TRY(sgm__dataset_block_records(dataset, i, &count));
+        sum += count;
+    }
+    *records = sum;
+    return SGM_OK;
+}
+
+/* --- from memory --- */
+
+static sgm_block *copy_sections(const char *const *sections, sgm_tensor *const *tensors, size_t count)
+{
+    sgm_block *block = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (!sections[i] || !tensors[i] || sgm_tensor_shape(tensors[i])->rank < 1) {
+            sgm_fail(SGM_ERROR_ARGUMENT,
+                     "section %zu needs a name and a tensor with records as first dimension", i);
+            break;
+        }
+        if (!block)
+            block = sgm_block_create(sgm_tensor_shape(tensors[i])->dims[0]);
+        sgm_tensor *values = block ? sgm_tensor_cast(tensors[i], SGM_FLOAT32) : NULL;
+        if (!values || sgm_block_add(block, sections[i], values) != SGM_OK)
+            break;
+        if (i + 1 == count)
+            return block;
+    }
+    if (count == 0)
+        sgm_fail(SGM_ERROR_ARGUMENT, "a dataset needs at least one section");
+    sgm_block_free(block);
+    return NULL;
+}
+
+sgm_dataset *sgm_dataset_from(const char *name, const char *const *sections, sgm_tensor *const *tensors,
+                              size_t count)
+{
+    if (count > 0 && (!sections || !tensors)) {
+        sgm__missing_part("sgm_dataset_from: lists of names and tensors");
+        return NULL;
+    }
+    sgm_dataset *made = sgm__dataset_allocate(name, SGM__BLOCKS);
+    if (!made)
+        return NULL;
+    sgm_block *block = copy_sections(sections, tensors, count);
+    if (!block || add_slot(made, 0, block->count) != SGM_OK) {
+        sgm__fail_within("dataset \"%s\"", made->name);
+        sgm_block_free(block);
+        sgm_dataset_free(made);
+        return NULL;
+    }
+    learn_layout(&made->layout, block);
+    insert(made, block, 0);
+    made->ended = true;
+    return made;
+}
+
+/* --- what is known of a dataset --- */
+
+sgm_status sgm_dataset_section_shape(sgm_dataset *dataset, const char *section, sgm_shape *shape)
+{
+    if (!dataset || !section || !shape)
+        return sgm__missing_part("sgm_dataset_section_shape: a dataset, a section and a place for the shape");
+    while (dataset->base)
+        dataset = dataset->base;
+    sgm__run run;
+    SGM_TRY(sgm__dataset_fetch_run(dataset, 0, &run));
+    if (!run.block)
+        return sgm_fail(SGM_ERROR_NOT_FOUND, "dataset \"%s\" has no records", dataset->name);
+    const sgm_tensor *values = sgm_block_section(run.block, section);
+    if (values)
+        *shape = sgm__record_shape(values);
+    sgm__run_release(&run);
+    return values ? SGM_OK : sgm__fail_within("dataset \"%s\"", dataset->name);
+}
+
+static sgm_status own_state(sgm_dataset *dataset, double *numbers, size_t *count)
+{
+    if (!dataset->extractor) {
+        *count = 0;
+        return SGM_OK;
+    }
+    SGM_TRY(sgm__extractor_fit(dataset->extractor, dataset->block_size));
+    return sgm__extractor_get_state(dataset->extractor, numbers, count);
+}
+
+sgm_status sgm_dataset_get_state(sgm_dataset *dataset, double *numbers, size_t *count)
+{
+    if (!dataset || !count)
+        return sgm__missing_part("sgm_dataset_get_state: a dataset and a place for the count");
+    while (dataset->base)
+        dataset = dataset->base;
+    pthread_mutex_lock(&dataset->mutex);
+    begin_work(dataset);
+    pthread_mutex_unlock(&dataset->mutex);
+    sgm_status status = own_state(dataset, numbers, count);
+    if (status != SGM_OK)
+        status = fail_work(dataset);
+    pthread_mutex_lock(&dataset->mutex);
+    end_work(dataset);
+    pthread_mutex_unlock(&dataset->mutex);
+    return status;
+}
+
+/* Blocks that were extracted with another state are no longer the dataset's. */
+static void drop_blocks(sgm_dataset *dataset)
+{
+    while (dataset->oldest)
+        evict(dataset, dataset->oldest);
+    for (size_t i = 0; i < dataset->slot_count; i++) {
+        sgm__slot *slot = &dataset->slots[i];
+        if (slot->block) {
+            slot->block->stale = true;
+            dataset->bytes -= sgm__block_bytes(&slot->block->block);
+            slot->block = NULL;
+        }
+        slot->disk = -1;
+    }
+    dataset->disk_end = 0;
+}
+
+sgm_status sgm_dataset_set_state(sgm_dataset *dataset, const double *numbers, size_t count)
+{
+    if (!dataset || (count > 0 && !numbers))
+        return sgm__missing_part("sgm_dataset_set_state: a dataset and its numbers");
+    while (dataset->base)
+        dataset = dataset->base;
+    pthread_mutex_lock(&dataset->mutex);
+    begin_work(dataset);
+    sgm_status status = SGM_OK;
+    if (dataset->extractor)
+        status = sgm__extractor_set_state(dataset->extractor, numbers, count);
+    else if (count > 0)
+        status = sgm_fail(SGM_ERROR_FORMAT, "expected no numbers of state, got %zu", count);
+    if (status == SGM_OK && count > 0)
+        drop_blocks(dataset);
+    else if (status != SGM_OK)
+        status = fail_work(dataset);
+    end_work(dataset);
+    pthread_mutex_unlock(&dataset->mutex);
+    return status;
+}

@@ -1,0 +1,136 @@
+/* Blocks, extractors and datasets from the inside: what the files of this folder share. */
+#ifndef SGM_DATA_DATASET_H
+#define SGM_DATA_DATASET_H
+
+#include "base/base.h"
+
+#include <sigma/data.h>
+
+/* Section names are stored in the block, so their length is limited. */
+#define SGM__SECTION_NAME sizeof((sgm_section){0}.name)
+
+/* Copies options of a caller that may have been compiled with a shorter or longer struct; the rest is zero.
+ */
+static inline void sgm__options_copy(void *target, size_t size, const void *options)
+{
+    size_t given = 0;
+    if (options)
+        memcpy(&given, options, sizeof given); /* struct_size is the first member */
+    memset(target, 0, size);
+    if (given > 0)
+        memcpy(target, options, given < size ? given : size);
+}
+
+/* --- blocks (block.c) --- */
+
+/* Records of one block of a dataset: [begin, end) of `block`, which belongs to `owner`. */
+typedef struct sgm__run {
+    sgm_dataset *owner;
+    const sgm_block *block; /* NULL: past the last one */
+    int64_t begin, end;
+} sgm__run;
+
+/* What a block carries beside its public part, for the dataset that lends it out. */
+typedef struct sgm__block {
+    sgm_block block; /* first: the public pointer is the pointer to the whole */
+    sgm_dataset *owner;
+    sgm__run source; /* of a block that is a part of another one */
+    int64_t index;
+    int32_t users;                    /* fetched and not yet released */
+    bool stale;                       /* no longer the dataset's: goes when its last user releases it */
+    struct sgm__block *newer, *older; /* by last use */
+} sgm__block;
+
+sgm_section *sgm__block_find(sgm_block *block, const char *name); /* NULL without an error */
+size_t sgm__block_bytes(const sgm_block *block);
+/* Every section has `count` records of float32. `maker` is named in the message. */
+sgm_status sgm__block_check(const sgm_block *block, const char *maker);
+/* Copies a section name that comes from outside, after checking it. */
+sgm_status sgm__section_name(char *target, const char *name, const char *who);
+/* Makes the section contiguous if it is not; gives its values. */
+sgm_status sgm__section_values(sgm_section *section, float **values);
+sgm_shape sgm__record_shape(const sgm_tensor *values);                /* without the first dimension */
+sgm_shape sgm__records_shape(int64_t count, const sgm_shape *record); /* with it again */
+/* How many records of `bytes` each fit in `budget` bytes: 1 to `most`. */
+int64_t sgm__records_in(size_t budget, size_t bytes, int64_t most);
+
+/* 0 to count - 1 in a random order. */
+void sgm__permutation(sgm__random *random, int64_t *order, int64_t count);
+
+/* A block that grows while its records come in. */
+typedef struct sgm__builder_section {
+    char name[SGM__SECTION_NAME];
+    sgm_shape record;
+    size_t elements; /* of a record */
+    float *values;
+} sgm__builder_section;
+typedef struct sgm__builder {
+    int32_t section_count;
+    sgm__builder_section sections[SGM_MAX_SECTIONS];
+    int64_t count, capacity; /* records */
+} sgm__builder;
+sgm_status sgm__builder_add_section(sgm__builder *builder, const char *name, const sgm_shape *record);
+/* Room for `records` more; the caller writes them behind the `count` there are, and raises `count`. */
+sgm_status sgm__builder_reserve(sgm__builder *builder, int64_t records);
+float *sgm__builder_end(const sgm__builder *builder, int32_t section);
+/* Appends records [begin, end) of a contiguous block; the first one decides the sections. */
+sgm_status sgm__builder_append(sgm__builder *builder, const sgm_block *block, int64_t begin, int64_t end);
+sgm_block *sgm__builder_take(sgm__builder *builder); /* empties the builder, also on failure */
+void sgm__builder_free(sgm__builder *builder);
+
+/* --- extractors (extractor.c) --- */
+
+/* What the library's own kinds have beside the public type. */
+typedef struct sgm__extractor_parts {
+    const sgm_extractor_type *type;
+    void *self;
+    sgm_extractor *parent, *second; /* `second`: of a merge */
+    sgm_status (*rewind)(void *self);
+    /* Reads by itself: passes over up to `count` records without making a block; fewer only at the end. */
+    sgm_status (*skip)(void *self, int64_t count, int64_t *skipped);
+    /* Gives one block for each of its parent's, with as many records: passing over is the parent's work. */
+    bool follows_parent;
+    void (*passed_over)(void *self); /* told that a block went by unseen; NULL: needs not know */
+} sgm__extractor_parts;
+sgm_extractor *sgm__extractor_create(const sgm__extractor_parts *parts);
+/* Reports a missing part, unless the part's own failure is known already. */
+sgm_status sgm__missing_part(const char *what);
+/* Lets adaptive preprocessors learn, in blocks of `count` records (0: as many as fit in a few megabytes). */
+sgm_status sgm__extractor_fit(sgm_extractor *extractor, int64_t count);
+/* Like extract, without the block. */
+sgm_status sgm__extractor_skip(sgm_extractor *extractor, int64_t count, int64_t *skipped);
+/* State of the whole chain: for each adaptive part, innermost first, a count and that many numbers. */
+sgm_status sgm__extractor_get_state(sgm_extractor *extractor, double *numbers, size_t *count);
+sgm_status sgm__extractor_set_state(sgm_extractor *extractor, const double *numbers, size_t count);
+/* Reads a few megabytes at a time from a reader, however many records are asked for. */
+typedef struct sgm__chunks {
+    sgm_reader *reader;
+    int64_t size; /* records of the next chunk; 0 at first */
+} sgm__chunks;
+sgm_status sgm__chunks_read(sgm__chunks *chunks, int64_t count, sgm_records *records);
+sgm_status sgm__chunks_rewind(sgm__chunks *chunks);
+sgm_status sgm__chunks_skip(sgm__chunks *chunks, int64_t count, int64_t *skipped);
+
+/* --- datasets (dataset.c, dataset_view.c) --- */
+
+/* The records of block `index`, wherever they lie; give them back with sgm__run_release. Allocates nothing
+ * when the block is in memory. */
+sgm_status sgm__dataset_fetch_run(sgm_dataset *dataset, int64_t index, sgm__run *run);
+void sgm__run_release(sgm__run *run);
+/* A run as a block of its own: the block itself if the run is all of it. Takes the run, also on failure. */
+const sgm_block *sgm__run_block(sgm__run *run);
+/* Number of records of block `index`, 0 past the last one. Reads the source if it must. */
+sgm_status sgm__dataset_block_records(sgm_dataset *dataset, int64_t index, int64_t *records);
+/* True when it is known, without reading, that there are no more than `count` blocks. */
+bool sgm__dataset_ends_at(sgm_dataset *dataset, int64_t count);
+
+/* --- prefetching (prefetch.c) --- */
+typedef struct sgm__prefetch sgm__prefetch;
+sgm__prefetch *
+sgm__prefetch_create(sgm_dataset *dataset); /* NULL when there is no thread or memory to be had */
+void sgm__prefetch_request(sgm__prefetch *prefetch, int64_t index);
+/* The run of block `index`: what was requested, or read now. */
+sgm_status sgm__prefetch_take(sgm__prefetch *prefetch, int64_t index, sgm__run *run);
+void sgm__prefetch_free(sgm__prefetch *prefetch);
+
+#endif

@@ -1,0 +1,111 @@
+/* Extracted blocks on disk. The file has no name: it cannot be met by another process, be of an older run, or
+ * stay behind. */
+#include "data/dataset_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static int open_nameless(const char *folder)
+{
+    char *path = sgm__format("%s/blocks-XXXXXX", folder);
+    if (!path)
+        return -1;
+    int file = mkostemp(path, O_CLOEXEC);
+    if (file >= 0)
+        unlink(path);
+    sgm__free(path);
+    return file;
+}
+
+static bool write_all(int file, const char *bytes, size_t length, int64_t where)
+{
+    while (length > 0) {
+        ssize_t done = pwrite(file, bytes, length, where);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done <= 0)
+            return false;
+        bytes += done;
+        length -= (size_t)done;
+        where += done;
+    }
+    return true;
+}
+
+static sgm_status read_all(int file, char *bytes, size_t length, int64_t where)
+{
+    while (length > 0) {
+        ssize_t done = pread(file, bytes, length, where);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done <= 0)
+            return sgm_fail(SGM_ERROR_FILE, "reading a block back from the cache: %s",
+                            done < 0 ? strerror(errno) : "the file is too short");
+        bytes += done;
+        length -= (size_t)done;
+        where += done;
+    }
+    return SGM_OK;
+}
+
+static bool write_block(const sgm_dataset *dataset, const sgm_block *block)
+{
+    int64_t where = dataset->disk_end;
+    for (int32_t i = 0; i < block->section_count; i++) {
+        const sgm_tensor *values = block->sections[i].values;
+        size_t bytes = (size_t)sgm_shape_elements(sgm_tensor_shape(values)) * sizeof(float);
+        if (!write_all(dataset->disk, sgm_tensor_const_data(values), bytes, where))
+            return false;
+        where += (int64_t)bytes;
+    }
+    return true;
+}
+
+void sgm__cache_write(sgm_dataset *dataset, const sgm_block *block, int64_t *where)
+{
+    *where = -1;
+    if (dataset->disk < 0)
+        dataset->disk = open_nameless(dataset->cache);
+    if (dataset->disk < 0 || !write_block(dataset, block)) {
+        sgm__log(SGM_LOG_WARNING, "data", "dataset \"%s\" goes on without its cache in %s: %s", dataset->name,
+                 dataset->cache, strerror(errno));
+        sgm__free(dataset->cache);
+        dataset->cache = NULL;
+        return;
+    }
+    *where = dataset->disk_end;
+    dataset->disk_end += (int64_t)sgm__block_bytes(block);
+}
+
+static sgm_status read_section(const sgm_dataset *dataset, int32_t index, int64_t *where, sgm_block *block)
+{
+    sgm_shape shape = sgm__records_shape(block->count, &dataset->layout.records[index]);
+    sgm_tensor *values = sgm_tensor_create(SGM_FLOAT32, &shape);
+    if (!values)
+        return sgm_last_status();
+    size_t bytes = (size_t)sgm_shape_elements(&shape) * sizeof(float);
+    sgm_status status = read_all(dataset->disk, sgm_tensor_data(values), bytes, *where);
+    *where += (int64_t)bytes;
+    if (status == SGM_OK)
+        return sgm_block_add(block, dataset->layout.names[index], values);
+    sgm_tensor_free(values);
+    return status;
+}
+
+sgm_status sgm__cache_read(const sgm_dataset *dataset, int64_t where, int64_t records, sgm_block **block)
+{
+    *block = sgm_block_create(records);
+    if (!*block)
+        return sgm_last_status();
+    for (int32_t i = 0; i < dataset->layout.section_count; i++) {
+        sgm_status status = read_section(dataset, i, &where, *block);
+        if (status != SGM_OK) {
+            sgm_block_free(*block);
+            *block = NULL;
+            return status;
+        }
+    }
+    return SGM_OK;
+}

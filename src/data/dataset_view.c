@@ -1,0 +1,197 @@
+/* Views: a share of the records of each block, or some of the blocks. And blocks lent out as they are or in
+ * part. */
+#include "data/dataset_internal.h"
+
+#include <math.h>
+
+/* --- which records a share is --- */
+
+/* Adjacent shares meet: a place is rounded in the same way whether it is a begin or an end, with a little
+ * more than the error of adding fractions. */
+static int64_t place(double fraction, int64_t count)
+{
+    double exact = floor(fraction * (double)count + 0.5 + 1e-6);
+    return exact < 0 ? 0 : exact > (double)count ? count : (int64_t)exact;
+}
+
+static void share_of(const sgm_dataset *view, int64_t count, int64_t *begin, int64_t *end)
+{
+    *begin = place(view->begin, count);
+    *end = place(view->begin + view->share, count);
+}
+
+/* The base's block that is block `index` of a view of records; blocks whose share is empty are left out.
+ * *block -1: past the last one. Under the view's mutex. */
+static sgm_status map_records(sgm_dataset *view, int64_t index, int64_t *block)
+{
+    *block = -1;
+    while ((int64_t)view->mapped_count <= index) {
+        int64_t records, begin, end;
+        SGM_TRY(sgm__dataset_block_records(view->base, view->mapped_until, &records));
+        if (records == 0)
+            return SGM_OK;
+        share_of(view, records, &begin, &end);
+        if (begin < end) {
+            SGM_TRY(sgm__reserve(&view->mapped, &view->mapped_capacity, view->mapped_count + 1,
+                                 sizeof *view->mapped));
+            view->mapped[view->mapped_count++] = view->mapped_until;
+        }
+        view->mapped_until++;
+    }
+    *block = view->mapped[index];
+    return SGM_OK;
+}
+
+static sgm_status map_index(sgm_dataset *view, int64_t index, int64_t *block)
+{
+    if (view->kind == SGM__VIEW_BLOCKS) {
+        int64_t limit = view->end < 0 ? INT64_MAX : view->end;
+        *block = index >= 0 && view->first < limit && index <= (limit - 1 - view->first) / view->interval
+                     ? view->first + index * view->interval
+                     : -1;
+        return SGM_OK;
+    }
+    pthread_mutex_lock(&view->mutex);
+    sgm_status status = map_records(view, index, block);
+    pthread_mutex_unlock(&view->mutex);
+    return status;
+}
+
+sgm_status sgm__view_fetch_run(sgm_dataset *view, int64_t index, sgm__run *run)
+{
+    int64_t block, begin, end;
+    SGM_TRY(map_index(view, index, &block));
+    if (block < 0)
+        return SGM_OK;
+    SGM_TRY(sgm__dataset_fetch_run(view->base, block, run));
+    if (run->block && view->kind == SGM__VIEW_RECORDS) {
+        share_of(view, run->end - run->begin, &begin, &end);
+        run->end = run->begin + end;
+        run->begin += begin;
+    }
+    return SGM_OK;
+}
+
+sgm_status sgm__view_block_records(sgm_dataset *view, int64_t index, int64_t *records)
+{
+    int64_t block, begin, end;
+    SGM_TRY(map_index(view, index, &block));
+    if (block < 0)
+        return SGM_OK;
+    SGM_TRY(sgm__dataset_block_records(view->base, block, records));
+    if (view->kind == SGM__VIEW_RECORDS) {
+        share_of(view, *records, &begin, &end);
+        *records = end - begin;
+    }
+    return SGM_OK;
+}
+
+/* --- making them --- */
+
+static sgm_dataset *create_view(sgm_dataset *base, sgm__dataset_kind kind)
+{
+    sgm_dataset *view = sgm__dataset_allocate(base->name, kind);
+    if (view)
+        view->base = sgm_dataset_retain(base);
+    return view;
+}
+
+sgm_dataset *sgm_dataset_split_records(sgm_dataset *dataset, double begin, double share)
+{
+    if (!dataset) {
+        sgm__missing_part("sgm_dataset_split_records: a dataset");
+        return NULL;
+    }
+    if (!(begin >= 0 && share > 0 && begin + share <= 1 + 1e-9)) {
+        sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "sgm_dataset_split_records: a share of %g from %g on lies outside the records, which are 0 to 1",
+            share, begin);
+        return NULL;
+    }
+    sgm_dataset *view = create_view(dataset, SGM__VIEW_RECORDS);
+    if (view) {
+        view->begin = begin;
+        view->share = share;
+    }
+    return view;
+}
+
+sgm_dataset *sgm_dataset_split_blocks(sgm_dataset *dataset, int64_t begin, int64_t end, int64_t interval)
+{
+    if (!dataset) {
+        sgm__missing_part("sgm_dataset_split_blocks: a dataset");
+        return NULL;
+    }
+    if (begin < 0 || (end != -1 && end < begin) || interval < 1) {
+        sgm_fail(SGM_ERROR_ARGUMENT,
+                 "sgm_dataset_split_blocks: every %lld-th block from %lld to %lld; expected an interval of 1 "
+                 "or more "
+                 "and an end (-1: all) not before the begin",
+                 (long long)interval, (long long)begin, (long long)end);
+        return NULL;
+    }
+    sgm_dataset *view = create_view(dataset, SGM__VIEW_BLOCKS);
+    if (view) {
+        view->first = begin;
+        view->end = end;
+        view->interval = interval;
+    }
+    return view;
+}
+
+/* --- lending --- */
+
+static sgm_block *part_of(const sgm__run *run)
+{
+    sgm_block *part = sgm_block_create(run->end - run->begin);
+    for (int32_t i = 0; part && i < run->block->section_count; i++) {
+        const sgm_section *section = &run->block->sections[i];
+        sgm_tensor *values = sgm_tensor_slice(section->values, 0, run->begin, run->end, 1);
+        if (!values || sgm_block_add(part, section->name, values) != SGM_OK) {
+            sgm_block_free(part);
+            part = NULL;
+        }
+    }
+    return part;
+}
+
+const sgm_block *sgm__run_block(sgm__run *run)
+{
+    if (run->begin == 0 && run->end == run->block->count)
+        return run->block;
+    sgm_block *part = part_of(run);
+    if (part)
+        ((sgm__block *)part)->source = *run;
+    else
+        sgm__run_release(run);
+    return part;
+}
+
+sgm_status sgm_dataset_fetch(sgm_dataset *dataset, int64_t index, const sgm_block **block)
+{
+    if (!dataset || !block)
+        return sgm__missing_part("sgm_dataset_fetch: a dataset and a place for the block");
+    *block = NULL;
+    sgm__run run;
+    SGM_TRY(sgm__dataset_fetch_run(dataset, index, &run));
+    if (!run.block)
+        return SGM_OK;
+    *block = sgm__run_block(&run);
+    return *block ? SGM_OK : sgm_last_status();
+}
+
+void sgm_dataset_release(sgm_dataset *dataset, const sgm_block *block)
+{
+    if (!dataset || !block)
+        return;
+    sgm__block *whole = (sgm__block *)(uintptr_t)block;
+    if (whole->source.block) {
+        sgm__run source = whole->source;
+        sgm_block_free(&whole->block);
+        sgm__run_release(&source);
+        return;
+    }
+    sgm__run run = {whole->owner, block, 0, block->count};
+    sgm__run_release(&run);
+}

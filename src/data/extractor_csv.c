@@ -1,0 +1,255 @@
+/* Text cells into sections: columns by number, texts to numbers by mappings. */
+#include "data/dataset.h"
+
+#include <math.h>
+
+#define MAX_GROUPS (sizeof((sgm_csv_extractor_options){0}.sections) / sizeof(sgm_columns))
+#define MAX_MAPPINGS (sizeof((sgm_csv_extractor_options){0}.mappings) / sizeof(sgm_value_mapping))
+
+typedef struct columns {
+    int32_t section, first, last;
+} columns;
+
+typedef struct mapping {
+    int32_t first, last;
+    size_t count;
+    char **texts;
+    double *numbers; /* NULL: the position of the text */
+} mapping;
+
+typedef struct csv_extractor {
+    sgm__chunks chunks;
+    size_t group_count;
+    columns groups[MAX_GROUPS];
+    int32_t section_count;
+    char names[SGM_MAX_SECTIONS][SGM__SECTION_NAME];
+    int32_t widths[SGM_MAX_SECTIONS];
+    int32_t last_column; /* highest that is used */
+    size_t mapping_count;
+    mapping mappings[MAX_MAPPINGS];
+    bool has_missing;
+    double missing;
+} csv_extractor;
+
+/* --- options --- */
+
+static sgm_status add_group(csv_extractor *self, const sgm_columns *group)
+{
+    char name[SGM__SECTION_NAME];
+    SGM_TRY(sgm__section_name(name, group->section, "sgm_csv_extractor"));
+    if (group->first < 0 || group->last < group->first)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "sgm_csv_extractor: section \"%s\": columns %d to %d are no range from 0 on", name,
+                        (int)group->first, (int)group->last);
+    int32_t section = 0;
+    while (section < self->section_count && strcmp(self->names[section], name) != 0)
+        section++;
+    if (section == SGM_MAX_SECTIONS)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_csv_extractor: a block has at most %d sections",
+                        SGM_MAX_SECTIONS);
+    if (section == self->section_count) {
+        memcpy(self->names[section], name, sizeof name);
+        self->section_count++;
+    }
+    int32_t width = group->last - group->first;
+    if (width >= INT32_MAX - self->widths[section])
+        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_csv_extractor: section \"%s\" has too many columns", name);
+    self->widths[section] += width + 1;
+    self->groups[self->group_count++] = (columns){section, group->first, group->last};
+    if (group->last > self->last_column)
+        self->last_column = group->last;
+    return SGM_OK;
+}
+
+static sgm_status add_mapping(csv_extractor *self, const sgm_value_mapping *given)
+{
+    if (given->first_column < 0 || given->last_column < given->first_column)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_csv_extractor: a mapping of columns %d to %d",
+                        (int)given->first_column, (int)given->last_column);
+    mapping *made = &self->mappings[self->mapping_count++];
+    *made = (mapping){.first = given->first_column, .last = given->last_column};
+    size_t count = 0;
+    while (given->values[count])
+        count++;
+    made->texts = sgm__calloc(count, sizeof *made->texts);
+    if (!made->texts)
+        return SGM_ERROR_MEMORY;
+    for (; made->count < count; made->count++) {
+        made->texts[made->count] = sgm__strdup(given->values[made->count]);
+        if (!made->texts[made->count])
+            return SGM_ERROR_MEMORY;
+    }
+    if (given->numbers) {
+        made->numbers = sgm__calloc(count, sizeof *made->numbers);
+        if (!made->numbers)
+            return SGM_ERROR_MEMORY;
+        memcpy(made->numbers, given->numbers, count * sizeof *made->numbers);
+    }
+    return SGM_OK;
+}
+
+static sgm_status configure(csv_extractor *self, const sgm_csv_extractor_options *options)
+{
+    self->has_missing = options->has_missing;
+    self->missing = options->missing;
+    for (size_t i = 0; i < MAX_GROUPS && options->sections[i].section; i++)
+        SGM_TRY(add_group(self, &options->sections[i]));
+    if (self->group_count == 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_csv_extractor: no sections; say which columns are what");
+    for (size_t i = 0; i < MAX_MAPPINGS && options->mappings[i].values; i++)
+        SGM_TRY(add_mapping(self, &options->mappings[i]));
+    return SGM_OK;
+}
+
+static void csv_free(void *pointer)
+{
+    csv_extractor *self = pointer;
+    for (size_t i = 0; i < self->mapping_count; i++) {
+        for (size_t k = 0; k < self->mappings[i].count; k++)
+            sgm__free(self->mappings[i].texts[k]);
+        sgm__free(self->mappings[i].texts);
+        sgm__free(self->mappings[i].numbers);
+    }
+    sgm_reader_free(self->chunks.reader);
+    sgm__free(self);
+}
+
+/* --- extraction --- */
+
+static const mapping *mapping_of(const csv_extractor *self, int32_t column)
+{
+    for (size_t i = 0; i < self->mapping_count; i++)
+        if (column >= self->mappings[i].first && column <= self->mappings[i].last)
+            return &self->mappings[i];
+    return NULL;
+}
+
+static bool map_text(const mapping *known, const char *text, double *value)
+{
+    for (size_t i = 0; i < known->count; i++) {
+        if (strcmp(known->texts[i], text) == 0) {
+            *value = known->numbers ? known->numbers[i] : (double)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static sgm_status convert(const csv_extractor *self, const char *cell, const mapping *known, float *target)
+{
+    double value = self->missing;
+    if (!cell && !self->has_missing)
+        return sgm_fail(SGM_ERROR_FORMAT,
+                        "the value is missing; set .missing and .has_missing, or leave the row out");
+    if (cell && known && !map_text(known, cell, &value))
+        return sgm_fail(SGM_ERROR_FORMAT, "\"%s\" is none of the %zu texts that are mapped", cell,
+                        known->count);
+    if (cell && !known && !sgm__parse_double(cell, &value))
+        return sgm_fail(SGM_ERROR_FORMAT, "\"%s\" is not a number; map texts with .mappings", cell);
+    *target = (float)value;
+    if (cell && !isfinite(*target))
+        return sgm_fail(SGM_ERROR_NUMERIC, "\"%s\" is too large for float32", cell);
+    return SGM_OK;
+}
+
+static sgm_status fill_group(const csv_extractor *self, const columns *group, const sgm_records *records,
+                             float *target)
+{
+    int32_t width = self->widths[group->section];
+    for (int32_t column = group->first; column <= group->last; column++, target++) {
+        const mapping *known = mapping_of(self, column);
+        for (int64_t row = 0; row < records->count; row++) {
+            const char *cell = records->cells[row * records->columns + column];
+            if (convert(self, cell, known, &target[row * width]) != SGM_OK)
+                return sgm__fail_within("%s: line %lld, column %d", sgm_reader_name(self->chunks.reader),
+                                        (long long)(records->first_line + row), (int)column);
+        }
+    }
+    return SGM_OK;
+}
+
+static sgm_status append(const csv_extractor *self, const sgm_records *records, sgm__builder *builder)
+{
+    if (records->values)
+        return sgm_fail(SGM_ERROR_TYPE,
+                        "%s: expected text, but the reader gives arrays; use sgm_array_extractor",
+                        sgm_reader_name(self->chunks.reader));
+    if (self->last_column >= records->columns)
+        return sgm_fail(SGM_ERROR_FORMAT, "%s: column %d is asked for, but there are %d (the first is 0)",
+                        sgm_reader_name(self->chunks.reader), (int)self->last_column, (int)records->columns);
+    SGM_TRY(sgm__builder_reserve(builder, records->count));
+    int32_t done[SGM_MAX_SECTIONS] = {0};
+    for (size_t i = 0; i < self->group_count; i++) {
+        const columns *group = &self->groups[i];
+        float *target = sgm__builder_end(builder, group->section) + done[group->section];
+        SGM_TRY(fill_group(self, group, records, target));
+        done[group->section] += group->last - group->first + 1;
+    }
+    builder->count += records->count;
+    return SGM_OK;
+}
+
+static sgm_status build(csv_extractor *self, int64_t count, sgm__builder *builder)
+{
+    for (int32_t i = 0; i < self->section_count; i++) {
+        sgm_shape record = sgm_shape_of(self->widths[i]);
+        SGM_TRY(sgm__builder_add_section(builder, self->names[i], &record));
+    }
+    while (builder->count < count) {
+        sgm_records records;
+        SGM_TRY(sgm__chunks_read(&self->chunks, count - builder->count, &records));
+        if (records.count == 0)
+            break;
+        SGM_TRY(append(self, &records, builder));
+    }
+    return SGM_OK;
+}
+
+static sgm_status csv_extract(void *pointer, sgm_extractor *parent, int64_t count, sgm_block **block)
+{
+    (void)parent;
+    sgm__builder builder = {0};
+    sgm_status status = build(pointer, count, &builder);
+    if (status != SGM_OK || builder.count == 0) {
+        sgm__builder_free(&builder);
+        return status;
+    }
+    *block = sgm__builder_take(&builder);
+    return *block ? SGM_OK : sgm_last_status();
+}
+
+static sgm_status csv_rewind(void *pointer)
+{
+    csv_extractor *self = pointer;
+    return sgm__chunks_rewind(&self->chunks);
+}
+
+static sgm_status csv_skip(void *pointer, int64_t count, int64_t *skipped)
+{
+    csv_extractor *self = pointer;
+    return sgm__chunks_skip(&self->chunks, count, skipped);
+}
+
+sgm_extractor *sgm_csv_extractor_create(sgm_reader *reader, const sgm_csv_extractor_options *options)
+{
+    static const sgm_extractor_type type = {
+        .name = "csv extractor", .extract = csv_extract, .free = csv_free};
+    if (!reader) {
+        sgm__missing_part("sgm_csv_extractor: a reader");
+        return NULL;
+    }
+    csv_extractor *self = sgm__calloc(1, sizeof *self);
+    if (!self) {
+        sgm_reader_free(reader);
+        return NULL;
+    }
+    self->chunks.reader = reader;
+    sgm_csv_extractor_options copy;
+    sgm__options_copy(&copy, sizeof copy, options);
+    if (configure(self, &copy) != SGM_OK) {
+        csv_free(self);
+        return NULL;
+    }
+    return sgm__extractor_create(
+        &(sgm__extractor_parts){.type = &type, .self = self, .rewind = csv_rewind, .skip = csv_skip});
+}

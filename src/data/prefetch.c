@@ -1,0 +1,126 @@
+/* Reads the next block on a thread of its own while the current one is in use. */
+#include "data/dataset.h"
+
+typedef enum { IDLE, WANTED, READY, LEAVING } stage;
+
+struct sgm__prefetch {
+    sgm_dataset *dataset;
+    pthread_t thread;
+    pthread_mutex_t mutex; /* of all below */
+    pthread_cond_t changed;
+    stage stage;
+    int64_t index;
+    sgm__run run;
+    sgm_status status;
+    char message[1024]; /* of the thread's failure, for the thread that takes the block */
+};
+
+static void fetch(sgm__prefetch *prefetch)
+{
+    int64_t index = prefetch->index;
+    sgm__run run;
+    pthread_mutex_unlock(&prefetch->mutex);
+    sgm_status status = sgm__dataset_fetch_run(prefetch->dataset, index, &run);
+    pthread_mutex_lock(&prefetch->mutex);
+    prefetch->run = run;
+    prefetch->status = status;
+    if (status != SGM_OK) {
+        const char *message = sgm_last_error();
+        size_t length = strnlen(message, sizeof prefetch->message - 1);
+        memcpy(prefetch->message, message, length);
+        prefetch->message[length] = '\0';
+    }
+    if (prefetch->stage == WANTED)
+        prefetch->stage = READY;
+    pthread_cond_broadcast(&prefetch->changed);
+}
+
+static void *work(void *user)
+{
+    sgm__prefetch *prefetch = user;
+    pthread_mutex_lock(&prefetch->mutex);
+    while (prefetch->stage != LEAVING) {
+        if (prefetch->stage == WANTED)
+            fetch(prefetch);
+        else
+            pthread_cond_wait(&prefetch->changed, &prefetch->mutex);
+    }
+    pthread_mutex_unlock(&prefetch->mutex);
+    return NULL;
+}
+
+static void destroy(sgm__prefetch *prefetch)
+{
+    pthread_cond_destroy(&prefetch->changed);
+    pthread_mutex_destroy(&prefetch->mutex);
+    sgm__free(prefetch);
+}
+
+sgm__prefetch *sgm__prefetch_create(sgm_dataset *dataset)
+{
+    sgm__prefetch *made = sgm__calloc(1, sizeof *made);
+    if (!made)
+        return NULL;
+    made->dataset = dataset;
+    pthread_mutex_init(&made->mutex, NULL);
+    pthread_cond_init(&made->changed, NULL);
+    if (pthread_create(&made->thread, NULL, work, made) != 0) {
+        destroy(made);
+        return NULL;
+    }
+    return made;
+}
+
+/* Waits for what is under way, and gives it back. Under the mutex. */
+static void drop(sgm__prefetch *prefetch)
+{
+    while (prefetch->stage == WANTED)
+        pthread_cond_wait(&prefetch->changed, &prefetch->mutex);
+    sgm__run_release(&prefetch->run);
+    prefetch->stage = IDLE;
+}
+
+void sgm__prefetch_request(sgm__prefetch *prefetch, int64_t index)
+{
+    pthread_mutex_lock(&prefetch->mutex);
+    if (prefetch->stage == IDLE || prefetch->index != index) {
+        drop(prefetch);
+        prefetch->stage = WANTED;
+        prefetch->index = index;
+        pthread_cond_broadcast(&prefetch->changed);
+    }
+    pthread_mutex_unlock(&prefetch->mutex);
+}
+
+sgm_status sgm__prefetch_take(sgm__prefetch *prefetch, int64_t index, sgm__run *run)
+{
+    pthread_mutex_lock(&prefetch->mutex);
+    if (prefetch->stage == IDLE || prefetch->index != index) {
+        drop(prefetch);
+        pthread_mutex_unlock(&prefetch->mutex);
+        return sgm__dataset_fetch_run(prefetch->dataset, index, run);
+    }
+    while (prefetch->stage == WANTED)
+        pthread_cond_wait(&prefetch->changed, &prefetch->mutex);
+    prefetch->stage = IDLE;
+    *run = prefetch->run;
+    prefetch->run = (sgm__run){0};
+    sgm_status status = prefetch->status;
+    if (status != SGM_OK)
+        sgm_fail(status, "%s", prefetch->message);
+    pthread_mutex_unlock(&prefetch->mutex);
+    return status;
+}
+
+void sgm__prefetch_free(sgm__prefetch *prefetch)
+{
+    if (!prefetch)
+        return;
+    pthread_mutex_lock(&prefetch->mutex);
+    drop(prefetch);
+    prefetch->stage = LEAVING;
+    pthread_cond_broadcast(&prefetch->changed);
+    pthread_mutex_unlock(&prefetch->mutex);
+    pthread_join(prefetch->thread, NULL);
+    destroy(prefetch);
+}

@@ -1,0 +1,421 @@
+/* Preprocessors: extractors that change what the extractor below them gives. */
+#include "data/preprocess.h"
+
+#include <math.h>
+
+/* --- what they share --- */
+
+sgm_status sgm__preprocess_sections(sgm_block *block, const char *name, sgm__section_change change,
+                                    void *user)
+{
+    if (!*name) {
+        for (int32_t i = 0; i < block->section_count; i++)
+            SGM_TRY(change(user, &block->sections[i], i));
+        return SGM_OK;
+    }
+    sgm_section *section = sgm__block_find(block, name);
+    if (section)
+        return change(user, section, 0);
+    sgm_block_section(block, name); /* for its message */
+    return SGM_ERROR_NOT_FOUND;
+}
+
+sgm_status sgm__preprocess_replace(sgm_section *section, sgm_tensor *values)
+{
+    if (!values)
+        return sgm_last_status();
+    sgm_tensor_free(section->values);
+    section->values = values;
+    return SGM_OK;
+}
+
+void sgm__range_apply(float *values, int64_t count, size_t stride, const sgm__range *range)
+{
+    double width = range->input_max - range->input_min;
+    double scale = width > 0 ? (range->output_max - range->output_min) / width : 0;
+    for (int64_t i = 0; i < count; i++) {
+        float *value = &values[(size_t)i * stride];
+        *value = (float)(range->output_min + (scale != 0 ? ((double)*value - range->input_min) * scale : 0));
+    }
+}
+
+sgm_status sgm__preprocess_range(const sgm_preprocess_options *options, const char *who, sgm__range *range)
+{
+    *range = (sgm__range){options->input_min, options->input_max, options->output_min, options->output_max};
+    if (range->output_min == 0 && range->output_max == 0)
+        range->output_max = 1;
+    if (!isfinite(range->output_min) || !isfinite(range->output_max))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: the output range %g to %g is not finite", who,
+                        range->output_min, range->output_max);
+    return SGM_OK;
+}
+
+sgm_extractor *sgm__preprocess_create(const sgm__preprocess_parts *parts)
+{
+    if (!parts->parent) {
+        sgm__missing_part("a preprocessor's extractor");
+        parts->type->free(parts->self);
+        return NULL;
+    }
+    return sgm__extractor_create(&(sgm__extractor_parts){.type = parts->type,
+                                                         .self = parts->self,
+                                                         .parent = parts->parent,
+                                                         .rewind = parts->rewind,
+                                                         .follows_parent = true,
+                                                         .passed_over = parts->passed_over});
+}
+
+/* All of these are plain structs that begin with their section's name. */
+static void *make_self(sgm_extractor *parent, size_t size, const char *section, const char *who)
+{
+    char *self = sgm__calloc(1, size);
+    if (self && section && sgm__section_name(self, section, who) != SGM_OK) {
+        sgm__free(self);
+        self = NULL;
+    }
+    if (!self)
+        sgm_extractor_free(parent);
+    return self;
+}
+
+static sgm_extractor *refuse(sgm_extractor *parent, void *self)
+{
+    sgm_extractor_free(parent);
+    sgm__free(self);
+    return NULL;
+}
+
+static sgm_status change_block(sgm_extractor *parent, int64_t count, sgm_block **block, const char *section,
+                               sgm__section_change change, void *user)
+{
+    SGM_TRY(sgm_extractor_extract(parent, count, block));
+    return *block ? sgm__preprocess_sections(*block, section, change, user) : SGM_OK;
+}
+
+/* --- normalise --- */
+
+typedef struct normalise {
+    char section[SGM__SECTION_NAME];
+    sgm__range range;
+} normalise;
+
+static sgm_status normalise_section(void *user, sgm_section *section, int32_t index)
+{
+    (void)index;
+    const normalise *self = user;
+    float *values;
+    SGM_TRY(sgm__section_values(section, &values));
+    sgm__range_apply(values, sgm_shape_elements(sgm_tensor_shape(section->values)), 1, &self->range);
+    return SGM_OK;
+}
+
+static sgm_status normalise_extract(void *self, sgm_extractor *parent, int64_t count, sgm_block **block)
+{
+    return change_block(parent, count, block, ((normalise *)self)->section, normalise_section, self);
+}
+
+sgm_extractor *sgm_normalise_create(sgm_extractor *extractor, const sgm_preprocess_options *options)
+{
+    static const sgm_extractor_type type = {
+        .name = "normalise", .extract = normalise_extract, .free = sgm__free};
+    sgm_preprocess_options copy;
+    sgm__options_copy(&copy, sizeof copy, options);
+    normalise *self = make_self(extractor, sizeof *self, copy.section, type.name);
+    if (!self)
+        return NULL;
+    if (!(copy.input_max > copy.input_min) || !isfinite(copy.input_max - copy.input_min)) {
+        sgm_fail(SGM_ERROR_ARGUMENT,
+                 "normalise: the input range %g to %g is empty; set .input_min and .input_max",
+                 copy.input_min, copy.input_max);
+        return refuse(extractor, self);
+    }
+    if (sgm__preprocess_range(&copy, type.name, &self->range) != SGM_OK)
+        return refuse(extractor, self);
+    return sgm__preprocess_create(&(sgm__preprocess_parts){.type = &type, .self = self, .parent = extractor});
+}
+
+/* --- one-hot --- */
+
+typedef struct one_hot {
+    char section[SGM__SECTION_NAME];
+    int32_t classes;
+    bool listed;     /* classes have the values below, else 0 to classes - 1 */
+    double values[]; /* `classes` entries */
+} one_hot;
+
+static int32_t class_of(const one_hot *self, float value)
+{
+    if (!self->listed)
+        return value >= 0 && value < (float)self->classes && value == floorf(value) ? (int32_t)value : -1;
+    for (int32_t i = 0; i < self->classes; i++)
+        if ((float)self->values[i] == value)
+            return i;
+    return -1;
+}
+
+/* (records, ..., 1) becomes (records, ..., classes), anything else gets a dimension more. */
+static sgm_tensor *one_hot_target(const one_hot *self, const sgm_tensor *values)
+{
+    sgm_shape shape = *sgm_tensor_shape(values);
+    if (shape.rank < 2 || shape.dims[shape.rank - 1] != 1)
+        shape.rank++;
+    if (shape.rank > SGM_MAX_RANK) {
+        sgm_fail(SGM_ERROR_SHAPE, "one-hot: the section has %d dimensions already", SGM_MAX_RANK);
+        return NULL;
+    }
+    shape.dims[shape.rank - 1] = self->classes;
+    return sgm_tensor_create(SGM_FLOAT32, &shape);
+}
+
+static sgm_status one_hot_section(void *user, sgm_section *section, int32_t index)
+{
+    (void)index;
+    const one_hot *self = user;
+    float *values;
+    SGM_TRY(sgm__section_values(section, &values));
+    sgm_tensor *encoded = one_hot_target(self, section->values);
+    if (!encoded)
+        return sgm_last_status();
+    float *target = sgm_tensor_data(encoded);
+    const sgm_shape *shape = sgm_tensor_shape(section->values);
+    int64_t count = sgm_shape_elements(shape);
+    for (int64_t i = 0; i < count; i++) {
+        int32_t class = class_of(self, values[i]);
+        if (class < 0) {
+            sgm_tensor_free(encoded);
+            return sgm_fail(
+                SGM_ERROR_FORMAT,
+                "one-hot: section \"%s\", record %lld of its block: %g is none of the %d classes%s",
+                section->name, (long long)(i / (count / shape->dims[0])), (double)values[i],
+                (int)self->classes, self->listed ? "" : ", which are counted from 0");
+        }
+        target[i * self->classes + class] = 1;
+    }
+    return sgm__preprocess_replace(section, encoded);
+}
+
+static sgm_status one_hot_extract(void *self, sgm_extractor *parent, int64_t count, sgm_block **block)
+{
+    return change_block(parent, count, block, ((one_hot *)self)->section, one_hot_section, self);
+}
+
+sgm_extractor *sgm_one_hot_create(sgm_extractor *extractor, const sgm_preprocess_options *options)
+{
+    static const sgm_extractor_type type = {.name = "one-hot", .extract = one_hot_extract, .free = sgm__free};
+    sgm_preprocess_options copy;
+    sgm__options_copy(&copy, sizeof copy, options);
+    if (copy.classes < 1 || copy.classes > 1 << 24) { /* beyond 2^24, float32 cannot tell classes apart */
+        sgm_fail(SGM_ERROR_ARGUMENT, "one-hot: %d classes; set .classes to 1 or more", (int)copy.classes);
+        return refuse(extractor, NULL);
+    }
+    size_t listed = copy.values ? (size_t)copy.classes : 0;
+    one_hot *self = make_self(extractor, sizeof *self + listed * sizeof(double), copy.section, type.name);
+    if (!self)
+        return NULL;
+    self->classes = copy.classes;
+    self->listed = copy.values != NULL;
+    if (copy.values)
+        memcpy(self->values, copy.values, listed * sizeof(double));
+    return sgm__preprocess_create(&(sgm__preprocess_parts){.type = &type, .self = self, .parent = extractor});
+}
+
+/* --- permute --- */
+
+typedef struct permute {
+    char section[SGM__SECTION_NAME];
+    int32_t axis_count;
+    int32_t axes[SGM_MAX_RANK]; /* with the batch, which stays first */
+} permute;
+
+static sgm_status permute_values(void *user, sgm_section *section, int32_t index)
+{
+    (void)index;
+    const permute *self = user;
+    const sgm_shape *shape = sgm_tensor_shape(section->values);
+    if (shape->rank != self->axis_count + 1) {
+        char text[128];
+        return sgm_fail(SGM_ERROR_SHAPE,
+                        "permute: section \"%s\" has shape %s, which %d axes and the records do not fit",
+                        section->name, sgm_shape_text(shape, text, sizeof text), (int)self->axis_count);
+    }
+    sgm_tensor *seen = sgm_tensor_permute(section->values, self->axes);
+    sgm_tensor *copy = sgm_tensor_copy(seen);
+    sgm_tensor_free(seen);
+    return sgm__preprocess_replace(section, copy);
+}
+
+static sgm_status permute_extract(void *self, sgm_extractor *parent, int64_t count, sgm_block **block)
+{
+    return change_block(parent, count, block, ((permute *)self)->section, permute_values, self);
+}
+
+sgm_extractor *sgm_permute_section_create(sgm_extractor *extractor, const sgm_preprocess_options *options)
+{
+    static const sgm_extractor_type type = {.name = "permute", .extract = permute_extract, .free = sgm__free};
+    sgm_preprocess_options copy;
+    sgm__options_copy(&copy, sizeof copy, options);
+    permute *self = make_self(extractor, sizeof *self, copy.section, type.name);
+    if (!self)
+        return NULL;
+    self->axis_count = copy.axis_count;
+    unsigned seen = 0;
+    bool good = copy.axis_count >= 1 && copy.axis_count < SGM_MAX_RANK;
+    for (int32_t i = 0; good && i < copy.axis_count; i++) {
+        int32_t axis = copy.axes[i];
+        good = axis >= 0 && axis < copy.axis_count && !(seen & 1u << axis);
+        if (good)
+            seen |= 1u << axis;
+        self->axes[i + 1] = axis + 1;
+    }
+    if (!good) {
+        sgm_fail(SGM_ERROR_ARGUMENT,
+                 "permute: .axes have to be 0 to .axis_count - 1, each once, and at most %d",
+                 SGM_MAX_RANK - 1);
+        return refuse(extractor, self);
+    }
+    return sgm__preprocess_create(&(sgm__preprocess_parts){.type = &type, .self = self, .parent = extractor});
+}
+
+/* --- shuffle --- */
+
+typedef struct shuffle {
+    char section[SGM__SECTION_NAME]; /* unused: a block is mixed as a whole, or its sections would not fit
+                                        together */
+    uint64_t seed;
+    uint64_t blocks; /* gone by since the start; each has an order of its own */
+} shuffle;
+
+static sgm_status shuffle_section(void *user, sgm_section *section, int32_t index)
+{
+    (void)index;
+    const int64_t *order = user;
+    float *values;
+    SGM_TRY(sgm__section_values(section, &values));
+    const sgm_shape *shape = sgm_tensor_shape(section->values);
+    sgm_tensor *mixed = sgm_tensor_create(SGM_FLOAT32, shape);
+    if (!mixed)
+        return sgm_last_status();
+    float *target = sgm_tensor_data(mixed);
+    size_t elements = (size_t)(sgm_shape_elements(shape) / shape->dims[0]);
+    for (int64_t i = 0; i < shape->dims[0]; i++)
+        memcpy(target + (size_t)i * elements, values + (size_t)order[i] * elements,
+               elements * sizeof *target);
+    return sgm__preprocess_replace(section, mixed);
+}
+
+static sgm_status shuffle_extract(void *pointer, sgm_extractor *parent, int64_t count, sgm_block **block)
+{
+    shuffle *self = pointer;
+    SGM_TRY(sgm_extractor_extract(parent, count, block));
+    if (!*block)
+        return SGM_OK;
+    int64_t *order = sgm__calloc((size_t)(*block)->count, sizeof *order);
+    if (!order)
+        return SGM_ERROR_MEMORY;
+    sgm__random random = sgm__random_make(self->seed, self->blocks++);
+    sgm__permutation(&random, order, (*block)->count);
+    sgm_status status = sgm__preprocess_sections(*block, "", shuffle_section, order);
+    sgm__free(order);
+    return status;
+}
+
+static sgm_status shuffle_rewind(void *self)
+{
+    ((shuffle *)self)->blocks = 0;
+    return SGM_OK;
+}
+
+static void shuffle_passed_over(void *self)
+{
+    ((shuffle *)self)->blocks++;
+}
+
+sgm_extractor *sgm_shuffle_create(sgm_extractor *extractor, const sgm_preprocess_options *options)
+{
+    static const sgm_extractor_type type = {.name = "shuffle", .extract = shuffle_extract, .free = sgm__free};
+    sgm_preprocess_options copy;
+    sgm__options_copy(&copy, sizeof copy, options);
+    if (copy.section) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "shuffle: mixes all sections of a block alike; leave out .section");
+        return refuse(extractor, NULL);
+    }
+    shuffle *self = make_self(extractor, sizeof *self, NULL, type.name);
+    if (!self)
+        return NULL;
+    self->seed = copy.seed;
+    return sgm__preprocess_create(&(sgm__preprocess_parts){.type = &type,
+                                                           .self = self,
+                                                           .parent = extractor,
+                                                           .rewind = shuffle_rewind,
+                                                           .passed_over = shuffle_passed_over});
+}
+
+/* --- a range for chosen indices --- */
+
+typedef struct per_index {
+    char section[SGM__SECTION_NAME];
+    size_t count;
+    double output_min, output_max;
+    double triples[]; /* index, minimum, maximum */
+} per_index;
+
+static sgm_status per_index_section(void *user, sgm_section *section, int32_t position)
+{
+    (void)position;
+    const per_index *self = user;
+    float *values;
+    SGM_TRY(sgm__section_values(section, &values));
+    const sgm_shape *shape = sgm_tensor_shape(section->values);
+    size_t elements = (size_t)(sgm_shape_elements(shape) / shape->dims[0]);
+    for (size_t i = 0; i < self->count; i++) {
+        const double *triple = &self->triples[3 * i];
+        if (triple[0] >= (double)elements)
+            return sgm_fail(SGM_ERROR_SHAPE,
+                            "per index: section \"%s\" has %zu elements a record, no index %.0f",
+                            section->name, elements, triple[0]);
+        sgm__range range = {triple[1], triple[2], self->output_min, self->output_max};
+        sgm__range_apply(values + (size_t)triple[0], shape->dims[0], elements, &range);
+    }
+    return SGM_OK;
+}
+
+static sgm_status per_index_extract(void *self, sgm_extractor *parent, int64_t count, sgm_block **block)
+{
+    return change_block(parent, count, block, ((per_index *)self)->section, per_index_section, self);
+}
+
+static sgm_status check_triples(const double *ranges, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const double *triple = &ranges[3 * i];
+        if (!(triple[0] >= 0 && triple[0] < 0x1p53) || triple[0] != floor(triple[0]) ||
+            !(triple[2] > triple[1]))
+            return sgm_fail(
+                SGM_ERROR_ARGUMENT,
+                "per index: entry %zu is %g, %g, %g; expected an index, a minimum and a larger maximum", i,
+                triple[0], triple[1], triple[2]);
+    }
+    return SGM_OK;
+}
+
+sgm_extractor *sgm_per_index_normalise_create(sgm_extractor *extractor, const char *section,
+                                              const double *ranges, size_t count, double output_min,
+                                              double output_max)
+{
+    static const sgm_extractor_type type = {
+        .name = "per index", .extract = per_index_extract, .free = sgm__free};
+    if (!ranges || count > SIZE_MAX / 64 || check_triples(ranges, count) != SGM_OK) {
+        if (!ranges)
+            sgm__missing_part("per index: a list of ranges");
+        return refuse(extractor, NULL);
+    }
+    size_t bytes = 3 * count * sizeof *ranges;
+    per_index *self = make_self(extractor, sizeof *self + bytes, section, type.name);
+    if (!self)
+        return NULL;
+    self->count = count;
+    self->output_min = output_min;
+    self->output_max = output_max;
+    memcpy(self->triples, ranges, bytes);
+    return sgm__preprocess_create(&(sgm__preprocess_parts){.type = &type, .self = self, .parent = extractor});
+}

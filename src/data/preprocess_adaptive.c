@@ -1,0 +1,218 @@
+/* Preprocessors that learn their range from the data: one for a section, or one for each element of its
+ * records. */
+#include "data/preprocess.h"
+
+#include <math.h>
+
+typedef struct learnt {
+    size_t elements; /* 0: nothing yet; 1, or as many as a record has */
+    double *ranges;  /* pairs minimum, maximum */
+} learnt;
+
+typedef struct adaptive {
+    char section[SGM__SECTION_NAME];
+    bool per_index;
+    sgm__range output;
+    int32_t section_count; /* that something is known of */
+    learnt sections[SGM_MAX_SECTIONS];
+} adaptive;
+
+static void forget(adaptive *self)
+{
+    for (int32_t i = 0; i < SGM_MAX_SECTIONS; i++)
+        sgm__free(self->sections[i].ranges);
+    memset(self->sections, 0, sizeof self->sections);
+    self->section_count = 0;
+}
+
+static void adaptive_free(void *self)
+{
+    forget(self);
+    sgm__free(self);
+}
+
+static sgm_status start(learnt *known, size_t elements)
+{
+    known->ranges = sgm__calloc(elements, 2 * sizeof *known->ranges);
+    if (!known->ranges)
+        return SGM_ERROR_MEMORY;
+    known->elements = elements;
+    for (size_t i = 0; i < elements; i++) {
+        known->ranges[2 * i] = INFINITY;
+        known->ranges[2 * i + 1] = -INFINITY;
+    }
+    return SGM_OK;
+}
+
+/* How many ranges the section has, after checking that it is as many as before. */
+static sgm_status count_ranges(const adaptive *self, const sgm_section *section, const learnt *known,
+                               size_t *elements)
+{
+    const sgm_shape *shape = sgm_tensor_shape(section->values);
+    *elements = self->per_index ? (size_t)(sgm_shape_elements(shape) / shape->dims[0]) : 1;
+    if (known->elements != 0 && known->elements != *elements)
+        return sgm_fail(SGM_ERROR_SHAPE,
+                        "section \"%s\" has %zu elements a record, but %zu ranges were learnt", section->name,
+                        *elements, known->elements);
+    return SGM_OK;
+}
+
+static sgm_status learn(void *user, sgm_section *section, int32_t index)
+{
+    adaptive *self = user;
+    learnt *known = &self->sections[index];
+    size_t elements;
+    float *values;
+    SGM_TRY(sgm__section_values(section, &values));
+    SGM_TRY(count_ranges(self, section, known, &elements));
+    if (known->elements == 0)
+        SGM_TRY(start(known, elements));
+    if (index >= self->section_count)
+        self->section_count = index + 1;
+    size_t count = (size_t)sgm_shape_elements(sgm_tensor_shape(section->values));
+    for (size_t i = 0; i < count; i += elements) {
+        for (size_t k = 0; k < elements; k++) {
+            double value = values[i + k], *range = &known->ranges[2 * k];
+            range[0] = value < range[0] ? value : range[0]; /* not a number: leaves both as they are */
+            range[1] = value > range[1] ? value : range[1];
+        }
+    }
+    return SGM_OK;
+}
+
+static sgm_status apply(void *user, sgm_section *section, int32_t index)
+{
+    const adaptive *self = user;
+    const learnt *known = &self->sections[index];
+    size_t elements;
+    float *values;
+    if (index >= self->section_count)
+        return sgm_fail(SGM_ERROR_STATE, "section \"%s\": no range was learnt for it", section->name);
+    SGM_TRY(sgm__section_values(section, &values));
+    SGM_TRY(count_ranges(self, section, known, &elements));
+    int64_t count = sgm_shape_elements(sgm_tensor_shape(section->values)) / (int64_t)elements;
+    for (size_t k = 0; k < elements; k++) {
+        sgm__range range = self->output;
+        range.input_min = known->ranges[2 * k];
+        range.input_max = known->ranges[2 * k + 1];
+        sgm__range_apply(values + k, count, elements, &range);
+    }
+    return SGM_OK;
+}
+
+static sgm_status adaptive_fit(void *pointer, const sgm_block *block)
+{
+    adaptive *self = pointer;
+    sgm_block seen =
+        *block; /* its sections may be made contiguous, which changes this copy's pointers only */
+    sgm_status status = SGM_OK;
+    for (int32_t i = 0; i < seen.section_count; i++)
+        sgm_tensor_retain(seen.sections[i].values);
+    status = sgm__preprocess_sections(&seen, self->section, learn, self);
+    for (int32_t i = 0; i < seen.section_count; i++)
+        sgm_tensor_free(seen.sections[i].values);
+    return status;
+}
+
+static sgm_status adaptive_extract(void *pointer, sgm_extractor *parent, int64_t count, sgm_block **block)
+{
+    adaptive *self = pointer;
+    SGM_TRY(sgm_extractor_extract(parent, count, block));
+    return *block ? sgm__preprocess_sections(*block, self->section, apply, self) : SGM_OK;
+}
+
+static sgm_status per_block_extract(void *pointer, sgm_extractor *parent, int64_t count, sgm_block **block)
+{
+    adaptive *self = pointer;
+    SGM_TRY(sgm_extractor_extract(parent, count, block));
+    if (!*block)
+        return SGM_OK;
+    forget(self);
+    SGM_TRY(sgm__preprocess_sections(*block, self->section, learn, self));
+    return sgm__preprocess_sections(*block, self->section, apply, self);
+}
+
+/* --- state: for each section the number of ranges, then their pairs --- */
+
+static sgm_status adaptive_get_state(void *pointer, double *numbers, size_t *count)
+{
+    const adaptive *self = pointer;
+    size_t used = 0;
+    for (int32_t i = 0; i < self->section_count; i++) {
+        const learnt *known = &self->sections[i];
+        if (numbers) {
+            numbers[used] = (double)known->elements;
+            memcpy(numbers + used + 1, known->ranges, 2 * known->elements * sizeof *numbers);
+        }
+        used += 1 + 2 * known->elements;
+    }
+    *count = used;
+    return SGM_OK;
+}
+
+static sgm_status read_section(adaptive *self, const double *numbers, size_t count, size_t *used)
+{
+    double elements = numbers[*used];
+    if (!(elements >= 1 && elements <= (double)((count - *used - 1) / 2)) || elements != floor(elements) ||
+        (!self->per_index && elements != 1) || self->section_count == SGM_MAX_SECTIONS)
+        return sgm_fail(SGM_ERROR_FORMAT,
+                        "learnt ranges: number %zu of %zu is %g, no number of ranges that fits", *used, count,
+                        elements);
+    learnt *known = &self->sections[self->section_count];
+    SGM_TRY(start(known, (size_t)elements));
+    memcpy(known->ranges, numbers + *used + 1, 2 * known->elements * sizeof *numbers);
+    self->section_count++;
+    *used += 1 + 2 * known->elements;
+    return SGM_OK;
+}
+
+static sgm_status adaptive_set_state(void *pointer, const double *numbers, size_t count)
+{
+    adaptive *self = pointer;
+    adaptive other = {.per_index = self->per_index};
+    sgm_status status = SGM_OK;
+    for (size_t used = 0; used < count && status == SGM_OK;)
+        status = read_section(&other, numbers, count, &used);
+    if (status != SGM_OK) {
+        forget(&other);
+        return status;
+    }
+    forget(self);
+    memcpy(self->sections, other.sections, sizeof self->sections);
+    self->section_count = other.section_count;
+    return SGM_OK;
+}
+
+static sgm_extractor *create(sgm_extractor *extractor, const sgm_preprocess_options *options, bool per_index)
+{
+    static const sgm_extractor_type over_all = {.name = "adaptive normalise",
+                                                .extract = adaptive_extract,
+                                                .fit = adaptive_fit,
+                                                .get_state = adaptive_get_state,
+                                                .set_state = adaptive_set_state,
+                                                .free = adaptive_free};
+    static const sgm_extractor_type by_block = {
+        .name = "adaptive normalise", .extract = per_block_extract, .free = adaptive_free};
+    sgm_preprocess_options copy;
+    sgm__options_copy(&copy, sizeof copy, options);
+    adaptive *self = sgm__calloc(1, sizeof *self);
+    if (!self || (copy.section && sgm__section_name(self->section, copy.section, over_all.name) != SGM_OK) ||
+        sgm__preprocess_range(&copy, over_all.name, &self->output) != SGM_OK) {
+        sgm_extractor_free(extractor);
+        sgm__free(self);
+        return NULL;
+    }
+    self->per_index = per_index;
+    return sgm__preprocess_create(&(sgm__preprocess_parts){
+        .type = copy.per_block ? &by_block : &over_all, .self = self, .parent = extractor});
+}
+
+sgm_extractor *sgm_adaptive_normalise_create(sgm_extractor *extractor, const sgm_preprocess_options *options)
+{
+    return create(extractor, options, false);
+}
+
+sgm_extractor *sgm_adaptive_per_index_create(sgm_extractor *extractor, const sgm_preprocess_options *options)
+{
+    return create(extractor, options, true);
+}
