@@ -149,6 +149,21 @@ static sgm_status add_parameter(sgm_layer_call *call, const sgm_parameter *param
     return SGM_OK;
 }
 
+/* What is not trained has one value; of the others there may be averages, whose names have a prefix. */
+static sgm_value parameter_state(const sgm_layer_call *call, sgm_graph *graph, const char *name,
+                                 const sgm_shape *shape, bool trainable)
+{
+    const char *prefix = call->options->prefix;
+    if (!trainable || prefix == NULL || *prefix == '\0')
+        return sgm_state(graph, name, call->options->dtype, shape);
+    char *full = sgm__format("%s%s", prefix, name);
+    if (full == NULL)
+        return fail_newest(graph);
+    sgm_value value = sgm_state(graph, full, call->options->dtype, shape);
+    sgm__free(full);
+    return value;
+}
+
 sgm_value sgm_layer_parameter(sgm_layer_call *call, sgm_graph *graph, const char *name,
                               const sgm_shape *shape, int64_t fan_in, int64_t fan_out, bool trainable,
                               const char *initialiser)
@@ -159,7 +174,7 @@ sgm_value sgm_layer_parameter(sgm_layer_call *call, sgm_graph *graph, const char
                               "a parameter needs a shape and a name of 1 to %d letters, digits, '_' and '-'",
                               SGM__MAX_NAME);
     snprintf(full, sizeof full, "%s.%s", call->entry->name, name);
-    sgm_value value = sgm_state(graph, full, call->options->dtype, shape);
+    sgm_value value = parameter_state(call, graph, full, shape, trainable);
     if (!sgm_value_is(value))
         return value;
     const sgm_parameter parameter = {.name = full,

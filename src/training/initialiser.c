@@ -1,0 +1,256 @@
+/* Initialisers: a parameter's first values, drawn on the host so that every handler starts from the same
+ * numbers. */
+#include "training/call_text.h"
+#include <sigma/training.h>
+
+#include <math.h>
+
+typedef struct draw {
+    const sgm_initialiser_options *options;
+    double fan_in, fan_out;
+    sgm__random *random;
+    const int64_t *indices;
+    const sgm_shape *shape;
+} draw;
+
+static double draw_gaussian(const draw *call)
+{
+    return call->options->mean + call->options->standard_deviation * sgm__random_normal(call->random);
+}
+
+static double draw_uniform(const draw *call)
+{
+    double least = call->options->minimum, most = call->options->maximum;
+    return least + (most - least) * sgm__random_uniform(call->random);
+}
+
+static double draw_truncated(const draw *call)
+{
+    double value = sgm__random_normal(call->random);
+    while (fabs(value) > 2)
+        value = sgm__random_normal(call->random);
+    return call->options->mean + call->options->standard_deviation * value;
+}
+
+static double draw_constant(const draw *call)
+{
+    return call->options->value;
+}
+
+static double draw_glorot(const draw *call)
+{
+    double limit = call->options->gain * sqrt(6 / (call->fan_in + call->fan_out));
+    return limit * (2 * sgm__random_uniform(call->random) - 1);
+}
+
+static double draw_glorot_normal(const draw *call)
+{
+    return call->options->gain * sqrt(2 / (call->fan_in + call->fan_out)) * sgm__random_normal(call->random);
+}
+
+static double draw_he(const draw *call)
+{
+    return call->options->gain * sqrt(2 / call->fan_in) * sgm__random_normal(call->random);
+}
+
+static double draw_custom(const draw *call)
+{
+    double random = sgm__random_uniform(call->random);
+    return call->options->function(call->options->user, call->indices, call->shape, random);
+}
+
+typedef struct initialiser_type {
+    const char *name;
+    double (*draw)(const draw *call); /* NULL: orthogonal, which is not made element by element */
+    sgm_initialiser_options defaults;
+} initialiser_type;
+
+static const initialiser_type types[] = {
+    {"gaussian", draw_gaussian, {.standard_deviation = 0.05}},
+    {"uniform", draw_uniform, {.minimum = -0.05, .maximum = 0.05}},
+    {"truncated", draw_truncated, {.standard_deviation = 1}},
+    {"constant", draw_constant, {0}},
+    {"glorot", draw_glorot, {.gain = 1}},
+    {"xavier", draw_glorot, {.gain = 1}},
+    {"glorot_normal", draw_glorot_normal, {.gain = 1}},
+    {"he", draw_he, {.gain = 1}},
+    {"orthogonal", NULL, {.gain = 1}},
+    {"custom", draw_custom, {0}},
+};
+#define TYPE_COUNT (sizeof types / sizeof *types)
+
+struct sgm_initialiser {
+    const initialiser_type *type;
+    sgm_initialiser_options options;
+};
+
+static double or_default(double value, double standard)
+{
+    return value != 0 ? value : standard;
+}
+
+static const initialiser_type *find_type(const char *name)
+{
+    const char *names[TYPE_COUNT];
+    for (size_t i = 0; i < TYPE_COUNT; i++) {
+        names[i] = types[i].name;
+        if (strcmp(names[i], name) == 0)
+            return &types[i];
+    }
+    const char *near = sgm__nearest(name, names, TYPE_COUNT);
+    sgm_fail(SGM_ERROR_NOT_FOUND, "unknown initialiser '%s'%s%s%s", name,
+             near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
+             near != NULL ? "'?"
+                          : "; there are gaussian, uniform, truncated, constant, "
+                            "glorot, glorot_normal, he, orthogonal, custom");
+    return NULL;
+}
+
+static bool check_options(const initialiser_type *type, const sgm_initialiser_options *options)
+{
+    if (options->standard_deviation < 0 || options->maximum < options->minimum || !isfinite(options->gain)) {
+        sgm_fail(SGM_ERROR_ARGUMENT,
+                 "initialiser %s: the deviation must not be negative, nor maximum below minimum", type->name);
+        return false;
+    }
+    if (type->draw == draw_custom && options->function == NULL) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "initialiser custom wants a function");
+        return false;
+    }
+    return true;
+}
+
+sgm_initialiser *sgm_initialiser_create(const char *type, const sgm_initialiser_options *options)
+{
+    const initialiser_type *found = find_type(type);
+    sgm_initialiser *initialiser = found != NULL ? sgm__calloc(1, sizeof(sgm_initialiser)) : NULL;
+    if (initialiser == NULL)
+        return NULL;
+    initialiser->type = found;
+    initialiser->options = *options;
+    sgm_initialiser_options *own = &initialiser->options;
+    own->standard_deviation = or_default(own->standard_deviation, found->defaults.standard_deviation);
+    own->gain = or_default(own->gain, found->defaults.gain);
+    if (own->minimum == 0 && own->maximum == 0) {
+        own->minimum = found->defaults.minimum;
+        own->maximum = found->defaults.maximum;
+    }
+    if (check_options(found, own))
+        return initialiser;
+    sgm__free(initialiser);
+    return NULL;
+}
+
+sgm_initialiser *sgm_initialiser_parse(const char *text)
+{
+    sgm_initialiser_options options = {.struct_size = sizeof options};
+    const sgm__call_field fields[] = {
+        {"standard_deviation", &options.standard_deviation},
+        {"mean", &options.mean},
+        {"minimum", &options.minimum},
+        {"maximum", &options.maximum},
+        {"value", &options.value},
+        {"gain", &options.gain},
+    };
+    char name[64];
+    size_t positional = SIZE_MAX;
+    if (sgm__call_name(text, name, sizeof name) != SGM_OK)
+        return NULL;
+    if (strcmp(name, "constant") == 0)
+        positional = 4;
+    else if (strcmp(name, "gaussian") == 0 || strcmp(name, "truncated") == 0)
+        positional = 0;
+    else if (strcmp(name, "uniform") == 0)
+        positional = 2;
+    if (sgm__call_parse(text, fields, sizeof fields / sizeof *fields, positional) != SGM_OK)
+        return NULL;
+    return sgm_initialiser_create(name, &options);
+}
+
+void sgm_initialiser_free(sgm_initialiser *initialiser)
+{
+    sgm__free(initialiser);
+}
+
+/* --- filling --- */
+
+/* Rows of a Gaussian matrix, made orthonormal one after the other (modified Gram-Schmidt, twice for
+ * accuracy). */
+static void orthonormalise(double *rows, int64_t count, int64_t length)
+{
+    for (int64_t i = 0; i < count; i++) {
+        double *row = rows + i * length, norm = 0;
+        for (int pass = 0; pass < 2; pass++)
+            for (int64_t k = 0; k < i; k++) {
+                const double *other = rows + k * length;
+                double product = 0;
+                for (int64_t j = 0; j < length; j++)
+                    product += row[j] * other[j];
+                for (int64_t j = 0; j < length; j++)
+                    row[j] -= product * other[j];
+            }
+        for (int64_t j = 0; j < length; j++)
+            norm += row[j] * row[j];
+        for (int64_t j = 0; j < length; j++)
+            row[j] /= sqrt(norm);
+    }
+}
+
+/* The first dimensions are rows, the last is columns; the shorter side is orthonormal. */
+static sgm_status fill_orthogonal(const sgm_initialiser *initialiser, double *values, const sgm_shape *shape,
+                                  sgm__random *random)
+{
+    int64_t elements = sgm_shape_elements(shape),
+            columns = shape->rank > 0 ? shape->dims[shape->rank - 1] : 1;
+    int64_t rows = columns > 0 ? elements / columns : 0;
+    int64_t count = rows < columns ? rows : columns, length = rows < columns ? columns : rows;
+    double *matrix = sgm__calloc((size_t)elements + 1, sizeof(double));
+    if (matrix == NULL)
+        return SGM_ERROR_MEMORY;
+    for (int64_t i = 0; i < elements; i++)
+        matrix[i] = sgm__random_normal(random);
+    orthonormalise(matrix, count, length);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t k = 0; k < columns; k++)
+            values[i * columns + k] = initialiser->options.gain *
+                                      (rows < columns ? matrix[i * length + k] : matrix[k * length + i]);
+    sgm__free(matrix);
+    return SGM_OK;
+}
+
+static void fill_elements(const sgm_initialiser *initialiser, double *values, const sgm_shape *shape,
+                          draw *call)
+{
+    int64_t elements = sgm_shape_elements(shape), indices[SGM_MAX_RANK] = {0};
+    call->indices = indices;
+    call->shape = shape;
+    for (int64_t i = 0; i < elements; i++) {
+        values[i] = initialiser->type->draw(call);
+        for (int32_t axis = shape->rank; axis-- > 0 && ++indices[axis] == shape->dims[axis];)
+            indices[axis] = 0;
+    }
+}
+
+sgm_status sgm_initialiser_fill(const sgm_initialiser *initialiser, sgm_tensor *tensor, int64_t fan_in,
+                                int64_t fan_out, uint64_t seed, const char *name)
+{
+    const sgm_shape *shape = sgm_tensor_shape(tensor);
+    int64_t elements = sgm_shape_elements(shape);
+    double *values = sgm__calloc((size_t)elements + 1, sizeof(double));
+    if (values == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm__random random = sgm__random_make(seed, sgm__hash_text(name));
+    draw call = {.options = &initialiser->options,
+                 .fan_in = (double)(fan_in > 0 ? fan_in : 1),
+                 .fan_out = (double)(fan_out > 0 ? fan_out : 1),
+                 .random = &random};
+    sgm_status status = SGM_OK;
+    if (initialiser->type->draw == NULL)
+        status = fill_orthogonal(initialiser, values, shape, &random);
+    else
+        fill_elements(initialiser, values, shape, &call);
+    if (status == SGM_OK)
+        status = sgm_tensor_write(tensor, values, (size_t)elements);
+    sgm__free(values);
+    return status;
+}

@@ -1,0 +1,187 @@
+/* What all optimisers share: gradients, accumulation, clipping, decay, averages. All of it is recorded. */
+#include "training/optimiser.h"
+
+#include <math.h>
+
+static bool valid(const sgm_optimiser_options *options)
+{
+    const double numbers[] = {options->learning_rate, options->momentum,  options->decay_rate,
+                              options->beta1,         options->beta2,     options->epsilon,
+                              options->clip_value,    options->clip_norm, options->average,
+                              options->weight_decay};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (!isfinite(numbers[i]) || numbers[i] < 0)
+            return false;
+    return options->momentum < 1 && options->decay_rate < 1 && options->beta1 < 1 && options->beta2 < 1 &&
+           options->average < 1 && options->accumulate >= 1;
+}
+
+static void or_default(double *value, double standard)
+{
+    if (*value == 0)
+        *value = standard;
+}
+
+static const sgm_optimiser_type *find_type(const char *name)
+{
+    const char *names[64];
+    size_t count = 0;
+    for (const sgm_optimiser_type *type; count < 64 && (type = sgm_optimiser_type_at(count)) != NULL;
+         count++) {
+        if (strcmp(type->name, name) == 0)
+            return type;
+        names[count] = type->name;
+    }
+    const char *near = sgm__nearest(name, names, count);
+    sgm_fail(SGM_ERROR_NOT_FOUND, "unknown optimiser '%s'; did you mean '%s'?", name,
+             near != NULL ? near : "adam");
+    return NULL;
+}
+
+sgm_optimiser *sgm_optimiser_create(const char *type, const sgm_optimiser_options *options)
+{
+    const sgm_optimiser_type *found = find_type(type);
+    sgm_optimiser *optimiser = found != NULL ? sgm__calloc(1, sizeof(sgm_optimiser)) : NULL;
+    if (optimiser == NULL)
+        return NULL;
+    optimiser->type = found;
+    optimiser->options = *options;
+    sgm_optimiser_options *own = &optimiser->options;
+    or_default(&own->learning_rate, found->defaults.learning_rate);
+    or_default(&own->momentum, found->defaults.momentum);
+    or_default(&own->decay_rate, found->defaults.decay_rate);
+    or_default(&own->beta1, found->defaults.beta1);
+    or_default(&own->beta2, found->defaults.beta2);
+    or_default(&own->epsilon, found->defaults.epsilon);
+    or_default(&own->weight_decay, found->defaults.weight_decay);
+    if (own->accumulate == 0)
+        own->accumulate = 1;
+    if (valid(own))
+        return optimiser;
+    sgm_fail(SGM_ERROR_ARGUMENT,
+             "optimiser %s: rates, decays and limits must be finite and not negative, momentum, betas and "
+             "decay_rate below 1, accumulate at least 1",
+             type);
+    sgm__free(optimiser);
+    return NULL;
+}
+
+void sgm_optimiser_free(sgm_optimiser *optimiser)
+{
+    sgm__free(optimiser);
+}
+
+/* --- recording --- */
+
+static sgm_value named_state(sgm_graph *graph, const char *prefix, const char *slot, const char *name,
+                             sgm_value like)
+{
+    sgm_type type = sgm_value_type(graph, like);
+    char *full = sgm__format("%s%s%s", prefix, slot, name);
+    if (full == NULL)
+        return sgm_graph_fail(graph, SGM_ERROR_MEMORY, "no memory for the name of an optimiser's state");
+    sgm_value state = sgm_state(graph, full, type.dtype, &type.shape);
+    sgm__free(full);
+    return state;
+}
+
+sgm_value sgm_optimiser_slot(const sgm_update_call *call, const char *slot)
+{
+    char dotted[96];
+    if (strlen(slot) + 2 > sizeof dotted)
+        return sgm_graph_fail(call->graph, SGM_ERROR_ARGUMENT, "the name of slot '%s' is too long", slot);
+    memcpy(dotted, slot, strlen(slot));
+    memcpy(dotted + strlen(slot), ".", 2);
+    return named_state(call->graph, SGM__SLOT_PREFIX, dotted, call->parameter_name, call->parameter);
+}
+
+static sgm_value scale(sgm_graph *graph, sgm_value value, double factor)
+{
+    return sgm_multiply(graph, value, sgm_number(graph, factor));
+}
+
+/* Adds the gradients of earlier minibatches; keeps the sum, or uses it up. */
+static void accumulate(const sgm_optimiser *optimiser, sgm_graph *graph,
+                       const sgm__trained_parameter *parameters, size_t count, sgm_value *gradients,
+                       bool update)
+{
+    if (optimiser->options.accumulate == 1)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        sgm_value sum =
+            named_state(graph, SGM__SLOT_PREFIX, "accumulated.", parameters[i].name, parameters[i].value);
+        sgm_value total = sgm_add(graph, sum, gradients[i]);
+        sgm_assign(graph, sum, update ? sgm_filled_like(graph, sum, 0) : total);
+        gradients[i] = scale(graph, total, 1.0 / (double)optimiser->options.accumulate);
+    }
+}
+
+static void clip_norm(sgm_graph *graph, double limit, sgm_value *gradients, size_t count)
+{
+    sgm_value squares = {-1};
+    for (size_t i = 0; i < count; i++) {
+        sgm_value sum = sgm_sum(graph, sgm_square(graph, gradients[i]));
+        squares = i == 0 ? sum : sgm_add(graph, squares, sum);
+    }
+    sgm_value norm = sgm_square_root(graph, squares); /* 0 gives an infinite quotient, and so the factor 1 */
+    sgm_value factor = sgm_minimum(graph, sgm_divide(graph, sgm_filled_like(graph, norm, limit), norm),
+                                   sgm_number(graph, 1));
+    for (size_t i = 0; i < count; i++)
+        gradients[i] = sgm_multiply(graph, gradients[i], factor);
+}
+
+static void clip(const sgm_optimiser_options *options, sgm_graph *graph, sgm_value *gradients, size_t count)
+{
+    for (size_t i = 0; i < count && options->clip_value > 0; i++)
+        gradients[i] = sgm_clip(graph, gradients[i], -options->clip_value, options->clip_value);
+    if (options->clip_norm > 0)
+        clip_norm(graph, options->clip_norm, gradients, count);
+}
+
+static void update_parameter(const sgm_optimiser *optimiser, sgm_graph *graph,
+                             const sgm__trained_parameter *parameter, sgm_value gradient)
+{
+    const sgm_optimiser_options *options = &optimiser->options;
+    sgm_shape scalar = sgm_shape_scalar();
+    sgm_dtype dtype = sgm_value_type(graph, parameter->value).dtype;
+    bool decoupled = optimiser->type->defaults.weight_decay > 0; /* its update applies the decay itself */
+    if (options->weight_decay > 0 && !decoupled)
+        gradient = sgm_add(graph, gradient, scale(graph, parameter->value, options->weight_decay));
+    sgm_update_call call = {.graph = graph,
+                            .options = options,
+                            .parameter_name = parameter->name,
+                            .parameter = parameter->value,
+                            .gradient = gradient,
+                            .learning_rate = sgm_input_value(graph, SGM__LEARNING_RATE, dtype, &scalar),
+                            .step = sgm_input_value(graph, SGM__STEP, dtype, &scalar)};
+    sgm_value updated = optimiser->type->update(&call);
+    sgm_assign(graph, parameter->value, updated);
+    if (options->average > 0) {
+        sgm_value average = named_state(graph, SGM__AVERAGE_PREFIX, "", parameter->name, parameter->value);
+        sgm_value step = scale(graph, sgm_subtract(graph, updated, average), 1 - options->average);
+        sgm_assign(graph, average, sgm_add(graph, average, step));
+    }
+}
+
+sgm_status sgm__optimiser_record(const sgm_optimiser *optimiser, sgm_graph *graph, sgm_value cost,
+                                 const sgm__trained_parameter *parameters, size_t count, bool update)
+{
+    sgm_value *values = sgm__calloc(count + 1, 2 * sizeof(sgm_value));
+    if (values == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_value *gradients = values + count;
+    for (size_t i = 0; i < count; i++)
+        values[i] = parameters[i].value;
+    sgm_status status = sgm_gradients(graph, cost, values, (int32_t)count, gradients);
+    sgm_graph_push_label(graph, "optimiser");
+    if (status == SGM_OK)
+        accumulate(optimiser, graph, parameters, count, gradients, update);
+    if (status == SGM_OK && update) {
+        clip(&optimiser->options, graph, gradients, count);
+        for (size_t i = 0; i < count; i++)
+            update_parameter(optimiser, graph, &parameters[i], gradients[i]);
+    }
+    sgm_graph_pop_label(graph);
+    sgm__free(values);
+    return status == SGM_OK ? sgm_graph_status(graph) : status;
+}

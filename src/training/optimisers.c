@@ -1,0 +1,192 @@
+/* The optimisers: how a parameter follows its gradient. g: gradient, p: parameter, r: learning rate, t:
+ * number of the update. */
+#include "training/optimiser.h"
+#include <sigma/operations.h>
+
+static sgm_value number(const sgm_update_call *call, double value)
+{
+    return sgm_number(call->graph, value);
+}
+
+static sgm_value times(const sgm_update_call *call, sgm_value a, sgm_value b)
+{
+    return sgm_multiply(call->graph, a, b);
+}
+
+/* decay * slot + share * value, which is assigned to the slot. */
+static sgm_value blend(const sgm_update_call *call, const char *slot, double decay, double share,
+                       sgm_value value)
+{
+    sgm_value state = sgm_optimiser_slot(call, slot);
+    sgm_value blended = sgm_add(call->graph, times(call, state, number(call, decay)),
+                                times(call, value, number(call, share)));
+    sgm_assign(call->graph, state, blended);
+    return blended;
+}
+
+static sgm_value go(const sgm_update_call *call, sgm_value direction)
+{
+    return sgm_subtract(call->graph, call->parameter, times(call, direction, call->learning_rate));
+}
+
+/* p - r g */
+static sgm_value gradient_descent(const sgm_update_call *call)
+{
+    return go(call, call->gradient);
+}
+
+/* v = m v + g; p - r v (Polyak, 1964) */
+static sgm_value momentum(const sgm_update_call *call)
+{
+    return go(call, blend(call, "momentum", call->options->momentum, 1, call->gradient));
+}
+
+/* v = m v + g; p - r (g + m v) (Nesterov, 1983, in the form of Sutskever et al., 2013) */
+static sgm_value nesterov(const sgm_update_call *call)
+{
+    sgm_value velocity = blend(call, "momentum", call->options->momentum, 1, call->gradient);
+    sgm_value ahead = times(call, velocity, number(call, call->options->momentum));
+    return go(call, sgm_add(call->graph, call->gradient, ahead));
+}
+
+/* s = s + g^2; p - r g / sqrt(s + e) (Duchi, Hazan and Singer, 2011) */
+static sgm_value adagrad(const sgm_update_call *call)
+{
+    sgm_graph *graph = call->graph;
+    sgm_value squares = blend(call, "squared_gradient", 1, 1, sgm_square(graph, call->gradient));
+    sgm_value root = sgm_square_root(graph, sgm_add(graph, squares, number(call, call->options->epsilon)));
+    return go(call, sgm_divide(graph, call->gradient, root));
+}
+
+/* s = d s + (1 - d) g^2; u = g sqrt(w + e) / sqrt(s + e); w = d w + (1 - d) u^2; p - r u (Zeiler, 2012) */
+static sgm_value adadelta(const sgm_update_call *call)
+{
+    sgm_graph *graph = call->graph;
+    double decay = call->options->decay_rate, epsilon = call->options->epsilon;
+    sgm_value squares = blend(call, "squared_gradient", decay, 1 - decay, sgm_square(graph, call->gradient));
+    sgm_value old_updates = sgm_optimiser_slot(call, "squared_update");
+    sgm_value ratio = sgm_divide(graph, sgm_add(graph, old_updates, number(call, epsilon)),
+                                 sgm_add(graph, squares, number(call, epsilon)));
+    sgm_value update = times(call, call->gradient, sgm_square_root(graph, ratio));
+    blend(call, "squared_update", decay, 1 - decay, sgm_square(graph, update));
+    return go(call, update);
+}
+
+/* s = d s + (1 - d) g^2; p - r g / (sqrt(s) + e) (Tieleman and Hinton, 2012) */
+static sgm_value rmsprop(const sgm_update_call *call)
+{
+    sgm_graph *graph = call->graph;
+    double decay = call->options->decay_rate;
+    sgm_value squares = blend(call, "squared_gradient", decay, 1 - decay, sgm_square(graph, call->gradient));
+    sgm_value root = sgm_add(graph, sgm_square_root(graph, squares), number(call, call->options->epsilon));
+    return go(call, sgm_divide(graph, call->gradient, root));
+}
+
+/* 1 - beta^t, of rank 0 */
+static sgm_value correction(const sgm_update_call *call, double beta)
+{
+    sgm_value power = sgm_power(call->graph, sgm_filled_like(call->graph, call->step, beta), call->step);
+    return sgm_subtract(call->graph, number(call, 1), power);
+}
+
+/* m = b1 m + (1 - b1) g; s = b2 s + (1 - b2) g^2; p - r m' / (sqrt(s') + e), ' divided by 1 - b^t (Kingma and
+ * Ba, 2014) */
+static sgm_value adam(const sgm_update_call *call)
+{
+    sgm_graph *graph = call->graph;
+    const sgm_optimiser_options *options = call->options;
+    sgm_value mean = blend(call, "momentum", options->beta1, 1 - options->beta1, call->gradient);
+    sgm_value squares = blend(call, "squared_gradient", options->beta2, 1 - options->beta2,
+                              sgm_square(graph, call->gradient));
+    sgm_value root_correction = sgm_square_root(graph, correction(call, options->beta2));
+    sgm_value root = sgm_divide(graph, sgm_square_root(graph, squares), root_correction);
+    sgm_value rate = sgm_divide(graph, call->learning_rate, correction(call, options->beta1));
+    sgm_value step = sgm_divide(graph, mean, sgm_add(graph, root, number(call, options->epsilon)));
+    return sgm_subtract(graph, call->parameter, times(call, step, rate));
+}
+
+/* Adam on p (1 - r d) (Loshchilov and Hutter, 2017) */
+static sgm_value adamw(const sgm_update_call *call)
+{
+    sgm_value shrink = times(call, call->learning_rate, number(call, call->options->weight_decay));
+    sgm_update_call decayed = *call;
+    decayed.parameter = sgm_subtract(call->graph, call->parameter, times(call, call->parameter, shrink));
+    return adam(&decayed);
+}
+
+static const sgm_optimiser_type built_in[] = {
+    {SGM_OPTIMISER_API, "gradient_descent", "p - r g", {.learning_rate = 0.01}, gradient_descent},
+    {SGM_OPTIMISER_API,
+     "momentum",
+     "gradient descent with a velocity",
+     {.learning_rate = 0.01, .momentum = 0.9},
+     momentum},
+    {SGM_OPTIMISER_API,
+     "nesterov",
+     "momentum that looks ahead",
+     {.learning_rate = 0.01, .momentum = 0.9},
+     nesterov},
+    {SGM_OPTIMISER_API,
+     "adagrad",
+     "steps divided by the root of all squared gradients",
+     {.learning_rate = 0.01, .epsilon = 1e-6},
+     adagrad},
+    {SGM_OPTIMISER_API,
+     "adadelta",
+     "steps in the parameter's own unit",
+     {.learning_rate = 1, .decay_rate = 0.9, .epsilon = 1e-6},
+     adadelta},
+    {SGM_OPTIMISER_API,
+     "rmsprop",
+     "steps divided by the root of recent squared gradients",
+     {.learning_rate = 0.001, .decay_rate = 0.99, .epsilon = 1e-8},
+     rmsprop},
+    {SGM_OPTIMISER_API,
+     "adam",
+     "recent gradients over the root of recent squares",
+     {.learning_rate = 0.001, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8},
+     adam},
+    {SGM_OPTIMISER_API,
+     "adamw",
+     "adam with decoupled weight decay",
+     {.learning_rate = 0.001, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 0.01},
+     adamw},
+};
+#define BUILT_IN_COUNT (sizeof built_in / sizeof *built_in)
+#define MOST_REGISTERED 32
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static const sgm_optimiser_type *registered[MOST_REGISTERED];
+static size_t registered_count;
+
+const sgm_optimiser_type *sgm_optimiser_type_at(size_t index)
+{
+    if (index < BUILT_IN_COUNT)
+        return &built_in[index];
+    pthread_mutex_lock(&lock);
+    const sgm_optimiser_type *type =
+        index - BUILT_IN_COUNT < registered_count ? registered[index - BUILT_IN_COUNT] : NULL;
+    pthread_mutex_unlock(&lock);
+    return type;
+}
+
+sgm_status sgm_register_optimiser(const sgm_optimiser_type *type)
+{
+    if (type == NULL || type->api != SGM_OPTIMISER_API || type->name == NULL || type->update == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "an optimiser wants .api = SGM_OPTIMISER_API, a name and an update");
+    const sgm_optimiser_type *known;
+    for (size_t i = 0; (known = sgm_optimiser_type_at(i)) != NULL; i++)
+        if (strcmp(known->name, type->name) == 0)
+            return known == type
+                       ? SGM_OK
+                       : sgm_fail(SGM_ERROR_ARGUMENT, "there is an optimiser '%s' already", type->name);
+    pthread_mutex_lock(&lock);
+    bool full = registered_count == MOST_REGISTERED;
+    if (!full)
+        registered[registered_count++] = type;
+    pthread_mutex_unlock(&lock);
+    return full ? sgm_fail(SGM_ERROR_STATE, "%d optimisers are registered, which is all there is room for",
+                           MOST_REGISTERED)
+                : SGM_OK;
+}

@@ -1,0 +1,132 @@
+#include "training/run_folder.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+
+#define LARGEST_METRICS ((size_t)1 << 30)
+
+/* Text of a folder's file; freed by the caller. */
+static char *path_of(const char *folder, const char *file)
+{
+    return sgm__format("%s/%s", folder, file);
+}
+
+/* The epoch that a line tells of; -1 if it is none of ours. */
+static json_int_t epoch_of(const char *line, size_t length)
+{
+    json_t *values = json_loadb(line, length, 0, NULL);
+    json_t *epoch = json_object_get(values, "epoch");
+    json_int_t number = json_is_integer(epoch) ? json_integer_value(epoch) : -1;
+    json_decref(values);
+    return number;
+}
+
+/* Lines of epochs up to `epoch` stay. A line that a crash cut off goes. */
+static sgm_status drop_newer_lines(const char *path, int64_t epoch)
+{
+    char *text;
+    size_t length, kept = 0;
+    if (!sgm__file_exists(path))
+        return SGM_OK;
+    SGM_TRY(sgm__file_read(path, LARGEST_METRICS, &text, &length));
+    for (size_t start = 0; start < length;) {
+        const char *end = memchr(text + start, '\n', length - start);
+        if (end == NULL)
+            break;
+        size_t line = (size_t)(end - (text + start)) + 1;
+        json_int_t number = epoch_of(text + start, line);
+        if (number >= 0 && number <= epoch) {
+            memmove(text + kept, text + start, line);
+            kept += line;
+        }
+        start += line;
+    }
+    sgm_status status = sgm__file_write_atomic(path, text, kept);
+    sgm__free(text);
+    return status;
+}
+
+static sgm_status open_files(sgm_trainer *trainer, const char *checkpoint, const char *metrics, bool resume)
+{
+    if (checkpoint == NULL || metrics == NULL)
+        return SGM_ERROR_MEMORY;
+    bool there = sgm__file_exists(checkpoint);
+    if (there && !resume)
+        return sgm_fail(SGM_ERROR_STATE, "'%s' holds a run already; resume it or choose another folder",
+                        checkpoint);
+    if (there)
+        SGM_TRY(sgm_trainer_load(trainer, checkpoint));
+    return drop_newer_lines(metrics, there ? trainer->position.epoch : 0);
+}
+
+sgm_status sgm__run_folder_open(sgm_trainer *trainer, const char *folder, bool resume)
+{
+    SGM_TRY(sgm__make_folders(folder));
+    char *checkpoint = path_of(folder, SGM__CHECKPOINT_FILE), *metrics = path_of(folder, SGM__METRICS_FILE);
+    sgm_status status = open_files(trainer, checkpoint, metrics, resume);
+    sgm__free(checkpoint);
+    sgm__free(metrics);
+    return status;
+}
+
+static void set_number(json_t *object, const char *prefix, const char *name, double value)
+{
+    char key[128];
+    snprintf(key, sizeof key, "%s%s", prefix, name);
+    if (isfinite(value))
+        json_object_set_new(object, key, json_real(value));
+}
+
+static json_t *describe_epoch(const sgm_trainer *trainer, double seconds)
+{
+    json_t *line = json_object();
+    json_object_set_new(line, "epoch", json_integer(trainer->position.epoch));
+    json_object_set_new(line, "iteration", json_integer(trainer->position.iteration));
+    sgm_metrics training = sgm__metrics_of(&trainer->position.sums);
+    set_number(line, "", "loss", training.loss);
+    set_number(line, "", "accuracy", training.accuracy);
+    set_number(line, "", "learning_rate", sgm__trainer_learning_rate(trainer, 0));
+    set_number(line, "", "seconds", seconds);
+    for (size_t i = 0; i < trainer->validation_count; i++) {
+        char prefix[96];
+        snprintf(prefix, sizeof prefix, "%s.", trainer->metrics[i].name);
+        set_number(line, prefix, "loss", trainer->metrics[i].metrics.loss);
+        set_number(line, prefix, "accuracy", trainer->metrics[i].metrics.accuracy);
+    }
+    return line;
+}
+
+static sgm_status append_line(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "ab");
+    if (file == NULL)
+        return sgm_fail(SGM_ERROR_FILE, "cannot open '%s': %s", path, strerror(errno));
+    bool written = fprintf(file, "%s\n", text) >= 0;
+    if (fclose(file) != 0 || !written)
+        return sgm_fail(SGM_ERROR_FILE, "cannot write '%s': %s", path, strerror(errno));
+    return SGM_OK;
+}
+
+sgm_status sgm__run_folder_epoch(const sgm_trainer *trainer, const char *folder, double seconds)
+{
+    char *path = path_of(folder, SGM__METRICS_FILE);
+    json_t *line = describe_epoch(trainer, seconds);
+    char *text = json_dumps(line, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
+    sgm_status status = path == NULL || text == NULL ? sgm__fail_memory(256) : append_line(path, text);
+    free(text);
+    json_decref(line);
+    sgm__free(path);
+    return status;
+}
+
+sgm_status sgm__run_folder_save(sgm_trainer *trainer, const char *folder)
+{
+    char *path = path_of(folder, SGM__CHECKPOINT_FILE);
+    if (path == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_status status = sgm_trainer_save(trainer, path);
+    sgm__free(path);
+    return status;
+}

@@ -1,0 +1,252 @@
+/* The trainer's parts: setting them, and the first failure. */
+#include "training/trainer.h"
+
+#include "registry/pattern.h"
+
+#include <math.h>
+#include <stdio.h>
+
+sgm_trainer *sgm__trainer_create(const char *name, const sgm__trainer_settings *settings)
+{
+    sgm_trainer *trainer = sgm__calloc(1, sizeof(sgm_trainer));
+    if (trainer == NULL)
+        return NULL;
+    trainer->settings = *settings;
+    trainer->position.best_loss = INFINITY;
+    trainer->name = sgm__strdup(name);
+    trainer->graph = sgm_graph_create();
+    trainer->session = sgm_session_create(settings->handler);
+    if (trainer->name != NULL && trainer->graph != NULL && trainer->session != NULL)
+        return trainer;
+    sgm__trainer_free(trainer);
+    return NULL;
+}
+
+void sgm__trainer_free(sgm_trainer *trainer)
+{
+    if (trainer == NULL)
+        return;
+    for (size_t i = 0; i < trainer->validation_count; i++) {
+        sgm__free(trainer->validation[i].name);
+        sgm_iterator_free(trainer->validation[i].iterator);
+    }
+    for (size_t i = 0; i < trainer->rule_count; i++) {
+        sgm__free(trainer->rules[i].pattern);
+        sgm_initialiser_free(trainer->rules[i].initialiser);
+    }
+    for (size_t i = 0; i < trainer->frozen_count; i++)
+        sgm__free(trainer->frozen[i]);
+    sgm_iterator_free(trainer->training);
+    sgm_network_free(trainer->network);
+    sgm_optimiser_free(trainer->optimiser);
+    sgm_session_free(trainer->session);
+    sgm_graph_free(trainer->graph);
+    sgm__free(trainer->validation);
+    sgm__free(trainer->rules);
+    sgm__free(trainer->frozen);
+    sgm__free(trainer->observers);
+    sgm__free(trainer->metrics);
+    sgm__free(trainer->trained);
+    sgm__free(trainer->programs);
+    sgm__free(trainer->name);
+    sgm__free(trainer);
+}
+
+sgm_status sgm__trainer_keep(sgm_trainer *trainer, sgm_status status)
+{
+    if (status == SGM_OK || status == SGM_ERROR_INTERRUPTED || trainer->status != SGM_OK)
+        return status;
+    sgm__fail_within("trainer '%s'", trainer->name);
+    trainer->status = status;
+    snprintf(trainer->message, sizeof trainer->message, "%s", sgm_last_error());
+    return status;
+}
+
+/* For constructors that gave NULL. */
+static sgm_status keep_newest(sgm_trainer *trainer, const char *what)
+{
+    if (sgm_last_status() == SGM_OK)
+        sgm_fail(SGM_ERROR_ARGUMENT, "was given no %s", what);
+    return sgm__trainer_keep(trainer, sgm_last_status());
+}
+
+sgm_status sgm_trainer_status(const sgm_trainer *trainer)
+{
+    if (trainer == NULL)
+        return sgm_last_status() != SGM_OK ? sgm_last_status()
+                                           : sgm_fail(SGM_ERROR_ARGUMENT, "the trainer is NULL");
+    return trainer->status == SGM_OK ? SGM_OK : sgm_fail(trainer->status, "%s", trainer->message);
+}
+
+const char *sgm_trainer_name(const sgm_trainer *trainer)
+{
+    return trainer != NULL ? trainer->name : "";
+}
+
+/* --- parts --- */
+
+sgm_status sgm_trainer_network_of(sgm_trainer *trainer, sgm_network *network)
+{
+    if (sgm_trainer_status(trainer) != SGM_OK) {
+        sgm_network_free(network);
+        return sgm_trainer_status(trainer);
+    }
+    if (network == NULL)
+        return keep_newest(trainer, "network");
+    sgm__trainer_forget_programs(trainer);
+    sgm_network_free(trainer->network);
+    trainer->network = network;
+    return SGM_OK;
+}
+
+sgm_status sgm_trainer_network(sgm_trainer *trainer, const char *notation)
+{
+    SGM_TRY(sgm_trainer_status(trainer));
+    sgm_network *network = sgm_network_parse(notation);
+    if (network == NULL) {
+        sgm__fail_within("network");
+        return sgm__trainer_keep(trainer, sgm_last_status());
+    }
+    return sgm_trainer_network_of(trainer, network);
+}
+
+sgm_status sgm_trainer_data(sgm_trainer *trainer, sgm_iterator *iterator)
+{
+    if (sgm_trainer_status(trainer) != SGM_OK) {
+        sgm_iterator_free(iterator);
+        return sgm_trainer_status(trainer);
+    }
+    if (iterator == NULL)
+        return keep_newest(trainer, "data");
+    sgm_iterator_free(trainer->training);
+    trainer->training = iterator;
+    return SGM_OK;
+}
+
+static sgm_status add_iterator(sgm_trainer *trainer, const char *name, sgm_iterator *iterator)
+{
+    for (size_t i = 0; i < trainer->validation_count; i++)
+        if (strcmp(trainer->validation[i].name, name) == 0)
+            return sgm_fail(SGM_ERROR_ARGUMENT, "there is data '%s' already; choose another name", name);
+    size_t count = trainer->validation_count + 1;
+    SGM_TRY(sgm__reserve(&trainer->validation, &trainer->validation_capacity, count,
+                         sizeof(sgm__named_iterator)));
+    sgm_named_metrics *metrics = sgm__realloc(trainer->metrics, count * sizeof(sgm_named_metrics));
+    if (metrics == NULL)
+        return SGM_ERROR_MEMORY;
+    trainer->metrics = metrics;
+    char *copy = sgm__strdup(name);
+    if (copy == NULL)
+        return SGM_ERROR_MEMORY;
+    metrics[count - 1] = (sgm_named_metrics){.name = copy};
+    trainer->validation[count - 1] = (sgm__named_iterator){copy, iterator};
+    trainer->validation_count = count;
+    return SGM_OK;
+}
+
+sgm_status sgm_trainer_add_data(sgm_trainer *trainer, const char *name, sgm_iterator *iterator)
+{
+    sgm_status status = sgm_trainer_status(trainer);
+    if (status == SGM_OK && (iterator == NULL || name == NULL))
+        status = keep_newest(trainer, "data, or no name for it");
+    else if (status == SGM_OK)
+        status = sgm__trainer_keep(trainer, add_iterator(trainer, name, iterator));
+    if (status != SGM_OK)
+        sgm_iterator_free(iterator);
+    return status;
+}
+
+sgm_status sgm_trainer_optimiser(sgm_trainer *trainer, sgm_optimiser *optimiser)
+{
+    if (sgm_trainer_status(trainer) != SGM_OK) {
+        sgm_optimiser_free(optimiser);
+        return sgm_trainer_status(trainer);
+    }
+    if (optimiser == NULL)
+        return keep_newest(trainer, "optimiser");
+    sgm__trainer_forget_programs(trainer);
+    sgm_optimiser_free(trainer->optimiser);
+    trainer->optimiser = optimiser;
+    return SGM_OK;
+}
+
+static sgm_status add_rule(sgm_trainer *trainer, const char *pattern, sgm_initialiser *initialiser)
+{
+    SGM_TRY(sgm__pattern_check(pattern));
+    for (size_t i = 0; i < trainer->rule_count; i++)
+        if (strcmp(trainer->rules[i].pattern, pattern) == 0)
+            return sgm_fail(SGM_ERROR_ARGUMENT, "there is an initialiser for '%s' already", pattern);
+    SGM_TRY(sgm__reserve(&trainer->rules, &trainer->rule_capacity, trainer->rule_count + 1,
+                         sizeof(sgm__initialiser_rule)));
+    char *copy = sgm__strdup(pattern);
+    if (copy == NULL)
+        return SGM_ERROR_MEMORY;
+    trainer->rules[trainer->rule_count++] = (sgm__initialiser_rule){copy, initialiser};
+    return SGM_OK;
+}
+
+sgm_status sgm_trainer_initialiser(sgm_trainer *trainer, const char *pattern, sgm_initialiser *initialiser)
+{
+    sgm_status status = sgm_trainer_status(trainer);
+    if (status == SGM_OK && (initialiser == NULL || pattern == NULL))
+        status = keep_newest(trainer, "initialiser, or no pattern for it");
+    else if (status == SGM_OK)
+        status = sgm__trainer_keep(trainer, add_rule(trainer, pattern, initialiser));
+    if (status != SGM_OK)
+        sgm_initialiser_free(initialiser);
+    return status;
+}
+
+static sgm_status add_frozen(sgm_trainer *trainer, const char *pattern)
+{
+    SGM_TRY(sgm__pattern_check(pattern));
+    SGM_TRY(
+        sgm__reserve(&trainer->frozen, &trainer->frozen_capacity, trainer->frozen_count + 1, sizeof(char *)));
+    char *copy = sgm__strdup(pattern);
+    if (copy == NULL)
+        return SGM_ERROR_MEMORY;
+    trainer->frozen[trainer->frozen_count++] = copy;
+    sgm__trainer_forget_programs(trainer);
+    return SGM_OK;
+}
+
+sgm_status sgm_trainer_freeze(sgm_trainer *trainer, const char *pattern)
+{
+    SGM_TRY(sgm_trainer_status(trainer));
+    return sgm__trainer_keep(trainer, add_frozen(trainer, pattern));
+}
+
+sgm_status sgm_trainer_unfreeze(sgm_trainer *trainer, const char *pattern)
+{
+    SGM_TRY(sgm_trainer_status(trainer));
+    for (size_t i = 0; i < trainer->frozen_count; i++)
+        if (strcmp(trainer->frozen[i], pattern) == 0) {
+            sgm__free(trainer->frozen[i]);
+            trainer->frozen[i] = trainer->frozen[--trainer->frozen_count];
+            sgm__trainer_forget_programs(trainer);
+            return SGM_OK;
+        }
+    return sgm_fail(SGM_ERROR_NOT_FOUND, "'%s' was not frozen", pattern);
+}
+
+bool sgm__trainer_is_frozen(const sgm_trainer *trainer, const char *parameter)
+{
+    for (size_t i = 0; i < trainer->frozen_count; i++)
+        if (sgm__pattern_matches(trainer->frozen[i], parameter))
+            return true;
+    return false;
+}
+
+sgm_status sgm__trainer_add_observer(sgm_trainer *trainer, sgm_training_function function, void *user)
+{
+    SGM_TRY(sgm__reserve(&trainer->observers, &trainer->observer_capacity, trainer->observer_count + 1,
+                         sizeof(sgm__observer)));
+    trainer->observers[trainer->observer_count++] = (sgm__observer){function, user};
+    return SGM_OK;
+}
+
+sgm_status sgm_trainer_on_progress(sgm_trainer *trainer, sgm_training_function function, void *user)
+{
+    SGM_TRY(sgm_trainer_status(trainer));
+    return sgm__trainer_keep(trainer, sgm__trainer_add_observer(trainer, function, user));
+}

@@ -1,0 +1,106 @@
+/* The inside of a trainer. Internal. */
+#ifndef SGM_TRAINING_TRAINER_H
+#define SGM_TRAINING_TRAINER_H
+
+#include "training/optimiser.h"
+#include <sigma/persistence.h>
+
+typedef struct sgm__trainer_settings {
+    uint64_t seed;
+    sgm_handler *handler; /* outlives the trainer */
+    sgm_dtype precision;  /* float32 or float64 */
+} sgm__trainer_settings;
+
+typedef struct sgm__named_iterator {
+    char *name;
+    sgm_iterator *iterator;
+} sgm__named_iterator;
+
+typedef struct sgm__initialiser_rule {
+    char *pattern;
+    sgm_initialiser *initialiser;
+} sgm__initialiser_rule;
+
+typedef struct sgm__observer {
+    sgm_training_function function;
+    void *user;
+} sgm__observer;
+
+/* What a program of a trainer does with a minibatch. */
+typedef enum sgm__step_purpose {
+    SGM__ACCUMULATE, /* forward, backward, gradients are kept for later */
+    SGM__UPDATE,     /* forward, backward, update */
+    SGM__VALIDATE,   /* forward and costs */
+    SGM__PREDICT     /* forward */
+} sgm__step_purpose;
+
+typedef struct sgm__known_program {
+    sgm__step_purpose purpose;
+    int64_t batch;
+    sgm_program *program;
+} sgm__known_program;
+
+/* Sums over the records of an epoch so far. */
+typedef struct sgm__metric_sums {
+    double loss, correct;
+    int64_t records;
+    bool has_accuracy;
+} sgm__metric_sums;
+
+/* Where training stands: all of it goes into a checkpoint. */
+typedef struct sgm__training_position {
+    int64_t epoch, batch, iteration, updates;
+    sgm__metric_sums sums;
+    double best_loss; /* of an epoch, for a plateau schedule */
+    int64_t bad_epochs, reductions;
+} sgm__training_position;
+
+struct sgm_trainer {
+    char *name;
+    sgm__trainer_settings settings;
+    sgm_status status; /* first failure */
+    char message[768];
+    sgm_network *network;
+    sgm_optimiser *optimiser;
+    sgm_iterator *training;
+    sgm__named_iterator *validation;
+    size_t validation_count, validation_capacity;
+    sgm__initialiser_rule *rules;
+    size_t rule_count, rule_capacity;
+    char **frozen;
+    size_t frozen_count, frozen_capacity;
+    sgm__observer *observers;
+    size_t observer_count, observer_capacity;
+    sgm_named_metrics *metrics; /* of the newest validation, one for each iterator */
+    sgm_session *session;
+    sgm_graph *graph;        /* recorded into again and again */
+    sgm_recording recording; /* the newest */
+    sgm__trained_parameter *trained;
+    size_t trained_count, trained_capacity;
+    sgm__known_program *programs;
+    size_t program_count, program_capacity;
+    sgm__training_position position;
+    int64_t epochs; /* wanted by the run, 0: no limit */
+};
+
+sgm_trainer *sgm__trainer_create(const char *name, const sgm__trainer_settings *settings);
+void sgm__trainer_free(sgm_trainer *trainer);
+sgm_status sgm__trainer_add_observer(sgm_trainer *trainer, sgm_training_function function, void *user);
+
+/* Keeps the thread's newest error as the trainer's, with its name in front; returns `status`. */
+sgm_status sgm__trainer_keep(sgm_trainer *trainer, sgm_status status);
+
+/* trainer_program.c: records (or finds) the program for a minibatch; defines states that are new. */
+sgm_program *sgm__trainer_program(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch);
+/* Feeds the sections of a block that the newest recording named. */
+sgm_status sgm__trainer_feed(sgm_trainer *trainer, sgm_program *program, const sgm_block *block);
+/* Adds loss and correct answers of a run to the sums. */
+sgm_status sgm__trainer_count(sgm_trainer *trainer, sgm_program *program, int64_t records,
+                              sgm__metric_sums *sums);
+void sgm__trainer_forget_programs(sgm_trainer *trainer);
+bool sgm__trainer_is_frozen(const sgm_trainer *trainer, const char *parameter);
+
+sgm_metrics sgm__metrics_of(const sgm__metric_sums *sums);
+double sgm__trainer_learning_rate(const sgm_trainer *trainer, int64_t batches);
+
+#endif

@@ -1,0 +1,147 @@
+/* Looking at a trainer: predictions, parameters, programs. */
+#include "training/trainer.h"
+
+#define LARGEST_BATCH 1000
+
+sgm_status sgm_trainer_prepare(sgm_trainer *trainer)
+{
+    SGM_TRY(sgm_trainer_status(trainer));
+    sgm__step_purpose purpose = trainer->optimiser != NULL ? SGM__UPDATE : SGM__PREDICT;
+    return sgm__trainer_keep(trainer,
+                             sgm__trainer_program(trainer, purpose, 1) != NULL ? SGM_OK : sgm_last_status());
+}
+
+const sgm_parameter *sgm_trainer_parameters(sgm_trainer *trainer, size_t *count)
+{
+    *count = trainer != NULL ? trainer->recording.parameter_count : 0;
+    return trainer != NULL ? trainer->recording.parameters : NULL;
+}
+
+sgm_tensor *sgm_trainer_get(sgm_trainer *trainer, const char *state)
+{
+    return trainer != NULL && sgm_trainer_prepare(trainer) == SGM_OK
+               ? sgm_session_get(trainer->session, state)
+               : NULL;
+}
+
+sgm_status sgm_trainer_set(sgm_trainer *trainer, const char *state, const sgm_tensor *value)
+{
+    SGM_TRY(sgm_trainer_prepare(trainer));
+    sgm_type type;
+    SGM_TRY(sgm_session_state_type(trainer->session, state, &type)); /* a new name would be a mistake */
+    return sgm_session_set(trainer->session, state, value);
+}
+
+/* --- prediction --- */
+
+/* Names of the first input and of the wanted output, as the newest recording has them. */
+static sgm_status find_ends(const sgm_trainer *trainer, const char **input, const char **output)
+{
+    const sgm_recording *recording = &trainer->recording;
+    if (recording->input_count != 1)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED, "the network has %zu inputs; predict with a block of them",
+                        recording->input_count);
+    *input = recording->inputs[0].name;
+    if (*output == NULL && recording->output_count > 0)
+        *output = recording->outputs[0].name;
+    return *output != NULL ? SGM_OK : sgm_fail(SGM_ERROR_NOT_FOUND, "the network has no outputs");
+}
+
+static sgm_status predict_part(sgm_trainer *trainer, sgm_tensor *inputs, int64_t first, int64_t count,
+                               const char *output, sgm_tensor **result)
+{
+    const char *input = NULL;
+    sgm_program *program = sgm__trainer_program(trainer, SGM__PREDICT, count);
+    if (program == NULL)
+        return sgm_last_status();
+    SGM_TRY(find_ends(trainer, &input, &output));
+    sgm_tensor *part = sgm_tensor_slice(inputs, 0, first, first + count, 1);
+    sgm_status status =
+        part != NULL ? sgm_session_feed(trainer->session, program, input, part) : sgm_last_status();
+    sgm_tensor_free(part);
+    SGM_TRY(status);
+    SGM_TRY(sgm_session_run(trainer->session, program));
+    sgm_type type = sgm_program_output_type(program, output);
+    if (*result == NULL) {
+        type.shape.dims[0] = sgm_tensor_shape(inputs)->dims[0];
+        *result = sgm_tensor_create(type.dtype, &type.shape);
+    }
+    sgm_tensor *target = sgm_tensor_slice(*result, 0, first, first + count, 1);
+    status = target != NULL ? sgm_session_read(trainer->session, program, output, target) : sgm_last_status();
+    sgm_tensor_free(target);
+    return status;
+}
+
+sgm_tensor *sgm_trainer_predict(sgm_trainer *trainer, sgm_tensor *inputs, const char *output)
+{
+    if (sgm_trainer_status(trainer) != SGM_OK || inputs == NULL)
+        return NULL;
+    const sgm_shape *shape = sgm_tensor_shape(inputs);
+    if (shape->rank < 1 || shape->dims[0] < 1) {
+        sgm_fail(SGM_ERROR_SHAPE, "inputs must be records: a first dimension of at least 1");
+        return NULL;
+    }
+    sgm_tensor *result = NULL;
+    int64_t records = shape->dims[0];
+    for (int64_t first = 0; first < records; first += LARGEST_BATCH) {
+        int64_t count = records - first < LARGEST_BATCH ? records - first : LARGEST_BATCH;
+        if (predict_part(trainer, inputs, first, count, output, &result) != SGM_OK) {
+            sgm_tensor_free(result);
+            return NULL;
+        }
+    }
+    return result;
+}
+
+/* Feeds any number of inputs by their sections' names. */
+sgm_tensor *sgm_trainer_predict_block(sgm_trainer *trainer, const sgm_block *block, const char *output)
+{
+    if (sgm_trainer_status(trainer) != SGM_OK || block == NULL)
+        return NULL;
+    sgm_program *program = sgm__trainer_program(trainer, SGM__PREDICT, block->count);
+    if (program == NULL || sgm__trainer_feed(trainer, program, block) != SGM_OK ||
+        sgm_session_run(trainer->session, program) != SGM_OK)
+        return NULL;
+    if (output == NULL && trainer->recording.output_count > 0)
+        output = trainer->recording.outputs[0].name;
+    if (output == NULL || !sgm_program_has_output(program, output)) {
+        sgm_fail(SGM_ERROR_NOT_FOUND, "the network has no output '%s'", output != NULL ? output : "");
+        return NULL;
+    }
+    sgm_type type = sgm_program_output_type(program, output);
+    sgm_tensor *result = sgm_tensor_create(type.dtype, &type.shape);
+    if (result == NULL || sgm_session_read(trainer->session, program, output, result) == SGM_OK)
+        return result;
+    sgm_tensor_free(result);
+    return NULL;
+}
+
+/* --- programs --- */
+
+static sgm_program *step_program(sgm_trainer *trainer, int64_t batch)
+{
+    if (sgm_trainer_status(trainer) != SGM_OK)
+        return NULL;
+    sgm__trainer_forget_programs(trainer); /* so that the graph is recorded again */
+    return sgm__trainer_program(trainer, trainer->optimiser != NULL ? SGM__UPDATE : SGM__PREDICT, batch);
+}
+
+char *sgm_trainer_graph_text(sgm_trainer *trainer, int64_t batch)
+{
+    return step_program(trainer, batch) != NULL ? sgm_graph_text(trainer->graph) : NULL;
+}
+
+char *sgm_trainer_program_text(sgm_trainer *trainer, int64_t batch)
+{
+    sgm_program *program = step_program(trainer, batch);
+    return program != NULL ? sgm_program_text(program) : NULL;
+}
+
+sgm_status sgm_trainer_memory(sgm_trainer *trainer, int64_t batch, sgm_program_memory *memory)
+{
+    sgm_program *program = step_program(trainer, batch);
+    if (program == NULL)
+        return sgm_last_status();
+    *memory = sgm_program_memory_of(program);
+    return SGM_OK;
+}

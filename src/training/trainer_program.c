@@ -1,0 +1,252 @@
+/* What a trainer does with a minibatch, as programs: recorded when first needed, or anew each time for
+ * dynamic networks. */
+#include "training/trainer.h"
+
+#include "graph/graph_internal.h"
+#include "registry/pattern.h"
+#include <sigma/operations.h>
+
+/* Outputs beside the network's, under names that no layer can have. */
+#define LOSS "trainer.loss"
+#define CORRECT "trainer.correct"
+
+void sgm__trainer_forget_programs(sgm_trainer *trainer)
+{
+    trainer->program_count = 0; /* they stay in the session, where an equal graph finds them */
+}
+
+/* --- states --- */
+
+static const sgm_parameter *find_parameter(const sgm_trainer *trainer, const char *name)
+{
+    for (size_t i = 0; i < trainer->recording.parameter_count; i++)
+        if (strcmp(trainer->recording.parameters[i].name, name) == 0)
+            return &trainer->recording.parameters[i];
+    return NULL;
+}
+
+/* The most specific rule; NULL: none, the layer's own counts. */
+static const sgm_initialiser *find_rule(const sgm_trainer *trainer, const char *parameter)
+{
+    const sgm__initialiser_rule *best = NULL;
+    for (size_t i = 0; i < trainer->rule_count; i++) {
+        const sgm__initialiser_rule *rule = &trainer->rules[i];
+        if (sgm__pattern_matches(rule->pattern, parameter) &&
+            (best == NULL ||
+             sgm__pattern_specificity(rule->pattern) > sgm__pattern_specificity(best->pattern)))
+            best = rule;
+    }
+    return best != NULL ? best->initialiser : NULL;
+}
+
+static sgm_status fill_parameter(sgm_trainer *trainer, const sgm_parameter *parameter, sgm_tensor *tensor)
+{
+    const sgm_initialiser *rule = find_rule(trainer, parameter->name);
+    sgm_initialiser *standard = rule == NULL ? sgm_initialiser_parse(parameter->initialiser) : NULL;
+    if (rule == NULL && standard == NULL)
+        return sgm_last_status();
+    sgm_status status = sgm_initialiser_fill(rule != NULL ? rule : standard, tensor, parameter->fan_in,
+                                             parameter->fan_out, trainer->settings.seed, parameter->name);
+    sgm_initialiser_free(standard);
+    return status;
+}
+
+static bool has_prefix(const char *name, const char *prefix)
+{
+    return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+/* A state's first value: drawn, zero, the seed, or what it is an average of. */
+static sgm_status fill_state(sgm_trainer *trainer, const char *name, sgm_tensor *tensor)
+{
+    const sgm_parameter *parameter = find_parameter(trainer, name);
+    if (parameter != NULL)
+        return fill_parameter(trainer, parameter, tensor);
+    if (strcmp(name, "random.seed") == 0) {
+        int64_t seed;
+        memcpy(&seed, &trainer->settings.seed, sizeof seed);
+        memcpy(sgm_tensor_data(tensor), &seed, sizeof seed);
+        return SGM_OK;
+    }
+    const char *averaged = has_prefix(name, SGM__AVERAGE_PREFIX) ? name + strlen(SGM__AVERAGE_PREFIX) : NULL;
+    if (averaged == NULL || !sgm_session_has(trainer->session, averaged))
+        return SGM_OK;
+    sgm_tensor *value = sgm_session_get(trainer->session, averaged);
+    sgm_status status = value != NULL ? sgm_tensor_assign(tensor, value) : sgm_last_status();
+    sgm_tensor_free(value);
+    return status;
+}
+
+static sgm_status define_state(sgm_trainer *trainer, const char *name, const sgm_type *type)
+{
+    sgm_tensor *tensor = sgm_tensor_create(type->dtype, &type->shape);
+    if (tensor == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_status status = fill_state(trainer, name, tensor);
+    if (status == SGM_OK)
+        status = sgm_session_set(trainer->session, name, tensor);
+    sgm_tensor_free(tensor);
+    return status;
+}
+
+/* Parameters come first, so that averages find them. */
+static sgm_status define_states(sgm_trainer *trainer)
+{
+    for (int parameters = 1; parameters >= 0; parameters--)
+        for (size_t i = 0; i < trainer->graph->count; i++) {
+            const sgm__instruction *instruction = &trainer->graph->instructions[i];
+            if (instruction->op != &sgm__op_state)
+                continue;
+            const char *name = sgm__graph_string(trainer->graph, instruction->name);
+            if ((find_parameter(trainer, name) != NULL) == (parameters == 1) &&
+                !sgm_session_has(trainer->session, name))
+                SGM_TRY(define_state(trainer, name, &instruction->type));
+        }
+    return SGM_OK;
+}
+
+/* --- recording --- */
+
+/* The share of answers that are right: the largest output is where the target is largest (or on the same side
+ * of one half). */
+static void record_correct(sgm_trainer *trainer)
+{
+    const sgm_recording *recording = &trainer->recording;
+    sgm_graph *graph = trainer->graph;
+    if (!recording->classifies || recording->output_count == 0 || recording->target_count == 0)
+        return;
+    sgm_value output = recording->outputs[0].value, target = recording->targets[0].value;
+    sgm_type a = sgm_value_type(graph, output), b = sgm_value_type(graph, target);
+    if (!sgm_shape_equal(&a.shape, &b.shape) || a.shape.rank < 2)
+        return;
+    sgm_value equal;
+    if (a.shape.dims[a.shape.rank - 1] > 1)
+        equal = sgm_equal(graph, sgm_arg_max(graph, output, -1), sgm_arg_max(graph, target, -1));
+    else
+        equal = sgm_equal(graph, sgm_greater(graph, output, sgm_number(graph, 0.5)),
+                          sgm_greater(graph, target, sgm_number(graph, 0.5)));
+    sgm_output(graph, CORRECT, sgm_mean(graph, sgm_cast(graph, equal, SGM_FLOAT64)));
+}
+
+static sgm_status record_update(sgm_trainer *trainer, bool update)
+{
+    trainer->trained_count = 0;
+    for (size_t i = 0; i < trainer->recording.parameter_count; i++) {
+        const sgm_parameter *parameter = &trainer->recording.parameters[i];
+        if (!parameter->trainable || sgm__trainer_is_frozen(trainer, parameter->name))
+            continue;
+        SGM_TRY(sgm__reserve(&trainer->trained, &trainer->trained_capacity, trainer->trained_count + 1,
+                             sizeof(sgm__trained_parameter)));
+        trainer->trained[trainer->trained_count++] =
+            (sgm__trained_parameter){parameter->name, parameter->value};
+    }
+    if (trainer->trained_count == 0)
+        return sgm_fail(SGM_ERROR_STATE,
+                        "nothing is left to train: the network has no parameters, or all are frozen");
+    return sgm__optimiser_record(trainer->optimiser, trainer->graph, trainer->recording.total,
+                                 trainer->trained, trainer->trained_count, update);
+}
+
+static void record_random_step(sgm_graph *graph)
+{
+    sgm_shape scalar = sgm_shape_scalar();
+    sgm_value step = sgm_state(graph, "random.step", SGM_INT64, &scalar);
+    sgm_assign(graph, step, sgm_add(graph, step, sgm_number(graph, 1)));
+}
+
+static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch)
+{
+    bool training = purpose == SGM__UPDATE || purpose == SGM__ACCUMULATE;
+    bool averaged = !training && trainer->optimiser != NULL && trainer->optimiser->options.average > 0;
+    sgm_recording_options options = {.struct_size = sizeof options,
+                                     .batch = batch,
+                                     .dtype = trainer->settings.precision,
+                                     .training = training,
+                                     .costs = purpose == SGM__VALIDATE,
+                                     .iteration = (uint64_t)trainer->position.iteration,
+                                     .prefix = averaged ? SGM__AVERAGE_PREFIX : ""};
+    sgm_graph_clear(trainer->graph);
+    SGM_TRY(sgm_network_record(trainer->network, trainer->graph, &options, &trainer->recording));
+    if (purpose != SGM__PREDICT) {
+        sgm_output(trainer->graph, LOSS, trainer->recording.total);
+        record_correct(trainer);
+    }
+    for (size_t i = 0; i < trainer->recording.output_count && !training; i++)
+        sgm_output(trainer->graph, trainer->recording.outputs[i].name, trainer->recording.outputs[i].value);
+    if (training)
+        SGM_TRY(record_update(trainer, purpose == SGM__UPDATE));
+    if (training && trainer->recording.random)
+        record_random_step(trainer->graph);
+    SGM_TRY(sgm_graph_status(trainer->graph));
+    return define_states(trainer);
+}
+
+static sgm_status check_parts(const sgm_trainer *trainer, sgm__step_purpose purpose)
+{
+    if (trainer->network == NULL)
+        return sgm_fail(SGM_ERROR_STATE, "has no network yet: call sgm_trainer_network");
+    if (trainer->optimiser == NULL && (purpose == SGM__UPDATE || purpose == SGM__ACCUMULATE))
+        return sgm_fail(SGM_ERROR_STATE, "has no optimiser yet: call sgm_trainer_optimiser");
+    return SGM_OK;
+}
+
+static sgm_status remember(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch,
+                           sgm_program *program)
+{
+    SGM_TRY(sgm__reserve(&trainer->programs, &trainer->program_capacity, trainer->program_count + 1,
+                         sizeof(sgm__known_program)));
+    trainer->programs[trainer->program_count++] = (sgm__known_program){purpose, batch, program};
+    return SGM_OK;
+}
+
+sgm_program *sgm__trainer_program(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch)
+{
+    for (size_t i = 0; i < trainer->program_count; i++)
+        if (trainer->programs[i].purpose == purpose && trainer->programs[i].batch == batch)
+            return trainer->programs[i].program;
+    if (check_parts(trainer, purpose) != SGM_OK || record(trainer, purpose, batch) != SGM_OK)
+        return NULL;
+    sgm_program *program = sgm_session_prepare(trainer->session, trainer->graph);
+    if (program != NULL && !sgm_network_is_dynamic(trainer->network) &&
+        remember(trainer, purpose, batch, program) != SGM_OK)
+        return NULL;
+    return program;
+}
+
+/* --- feeding and reading --- */
+
+static sgm_status feed_sections(sgm_trainer *trainer, sgm_program *program, const sgm_block *block,
+                                const sgm_named_value *sections, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!sgm_program_has_input(program, sections[i].name))
+            continue;
+        sgm_tensor *values = sgm_block_section(block, sections[i].name);
+        if (values == NULL)
+            return sgm_last_status();
+        SGM_TRY(sgm_session_feed(trainer->session, program, sections[i].name, values));
+    }
+    return SGM_OK;
+}
+
+sgm_status sgm__trainer_feed(sgm_trainer *trainer, sgm_program *program, const sgm_block *block)
+{
+    const sgm_recording *recording = &trainer->recording;
+    SGM_TRY(feed_sections(trainer, program, block, recording->inputs, recording->input_count));
+    return feed_sections(trainer, program, block, recording->targets, recording->target_count);
+}
+
+sgm_status sgm__trainer_count(sgm_trainer *trainer, sgm_program *program, int64_t records,
+                              sgm__metric_sums *sums)
+{
+    double loss, correct = 0;
+    SGM_TRY(sgm_session_read_number(trainer->session, program, LOSS, &loss));
+    bool has_accuracy = sgm_program_has_output(program, CORRECT);
+    if (has_accuracy)
+        SGM_TRY(sgm_session_read_number(trainer->session, program, CORRECT, &correct));
+    sums->loss += loss * (double)records;
+    sums->correct += correct * (double)records;
+    sums->records += records;
+    sums->has_accuracy = has_accuracy;
+    return SGM_OK;
+}

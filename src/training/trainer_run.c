@@ -1,0 +1,271 @@
+/* Running: iterations and epochs, validation, progress, stopping. */
+#include "training/run_folder.h"
+#include "training/trainer.h"
+
+#include <math.h>
+#include <signal.h>
+
+sgm_metrics sgm__metrics_of(const sgm__metric_sums *sums)
+{
+    double records = (double)sums->records;
+    return (sgm_metrics){.loss = sums->records > 0 ? sums->loss / records : NAN,
+                         .accuracy = sums->records > 0 && sums->has_accuracy ? sums->correct / records : NAN,
+                         .records = sums->records};
+}
+
+/* --- interruption --- */
+
+static volatile sig_atomic_t interrupt_wanted;
+
+static void on_signal(int number)
+{
+    (void)number;
+    interrupt_wanted = 1;
+}
+
+typedef struct signal_guard {
+    bool active;
+    struct sigaction old_interrupt, old_terminate;
+} signal_guard;
+
+/* A second signal acts as it did before: nothing can hold a user who means it. */
+static void catch_signals(signal_guard *guard, bool wanted)
+{
+    guard->active = wanted;
+    interrupt_wanted = 0;
+    if (!wanted)
+        return;
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, &guard->old_interrupt);
+    sigaction(SIGTERM, &action, &guard->old_terminate);
+}
+
+static void release_signals(const signal_guard *guard)
+{
+    if (!guard->active)
+        return;
+    sigaction(SIGINT, &guard->old_interrupt, NULL);
+    sigaction(SIGTERM, &guard->old_terminate, NULL);
+}
+
+/* --- one run --- */
+
+typedef struct training_run {
+    sgm_trainer *trainer;
+    const sgm_run_options *options;
+    int64_t batches;
+    double began;
+    int64_t records; /* trained on in this run */
+    bool stopped;    /* by a signal or an observer */
+    bool saved;
+} training_run;
+
+double sgm__trainer_learning_rate(const sgm_trainer *trainer, int64_t batches)
+{
+    const sgm__training_position *position = &trainer->position;
+    const sgm_optimiser_options *options = &trainer->optimiser->options;
+    double epoch = (double)position->epoch;
+    if (batches > 0)
+        epoch += (double)position->batch / (double)batches;
+    return options->learning_rate *
+           sgm_schedule_factor(&options->schedule, epoch, (double)trainer->epochs, position->reductions);
+}
+
+static double seconds_left(const training_run *run, double seconds)
+{
+    const sgm__training_position *position = &run->trainer->position;
+    if (run->options->epochs == 0 || run->batches == 0 || run->records == 0)
+        return -1;
+    double per_record = seconds / (double)run->records;
+    double batches = (double)((run->options->epochs - position->epoch) * run->batches - position->batch);
+    int64_t in_epoch = position->sums.records, given = position->batch;
+    double records = given > 0 ? (double)in_epoch / (double)given : 0;
+    return given > 0 ? batches * records * per_record : -1;
+}
+
+static void report(training_run *run, sgm_progress_kind kind)
+{
+    sgm_trainer *trainer = run->trainer;
+    if (trainer->observer_count == 0)
+        return;
+    double seconds = sgm__now() - run->began;
+    sgm_training_progress progress = {.kind = kind,
+                                      .trainer = trainer->name,
+                                      .epoch = trainer->position.epoch,
+                                      .epochs = run->options->epochs,
+                                      .batch = trainer->position.batch,
+                                      .batches = run->batches,
+                                      .iteration = trainer->position.iteration,
+                                      .training = sgm__metrics_of(&trainer->position.sums),
+                                      .learning_rate = sgm__trainer_learning_rate(trainer, run->batches),
+                                      .seconds = seconds,
+                                      .rate = seconds > 0 ? (double)run->records / seconds : 0,
+                                      .seconds_left = seconds_left(run, seconds),
+                                      .interrupted = run->stopped};
+    if (kind == SGM_PROGRESS_EPOCH) {
+        progress.validation = trainer->metrics;
+        progress.validation_count = trainer->validation_count;
+    }
+    for (size_t i = 0; i < trainer->observer_count; i++)
+        if (!trainer->observers[i].function(trainer->observers[i].user, &progress))
+            run->stopped = true;
+}
+
+static sgm_status train_on(training_run *run, const sgm_block *block)
+{
+    sgm_trainer *trainer = run->trainer;
+    int64_t every = trainer->optimiser->options.accumulate;
+    sgm__training_position *position = &trainer->position;
+    bool update = (position->iteration + 1) % every == 0;
+    sgm_program *program =
+        sgm__trainer_program(trainer, update ? SGM__UPDATE : SGM__ACCUMULATE, block->count);
+    if (program == NULL)
+        return sgm_last_status();
+    SGM_TRY(sgm__trainer_feed(trainer, program, block));
+    if (sgm_program_has_input(program, SGM__LEARNING_RATE)) {
+        double rate = sgm__trainer_learning_rate(trainer, run->batches);
+        SGM_TRY(sgm_session_feed_number(trainer->session, program, SGM__LEARNING_RATE, rate));
+    }
+    if (sgm_program_has_input(program, SGM__STEP))
+        SGM_TRY(
+            sgm_session_feed_number(trainer->session, program, SGM__STEP, (double)(position->updates + 1)));
+    SGM_TRY(sgm_session_run(trainer->session, program));
+    SGM_TRY(sgm__trainer_count(trainer, program, block->count, &position->sums));
+    position->updates += update;
+    position->iteration++;
+    position->batch++;
+    run->records += block->count;
+    return SGM_OK;
+}
+
+sgm_status sgm_trainer_evaluate(sgm_trainer *trainer, sgm_iterator *iterator, sgm_metrics *metrics)
+{
+    SGM_TRY(sgm_trainer_status(trainer));
+    sgm_iterator_state start = {0};
+    SGM_TRY(sgm_iterator_set_state(iterator, &start));
+    sgm__metric_sums sums = {0};
+    const sgm_block *block;
+    for (;;) {
+        SGM_TRY(sgm_iterator_next(iterator, &block));
+        if (block == NULL)
+            break;
+        sgm_program *program = sgm__trainer_program(trainer, SGM__VALIDATE, block->count);
+        if (program == NULL)
+            return sgm_last_status();
+        SGM_TRY(sgm__trainer_feed(trainer, program, block));
+        SGM_TRY(sgm_session_run(trainer->session, program));
+        SGM_TRY(sgm__trainer_count(trainer, program, block->count, &sums));
+    }
+    *metrics = sgm__metrics_of(&sums);
+    return SGM_OK;
+}
+
+static void watch_plateau(sgm_trainer *trainer, double loss)
+{
+    sgm__training_position *position = &trainer->position;
+    const sgm_schedule *schedule = &trainer->optimiser->options.schedule;
+    double patience = schedule->period > 0 ? schedule->period : 5;
+    if (schedule->kind != SGM_PLATEAU)
+        return;
+    if (loss < position->best_loss) {
+        position->best_loss = loss;
+        position->bad_epochs = 0;
+    } else if ((double)++position->bad_epochs >= patience) {
+        position->bad_epochs = 0;
+        position->reductions++;
+    }
+}
+
+static sgm_status end_epoch(training_run *run)
+{
+    sgm_trainer *trainer = run->trainer;
+    const sgm_run_options *options = run->options;
+    for (size_t i = 0; i < trainer->validation_count; i++)
+        SGM_TRY(sgm_trainer_evaluate(trainer, trainer->validation[i].iterator, &trainer->metrics[i].metrics));
+    double training_loss = sgm__metrics_of(&trainer->position.sums).loss;
+    watch_plateau(trainer, trainer->validation_count > 0 ? trainer->metrics[0].metrics.loss : training_loss);
+    run->batches = trainer->position.batch; /* now it is known */
+    trainer->position.epoch++;
+    trainer->position.batch = 0;
+    report(run, SGM_PROGRESS_EPOCH);
+    if (options->folder != NULL)
+        SGM_TRY(sgm__run_folder_epoch(trainer, options->folder, sgm__now() - run->began));
+    trainer->position.sums = (sgm__metric_sums){0};
+    int64_t every = options->checkpoint_every != 0 ? options->checkpoint_every : 1;
+    run->saved = options->folder != NULL && every > 0 && trainer->position.epoch % every == 0;
+    return run->saved ? sgm__run_folder_save(trainer, options->folder) : SGM_OK;
+}
+
+static bool is_done(const training_run *run)
+{
+    const sgm__training_position *position = &run->trainer->position;
+    const sgm_run_options *options = run->options;
+    return run->stopped || (options->epochs > 0 && position->epoch >= options->epochs) ||
+           (options->iterations > 0 && position->iteration >= options->iterations);
+}
+
+static sgm_status iterate(training_run *run)
+{
+    while (!is_done(run)) {
+        const sgm_block *block;
+        SGM_TRY(sgm_iterator_next(run->trainer->training, &block));
+        if (block == NULL) {
+            if (run->trainer->position.batch == 0)
+                return sgm_fail(SGM_ERROR_STATE, "the training data has no records");
+            SGM_TRY(end_epoch(run));
+        } else {
+            SGM_TRY(train_on(run, block));
+            run->saved = false;
+            report(run, SGM_PROGRESS_ITERATION);
+        }
+        if (interrupt_wanted)
+            run->stopped = true;
+    }
+    return SGM_OK;
+}
+
+static sgm_status start(training_run *run)
+{
+    sgm_trainer *trainer = run->trainer;
+    if (trainer->training == NULL)
+        return sgm_fail(SGM_ERROR_STATE, "has no data yet: call sgm_trainer_data");
+    if (trainer->optimiser == NULL)
+        return sgm_fail(SGM_ERROR_STATE, "has no optimiser yet: call sgm_trainer_optimiser");
+    trainer->epochs = run->options->epochs;
+    if (run->options->folder != NULL)
+        SGM_TRY(sgm__run_folder_open(trainer, run->options->folder, run->options->resume));
+    if (sgm_iterator_batches(trainer->training, &run->batches) != SGM_OK)
+        return sgm_last_status();
+    report(run, SGM_PROGRESS_START);
+    return SGM_OK;
+}
+
+static sgm_status run_all(training_run *run)
+{
+    SGM_TRY(start(run));
+    SGM_TRY(iterate(run));
+    if (run->options->folder != NULL && !run->saved)
+        SGM_TRY(sgm__run_folder_save(run->trainer, run->options->folder));
+    report(run, SGM_PROGRESS_STOP);
+    return run->stopped ? sgm_fail(SGM_ERROR_INTERRUPTED, "training was stopped after iteration %lld",
+                                   (long long)run->trainer->position.iteration)
+                        : SGM_OK;
+}
+
+sgm_status sgm_trainer_run_options(sgm_trainer *trainer, const sgm_run_options *options)
+{
+    SGM_TRY(sgm_trainer_status(trainer));
+    sgm_run_options own = *options;
+    if (own.epochs < 0 || own.iterations < 0)
+        return sgm__trainer_keep(trainer,
+                                 sgm_fail(SGM_ERROR_ARGUMENT, "epochs and iterations must not be negative"));
+    if (own.epochs == 0 && own.iterations == 0)
+        own.epochs = 1;
+    training_run current = {.trainer = trainer, .options = &own, .began = sgm__now()};
+    signal_guard guard;
+    catch_signals(&guard, own.catch_interrupt);
+    sgm_status status = run_all(&current);
+    release_signals(&guard);
+    return sgm__trainer_keep(trainer, status);
+}

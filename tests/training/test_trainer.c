@@ -1,0 +1,234 @@
+/* The trainer: exact resume, accumulation, freezing, averages, dynamic networks, failures. */
+#include "waves.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#define DROPOUT_NETWORK                                                                                      \
+    "input(6) + dense(8, tanh) + dropout(0.3) + dense(5, relu) + dense(3) + softmax_cross_entropy"
+
+static const char *const parameter_names[] = {"1-dense.weights", "1-dense.biases", "3-dense.weights",
+                                              "4-dense.weights"};
+
+static void make_folder(char *folder)
+{
+    strcpy(folder, "/tmp/sigma-test-XXXXXX");
+    CHECK(mkdtemp(folder) != NULL);
+}
+
+static void remove_folder(const char *folder)
+{
+    char command[128];
+    snprintf(command, sizeof command, "rm -r '%s'", folder);
+    CHECK_INT(system(command), 0);
+}
+
+static wave_trainer resumable(sgm_optimiser *optimiser)
+{
+    return make_wave_trainer((wave_options){.network = DROPOUT_NETWORK,
+                                            .handler = "cpu",
+                                            .shuffle = true,
+                                            .seed = 7,
+                                            .batch = 7,
+                                            .optimiser = optimiser});
+}
+
+static sgm_optimiser *rich_optimiser(void)
+{
+    return sgm_adam(.learning_rate = 0.01, .accumulate = 2, .average = 0.9, .clip_norm = 1,
+                    .schedule = {SGM_COSINE, .warm_up = 0.5});
+}
+
+static void check_same_bytes(sgm_trainer *a, sgm_trainer *b, const char *name)
+{
+    sgm_tensor *x = sgm_trainer_get(a, name), *y = sgm_trainer_get(b, name);
+    CHECK_OK(x);
+    CHECK_OK(y);
+    size_t bytes = (size_t)sgm_shape_elements(sgm_tensor_shape(x)) * sgm_dtype_size(sgm_tensor_dtype(x));
+    if (memcmp(sgm_tensor_const_data(x), sgm_tensor_const_data(y), bytes) != 0)
+        TEST_FAIL("%s differs", name);
+    sgm_tensor_free(x);
+    sgm_tensor_free(y);
+}
+
+/* Stops after `iterations`, goes on in a new trainer to the end of the third epoch. */
+static void check_resume(int64_t iterations, sgm_trainer *whole)
+{
+    char folder[64];
+    make_folder(folder);
+    wave_trainer first = resumable(rich_optimiser());
+    sgm_run_options options = {
+        .struct_size = sizeof options, .epochs = 3, .iterations = iterations, .folder = folder};
+    CHECK_OK(sgm_trainer_run_options(first.trainer, &options));
+    free_wave_trainer(first);
+    wave_trainer second = resumable(rich_optimiser());
+    CHECK_OK(sgm_trainer_run(second.trainer, .epochs = 3, .folder = folder, .resume = true));
+    for (size_t i = 0; i < sizeof parameter_names / sizeof *parameter_names; i++)
+        check_same_bytes(whole, second.trainer, parameter_names[i]);
+    check_same_bytes(whole, second.trainer, "average.1-dense.weights");
+    check_same_bytes(whole, second.trainer, "optimiser.momentum.1-dense.weights");
+    free_wave_trainer(second);
+    remove_folder(folder);
+}
+
+TEST(resume_is_exact_at_every_iteration)
+{
+    wave_trainer whole = resumable(rich_optimiser());
+    CHECK_OK(sgm_trainer_run(whole.trainer, .epochs = 3));
+    for (int64_t iterations = 1; iterations <= 18; iterations++) /* 6 minibatches an epoch */
+        check_resume(iterations, whole.trainer);
+    free_wave_trainer(whole);
+}
+
+TEST(a_folder_with_a_run_is_not_overwritten)
+{
+    char folder[64];
+    make_folder(folder);
+    wave_trainer first = resumable(NULL), second = resumable(NULL);
+    CHECK_OK(sgm_trainer_run(first.trainer, .epochs = 1, .folder = folder));
+    CHECK_ERROR(sgm_trainer_run(second.trainer, .epochs = 1, .folder = folder), "holds a run already");
+    free_wave_trainer(first);
+    free_wave_trainer(second);
+    remove_folder(folder);
+}
+
+static double value_of(sgm_trainer *trainer, const char *state, int64_t number)
+{
+    sgm_tensor *tensor = sgm_trainer_get(trainer, state);
+    CHECK_OK(tensor);
+    sgm_shape all = sgm_shape_of(-1);
+    sgm_tensor *flat = sgm_tensor_reshape(tensor, &all);
+    double value = sgm_tensor_get(flat, &number);
+    sgm_tensor_free(flat);
+    sgm_tensor_free(tensor);
+    return value;
+}
+
+TEST(accumulating_minibatches_is_one_larger_minibatch)
+{
+    wave_trainer large = make_wave_trainer((wave_options){.precision = SGM_FLOAT64, .batch = 20});
+    wave_trainer small =
+        make_wave_trainer((wave_options){.precision = SGM_FLOAT64,
+                                         .batch = 10,
+                                         .optimiser = sgm_momentum(.learning_rate = 0.1, .accumulate = 2)});
+    CHECK_OK(sgm_trainer_run(large.trainer, .epochs = 3));
+    CHECK_OK(sgm_trainer_run(small.trainer, .epochs = 3));
+    for (int64_t i = 0; i < 40; i++)
+        CHECK_NEAR(value_of(small.trainer, "1-dense.weights", i),
+                   value_of(large.trainer, "1-dense.weights", i), 1e-12);
+    free_wave_trainer(large);
+    free_wave_trainer(small);
+}
+
+TEST(frozen_parameters_stay)
+{
+    wave_trainer made = make_wave_trainer((wave_options){0});
+    CHECK_OK(sgm_trainer_freeze(made.trainer, "1-*.weights"));
+    double frozen = value_of(made.trainer, "1-dense.weights", 3),
+           trained = value_of(made.trainer, "2-dense.weights", 3);
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1));
+    CHECK(value_of(made.trainer, "1-dense.weights", 3) == frozen);
+    CHECK(value_of(made.trainer, "2-dense.weights", 3) != trained);
+    CHECK_OK(sgm_trainer_unfreeze(made.trainer, "1-*.weights"));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
+    CHECK(value_of(made.trainer, "1-dense.weights", 3) != frozen);
+    CHECK_ERROR(sgm_trainer_unfreeze(made.trainer, "nothing"), "was not frozen");
+    free_wave_trainer(made);
+}
+
+TEST(the_most_specific_initialiser_counts)
+{
+    wave_trainer made = make_wave_trainer((wave_options){0});
+    CHECK_OK(sgm_trainer_initialiser(made.trainer, "*.weights", sgm_constant_value(.value = 1)));
+    CHECK_OK(sgm_trainer_initialiser(made.trainer, "2-dense.weights", sgm_constant_value(.value = 2)));
+    CHECK_OK(sgm_trainer_initialiser(made.trainer, "2-*.*", sgm_constant_value(.value = 3)));
+    CHECK_NEAR(value_of(made.trainer, "1-dense.weights", 0), 1, 0);
+    CHECK_NEAR(value_of(made.trainer, "2-dense.weights", 0), 2, 0);
+    CHECK_NEAR(value_of(made.trainer, "2-dense.biases", 0), 3, 0);
+    CHECK_ERROR(sgm_trainer_initialiser(made.trainer, "*.weights", sgm_he()), "for '*.weights' already");
+    free_wave_trainer(made);
+}
+
+TEST(the_average_follows_its_formula)
+{
+    wave_trainer made = make_wave_trainer((wave_options){
+        .precision = SGM_FLOAT64, .optimiser = sgm_gradient_descent(.learning_rate = 0.1, .average = 0.75)});
+    double average = value_of(made.trainer, "1-dense.weights", 5);
+    for (int64_t i = 1; i <= 4; i++) {
+        CHECK_OK(sgm_trainer_run(made.trainer, .iterations = i));
+        average = 0.75 * average + 0.25 * value_of(made.trainer, "1-dense.weights", 5);
+        CHECK_NEAR(value_of(made.trainer, "average.1-dense.weights", 5), average, 1e-14);
+    }
+    free_wave_trainer(made);
+}
+
+static bool stop_at_three(void *user, const sgm_training_progress *progress)
+{
+    (void)user;
+    return progress->iteration < 3;
+}
+
+TEST(an_observer_stops_the_run_after_the_step)
+{
+    wave_trainer made = make_wave_trainer((wave_options){0});
+    CHECK_OK(sgm_trainer_on_progress(made.trainer, stop_at_three, NULL));
+    CHECK_INT(sgm_trainer_run(made.trainer, .epochs = 5), SGM_ERROR_INTERRUPTED);
+    CHECK_INT(made.trainer->position.iteration, 3);
+    free_wave_trainer(made);
+}
+
+TEST(failures_stay_and_name_the_trainer)
+{
+    wave_trainer made = make_wave_trainer((wave_options){0});
+    CHECK_ERROR(sgm_trainer_network(made.trainer, "input(6) + desne(3)"),
+                "trainer 'waves': network: column 12");
+    CHECK_ERROR(sgm_trainer_run(made.trainer, .epochs = 1), "did you mean 'dense'");
+    free_wave_trainer(made);
+}
+
+TEST(a_checkpoint_of_another_network_changes_nothing)
+{
+    char folder[64], path[128];
+    make_folder(folder);
+    snprintf(path, sizeof path, "%s/other.safetensors", folder);
+    wave_trainer other = make_wave_trainer(
+        (wave_options){.network = "input(6) + dense(4) + dense(3) + softmax_cross_entropy"});
+    CHECK_OK(sgm_trainer_save(other.trainer, path));
+    wave_trainer made = make_wave_trainer((wave_options){0});
+    double before = value_of(made.trainer, "1-dense.weights", 0);
+    CHECK_ERROR(sgm_trainer_load(made.trainer, path), "is of the network");
+    CHECK(value_of(made.trainer, "1-dense.weights", 0) == before);
+    free_wave_trainer(other);
+    free_wave_trainer(made);
+    remove_folder(folder);
+}
+
+TEST(predictions_are_probabilities_and_survive_a_checkpoint)
+{
+    char folder[64], path[128];
+    make_folder(folder);
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    wave_trainer made = make_wave_trainer((wave_options){0});
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
+    sgm_tensor *inputs = wave(WAVE_RECORDS, 6, 0.3, 1, SGM_FLOAT32);
+    sgm_tensor *before = sgm_trainer_predict(made.trainer, inputs, NULL);
+    CHECK_OK(before);
+    double values[3 * WAVE_RECORDS], again[3 * WAVE_RECORDS];
+    CHECK_OK(sgm_tensor_read(before, values, 3 * WAVE_RECORDS));
+    for (int i = 0; i < WAVE_RECORDS; i++)
+        CHECK_NEAR(values[3 * i] + values[3 * i + 1] + values[3 * i + 2], 1, 1e-6);
+    CHECK_OK(sgm_trainer_save(made.trainer, path));
+    sgm__trainer_settings settings = {1, made.handler, SGM_FLOAT32};
+    sgm_trainer *loaded = sgm__trainer_create("loaded", &settings);
+    CHECK_OK(sgm_trainer_load(loaded, path));
+    sgm_tensor *after = sgm_trainer_predict(loaded, inputs, NULL);
+    CHECK_OK(after);
+    CHECK_OK(sgm_tensor_read(after, again, 3 * WAVE_RECORDS));
+    CHECK_INT(memcmp(values, again, sizeof values), 0);
+    sgm_tensor_free(before);
+    sgm_tensor_free(after);
+    sgm_tensor_free(inputs);
+    sgm__trainer_free(loaded);
+    free_wave_trainer(made);
+    remove_folder(folder);
+}

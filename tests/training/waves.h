@@ -1,0 +1,129 @@
+/* What tests of training share: a small problem made of sines (the one of golden/golden_mlp.py), and trainers
+ * on it. */
+#ifndef SIGMA_TEST_WAVES_H
+#define SIGMA_TEST_WAVES_H
+
+#include "test.h"
+
+#include "training/trainer.h"
+#include <sigma/sigma.h>
+
+#define WAVE_RECORDS 40
+#define WAVE_NETWORK "input(6) + dense(8, tanh) + dense(5, relu) + dense(3) + softmax_cross_entropy"
+
+/* Rows 0: a vector. */
+__attribute__((unused)) static sgm_tensor *wave(int64_t rows, int64_t columns, double phase, double size,
+                                                sgm_dtype dtype)
+{
+    sgm_shape shape = rows > 0 ? sgm_shape_of(rows, columns) : sgm_shape_of(columns);
+    sgm_tensor *tensor = sgm_tensor_create(dtype, &shape);
+    CHECK_OK(tensor);
+    double values[512];
+    size_t count = (size_t)sgm_shape_elements(&shape);
+    CHECK(count <= 512);
+    for (size_t i = 0; i < count; i++)
+        values[i] = size * sin(1.7 * (double)i + phase);
+    CHECK_OK(sgm_tensor_write(tensor, values, count));
+    return tensor;
+}
+
+__attribute__((unused)) static sgm_dataset *wave_dataset(void)
+{
+    static const char *const sections[] = {"inputs", "targets"};
+    sgm_shape shape = sgm_shape_of(WAVE_RECORDS, 3);
+    sgm_tensor *tensors[2] = {wave(WAVE_RECORDS, 6, 0.3, 1, SGM_FLOAT32),
+                              sgm_tensor_create(SGM_FLOAT32, &shape)};
+    CHECK_OK(tensors[1]);
+    for (int64_t i = 0; i < WAVE_RECORDS; i++)
+        sgm_tensor_set(tensors[1], (const int64_t[]){i, i * 7 % 3}, 1);
+    sgm_dataset *dataset = sgm_dataset_from("waves", sections, tensors, 2);
+    sgm_tensor_free(tensors[0]);
+    sgm_tensor_free(tensors[1]);
+    CHECK_OK(dataset);
+    return dataset;
+}
+
+typedef struct wave_options {
+    const char *network;
+    const char *handler; /* default reference */
+    sgm_dtype precision;
+    sgm_optimiser *optimiser; /* default: momentum as in the golden curve */
+    bool shuffle;
+    uint64_t seed;
+    int64_t batch; /* default 10 */
+} wave_options;
+
+typedef struct wave_trainer {
+    sgm_handler *handler;
+    sgm_trainer *trainer;
+} wave_trainer;
+
+__attribute__((unused)) static wave_trainer make_wave_trainer(wave_options options)
+{
+    wave_trainer made = {
+        .handler = sgm_handler_create(options.handler != NULL ? options.handler : "reference", .threads = 2)};
+    CHECK_OK(made.handler);
+    sgm__trainer_settings settings = {options.seed, made.handler, options.precision};
+    made.trainer = sgm__trainer_create("waves", &settings);
+    CHECK_OK(made.trainer);
+    sgm_dataset *dataset = wave_dataset();
+    CHECK_OK(sgm_trainer_network(made.trainer, options.network != NULL ? options.network : WAVE_NETWORK));
+    CHECK_OK(sgm_trainer_data(made.trainer,
+                              sgm_minibatches(dataset, .size = options.batch > 0 ? options.batch : 10,
+                                              .seed = options.seed, .no_shuffle = !options.shuffle)));
+    sgm_dataset_free(dataset);
+    CHECK_OK(sgm_trainer_optimiser(made.trainer, options.optimiser != NULL
+                                                     ? options.optimiser
+                                                     : sgm_momentum(.learning_rate = 0.1, .momentum = 0.9)));
+    return made;
+}
+
+__attribute__((unused)) static void free_wave_trainer(wave_trainer made)
+{
+    sgm__trainer_free(made.trainer);
+    sgm_handler_free(made.handler);
+}
+
+/* The parameters that golden_mlp.py starts from. */
+__attribute__((unused)) static void set_golden_parameters(sgm_trainer *trainer, sgm_dtype dtype)
+{
+    static const int64_t sizes[] = {6, 8, 5, 3};
+    for (int i = 0; i < 3; i++) {
+        char name[64];
+        sgm_tensor *weights = wave(sizes[i], sizes[i + 1], i, 0.5, dtype);
+        sgm_tensor *biases = wave(0, sizes[i + 1], 10 + i, 0.1, dtype);
+        snprintf(name, sizeof name, "%d-dense.weights", i + 1);
+        CHECK_OK(sgm_trainer_set(trainer, name, weights));
+        snprintf(name, sizeof name, "%d-dense.biases", i + 1);
+        CHECK_OK(sgm_trainer_set(trainer, name, biases));
+        sgm_tensor_free(weights);
+        sgm_tensor_free(biases);
+    }
+}
+
+/* Loss of each iteration; the mean of an epoch so far tells it. */
+typedef struct loss_curve {
+    double losses[512];
+    size_t count;
+    double sum;
+    int64_t records;
+} loss_curve;
+
+__attribute__((unused)) static bool follow_losses(void *user, const sgm_training_progress *progress)
+{
+    loss_curve *curve = user;
+    if (progress->kind == SGM_PROGRESS_EPOCH) {
+        curve->sum = 0;
+        curve->records = 0;
+    }
+    if (progress->kind != SGM_PROGRESS_ITERATION || curve->count == 512)
+        return true;
+    double sum = progress->training.loss * (double)progress->training.records;
+    int64_t records = progress->training.records;
+    curve->losses[curve->count++] = (sum - curve->sum) / (double)(records - curve->records);
+    curve->sum = sum;
+    curve->records = records;
+    return true;
+}
+
+#endif
