@@ -185,7 +185,7 @@ static sgm_value flat_positions(sgm_graph *graph, const sgm_shape *x, sgm_value 
     sgm_shape shape = sgm_value_type(graph, indices).shape;
     sgm_value flat = {-1};
     int64_t stride = 1;
-    for (int32_t i = x->rank; i-- > 0; stride *= x->dims[i + 1]) {
+    for (int32_t i = x->rank; i-- > 0; stride *= x->dims[i]) {
         sgm_value number = i == axis ? indices : sgm_iota(graph, SGM_INT64, &shape, i);
         sgm_value part = sgm_multiply(graph, number, sgm_number(graph, (double)stride));
         flat = sgm_value_is(flat) ? sgm_add(graph, flat, part) : part;

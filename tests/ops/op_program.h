@@ -71,7 +71,7 @@ static inline sgm_value op_see(sgm_graph *graph, sgm_value fed, const sgm_shape 
 
 /* Random numbers as the input wants them, rounded to float32 so that they are the same in all types. */
 static inline op_data op_data_create(const op_input *input, const sgm_shape *shape, sgm_dtype floats,
-                              sgm__random *random)
+                                     sgm__random *random)
 {
     op_data data = {op_dtype(input->kind, floats), *shape, NULL, (size_t)sgm_shape_elements(shape)};
     data.values = malloc((data.count + 1) * sizeof(double));
@@ -82,7 +82,8 @@ static inline op_data op_data_create(const op_input *input, const sgm_shape *sha
     return data;
 }
 
-static inline sgm_status op_feed(sgm_session *session, sgm_program *program, const char *name, const op_data *data)
+static inline sgm_status op_feed(sgm_session *session, sgm_program *program, const char *name,
+                                 const op_data *data)
 {
     if (!sgm_program_has_input(program, name))
         return SGM_OK; /* nothing depends on it */
