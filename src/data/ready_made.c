@@ -1,0 +1,238 @@
+/* Datasets by name. */
+#include "data/dataset.h"
+
+#define MNIST_URL "https://storage.googleapis.com/cvdf-datasets/mnist/"
+#define DIGITS 1797
+#define DIGITS_TRAINING 1500
+#define TEXT_WINDOW 64
+#define ORDER_SEED 1 /* of the fixed orders below; another one would change what every program learns */
+
+/* The first of all in one block, so that a shuffle and a split are of the whole. */
+#define ONE_BLOCK (-1)
+
+/* --- tables --- */
+
+static sgm_dataset *open_iris(const char *name)
+{
+    sgm_reader *reader = sgm_csv_reader(sgm_known_source("iris.csv", NULL, NULL), .skip_rows = 1);
+    sgm_extractor *table = sgm_csv_extractor(reader, .sections = {{"inputs", 0, 3}, {"targets", 4, 4}});
+    sgm_extractor *scaled = sgm_adaptive_per_index(table, .section = "inputs");
+    sgm_extractor *encoded = sgm_one_hot(scaled, .section = "targets", .classes = 3);
+    return sgm_dataset_create(name, .extractor = sgm_shuffle(encoded, .seed = ORDER_SEED),
+                              .block_size = ONE_BLOCK);
+}
+
+static sgm_dataset *open_wdbc(const char *name)
+{
+    sgm_reader *reader = sgm_csv_reader(sgm_known_source("wdbc.csv.gz", NULL, NULL), .skip_rows = 1);
+    sgm_extractor *table = sgm_csv_extractor(reader, .sections = {{"inputs", 0, 29}, {"targets", 30, 30}});
+    sgm_extractor *scaled = sgm_adaptive_per_index(table, .section = "inputs");
+    sgm_extractor *encoded = sgm_one_hot(scaled, .section = "targets", .classes = 2);
+    return sgm_dataset_create(name, .extractor = sgm_shuffle(encoded, .seed = ORDER_SEED),
+                              .block_size = ONE_BLOCK);
+}
+
+/* Rows of 64 pixels become images. */
+static sgm_status image_extract(void *self, sgm_extractor *parent, int64_t count, sgm_block **block)
+{
+    (void)self;
+    SGM_TRY(sgm_extractor_extract(parent, count, block));
+    if (!*block)
+        return SGM_OK;
+    sgm_section *inputs = sgm__block_find(*block, "inputs");
+    sgm_shape shape = sgm_shape_of((*block)->count, 8, 8);
+    sgm_tensor *images = inputs ? sgm_tensor_reshape(inputs->values, &shape) : NULL;
+    if (!images)
+        return sgm_last_status();
+    sgm_tensor_free(inputs->values);
+    inputs->values = images;
+    return SGM_OK;
+}
+
+static sgm_dataset *open_digits(const char *name)
+{
+    static const sgm_extractor_type images = {.name = "8x8 images", .extract = image_extract};
+    sgm_reader *reader = sgm_csv_reader(sgm_known_source("digits.csv.gz", NULL, NULL), .separator = ',');
+    sgm_extractor *table = sgm_csv_extractor(reader, .sections = {{"inputs", 0, 63}, {"targets", 64, 64}});
+    sgm_extractor *scaled = sgm_normalise(table, .section = "inputs", .input_max = 16);
+    sgm_extractor *encoded = sgm_one_hot(scaled, .section = "targets", .classes = 10);
+    if (!encoded)
+        return NULL;
+    sgm_extractor *shaped = sgm_extractor_create(&images, NULL, encoded, NULL);
+    sgm_dataset *all = sgm_dataset_create(name, .extractor = sgm_shuffle(shaped, .seed = ORDER_SEED),
+                                          .block_size = ONE_BLOCK);
+    const double share = (double)DIGITS_TRAINING / DIGITS;
+    bool test = strcmp(name, "digits") != 0;
+    sgm_dataset *part =
+        all ? sgm_dataset_split_records(all, test ? share : 0, test ? 1 - share : share) : NULL;
+    sgm_dataset_free(all); /* the part keeps it */
+    return part;
+}
+
+/* --- MNIST --- */
+
+typedef struct mnist_file {
+    const char *name, *url, *sha256;
+} mnist_file;
+
+static sgm_dataset *open_mnist(const char *name)
+{
+    static const mnist_file files[2][2] = {
+        {{"train-images-idx3-ubyte.gz", MNIST_URL "train-images-idx3-ubyte.gz",
+          "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"},
+         {"train-labels-idx1-ubyte.gz", MNIST_URL "train-labels-idx1-ubyte.gz",
+          "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"}},
+        {{"t10k-images-idx3-ubyte.gz", MNIST_URL "t10k-images-idx3-ubyte.gz",
+          "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6"},
+         {"t10k-labels-idx1-ubyte.gz", MNIST_URL "t10k-labels-idx1-ubyte.gz",
+          "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6"}}};
+    const mnist_file *images = files[strcmp(name, "mnist") != 0], *labels = images + 1;
+    sgm_extractor *pixels =
+        sgm_array_extractor(sgm_idx_reader(sgm_known_source(images->name, images->url, images->sha256)),
+                            .regions = {{.section = "inputs"}});
+    sgm_extractor *classes =
+        sgm_array_extractor(sgm_idx_reader(sgm_known_source(labels->name, labels->url, labels->sha256)),
+                            .regions = {{.section = "targets"}});
+    sgm_extractor *scaled = sgm_normalise(pixels, .section = "inputs", .input_max = 255);
+    sgm_extractor *encoded = sgm_one_hot(classes, .section = "targets", .classes = 10);
+    return sgm_dataset_create(name, .extractor = sgm_merge_extractor(scaled, encoded),
+                              .block_size = ONE_BLOCK);
+}
+
+/* --- made here --- */
+
+static sgm_dataset *from_values(const char *name, int64_t records, int64_t inputs, int64_t targets,
+                                const float *input_values, const float *target_values)
+{
+    static const char *const sections[] = {"inputs", "targets"};
+    sgm_shape input_shape = sgm_shape_of(records, inputs), target_shape = sgm_shape_of(records, targets);
+    sgm_tensor *tensors[] = {sgm_tensor_from(SGM_FLOAT32, &input_shape, input_values),
+                             sgm_tensor_from(SGM_FLOAT32, &target_shape, target_values)};
+    sgm_dataset *made = tensors[0] && tensors[1] ? sgm_dataset_from(name, sections, tensors, 2) : NULL;
+    sgm_tensor_free(tensors[0]);
+    sgm_tensor_free(tensors[1]);
+    return made;
+}
+
+static sgm_dataset *open_gate(const char *name)
+{
+    static const float inputs[] = {0, 0, 0, 1, 1, 0, 1, 1};
+    static const float exclusive[] = {1, 0, 0, 1, 0, 1, 1, 0}; /* false, true */
+    static const float both[] = {1, 0, 1, 0, 1, 0, 0, 1};
+    return from_values(name, 4, 2, 2, inputs, strcmp(name, "xor") == 0 ? exclusive : both);
+}
+
+/* All 958 boards at the end of a game that x began, mixed: x 1, o -1, empty 0; won by x, won by o, drawn. */
+#define BOARD 9
+#define BOARDS 958
+#define BOARD_CODES 19683 /* 3^9 */
+
+typedef struct boards {
+    bool seen[BOARD_CODES];
+    int64_t count, order[BOARDS];
+    float inputs[BOARDS * BOARD], targets[BOARDS * 3];
+} boards;
+
+static bool has_line(const int board[BOARD], int player)
+{
+    static const int lines[8][3] = {{0, 1, 2}, {3, 4, 5}, {6, 7, 8}, {0, 3, 6},
+                                    {1, 4, 7}, {2, 5, 8}, {0, 4, 8}, {2, 4, 6}};
+    for (int i = 0; i < 8; i++)
+        if (board[lines[i][0]] == player && board[lines[i][1]] == player && board[lines[i][2]] == player)
+            return true;
+    return false;
+}
+
+static void play(boards *all, int board[BOARD], int player, int moves)
+{
+    int code = 0;
+    for (int i = 0; i < BOARD; i++)
+        code = code * 3 + board[i] + 1;
+    if (all->seen[code])
+        return;
+    all->seen[code] = true;
+    bool won = has_line(board, -player); /* by the one who moved last */
+    if (won || moves == BOARD) {
+        for (int i = 0; i < BOARD; i++)
+            all->inputs[all->order[all->count] * BOARD + i] = (float)board[i];
+        all->targets[all->order[all->count] * 3 + (!won ? 2 : player == 1)] = 1;
+        all->count++;
+        return;
+    }
+    for (int i = 0; i < BOARD; i++) {
+        if (board[i] == 0) {
+            board[i] = player;
+            play(all, board, -player, moves + 1);
+            board[i] = 0;
+        }
+    }
+}
+
+static sgm_dataset *open_tictactoe(const char *name)
+{
+    boards *all = sgm__calloc(1, sizeof *all);
+    if (!all)
+        return NULL;
+    int board[BOARD] = {0};
+    sgm__random random = sgm__random_make(ORDER_SEED, 0);
+    sgm__permutation(&random, all->order, BOARDS);
+    play(all, board, 1, 0);
+    sgm_dataset *made = from_values(name, all->count, BOARD, 3, all->inputs, all->targets);
+    sgm__free(all);
+    return made;
+}
+
+/* Windows of a text, and the same windows one character on. */
+static sgm_dataset *open_text(const char *name, const char *path)
+{
+    sgm_reader *reader = sgm_character_reader(sgm_file_source(path), TEXT_WINDOW + 1, TEXT_WINDOW);
+    sgm_extractor *windows = sgm_array_extractor(
+        reader, .regions = {{"inputs", sgm_shape_of(0), sgm_shape_of(TEXT_WINDOW), {0}, 0},
+                            {"targets", sgm_shape_of(1), sgm_shape_of(TEXT_WINDOW + 1), {0}, 0}});
+    return sgm_dataset_create(name, .extractor = sgm_one_hot(windows, .classes = 256));
+}
+
+/* --- by name --- */
+
+typedef struct ready_made {
+    const char *name;
+    sgm_dataset *(*open)(const char *name);
+} ready_made;
+
+static const ready_made ready[] = {
+    {"iris", open_iris},   {"digits", open_digits},    {"digits-test", open_digits},
+    {"mnist", open_mnist}, {"mnist-test", open_mnist}, {"xor", open_gate},
+    {"and", open_gate},    {"wdbc", open_wdbc},        {"tictactoe", open_tictactoe},
+};
+#define READY (sizeof ready / sizeof *ready)
+
+const char *const *sgm_dataset_names(size_t *count)
+{
+    static const char *const names[READY] = {"iris", "digits", "digits-test", "mnist",    "mnist-test",
+                                             "xor",  "and",    "wdbc",        "tictactoe"};
+    if (count)
+        *count = READY;
+    return names;
+}
+
+sgm_dataset *sgm_dataset_open(const char *name)
+{
+    if (!name) {
+        sgm__missing_part("sgm_dataset_open: a name");
+        return NULL;
+    }
+    sgm_clear_error(); /* the parts below report their own failures */
+    if (strncmp(name, "text:", 5) == 0)
+        return open_text(name, name + 5);
+    for (size_t i = 0; i < READY; i++)
+        if (strcmp(ready[i].name, name) == 0)
+            return ready[i].open(name);
+    size_t count;
+    const char *const *names = sgm_dataset_names(&count);
+    const char *nearest = sgm__nearest(name, names, count);
+    sgm_fail(SGM_ERROR_NOT_FOUND,
+             "there is no dataset \"%s\"%s%s%s; the names are iris, digits, digits-test, mnist, "
+             "mnist-test, xor, and, wdbc, tictactoe, text:PATH",
+             name, nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
+    return NULL;
+}
