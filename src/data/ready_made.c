@@ -185,7 +185,13 @@ static sgm_dataset *open_tictactoe(const char *name)
 /* Windows of a text, and the same windows one character on. */
 static sgm_dataset *open_text(const char *name, const char *path)
 {
-    sgm_reader *reader = sgm_character_reader(sgm_file_source(path), TEXT_WINDOW + 1, TEXT_WINDOW);
+    sgm_source *source = sgm_file_source(path);
+    if (source && !sgm_source_exists(source)) { /* said here, not when it is first read */
+        sgm_fail(SGM_ERROR_FILE, "dataset \"%s\": there is no file %s", name, path);
+        sgm_source_free(source);
+        return NULL;
+    }
+    sgm_reader *reader = sgm_character_reader(source, TEXT_WINDOW + 1, TEXT_WINDOW);
     sgm_extractor *windows = sgm_array_extractor(
         reader, .regions = {{"inputs", sgm_shape_of(0), sgm_shape_of(TEXT_WINDOW), {0}, 0},
                             {"targets", sgm_shape_of(1), sgm_shape_of(TEXT_WINDOW + 1), {0}, 0}});

@@ -107,11 +107,11 @@ TEST(regions_outside_the_record)
     sgm_extractor *outside = sgm_array_extractor(
         counting_make(3, 2), .regions = {{"a", sgm_shape_of(1), sgm_shape_of(3), {0}, 0}});
     CHECK_ERROR(sgm_extractor_extract(outside, 2, &block),
-                "the region (1) to (3) lies outside records of shape (2)");
+                "the region (1,) to (3,) lies outside records of shape (2,)");
     sgm_extractor_free(outside);
     sgm_extractor *shape =
         sgm_array_extractor(counting_make(3, 2), .regions = {{.section = "a", .shape = sgm_shape_of(3)}});
-    CHECK_ERROR(sgm_extractor_extract(shape, 2, &block), "2 elements, which do not fit shape (3)");
+    CHECK_ERROR(sgm_extractor_extract(shape, 2, &block), "2 elements, which do not fit shape (3,)");
     sgm_extractor_free(shape);
 }
 

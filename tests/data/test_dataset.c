@@ -1,0 +1,373 @@
+/* Datasets: blocks by index, memory limits, the cache, views, state, the ready-made ones, more data than
+ * memory. */
+#include "pipeline_test.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+static const sgm_block *fetch(sgm_dataset *dataset, int64_t index)
+{
+    const sgm_block *block;
+    CHECK_OK(sgm_dataset_fetch(dataset, index, &block));
+    return block;
+}
+
+static int64_t records_of(sgm_dataset *dataset)
+{
+    int64_t records = -1;
+    CHECK_OK(sgm_dataset_records(dataset, &records));
+    return records;
+}
+
+TEST(blocks_by_index)
+{
+    sgm_dataset *numbers =
+        sgm_dataset_create("numbers", .extractor = counting_extractor(25, 2), .block_size = 10);
+    const int64_t order[] = {2, 0, 1, 1};
+    for (int i = 0; i < 4; i++) {
+        const sgm_block *block = fetch(numbers, order[i]);
+        CHECK_INT(block->count, order[i] == 2 ? 5 : 10);
+        CHECK_NEAR(pipeline_at(block, "inputs", 4, 1), (double)order[i] * 10 + 4.5, 0);
+        sgm_dataset_release(numbers, block);
+    }
+    CHECK(fetch(numbers, 3) == NULL);
+    CHECK(fetch(numbers, 1000) == NULL);
+    CHECK_INT(records_of(numbers), 25);
+    CHECK_INT(counting_newest->reads, 25); /* all blocks stayed in memory: read once */
+    CHECK_STR(sgm_dataset_name(numbers), "numbers");
+    sgm_shape shape;
+    CHECK_OK(sgm_dataset_section_shape(numbers, "inputs", &shape));
+    CHECK_INT(shape.rank, 1);
+    CHECK_INT(shape.dims[0], 2);
+    CHECK_ERROR(sgm_dataset_section_shape(numbers, "outputs", &shape),
+                "dataset \"numbers\": there is no section");
+    const sgm_block *block;
+    CHECK_ERROR(sgm_dataset_fetch(numbers, -1, &block), "block -1");
+    sgm_dataset_free(numbers);
+    CHECK_INT(atomic_load(&pipeline_live), 0);
+}
+
+/* Room for two blocks of 100 records of 3 floats. */
+static sgm_dataset *tight(int64_t total, const char *cache)
+{
+    return sgm_dataset_create("tight", .extractor = counting_extractor(total, 2), .block_size = 100,
+                              .memory_limit = 2500, .cache = cache);
+}
+
+static void visit(sgm_dataset *dataset, int64_t index)
+{
+    const sgm_block *block = fetch(dataset, index);
+    for (int64_t i = 0; i < block->count; i++) {
+        CHECK_NEAR(pipeline_at(block, "inputs", i, 1), (double)(index * 100 + i) + 0.5, 0);
+        CHECK_NEAR(pipeline_at(block, "targets", i, 0), (double)(index * 100 + i), 0);
+    }
+    sgm_dataset_release(dataset, block);
+}
+
+TEST(more_than_the_memory_limit)
+{
+    const int64_t order[] = {9, 0, 5, 4, 5, 4, 3, 9, 0};
+    sgm_dataset *without = tight(950, NULL), *with;
+    const counting_reader *reader = counting_newest;
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+        visit(without, order[i]);
+    int64_t reads = reader->reads;
+    CHECK(reads > 2000); /* going back: from the start again */
+    visit(without, 0);
+    CHECK_INT(reader->reads, reads); /* the newest is still there */
+    sgm_dataset_free(without);
+
+    char folder[] = "/tmp/sigma-test-XXXXXX";
+    CHECK(mkdtemp(folder) != NULL);
+    with = tight(950, folder);
+    reader = counting_newest;
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+        visit(with, order[i]);
+    CHECK_INT(reader->reads, 950); /* the rest came from the cache */
+    CHECK_INT(records_of(with), 950);
+    sgm_dataset_free(with);
+    CHECK_INT(rmdir(folder), 0); /* nothing stays behind */
+    CHECK_INT(atomic_load(&pipeline_live), 0);
+}
+
+TEST(a_cache_that_cannot_be_written)
+{
+    CHECK_ERROR(tight(10, "/proc/none/such"), "/proc");
+}
+
+TEST(from_memory)
+{
+    sgm_shape shape = sgm_shape_of(3, 2), other = sgm_shape_of(2);
+    sgm_tensor *bytes = sgm_tensor_from(SGM_UINT8, &shape, (const uint8_t[]){1, 2, 3, 4, 5, 6});
+    sgm_tensor *labels = sgm_tensor_from(SGM_INT64, &other, (const int64_t[]){7, 8});
+    sgm_dataset *made = sgm_dataset_from("made", (const char *const[]){"inputs"}, &bytes, 1);
+    const sgm_block *block = fetch(made, 0);
+    CHECK_NEAR(pipeline_at(block, "inputs", 2, 1), 6, 0);
+    sgm_dataset_release(made, block);
+    CHECK(fetch(made, 1) == NULL);
+    sgm_dataset_free(made);
+    CHECK_ERROR(sgm_dataset_from("made", (const char *const[]){"inputs", "targets"},
+                                 (sgm_tensor *[]){bytes, labels}, 2),
+                "section \"targets\" has shape (2,) in a block of 3 records");
+    sgm_tensor_free(bytes);
+    sgm_tensor_free(labels);
+    CHECK_INT(atomic_load(&pipeline_live), 0);
+}
+
+/* Marks every record that the view gives; each may come once. */
+static int64_t mark(sgm_dataset *view, int *seen)
+{
+    int64_t sum = 0;
+    const sgm_block *block;
+    for (int64_t b = 0; (block = fetch(view, b)) != NULL; b++) {
+        CHECK(block->count > 0);
+        for (int64_t i = 0; i < block->count; i++) {
+            int record = (int)pipeline_at(block, "targets", i, 0);
+            CHECK_NEAR(pipeline_at(block, "inputs", i, 1), record + 0.5, 0);
+            seen[record]++;
+        }
+        sum += block->count;
+        sgm_dataset_release(view, block);
+    }
+    CHECK_INT(records_of(view), sum);
+    return sum;
+}
+
+TEST(splits_are_disjoint_and_complete)
+{
+    /* Blocks of 7, 7, 7 and 2: odd sizes, and shares whose sums are not exact. */
+    const double shares[] = {0.1, 0.2, 0.3, 0.05, 0.35};
+    int seen[23] = {0};
+    int64_t sum = 0;
+    double begin = 0;
+    sgm_dataset *all = sgm_dataset_create("all", .extractor = counting_extractor(23, 2), .block_size = 7);
+    for (int i = 0; i < 5; i++) {
+        sgm_dataset *part = sgm_dataset_split_records(all, begin, shares[i]);
+        sum += mark(part, seen);
+        sgm_dataset_free(part);
+        begin += shares[i];
+    }
+    CHECK_INT(sum, 23);
+    for (int i = 0; i < 23; i++)
+        CHECK_INT(seen[i], 1);
+
+    memset(seen, 0, sizeof seen);
+    sgm_dataset *even = sgm_dataset_split_blocks(all, 0, -1, 2),
+                *odd = sgm_dataset_split_blocks(all, 1, 4, 2);
+    sgm_dataset_free(all); /* the views keep it */
+    CHECK_INT(mark(even, seen), 14);
+    CHECK_INT(mark(odd, seen), 9);
+    for (int i = 0; i < 23; i++)
+        CHECK_INT(seen[i], 1);
+    sgm_dataset *half = sgm_dataset_split_records(odd, 0.5, 0.5); /* a view of a view */
+    memset(seen, 0, sizeof seen);
+    CHECK_INT(mark(half, seen), 4);
+    CHECK(seen[11] == 1 && seen[10] == 0 && seen[22] == 1 && seen[21] == 0);
+    sgm_dataset_free(half);
+    CHECK_ERROR(sgm_dataset_split_records(odd, 0.6, 0.5), "lies outside");
+    CHECK_ERROR(sgm_dataset_split_blocks(odd, 0, -1, 0), "interval of 1 or more");
+    sgm_dataset_free(even);
+    sgm_dataset_free(odd);
+    CHECK_INT(atomic_load(&pipeline_live), 0);
+}
+
+static sgm_dataset *learning(int64_t total)
+{
+    sgm_extractor *inputs = sgm_adaptive_per_index(counting_extractor(total, 2), .section = "inputs");
+    return sgm_dataset_create("learning", .block_size = 4,
+                              .extractor = sgm_adaptive_normalise(inputs, .section = "targets"));
+}
+
+TEST(state_of_adaptive_preprocessors)
+{
+    sgm_dataset *first = learning(11), *second = learning(21);
+    double numbers[16];
+    size_t count = 0;
+    CHECK_OK(sgm_dataset_get_state(first, NULL, &count));
+    CHECK_INT(count, 10); /* 1 + (1 + 2 * 2), then 1 + (1 + 2) */
+    CHECK_ERROR(sgm_dataset_get_state(first, numbers, &(size_t){9}), "room for 9 numbers");
+    count = 16;
+    CHECK_OK(sgm_dataset_get_state(first, numbers, &count));
+    const double expected[] = {5, 2, 0, 10, 0.5, 10.5, 3, 1, 0, 10};
+    for (int i = 0; i < 10; i++)
+        CHECK_NEAR(numbers[i], expected[i], 0);
+
+    const sgm_block *held = fetch(second, 0); /* with its own range, and in use while the state changes */
+    CHECK_NEAR(pipeline_at(held, "inputs", 2, 0), 0.1, 1e-7);
+    CHECK_OK(sgm_dataset_set_state(second, numbers, count));
+    CHECK_NEAR(pipeline_at(held, "inputs", 2, 0), 0.1, 1e-7);
+    const sgm_block *block = fetch(second, 0);
+    CHECK_NEAR(pipeline_at(block, "inputs", 2, 0), 0.2, 1e-7);
+    CHECK_NEAR(pipeline_at(block, "targets", 3, 0), 0.3, 1e-7);
+    sgm_dataset_release(second, block);
+    sgm_dataset_release(second, held);
+    block = fetch(second, 5);
+    CHECK_NEAR(pipeline_at(block, "targets", 0, 0), 2, 1e-7); /* beyond what was learnt */
+    sgm_dataset_release(second, block);
+
+    CHECK_ERROR(sgm_dataset_set_state(second, numbers, 9), "do not fit");
+    CHECK_ERROR(sgm_dataset_set_state(second, expected + 1, 9), "do not fit");
+    numbers[1] = NAN;
+    CHECK_ERROR(sgm_dataset_set_state(second, numbers, 10), "no number of ranges that fits");
+    sgm_dataset_free(first);
+
+    first = learning(11); /* set before anything was read: nothing is learnt then */
+    numbers[1] = 2;
+    numbers[3] = 100;
+    CHECK_OK(sgm_dataset_set_state(first, numbers, 10));
+    block = fetch(first, 0);
+    CHECK_NEAR(pipeline_at(block, "inputs", 2, 0), 0.02, 1e-8);
+    sgm_dataset_release(first, block);
+    sgm_dataset_free(first);
+    sgm_dataset_free(second);
+    CHECK_INT(atomic_load(&pipeline_live), 0);
+}
+
+/* --- ready-made --- */
+
+static void check_one_hot(const sgm_block *block, int64_t classes, int64_t *counts)
+{
+    for (int64_t i = 0; i < block->count; i++) {
+        double sum = 0;
+        for (int64_t k = 0; k < classes; k++) {
+            double value = pipeline_at(block, "targets", i, k);
+            CHECK(value == 0 || value == 1);
+            counts[k] += value == 1;
+            sum += value;
+        }
+        CHECK_NEAR(sum, 1, 0);
+    }
+}
+
+static void check_ready(const char *name, int64_t records, const char *inputs, int64_t classes,
+                        int64_t *counts)
+{
+    sgm_dataset *dataset = sgm_dataset_open(name);
+    CHECK_OK(dataset);
+    CHECK_INT(records_of(dataset), records);
+    const sgm_block *block = fetch(dataset, 0);
+    CHECK_STR(pipeline_shape(block, "inputs"), inputs);
+    check_one_hot(block, classes, counts);
+    sgm_dataset_release(dataset, block);
+    sgm_dataset_free(dataset);
+    CHECK_INT(atomic_load(&pipeline_live), 0);
+}
+
+TEST(iris)
+{
+    int64_t counts[3] = {0};
+    check_ready("iris", 150, "(150, 4)", 3, counts);
+    CHECK(counts[0] == 50 && counts[1] == 50 && counts[2] == 50);
+    sgm_dataset *flowers = sgm_dataset_open("iris");
+    const sgm_block *block = fetch(flowers, 0);
+    double least = 1, most = 0, sum = 0;
+    for (int i = 0; i < 150; i++) {
+        double value = pipeline_at(block, "inputs", i, 0);
+        least = fmin(least, value);
+        most = fmax(most, value);
+        sum += value;
+    }
+    CHECK(least == 0 && most == 1);
+    CHECK_NEAR(sum / 150, (5.843333 - 4.3) / 3.6, 1e-5); /* the well-known mean of the sepal lengths */
+    sgm_dataset_release(flowers, block);
+    sgm_dataset_free(flowers);
+}
+
+TEST(digits_and_their_test)
+{
+    int64_t counts[10] = {0};
+    check_ready("digits", 1500, "(1500, 8, 8)", 10, counts);
+    check_ready("digits-test", 297, "(297, 8, 8)", 10, counts); /* adds up with the training part */
+    const int64_t all[] = {178, 182, 177, 183, 181, 182, 181, 179, 174, 180};
+    for (int i = 0; i < 10; i++)
+        CHECK_INT(counts[i], all[i]);
+}
+
+TEST(small_ones)
+{
+    int64_t counts[3] = {0};
+    check_ready("xor", 4, "(4, 2)", 2, counts);
+    CHECK(counts[0] == 2 && counts[1] == 2);
+    memset(counts, 0, sizeof counts);
+    check_ready("and", 4, "(4, 2)", 2, counts);
+    CHECK(counts[0] == 3 && counts[1] == 1);
+    memset(counts, 0, sizeof counts);
+    check_ready("wdbc", 569, "(569, 30)", 2, counts);
+    CHECK(counts[0] == 212 && counts[1] == 357);
+    memset(counts, 0, sizeof counts);
+    check_ready("tictactoe", 958, "(958, 9)", 3, counts);
+    CHECK(counts[0] == 626 && counts[1] == 316 && counts[2] == 16);
+}
+
+TEST(text_windows)
+{
+    const char *path = "/tmp/sigma-test-windows.txt";
+    FILE *file = fopen(path, "w");
+    CHECK(file != NULL);
+    for (int i = 0; i < 64 * 3 + 1; i++)
+        fputc('a' + i % 26, file);
+    fclose(file);
+    char name[64];
+    snprintf(name, sizeof name, "text:%s", path);
+    sgm_dataset *text = sgm_dataset_open(name);
+    const sgm_block *block = fetch(text, 0);
+    remove(path);
+    CHECK_STR(pipeline_shape(block, "inputs"), "(3, 64, 256)");
+    CHECK_NEAR(pipeline_at(block, "inputs", 1, 0 * 256 + 'a' + 64 % 26), 1, 0);
+    CHECK_NEAR(pipeline_at(block, "targets", 1, 0 * 256 + 'a' + 65 % 26), 1, 0);
+    CHECK_NEAR(pipeline_at(block, "targets", 2, 63 * 256 + 'a' + 192 % 26), 1, 0);
+    sgm_dataset_release(text, block);
+    sgm_dataset_free(text);
+}
+
+TEST(names)
+{
+    size_t count = 0;
+    const char *const *names = sgm_dataset_names(&count);
+    CHECK(count == 9 && strcmp(names[0], "iris") == 0);
+    CHECK_ERROR(sgm_dataset_open("mnits"), "did you mean \"mnist\"?");
+    CHECK_ERROR(sgm_dataset_open("text:/nowhere/at/all"), "/nowhere/at/all");
+}
+
+/* --- from several threads --- */
+
+static void *fetch_all(void *dataset)
+{
+    for (int round = 0; round < 5; round++)
+        for (int64_t i = 0; i < 10; i++)
+            visit(dataset, (i * 7 + round) % 10);
+    return NULL;
+}
+
+TEST(any_thread)
+{
+    sgm_dataset *shared = tight(1000, NULL);
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++)
+        CHECK_INT(pthread_create(&threads[i], NULL, fetch_all, shared), 0);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    sgm_dataset_free(shared);
+    CHECK_INT(atomic_load(&pipeline_live), 0);
+}
+
+/* --- 3 GB of records that exist nowhere --- */
+
+TEST(larger_than_memory)
+{
+    const int64_t total = 3 * 1024 * 256, width = 1024; /* records of 4 KB */
+    sgm_extractor *records =
+        sgm_array_extractor(counting_make(total, (int32_t)width), .regions = {{.section = "inputs"}});
+    sgm_dataset *huge = sgm_dataset_create("huge", .extractor = records);
+    sgm_iterator *batches = sgm_minibatches(huge, .size = 1000, .no_shuffle = true);
+    int64_t seen = 0;
+    for (const sgm_block *batch; sgm_iterator_next(batches, &batch) == SGM_OK && batch; seen += batch->count)
+        CHECK_NEAR(pipeline_at(batch, "inputs", batch->count - 1, 3), (double)(seen + batch->count) + 0.5, 0);
+    CHECK_INT(seen, total);
+    CHECK_INT(counting_newest->reads, total + 1); /* one record to choose the size of blocks */
+    sgm_iterator_free(batches);
+    sgm_dataset_free(huge);
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    CHECK(usage.ru_maxrss < 300 * 1024);
+}

@@ -1,0 +1,325 @@
+/* Iterators: every record once an epoch, an order of seed and epoch, going on from a state, no memory taken.
+ */
+#include "pipeline_test.h"
+
+#define TOTAL 103
+
+static sgm_dataset *numbers(int64_t block_size)
+{
+    return sgm_dataset_create("numbers", .extractor = counting_extractor(TOTAL, 2), .block_size = block_size);
+}
+
+/* One epoch's records in their order; checks batch sizes and alignment. Gives the number of batches. */
+static int epoch(sgm_iterator *iterator, int64_t size, int *order)
+{
+    int64_t seen = 0;
+    int batches = 0;
+    for (;; batches++) {
+        const sgm_block *batch;
+        CHECK_OK(sgm_iterator_next(iterator, &batch));
+        if (!batch)
+            break;
+        CHECK(batch->count == size || seen + batch->count == TOTAL);
+        for (int64_t i = 0; i < batch->count; i++) {
+            double record = pipeline_at(batch, "targets", i, 0);
+            CHECK_NEAR(pipeline_at(batch, "inputs", i, 1), record + 0.5, 0);
+            order[seen++] = (int)record;
+        }
+    }
+    CHECK_INT(seen, TOTAL);
+    return batches;
+}
+
+static void check_all_once(const int *order)
+{
+    bool seen[TOTAL] = {false};
+    for (int i = 0; i < TOTAL; i++) {
+        CHECK(order[i] >= 0 && order[i] < TOTAL && !seen[order[i]]);
+        seen[order[i]] = true;
+    }
+}
+
+static int differences(const int *a, const int *b)
+{
+    int count = 0;
+    for (int i = 0; i < TOTAL; i++)
+        count += a[i] != b[i];
+    return count;
+}
+
+TEST(every_record_once_an_epoch)
+{
+    const int64_t blocks[] = {1, 10, 17, 200}, sizes[] = {1, 10, 16, 103, 500};
+    for (int b = 0; b < 4; b++) {
+        sgm_dataset *dataset = numbers(blocks[b]);
+        for (int s = 0; s < 5; s++) {
+            int first[TOTAL], second[TOTAL];
+            sgm_iterator *iterator = sgm_minibatches(dataset, .size = sizes[s], .seed = 3);
+            CHECK_INT(epoch(iterator, sizes[s], first), (TOTAL + sizes[s] - 1) / sizes[s]);
+            epoch(iterator, sizes[s], second);
+            check_all_once(first);
+            check_all_once(second);
+            CHECK(differences(first, second) > 60);
+            int64_t batches;
+            CHECK_OK(sgm_iterator_batches(iterator, &batches));
+            CHECK_INT(batches, (TOTAL + sizes[s] - 1) / sizes[s]);
+            sgm_iterator_free(iterator);
+        }
+        sgm_dataset_free(dataset);
+    }
+    CHECK_INT(atomic_load(&pipeline_live), 0);
+}
+
+TEST(order_depends_on_seed_and_epoch_only)
+{
+    int reference[3][TOTAL], order[TOTAL];
+    sgm_dataset *dataset = numbers(10);
+    sgm_iterator *iterator = sgm_minibatches(dataset, .seed = 5, .size = 10);
+    for (int e = 0; e < 3; e++)
+        epoch(iterator, 10, reference[e]);
+    sgm_iterator_free(iterator);
+    /* Another batch size, no thread, less memory, a fresh dataset, epochs in another order: the same records.
+     */
+    sgm_dataset *other = sgm_dataset_create("other", .extractor = counting_extractor(TOTAL, 2),
+                                            .block_size = 10, .memory_limit = 300);
+    iterator = sgm_minibatches(other, .seed = 5, .size = 7, .no_prefetch = true);
+    for (int e = 2; e >= 0; e--) {
+        CHECK_OK(sgm_iterator_set_state(iterator, &(sgm_iterator_state){.epoch = e}));
+        epoch(iterator, 7, order);
+        CHECK_INT(differences(order, reference[e]), 0);
+    }
+    sgm_iterator_free(iterator);
+    iterator = sgm_minibatches(other, .seed = 6, .size = 10);
+    epoch(iterator, 10, order);
+    CHECK(differences(order, reference[0]) > 60);
+    sgm_iterator_free(iterator);
+    iterator = sgm_minibatches(other, .no_shuffle = true, .size = 10);
+    epoch(iterator, 10, order);
+    for (int i = 0; i < TOTAL; i++)
+        CHECK_INT(order[i], i);
+    sgm_iterator_free(iterator);
+    sgm_dataset_free(other);
+    sgm_dataset_free(dataset);
+}
+
+/* Stops after `done` batches of the second epoch, and goes on in another iterator. */
+static void check_resume(int64_t block_size, int64_t size, int done, bool no_shuffle)
+{
+    int whole[TOTAL], order[TOTAL];
+    sgm_iterator_state state;
+    sgm_dataset *dataset = numbers(block_size), *fresh = numbers(block_size);
+    sgm_iterator *iterator = sgm_minibatches(dataset, .size = size, .seed = 9, .no_shuffle = no_shuffle);
+    epoch(iterator, size, order);
+    for (int i = 0; i < done; i++) {
+        const sgm_block *batch;
+        CHECK_OK(sgm_iterator_next(iterator, &batch));
+        for (int64_t k = 0; k < batch->count; k++)
+            whole[i * size + k] = (int)pipeline_at(batch, "targets", k, 0);
+    }
+    sgm_iterator_get_state(iterator, &state);
+    CHECK(state.epoch == 1 && state.batches == done);
+    sgm_iterator_free(iterator);
+    iterator = sgm_minibatches(fresh, .size = size, .seed = 9, .no_shuffle = no_shuffle);
+    CHECK_OK(sgm_iterator_set_state(iterator, &state));
+    int64_t seen = done * size < TOTAL ? done * size : TOTAL;
+    for (const sgm_block *batch; sgm_iterator_next(iterator, &batch) == SGM_OK && batch;)
+        for (int64_t k = 0; k < batch->count && seen < TOTAL; k++)
+            whole[seen++] = (int)pipeline_at(batch, "targets", k, 0);
+    CHECK_INT(seen, TOTAL);
+    check_all_once(whole);
+    sgm_iterator_get_state(iterator, &state);
+    CHECK(state.epoch == 2 && state.batches == 0);
+    sgm_iterator_set_state(iterator, &(sgm_iterator_state){.epoch = 1});
+    epoch(iterator, size, order);
+    CHECK_INT(differences(order, whole), 0);
+    sgm_iterator_free(iterator);
+    sgm_dataset_free(dataset);
+    sgm_dataset_free(fresh);
+}
+
+TEST(resume_in_the_middle_of_an_epoch)
+{
+    check_resume(10, 7, 4, false);
+    check_resume(10, 10, 3, false);
+    check_resume(10, 16, 7, false); /* all batches given, the epoch not yet ended */
+    check_resume(200, 16, 1, false);
+    check_resume(10, 7, 4, true);
+    sgm_dataset *dataset = numbers(10);
+    sgm_iterator *iterator = sgm_minibatches(dataset, .size = 50);
+    CHECK_ERROR(sgm_iterator_set_state(iterator, &(sgm_iterator_state){.batches = 4}),
+                "an epoch has 3 batches");
+    sgm_iterator_free(iterator);
+    CHECK_ERROR(sgm_minibatches(dataset, .size = -5), "a size of -5");
+    sgm_dataset_free(dataset);
+}
+
+TEST(drop_last)
+{
+    sgm_dataset *dataset = numbers(10);
+    sgm_iterator *iterator = sgm_minibatches(dataset, .size = 25, .drop_last = true);
+    int64_t batches;
+    CHECK_OK(sgm_iterator_batches(iterator, &batches));
+    CHECK_INT(batches, 4);
+    for (int e = 0; e < 2; e++) {
+        const sgm_block *batch;
+        for (int i = 0; i < 4; i++) {
+            CHECK_OK(sgm_iterator_next(iterator, &batch));
+            CHECK(batch != NULL && batch->count == 25);
+        }
+        CHECK_OK(sgm_iterator_next(iterator, &batch));
+        CHECK(batch == NULL);
+    }
+    sgm_iterator_free(iterator);
+    sgm_dataset_free(dataset);
+}
+
+TEST(whole_blocks_and_all_as_one)
+{
+    sgm_dataset *dataset = numbers(40), *view = sgm_dataset_split_records(dataset, 0.5, 0.5);
+    sgm_iterator *whole = sgm_undivided(dataset), *one = sgm_unified(dataset), *part = sgm_unified(view);
+    const int64_t counts[] = {40, 40, 23};
+    const sgm_block *batch;
+    for (int e = 0; e < 2; e++) {
+        for (int i = 0; i < 3; i++) {
+            CHECK_OK(sgm_iterator_next(whole, &batch));
+            CHECK_INT(batch->count, counts[i]);
+            CHECK_NEAR(pipeline_at(batch, "inputs", 22, 1), i * 40 + 22.5, 0);
+        }
+        CHECK_OK(sgm_iterator_next(whole, &batch));
+        CHECK(batch == NULL);
+        CHECK_OK(sgm_iterator_next(one, &batch));
+        CHECK_INT(batch->count, TOTAL);
+        for (int i = 0; i < TOTAL; i++)
+            CHECK_NEAR(pipeline_at(batch, "targets", i, 0), i, 0);
+        CHECK_OK(sgm_iterator_next(one, &batch));
+        CHECK(batch == NULL);
+        CHECK_OK(sgm_iterator_next(part, &batch));
+        CHECK_INT(batch->count, 51); /* 20 + 20 + 11 */
+        CHECK_NEAR(pipeline_at(batch, "targets", 20, 0), 60, 0);
+        CHECK_NEAR(pipeline_at(batch, "targets", 50, 0), 102, 0);
+        CHECK_OK(sgm_iterator_next(part, &batch));
+        CHECK(batch == NULL);
+    }
+    CHECK(sgm_iterator_dataset(part) == view);
+    sgm_iterator_free(whole);
+    sgm_iterator_free(one);
+    sgm_iterator_free(part);
+    sgm_dataset_free(view);
+    sgm_dataset_free(dataset);
+    CHECK_INT(atomic_load(&pipeline_live), 0);
+}
+
+/* --- memory --- */
+
+static void run_epoch(sgm_iterator *iterator)
+{
+    for (const sgm_block *batch; sgm_iterator_next(iterator, &batch) == SGM_OK && batch;)
+        CHECK(batch->count > 0);
+}
+
+static void check_steady(sgm_iterator *iterator)
+{
+    run_epoch(iterator);
+    run_epoch(iterator);
+    long calls = atomic_load(&pipeline_calls);
+    for (int e = 0; e < 3; e++)
+        run_epoch(iterator);
+    CHECK_INT(atomic_load(&pipeline_calls) - calls, 0);
+    sgm_iterator_free(iterator);
+}
+
+TEST(no_memory_after_the_first_epoch)
+{
+    sgm_dataset *dataset = numbers(10), *view = sgm_dataset_split_records(dataset, 0.2, 0.5);
+    sgm_dataset *iris = sgm_dataset_open("iris");
+    check_steady(sgm_minibatches(dataset, .size = 16));
+    check_steady(sgm_minibatches(dataset, .size = 16, .no_prefetch = true));
+    check_steady(sgm_minibatches(view, .size = 16));
+    check_steady(sgm_minibatches(iris, .size = 10));
+    check_steady(sgm_undivided(dataset));
+    check_steady(sgm_undivided(iris));
+    check_steady(sgm_unified(view));
+    sgm_dataset_free(iris);
+    sgm_dataset_free(view);
+    sgm_dataset_free(dataset);
+}
+
+/* False: something failed, with a message. */
+static bool use_iris(bool split)
+{
+    sgm_dataset *iris = sgm_dataset_open(split ? "digits-test" : "iris");
+    sgm_iterator *batches = iris ? sgm_minibatches(iris, .size = 40) : NULL;
+    sgm_iterator *whole = batches ? sgm_unified(iris) : NULL;
+    bool good = whole != NULL;
+    for (int e = 0; good && e < 2; e++) {
+        const sgm_block *batch;
+        int64_t seen = 0;
+        while ((good = sgm_iterator_next(batches, &batch) == SGM_OK) && batch)
+            seen += batch->count;
+        good = good && seen == (split ? 297 : 150) && sgm_iterator_next(whole, &batch) == SGM_OK && batch &&
+               sgm_iterator_next(whole, &batch) == SGM_OK && !batch;
+    }
+    sgm_iterator_free(whole);
+    sgm_iterator_free(batches);
+    sgm_dataset_free(iris);
+    return good;
+}
+
+TEST(every_allocation_may_fail)
+{
+    sgm_set_logger(NULL, NULL, SGM_LOG_NONE);
+    for (int split = 0; split < 2; split++) {
+        bool done = false;
+        long failures = 0;
+        for (long n = 1; !done; n += split ? 7 : 1, failures++) {
+            long live = atomic_load(&pipeline_live);
+            sgm_clear_error();
+            atomic_store(&pipeline_calls, 0);
+            atomic_store(&pipeline_fail_at, n);
+            done = use_iris(split);
+            atomic_store(&pipeline_fail_at, 0);
+            CHECK_INT(atomic_load(&pipeline_live), live);
+            if (!done)
+                CHECK_INT(sgm_last_status(), SGM_ERROR_MEMORY);
+        }
+        CHECK(failures > 20);
+    }
+}
+
+/* --- failures of the source --- */
+
+static sgm_status broken_read(void *pointer, int64_t count, sgm_records *records)
+{
+    counting_reader *self = pointer;
+    if (self->next >= 40 && self->reads < 200)
+        return sgm_fail(SGM_ERROR_FILE, "the disk is on fire");
+    return counting_read(pointer, count < 10 ? count : 10, records);
+}
+
+TEST(failures_come_through_and_can_be_tried_again)
+{
+    static const sgm_reader_type type = {
+        .name = "broken", .read = broken_read, .rewind = counting_rewind, .free = counting_free};
+    for (int prefetch = 0; prefetch < 2; prefetch++) {
+        counting_reader *self = calloc(1, sizeof *self);
+        *self = (counting_reader){.total = TOTAL, .width = 2};
+        sgm_extractor *records = sgm_array_extractor(
+            sgm_reader_create(&type, self, "broken"),
+            .regions = {{.section = "inputs"}, {"targets", sgm_shape_of(0), sgm_shape_of(1), {0}, 0}});
+        sgm_dataset *dataset = sgm_dataset_create("broken", .extractor = records, .block_size = 20);
+        sgm_iterator *iterator =
+            sgm_minibatches(dataset, .size = 15, .no_shuffle = true, .no_prefetch = prefetch == 0);
+        const sgm_block *batch;
+        CHECK_OK(sgm_iterator_next(iterator, &batch));
+        CHECK_OK(sgm_iterator_next(iterator, &batch));
+        CHECK_ERROR(sgm_iterator_next(iterator, &batch), "dataset \"broken\": broken: the disk is on fire");
+        self->reads = 200; /* put out */
+        int64_t seen = 30;
+        for (; sgm_iterator_next(iterator, &batch) == SGM_OK && batch; seen += batch->count)
+            CHECK_NEAR(pipeline_at(batch, "targets", 0, 0), (double)seen, 0);
+        CHECK_INT(seen, TOTAL);
+        sgm_iterator_free(iterator);
+        sgm_dataset_free(dataset);
+    }
+    CHECK_INT(atomic_load(&pipeline_live), 0);
+}
