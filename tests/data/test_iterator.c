@@ -271,7 +271,7 @@ TEST(every_allocation_may_fail)
     for (int split = 0; split < 2; split++) {
         bool done = false;
         long failures = 0;
-        for (long n = 1; !done; n += split ? 7 : 1, failures++) {
+        for (long n = 1; !done; n += split ? 3 : 1, failures++) {
             long live = atomic_load(&pipeline_live);
             sgm_clear_error();
             atomic_store(&pipeline_calls, 0);
