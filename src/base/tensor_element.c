@@ -116,7 +116,7 @@ static void load_doubles(double *wide, size_t count, sgm_dtype dtype, const char
         LOAD(int64_t, (double)x);
     case SGM_UINT8:
         LOAD(uint8_t, (double)x);
-    case SGM_BOOL:
+    default: /* SGM_BOOL: named so, the compiler sees that every case fills `wide` */
         LOAD(uint8_t, x != 0 ? 1.0 : 0.0);
     }
 }
@@ -130,7 +130,7 @@ static void load_integers(int64_t *wide, size_t count, sgm_dtype dtype, const ch
         LOAD(int64_t, x);
     case SGM_UINT8:
         LOAD(uint8_t, x);
-    case SGM_BOOL:
+    default:
         LOAD(uint8_t, x != 0);
     }
 }

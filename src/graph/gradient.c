@@ -4,6 +4,16 @@
 #include "graph/graph_internal.h"
 #include <sigma/operations.h>
 
+#include <stdio.h>
+
+/* Gradients of the sum of `root` * `seed`, where seed counts as constant. Instructions before `first` are not
+ * looked into. */
+typedef struct request {
+    sgm_value root, seed;
+    const sgm_value *with_respect_to;
+    int32_t count, first;
+} request;
+
 typedef struct autodiff {
     sgm_graph *graph;
     int32_t count;        /* instructions up to and with the cost */
@@ -11,12 +21,12 @@ typedef struct autodiff {
     sgm_value *gradients; /* summed up so far; nothing: zero */
 } autodiff;
 
-static void mark_needed(autodiff *work, const sgm_value *with_respect_to, int32_t count)
+static void mark_needed(autodiff *work, const request *wanted)
 {
-    for (int32_t i = 0; i < count; i++)
-        if (with_respect_to[i].index < work->count)
-            work->needed[with_respect_to[i].index] = true;
-    for (int32_t i = 0; i < work->count; i++) {
+    for (int32_t i = 0; i < wanted->count; i++)
+        if (wanted->with_respect_to[i].index < work->count)
+            work->needed[wanted->with_respect_to[i].index] = true;
+    for (int32_t i = wanted->first; i < work->count; i++) {
         const sgm__instruction *instruction = &work->graph->instructions[i];
         const sgm_value *inputs = work->graph->operands + instruction->first_input;
         bool differentiable =
@@ -26,24 +36,60 @@ static void mark_needed(autodiff *work, const sgm_value *with_respect_to, int32_
     }
 }
 
+static sgm_status fail_memory(sgm_graph *graph)
+{
+    sgm_graph_fail(graph, SGM_ERROR_MEMORY, "no memory to differentiate %zu instructions", graph->count);
+    return SGM_ERROR_MEMORY;
+}
+
 static void accumulate(autodiff *work, sgm_value value, sgm_value gradient)
 {
     sgm_value *sum = &work->gradients[value.index];
     *sum = sgm_value_is(*sum) ? sgm_add(work->graph, *sum, gradient) : gradient;
 }
 
-static sgm_status backpropagate(sgm_graph *graph, sgm_value root, sgm_value seed,
-                                const sgm_value *with_respect_to, int32_t count, sgm_value *gradients);
+static sgm_status backpropagate(sgm_graph *graph, const request *wanted, sgm_value *gradients);
+
+/* The wanted inputs, each once: an operation's two equal inputs share one gradient. */
+static int32_t list_wanted(const sgm_gradient_call *call, sgm_value *list, int32_t *positions)
+{
+    int32_t count = 0;
+    for (int32_t k = 0; k < call->input_count; k++) {
+        bool listed = !call->wanted[k];
+        for (int32_t i = 0; i < count && !listed; i++)
+            listed = list[i].index == call->inputs[k].index;
+        if (listed)
+            continue;
+        positions[count] = k;
+        list[count++] = call->inputs[k];
+    }
+    return count;
+}
 
 /* A composed operation without a rule of its own is differentiated as its parts are: it is recorded again,
- * expanded. */
+ * expanded. Its inputs are leaves then, also where one is computed from another. */
 static sgm_status differentiate_parts(autodiff *work, const sgm_gradient_call *call, const sgm_op *op,
                                       sgm_value *gradients)
 {
+    int32_t first = sgm_graph_count(work->graph);
     sgm_value output = op->compose(work->graph, call->inputs, call->input_count, call->attributes);
     if (!sgm_value_is(output))
         return sgm_graph_status(work->graph);
-    return backpropagate(work->graph, output, call->gradient, call->inputs, call->input_count, gradients);
+    sgm_value *list = sgm__alloc((size_t)call->input_count * (2 * sizeof(sgm_value) + sizeof(int32_t)));
+    if (list == NULL)
+        return fail_memory(work->graph);
+    sgm_value *found = list + call->input_count;
+    int32_t *positions = (int32_t *)(found + call->input_count);
+    request wanted = {.root = output,
+                      .seed = call->gradient,
+                      .with_respect_to = list,
+                      .count = list_wanted(call, list, positions),
+                      .first = first};
+    sgm_status status = backpropagate(work->graph, &wanted, found);
+    for (int32_t i = 0; i < wanted.count && status == SGM_OK; i++)
+        gradients[positions[i]] = found[i];
+    sgm__free(list);
+    return status;
 }
 
 static sgm_status check_gradient(autodiff *work, const char *op, sgm_value input, sgm_value gradient)
@@ -72,6 +118,36 @@ static sgm_status apply_rule(autodiff *work, const sgm_op *op, const sgm_gradien
     return sgm_graph_status(work->graph);
 }
 
+static sgm_status call_rule(autodiff *work, const sgm_op *op, const sgm_gradient_call *call,
+                            sgm_value *gradients)
+{
+    sgm_status status = apply_rule(work, op, call, gradients);
+    for (int32_t k = 0; k < call->input_count && status == SGM_OK; k++) {
+        if (!call->wanted[k] || !sgm_value_is(gradients[k]))
+            continue;
+        status = check_gradient(work, op->name, call->inputs[k], gradients[k]);
+        if (status == SGM_OK)
+            accumulate(work, call->inputs[k], gradients[k]);
+    }
+    return status;
+}
+
+/* The gradient's instructions, and failures, belong to the layer that recorded what is differentiated. */
+static sgm_status call_rule_in_layer(autodiff *work, const sgm__instruction *instruction,
+                                     const sgm_gradient_call *call, sgm_value *gradients)
+{
+    sgm_graph *graph = work->graph;
+    char label[sizeof graph->label];
+    int32_t label_name = graph->label_name;
+    memcpy(label, graph->label, sizeof label);
+    snprintf(graph->label, sizeof graph->label, "%s", sgm__graph_string(graph, instruction->label));
+    graph->label_name = instruction->label;
+    sgm_status status = call_rule(work, instruction->op, call, gradients);
+    memcpy(graph->label, label, sizeof label);
+    graph->label_name = label_name;
+    return status;
+}
+
 static sgm_status differentiate(autodiff *work, int32_t index)
 {
     sgm__instruction instruction = work->graph->instructions[index]; /* copies: recording moves the arrays */
@@ -80,65 +156,53 @@ static sgm_status differentiate(autodiff *work, int32_t index)
         return SGM_OK;
     sgm_value *inputs = sgm__calloc((size_t)count, 2 * sizeof(sgm_value) + sizeof(bool));
     if (inputs == NULL)
-        return SGM_ERROR_MEMORY;
+        return fail_memory(work->graph);
     sgm_value *gradients = inputs + count;
-    bool *wanted = (bool *)(gradients + count);
+    bool *wanted = (bool *)(gradients + count), any = false;
     memcpy(inputs, work->graph->operands + instruction.first_input, (size_t)count * sizeof(sgm_value));
     for (int32_t k = 0; k < count; k++) {
         gradients[k] = (sgm_value){-1};
         wanted[k] = work->needed[inputs[k].index];
+        any = any || wanted[k];
     }
-    int32_t label = work->graph->label_name;
-    work->graph->label_name = instruction.label;
     sgm_gradient_call call = {.inputs = inputs,
                               .input_count = count,
                               .output = {index},
                               .gradient = work->gradients[index],
                               .attributes = &instruction.attributes,
                               .wanted = wanted};
-    sgm_status status = apply_rule(work, instruction.op, &call, gradients);
-    for (int32_t k = 0; k < count && status == SGM_OK; k++) {
-        if (!wanted[k] || !sgm_value_is(gradients[k]))
-            continue;
-        status = check_gradient(work, instruction.op->name, inputs[k], gradients[k]);
-        if (status == SGM_OK)
-            accumulate(work, inputs[k], gradients[k]);
-    }
-    work->graph->label_name = label;
+    sgm_status status = any ? call_rule_in_layer(work, &instruction, &call, gradients) : SGM_OK;
     sgm__free(inputs);
     return status;
 }
 
-static void collect(autodiff *work, const sgm_value *with_respect_to, int32_t count, sgm_value *gradients)
+static void collect(autodiff *work, const request *wanted, sgm_value *gradients)
 {
-    for (int32_t i = 0; i < count; i++) {
-        int32_t index = with_respect_to[i].index;
-        bool reached = index < work->count && sgm_value_is(work->gradients[index]);
-        gradients[i] = reached ? work->gradients[index] : sgm_filled_like(work->graph, with_respect_to[i], 0);
+    for (int32_t i = 0; i < wanted->count; i++) {
+        sgm_value value = wanted->with_respect_to[i];
+        bool reached = value.index < work->count && sgm_value_is(work->gradients[value.index]);
+        gradients[i] = reached ? work->gradients[value.index] : sgm_filled_like(work->graph, value, 0);
     }
 }
 
-/* Gradients of the sum of `root` * `seed`, where seed counts as constant. */
-static sgm_status backpropagate(sgm_graph *graph, sgm_value root, sgm_value seed,
-                                const sgm_value *with_respect_to, int32_t count, sgm_value *gradients)
+static sgm_status backpropagate(sgm_graph *graph, const request *wanted, sgm_value *gradients)
 {
-    autodiff work = {.graph = graph, .count = root.index + 1};
+    autodiff work = {.graph = graph, .count = wanted->root.index + 1};
     work.needed = sgm__calloc((size_t)work.count, sizeof(bool));
     work.gradients = sgm__alloc((size_t)work.count * sizeof(sgm_value));
     sgm_status status = SGM_OK;
     if (work.needed == NULL || work.gradients == NULL) {
-        sgm_graph_fail(graph, SGM_ERROR_MEMORY, "no memory to differentiate %d instructions", work.count);
-        status = SGM_ERROR_MEMORY;
+        status = fail_memory(graph);
     } else {
         for (int32_t i = 0; i < work.count; i++)
             work.gradients[i] = (sgm_value){-1};
-        mark_needed(&work, with_respect_to, count);
-        work.gradients[root.index] = seed;
-        for (int32_t i = root.index; i >= 0 && status == SGM_OK; i--)
+        mark_needed(&work, wanted);
+        work.gradients[wanted->root.index] = wanted->seed;
+        for (int32_t i = wanted->root.index; i >= wanted->first && status == SGM_OK; i--)
             if (work.needed[i] && sgm_value_is(work.gradients[i]))
                 status = differentiate(&work, i);
         if (status == SGM_OK)
-            collect(&work, with_respect_to, count, gradients);
+            collect(&work, wanted, gradients);
     }
     sgm__free(work.needed);
     sgm__free(work.gradients);
@@ -174,7 +238,9 @@ sgm_status sgm_gradients(sgm_graph *graph, sgm_value cost, const sgm_value *with
         gradients[i] = (sgm_value){-1};
     SGM_TRY(sgm_graph_status(graph));
     SGM_TRY(check_request(graph, cost, with_respect_to, count));
-    sgm_value seed = sgm_filled_like(graph, cost, 1);
-    return sgm_value_is(seed) ? backpropagate(graph, cost, seed, with_respect_to, count, gradients)
-                              : sgm_graph_status(graph);
+    request wanted = {.root = cost,
+                      .seed = sgm_filled_like(graph, cost, 1),
+                      .with_respect_to = with_respect_to,
+                      .count = count};
+    return sgm_value_is(wanted.seed) ? backpropagate(graph, &wanted, gradients) : sgm_graph_status(graph);
 }

@@ -45,8 +45,9 @@ void sgm_graph_clear(sgm_graph *graph)
     free_constants(graph);
     graph->count = graph->operand_count = graph->output_count = graph->assignment_count = 0;
     graph->names.length = 1;
+    graph->names.failed = false;
     graph->label[0] = '\0';
-    graph->label_name = 0;
+    graph->label_depth = graph->label_name = 0;
     graph->status = SGM_OK;
     graph->message[0] = '\0';
 }
@@ -123,19 +124,19 @@ void sgm_graph_push_label(sgm_graph *graph, const char *label)
     if (graph == NULL)
         return;
     size_t length = strlen(graph->label);
-    snprintf(graph->label + length, sizeof graph->label - length, "%s%s", length > 0 ? "." : "", label);
+    if (graph->label_depth++ >= SGM__MAX_LABEL_DEPTH)
+        return;
+    graph->label_starts[graph->label_depth - 1] = (uint16_t)length;
+    if (label != NULL && *label != '\0')
+        snprintf(graph->label + length, sizeof graph->label - length, "%s%s", length > 0 ? "." : "", label);
     update_label(graph);
 }
 
 void sgm_graph_pop_label(sgm_graph *graph)
 {
-    if (graph == NULL)
+    if (graph == NULL || graph->label_depth == 0 || --graph->label_depth >= SGM__MAX_LABEL_DEPTH)
         return;
-    char *dot = strrchr(graph->label, '.');
-    if (dot != NULL)
-        *dot = '\0';
-    else
-        graph->label[0] = '\0';
+    graph->label[graph->label_starts[graph->label_depth]] = '\0';
     update_label(graph);
 }
 
@@ -147,8 +148,14 @@ static sgm_status append(sgm_graph *graph, const sgm__instruction *instruction, 
     if (graph->count >= INT32_MAX / 2 || graph->operand_count + count >= INT32_MAX / 2)
         return sgm_fail(SGM_ERROR_ARGUMENT, "a graph cannot have more than %d instructions", INT32_MAX / 2);
     SGM_TRY(sgm__reserve(&graph->instructions, &graph->capacity, graph->count + 1, sizeof(sgm__instruction)));
+    /* The operands given may be those of another instruction, which move when there is no room. */
+    bool known = graph->operands != NULL && inputs >= graph->operands &&
+                 inputs < graph->operands + graph->operand_count;
+    size_t position = known ? (size_t)(inputs - graph->operands) : 0;
     SGM_TRY(sgm__reserve(&graph->operands, &graph->operand_capacity, graph->operand_count + count,
                          sizeof(sgm_value)));
+    if (known)
+        inputs = graph->operands + position;
     sgm__instruction *added = &graph->instructions[graph->count++];
     *added = *instruction;
     added->first_input = (int32_t)graph->operand_count;
@@ -183,9 +190,15 @@ void sgm_output(sgm_graph *graph, const char *name, sgm_value value)
 {
     if (graph == NULL || graph->status != SGM_OK)
         return;
+    bool named = name != NULL && *name != '\0';
+    if (!named || !sgm_value_is(value) || (size_t)value.index >= graph->count) {
+        sgm_graph_fail(graph, SGM_ERROR_ARGUMENT, "output '%s' has no name or no value of this graph",
+                       named ? name : "");
+        return;
+    }
     int32_t text = sgm__graph_name(graph, name);
-    if (!sgm_value_is(value) || (size_t)value.index >= graph->count || text <= 0) {
-        sgm_graph_fail(graph, SGM_ERROR_ARGUMENT, "output '%s' has no name or no value of this graph", name);
+    if (text < 0) {
+        keep_error(graph);
         return;
     }
     for (size_t i = 0; i < graph->output_count; i++)

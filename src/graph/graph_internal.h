@@ -25,6 +25,7 @@ typedef struct sgm__assignment {
     sgm_value state, value;
 } sgm__assignment;
 
+#define SGM__MAX_LABEL_DEPTH 32
 struct sgm_graph {
     sgm__instruction *instructions;
     size_t count, capacity;
@@ -37,8 +38,9 @@ struct sgm_graph {
     size_t output_count, output_capacity;
     sgm__assignment *assignments;
     size_t assignment_count, assignment_capacity;
-    char label[256]; /* of what is recorded now */
-    int32_t label_name;
+    char label[256];                             /* of what is recorded now */
+    uint16_t label_starts[SGM__MAX_LABEL_DEPTH]; /* its length before each push; deeper labels do not show */
+    int32_t label_depth, label_name;
     sgm_status status; /* first failure */
     char message[512];
 };

@@ -1,6 +1,8 @@
 /* Passes rebuild: they walk the old graph in order and record what shall stay into a new one. */
 #include "graph/passes.h"
 
+#define DEEPEST_COMPOSITION 64
+
 typedef struct rebuild {
     const sgm_graph *old;
     sgm_graph *graph;
@@ -140,7 +142,14 @@ sgm_graph *sgm__pass_expand(const sgm_graph *graph, sgm__keep_function keep, voi
 {
     bool again = false;
     sgm_graph *expanded = expand_once(graph, keep, user, &again);
-    while (expanded != NULL && again) { /* parts may be composed themselves */
+    for (int round = 1; expanded != NULL && again; round++) { /* parts may be composed themselves */
+        if (round == DEEPEST_COMPOSITION) {
+            sgm_graph_free(expanded);
+            sgm_fail(SGM_ERROR_ARGUMENT,
+                     "an operation is composed of others more than %d deep: is it composed of itself?",
+                     DEEPEST_COMPOSITION);
+            return NULL;
+        }
         sgm_graph *next = expand_once(expanded, keep, user, &again);
         sgm_graph_free(expanded);
         expanded = next;
@@ -204,7 +213,7 @@ static int32_t equals_operand(const rebuild *work, const sgm__instruction *instr
     return -1;
 }
 
-/* reshape(reshape(x)) is one reshape, and so for broadcasts that only widen. */
+/* reshape(reshape(x)) is one reshape. */
 static void shorten_chain(rebuild *work, const sgm__instruction *instruction)
 {
     if (instruction->op != &sgm__op_reshape)
@@ -232,8 +241,8 @@ static bool is_same(const rebuild *work, const sgm__instruction *instruction, co
            known->type.dtype == instruction->type.dtype &&
            sgm_shape_equal(&known->type.shape, &instruction->type.shape) &&
            memcmp(&known->attributes, &instruction->attributes, sizeof known->attributes) == 0 &&
-           memcmp(work->graph->operands + known->first_input, work->inputs,
-                  (size_t)known->input_count * sizeof(sgm_value)) == 0;
+           (known->input_count == 0 || memcmp(work->graph->operands + known->first_input, work->inputs,
+                                              (size_t)known->input_count * sizeof(sgm_value)) == 0);
 }
 
 static sgm_value find_or_transcribe(rebuild *work, const sgm__instruction *instruction)

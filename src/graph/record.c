@@ -2,6 +2,7 @@
 #include "graph/graph_internal.h"
 #include <sigma/operations.h>
 
+#include <math.h>
 #include <stdio.h>
 
 #define MAX_ADAPTED 8 /* inputs of an elementwise operation */
@@ -25,6 +26,17 @@ static sgm_value adapt_number(sgm_graph *graph, sgm_value value, sgm_dtype dtype
     adapted.type.dtype = dtype;
     adapted.input_count = 0;
     return sgm__graph_append(graph, &adapted, NULL);
+}
+
+/* An integer does not silently lose a fraction. */
+static sgm_status check_number(const sgm_graph *graph, sgm_value value, sgm_dtype dtype)
+{
+    const sgm__instruction *number = &graph->instructions[value.index];
+    if (number->op != &sgm__op_number || sgm_dtype_is_float(dtype) || dtype == SGM_BOOL ||
+        number->attributes.numbers[0] == floor(number->attributes.numbers[0]))
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_TYPE, "the number %g is no %s: cast the other operand to a float type",
+                    number->attributes.numbers[0], sgm_dtype_name(dtype));
 }
 
 static bool is_plain_number(const sgm_graph *graph, sgm_value value)
@@ -61,8 +73,11 @@ static sgm_status adapt_operands(sgm_graph *graph, sgm_value *inputs, int32_t co
         shape = wider;
     }
     for (int32_t i = 0; i < count; i++) {
-        if (leader >= 0)
-            inputs[i] = adapt_number(graph, inputs[i], sgm_value_type(graph, inputs[leader]).dtype);
+        if (leader >= 0) {
+            sgm_dtype dtype = sgm_value_type(graph, inputs[leader]).dtype;
+            SGM_TRY(check_number(graph, inputs[i], dtype));
+            inputs[i] = adapt_number(graph, inputs[i], dtype);
+        }
         sgm_type type = sgm_value_type(graph, inputs[i]);
         if (sgm_value_is(inputs[i]) && !sgm_shape_equal(&type.shape, &shape))
             inputs[i] = sgm_broadcast(graph, inputs[i], &shape);
@@ -119,15 +134,14 @@ sgm_value sgm_record(sgm_graph *graph, const sgm_op *op, const sgm_value *inputs
             return sgm_graph_fail(graph, SGM_ERROR_ARGUMENT, "%s: input %d is nothing", op->name, i);
     if (attributes == NULL)
         attributes = &none;
-    sgm_value adapted[MAX_ADAPTED];
+    sgm_value adapted[MAX_ADAPTED]; /* a copy: `inputs` may point into the graph, which grows */
+    if (count > 0 && count <= MAX_ADAPTED)
+        inputs = memcpy(adapted, inputs, (size_t)count * sizeof(sgm_value));
     if (check_call(graph, op, inputs, count) != SGM_OK)
         return fail_within(graph, op);
-    if ((op->flags & SGM_OP_ELEMENTWISE) != 0 && op->infer != NULL) {
-        memcpy(adapted, inputs, (size_t)count * sizeof(sgm_value));
-        if (adapt_operands(graph, adapted, count) != SGM_OK)
-            return graph->status != SGM_OK ? (sgm_value){-1} : fail_within(graph, op);
-        inputs = adapted;
-    }
+    if ((op->flags & SGM_OP_ELEMENTWISE) != 0 && op->infer != NULL &&
+        adapt_operands(graph, adapted, count) != SGM_OK)
+        return graph->status != SGM_OK ? (sgm_value){-1} : fail_within(graph, op);
     if (op->infer == NULL)
         return op->compose(graph, inputs, count, attributes);
     sgm__instruction instruction = {

@@ -64,8 +64,9 @@ static uint64_t hash_instruction(const sgm_graph *graph, const sgm__instruction 
     hash = mix(hash, instruction->type.shape.dims, (size_t)instruction->type.shape.rank * sizeof(int64_t));
     hash = mix(hash, attributes->integers, (size_t)attributes->integer_count * sizeof(int64_t));
     hash = mix(hash, attributes->numbers, (size_t)attributes->number_count * sizeof(double));
-    hash = mix(hash, graph->operands + instruction->first_input,
-               (size_t)instruction->input_count * sizeof(sgm_value));
+    if (instruction->input_count > 0)
+        hash = mix(hash, graph->operands + instruction->first_input,
+                   (size_t)instruction->input_count * sizeof(sgm_value));
     return instruction->name > 0 ? mix(hash, name, strlen(name)) : hash;
 }
 
@@ -92,6 +93,14 @@ static bool same_attributes(const sgm_attributes *a, const sgm_attributes *b)
            memcmp(a->numbers, b->numbers, (size_t)a->number_count * sizeof(double)) == 0;
 }
 
+static bool same_operands(const sgm_graph *a, const sgm_graph *b, const sgm__instruction *x,
+                          const sgm__instruction *y)
+{
+    return x->input_count == y->input_count &&
+           (x->input_count == 0 || memcmp(a->operands + x->first_input, b->operands + y->first_input,
+                                          (size_t)x->input_count * sizeof(sgm_value)) == 0);
+}
+
 static bool same_constant(const sgm_graph *a, const sgm_graph *b, int32_t index_a, int32_t index_b)
 {
     if (index_a < 0 || index_b < 0)
@@ -105,10 +114,8 @@ static bool same_instruction(const sgm_graph *a, const sgm_graph *b, size_t inde
 {
     const sgm__instruction *x = &a->instructions[index], *y = &b->instructions[index];
     return x->op == y->op && x->type.dtype == y->type.dtype &&
-           sgm_shape_equal(&x->type.shape, &y->type.shape) && x->input_count == y->input_count &&
-           same_attributes(&x->attributes, &y->attributes) &&
-           memcmp(a->operands + x->first_input, b->operands + y->first_input,
-                  (size_t)x->input_count * sizeof(sgm_value)) == 0 &&
+           sgm_shape_equal(&x->type.shape, &y->type.shape) &&
+           same_attributes(&x->attributes, &y->attributes) && same_operands(a, b, x, y) &&
            strcmp(sgm__graph_string(a, x->name), sgm__graph_string(b, y->name)) == 0 &&
            same_constant(a, b, x->constant, y->constant);
 }

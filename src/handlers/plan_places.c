@@ -148,7 +148,8 @@ static sgm_status place_step(sgm__plan_build *build, int32_t index, arena *memor
         sgm__node *node = &plan->nodes[current];
         if (node->place.store != SGM__STORE_ARENA)
             continue;
-        plan->activation_bytes += bytes_of(node);
+        if (__builtin_add_overflow(plan->activation_bytes, bytes_of(node), &plan->activation_bytes))
+            return sgm__fail_memory(SIZE_MAX);
         if (!outside[current]) {
             node->place.store = SGM__STORE_NONE;
             continue;

@@ -4,6 +4,8 @@
 #include "base/tensor_internal.h"
 #include "graph/passes.h"
 
+#include <stdio.h>
+
 typedef struct state {
     char *name;
     sgm_type type;
@@ -35,8 +37,10 @@ struct sgm_session {
 
 sgm_session *sgm_session_create(sgm_handler *handler)
 {
-    if (handler == NULL)
+    if (handler == NULL) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "a session wants a handler; see why there is none");
         return NULL;
+    }
     sgm_session *session = sgm__calloc(1, sizeof(sgm_session));
     if (session != NULL)
         session->handler = handler;
@@ -96,7 +100,7 @@ void sgm_session_free(sgm_session *session)
 
 static state *find_state(const sgm_session *session, const char *name)
 {
-    for (size_t i = 0; i < session->state_count; i++)
+    for (size_t i = 0; i < session->state_count && name != NULL; i++)
         if (strcmp(session->states[i].name, name) == 0)
             return &session->states[i];
     return NULL;
@@ -110,6 +114,7 @@ static size_t bytes_of(const sgm_type *type)
 static sgm_status unknown_state(const sgm_session *session, const char *name)
 {
     const char *near = NULL;
+    name = name != NULL ? name : "";
     const char **names = sgm__alloc((session->state_count + 1) * sizeof(char *));
     for (size_t i = 0; names != NULL && i < session->state_count; i++)
         names[i] = session->states[i].name;
@@ -145,36 +150,36 @@ sgm_status sgm_session_set(sgm_session *session, const char *name, const sgm_ten
         return sgm_fail(SGM_ERROR_ARGUMENT, "setting a state wants a session, a name and a value");
     sgm_type type = {sgm_tensor_dtype(value), *sgm_tensor_shape(value)};
     state *known = find_state(session, name);
-    if (known == NULL)
-        SGM_TRY(define_state(session, name, type, &known));
-    if (known->type.dtype != type.dtype || !sgm_shape_equal(&known->type.shape, &type.shape)) {
+    if (known != NULL &&
+        (known->type.dtype != type.dtype || !sgm_shape_equal(&known->type.shape, &type.shape))) {
         char is[128], wanted[128];
         return sgm_fail(SGM_ERROR_SHAPE, "state '%s' is %s %s; the value is %s %s", name,
                         sgm_dtype_name(known->type.dtype),
                         sgm_shape_text(&known->type.shape, wanted, sizeof wanted), sgm_dtype_name(type.dtype),
                         sgm_shape_text(&type.shape, is, sizeof is));
     }
-    const sgm__handler_type *handler = session->handler->type;
-    if (sgm_tensor_is_contiguous(value))
-        return handler->write(session->handler->self, known->buffer, 0, sgm_tensor_const_data(value),
-                              bytes_of(&type));
-    sgm_tensor *copy = sgm_tensor_copy(value);
-    if (copy == NULL)
-        return SGM_ERROR_MEMORY;
-    sgm_status status = handler->write(session->handler->self, known->buffer, 0, sgm_tensor_const_data(copy),
-                                       bytes_of(&type));
+    /* What can fail comes first: a state is not defined without its value. */
+    sgm_tensor *copy = NULL;
+    if (!sgm_tensor_is_contiguous(value)) {
+        copy = sgm_tensor_copy(value);
+        if (copy == NULL)
+            return SGM_ERROR_MEMORY;
+        value = copy;
+    }
+    sgm_status status = known != NULL ? SGM_OK : define_state(session, name, type, &known);
+    if (status == SGM_OK)
+        status = session->handler->type->write(session->handler->self, known->buffer, 0,
+                                               sgm_tensor_const_data(value), bytes_of(&type));
     sgm_tensor_free(copy);
     return status;
 }
 
 sgm_tensor *sgm_session_get(sgm_session *session, const char *name)
 {
-    const state *known = session != NULL ? find_state(session, name) : NULL;
-    if (known == NULL) {
-        if (session != NULL)
-            unknown_state(session, name);
+    sgm_type type;
+    if (sgm_session_state_type(session, name, &type) != SGM_OK)
         return NULL;
-    }
+    const state *known = find_state(session, name);
     sgm_tensor *tensor = sgm_tensor_create(known->type.dtype, &known->type.shape);
     if (tensor == NULL)
         return NULL;
@@ -275,6 +280,8 @@ static sgm_status compile(sgm_program *program, const sgm_graph *graph)
 
 sgm_program *sgm_session_prepare(sgm_session *session, const sgm_graph *graph)
 {
+    if (session == NULL)
+        sgm_fail(SGM_ERROR_ARGUMENT, "the session is NULL");
     if (session == NULL || sgm_graph_status(graph) != SGM_OK)
         return NULL;
     uint64_t hash = sgm_graph_hash(graph);
@@ -300,7 +307,7 @@ sgm_program *sgm_session_prepare(sgm_session *session, const sgm_graph *graph)
 static int32_t find_binding(const sgm_program *program, const sgm__binding *bindings, int32_t count,
                             const char *name)
 {
-    for (int32_t i = 0; i < count; i++)
+    for (int32_t i = 0; i < count && name != NULL; i++)
         if (strcmp(sgm__plan_string(program->plan, bindings[i].name), name) == 0)
             return i;
     return -1;
@@ -316,6 +323,17 @@ static int32_t find_output(const sgm_program *program, const char *name)
 {
     return program != NULL ? find_binding(program, program->plan->outputs, program->plan->output_count, name)
                            : -1;
+}
+
+static sgm_status unknown_name(const sgm__plan *plan, const char *kind, const sgm__binding *bindings,
+                               int32_t count, const char *name)
+{
+    char list[256] = "none";
+    for (int32_t i = 0, length = 0; i < count && length < (int32_t)sizeof list; i++)
+        length += snprintf(list + length, sizeof list - (size_t)length, "%s'%s'", i > 0 ? ", " : "",
+                           sgm__plan_string(plan, bindings[i].name));
+    return sgm_fail(SGM_ERROR_NOT_FOUND, "the program has no %s '%s'; it has %s", kind,
+                    name != NULL ? name : "", list);
 }
 
 static sgm_status check_program(const sgm_session *session, const sgm_program *program)
@@ -343,8 +361,9 @@ static sgm_status check_fed_shape(const char *name, const sgm_shape *wanted, con
     if (same_records || sgm_shape_equal(wanted, given))
         return SGM_OK;
     char a[128], b[128];
-    return sgm_fail(SGM_ERROR_SHAPE, "input '%s' wants shape %s, the tensor has %s", name,
-                    sgm_shape_text(wanted, a, sizeof a), sgm_shape_text(given, b, sizeof b));
+    return sgm_fail(SGM_ERROR_SHAPE, "input '%s' wants shape %s, the tensor has %s%s", name,
+                    sgm_shape_text(wanted, a, sizeof a), sgm_shape_text(given, b, sizeof b),
+                    sgm_tensor_is_contiguous(value) ? "" : " and gaps in its memory: copy it first");
 }
 
 static sgm_status convert(sgm_tensor *target, const sgm_tensor *value)
@@ -364,7 +383,7 @@ sgm_status sgm_session_feed(sgm_session *session, sgm_program *program, const ch
     SGM_TRY(check_program(session, program));
     int32_t index = find_input(program, name);
     if (index < 0)
-        return sgm_fail(SGM_ERROR_NOT_FOUND, "the program has no input '%s'", name);
+        return unknown_name(program->plan, "input", program->plan->inputs, program->plan->input_count, name);
     if (value == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "input '%s' was given no tensor", name);
     const sgm_type *type = &program->plan->inputs[index].type;
@@ -376,9 +395,10 @@ sgm_status sgm_session_feed(sgm_session *session, sgm_program *program, const ch
         SGM_TRY(convert(converted, value));
         value = converted;
     }
+    SGM_TRY(session->handler->type->write(session->handler->self, program->memory.inputs[index], 0,
+                                          sgm_tensor_const_data(value), bytes_of(type)));
     program->fed[index] = true;
-    return session->handler->type->write(session->handler->self, program->memory.inputs[index], 0,
-                                         sgm_tensor_const_data(value), bytes_of(type));
+    return SGM_OK;
 }
 
 sgm_status sgm_session_feed_number(sgm_session *session, sgm_program *program, const char *name, double value)
@@ -386,16 +406,17 @@ sgm_status sgm_session_feed_number(sgm_session *session, sgm_program *program, c
     SGM_TRY(check_program(session, program));
     int32_t index = find_input(program, name);
     if (index < 0)
-        return sgm_fail(SGM_ERROR_NOT_FOUND, "the program has no input '%s'", name);
+        return unknown_name(program->plan, "input", program->plan->inputs, program->plan->input_count, name);
     const sgm_type *type = &program->plan->inputs[index].type;
     if (type->shape.rank != 0)
         return sgm_fail(SGM_ERROR_SHAPE, "input '%s' is no single number; feed a tensor", name);
     double memory[1] = {0};
     sgm_array array = {.dtype = type->dtype, .data = memory};
     sgm_array_store(&array, 0, value);
+    SGM_TRY(session->handler->type->write(session->handler->self, program->memory.inputs[index], 0, memory,
+                                          bytes_of(type)));
     program->fed[index] = true;
-    return session->handler->type->write(session->handler->self, program->memory.inputs[index], 0, memory,
-                                         bytes_of(type));
+    return SGM_OK;
 }
 
 sgm_status sgm_session_run(sgm_session *session, sgm_program *program)
@@ -429,7 +450,8 @@ static sgm_status check_output(const sgm_session *session, const sgm_program *pr
     SGM_TRY(check_program(session, program));
     *index = find_output(program, name);
     if (*index < 0)
-        return sgm_fail(SGM_ERROR_NOT_FOUND, "the program has no output '%s'", name);
+        return unknown_name(program->plan, "output", program->plan->outputs, program->plan->output_count,
+                            name);
     if (session->newest != program)
         return sgm_fail(SGM_ERROR_STATE,
                         "output '%s': the program did not run, failed, or another ran after it", name);
