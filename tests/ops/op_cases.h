@@ -58,7 +58,11 @@ static const sgm_shape op_shapes[][OP_MAX_INPUTS] = {
     {OP_SHAPE(2, 1), OP_SHAPE(1, 3), OP_SHAPE(3)},
     {OP_SHAPE(3, 1, 2), OP_SHAPE(2, 1), OP_SCALAR},
     {OP_SHAPE(2, 1, 2, 1, 2, 1, 2, 2), OP_SHAPE(1, 2), OP_SHAPE(2, 1, 2)},
+    {OP_SHAPE(2503), OP_SHAPE(2503), OP_SCALAR},
+    {OP_SHAPE(41, 70), OP_SHAPE(70), OP_SHAPE(41, 1)},
 };
+/* The last ones are long enough for tiles and threads, and too long for differences. */
+#define OP_SHAPES_LONG 2
 #define OP_SHAPES_COUNT ((int32_t)(sizeof op_shapes / sizeof *op_shapes))
 
 /* --- how each is recorded --- */
@@ -205,6 +209,7 @@ OP_RECORD(one_hot, sgm_one_hot_values(g, x[0], 4, dtype))
 OP_RECORD(matmul, sgm_matmul(g, x[0], x[1]))
 OP_RECORD(matmul_transposed, sgm_matmul(g, sgm_transpose(g, x[0]), sgm_transpose(g, x[1])))
 OP_RECORD(dense, sgm_relu(g, sgm_add(g, sgm_matmul(g, x[0], x[1]), x[2])))
+OP_RECORD(products, sgm_matmul(g, sgm_matmul(g, sgm_transpose(g, x[0]), x[1]), sgm_transpose(g, x[1])))
 OP_RECORD(dot, sgm_dot(g, x[0], x[1]))
 OP_RECORD(inverse, sgm_inverse(g, op_regular(g, x[0])))
 OP_RECORD(determinant, sgm_determinant(g, op_regular(g, x[0])))
@@ -460,6 +465,34 @@ static const op_case op_cases[] = {
      OP_SECOND,
      {OP_X(0, 5), OP_IN(OP_FLOATS, 0, 1, 0, 5)},
      0},
+
+    /* long ones, for handlers that work tile by tile and in threads */
+    {"matmul", op_record_matmul, 2, 0, {OP_X(70, 131), OP_X(131, 67)}, 20},
+    {"matmul", op_record_matmul, 2, 0, {OP_X(1, 700), OP_X(700, 300)}, 60},
+    {"matmul", op_record_matmul, 2, 0, {OP_X(5, 33, 40), OP_X(5, 40, 33)}, 20},
+    {"matmul", op_record_products, 2, 0, {OP_X(67, 70), OP_X(67, 97)}, 400},
+    {"matmul", op_record_dense, 3, 0, {OP_X(64, 150), OP_X(150, 65), OP_X(65)}, 40},
+    {"reduce_sum", op_record_sum_all, 1, 0, {OP_X(131, 97)}, 20},
+    {"reduce_sum", op_record_sum_0, 1, 0, {OP_X(300, 35)}, 20},
+    {"reduce_sum", op_record_sum_1_keep, 1, 0, {OP_X(17, 500)}, 20},
+    {"reduce_sum", op_record_sum_0_2, 1, 0, {OP_X(9, 30, 11)}, 20},
+    {"reduce_max", op_record_max_1, 1, OP_COPIES, {OP_X(17, 500)}, 0},
+    {"reduce_max", op_record_max_0_2_keep, 1, OP_COPIES, {OP_X(9, 30, 11)}, 0},
+    {"reduce_variance", op_record_variance_1, 1, 0, {OP_X(17, 500)}, 20},
+    {"arg_max", op_record_arg_max_1, 1, OP_COPIES, {OP_X(17, 500)}, 0},
+    {"cumulative_sum", op_record_cumulative_sum_1, 1, 0, {OP_X(7, 1000)}, 60},
+    {"softmax", op_record_softmax, 1, 0, {OP_IN(OP_FLOATS, -20, 20, 131, 97)}, 4},
+    {"log_softmax", op_record_log_softmax, 1, 0, {OP_IN(OP_FLOATS, -20, 20, 131, 97)}, 4},
+    {"softmax_cross_entropy",
+     op_record_cross_entropy,
+     2,
+     0,
+     {OP_X(131, 97), OP_IN(OP_FLOATS, 0, 1, 131, 97)},
+     40},
+    {"gather", op_record_gather_0, 2, OP_COPIES, {OP_X(300, 64), OP_IN(OP_INT64, 0, 300, 200)}, 0},
+    {"scatter_add", op_record_scatter_0, 2, 0, {OP_X(300, 64), OP_IN(OP_INT64, 0, 5, 300)}, 40},
+    {"transpose", op_record_transpose, 1, OP_COPIES, {OP_X(131, 97)}, 0},
+    {"argsort", op_record_argsort_down, 1, OP_COPIES, {OP_X(2, 1500)}, 0},
 };
 /* clang-format on */
 #define OP_CASES_COUNT ((int32_t)(sizeof op_cases / sizeof *op_cases))
