@@ -1,0 +1,94 @@
+/* The cpu handler: compiled steps and kernels. Internal.
+ *
+ * A kernel is a row of the table in kernels.c: the operation it computes, what it takes, how much scratch
+ * memory it needs, and the function that runs it. Operations without one run their own plain loop
+ * (sgm_op.forward) in one thread.
+ */
+#ifndef SGM_HANDLERS_CPU_CPU_H
+#define SGM_HANDLERS_CPU_CPU_H
+
+#include "handlers/cpu/dense.h"
+#include "handlers/cpu/pool.h"
+#include "handlers/cpu/vector.h"
+#include "handlers/handler.h"
+
+typedef struct sgm__cpu {
+    sgm__pool *pool;
+    const sgm__vector *vector;
+    sgm__dense *dense;
+    pthread_mutex_t busy; /* one run at a time has the pool */
+    int32_t threads;
+} sgm__cpu;
+
+typedef struct sgm__cpu_call {
+    sgm__cpu *cpu;
+    const sgm__node *node;
+    sgm_array *inputs; /* without data while compiling */
+    int32_t input_count;
+    sgm_array output;
+    unsigned char *scratch; /* 64-byte aligned */
+} sgm__cpu_call;
+
+typedef struct sgm__cpu_kernel {
+    const sgm_op *op;
+    bool (*takes)(sgm_dtype dtype);               /* of the result */
+    bool (*accepts)(const sgm__cpu_call *call);   /* NULL: all that has such a type */
+    size_t (*scratch)(const sgm__cpu_call *call); /* NULL: none */
+    sgm_status (*run)(const sgm__cpu_call *call);
+} sgm__cpu_kernel;
+
+/* NULL: none for this operation and type. */
+const sgm__cpu_kernel *sgm__cpu_find_kernel(const sgm_op *op, sgm_dtype dtype);
+
+extern const sgm__cpu_kernel sgm__cpu_matmul;
+extern const sgm__cpu_kernel sgm__cpu_reduce_sum, sgm__cpu_reduce_max, sgm__cpu_reduce_min;
+extern const sgm__cpu_kernel sgm__cpu_softmax, sgm__cpu_log_softmax, sgm__cpu_softmax_cross_entropy;
+extern const sgm__cpu_kernel sgm__cpu_concatenate, sgm__cpu_pad, sgm__cpu_gather, sgm__cpu_scatter_add;
+extern const sgm__cpu_kernel sgm__cpu_arg_max, sgm__cpu_arg_min;
+extern const sgm__cpu_kernel sgm__cpu_random_uniform;
+
+/* --- elementwise steps (elementwise_compile.c, elementwise_run.c) --- */
+
+typedef struct sgm__elementwise sgm__elementwise;
+sgm_status sgm__elementwise_compile(const sgm__cpu *cpu, const sgm__plan *plan, const sgm__step *step,
+                                    sgm__elementwise **compiled);
+void sgm__elementwise_free(sgm__elementwise *compiled);
+size_t sgm__elementwise_scratch(const sgm__elementwise *compiled);
+void sgm__elementwise_run(const sgm__cpu *cpu, const sgm__elementwise *compiled, const sgm__memory *memory,
+                          unsigned char *scratch);
+
+/* --- arrays (array.c) --- */
+
+static inline unsigned char *sgm__cpu_address(const sgm__place *place, const sgm__memory *memory)
+{
+    void *base = NULL;
+    switch (place->store) {
+    case SGM__STORE_ARENA:
+        base = memory->arena;
+        break;
+    case SGM__STORE_INPUT:
+        base = memory->inputs[place->index];
+        break;
+    case SGM__STORE_STATE:
+        base = memory->states[place->index];
+        break;
+    case SGM__STORE_CONSTANT:
+        base = memory->constants;
+        break;
+    case SGM__STORE_NONE:
+        break;
+    }
+    return base != NULL ? (unsigned char *)base + place->offset : NULL;
+}
+
+/* Joins neighbouring dimensions that all `count` lists of strides walk through in one go, and drops those of
+ * 1. At least one dimension stays. `count` is at most SGM__CPU_MOST_LISTS. */
+void sgm__cpu_collapse(int32_t *rank, int64_t *dims, int64_t **strides, int32_t count);
+bool sgm__cpu_is_contiguous(const sgm_array *array);
+/* Copies a strided array of any type to contiguous memory, by all threads. */
+void sgm__cpu_copy(const sgm__cpu *cpu, const sgm_array *from, void *to);
+
+/* Work (in elements times some operations) that is worth more than one thread. */
+#define SGM__CPU_PARALLEL_WORK 16384
+
+#endif

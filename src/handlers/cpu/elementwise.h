@@ -1,0 +1,57 @@
+/* A fused elementwise step as a small program that runs tile by tile. Internal.
+ *
+ * The step's elements are seen as `rows` of `columns`; where all operands lie so, as one long row. A tile is
+ * a part of one row, or some whole rows. Each instruction is one loop over the tile, which stays in the first
+ * cache; operands that do not lie as the result does are loaded into a buffer first.
+ */
+#ifndef SGM_HANDLERS_CPU_ELEMENTWISE_H
+#define SGM_HANDLERS_CPU_ELEMENTWISE_H
+
+#include "handlers/cpu/cpu.h"
+
+#define SGM__ELEMENTWISE_MOST_INPUTS 16
+
+typedef enum sgm__slot_kind {
+    SGM__SLOT_DENSE,  /* memory in the order of the result: used where it is */
+    SGM__SLOT_ROW,    /* a part of a row lies together: used where it is */
+    SGM__SLOT_FIXED,  /* the same for each tile: loaded once by each task */
+    SGM__SLOT_LOADED, /* loaded for each tile */
+    SGM__SLOT_BUFFER  /* between two instructions */
+} sgm__slot_kind;
+
+/* A value of the step: an operand from outside, a result, or something in between. */
+typedef struct sgm__slot {
+    sgm__slot_kind kind;
+    int32_t node;
+    int32_t buffer; /* number of its buffer; -1: none */
+    size_t size;    /* of an element */
+    sgm__place place;
+    int64_t strides[SGM_MAX_RANK]; /* collapsed */
+    bool written;
+} sgm__slot;
+
+typedef struct sgm__micro {
+    sgm__vector_function function; /* NULL: the formula for one element, by `op` */
+    const sgm_op *op;
+    const sgm_attributes *attributes;
+    int32_t input_count, inputs[SGM__ELEMENTWISE_MOST_INPUTS], output; /* slots */
+} sgm__micro;
+
+struct sgm__elementwise {
+    const sgm__plan *plan;
+    sgm__slot *slots;
+    int32_t slot_count;
+    sgm__micro *micros;
+    int32_t micro_count;
+    int32_t rank;
+    int64_t dims[SGM_MAX_RANK];
+    int64_t elements, rows, columns;
+    int64_t tile_rows, tile_columns; /* one of them is 1, or all rows are in one tile */
+    int64_t tiles, tasks;
+    int32_t buffers;
+    size_t buffer_bytes, thread_bytes;
+    int32_t threads;
+    bool copies; /* one strided copy and nothing else */
+};
+
+#endif

@@ -1,0 +1,168 @@
+/* Runs compiled elementwise steps. */
+#include "handlers/cpu/elementwise.h"
+#include "ops/ops.h"
+
+typedef struct run {
+    const sgm__cpu *cpu;
+    const sgm__elementwise *e;
+    const sgm__memory *memory;
+    unsigned char *scratch;
+} run;
+
+/* The part of the step's elements that a tile covers. */
+typedef struct tile {
+    int64_t row, rows, column, columns;
+} tile;
+
+static tile tile_at(const sgm__elementwise *e, int64_t index)
+{
+    int64_t across = (e->columns + e->tile_columns - 1) / e->tile_columns;
+    tile t = {.row = index / across * e->tile_rows, .column = index % across * e->tile_columns};
+    t.rows = e->rows - t.row < e->tile_rows ? e->rows - t.row : e->tile_rows;
+    t.columns = e->columns - t.column < e->tile_columns ? e->columns - t.column : e->tile_columns;
+    return t;
+}
+
+static int64_t row_offset(const sgm__elementwise *e, const sgm__slot *slot, int64_t row)
+{
+    int64_t offset = 0;
+    for (int32_t i = e->rank - 1; i-- > 0;) {
+        offset += row % e->dims[i] * slot->strides[i];
+        row /= e->dims[i];
+    }
+    return offset;
+}
+
+#define LOAD_ROW(type)                                                                                       \
+    do {                                                                                                     \
+        const type *source = (const type *)(const void *)from;                                               \
+        type *target = (type *)(void *)to;                                                                   \
+        if (stride == 0) {                                                                                   \
+            type value = *source;                                                                            \
+            for (int64_t i = 0; i < n; i++)                                                                  \
+                target[i] = value;                                                                           \
+        } else {                                                                                             \
+            for (int64_t i = 0; i < n; i++)                                                                  \
+                target[i] = source[i * stride];                                                              \
+        }                                                                                                    \
+    } while (0)
+
+static void load_row(unsigned char *to, const unsigned char *from, int64_t stride, int64_t n, size_t size)
+{
+    if (stride == 1) {
+        memcpy(to, from, (size_t)n * size);
+        return;
+    }
+    switch (size) {
+    case 1:
+        LOAD_ROW(uint8_t);
+        break;
+    case 2:
+        LOAD_ROW(uint16_t);
+        break;
+    case 4:
+        LOAD_ROW(uint32_t);
+        break;
+    default:
+        LOAD_ROW(uint64_t);
+    }
+}
+
+static void load_tile(const sgm__elementwise *e, const sgm__slot *slot, const unsigned char *base,
+                      unsigned char *buffer, const tile *t)
+{
+    int64_t step = slot->strides[e->rank - 1], size = (int64_t)slot->size;
+    for (int64_t r = 0; r < t->rows; r++) {
+        int64_t offset = row_offset(e, slot, t->row + r) + t->column * step;
+        load_row(buffer + r * t->columns * size, base + offset * size, step, t->columns, slot->size);
+    }
+}
+
+/* Operations without a loop of their own: element by element, in double. */
+static void run_formula(const sgm__elementwise *e, const sgm__micro *micro, int64_t n, void *out,
+                        const void *const *in)
+{
+    sgm_array operands[SGM__ELEMENTWISE_MOST_INPUTS], result = {.data = out};
+    result.dtype = e->plan->nodes[e->slots[micro->output].node].type.dtype;
+    for (int32_t k = 0; k < micro->input_count; k++)
+        operands[k] = (sgm_array){.dtype = e->plan->nodes[e->slots[micro->inputs[k]].node].type.dtype,
+                                  .data = (void *)(uintptr_t)in[k]};
+    for (int64_t i = 0; i < n; i++) {
+        double values[SGM__ELEMENTWISE_MOST_INPUTS];
+        for (int32_t k = 0; k < micro->input_count; k++)
+            values[k] = sgm_array_load(&operands[k], i);
+        sgm_array_store(&result, i, micro->op->scalar(values, micro->attributes));
+    }
+}
+
+/* Where a slot's elements of this tile are. */
+static unsigned char *locate(const run *r, const sgm__slot *slot, const tile *t, unsigned char *buffers)
+{
+    const sgm__elementwise *e = r->e;
+    if (slot->buffer >= 0)
+        return buffers + (size_t)slot->buffer * e->buffer_bytes;
+    int64_t offset = slot->kind == SGM__SLOT_DENSE ? t->row * e->columns : row_offset(e, slot, t->row);
+    return sgm__cpu_address(&slot->place, r->memory) + (offset + t->column) * (int64_t)slot->size;
+}
+
+static void run_tile(const run *r, const tile *t, unsigned char *buffers)
+{
+    const sgm__elementwise *e = r->e;
+    int64_t n = t->rows * t->columns;
+    for (int32_t i = 0; i < e->slot_count; i++)
+        if (e->slots[i].kind == SGM__SLOT_LOADED)
+            load_tile(e, &e->slots[i], sgm__cpu_address(&e->slots[i].place, r->memory),
+                      buffers + (size_t)e->slots[i].buffer * e->buffer_bytes, t);
+    for (int32_t m = 0; m < e->micro_count; m++) {
+        const sgm__micro *micro = &e->micros[m];
+        const void *in[SGM__ELEMENTWISE_MOST_INPUTS];
+        for (int32_t k = 0; k < micro->input_count; k++)
+            in[k] = locate(r, &e->slots[micro->inputs[k]], t, buffers);
+        void *out = locate(r, &e->slots[micro->output], t, buffers);
+        if (micro->function != NULL)
+            micro->function(n, out, in);
+        else
+            run_formula(e, micro, n, out, in);
+    }
+}
+
+static void run_task(void *context, int64_t index, int32_t thread)
+{
+    const run *r = context;
+    const sgm__elementwise *e = r->e;
+    unsigned char *buffers = r->scratch + (size_t)thread * e->thread_bytes;
+    int64_t first = e->tiles * index / e->tasks, last = e->tiles * (index + 1) / e->tasks;
+    tile all = tile_at(e, 0);
+    for (int32_t i = 0; i < e->slot_count; i++)
+        if (e->slots[i].kind == SGM__SLOT_FIXED)
+            load_tile(e, &e->slots[i], sgm__cpu_address(&e->slots[i].place, r->memory),
+                      buffers + (size_t)e->slots[i].buffer * e->buffer_bytes, &all);
+    for (int64_t i = first; i < last; i++) {
+        tile t = tile_at(e, i);
+        run_tile(r, &t, buffers);
+    }
+}
+
+static void run_copy(const sgm__cpu *cpu, const sgm__elementwise *e, const sgm__memory *memory)
+{
+    const sgm__slot *from = &e->slots[e->micros[0].inputs[0]], *to = &e->slots[e->micros[0].output];
+    sgm_array array = {.dtype = e->plan->nodes[from->node].type.dtype,
+                       .shape = {.rank = e->rank},
+                       .data = sgm__cpu_address(&from->place, memory)};
+    memcpy(array.shape.dims, e->dims, sizeof array.shape.dims);
+    memcpy(array.strides, from->strides, sizeof array.strides);
+    sgm__cpu_copy(cpu, &array, sgm__cpu_address(&to->place, memory));
+}
+
+void sgm__elementwise_run(const sgm__cpu *cpu, const sgm__elementwise *compiled, const sgm__memory *memory,
+                          unsigned char *scratch)
+{
+    if (compiled->tiles == 0)
+        return;
+    if (compiled->copies) {
+        run_copy(cpu, compiled, memory);
+        return;
+    }
+    run r = {cpu, compiled, memory, scratch};
+    sgm__pool_run(cpu->pool, compiled->tasks, run_task, &r);
+}

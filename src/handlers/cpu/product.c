@@ -1,0 +1,217 @@
+/* Matrix products without a library, after Goto and van de Geijn (2008): tiles in registers, a panel of b in
+ * the first cache, packed a in the second. */
+#include "handlers/cpu/product.h"
+
+#define MOST_DEPTH 288                  /* of a panel of b: 36 KiB of the first cache for two vectors of 64 bytes */
+#define LARGEST_TILE (14 * 2 * 64)      /* bytes */
+#define TASKS_PER_THREAD 4              /* so that threads that start late get less */
+
+/* How a product is cut. */
+typedef struct work {
+    const sgm__product *product;
+    const sgm__tiles *tiles;
+    size_t size; /* bytes of an element */
+    int64_t row_panels, column_panels, depth_blocks;
+    int64_t row_tasks, column_tasks;
+    unsigned char *packed; /* a */
+    unsigned char *panels; /* one of b for each thread */
+    size_t panel_bytes;
+} work;
+
+static int64_t divide_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static int64_t part(int64_t total, int64_t parts, int64_t index)
+{
+    return total * index / parts;
+}
+
+/* Rows of panel p begin here. If b is kept while it is read, the first panel has a full tile's rows. */
+static int64_t first_row(const work *w, int64_t panel)
+{
+    int64_t m = w->product->m, full = w->tiles->rows;
+    if (panel == 0 || m <= full)
+        return panel == 0 ? 0 : m;
+    return full + part(m - full, w->row_panels - 1, panel - 1);
+}
+
+static size_t align(size_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+static work plan(const sgm__vector *vector, const sgm__product *product)
+{
+    work w = {.product = product,
+              .tiles = product->dtype == SGM_FLOAT64 ? &vector->f64 : &vector->f32,
+              .size = product->dtype == SGM_FLOAT64 ? 8 : 4};
+    w.row_panels = divide_up(product->m, w.tiles->rows);
+    w.column_panels = divide_up(product->n, w.tiles->columns);
+    w.depth_blocks = divide_up(product->k, MOST_DEPTH);
+    w.panel_bytes = align((size_t)divide_up(product->k, w.depth_blocks > 0 ? w.depth_blocks : 1) *
+                          (size_t)w.tiles->columns * w.size);
+    return w;
+}
+
+size_t sgm__product_scratch(const sgm__vector *vector, const sgm__product *product, int32_t threads)
+{
+    work w = plan(vector, product);
+    return align((size_t)product->m * (size_t)product->k * w.size) + (size_t)threads * w.panel_bytes;
+}
+
+/* --- packing --- */
+
+/* target[k * padded + i] = source element (i, k), zeros for i from width to padded */
+static void pack(const work *w, unsigned char *target, const unsigned char *source, int64_t stride,
+                 int64_t step, int64_t width, int64_t depth, int64_t padded)
+{
+    if (stride == 1) {
+        w->tiles->copy_rows(target, padded, source, step, width, depth);
+        return;
+    }
+    if (step == 1) {
+        w->tiles->transpose(target, padded, source, stride, width, depth);
+        return;
+    }
+    memset(target, 0, (size_t)(padded * depth) * w->size);
+    for (int64_t k = 0; k < depth; k++)
+        for (int64_t i = 0; i < width; i++)
+            memcpy(target + (size_t)(k * padded + i) * w->size,
+                   source + (i * stride + k * step) * (int64_t)w->size, w->size);
+}
+
+/* Packed a: depth block after depth block; in it, row panel after row panel. */
+static unsigned char *packed_panel(const work *w, int64_t block, int64_t panel)
+{
+    int64_t k = part(w->product->k, w->depth_blocks, block);
+    int64_t depth = part(w->product->k, w->depth_blocks, block + 1) - k;
+    return w->packed + (size_t)(k * w->product->m + first_row(w, panel) * depth) * w->size;
+}
+
+static void pack_rows(void *context, int64_t panel, int32_t thread)
+{
+    (void)thread;
+    const work *w = context;
+    const sgm__product *p = w->product;
+    int64_t row = first_row(w, panel), rows = first_row(w, panel + 1) - row;
+    for (int64_t block = 0; block < w->depth_blocks; block++) {
+        int64_t k = part(p->k, w->depth_blocks, block), end = part(p->k, w->depth_blocks, block + 1);
+        const unsigned char *from = p->a;
+        from += (row * p->a_row + k * p->a_column) * (int64_t)w->size;
+        pack(w, packed_panel(w, block, panel), from, p->a_row, p->a_column, rows, end - k, rows);
+    }
+}
+
+/* --- products --- */
+
+/* A tile at the right edge: computed in full, copied in part. */
+static void run_edge(const work *w, sgm__tile tile, sgm__tile_function function, int64_t rows,
+                     int64_t columns)
+{
+    _Alignas(64) unsigned char full[LARGEST_TILE];
+    unsigned char *c = tile.c;
+    int64_t stride = tile.c_stride;
+    size_t bytes = (size_t)columns * w->size;
+    tile.c = full;
+    tile.c_stride = w->tiles->columns;
+    if (tile.add)
+        for (int64_t i = 0; i < rows; i++)
+            memcpy(full + (size_t)(i * tile.c_stride) * w->size, c + (size_t)(i * stride) * w->size, bytes);
+    function(&tile);
+    for (int64_t i = 0; i < rows; i++)
+        memcpy(c + (size_t)(i * stride) * w->size, full + (size_t)(i * tile.c_stride) * w->size, bytes);
+}
+
+/* One panel of columns of one depth block, for row panels `first` to `last`. */
+static void run_panel(const work *w, int64_t block, int64_t column_panel, int64_t first, int64_t last,
+                      unsigned char *panel)
+{
+    const sgm__product *p = w->product;
+    const sgm__tiles *tiles = w->tiles;
+    int64_t size = (int64_t)w->size, k = part(p->k, w->depth_blocks, block);
+    int64_t column = column_panel * tiles->columns;
+    int64_t columns = p->n - column < tiles->columns ? p->n - column : tiles->columns;
+    bool narrow = columns * 2 <= tiles->columns;
+    int64_t width = narrow ? tiles->columns / 2 : tiles->columns;
+    const unsigned char *b = (const unsigned char *)p->b + (k * p->b_row + column * p->b_column) * size;
+    sgm__tile tile = {.depth = part(p->k, w->depth_blocks, block + 1) - k,
+                      .b = b,
+                      .b_stride = p->b_row,
+                      .keep = panel,
+                      .c_stride = p->c_row,
+                      .add = block > 0};
+    bool direct = p->b_column == 1 && columns == width;
+    bool keep = direct && !narrow && last - first > 1 && first_row(w, first + 1) - first_row(w, first) == tiles->rows;
+    if (!keep && !(direct && last - first == 1)) {
+        pack(w, panel, b, p->b_column, p->b_row, columns, tile.depth, width);
+        tile.b = panel;
+        tile.b_stride = width;
+    }
+    for (int64_t r = first; r < last; r++) {
+        int64_t row = first_row(w, r), rows = first_row(w, r + 1) - row;
+        tile.a = packed_panel(w, block, r);
+        tile.c = (unsigned char *)p->c + (row * p->c_row + column) * size;
+        sgm__tile_function function = narrow ? tiles->narrow[rows - 1] : tiles->wide[rows - 1];
+        if (keep && r == first) {
+            tiles->keep(&tile);
+            tile.b = panel;
+            tile.b_stride = width;
+        } else if (columns == width) {
+            function(&tile);
+        } else {
+            run_edge(w, tile, function, rows, columns);
+        }
+    }
+}
+
+static void run_task(void *context, int64_t index, int32_t thread)
+{
+    const work *w = context;
+    int64_t row_task = index % w->row_tasks, column_task = index / w->row_tasks;
+    int64_t first = part(w->row_panels, w->row_tasks, row_task);
+    int64_t last = part(w->row_panels, w->row_tasks, row_task + 1);
+    int64_t column = part(w->column_panels, w->column_tasks, column_task);
+    int64_t column_end = part(w->column_panels, w->column_tasks, column_task + 1);
+    for (int64_t block = 0; block < w->depth_blocks; block++)
+        for (int64_t c = column; c < column_end; c++)
+            run_panel(w, block, c, first, last, w->panels + (size_t)thread * w->panel_bytes);
+}
+
+static void clear(const work *w)
+{
+    const sgm__product *p = w->product;
+    for (int64_t i = 0; i < p->m; i++)
+        memset((unsigned char *)p->c + (size_t)(i * p->c_row) * w->size, 0, (size_t)p->n * w->size);
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+void sgm__product_run(const sgm__vector *vector, sgm__pool *pool, const sgm__product *product,
+                      unsigned char *scratch)
+{
+    work w = plan(vector, product);
+    if (product->m == 0 || product->n == 0 || product->k == 0) {
+        clear(&w);
+        return;
+    }
+    w.packed = scratch;
+    w.panels = scratch + align((size_t)product->m * (size_t)product->k * w.size);
+    double multiplications = (double)product->m * (double)product->n * (double)product->k;
+    int64_t threads = pool == NULL || multiplications < SGM__PRODUCT_SMALL_WORK ? 1 : sgm__pool_threads(pool);
+    w.row_tasks = w.column_tasks = 1;
+    if (threads > 1) {
+        w.column_tasks = least(w.column_panels, threads * TASKS_PER_THREAD);
+        w.row_tasks = w.column_panels >= threads ? 1 : least(w.row_panels, threads);
+        sgm__pool_run(pool, w.row_panels, pack_rows, &w);
+        sgm__pool_run(pool, w.column_tasks * w.row_tasks, run_task, &w);
+        return;
+    }
+    for (int64_t panel = 0; panel < w.row_panels; panel++)
+        pack_rows(&w, panel, 0);
+    run_task(&w, 0, 0);
+}

@@ -1,0 +1,78 @@
+/* Loops over arrays in memory, in one version for each instruction set. Internal.
+ *
+ * The versions are made from the same templates (vector_math.h, vector_kernels.h, vector_rows.h,
+ * vector_product.h), which use the compilers' vector types; vector_portable.c, vector_avx2.c and
+ * vector_avx512.c only say how wide a vector is.
+ */
+#ifndef SGM_HANDLERS_CPU_VECTOR_H
+#define SGM_HANDLERS_CPU_VECTOR_H
+
+#include <sigma/op.h>
+
+/* out[i] = operation(in[0][i], in[1][i], ...) for n contiguous elements; `out` may be one of the operands. */
+typedef void (*sgm__vector_function)(int64_t n, void *out, const void *const *in);
+
+typedef struct sgm__vector_entry {
+    const sgm_op *op;
+    sgm_dtype from, to; /* of the first operand (for select: the second), of the result */
+    sgm__vector_function function;
+} sgm__vector_entry;
+
+/* One tile of a matrix product: c (rows x columns, row stride `c_stride`) = or += packed a times b.
+ * a: for each of `depth` steps `rows` numbers; b: for each step one row of a panel, `b_stride` numbers after
+ * the one before. With `keep` the rows of b are also stored there, one after the other. */
+typedef struct sgm__tile {
+    int64_t depth;
+    const void *a, *b;
+    int64_t b_stride;
+    void *keep;
+    void *c;
+    int64_t c_stride;
+    bool add; /* to c; else c is overwritten */
+} sgm__tile;
+typedef void (*sgm__tile_function)(const sgm__tile *tile);
+#define SGM__MOST_TILE_ROWS 14
+typedef struct sgm__tiles {
+    int32_t rows;    /* of the largest tile */
+    int32_t columns; /* of a panel that is two vectors wide; `narrow` panels have half */
+    sgm__tile_function wide[SGM__MOST_TILE_ROWS], narrow[SGM__MOST_TILE_ROWS]; /* by rows - 1 */
+    sgm__tile_function keep; /* largest tile, wide; also stores b in `keep` */
+    /* Packing: target[k * padded + i] = element i of step k, for i < width; zeros up to padded. Element i of
+     * step k is source[k * stride + i] for `copy_rows`, source[i * stride + k] for `transpose`. */
+    void (*copy_rows)(void *target, int64_t padded, const void *source, int64_t stride, int64_t width,
+                      int64_t depth);
+    void (*transpose)(void *target, int64_t padded, const void *source, int64_t stride, int64_t width,
+                      int64_t depth);
+} sgm__tiles;
+
+typedef struct sgm__vector {
+    const char *name;
+    const sgm__vector_entry *entries;
+    int32_t entry_count;
+    sgm__tiles f32, f64;
+    /* Sums go in double, in an order that depends on n alone. */
+    double (*sum_f32)(int64_t n, const float *x);
+    double (*sum_f64)(int64_t n, const double *x);
+    void (*add_f32)(int64_t n, double *sums, const float *x);
+    void (*add_f64)(int64_t n, double *sums, const double *x);
+    float (*largest_f32)(int64_t n, const float *x); /* -infinity if n is 0; NaN if there is one */
+    /* out = exp(x - shift); returns the sum. `out` may be NULL or x. */
+    double (*exp_shifted_f32)(int64_t n, float *out, const float *x, float shift);
+    void (*scale_f32)(int64_t n, float *out, const float *x, float factor); /* out = x * factor */
+    void (*shift_f32)(int64_t n, float *out, const float *x, float shift);  /* out = x - shift */
+    double (*dot_f32)(int64_t n, const float *a, const float *b);
+} sgm__vector;
+
+extern const sgm__vector sgm__vector_portable;
+#if defined(__x86_64__)
+extern const sgm__vector sgm__vector_avx2, sgm__vector_avx512;
+#endif
+
+/* Whether this processor can run versions 0, 1, ...; NULL past the last. The best is the last that it can. */
+const sgm__vector *sgm__vector_at(int32_t index, bool *runs_here);
+const sgm__vector *sgm__vector_best(void);
+/* NULL: no loop of this kind. */
+sgm__vector_function sgm__vector_find(const sgm__vector *vector, const sgm_op *op, sgm_dtype from,
+                                      sgm_dtype to);
+
+#endif

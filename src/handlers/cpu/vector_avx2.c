@@ -1,0 +1,41 @@
+/* Vectors of 32 bytes with AVX2 and FMA. */
+#include "handlers/cpu/vector.h"
+#include "ops/ops.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#include <math.h>
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2,fma")
+#endif
+
+#define VECTOR_BYTES 32
+#define TILE_ROWS 6
+#define FMA_F(a, b, c) ((vec_f)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
+#define FMA_D(a, b, c) ((vec_d)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
+#define SQRT_F(x) ((vec_f)_mm256_sqrt_ps((__m256)(x)))
+#define SQRT_D(x) ((vec_d)_mm256_sqrt_pd((__m256d)(x)))
+#define FLOOR_F(x) ((vec_f)_mm256_floor_ps((__m256)(x)))
+#define FLOOR_D(x) ((vec_d)_mm256_floor_pd((__m256d)(x)))
+#define SHUFFLE_f(a, b, lanes) shuffle_lanes_f(a, b, lanes)
+#define SHUFFLE_d(a, b, lanes) shuffle_lanes_d(a, b, lanes)
+
+#include "handlers/cpu/vector_math.h"
+
+#include "handlers/cpu/vector_kernels.h"
+#include "handlers/cpu/vector_product.h"
+#include "handlers/cpu/vector_rows.h"
+#include "handlers/cpu/vector_table.h"
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+
+const sgm__vector sgm__vector_avx2 = VECTOR_TABLE("avx2");
+#endif

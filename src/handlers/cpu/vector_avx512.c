@@ -1,0 +1,42 @@
+/* Vectors of 64 bytes with AVX-512 (F, BW, DQ, VL). */
+#include "handlers/cpu/vector.h"
+#include "ops/ops.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#include <math.h>
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma"))),          \
+                             apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,prefer-vector-width=512")
+#endif
+
+#define VECTOR_BYTES 64
+#define TILE_ROWS 14
+#define FMA_F(a, b, c) ((vec_f)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
+#define FMA_D(a, b, c) ((vec_d)_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c)))
+#define SQRT_F(x) ((vec_f)_mm512_sqrt_ps((__m512)(x)))
+#define SQRT_D(x) ((vec_d)_mm512_sqrt_pd((__m512d)(x)))
+#define FLOOR_F(x) ((vec_f)_mm512_roundscale_ps((__m512)(x), _MM_FROUND_TO_NEG_INF))
+#define FLOOR_D(x) ((vec_d)_mm512_roundscale_pd((__m512d)(x), _MM_FROUND_TO_NEG_INF))
+#define SHUFFLE_f(a, b, lanes) ((vec_f)_mm512_permutex2var_ps((__m512)(a), (__m512i)(lanes), (__m512)(b)))
+#define SHUFFLE_d(a, b, lanes) ((vec_d)_mm512_permutex2var_pd((__m512d)(a), (__m512i)(lanes), (__m512d)(b)))
+
+#include "handlers/cpu/vector_math.h"
+
+#include "handlers/cpu/vector_kernels.h"
+#include "handlers/cpu/vector_product.h"
+#include "handlers/cpu/vector_rows.h"
+#include "handlers/cpu/vector_table.h"
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+
+const sgm__vector sgm__vector_avx512 = VECTOR_TABLE("avx512");
+#endif

@@ -1,0 +1,266 @@
+/* Template: vector types, memory access and the functions of single precision. Internal.
+ *
+ * The file that includes it defines VECTOR_BYTES, and FMA_F, FMA_D, SQRT_F, SQRT_D, FLOOR_F and FLOOR_D on
+ * its vectors. Polynomials are minimax fits (Remez) of relative error below 1e-8 on the intervals named.
+ */
+#include <math.h>
+#include <string.h>
+
+#define LANES (VECTOR_BYTES / 4)
+#define LANES_D (VECTOR_BYTES / 8)
+typedef float vec_f __attribute__((vector_size(VECTOR_BYTES)));
+typedef int32_t vec_i __attribute__((vector_size(VECTOR_BYTES)));
+typedef double vec_d __attribute__((vector_size(VECTOR_BYTES)));
+typedef int64_t vec_l __attribute__((vector_size(VECTOR_BYTES)));
+typedef uint32_t vec_u __attribute__((vector_size(VECTOR_BYTES)));
+typedef uint16_t vec_h __attribute__((vector_size(VECTOR_BYTES / 2)));
+typedef float half_f __attribute__((vector_size(VECTOR_BYTES / 2)));
+typedef uint8_t byte_f __attribute__((vector_size(VECTOR_BYTES / 4))); /* as many as floats */
+typedef uint8_t byte_d __attribute__((vector_size(VECTOR_BYTES / 8))); /* as many as doubles */
+
+/* --- access: whole vectors, and the first `n` elements with zeros for the rest --- */
+
+#define DEFINE_ACCESS(letter, element, lanes)                                                                \
+    static inline vec_##letter load_##letter(const element *from)                                            \
+    {                                                                                                        \
+        vec_##letter x;                                                                                      \
+        memcpy(&x, from, sizeof x);                                                                          \
+        return x;                                                                                            \
+    }                                                                                                        \
+    static inline void store_##letter(element *to, vec_##letter x)                                           \
+    {                                                                                                        \
+        memcpy(to, &x, sizeof x);                                                                            \
+    }                                                                                                        \
+    static inline vec_##letter load_part_##letter(const element *from, int64_t n)                            \
+    {                                                                                                        \
+        element all[lanes] = {0};                                                                            \
+        for (int64_t i = 0; i < n; i++)                                                                      \
+            all[i] = from[i];                                                                                \
+        return load_##letter(all);                                                                           \
+    }                                                                                                        \
+    static inline void store_part_##letter(element *to, vec_##letter x, int64_t n)                           \
+    {                                                                                                        \
+        element all[lanes];                                                                                  \
+        store_##letter(all, x);                                                                              \
+        for (int64_t i = 0; i < n; i++)                                                                      \
+            to[i] = all[i];                                                                                  \
+    }
+#if VECTOR_BYTES < 64
+DEFINE_ACCESS(f, float, LANES)
+DEFINE_ACCESS(d, double, LANES_D)
+#else /* the processor masks */
+#define DEFINE_MASKED_ACCESS(letter, element, bits, suffix, type)                                            \
+    static inline vec_##letter load_##letter(const element *from)                                            \
+    {                                                                                                        \
+        vec_##letter x;                                                                                      \
+        memcpy(&x, from, sizeof x);                                                                          \
+        return x;                                                                                            \
+    }                                                                                                        \
+    static inline void store_##letter(element *to, vec_##letter x)                                           \
+    {                                                                                                        \
+        memcpy(to, &x, sizeof x);                                                                            \
+    }                                                                                                        \
+    static inline vec_##letter load_part_##letter(const element *from, int64_t n)                            \
+    {                                                                                                        \
+        return (vec_##letter)_mm512_maskz_loadu_##suffix((__mmask##bits)((1u << n) - 1), from);              \
+    }                                                                                                        \
+    static inline void store_part_##letter(element *to, vec_##letter x, int64_t n)                           \
+    {                                                                                                        \
+        _mm512_mask_storeu_##suffix(to, (__mmask##bits)((1u << n) - 1), (type)x);                            \
+    }
+DEFINE_MASKED_ACCESS(f, float, 16, ps, __m512)
+DEFINE_MASKED_ACCESS(d, double, 8, pd, __m512d)
+#endif
+
+/* x - 0 is x, also for -0: no operation is left. */
+static inline vec_f splat_f(float x)
+{
+    return x - (vec_f){0};
+}
+
+static inline vec_d splat_d(double x)
+{
+    return x - (vec_d){0};
+}
+
+/* mask (all ones or zeros) ? a : b */
+static inline vec_f select_f(vec_i mask, vec_f a, vec_f b)
+{
+    return (vec_f)((mask & (vec_i)a) | (~mask & (vec_i)b));
+}
+
+static inline vec_d select_d(vec_l mask, vec_d a, vec_d b)
+{
+    return (vec_d)((mask & (vec_l)a) | (~mask & (vec_l)b));
+}
+
+#if VECTOR_BYTES < 64 /* lanes of a and b, numbered one after the other */
+static inline vec_f shuffle_lanes_f(vec_f a, vec_f b, vec_i lanes)
+{
+#if defined(__clang__)
+    for (int i = 0; i < LANES; i++)
+        lanes[i] = (int32_t)(lanes[i] < LANES ? (vec_i)a : (vec_i)b)[lanes[i] % LANES];
+    return (vec_f)lanes;
+#else
+    return __builtin_shuffle(a, b, lanes);
+#endif
+}
+
+static inline vec_d shuffle_lanes_d(vec_d a, vec_d b, vec_l lanes)
+{
+#if defined(__clang__)
+    for (int i = 0; i < LANES_D; i++)
+        lanes[i] = (lanes[i] < LANES_D ? (vec_l)a : (vec_l)b)[lanes[i] % LANES_D];
+    return (vec_d)lanes;
+#else
+    return __builtin_shuffle(a, b, lanes);
+#endif
+}
+#endif
+
+static inline vec_f absolute_f(vec_f x)
+{
+    return (vec_f)((vec_i)x & 0x7fffffff);
+}
+
+static inline vec_d absolute_d(vec_d x)
+{
+    return (vec_d)((vec_l)x & INT64_MAX);
+}
+
+/* The sign of `sign` on a magnitude. */
+static inline vec_f copy_sign_f(vec_f magnitude, vec_f sign)
+{
+    return (vec_f)(((vec_i)magnitude & 0x7fffffff) | ((vec_i)sign & INT32_MIN));
+}
+
+static inline vec_i is_nan_f(vec_f x)
+{
+    return x != x;
+}
+
+/* --- bfloat16: the upper half of a float, rounded to nearest even --- */
+
+static inline vec_f widen_h(vec_h x)
+{
+    return (vec_f)(__builtin_convertvector(x, vec_u) << 16);
+}
+
+static inline vec_h narrow_h(vec_f x)
+{
+    vec_u bits = (vec_u)x, odd = (bits >> 16) & 1;
+    vec_u rounded = (bits + 0x7fff + odd) >> 16, quiet = (bits >> 16) | 0x40;
+    vec_u nan = (vec_u)is_nan_f(x);
+    return __builtin_convertvector((nan & quiet) | (~nan & rounded), vec_h);
+}
+
+static inline vec_f load_h(const uint16_t *from)
+{
+    vec_h x;
+    memcpy(&x, from, sizeof x);
+    return widen_h(x);
+}
+
+static inline void store_h(uint16_t *to, vec_f x)
+{
+    vec_h narrow = narrow_h(x);
+    memcpy(to, &narrow, sizeof narrow);
+}
+
+static inline vec_f load_part_h(const uint16_t *from, int64_t n)
+{
+    uint16_t all[LANES] = {0};
+    memcpy(all, from, (size_t)n * sizeof *from);
+    return load_h(all);
+}
+
+static inline void store_part_h(uint16_t *to, vec_f x, int64_t n)
+{
+    uint16_t all[LANES];
+    store_h(all, x);
+    memcpy(to, all, (size_t)n * sizeof *to);
+}
+
+/* --- functions --- */
+
+/* e^x = 2^n e^r with |r| <= ln(2)/2; 2^n in two factors, so that overflow and denormal numbers come right. */
+static inline vec_f exp_f(vec_f x)
+{
+    vec_f low = splat_f(-104.0f), high = splat_f(89.0f), magic = splat_f(12582912.0f); /* 1.5 * 2^23 */
+    x = select_f(x < low, low, select_f(x > high, high, x));
+    vec_f shifted = FMA_F(x, splat_f(1.44269504f), magic), n = shifted - magic;
+    vec_f r = FMA_F(n, splat_f(-0.693359375f), x);
+    r = FMA_F(n, splat_f(2.12194440e-4f), r);
+    vec_f p = splat_f(0.00139507942f);
+    p = FMA_F(p, r, splat_f(0.00836906582f));
+    p = FMA_F(p, r, splat_f(0.0416662022f));
+    p = FMA_F(p, r, splat_f(0.166665167f));
+    p = FMA_F(p, r, splat_f(0.5f));
+    p = FMA_F(p * r, r, r) + 1.0f;
+    vec_i power = (vec_i)shifted - (vec_i)magic, half = power >> 1;
+    return p * (vec_f)((half + 127) << 23) * (vec_f)((power - half + 127) << 23);
+}
+
+/* ln x = k ln 2 + ln m with m in [sqrt(1/2), sqrt(2)); ln m = 2 atanh(s), s = (m - 1) / (m + 1). */
+static inline vec_f log_f(vec_f x)
+{
+    vec_i tiny = x < 1.17549435e-38f;
+    vec_f scaled = select_f(tiny, x * 33554432.0f, x);
+    vec_i bits = (vec_i)scaled, k = (bits - 0x3f3504f3) >> 23;
+    vec_f f = (vec_f)(bits - (k << 23)) - 1.0f;
+    vec_f n = __builtin_convertvector(k + (tiny & -25), vec_f);
+    vec_f s = f / (f + 2.0f), z = s * s, half = f * f * 0.5f;
+    vec_f p = splat_f(0.298722595f);
+    p = FMA_F(p, z, splat_f(0.399775237f));
+    p = FMA_F(p, z, splat_f(0.666667759f));
+    vec_f tail = FMA_F(s, FMA_F(p, z, half), n * -2.12194440e-4f);
+    vec_f result = FMA_F(n, splat_f(0.693359375f), f - (half - tail));
+    result = select_f(x == 0.0f, splat_f(-INFINITY), result);
+    result = select_f((x < 0.0f) | is_nan_f(x), splat_f(NAN), result);
+    return select_f(x == INFINITY, x, result);
+}
+
+/* ln(1 + x), with the part of x that 1 + x lost. */
+static inline vec_f log1p_f(vec_f x)
+{
+    vec_f u = x + 1.0f;
+    vec_f result = log_f(u) + (x - (u - 1.0f)) / u;
+    return select_f((u == INFINITY) | (u == 0.0f), log_f(u), select_f(u == 1.0f, x, result));
+}
+
+/* Odd polynomial on [0, 0.625], else 1 - 2 / (e^2x + 1). */
+static inline vec_f tanh_f(vec_f x)
+{
+    vec_f size = absolute_f(x), z = x * x;
+    vec_f p = splat_f(-0.00571706099f);
+    p = FMA_F(p, z, splat_f(0.0206506085f));
+    p = FMA_F(p, z, splat_f(-0.0537435077f));
+    p = FMA_F(p, z, splat_f(0.133314908f));
+    p = FMA_F(p, z, splat_f(-0.333332837f));
+    vec_f near = FMA_F(p * z, x, x);
+    vec_f far = 1.0f - 2.0f / (exp_f(size + size) + 1.0f);
+    return select_f(size < 0.625f, near, copy_sign_f(far, x));
+}
+
+/* Odd polynomial on [0, 0.93], else 1 - e^-(t + t q(t)) up to 3.93, where it rounds to 1. */
+static inline vec_f erf_f(vec_f x)
+{
+    vec_f t = absolute_f(x), z = x * x;
+    vec_f p = splat_f(-0.000595374207f);
+    p = FMA_F(p, z, splat_f(0.00498594064f));
+    p = FMA_F(p, z, splat_f(-0.02676172f));
+    p = FMA_F(p, z, splat_f(0.112816826f));
+    p = FMA_F(p, z, splat_f(-0.376124799f));
+    p = FMA_F(p, z, splat_f(0.128379151f));
+    vec_f near = FMA_F(p, x, x);
+    vec_f limited = select_f(t > 3.93f, splat_f(3.93f), t);
+    vec_f q = splat_f(-0.000213648513f);
+    q = FMA_F(q, limited, splat_f(0.0032121737f));
+    q = FMA_F(q, limited, splat_f(-0.0228810124f));
+    q = FMA_F(q, limited, splat_f(0.105247825f));
+    q = FMA_F(q, limited, splat_f(0.635729015f));
+    q = FMA_F(q, limited, splat_f(0.128511176f));
+    vec_f far = 1.0f - exp_f(-FMA_F(q, limited, limited));
+    far = select_f(t > 3.93f, splat_f(1.0f), far);
+    return select_f(t < 0.93f, near, select_f(is_nan_f(x), x, copy_sign_f(far, x)));
+}

@@ -1,0 +1,189 @@
+/* Template: tiles of matrix products, one function for each number of rows, so that all sums stay in
+ * registers. Internal. The file that includes it defines TILE_ROWS. */
+
+#define TILE_ROW_LIST(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13)
+
+/* How many steps ahead rows of b are fetched when they come from far away. */
+#define PREFETCH_STEPS 12
+
+#define ROW_DECLARE(i) vec left##i = {0}, right##i = {0};
+#define ROW_STEP(i)                                                                                          \
+    if (rows > i) {                                                                                          \
+        vec factor = splat(a[i]);                                                                            \
+        left##i = fma(factor, b0, left##i);                                                                  \
+        if (wide)                                                                                            \
+            right##i = fma(factor, b1, right##i);                                                            \
+    }
+#define ROW_STORE(i)                                                                                         \
+    if (rows > i) {                                                                                          \
+        element *c = (element *)tile->c + i * tile->c_stride;                                                \
+        store(c, tile->add ? load(c) + left##i : left##i);                                                   \
+        if (wide)                                                                                            \
+            store(c + lanes, tile->add ? load(c + lanes) + right##i : right##i);                             \
+    }
+
+#define DEFINE_TILE(name, element_type, vector, letter, LETTER, lane_count)                                  \
+    static inline __attribute__((always_inline)) void name(const sgm__tile *tile, int rows, bool wide,       \
+                                                           bool keeps)                                       \
+    {                                                                                                        \
+        typedef element_type element;                                                                        \
+        typedef vector vec;                                                                                  \
+        enum { lanes = lane_count };                                                                         \
+        const element *a = tile->a, *b = tile->b;                                                            \
+        element *keep = tile->keep;                                                                          \
+        TILE_ROW_LIST(ROW_DECLARE)                                                                           \
+        for (int64_t k = 0; k < tile->depth; k++) {                                                          \
+            vec b0 = load(b), b1 = wide ? load(b + lanes) : b0;                                              \
+            if (keeps) {                                                                                     \
+                __builtin_prefetch(b + PREFETCH_STEPS * tile->b_stride);                                     \
+                __builtin_prefetch(b + PREFETCH_STEPS * tile->b_stride + lanes);                             \
+                store(keep, b0);                                                                             \
+                store(keep + lanes, b1);                                                                     \
+                keep += 2 * lanes;                                                                           \
+            }                                                                                                \
+            TILE_ROW_LIST(ROW_STEP)                                                                          \
+            a += rows;                                                                                       \
+            b += tile->b_stride;                                                                             \
+        }                                                                                                    \
+        TILE_ROW_LIST(ROW_STORE)                                                                             \
+    }
+
+#define load load_f
+#define store store_f
+#define splat splat_f
+#define fma FMA_F
+DEFINE_TILE(tile_f32, float, vec_f, f, F, LANES)
+#undef load
+#undef store
+#undef splat
+#undef fma
+#define load load_d
+#define store store_d
+#define splat splat_d
+#define fma FMA_D
+DEFINE_TILE(tile_f64, double, vec_d, d, D, LANES_D)
+#undef load
+#undef store
+#undef splat
+#undef fma
+
+#define DEFINE_TILES(rows)                                                                                   \
+    static void wide_f32_##rows(const sgm__tile *tile)                                                       \
+    {                                                                                                        \
+        tile_f32(tile, rows, true, false);                                                                   \
+    }                                                                                                        \
+    static void narrow_f32_##rows(const sgm__tile *tile)                                                     \
+    {                                                                                                        \
+        tile_f32(tile, rows, false, false);                                                                  \
+    }                                                                                                        \
+    static void wide_f64_##rows(const sgm__tile *tile)                                                       \
+    {                                                                                                        \
+        tile_f64(tile, rows, true, false);                                                                   \
+    }                                                                                                        \
+    static void narrow_f64_##rows(const sgm__tile *tile)                                                     \
+    {                                                                                                        \
+        tile_f64(tile, rows, false, false);                                                                  \
+    }
+DEFINE_TILES(1)
+DEFINE_TILES(2)
+DEFINE_TILES(3)
+DEFINE_TILES(4)
+DEFINE_TILES(5)
+DEFINE_TILES(6)
+#if TILE_ROWS == 14
+DEFINE_TILES(7)
+DEFINE_TILES(8)
+DEFINE_TILES(9)
+DEFINE_TILES(10)
+DEFINE_TILES(11)
+DEFINE_TILES(12)
+DEFINE_TILES(13)
+DEFINE_TILES(14)
+#define TILE_TABLE(kind)                                                                                     \
+    {kind##_1, kind##_2, kind##_3, kind##_4,  kind##_5,  kind##_6,  kind##_7,                                \
+     kind##_8, kind##_9, kind##_10, kind##_11, kind##_12, kind##_13, kind##_14}
+#else
+#define TILE_TABLE(kind) {kind##_1, kind##_2, kind##_3, kind##_4, kind##_5, kind##_6}
+#endif
+
+static void keep_f32(const sgm__tile *tile)
+{
+    tile_f32(tile, TILE_ROWS, true, true);
+}
+
+static void keep_f64(const sgm__tile *tile)
+{
+    tile_f64(tile, TILE_ROWS, true, true);
+}
+
+/* --- packing --- */
+
+/* Rows of `width` contiguous numbers, filled up with zeros to `padded`. */
+#define DEFINE_COPY_ROWS(name, element, letter, lanes)                                                       \
+    static void name(void *target, int64_t padded, const void *source, int64_t stride, int64_t width,        \
+                     int64_t depth)                                                                          \
+    {                                                                                                        \
+        for (int64_t k = 0; k < depth; k++) {                                                                \
+            element *to = (element *)target + k * padded;                                                    \
+            const element *from = (const element *)source + k * stride;                                      \
+            int64_t i = 0;                                                                                   \
+            for (; i + (lanes) <= width; i += (lanes))                                                       \
+                store_##letter(to + i, load_##letter(from + i));                                             \
+            for (int64_t left = width - i; i < padded; i += (lanes), left = 0)                               \
+                store_part_##letter(to + i, load_part_##letter(from + i, left),                              \
+                                    padded - i < (lanes) ? padded - i : (lanes));                            \
+        }                                                                                                    \
+    }
+DEFINE_COPY_ROWS(copy_rows_f32, float, f, LANES)
+DEFINE_COPY_ROWS(copy_rows_f64, double, d, LANES_D)
+
+#define UNROLL _Pragma("GCC unroll 16")
+
+/* Squares of as many rows as a vector has lanes are transposed in registers: in stage `d`, rows i and i + d
+ * exchange the lanes whose number differs in bit d. */
+#define DEFINE_TRANSPOSE(name, element, letter, integer, lanes)                                              \
+    static inline void name##_square(vec_##letter *rows)                                                     \
+    {                                                                                                        \
+        UNROLL for (int d = (lanes) / 2; d > 0; d /= 2) {                                                    \
+            vec_##integer low, high;                                                                         \
+            UNROLL for (int l = 0; l < (lanes); l++) {                                                       \
+                low[l] = (l & d) == 0 ? l : (lanes) + l - d;                                                 \
+                high[l] = (l & d) == 0 ? l + d : (lanes) + l;                                                \
+            }                                                                                                \
+            UNROLL for (int i = 0; i < (lanes); i++) {                                                       \
+                if ((i & d) != 0)                                                                            \
+                    continue;                                                                                \
+                vec_##letter a = rows[i], b = rows[i + d];                                                   \
+                rows[i] = SHUFFLE_##letter(a, b, low);                                                       \
+                rows[i + d] = SHUFFLE_##letter(a, b, high);                                                  \
+            }                                                                                                \
+        }                                                                                                    \
+    }                                                                                                        \
+    static void name(void *target, int64_t padded, const void *source, int64_t stride, int64_t width,        \
+                     int64_t depth)                                                                          \
+    {                                                                                                        \
+        for (int64_t i = 0; i < padded; i += (lanes)) {                                                      \
+            int64_t filled = width - i < (lanes) ? width - i : (lanes);                                      \
+            int64_t kept = padded - i < (lanes) ? padded - i : (lanes);                                      \
+            const element *from = (const element *)source + i * stride;                                      \
+            element *to = (element *)target + i;                                                             \
+            int64_t k = 0;                                                                                   \
+            for (; k < depth; k += (lanes)) {                                                                \
+                int64_t steps = depth - k < (lanes) ? depth - k : (lanes);                                   \
+                vec_##letter rows[lanes];                                                                    \
+                UNROLL for (int r = 0; r < (lanes); r++)                                                            \
+                    rows[r] = r >= filled      ? (vec_##letter){0}                                           \
+                              : steps == (lanes) ? load_##letter(from + r * stride + k)                      \
+                                                 : load_part_##letter(from + r * stride + k, steps);         \
+                name##_square(rows);                                                                         \
+                UNROLL for (int r = 0; r < (lanes); r++) {                                                          \
+                    if (r < steps && kept == (lanes))                                                        \
+                        store_##letter(to + (k + r) * padded, rows[r]);                                      \
+                    else if (r < steps)                                                                      \
+                        store_part_##letter(to + (k + r) * padded, rows[r], kept);                           \
+                }                                                                                            \
+            }                                                                                                \
+        }                                                                                                    \
+    }
+DEFINE_TRANSPOSE(transpose_f32, float, f, i, LANES)
+DEFINE_TRANSPOSE(transpose_f64, double, d, l, LANES_D)

@@ -1,0 +1,120 @@
+/* Template: loops over a row that give one number or use one. Internal. */
+
+static double sum_lanes(vec_d x)
+{
+    double sum = 0;
+    for (int i = 0; i < LANES_D; i++)
+        sum += x[i];
+    return sum;
+}
+
+static inline vec_d widen_half(const float *from)
+{
+    half_f x;
+    memcpy(&x, from, sizeof x);
+    return __builtin_convertvector(x, vec_d);
+}
+
+/* Four running sums, so that an addition need not wait for the one before. */
+static double sum_f32(int64_t n, const float *x)
+{
+    vec_d sums[4] = {0};
+    int64_t i = 0;
+    for (; i + 4 * LANES_D <= n; i += 4 * LANES_D)
+        for (int k = 0; k < 4; k++)
+            sums[k] += widen_half(x + i + k * LANES_D);
+    double rest = 0;
+    for (; i < n; i++)
+        rest += (double)x[i];
+    return sum_lanes((sums[0] + sums[1]) + (sums[2] + sums[3])) + rest;
+}
+
+static double sum_f64(int64_t n, const double *x)
+{
+    vec_d sums[4] = {0};
+    int64_t i = 0;
+    for (; i + 4 * LANES_D <= n; i += 4 * LANES_D)
+        for (int k = 0; k < 4; k++)
+            sums[k] += load_d(x + i + k * LANES_D);
+    double rest = 0;
+    for (; i < n; i++)
+        rest += x[i];
+    return sum_lanes((sums[0] + sums[1]) + (sums[2] + sums[3])) + rest;
+}
+
+static void add_row_f32(int64_t n, double *sums, const float *x)
+{
+    int64_t i = 0;
+    for (; i + LANES_D <= n; i += LANES_D)
+        store_d(sums + i, load_d(sums + i) + widen_half(x + i));
+    for (; i < n; i++)
+        sums[i] += (double)x[i];
+}
+
+static void add_row_f64(int64_t n, double *sums, const double *x)
+{
+    int64_t i = 0;
+    for (; i + LANES_D <= n; i += LANES_D)
+        store_d(sums + i, load_d(sums + i) + load_d(x + i));
+    for (; i < n; i++)
+        sums[i] += x[i];
+}
+
+static float largest_f32(int64_t n, const float *x)
+{
+    vec_f largest = splat_f(-INFINITY);
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        vec_f now = load_f(x + i);
+        largest = select_f((now > largest) | (now != now), now, largest);
+    }
+    float result = -INFINITY;
+    for (int k = 0; k < LANES; k++)
+        result = largest[k] > result || largest[k] != largest[k] ? largest[k] : result;
+    for (; i < n; i++)
+        result = x[i] > result || x[i] != x[i] ? x[i] : result;
+    return result;
+}
+
+static double exp_shifted_f32(int64_t n, float *out, const float *x, float shift)
+{
+    vec_f by = splat_f(shift);
+    double sum = 0;
+    for (int64_t i = 0; i < n; i += LANES) {
+        int64_t left = n - i < LANES ? n - i : LANES;
+        vec_f value = exp_f((left == LANES ? load_f(x + i) : load_part_f(x + i, left)) - by);
+        if (out != NULL && left == LANES)
+            store_f(out + i, value);
+        else if (out != NULL)
+            store_part_f(out + i, value, left);
+        float part = 0; /* at most 16 numbers between 0 and 1 */
+        for (int k = 0; k < LANES; k++)
+            part += k < left ? value[k] : 0;
+        sum += (double)part;
+    }
+    return sum;
+}
+
+static void scale_f32(int64_t n, float *out, const float *x, float factor)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] = x[i] * factor;
+}
+
+static void shift_f32(int64_t n, float *out, const float *x, float shift)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] = x[i] - shift;
+}
+
+static double dot_f32(int64_t n, const float *a, const float *b)
+{
+    vec_d sum = {0};
+    int64_t i = 0;
+    for (; i + LANES_D <= n; i += LANES_D)
+        sum += widen_half(a + i) * widen_half(b + i);
+    double rest = 0;
+    for (; i < n; i++)
+        rest += (double)a[i] * (double)b[i];
+    return sum_lanes(sum) + rest;
+}

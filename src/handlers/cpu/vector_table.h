@@ -1,0 +1,17 @@
+/* Template: the table of one instruction set, from what the other templates defined. Internal. */
+
+#define TILES(type, lanes)                                                                                   \
+    {                                                                                                        \
+        .rows = TILE_ROWS, .columns = 2 * (lanes), .wide = TILE_TABLE(wide_##type),                          \
+        .narrow = TILE_TABLE(narrow_##type), .keep = keep_##type, .copy_rows = copy_rows_##type,           \
+        .transpose = transpose_##type                                                                        \
+    }
+
+#define VECTOR_TABLE(text)                                                                                   \
+    {                                                                                                        \
+        .name = (text), .entries = entries, .entry_count = (int32_t)(sizeof entries / sizeof *entries),      \
+        .f32 = TILES(f32, LANES), .f64 = TILES(f64, LANES_D), .sum_f32 = sum_f32, .sum_f64 = sum_f64,        \
+        .add_f32 = add_row_f32, .add_f64 = add_row_f64, .largest_f32 = largest_f32,                          \
+        .exp_shifted_f32 = exp_shifted_f32, .scale_f32 = scale_f32, .shift_f32 = shift_f32,                  \
+        .dot_f32 = dot_f32                                                                                   \
+    }
