@@ -1,0 +1,311 @@
+/* The cpu handler: compiles plans into lists of steps and runs them. */
+#include "handlers/cpu/cpu.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#define PADDING 64          /* after each buffer: loops may read to the end of a vector */
+#define HUGE_PAGE (1 << 21) /* larger buffers ask for large pages: fewer misses of the address cache */
+
+typedef struct compiled_step {
+    sgm__elementwise *elementwise; /* NULL: one operation */
+    const sgm__cpu_kernel *kernel; /* NULL: the operation's own loop */
+    int32_t node;
+    int32_t first_array; /* in executable->arrays */
+} compiled_step;
+
+typedef struct executable {
+    const sgm__plan *plan;
+    compiled_step *steps;
+    int32_t step_count;
+    sgm_array *arrays; /* operands of kernels; `data` is set by each run */
+    unsigned char *scratch;
+} executable;
+
+/* --- the handler --- */
+
+static void close_cpu(void *self)
+{
+    sgm__cpu *cpu = self;
+    if (cpu == NULL)
+        return;
+    sgm__pool_free(cpu->pool);
+    sgm__dense_free(cpu->dense);
+    pthread_mutex_destroy(&cpu->busy);
+    sgm__free(cpu);
+}
+
+static sgm_status open_cpu(const sgm_handler_options *options, void **self)
+{
+    sgm__cpu *cpu = sgm__calloc(1, sizeof *cpu);
+    if (cpu == NULL)
+        return SGM_ERROR_MEMORY;
+    pthread_mutex_init(&cpu->busy, NULL);
+    cpu->vector = sgm__vector_best();
+    cpu->dense = sgm__dense_create(options->dense);
+    cpu->pool = cpu->dense != NULL ? sgm__pool_create(options->threads) : NULL;
+    if (cpu->pool == NULL) {
+        close_cpu(cpu);
+        return sgm_last_status();
+    }
+    cpu->threads = sgm__pool_threads(cpu->pool);
+    *self = cpu;
+    return SGM_OK;
+}
+
+/* The processor's name as the system gives it; "" if it does not. */
+static void processor_name(char *name, size_t size)
+{
+    char *text = NULL;
+    size_t length = 0;
+    name[0] = '\0';
+    if (sgm__file_read("/proc/cpuinfo", (size_t)1 << 24, &text, &length) != SGM_OK) {
+        sgm_clear_error();
+        return;
+    }
+    const char *line = strstr(text, "model name");
+    const char *value = line != NULL ? strchr(line, ':') : NULL;
+    if (value != NULL) {
+        value += 1 + strspn(value + 1, " ");
+        size_t end = strcspn(value, "\n");
+        end = end < size - 1 ? end : size - 1;
+        memcpy(name, value, end);
+        name[end] = '\0';
+    }
+    sgm__free(text);
+}
+
+static void describe(void *self, sgm__text *text)
+{
+    const sgm__cpu *cpu = self;
+    char name[128];
+    processor_name(name, sizeof name);
+    sgm__text_append(text, "processor: %s\n", name[0] != '\0' ? name : "unknown");
+    sgm__text_append(text, "instructions: %s\n", cpu->vector->name);
+    sgm__text_append(text, "threads: %d\n", cpu->threads);
+    sgm__text_append(text, "matrix products: %s\n", sgm__dense_text(cpu->dense));
+}
+
+static const char *support(void *self, const sgm_op *op, sgm_dtype dtype)
+{
+    const sgm__cpu *cpu = self;
+    if (sgm__cpu_find_kernel(op, dtype) != NULL)
+        return "kernel";
+    if (op->compose != NULL)
+        return "composed";
+    if ((op->flags & SGM_OP_ELEMENTWISE) != 0 && op->scalar != NULL)
+        return sgm__vector_find(cpu->vector, op, dtype, dtype) != NULL ? "kernel" : "reference loop";
+    return op->forward != NULL || (op->flags & (SGM_OP_VIEW | SGM_OP_SOURCE)) != 0 ? "reference loop" : "none";
+}
+
+/* --- memory --- */
+
+static sgm_status allocate(void *self, size_t bytes, void **buffer)
+{
+    (void)self;
+    size_t padded;
+    if (sgm__add_overflows(bytes, PADDING, &padded))
+        return sgm__fail_memory(bytes);
+    *buffer = sgm__alloc_aligned(padded);
+    if (*buffer == NULL)
+        return SGM_ERROR_MEMORY;
+    memset(*buffer, 0, padded);
+    return SGM_OK;
+}
+
+static void release(void *self, void *buffer)
+{
+    (void)self;
+    sgm__free_aligned(buffer);
+}
+
+static sgm_status write_buffer(void *self, void *buffer, size_t offset, const void *host, size_t bytes)
+{
+    (void)self;
+    memcpy((unsigned char *)buffer + offset, host, bytes);
+    return SGM_OK;
+}
+
+static sgm_status read_buffer(void *self, void *buffer, size_t offset, void *host, size_t bytes)
+{
+    (void)self;
+    memcpy(host, (const unsigned char *)buffer + offset, bytes);
+    return SGM_OK;
+}
+
+static sgm_status copy_buffer(void *self, void *target, size_t target_offset, void *source,
+                              size_t source_offset, size_t bytes)
+{
+    (void)self;
+    memmove((unsigned char *)target + target_offset, (const unsigned char *)source + source_offset, bytes);
+    return SGM_OK;
+}
+
+/* --- compiling --- */
+
+static void discard(void *self, void *compiled)
+{
+    (void)self;
+    executable *e = compiled;
+    if (e == NULL)
+        return;
+    for (int32_t i = 0; i < e->step_count; i++)
+        sgm__elementwise_free(e->steps[i].elementwise);
+    sgm__free(e->steps);
+    sgm__free(e->arrays);
+    sgm__free_aligned(e->scratch);
+    sgm__free(e);
+}
+
+static sgm_array array_of(const sgm__node *node)
+{
+    sgm_array array = {.dtype = node->type.dtype, .shape = node->type.shape};
+    memcpy(array.strides, node->place.strides, sizeof array.strides);
+    return array;
+}
+
+static sgm__cpu_call call_of(sgm__cpu *cpu, const executable *e, const compiled_step *step)
+{
+    const sgm__node *node = &e->plan->nodes[step->node];
+    sgm_array *arrays = e->arrays + step->first_array;
+    return (sgm__cpu_call){.cpu = cpu,
+                           .node = node,
+                           .inputs = arrays,
+                           .input_count = node->input_count,
+                           .output = arrays[node->input_count],
+                           .scratch = e->scratch};
+}
+
+/* Arrays of the step's operands and of its result, from `*used` on. */
+static void add_arrays(executable *e, compiled_step *step, int32_t *used)
+{
+    const sgm__node *node = &e->plan->nodes[step->node];
+    step->first_array = *used;
+    for (int32_t k = 0; k < node->input_count; k++)
+        e->arrays[(*used)++] = array_of(&e->plan->nodes[e->plan->operands[node->first_input + k]]);
+    e->arrays[(*used)++] = array_of(node);
+}
+
+static sgm_status compile_kernel(sgm__cpu *cpu, executable *e, compiled_step *step, size_t *scratch)
+{
+    const sgm__node *node = &e->plan->nodes[step->node];
+    sgm__cpu_call call = call_of(cpu, e, step);
+    step->kernel = sgm__cpu_find_kernel(node->op, node->type.dtype);
+    if (step->kernel != NULL && step->kernel->accepts != NULL && !step->kernel->accepts(&call))
+        step->kernel = NULL;
+    if (step->kernel == NULL && node->op->forward == NULL)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED, "operation %s for %s has no kernel on the cpu handler",
+                        node->op->name, sgm_dtype_name(node->type.dtype));
+    if (step->kernel != NULL && step->kernel->scratch != NULL)
+        *scratch = step->kernel->scratch(&call);
+    return SGM_OK;
+}
+
+static sgm_status compile_step(sgm__cpu *cpu, executable *e, int32_t index, int32_t *arrays, size_t *most)
+{
+    const sgm__step *step = &e->plan->steps[index];
+    compiled_step *to = &e->steps[index];
+    size_t scratch = 0;
+    if (step->kind == SGM__STEP_ELEMENTWISE) {
+        SGM_TRY(sgm__elementwise_compile(cpu, e->plan, step, &to->elementwise));
+        scratch = sgm__elementwise_scratch(to->elementwise);
+    } else {
+        to->node = e->plan->order[step->first];
+        add_arrays(e, to, arrays);
+        SGM_TRY(compile_kernel(cpu, e, to, &scratch));
+    }
+    *most = scratch > *most ? scratch : *most;
+    return SGM_OK;
+}
+
+static sgm_status compile(void *self, const sgm__plan *plan, void **compiled)
+{
+    executable *e = sgm__calloc(1, sizeof *e);
+    if (e == NULL)
+        return SGM_ERROR_MEMORY;
+    *e = (executable){.plan = plan, .step_count = plan->step_count};
+    e->steps = sgm__calloc((size_t)plan->step_count + 1, sizeof *e->steps);
+    e->arrays =
+        sgm__calloc((size_t)plan->operand_count + (size_t)plan->node_count + 1, sizeof *e->arrays);
+    sgm_status status = e->steps == NULL || e->arrays == NULL ? SGM_ERROR_MEMORY : SGM_OK;
+    e->step_count = e->steps == NULL ? 0 : plan->step_count;
+    int32_t arrays = 0;
+    size_t scratch = 0;
+    for (int32_t i = 0; i < plan->step_count && status == SGM_OK; i++)
+        status = compile_step(self, e, i, &arrays, &scratch);
+    if (status == SGM_OK) {
+        e->scratch = sgm__alloc_aligned(scratch + PADDING);
+        status = e->scratch == NULL ? SGM_ERROR_MEMORY : SGM_OK;
+    }
+    if (status == SGM_OK)
+        *compiled = e;
+    else
+        discard(self, e);
+    return status;
+}
+
+/* --- running --- */
+
+static sgm_status run_operation(sgm__cpu *cpu, const executable *e, const compiled_step *step,
+                                const sgm__memory *memory)
+{
+    const sgm__plan *plan = e->plan;
+    const sgm__node *node = &plan->nodes[step->node];
+    sgm_array *arrays = e->arrays + step->first_array;
+    for (int32_t k = 0; k < node->input_count; k++)
+        arrays[k].data =
+            sgm__cpu_address(&plan->nodes[plan->operands[node->first_input + k]].place, memory);
+    arrays[node->input_count].data = sgm__cpu_address(&node->place, memory);
+    sgm__cpu_call call = call_of(cpu, e, step);
+    sgm_status status;
+    if (step->kernel != NULL)
+        status = step->kernel->run(&call);
+    else
+        status = node->op->forward(&(sgm_kernel_call){.inputs = arrays,
+                                                      .input_count = node->input_count,
+                                                      .output = arrays[node->input_count],
+                                                      .attributes = &node->attributes});
+    if (status == SGM_OK)
+        return SGM_OK;
+    char place[256];
+    return sgm__fail_within("%s", sgm__plan_describe(plan, step->node, place, sizeof place));
+}
+
+static sgm_status run(void *self, void *compiled, const sgm__memory *memory, int32_t first, int32_t count)
+{
+    sgm__cpu *cpu = self;
+    const executable *e = compiled;
+    sgm_status status = SGM_OK;
+    pthread_mutex_lock(&cpu->busy);
+    for (int32_t i = first; i < first + count && status == SGM_OK; i++) {
+        const compiled_step *step = &e->steps[i];
+        if (step->elementwise != NULL)
+            sgm__elementwise_run(cpu, step->elementwise, memory, e->scratch);
+        else
+            status = run_operation(cpu, e, step, memory);
+    }
+    pthread_mutex_unlock(&cpu->busy);
+    return status;
+}
+
+static sgm_status wait_for_all(void *self)
+{
+    (void)self; /* a run returns when it is complete */
+    return SGM_OK;
+}
+
+const sgm__handler_type sgm__cpu_handler = {.name = "cpu",
+                                            .doc = "vector loops and threads of this computer",
+                                            .open = open_cpu,
+                                            .close = close_cpu,
+                                            .describe = describe,
+                                            .support = support,
+                                            .allocate = allocate,
+                                            .release = release,
+                                            .write = write_buffer,
+                                            .read = read_buffer,
+                                            .copy = copy_buffer,
+                                            .compile = compile,
+                                            .discard = discard,
+                                            .run = run,
+                                            .wait = wait_for_all};

@@ -1,0 +1,16 @@
+/* The table of kernels: one row for each operation that has a faster way than its plain loop. */
+#include "handlers/cpu/cpu.h"
+
+static const sgm__cpu_kernel *const kernels[] = {
+    &sgm__cpu_matmul,      &sgm__cpu_reduce_sum,  &sgm__cpu_reduce_max,
+    &sgm__cpu_reduce_min,  &sgm__cpu_softmax,     &sgm__cpu_log_softmax,
+    &sgm__cpu_softmax_cross_entropy,              &sgm__cpu_random_uniform,
+};
+
+const sgm__cpu_kernel *sgm__cpu_find_kernel(const sgm_op *op, sgm_dtype dtype)
+{
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+        if (kernels[i]->op == op && kernels[i]->takes(dtype))
+            return kernels[i];
+    return NULL;
+}

@@ -1,0 +1,291 @@
+/* Sums, largest and smallest elements over axes.
+ *
+ * The dimensions that stay and those that go are joined where they can be. Sums of floats go in double, in an
+ * order that depends on shapes alone. Long sums with few results are cut into parts of fixed size whose sums
+ * are added at the end, so that threads can share them. */
+#include "handlers/cpu/cpu.h"
+#include "ops/ops.h"
+
+#define COLUMNS 512     /* that one task sums at once: 4 KiB of running sums */
+#define PART 16384      /* elements of a sum over everything */
+#define PART_ROWS 256   /* of a sum over rows with few columns */
+#define MOST_PARTS 4096 /* more make no difference */
+
+typedef struct reduction {
+    const sgm__cpu_call *call;
+    sgm_dtype dtype;
+    size_t size;
+    int32_t kept_rank, gone_rank;
+    int64_t kept[SGM_MAX_RANK], kept_strides[SGM_MAX_RANK];
+    int64_t gone[SGM_MAX_RANK], gone_strides[SGM_MAX_RANK];
+    int64_t results, terms; /* how many; of each */
+    bool columns;           /* results lie together: rows are added up */
+    int64_t parts;          /* of the terms */
+    int64_t tasks;
+    double *partial;
+} reduction;
+
+static void split_axes(reduction *r, const sgm_array *x, int64_t mask)
+{
+    for (int32_t i = 0; i < x->shape.rank; i++) {
+        bool goes = (mask >> i & 1) != 0;
+        int32_t *rank = goes ? &r->gone_rank : &r->kept_rank;
+        (goes ? r->gone : r->kept)[*rank] = x->shape.dims[i];
+        (goes ? r->gone_strides : r->kept_strides)[(*rank)++] = x->strides[i];
+        *(goes ? &r->terms : &r->results) *= x->shape.dims[i];
+    }
+    if (r->results == 0 || r->terms == 0)
+        return;
+    sgm__cpu_collapse(&r->kept_rank, r->kept, (int64_t *[]){r->kept_strides}, 1);
+    sgm__cpu_collapse(&r->gone_rank, r->gone, (int64_t *[]){r->gone_strides}, 1);
+}
+
+static reduction prepare(const sgm__cpu_call *call)
+{
+    const sgm_array *x = &call->inputs[0];
+    reduction r = {.call = call,
+                   .dtype = x->dtype,
+                   .size = sgm_dtype_size(x->dtype),
+                   .results = 1,
+                   .terms = 1,
+                   .parts = 1};
+    split_axes(&r, x, call->node->attributes.integers[0]);
+    if (r.results == 0 || r.terms == 0)
+        return r;
+    int64_t last = r.kept[r.kept_rank - 1];
+    r.columns = last >= 8 && r.kept_strides[r.kept_rank - 1] == 1 && r.gone_strides[r.gone_rank - 1] != 1;
+    int64_t part = r.columns ? PART_ROWS : PART;
+    if (r.results <= COLUMNS && r.terms >= 2 * part) {
+        r.parts = (r.terms + part - 1) / part;
+        r.parts = r.parts < MOST_PARTS ? r.parts : MOST_PARTS;
+    }
+    return r;
+}
+
+static size_t scratch(const sgm__cpu_call *call)
+{
+    reduction r = prepare(call);
+    return r.parts > 1 ? (size_t)(r.parts * r.results) * sizeof(double) : 0;
+}
+
+static int64_t offset_of(int64_t number, int32_t rank, const int64_t *dims, const int64_t *strides)
+{
+    int64_t offset = 0;
+    for (int32_t i = rank; i-- > 0;) {
+        offset += number % dims[i] * strides[i];
+        number /= dims[i];
+    }
+    return offset;
+}
+
+static void store(const reduction *r, int64_t result, double sum)
+{
+    if (r->dtype == SGM_FLOAT32)
+        ((float *)r->call->output.data)[result] = (float)sum;
+    else
+        ((double *)r->call->output.data)[result] = sum;
+}
+
+/* --- results that lie together --- */
+
+/* Adds terms first .. last - 1 of `count` neighbouring results from `result` on. */
+static void add_rows(const reduction *r, int64_t result, int64_t count, int64_t first, int64_t last,
+                     double *sums)
+{
+    const sgm__vector *vector = r->call->cpu->vector;
+    const unsigned char *x = r->call->inputs[0].data;
+    x += offset_of(result, r->kept_rank, r->kept, r->kept_strides) * (int64_t)r->size;
+    memset(sums, 0, (size_t)count * sizeof *sums);
+    for (int64_t term = first; term < last; term++) {
+        const unsigned char *row =
+            x + offset_of(term, r->gone_rank, r->gone, r->gone_strides) * (int64_t)r->size;
+        if (r->dtype == SGM_FLOAT32)
+            vector->add_f32(count, sums, (const float *)(const void *)row);
+        else
+            vector->add_f64(count, sums, (const double *)(const void *)row);
+    }
+}
+
+/* A task does up to COLUMNS results of one line of results, for one part of the terms. */
+static void sum_columns(void *context, int64_t index, int32_t thread)
+{
+    (void)thread;
+    const reduction *r = context;
+    int64_t line = r->kept[r->kept_rank - 1], across = (line + COLUMNS - 1) / COLUMNS;
+    int64_t part = index % r->parts, block = index / r->parts;
+    int64_t first = block % across * COLUMNS, count = line - first < COLUMNS ? line - first : COLUMNS;
+    int64_t result = block / across * line + first;
+    double sums[COLUMNS];
+    double *to = r->parts > 1 ? r->partial + part * r->results + result : sums;
+    add_rows(r, result, count, r->terms * part / r->parts, r->terms * (part + 1) / r->parts, to);
+    if (r->parts == 1)
+        for (int64_t i = 0; i < count; i++)
+            store(r, result + i, sums[i]);
+}
+
+/* --- results one by one --- */
+
+static double sum_line(const reduction *r, const unsigned char *x, int64_t stride, int64_t count)
+{
+    const sgm__vector *vector = r->call->cpu->vector;
+    const float *f32 = (const float *)(const void *)x;
+    const double *f64 = (const double *)(const void *)x;
+    if (stride == 1)
+        return r->dtype == SGM_FLOAT32 ? vector->sum_f32(count, f32) : vector->sum_f64(count, f64);
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++)
+        sum += r->dtype == SGM_FLOAT32 ? (double)f32[i * stride] : f64[i * stride];
+    return sum;
+}
+
+static double sum_terms(const reduction *r, int64_t result, int64_t first, int64_t last)
+{
+    const unsigned char *x = r->call->inputs[0].data;
+    x += offset_of(result, r->kept_rank, r->kept, r->kept_strides) * (int64_t)r->size;
+    int64_t line = r->gone[r->gone_rank - 1], stride = r->gone_strides[r->gone_rank - 1];
+    double sum = 0;
+    while (first < last) {
+        int64_t left = line - first % line, count = last - first < left ? last - first : left;
+        int64_t offset = offset_of(first, r->gone_rank, r->gone, r->gone_strides);
+        sum += sum_line(r, x + offset * (int64_t)r->size, stride, count);
+        first += count;
+    }
+    return sum;
+}
+
+static void sum_results(void *context, int64_t index, int32_t thread)
+{
+    (void)thread;
+    const reduction *r = context;
+    if (r->parts > 1) {
+        int64_t part = index % r->parts, result = index / r->parts;
+        r->partial[part * r->results + result] =
+            sum_terms(r, result, r->terms * part / r->parts, r->terms * (part + 1) / r->parts);
+        return;
+    }
+    int64_t first, last;
+    sgm__pool_part(r->results, 1, r->tasks, index, &first, &last);
+    for (int64_t i = first; i < last; i++)
+        store(r, i, sum_terms(r, i, 0, r->terms));
+}
+
+static void add_parts(const reduction *r)
+{
+    for (int64_t i = 0; i < r->results; i++) {
+        double sum = 0;
+        for (int64_t part = 0; part < r->parts; part++)
+            sum += r->partial[part * r->results + i];
+        store(r, i, sum);
+    }
+}
+
+/* Runs a loop in this thread alone if it is short. */
+static void share(const reduction *r, int64_t tasks, sgm__pool_task task, void *context)
+{
+    if (r->results * r->terms >= SGM__CPU_PARALLEL_WORK) {
+        sgm__pool_run(r->call->cpu->pool, tasks, task, context);
+        return;
+    }
+    for (int64_t i = 0; i < tasks; i++)
+        task(context, i, 0);
+}
+
+static sgm_status run_sum(const sgm__cpu_call *call)
+{
+    reduction r = prepare(call);
+    r.partial = (double *)(void *)call->scratch;
+    if (r.results == 0 || r.terms == 0) {
+        memset(call->output.data, 0, (size_t)r.results * r.size);
+        return SGM_OK;
+    }
+    if (r.columns) {
+        int64_t line = r.kept[r.kept_rank - 1];
+        r.tasks = r.results / line * ((line + COLUMNS - 1) / COLUMNS) * r.parts;
+        share(&r, r.tasks, sum_columns, &r);
+    } else {
+        int64_t tasks = 4 * (int64_t)call->cpu->threads;
+        r.tasks = r.parts > 1 ? r.parts * r.results : r.results < tasks ? r.results : tasks;
+        share(&r, r.tasks, sum_results, &r);
+    }
+    if (r.parts > 1)
+        add_parts(&r);
+    return SGM_OK;
+}
+
+/* --- largest and smallest --- */
+
+#define EXTREME(type)                                                                                        \
+    do {                                                                                                     \
+        const type *x = (const type *)r->call->inputs[0].data + base;                                        \
+        type best = *x;                                                                                      \
+        for (int64_t start = 0; start < r->terms; start += line) {                                           \
+            const type *from = x + offset_of(start, r->gone_rank, r->gone, r->gone_strides);                 \
+            for (int64_t i = 0; i < line; i++) {                                                             \
+                type value = from[i * stride];                                                               \
+                if ((largest ? value > best : value < best) || value != value)                               \
+                    best = value;                                                                            \
+            }                                                                                                \
+        }                                                                                                    \
+        ((type *)r->call->output.data)[result] = best;                                                       \
+    } while (0)
+
+static void find_extreme(const reduction *r, int64_t result, bool largest)
+{
+    int64_t base = offset_of(result, r->kept_rank, r->kept, r->kept_strides);
+    int64_t line = r->gone[r->gone_rank - 1], stride = r->gone_strides[r->gone_rank - 1];
+    if (r->dtype == SGM_FLOAT32)
+        EXTREME(float);
+    else
+        EXTREME(double);
+}
+
+static void find_largest(void *context, int64_t index, int32_t thread)
+{
+    (void)thread;
+    const reduction *r = context;
+    int64_t first, last;
+    sgm__pool_part(r->results, 1, r->tasks, index, &first, &last);
+    for (int64_t i = first; i < last; i++)
+        find_extreme(r, i, true);
+}
+
+static void find_smallest(void *context, int64_t index, int32_t thread)
+{
+    (void)thread;
+    const reduction *r = context;
+    int64_t first, last;
+    sgm__pool_part(r->results, 1, r->tasks, index, &first, &last);
+    for (int64_t i = first; i < last; i++)
+        find_extreme(r, i, false);
+}
+
+static sgm_status run_extreme(const sgm__cpu_call *call, sgm__pool_task task)
+{
+    reduction r = prepare(call);
+    if (r.results == 0)
+        return SGM_OK;
+    int64_t tasks = 4 * (int64_t)call->cpu->threads;
+    r.tasks = r.results < tasks ? r.results : tasks;
+    share(&r, r.tasks, task, &r);
+    return SGM_OK;
+}
+
+static sgm_status run_max(const sgm__cpu_call *call)
+{
+    return run_extreme(call, find_largest);
+}
+
+static sgm_status run_min(const sgm__cpu_call *call)
+{
+    return run_extreme(call, find_smallest);
+}
+
+static bool takes(sgm_dtype dtype)
+{
+    return dtype == SGM_FLOAT32 || dtype == SGM_FLOAT64;
+}
+
+const sgm__cpu_kernel sgm__cpu_reduce_sum = {
+    .op = &sgm__op_reduce_sum, .takes = takes, .scratch = scratch, .run = run_sum};
+const sgm__cpu_kernel sgm__cpu_reduce_max = {.op = &sgm__op_reduce_max, .takes = takes, .run = run_max};
+const sgm__cpu_kernel sgm__cpu_reduce_min = {.op = &sgm__op_reduce_min, .takes = takes, .run = run_min};
