@@ -6,6 +6,7 @@
 
 /* Those that do mathematics themselves; the debugging one watches one of them. */
 #define HANDLERS(X)                                                                                          \
+    X(cpu)                                                                                                   \
     X(reference)                                                                                             \
     X(null)
 

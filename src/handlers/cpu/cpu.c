@@ -95,7 +95,8 @@ static const char *support(void *self, const sgm_op *op, sgm_dtype dtype)
         return "composed";
     if ((op->flags & SGM_OP_ELEMENTWISE) != 0 && op->scalar != NULL)
         return sgm__vector_find(cpu->vector, op, dtype, dtype) != NULL ? "kernel" : "reference loop";
-    return op->forward != NULL || (op->flags & (SGM_OP_VIEW | SGM_OP_SOURCE)) != 0 ? "reference loop" : "none";
+    return op->forward != NULL || (op->flags & (SGM_OP_VIEW | SGM_OP_SOURCE)) != 0 ? "reference loop"
+                                                                                   : "none";
 }
 
 /* --- memory --- */
@@ -225,8 +226,7 @@ static sgm_status compile(void *self, const sgm__plan *plan, void **compiled)
         return SGM_ERROR_MEMORY;
     *e = (executable){.plan = plan, .step_count = plan->step_count};
     e->steps = sgm__calloc((size_t)plan->step_count + 1, sizeof *e->steps);
-    e->arrays =
-        sgm__calloc((size_t)plan->operand_count + (size_t)plan->node_count + 1, sizeof *e->arrays);
+    e->arrays = sgm__calloc((size_t)plan->operand_count + (size_t)plan->node_count + 1, sizeof *e->arrays);
     sgm_status status = e->steps == NULL || e->arrays == NULL ? SGM_ERROR_MEMORY : SGM_OK;
     e->step_count = e->steps == NULL ? 0 : plan->step_count;
     int32_t arrays = 0;
@@ -253,8 +253,7 @@ static sgm_status run_operation(sgm__cpu *cpu, const executable *e, const compil
     const sgm__node *node = &plan->nodes[step->node];
     sgm_array *arrays = e->arrays + step->first_array;
     for (int32_t k = 0; k < node->input_count; k++)
-        arrays[k].data =
-            sgm__cpu_address(&plan->nodes[plan->operands[node->first_input + k]].place, memory);
+        arrays[k].data = sgm__cpu_address(&plan->nodes[plan->operands[node->first_input + k]].place, memory);
     arrays[node->input_count].data = sgm__cpu_address(&node->place, memory);
     sgm__cpu_call call = call_of(cpu, e, step);
     sgm_status status;

@@ -127,8 +127,8 @@ sgm__dense *sgm__dense_create(const char *name)
     if ((openblas && load_openblas(dense)) || (onednn && load_onednn(dense)))
         return dense;
     if (openblas || onednn)
-        sgm_fail(SGM_ERROR_NOT_FOUND, "dense is '%s', but this library is not installed here; \"own\" needs none",
-                 name);
+        sgm_fail(SGM_ERROR_NOT_FOUND,
+                 "dense is '%s', but this library is not installed here; \"own\" needs none", name);
     else
         sgm_fail(SGM_ERROR_ARGUMENT, "dense is '%s'; give \"openblas\", \"onednn\" or \"own\"", name);
     sgm__dense_free(dense);

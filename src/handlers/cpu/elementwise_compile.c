@@ -180,7 +180,8 @@ static void choose_kinds(sgm__elementwise *e)
     }
 }
 
-/* Buffers are given when a value is made and taken back after its last reader. Loaded operands keep theirs. */
+/* Buffers are given when a value is made and taken back after its last reader. Loaded operands keep theirs.
+ */
 static sgm_status give_buffers(sgm__elementwise *e)
 {
     int32_t *last = sgm__alloc((size_t)e->slot_count * 2 * sizeof(int32_t));
@@ -248,10 +249,11 @@ static sgm_status check_results(const sgm__elementwise *e)
     for (int32_t m = 0; m < e->micro_count; m++) {
         const sgm__slot *slot = &e->slots[e->micros[m].output];
         if (slot->kind != SGM__SLOT_BUFFER && slot->kind != SGM__SLOT_DENSE)
-            return sgm_fail(SGM_ERROR_UNSUPPORTED,
-                            "the result of %s does not lie in contiguous memory: this plan is not for the cpu "
-                            "handler",
-                            e->micros[m].op->name);
+            return sgm_fail(
+                SGM_ERROR_UNSUPPORTED,
+                "the result of %s does not lie in contiguous memory: this plan is not for the cpu "
+                "handler",
+                e->micros[m].op->name);
     }
     return SGM_OK;
 }

@@ -2,9 +2,14 @@
 #include "handlers/cpu/cpu.h"
 
 static const sgm__cpu_kernel *const kernels[] = {
-    &sgm__cpu_matmul,      &sgm__cpu_reduce_sum,  &sgm__cpu_reduce_max,
-    &sgm__cpu_reduce_min,  &sgm__cpu_softmax,     &sgm__cpu_log_softmax,
-    &sgm__cpu_softmax_cross_entropy,              &sgm__cpu_random_uniform,
+    &sgm__cpu_matmul,
+    &sgm__cpu_reduce_sum,
+    &sgm__cpu_reduce_max,
+    &sgm__cpu_reduce_min,
+    &sgm__cpu_softmax,
+    &sgm__cpu_log_softmax,
+    &sgm__cpu_softmax_cross_entropy,
+    &sgm__cpu_random_uniform,
 };
 
 const sgm__cpu_kernel *sgm__cpu_find_kernel(const sgm_op *op, sgm_dtype dtype)

@@ -67,10 +67,11 @@ static batches prepare(const sgm__cpu_call *call)
         b.b_bytes = align(p->k * p->n * 4);
         b.c_bytes = align(p->m * p->n * 4);
     }
-    b.product_scratch = align((int64_t)sgm__dense_scratch(call->cpu->dense, call->cpu->vector, &b.product,
-                                                          call->cpu->threads));
+    b.product_scratch = align(
+        (int64_t)sgm__dense_scratch(call->cpu->dense, call->cpu->vector, &b.product, call->cpu->threads));
     double work = (double)b.product.m * (double)b.product.n * (double)b.product.k;
-    b.together = b.count > 1 && (work < SGM__PRODUCT_SMALL_WORK || b.count >= 4 * (int64_t)call->cpu->threads);
+    b.together =
+        b.count > 1 && (work < SGM__PRODUCT_SMALL_WORK || b.count >= 4 * (int64_t)call->cpu->threads);
     return b;
 }
 

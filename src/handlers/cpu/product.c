@@ -2,9 +2,9 @@
  * the first cache, packed a in the second. */
 #include "handlers/cpu/product.h"
 
-#define MOST_DEPTH 288                  /* of a panel of b: 36 KiB of the first cache for two vectors of 64 bytes */
-#define LARGEST_TILE (14 * 2 * 64)      /* bytes */
-#define TASKS_PER_THREAD 4              /* so that threads that start late get less */
+#define MOST_DEPTH 288 /* of a panel of b: 36 KiB of the first cache for two vectors of 64 bytes */
+#define LARGEST_TILE (14 * 2 * 64) /* bytes */
+#define TASKS_PER_THREAD 4         /* so that threads that start late get less */
 
 /* How a product is cut. */
 typedef struct work {
@@ -143,7 +143,8 @@ static void run_panel(const work *w, int64_t block, int64_t column_panel, int64_
                       .c_stride = p->c_row,
                       .add = block > 0};
     bool direct = p->b_column == 1 && columns == width;
-    bool keep = direct && !narrow && last - first > 1 && first_row(w, first + 1) - first_row(w, first) == tiles->rows;
+    bool keep =
+        direct && !narrow && last - first > 1 && first_row(w, first + 1) - first_row(w, first) == tiles->rows;
     if (!keep && !(direct && last - first == 1)) {
         pack(w, panel, b, p->b_column, p->b_row, columns, tile.depth, width);
         tile.b = panel;

@@ -48,8 +48,7 @@ static void cross_entropy_row(const rows *r, int64_t index)
     float largest = vector->largest_f32(r->columns, x);
     double total = log(vector->exp_shifted_f32(r->columns, NULL, x, largest)), cost = 0;
     for (int64_t i = 0; i < r->columns; i++)
-        if (targets[i] != 0 || isnan(x[i]))
-            cost -= (double)targets[i] * ((double)x[i] - (double)largest - total);
+        cost -= (double)targets[i] * ((double)x[i] - (double)largest - total);
     ((float *)r->call->output.data)[index] = (float)cost;
 }
 

@@ -73,7 +73,7 @@ BINARY(subtract_i64, uint64_t, uint64_t, x - y)
 BINARY(multiply_i64, uint64_t, uint64_t, x *y)
 BINARY(add_i32, int32_t, int32_t, limit((int64_t)x + y))
 BINARY(subtract_i32, int32_t, int32_t, limit((int64_t)x - y))
-BINARY(multiply_i32, int32_t, int32_t, limit((int64_t)x * y))
+BINARY(multiply_i32, int32_t, int32_t, limit((int64_t)x *y))
 
 #define DEFINE_ORDER(suffix, type)                                                                           \
     BINARY(maximum_##suffix, type, type, x >= y ? x : y)                                                     \

@@ -181,6 +181,6 @@ static const sgm__vector_entry entries[] = {
             ENTRIES_TEST(is_finite) ENTRIES_FD(add) ENTRIES_FD(subtract) ENTRIES_FD(multiply)
                 ENTRIES_FD(divide) ENTRIES_FD(maximum) ENTRIES_FD(minimum) ENTRIES_TEST(equal)
                     ENTRIES_TEST(not_equal) ENTRIES_TEST(less) ENTRIES_TEST(less_equal) ENTRIES_TEST(greater)
-                        ENTRIES_TEST(greater_equal) ENTRIES_FD(select){&sgm__op_cast, SGM_BFLOAT16,
-                                                                       SGM_FLOAT32, widen_bf16},
+                        ENTRIES_TEST(greater_equal)
+                            ENTRIES_FD(select){&sgm__op_cast, SGM_BFLOAT16, SGM_FLOAT32, widen_bf16},
     {&sgm__op_cast, SGM_FLOAT32, SGM_BFLOAT16, narrow_f32}};

@@ -100,10 +100,15 @@ DEFINE_TILES(12)
 DEFINE_TILES(13)
 DEFINE_TILES(14)
 #define TILE_TABLE(kind)                                                                                     \
-    {kind##_1, kind##_2, kind##_3, kind##_4,  kind##_5,  kind##_6,  kind##_7,                                \
-     kind##_8, kind##_9, kind##_10, kind##_11, kind##_12, kind##_13, kind##_14}
+    {                                                                                                        \
+        kind##_1, kind##_2, kind##_3, kind##_4, kind##_5, kind##_6, kind##_7, kind##_8, kind##_9, kind##_10, \
+            kind##_11, kind##_12, kind##_13, kind##_14                                                       \
+    }
 #else
-#define TILE_TABLE(kind) {kind##_1, kind##_2, kind##_3, kind##_4, kind##_5, kind##_6}
+#define TILE_TABLE(kind)                                                                                     \
+    {                                                                                                        \
+        kind##_1, kind##_2, kind##_3, kind##_4, kind##_5, kind##_6                                           \
+    }
 #endif
 
 static void keep_f32(const sgm__tile *tile)
@@ -144,13 +149,16 @@ DEFINE_COPY_ROWS(copy_rows_f64, double, d, LANES_D)
 #define DEFINE_TRANSPOSE(name, element, letter, integer, lanes)                                              \
     static inline void name##_square(vec_##letter *rows)                                                     \
     {                                                                                                        \
-        UNROLL for (int d = (lanes) / 2; d > 0; d /= 2) {                                                    \
+        UNROLL for (int d = (lanes) / 2; d > 0; d /= 2)                                                      \
+        {                                                                                                    \
             vec_##integer low, high;                                                                         \
-            UNROLL for (int l = 0; l < (lanes); l++) {                                                       \
+            UNROLL for (int l = 0; l < (lanes); l++)                                                         \
+            {                                                                                                \
                 low[l] = (l & d) == 0 ? l : (lanes) + l - d;                                                 \
                 high[l] = (l & d) == 0 ? l + d : (lanes) + l;                                                \
             }                                                                                                \
-            UNROLL for (int i = 0; i < (lanes); i++) {                                                       \
+            UNROLL for (int i = 0; i < (lanes); i++)                                                         \
+            {                                                                                                \
                 if ((i & d) != 0)                                                                            \
                     continue;                                                                                \
                 vec_##letter a = rows[i], b = rows[i + d];                                                   \
@@ -171,12 +179,13 @@ DEFINE_COPY_ROWS(copy_rows_f64, double, d, LANES_D)
             for (; k < depth; k += (lanes)) {                                                                \
                 int64_t steps = depth - k < (lanes) ? depth - k : (lanes);                                   \
                 vec_##letter rows[lanes];                                                                    \
-                UNROLL for (int r = 0; r < (lanes); r++)                                                            \
-                    rows[r] = r >= filled      ? (vec_##letter){0}                                           \
-                              : steps == (lanes) ? load_##letter(from + r * stride + k)                      \
-                                                 : load_part_##letter(from + r * stride + k, steps);         \
+                UNROLL for (int r = 0; r < (lanes); r++) rows[r] =                                           \
+                    r >= filled        ? (vec_##letter){0}                                                   \
+                    : steps == (lanes) ? load_##letter(from + r * stride + k)                                \
+                                       : load_part_##letter(from + r * stride + k, steps);                   \
                 name##_square(rows);                                                                         \
-                UNROLL for (int r = 0; r < (lanes); r++) {                                                          \
+                UNROLL for (int r = 0; r < (lanes); r++)                                                     \
+                {                                                                                            \
                     if (r < steps && kept == (lanes))                                                        \
                         store_##letter(to + (k + r) * padded, rows[r]);                                      \
                     else if (r < steps)                                                                      \

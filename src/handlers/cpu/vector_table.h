@@ -3,7 +3,7 @@
 #define TILES(type, lanes)                                                                                   \
     {                                                                                                        \
         .rows = TILE_ROWS, .columns = 2 * (lanes), .wide = TILE_TABLE(wide_##type),                          \
-        .narrow = TILE_TABLE(narrow_##type), .keep = keep_##type, .copy_rows = copy_rows_##type,           \
+        .narrow = TILE_TABLE(narrow_##type), .keep = keep_##type, .copy_rows = copy_rows_##type,             \
         .transpose = transpose_##type                                                                        \
     }
 

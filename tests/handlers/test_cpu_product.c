@@ -1,0 +1,155 @@
+/* Matrix products against double loops: shapes, strides, threads, libraries, instruction sets. */
+#include "handlers/cpu/dense.h"
+#include "test.h"
+
+#define MOST (64 * 1024)
+
+static double left[MOST], right[MOST];
+static unsigned char a[MOST * 8], b[MOST * 8], c[MOST * 8], again[MOST * 8], scratch[MOST * 64];
+
+static double get(const void *array, sgm_dtype dtype, int64_t i)
+{
+    return dtype == SGM_FLOAT32 ? (double)((const float *)array)[i] : ((const double *)array)[i];
+}
+
+static void put(void *array, sgm_dtype dtype, int64_t i, double value)
+{
+    if (dtype == SGM_FLOAT32)
+        ((float *)array)[i] = (float)value;
+    else
+        ((double *)array)[i] = value;
+}
+
+static void fill(void *array, sgm_dtype dtype, double *values, sgm__random *random)
+{
+    for (int64_t i = 0; i < MOST; i++) {
+        values[i] = (double)(float)(sgm__random_uniform(random) - 0.5);
+        put(array, dtype, i, values[i]);
+    }
+}
+
+static void check_product(const sgm__product *p)
+{
+    double tolerance = p->dtype == SGM_FLOAT32 ? 2e-7 : 1e-15;
+    for (int64_t i = 0; i < p->m; i++)
+        for (int64_t j = 0; j < p->c_row; j++) {
+            double sum = j < p->n ? 0 : 77; /* beyond a row nothing is written */
+            for (int64_t k = 0; j < p->n && k < p->k; k++)
+                sum += left[i * p->a_row + k * p->a_column] * right[k * p->b_row + j * p->b_column];
+            CHECK_NEAR(get(p->c, p->dtype, i * p->c_row + j), sum,
+                       tolerance * (double)(p->k + 4) * fmax(1, fabs(sum) / 8));
+        }
+}
+
+/* One of: rows together, columns together, neither, one number for all. */
+static void strides(int kind, int64_t rows, int64_t columns, int64_t *row, int64_t *column)
+{
+    *row = kind == 0 ? columns + 3 : kind == 1 ? 1 : kind == 2 ? 2 * columns : 0;
+    *column = kind == 0 ? 1 : kind == 1 ? rows + 1 : kind == 2 ? 2 : 0;
+}
+
+static void clear_result(sgm_dtype dtype)
+{
+    for (int64_t i = 0; i < MOST; i++)
+        put(c, dtype, i, 77);
+}
+
+typedef struct setting {
+    const sgm__vector *vector;
+    sgm__dense *dense;
+    sgm__pool *pools[3];
+} setting;
+
+static void try_product(const setting *s, sgm__product p)
+{
+    for (int threads = 0; threads < 3; threads++) {
+        clear_result(p.dtype);
+        sgm__pool *pool = s->pools[threads];
+        size_t bytes = sgm__dense_scratch(s->dense, s->vector, &p, sgm__pool_threads(pool));
+        CHECK(bytes <= sizeof scratch - 64);
+        unsigned char *aligned = scratch + (64 - (uintptr_t)scratch % 64) % 64;
+        sgm__dense_run(s->dense, s->vector, pool, &p, aligned);
+        check_product(&p);
+        if (threads == 0)
+            memcpy(again, c, sizeof c);
+        else if (strncmp(sgm__dense_text(s->dense), "own", 3) == 0)
+            CHECK(memcmp(again, c, sizeof c) == 0); /* the same bits */
+    }
+}
+
+static void try_shapes(const setting *s, sgm_dtype dtype, sgm__random *random)
+{
+    static const int64_t shapes[][3] = {
+        {1, 1, 1},    {0, 3, 4},    {3, 0, 4},     {3, 4, 0},     {10, 12, 4},  {14, 32, 20}, {15, 33, 7},
+        {1, 100, 50}, {100, 1, 50}, {100, 10, 64}, {29, 31, 300}, {64, 96, 40}, {43, 16, 600}};
+    fill(a, dtype, left, random);
+    fill(b, dtype, right, random);
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (int kinds = 0; kinds < 16; kinds++) {
+            sgm__product p = {.dtype = dtype, .m = shapes[i][0], .n = shapes[i][1], .k = shapes[i][2]};
+            p.a = a;
+            p.b = b;
+            p.c = c;
+            p.c_row = p.n + (kinds == 5 ? 2 : 0);
+            strides(kinds % 4, p.m, p.k, &p.a_row, &p.a_column);
+            strides(kinds / 4, p.k, p.n, &p.b_row, &p.b_column);
+            try_product(s, p);
+        }
+}
+
+static void try_all(const char *name, const sgm__vector *vector)
+{
+    setting s = {.vector = vector, .dense = sgm__dense_create(name)};
+    if (s.dense == NULL && sgm_last_status() == SGM_ERROR_NOT_FOUND)
+        SKIP("this library is not installed");
+    CHECK(s.dense != NULL);
+    for (int i = 0; i < 3; i++)
+        s.pools[i] = sgm__pool_create(i + 1);
+    sgm__random random = sgm__random_make(3, 0);
+    try_shapes(&s, SGM_FLOAT32, &random);
+    try_shapes(&s, SGM_FLOAT64, &random);
+    for (int i = 0; i < 3; i++)
+        sgm__pool_free(s.pools[i]);
+    sgm__dense_free(s.dense);
+}
+
+static void try_instructions(int32_t index)
+{
+    bool runs_here;
+    const sgm__vector *vector = sgm__vector_at(index, &runs_here);
+    if (vector == NULL || !runs_here)
+        SKIP("this processor has not these instructions");
+    try_all("own", vector);
+}
+
+TEST(portable_loops)
+{
+    try_instructions(0);
+}
+
+TEST(avx2_loops)
+{
+    try_instructions(1);
+}
+
+TEST(avx512_loops)
+{
+    try_instructions(2);
+}
+
+TEST(openblas)
+{
+    try_all("openblas", sgm__vector_best());
+}
+
+TEST(onednn)
+{
+    try_all("onednn", sgm__vector_best());
+}
+
+TEST(unknown_library)
+{
+    CHECK(sgm__dense_create("mkl") == NULL);
+    CHECK_INT(sgm_last_status(), SGM_ERROR_ARGUMENT);
+    CHECK(strstr(sgm_last_error(), "\"openblas\", \"onednn\" or \"own\"") != NULL);
+}

@@ -1,0 +1,154 @@
+/* Vector functions against libm in double, on all instruction sets; loops at all lengths. */
+#include "handlers/cpu/vector.h"
+#include "ops/ops.h"
+#include "test.h"
+
+#define COUNT 4096
+
+static float x[COUNT], y[COUNT];
+
+/* Distance in units of the last place of the true value. */
+static double units(float got, double truth)
+{
+    float nearest = (float)truth;
+    if (isnan(truth) || isinf(nearest))
+        return (isnan(truth) && isnan(got)) || got == nearest ? 0 : 1e9;
+    int exponent;
+    frexp(truth, &exponent);
+    double unit = ldexp(1, (exponent < -125 ? -125 : exponent) - 24);
+    return fabs((double)got - truth) / unit;
+}
+
+static double worst(const sgm__vector *vector, const sgm_op *op, double from, double to)
+{
+    sgm__vector_function function = sgm__vector_find(vector, op, SGM_FLOAT32, SGM_FLOAT32);
+    double most = 0;
+    CHECK(function != NULL);
+    for (int round = 0; round < 25; round++) {
+        for (int i = 0; i < COUNT; i++)
+            x[i] = (float)(from + (to - from) * (round * COUNT + i) / (25 * COUNT - 1));
+        function(COUNT, y, (const void *[]){x});
+        for (int i = 0; i < COUNT; i++) {
+            double value = (double)x[i], error = units(y[i], op->scalar(&value, NULL));
+            most = error > most ? error : most;
+        }
+    }
+    return most;
+}
+
+static void check_special(const sgm__vector *vector, const sgm_op *op)
+{
+    const float special[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN,   1e-40f, -1e-40f, 1e-30f, -1e-30f,
+                             1.0f, -1.0f, 88.0f,    -88.0f,    3e38f, -3e38f, 100.0f,  -110.0f};
+    int count = (int)(sizeof special / sizeof *special);
+    sgm__vector_find(vector, op, SGM_FLOAT32, SGM_FLOAT32)(count, y, (const void *[]){special});
+    for (int i = 0; i < count; i++) {
+        double value = (double)special[i];
+        if (units(y[i], op->scalar(&value, NULL)) > 2.5)
+            TEST_FAIL("%s(%g) is %g on %s", op->name, value, (double)y[i], vector->name);
+    }
+}
+
+static void check_function(const sgm_op *op, double from, double to, double bound)
+{
+    bool runs_here;
+    const sgm__vector *vector;
+    for (int32_t i = 0; (vector = sgm__vector_at(i, &runs_here)) != NULL; i++) {
+        if (!runs_here)
+            continue;
+        double error = worst(vector, op, from, to);
+        if (error > bound)
+            TEST_FAIL("%s on %s errs by %.2f units between %g and %g", op->name, vector->name, error, from,
+                      to);
+        check_special(vector, op);
+    }
+}
+
+TEST(exp)
+{
+    check_function(&sgm__op_exp, -104, 89, 1.5);
+    check_function(&sgm__op_exp, -1, 1, 1.5);
+}
+
+TEST(log)
+{
+    check_function(&sgm__op_log, 0, 4, 1.5);
+    check_function(&sgm__op_log, 0.9, 1.1, 1.5);
+    check_function(&sgm__op_log, 0, 3e38, 1.5);
+    check_function(&sgm__op_log, 0, 1e-38, 1.5);
+}
+
+TEST(log1p)
+{
+    check_function(&sgm__op_log1p, -1, 1, 2.5);
+    check_function(&sgm__op_log1p, -0.01, 0.01, 2.5);
+    check_function(&sgm__op_log1p, 0, 1e6, 2.5);
+}
+
+TEST(tanh)
+{
+    check_function(&sgm__op_tanh, -1, 1, 2.5);
+    check_function(&sgm__op_tanh, -12, 12, 2.5);
+}
+
+TEST(erf)
+{
+    check_function(&sgm__op_erf, -1, 1, 2.5);
+    check_function(&sgm__op_erf, -5, 5, 2.5);
+}
+
+TEST(exact_functions)
+{
+    check_function(&sgm__op_square_root, 0, 1000, 0.5);
+    check_function(&sgm__op_floor, -10, 10, 0);
+    check_function(&sgm__op_absolute, -10, 10, 0);
+    check_function(&sgm__op_negate, -10, 10, 0);
+}
+
+TEST(sines)
+{
+    check_function(&sgm__op_sin, -100, 100, 1);
+    check_function(&sgm__op_cos, -100, 100, 1);
+}
+
+/* An element has the same bits wherever it lies, and nothing beyond the end is written. */
+TEST(all_lengths)
+{
+    const sgm_op *const ops[] = {&sgm__op_exp, &sgm__op_tanh, &sgm__op_add, &sgm__op_maximum};
+    bool runs_here;
+    const sgm__vector *vector;
+    for (int i = 0; i < COUNT; i++)
+        x[i] = (float)sin(i);
+    for (int32_t v = 0; (vector = sgm__vector_at(v, &runs_here)) != NULL; v++)
+        for (int o = 0; o < 4 && runs_here; o++) {
+            sgm__vector_function function = sgm__vector_find(vector, ops[o], SGM_FLOAT32, SGM_FLOAT32);
+            static float all[100];
+            function(100, all, (const void *[]){x, x + 7});
+            for (int n = 0; n < 70; n++) {
+                for (int i = 0; i < 100; i++)
+                    y[i] = 55;
+                function(n, y, (const void *[]){x, x + 7});
+                CHECK(memcmp(y, all, (size_t)n * sizeof *y) == 0);
+                for (int i = n; i < 100; i++)
+                    CHECK(y[i] == 55);
+            }
+        }
+}
+
+TEST(bfloat16_rounds_to_even)
+{
+    const float from[] = {1.0f, 1.00390625f, 1.01171875f, 1.005f, -2.0f, 3e38f, INFINITY, NAN};
+    const uint16_t expected[] = {0x3f80, 0x3f80, 0x3f82, 0x3f81, 0xc000, 0x7f62, 0x7f80, 0x7fc0};
+    bool runs_here;
+    const sgm__vector *vector;
+    for (int32_t v = 0; (vector = sgm__vector_at(v, &runs_here)) != NULL; v++) {
+        uint16_t to[8];
+        if (!runs_here)
+            continue;
+        sgm__vector_find(vector, &sgm__op_cast, SGM_FLOAT32, SGM_BFLOAT16)(8, to, (const void *[]){from});
+        for (int i = 0; i < 8; i++)
+            CHECK_INT(to[i], expected[i]);
+        sgm__vector_find(vector, &sgm__op_cast, SGM_BFLOAT16, SGM_FLOAT32)(5, y, (const void *[]){to});
+        CHECK(y[0] == 1.0f && y[2] == 1.015625f && y[4] == -2.0f);
+    }
+}
