@@ -33,7 +33,7 @@ TEST(every_name_can_be_created_and_describes_itself)
 TEST(unknown_names)
 {
     CHECK_ERROR(sgm_handler_create("refrence"),
-                "there is no handler 'refrence' (did you mean 'reference'?); there are reference, ");
+                "there is no handler 'refrence' (did you mean 'reference'?); there are cpu, reference, ");
     CHECK_ERROR(sgm_handler_create("quantum"), "there is no handler 'quantum'; there are");
     CHECK_ERROR(sgm_handler_create("quantum"), "null, and debug:NAME");
     CHECK_ERROR(sgm_handler_create(""), "there is no handler ''");

@@ -80,7 +80,7 @@ static void describe(void *self, sgm__text *text)
     const sgm__cpu *cpu = self;
     char name[128];
     processor_name(name, sizeof name);
-    sgm__text_append(text, "processor: %s\n", name[0] != '\0' ? name : "unknown");
+    sgm__text_append(text, "cpu: %s\n", name[0] != '\0' ? name : "unknown");
     sgm__text_append(text, "instructions: %s\n", cpu->vector->name);
     sgm__text_append(text, "threads: %d\n", cpu->threads);
     sgm__text_append(text, "matrix products: %s\n", sgm__dense_text(cpu->dense));
