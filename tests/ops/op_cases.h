@@ -39,7 +39,6 @@ typedef struct op_case {
     double loose; /* factor on tolerances; 0: 1 */
 } op_case;
 
-/* Shapes that elementwise operations of one to three inputs are tested with. */
 #define OP_SHAPE(...)                                                                                        \
     {                                                                                                        \
         .rank = SGM_SHAPE_COUNT(__VA_ARGS__), .dims = { __VA_ARGS__ }                                        \
@@ -48,22 +47,6 @@ typedef struct op_case {
     {                                                                                                        \
         .rank = 0                                                                                            \
     }
-static const sgm_shape op_shapes[][OP_MAX_INPUTS] = {
-    {OP_SCALAR, OP_SCALAR, OP_SCALAR},
-    {OP_SHAPE(1), OP_SHAPE(1), OP_SHAPE(1)},
-    {OP_SHAPE(2, 3), OP_SHAPE(2, 3), OP_SHAPE(2, 3)},
-    {OP_SHAPE(37), OP_SCALAR, OP_SHAPE(37)},
-    {OP_SHAPE(0, 3), OP_SHAPE(3), OP_SHAPE(1, 3)},
-    {OP_SHAPE(2, 3), OP_SHAPE(3), OP_SHAPE(2, 1)},
-    {OP_SHAPE(2, 1), OP_SHAPE(1, 3), OP_SHAPE(3)},
-    {OP_SHAPE(3, 1, 2), OP_SHAPE(2, 1), OP_SCALAR},
-    {OP_SHAPE(2, 1, 2, 1, 2, 1, 2, 2), OP_SHAPE(1, 2), OP_SHAPE(2, 1, 2)},
-    {OP_SHAPE(2503), OP_SHAPE(2503), OP_SCALAR},
-    {OP_SHAPE(41, 70), OP_SHAPE(70), OP_SHAPE(41, 1)},
-};
-/* The last ones are long enough for tiles and threads, and too long for differences. */
-#define OP_SHAPES_LONG 2
-#define OP_SHAPES_COUNT ((int32_t)(sizeof op_shapes / sizeof *op_shapes))
 
 /* --- how each is recorded --- */
 

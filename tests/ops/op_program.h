@@ -4,8 +4,27 @@
 
 #include "base/base.h"
 #include "op_cases.h"
-#include "test.h"
+#include <math.h>
 #include <sigma/handler.h>
+#include <stdlib.h>
+
+/* Shapes that elementwise operations of one to three inputs are tested with. */
+static const sgm_shape op_shapes[][OP_MAX_INPUTS] = {
+    {OP_SCALAR, OP_SCALAR, OP_SCALAR},
+    {OP_SHAPE(1), OP_SHAPE(1), OP_SHAPE(1)},
+    {OP_SHAPE(2, 3), OP_SHAPE(2, 3), OP_SHAPE(2, 3)},
+    {OP_SHAPE(37), OP_SCALAR, OP_SHAPE(37)},
+    {OP_SHAPE(0, 3), OP_SHAPE(3), OP_SHAPE(1, 3)},
+    {OP_SHAPE(2, 3), OP_SHAPE(3), OP_SHAPE(2, 1)},
+    {OP_SHAPE(2, 1), OP_SHAPE(1, 3), OP_SHAPE(3)},
+    {OP_SHAPE(3, 1, 2), OP_SHAPE(2, 1), OP_SCALAR},
+    {OP_SHAPE(2, 1, 2, 1, 2, 1, 2, 2), OP_SHAPE(1, 2), OP_SHAPE(2, 1, 2)},
+    {OP_SHAPE(2503), OP_SHAPE(2503), OP_SCALAR},
+    {OP_SHAPE(41, 70), OP_SHAPE(70), OP_SHAPE(41, 1)},
+};
+/* The last ones are long enough for tiles and threads, and too long for differences. */
+#define OP_SHAPES_LONG 2
+#define OP_SHAPES_COUNT ((int32_t)(sizeof op_shapes / sizeof *op_shapes))
 
 /* How an input of a shape comes from what is fed: recorded before the operation. */
 typedef enum op_view { OP_PLAIN, OP_PERMUTED, OP_SLICED, OP_FLIPPED, OP_REPEATED, OP_VIEWS } op_view;

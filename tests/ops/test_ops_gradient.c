@@ -1,6 +1,7 @@
 /* Every operation's gradient, and its gradient's gradient, against central differences in double precision.
  */
 #include "op_program.h"
+#include "test.h"
 
 #define STEP 1e-5
 

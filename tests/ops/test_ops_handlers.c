@@ -2,6 +2,7 @@
  * views.
  */
 #include "op_program.h"
+#include "test.h"
 
 typedef struct trial {
     const op_case *c;
