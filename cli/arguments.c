@@ -1,0 +1,105 @@
+/* Command lines: options by table, everything else in order. */
+#include "cli.h"
+
+#include <stdio.h>
+
+int report_error(const char *command, int code)
+{
+    fflush(stdout);
+    fprintf(stderr, "sigma %s: %s\n", command, sgm_last_error());
+    return code;
+}
+
+int usage_error(const char *command, const char *format, ...)
+{
+    va_list list;
+    fflush(stdout);
+    fprintf(stderr, "sigma %s: ", command);
+    va_start(list, format);
+    vfprintf(stderr, format, list);
+    va_end(list);
+    fprintf(stderr, "; see 'sigma %s --help'\n", command);
+    return CLI_USAGE;
+}
+
+static int fail_unknown(const arguments *a, const char *command, const char *word)
+{
+    const char *names[32];
+    size_t count = 0;
+    for (; count < a->rule_count && count < 31; count++)
+        names[count] = a->rules[count].name;
+    names[count++] = "--help";
+    const char *near = sgm__nearest(word, names, count);
+    if (near != NULL)
+        return usage_error(command, "unknown option '%s' (did you mean '%s'?)", word, near);
+    return usage_error(command, "unknown option '%s'", word);
+}
+
+/* One option, at *index; its value may be the next word. */
+static bool read_option(const arguments *a, int argc, char **argv, int *index, int *code)
+{
+    const char *word = argv[*index], *equals = strchr(word, '=');
+    size_t length = equals != NULL ? (size_t)(equals - word) : strlen(word);
+    const argument_rule *rule = NULL;
+    for (size_t i = 0; i < a->rule_count; i++)
+        if (strlen(a->rules[i].name) == length && memcmp(a->rules[i].name, word, length) == 0)
+            rule = &a->rules[i];
+    if (rule == NULL) {
+        *code = fail_unknown(a, argv[0], word);
+        return false;
+    }
+    if (rule->kind == ARGUMENT_FLAG) {
+        if (equals != NULL) {
+            *code = usage_error(argv[0], "%s takes no value", rule->name);
+            return false;
+        }
+        *(bool *)rule->target = true;
+        return true;
+    }
+    const char *value = equals != NULL ? equals + 1 : *index + 1 < argc ? argv[++*index] : NULL;
+    if (value == NULL) {
+        *code = usage_error(argv[0], "%s expects a value", rule->name);
+        return false;
+    }
+    if (rule->kind == ARGUMENT_TEXT) {
+        *(const char **)rule->target = value;
+        return true;
+    }
+    if (!sgm__parse_int64(value, rule->target) || *(int64_t *)rule->target < 1) {
+        *code = usage_error(argv[0], "%s: expected a whole number from 1, got '%s'", rule->name, value);
+        return false;
+    }
+    return true;
+}
+
+bool arguments_read(arguments *a, int argc, char **argv, int *code)
+{
+    bool options = true;
+    a->words = sgm__calloc((size_t)argc, sizeof *a->words);
+    if (a->words == NULL) {
+        *code = report_error(argv[0], CLI_FAILED);
+        return false;
+    }
+    for (int i = 1; i < argc; i++) {
+        const char *word = argv[i];
+        if (options && strcmp(word, "--") == 0) {
+            options = false;
+        } else if (options && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)) {
+            fputs(a->help, stdout);
+            *code = CLI_OK;
+            return false;
+        } else if (options && word[0] == '-' && word[1] != '\0') {
+            if (!read_option(a, argc, argv, &i, code))
+                return false;
+        } else {
+            a->words[a->word_count++] = word;
+        }
+    }
+    return true;
+}
+
+void arguments_free(arguments *a)
+{
+    sgm__free(a->words);
+    a->words = NULL;
+}

@@ -1,0 +1,74 @@
+/* What the subcommands share. */
+#ifndef SGM_CLI_CLI_H
+#define SGM_CLI_CLI_H
+
+#include "config.h"
+
+enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_INTERRUPTED = 130 };
+
+/* --- subcommands: argv[0] is the name --- */
+typedef struct subcommand {
+    const char *name, *summary;
+    int (*run)(int argc, char **argv);
+} subcommand;
+int train_run(int argc, char **argv);
+int eval_run(int argc, char **argv);
+int predict_run(int argc, char **argv);
+int inspect_run(int argc, char **argv);
+int info_run(int argc, char **argv);
+int data_run(int argc, char **argv);
+
+/* --- arguments.c --- */
+typedef enum argument_kind { ARGUMENT_FLAG, ARGUMENT_TEXT, ARGUMENT_COUNT } argument_kind;
+typedef struct argument_rule {
+    const char *name; /* "--folder" */
+    argument_kind kind;
+    void *target; /* bool, const char * or int64_t (at least 1) */
+} argument_rule;
+typedef struct arguments {
+    const argument_rule *rules;
+    size_t rule_count;
+    const char *help;
+    const char **words; /* what is no option, in order; as many as argc at most */
+    size_t word_count;
+} arguments;
+/* False: stop with *code (--help was printed, or the mistake was). */
+bool arguments_read(arguments *a, int argc, char **argv, int *code);
+void arguments_free(arguments *a);
+/* "sigma COMMAND: MESSAGE" and where help is; returns CLI_USAGE. */
+int usage_error(const char *command, const char *format, ...) SGM_PRINTF(2, 3);
+/* "sigma COMMAND: the newest error"; returns `code`. */
+int report_error(const char *command, int code);
+
+/* --- text.c: texts go into `buffer`, 64 bytes are enough --- */
+char *count_text(int64_t number, char *buffer, size_t size); /* 12,345 */
+char *bytes_text(int64_t bytes, char *buffer, size_t size);  /* 1.2 MB */
+void print_metrics(const char *name, const sgm_metrics *metrics);
+void print_json_number(double value);
+void print_json_text(const char *text);
+bool ends_with(const char *text, const char *end);
+
+/* --- experiment.c: from a configuration to the library's parts --- */
+sgm_dataset *experiment_dataset(const data_config *data, const char *name);
+sgm_env *experiment_env(const config *c);
+/* Network, optimiser, initialisers; no data. Belongs to the environment. */
+sgm_trainer *experiment_trainer(sgm_env *env, const config *c);
+/* In order, for measuring. Takes nothing. */
+sgm_iterator *experiment_measuring(sgm_dataset *dataset, const config *c);
+/* Shape of one record of the network's first input. */
+sgm_status experiment_input_shape(const char *network, sgm_shape *shape);
+
+/* --- saved.c: a checkpoint, or the folder of a run --- */
+typedef struct saved {
+    char *checkpoint, *network;
+    config c;
+    bool has_config;
+    sgm_env *env;
+    sgm_trainer *trainer;
+} saved;
+sgm_status saved_open(saved *s, const char *path);
+void saved_close(saved *s);
+/* `name` is a ready-made dataset or one of the run's: training, validation, test. */
+sgm_dataset *saved_dataset(const saved *s, const char *name);
+
+#endif

@@ -1,0 +1,63 @@
+/* An experiment as a file describes it. */
+#ifndef SGM_CLI_CONFIG_H
+#define SGM_CLI_CONFIG_H
+
+#include "options.h"
+#include <sigma/sigma.h>
+
+typedef struct data_config {
+    char *dataset;          /* the name of a ready-made one, */
+    char *csv;              /* or a table, */
+    char *inputs, *targets; /* or files of arrays */
+    int64_t skip_rows;
+    char *separator, *missing;
+    text_map sections;
+    text_list class_names;
+    int64_t classes;
+    text_list input_range;
+    double begin, share;
+} data_config;
+
+typedef struct schedule_config {
+    char *kind;
+    double period, factor, warm_up;
+} schedule_config;
+
+typedef struct optimiser_config {
+    char *type;
+    double learning_rate, momentum, decay_rate, beta1, beta2, epsilon, weight_decay, clip_value, clip_norm,
+        average;
+    int64_t accumulate;
+    schedule_config schedule;
+} optimiser_config;
+
+typedef struct data_group {
+    data_config training, validation, test;
+    int64_t batch;
+    bool shuffle, drop_last;
+} data_group;
+
+typedef struct config {
+    char *name, *network;
+    data_group data;
+    optimiser_config optimiser;
+    text_map initialisers;
+    text_list freeze;
+    int64_t epochs, iterations, seed, threads, checkpoint_every;
+    char *handler, *precision, *folder;
+} config;
+
+extern const option config_table[];
+extern const size_t config_table_count;
+
+/* The file (NULL: none), then the arguments "key=value". On failure *c is empty. */
+sgm_status config_load(config *c, const char *path, const char *const *arguments, size_t count);
+sgm_status config_parse(config *c, const char *name, const char *text, size_t length,
+                        const char *const *arguments, size_t count);
+void config_free(config *c);
+char *config_text(const config *c); /* sgm_string_free */
+sgm_optimiser *config_optimiser(const optimiser_config *o);
+sgm_dtype config_precision(const config *c);
+bool data_config_is_empty(const data_config *data);
+
+#endif

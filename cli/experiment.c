@@ -1,0 +1,147 @@
+/* From a configuration to datasets and trainers. */
+#include "cli.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* "0-3" or "4"; checked when it was read. */
+static sgm_columns columns_of(const char *section, const char *text)
+{
+    char *end;
+    int32_t first = (int32_t)strtol(text, &end, 10), last = first;
+    if (*end == '-')
+        last = (int32_t)strtol(end + 1, NULL, 10);
+    return (sgm_columns){.section = section, .first = first, .last = last};
+}
+
+static sgm_extractor *csv_data(const data_config *data)
+{
+    sgm_csv_extractor_options options = {
+        .struct_size = sizeof options, .has_missing = data->missing != NULL, .missing = 0};
+    for (size_t i = 0; i < data->sections.count; i++)
+        options.sections[i] = columns_of(data->sections.keys[i], data->sections.values[i]);
+    const char *targets = text_map_get(&data->sections, "targets");
+    const char **names = NULL;
+    if (data->class_names.count > 0 && targets != NULL) {
+        sgm_columns columns = columns_of("targets", targets);
+        names = sgm__calloc(data->class_names.count + 1, sizeof *names);
+        if (names == NULL)
+            return NULL;
+        for (size_t i = 0; i < data->class_names.count; i++)
+            names[i] = data->class_names.items[i];
+        options.mappings[0] = (sgm_value_mapping){columns.first, columns.last, names, NULL};
+    }
+    sgm_reader *reader = sgm_csv_reader(
+        sgm_file_source(data->csv), .separator = data->separator != NULL ? data->separator[0] : ',',
+        .skip_rows = data->skip_rows != OPTION_UNSET ? (int)data->skip_rows : 0, .missing = data->missing);
+    sgm_extractor *extractor = sgm_csv_extractor_create(reader, &options);
+    sgm__free(names);
+    return extractor;
+}
+
+static sgm_extractor *array_data(const char *path, const char *section)
+{
+    bool packed = ends_with(path, ".gz") || ends_with(path, ".xz") || ends_with(path, ".bz2");
+    sgm_source *source = sgm_file_source(path);
+    if (packed)
+        source = sgm_compressed_source(source, NULL);
+    bool numpy = ends_with(path, ".npy") || ends_with(path, ".npz");
+    sgm_reader *reader = numpy ? sgm_npy_reader(source, NULL) : sgm_idx_reader(source);
+    return sgm_array_extractor(reader, .regions = {{.section = section}});
+}
+
+static sgm_extractor *extractor_of(const data_config *data)
+{
+    sgm_extractor *extractor;
+    if (data->csv != NULL) {
+        extractor = csv_data(data);
+    } else {
+        extractor = array_data(data->inputs, "inputs");
+        if (data->targets != NULL)
+            extractor = sgm_merge_extractor(extractor, array_data(data->targets, "targets"));
+    }
+    int32_t classes =
+        data->classes != OPTION_UNSET ? (int32_t)data->classes : (int32_t)data->class_names.count;
+    if (classes > 0)
+        extractor = sgm_one_hot(extractor, .section = "targets", .classes = classes);
+    double least, most;
+    if (data->input_range.count == 2 && sgm__parse_double(data->input_range.items[0], &least) &&
+        sgm__parse_double(data->input_range.items[1], &most))
+        extractor = sgm_normalise(extractor, .section = "inputs", .input_min = least, .input_max = most);
+    return extractor;
+}
+
+sgm_dataset *experiment_dataset(const data_config *data, const char *name)
+{
+    if (data_config_is_empty(data)) {
+        sgm_fail(SGM_ERROR_NOT_FOUND, "there is no %s data; name some as data.%s", name, name);
+        return NULL;
+    }
+    sgm_dataset *dataset = NULL;
+    if (data->dataset != NULL) {
+        dataset = sgm_dataset_open(data->dataset);
+    } else {
+        sgm_extractor *extractor = extractor_of(data);
+        if (extractor != NULL)
+            dataset = sgm_dataset_create(name, .extractor = extractor);
+    }
+    if (dataset == NULL || (isnan(data->begin) && isnan(data->share)))
+        return dataset;
+    double begin = isnan(data->begin) ? 0 : data->begin;
+    sgm_dataset *part =
+        sgm_dataset_split_records(dataset, begin, isnan(data->share) ? 1 - begin : data->share);
+    sgm_dataset_free(dataset);
+    return part;
+}
+
+sgm_env *experiment_env(const config *c)
+{
+    return sgm_env_create(c->name, .seed = (uint64_t)c->seed, .handler = c->handler,
+                          .threads = c->threads != OPTION_UNSET ? (int)c->threads : 0,
+                          .precision = config_precision(c));
+}
+
+sgm_trainer *experiment_trainer(sgm_env *env, const config *c)
+{
+    sgm_trainer *trainer = sgm_trainer_create(env, c->name);
+    if (trainer == NULL)
+        return NULL;
+    sgm_trainer_network(trainer, c->network);
+    sgm_trainer_optimiser(trainer, config_optimiser(&c->optimiser));
+    for (size_t i = 0; i < c->initialisers.count; i++)
+        sgm_trainer_initialiser(trainer, c->initialisers.keys[i],
+                                sgm_initialiser_parse(c->initialisers.values[i]));
+    for (size_t i = 0; i < c->freeze.count; i++)
+        sgm_trainer_freeze(trainer, c->freeze.items[i]);
+    return sgm_trainer_status(trainer) == SGM_OK ? trainer : NULL;
+}
+
+sgm_iterator *experiment_measuring(sgm_dataset *dataset, const config *c)
+{
+    return sgm_minibatches(dataset, .size = c->data.batch > 256 ? c->data.batch : 256, .no_shuffle = true);
+}
+
+static sgm_status record_input_shape(sgm_network *network, sgm_graph *graph, sgm_shape *shape)
+{
+    sgm_recording recording;
+    sgm_recording_options options = {.struct_size = sizeof options, .batch = 1, .dtype = SGM_FLOAT32};
+    SGM_TRY(sgm_network_record(network, graph, &options, &recording));
+    if (recording.input_count == 0)
+        return sgm_fail(SGM_ERROR_SHAPE, "the network has no input layer");
+    sgm_shape whole = sgm_value_type(graph, recording.inputs[0].value).shape;
+    if (whole.rank < 1)
+        return sgm_fail(SGM_ERROR_SHAPE, "the network's input has no records");
+    *shape = sgm_shape_make(whole.rank - 1, whole.dims + 1);
+    return SGM_OK;
+}
+
+sgm_status experiment_input_shape(const char *network, sgm_shape *shape)
+{
+    sgm_network *parsed = sgm_network_parse(network);
+    sgm_graph *graph = sgm_graph_create();
+    sgm_status status =
+        parsed != NULL && graph != NULL ? record_input_shape(parsed, graph, shape) : sgm_last_status();
+    sgm_graph_free(graph);
+    sgm_network_free(parsed);
+    return status;
+}

@@ -1,0 +1,62 @@
+/* Tables of options: from one table come reading, bounds, messages, help and writing. */
+#ifndef SGM_CLI_OPTIONS_H
+#define SGM_CLI_OPTIONS_H
+
+#include "yaml_tree.h"
+
+typedef enum option_kind {
+    OPTION_TEXT,    /* char * */
+    OPTION_PATH,    /* char *: made absolute, beginning at the folder of the file that names it */
+    OPTION_INTEGER, /* int64_t */
+    OPTION_NUMBER,  /* double */
+    OPTION_FLAG,    /* bool */
+    OPTION_LIST,    /* text_list */
+    OPTION_MAP,     /* text_map */
+    OPTION_GROUP    /* a struct with options of its own; a single value stands for the first of them */
+} option_kind;
+
+typedef struct text_list {
+    char **items;
+    size_t count, capacity;
+} text_list;
+
+typedef struct text_map {
+    char **keys, **values;
+    size_t count, key_capacity, capacity;
+} text_map;
+
+typedef struct option {
+    const char *name;
+    option_kind kind;
+    size_t offset;        /* in the struct */
+    double least, most;   /* numbers; equal: no bounds */
+    const char *standard; /* as it would be written; NULL: none (NULL, NAN, OPTION_UNSET) */
+    const char *doc;
+    sgm_status (*check)(const char *value); /* texts, items, values of maps */
+    const struct option *children;
+    size_t child_count;
+} option;
+
+#define OPTION_UNSET INT64_MIN /* an integer that was not given */
+
+/* Where values come from, for messages and relative paths. */
+typedef struct option_source {
+    const char *name;   /* a file's; NULL: an argument */
+    const char *folder; /* "" is the current one */
+    const char *argument;
+} option_source;
+
+sgm_status options_set_defaults(const option *table, size_t count, void *base);
+/* Applies a map of a file. */
+sgm_status options_apply(const option *table, size_t count, void *base, const option_source *source,
+                         const yaml_node *map);
+/* Applies "path.to.key=value". */
+sgm_status options_apply_argument(const option *table, size_t count, void *base, const char *argument);
+/* Everything that has a value, as YAML. */
+void options_write(const option *table, size_t count, const void *base, sgm__text *out);
+/* A table for people. */
+void options_help(const option *table, size_t count, sgm__text *out);
+void options_free(const option *table, size_t count, void *base);
+const char *text_map_get(const text_map *map, const char *key);
+
+#endif

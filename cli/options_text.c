@@ -1,0 +1,143 @@
+/* Options as text: files that can be read again, and help. */
+#include "options.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static const void *field(const void *base, const option *o)
+{
+    return (const char *)base + o->offset;
+}
+
+static bool has_value(const option *o, const void *base)
+{
+    const void *value = field(base, o);
+    switch (o->kind) {
+    case OPTION_TEXT:
+    case OPTION_PATH:
+        return *(char *const *)value != NULL;
+    case OPTION_INTEGER:
+        return *(const int64_t *)value != OPTION_UNSET;
+    case OPTION_NUMBER:
+        return !isnan(*(const double *)value);
+    case OPTION_LIST:
+        return ((const text_list *)value)->count > 0;
+    case OPTION_MAP:
+        return ((const text_map *)value)->count > 0;
+    case OPTION_GROUP:
+        /* A group is there if its first option is: data without a source, a schedule without a kind are not.
+         */
+        if (has_value(&o->children[0], value))
+            return true;
+        for (size_t i = 1; i < o->child_count; i++)
+            if (o->children[i].standard == NULL && has_value(&o->children[i], value))
+                return true;
+        return false;
+    default:
+        return true;
+    }
+}
+
+/* The shortest decimal that reads back as the same number. */
+static void write_number(sgm__text *out, double value)
+{
+    char buffer[40];
+    double back;
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(buffer, sizeof buffer, "%.*g", digits, value);
+        if (sgm__parse_double(buffer, &back) && back == value)
+            break;
+    }
+    sgm__text_append(out, "%s\n", buffer);
+}
+
+static void write_table(const option *table, size_t count, const void *base, int depth, sgm__text *out);
+
+static void write_value(const option *o, const void *base, int depth, sgm__text *out)
+{
+    const void *value = field(base, o);
+    const text_list *list = value;
+    const text_map *map = value;
+    switch (o->kind) {
+    case OPTION_TEXT:
+    case OPTION_PATH:
+        yaml_write_text(out, *(char *const *)value);
+        sgm__text_append(out, "\n");
+        return;
+    case OPTION_INTEGER:
+        sgm__text_append(out, "%lld\n", (long long)*(const int64_t *)value);
+        return;
+    case OPTION_NUMBER:
+        write_number(out, *(const double *)value);
+        return;
+    case OPTION_FLAG:
+        sgm__text_append(out, "%s\n", *(const bool *)value ? "true" : "false");
+        return;
+    case OPTION_LIST:
+        for (size_t i = 0; i < list->count; i++) {
+            sgm__text_append(out, "%s", i > 0 ? ", " : "[");
+            yaml_write_text(out, list->items[i]);
+        }
+        sgm__text_append(out, "]\n");
+        return;
+    case OPTION_MAP:
+        sgm__text_append(out, "\n");
+        for (size_t i = 0; i < map->count; i++) {
+            sgm__text_append(out, "%*s", 2 * depth + 2, "");
+            yaml_write_text(out, map->keys[i]);
+            sgm__text_append(out, ": ");
+            yaml_write_text(out, map->values[i]);
+            sgm__text_append(out, "\n");
+        }
+        return;
+    case OPTION_GROUP:
+        sgm__text_append(out, "\n");
+        write_table(o->children, o->child_count, value, depth + 1, out);
+        return;
+    }
+}
+
+static void write_table(const option *table, size_t count, const void *base, int depth, sgm__text *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!has_value(&table[i], base))
+            continue;
+        const char *space = table[i].kind == OPTION_GROUP || table[i].kind == OPTION_MAP ? "" : " ";
+        sgm__text_append(out, "%*s%s:%s", 2 * depth, "", table[i].name, space);
+        write_value(&table[i], base, depth, out);
+    }
+}
+
+void options_write(const option *table, size_t count, const void *base, sgm__text *out)
+{
+    write_table(table, count, base, 0, out);
+}
+
+static void help_table(const option *table, size_t count, const char *prefix, sgm__text *out)
+{
+    static const char *const kinds[] = {"text", "file", "integer", "number", "flag", "list", "map", ""};
+    for (size_t i = 0; i < count; i++) {
+        const option *o = &table[i];
+        char name[120];
+        snprintf(name, sizeof name, "%s%s", prefix, o->name);
+        if (o->kind == OPTION_GROUP) {
+            if (o->doc[0] != '\0')
+                sgm__text_append(out, "  %-28s %-8s %s\n", name, "map", o->doc);
+            snprintf(name, sizeof name, "%s%s.", prefix, o->name);
+            if (o->child_count > 0)
+                help_table(o->children, o->child_count, name, out);
+            continue;
+        }
+        sgm__text_append(out, "  %-28s %-8s %s", name, kinds[o->kind], o->doc);
+        if (o->least != o->most)
+            sgm__text_append(out, " [%.15g to %.15g]", o->least, o->most);
+        if (o->standard != NULL)
+            sgm__text_append(out, " (default %s)", o->standard);
+        sgm__text_append(out, "\n");
+    }
+}
+
+void options_help(const option *table, size_t count, sgm__text *out)
+{
+    help_table(table, count, "", out);
+}

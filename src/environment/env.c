@@ -1,0 +1,322 @@
+/* The environment: owner of trainers, monitors and models, keeper of the first failure. */
+#include "environment/environment.h"
+#include "monitors/monitor.h"
+#include "training/trainer.h"
+
+typedef struct owned_object {
+    void *object;
+    void (*release)(void *object);
+} owned_object;
+
+struct sgm_env {
+    char *name, *handler_name;
+    uint64_t seed;
+    int threads;
+    sgm_dtype precision;
+    sgm_handler *handler; /* made when it is needed first; in `objects` too */
+    owned_object *objects;
+    size_t object_count, object_capacity;
+    sgm_trainer **trainers;
+    size_t trainer_count, trainer_capacity;
+    sgm_monitor **monitors;
+    size_t monitor_count, monitor_capacity;
+    int64_t number;
+    sgm_status status;
+    char message[800];
+};
+
+static sgm_status keep_message(sgm_env *env, sgm_status status, const char *message)
+{
+    if (env->status == SGM_OK && status != SGM_ERROR_INTERRUPTED) {
+        char *text = sgm__format("%s: %s", env->name, message);
+        const char *kept = text != NULL ? text : message;
+        size_t length = strlen(kept) < sizeof env->message - 1 ? strlen(kept) : sizeof env->message - 1;
+        memcpy(env->message, kept, length);
+        env->message[length] = '\0';
+        env->status = status;
+        sgm__free(text);
+    }
+    return status;
+}
+
+sgm_status sgm__env_keep(sgm_env *env, sgm_status status)
+{
+    return status == SGM_OK ? SGM_OK : keep_message(env, status, sgm_last_error());
+}
+
+/* The first failure of the environment or, in order, of its trainers, which keep their own. */
+static const char *first_failure(const sgm_env *env, sgm_status *status)
+{
+    *status = env->status;
+    if (env->status != SGM_OK)
+        return env->message;
+    for (size_t i = 0; i < env->trainer_count; i++)
+        if (env->trainers[i]->status != SGM_OK) {
+            *status = env->trainers[i]->status;
+            return env->trainers[i]->message;
+        }
+    return "";
+}
+
+sgm_status sgm__env_check(const sgm_env *env)
+{
+    return env->status == SGM_OK ? SGM_OK : sgm_fail(env->status, "%s", env->message);
+}
+
+int64_t sgm__env_number(sgm_env *env)
+{
+    return ++env->number;
+}
+
+uint64_t sgm__env_seed(const sgm_env *env)
+{
+    return env->seed;
+}
+
+static bool options_are_good(const char *name, const sgm_env_options *options)
+{
+    if (name == NULL || name[0] == '\0' || strlen(name) > 200)
+        sgm_fail(SGM_ERROR_ARGUMENT, "an environment expects a name of 1 to 200 characters");
+    else if (options->threads < 0)
+        sgm_fail(SGM_ERROR_ARGUMENT, "%s: threads: expected at least 1, got %d", name, options->threads);
+    else if (options->precision != SGM_FLOAT32 && options->precision != SGM_FLOAT64)
+        sgm_fail(SGM_ERROR_TYPE, "%s: precision: expected float32 or float64, got %s", name,
+                 sgm_dtype_name(options->precision));
+    else
+        return true;
+    return false;
+}
+
+sgm_env *sgm_env_create_options(const char *name, const sgm_env_options *given)
+{
+    sgm_env_options options = {0};
+    if (given != NULL)
+        memcpy(&options, given, given->struct_size < sizeof options ? given->struct_size : sizeof options);
+    if (!options_are_good(name, &options))
+        return NULL;
+    sgm_env *env = sgm__calloc(1, sizeof *env);
+    if (env == NULL)
+        return NULL;
+    env->name = sgm__strdup(name);
+    env->handler_name = sgm__strdup(options.handler != NULL ? options.handler : "cpu");
+    env->seed = options.seed;
+    env->threads = options.threads;
+    env->precision = options.precision;
+    if (env->name == NULL || env->handler_name == NULL) {
+        sgm_env_free(env);
+        return NULL;
+    }
+    return env;
+}
+
+void sgm_env_free(sgm_env *env)
+{
+    if (env == NULL)
+        return;
+    while (env->object_count > 0) {
+        owned_object *last = &env->objects[--env->object_count];
+        last->release(last->object);
+    }
+    sgm__free(env->objects);
+    sgm__free(env->trainers);
+    sgm__free(env->monitors);
+    sgm__free(env->handler_name);
+    sgm__free(env->name);
+    sgm__free(env);
+}
+
+sgm_status sgm__env_own(sgm_env *env, void *object, void (*release)(void *object))
+{
+    sgm_status status =
+        sgm__reserve(&env->objects, &env->object_capacity, env->object_count + 1, sizeof *env->objects);
+    if (status != SGM_OK) {
+        release(object);
+        return status;
+    }
+    env->objects[env->object_count++] = (owned_object){object, release};
+    return SGM_OK;
+}
+
+sgm_status sgm_env_status(const sgm_env *env)
+{
+    sgm_status status;
+    if (env == NULL)
+        return SGM_ERROR_ARGUMENT;
+    first_failure(env, &status);
+    return status;
+}
+
+const char *sgm_env_error(const sgm_env *env)
+{
+    sgm_status status;
+    if (env == NULL)
+        return sgm_last_error();
+    const char *message = first_failure(env, &status);
+    if (env->status != SGM_OK || status == SGM_OK)
+        return message;
+    /* A trainer's own failure gets the environment's name in front here, as this thread's newest error. */
+    sgm_fail(status, "%s: %s", env->name, message);
+    return sgm_last_error();
+}
+
+static void release_handler(void *handler)
+{
+    sgm_handler_free(handler);
+}
+
+sgm_handler *sgm_env_handler(sgm_env *env)
+{
+    if (env == NULL || sgm__env_check(env) != SGM_OK)
+        return NULL;
+    if (env->handler != NULL)
+        return env->handler;
+    sgm_handler *handler = sgm_handler_create(env->handler_name, .threads = env->threads);
+    if (handler == NULL || sgm__env_own(env, handler, release_handler) != SGM_OK) {
+        sgm__env_keep(env, sgm_last_status());
+        return NULL;
+    }
+    env->handler = handler;
+    return handler;
+}
+
+/* --- monitors --- */
+
+static bool tell_monitor(void *monitor, const sgm_training_progress *progress)
+{
+    sgm_monitor *self = monitor;
+    return self->progress(self, progress);
+}
+
+static void release_monitor(void *monitor)
+{
+    sgm_monitor *self = monitor;
+    self->free(self);
+}
+
+void sgm_monitor_free(sgm_monitor *monitor)
+{
+    if (monitor != NULL && !monitor->owned)
+        monitor->free(monitor);
+}
+
+sgm_status sgm_env_monitor(sgm_env *env, sgm_monitor *monitor)
+{
+    if (env == NULL) {
+        sgm_monitor_free(monitor);
+        return sgm_fail(SGM_ERROR_ARGUMENT, "a monitor expects an environment, got NULL");
+    }
+    if (monitor == NULL)
+        return sgm__env_keep(env, sgm_last_status() != SGM_OK
+                                      ? sgm_last_status()
+                                      : sgm_fail(SGM_ERROR_ARGUMENT, "expected a monitor, got NULL"));
+    if (monitor->owned)
+        return sgm__env_keep(
+            env,
+            sgm_fail(SGM_ERROR_STATE, "this monitor belongs to an environment already; make another one"));
+    sgm_status status =
+        sgm__reserve(&env->monitors, &env->monitor_capacity, env->monitor_count + 1, sizeof *env->monitors);
+    if (status != SGM_OK) {
+        monitor->free(monitor);
+        return sgm__env_keep(env, status);
+    }
+    monitor->owned = true;
+    status = sgm__env_own(env, monitor, release_monitor);
+    if (status != SGM_OK)
+        return sgm__env_keep(env, status);
+    env->monitors[env->monitor_count++] = monitor;
+    for (size_t i = 0; i < env->trainer_count && status == SGM_OK; i++)
+        status = sgm__trainer_add_observer(env->trainers[i], tell_monitor, monitor);
+    return sgm__env_keep(env, status);
+}
+
+/* --- trainers --- */
+
+static void release_trainer(void *trainer)
+{
+    sgm__trainer_free(trainer);
+}
+
+static sgm_status check_trainer_name(const sgm_env *env, const char *name)
+{
+    if (name == NULL || name[0] == '\0')
+        return sgm_fail(SGM_ERROR_ARGUMENT, "a trainer expects a name");
+    for (size_t i = 0; i < env->trainer_count; i++)
+        if (strcmp(sgm_trainer_name(env->trainers[i]), name) == 0)
+            return sgm_fail(SGM_ERROR_ARGUMENT, "there is a trainer '%.100s' already; names must differ",
+                            name);
+    return SGM_OK;
+}
+
+static sgm_status add_trainer(sgm_env *env, const char *name, sgm_trainer **added)
+{
+    SGM_TRY(check_trainer_name(env, name));
+    sgm__trainer_settings settings = {
+        .seed = env->seed, .handler = sgm_env_handler(env), .precision = env->precision};
+    if (settings.handler == NULL)
+        return sgm_last_status();
+    SGM_TRY(
+        sgm__reserve(&env->trainers, &env->trainer_capacity, env->trainer_count + 1, sizeof *env->trainers));
+    sgm_trainer *trainer = sgm__trainer_create(name, &settings);
+    if (trainer == NULL)
+        return sgm_last_status();
+    SGM_TRY(sgm__env_own(env, trainer, release_trainer));
+    env->trainers[env->trainer_count++] = trainer;
+    for (size_t i = 0; i < env->monitor_count; i++)
+        SGM_TRY(sgm__trainer_add_observer(trainer, tell_monitor, env->monitors[i]));
+    *added = trainer;
+    return SGM_OK;
+}
+
+sgm_trainer *sgm_trainer_create(sgm_env *env, const char *name)
+{
+    sgm_trainer *trainer = NULL;
+    if (env == NULL) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "a trainer expects an environment, got NULL");
+        return NULL;
+    }
+    if (sgm__env_check(env) != SGM_OK || sgm__env_keep(env, add_trainer(env, name, &trainer)) != SGM_OK)
+        return NULL;
+    return trainer;
+}
+
+/* Several trainers cannot write into one folder: each gets its own below it. */
+static sgm_status run_one(const sgm_env *env, sgm_trainer *trainer, const sgm_run_options *given)
+{
+    sgm_run_options options = *given;
+    char *folder = NULL;
+    if (options.folder != NULL && env->trainer_count > 1) {
+        folder = sgm__format("%s/%s", options.folder, sgm_trainer_name(trainer));
+        if (folder == NULL)
+            return sgm_last_status();
+        options.folder = folder;
+    }
+    sgm_status status = sgm_trainer_run_options(trainer, &options);
+    sgm__free(folder);
+    return status;
+}
+
+sgm_status sgm_run_env(sgm_env *env, const sgm_run_options *given)
+{
+    sgm_run_options options = {0};
+    if (env == NULL)
+        return sgm_last_status() != SGM_OK
+                   ? sgm_last_status()
+                   : sgm_fail(SGM_ERROR_ARGUMENT, "expected an environment, got NULL");
+    if (given != NULL)
+        memcpy(&options, given, given->struct_size < sizeof options ? given->struct_size : sizeof options);
+    options.struct_size = sizeof options;
+    SGM_TRY(sgm__env_check(env));
+    if (env->trainer_count == 0)
+        return sgm__env_keep(
+            env, sgm_fail(SGM_ERROR_STATE, "there is no trainer to run; make one with sgm_trainer_create"));
+    for (size_t i = 0; i < env->trainer_count; i++) {
+        sgm_status status = run_one(env, env->trainers[i], &options);
+        if (status == SGM_ERROR_INTERRUPTED)
+            return status;
+        if (status != SGM_OK) {
+            sgm__env_keep(env, status);
+            return sgm__env_check(env);
+        }
+    }
+    return SGM_OK;
+}

@@ -1,0 +1,217 @@
+/* Models: a network, a trainer and data from tensors, in three calls. */
+#include "environment/environment.h"
+#include "network/network_internal.h"
+#include <sigma/model.h>
+
+#include <math.h>
+
+struct sgm_model {
+    sgm_env *env;
+    sgm_layer *layers; /* until the first training, which knows the input's shape */
+    sgm_trainer *trainer;
+    int64_t epochs; /* of all trainings so far */
+};
+
+static void release_model(void *model)
+{
+    sgm_model *self = model;
+    sgm_layer_free(self->layers);
+    sgm__free(self);
+}
+
+sgm_model *sgm_sequential_of(sgm_env *env, sgm_layer *const *layers, size_t count)
+{
+    sgm_layer *chain = sgm_chain_of(layers, count);
+    if (env == NULL || sgm__env_check(env) != SGM_OK) {
+        sgm_layer_free(chain);
+        if (env == NULL)
+            sgm_fail(SGM_ERROR_ARGUMENT, "a model expects an environment, got NULL");
+        return NULL;
+    }
+    sgm_model *model = chain != NULL ? sgm__calloc(1, sizeof *model) : NULL;
+    if (model == NULL) {
+        sgm__env_keep(env, sgm_last_status());
+        sgm_layer_free(chain);
+        return NULL;
+    }
+    model->env = env;
+    model->layers = chain;
+    if (sgm__env_keep(env, sgm__env_own(env, model, release_model)) != SGM_OK)
+        return NULL;
+    return model;
+}
+
+static bool has_type(const sgm_layer *layer, const char *name, uint32_t flags)
+{
+    if (layer->type != NULL &&
+        ((name != NULL && strcmp(layer->type->name, name) == 0) || (layer->type->flags & flags) != 0))
+        return true;
+    for (size_t i = 0; i < layer->child_count; i++)
+        if (has_type(layer->children[i], name, flags))
+            return true;
+    return false;
+}
+
+/* Completes the layers with an input and a cost where they have none. */
+static sgm_network *complete(sgm_layer *layers, const sgm_shape *features)
+{
+    sgm_layer *parts[3];
+    size_t count = 0;
+    sgm_layer_options options = {.struct_size = sizeof options};
+    for (int32_t i = 1; i < features->rank; i++)
+        options.shape[i - 1] = features->dims[i];
+    if (!has_type(layers, "input", 0))
+        parts[count++] = sgm_layer_create("input", &options);
+    bool has_cost = has_type(layers, NULL, SGM_LAYER_COST);
+    parts[count++] = layers;
+    if (!has_cost)
+        parts[count++] = sgm_mean_squared();
+    sgm_layer *chain = sgm_chain_of(parts, count);
+    return chain != NULL ? sgm_network_create(chain) : NULL;
+}
+
+/* Records of single numbers have the shape (1). */
+static sgm_tensor *as_records(sgm_tensor *tensor, const char *what)
+{
+    if (tensor == NULL) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "%s: expected a tensor (records, ...), got NULL", what);
+        return NULL;
+    }
+    const sgm_shape *shape = sgm_tensor_shape(tensor);
+    if (shape->rank < 1 || shape->dims[0] < 1) {
+        char text[128];
+        sgm_fail(SGM_ERROR_SHAPE, "%s: expected a tensor (records, ...), got the shape %s", what,
+                 sgm_shape_text(shape, text, sizeof text));
+        return NULL;
+    }
+    if (shape->rank > 1)
+        return sgm_tensor_retain(tensor);
+    sgm_shape column = sgm_shape_of(shape->dims[0], 1);
+    return sgm_tensor_reshape(tensor, &column);
+}
+
+static sgm_dataset *dataset_of(sgm_tensor *features, sgm_tensor *labels)
+{
+    static const char *const sections[] = {"inputs", "targets"};
+    sgm_tensor *tensors[2] = {as_records(features, "features"), NULL};
+    tensors[1] = tensors[0] != NULL ? as_records(labels, "labels") : NULL;
+    sgm_dataset *dataset = tensors[1] != NULL ? sgm_dataset_from("model", sections, tensors, 2) : NULL;
+    sgm_tensor_free(tensors[0]);
+    sgm_tensor_free(tensors[1]);
+    return dataset;
+}
+
+/* The first training makes the trainer. */
+static sgm_status make_trainer(sgm_model *model, sgm_tensor *features, sgm_optimiser *optimiser)
+{
+    char name[40] = "model";
+    int64_t number = sgm__env_number(model->env);
+    if (number > 1) {
+        char *text = sgm__format("model-%lld", (long long)number);
+        if (text != NULL)
+            memcpy(name, text, strlen(text) + 1);
+        sgm__free(text);
+    }
+    sgm_tensor *records = as_records(features, "features");
+    model->trainer = records != NULL ? sgm_trainer_create(model->env, name) : NULL;
+    if (model->trainer == NULL) {
+        sgm_status status = sgm_last_status();
+        sgm_tensor_free(records);
+        sgm_optimiser_free(optimiser);
+        return status;
+    }
+    sgm_layer *layers = model->layers;
+    model->layers = NULL;
+    sgm_trainer_network_of(model->trainer, complete(layers, sgm_tensor_shape(records)));
+    sgm_tensor_free(records);
+    return sgm_trainer_optimiser(model->trainer,
+                                 optimiser != NULL ? optimiser : sgm_adam(.learning_rate = 0));
+}
+
+static sgm_status train(sgm_model *model, sgm_tensor *features, sgm_tensor *labels,
+                        const sgm_model_options *options)
+{
+    if (options->epochs < 0 || options->batch < 0) {
+        sgm_optimiser_free(options->optimiser);
+        return sgm_fail(SGM_ERROR_ARGUMENT, "epochs and batch must be at least 1");
+    }
+    if (model->trainer == NULL) {
+        SGM_TRY(make_trainer(model, features, options->optimiser));
+    } else if (options->optimiser != NULL) {
+        sgm_optimiser_free(options->optimiser);
+        return sgm_fail(SGM_ERROR_STATE, "only the first training of a model may give an optimiser");
+    }
+    sgm_dataset *dataset = dataset_of(features, labels);
+    if (dataset == NULL)
+        return sgm_last_status();
+    sgm_iterator *iterator = sgm_minibatches(dataset, .size = options->batch > 0 ? options->batch : 32,
+                                             .seed = sgm__env_seed(model->env));
+    sgm_dataset_free(dataset);
+    SGM_TRY(sgm_trainer_data(model->trainer, iterator));
+    int64_t epochs = options->epochs > 0 ? options->epochs : 10;
+    SGM_TRY(sgm_trainer_run(model->trainer, .epochs = model->epochs + epochs));
+    model->epochs += epochs;
+    return SGM_OK;
+}
+
+static sgm_status check_model(const sgm_model *model)
+{
+    if (model == NULL)
+        return sgm_last_status() != SGM_OK ? sgm_last_status()
+                                           : sgm_fail(SGM_ERROR_ARGUMENT, "expected a model, got NULL");
+    return sgm__env_check(model->env);
+}
+
+sgm_status sgm_model_train_options(sgm_model *model, sgm_tensor *features, sgm_tensor *labels,
+                                   const sgm_model_options *given)
+{
+    sgm_model_options options = {0};
+    if (given != NULL)
+        memcpy(&options, given, given->struct_size < sizeof options ? given->struct_size : sizeof options);
+    sgm_status status = check_model(model);
+    if (status != SGM_OK) {
+        sgm_optimiser_free(options.optimiser);
+        return status;
+    }
+    return sgm__env_keep(model->env, train(model, features, labels, &options));
+}
+
+static sgm_status check_trained(const sgm_model *model)
+{
+    SGM_TRY(check_model(model));
+    return model->trainer != NULL
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_STATE, "the model is not trained yet; call sgm_model_train first");
+}
+
+sgm_tensor *sgm_model_predict(sgm_model *model, sgm_tensor *samples)
+{
+    if (check_trained(model) != SGM_OK)
+        return NULL;
+    sgm_tensor *records = as_records(samples, "samples");
+    sgm_tensor *answer = records != NULL ? sgm_trainer_predict(model->trainer, records, NULL) : NULL;
+    sgm_tensor_free(records);
+    return answer;
+}
+
+sgm_status sgm_model_evaluate(sgm_model *model, sgm_tensor *features, sgm_tensor *labels,
+                              sgm_metrics *metrics)
+{
+    *metrics = (sgm_metrics){.loss = NAN, .accuracy = NAN};
+    SGM_TRY(check_trained(model));
+    sgm_dataset *dataset = dataset_of(features, labels);
+    if (dataset == NULL)
+        return sgm_last_status();
+    sgm_iterator *iterator = sgm_minibatches(dataset, .size = 256, .no_shuffle = true);
+    sgm_dataset_free(dataset);
+    if (iterator == NULL)
+        return sgm_last_status();
+    sgm_status status = sgm_trainer_evaluate(model->trainer, iterator, metrics);
+    sgm_iterator_free(iterator);
+    return status;
+}
+
+sgm_trainer *sgm_model_trainer(sgm_model *model)
+{
+    return model != NULL ? model->trainer : NULL;
+}

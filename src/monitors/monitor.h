@@ -1,0 +1,15 @@
+/* What a monitor is: someone who is told about training. Internal. */
+#ifndef SGM_MONITORS_MONITOR_H
+#define SGM_MONITORS_MONITOR_H
+
+#include "base/base.h"
+#include <sigma/environment.h>
+
+struct sgm_monitor {
+    /* Told what a trainer's observers are told, on the trainer's thread; false stops the run. */
+    bool (*progress)(sgm_monitor *self, const sgm_training_progress *progress);
+    void (*free)(sgm_monitor *self); /* frees the struct too, which is the first member of a larger one */
+    bool owned;                      /* by an environment */
+};
+
+#endif

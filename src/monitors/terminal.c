@@ -1,0 +1,201 @@
+/* Progress on stdout. On a terminal one line that is drawn again and again, and a line for each finished
+ * epoch; elsewhere (a file, a pipe) only the latter. */
+#include "monitors/monitor.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define REDRAW_SECONDS 0.1
+#define BAR_WIDTH 20
+
+typedef struct terminal_monitor {
+    sgm_monitor base;
+    bool is_terminal, colour;
+    bool drawn;        /* an unfinished line is on the screen */
+    double redrawn;    /* when */
+    char trainer[100]; /* the one that lines are about */
+} terminal_monitor;
+
+static size_t terminal_width(void)
+{
+    struct winsize size;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+static void append_count(sgm__text *line, int64_t number)
+{
+    if (number >= 1000) {
+        append_count(line, number / 1000);
+        sgm__text_append(line, ",%03d", (int)(number % 1000));
+    } else {
+        sgm__text_append(line, "%d", (int)number);
+    }
+}
+
+/* 0:12, 3:07, 1:02:03 */
+static void append_duration(sgm__text *line, double seconds)
+{
+    int64_t whole = seconds < 1e12 ? (int64_t)(seconds + 0.5) : 0;
+    if (whole >= 3600)
+        sgm__text_append(line, "%lld:%02d:%02d", (long long)(whole / 3600), (int)(whole / 60 % 60),
+                         (int)(whole % 60));
+    else
+        sgm__text_append(line, "%d:%02d", (int)(whole / 60), (int)(whole % 60));
+}
+
+static void append_metrics(sgm__text *line, const sgm_metrics *metrics)
+{
+    sgm__text_append(line, " loss %.4f", metrics->loss);
+    if (!isnan(metrics->accuracy))
+        sgm__text_append(line, " accuracy %.1f %%", 100 * metrics->accuracy);
+}
+
+static void append_epoch(sgm__text *line, int64_t epoch, int64_t epochs)
+{
+    if (epochs > 0)
+        sgm__text_append(line, "epoch %lld/%lld", (long long)epoch, (long long)epochs);
+    else
+        sgm__text_append(line, "epoch %lld", (long long)epoch);
+}
+
+static void append_bar(sgm__text *line, int64_t batch, int64_t batches)
+{
+    if (batches <= 0) {
+        sgm__text_append(line, " batch ");
+        append_count(line, batch);
+        return;
+    }
+    int filled = batch >= batches ? BAR_WIDTH : (int)(batch * BAR_WIDTH / batches);
+    char bar[BAR_WIDTH + 1];
+    for (int i = 0; i < BAR_WIDTH; i++)
+        bar[i] = i < filled ? '=' : i == filled ? '>' : ' ';
+    bar[BAR_WIDTH] = '\0';
+    sgm__text_append(line, " [%s]", bar);
+}
+
+static void append_rate(sgm__text *line, double rate)
+{
+    if (rate > 0 && rate < 1e15) {
+        sgm__text_append(line, " ");
+        append_count(line, (int64_t)(rate + 0.5));
+        sgm__text_append(line, " records/s");
+    }
+}
+
+static void clear_line(terminal_monitor *self)
+{
+    if (self->drawn)
+        fputs("\r\033[K", stdout);
+    self->drawn = false;
+}
+
+/* A line longer than the terminal is wide would not be overdrawn by the next one. */
+static void draw(terminal_monitor *self, const sgm_training_progress *progress)
+{
+    sgm__text line = {0};
+    append_epoch(&line, progress->epoch + 1, progress->epochs);
+    append_bar(&line, progress->batch, progress->batches);
+    append_metrics(&line, &progress->training);
+    append_rate(&line, progress->rate);
+    if (progress->seconds_left >= 0) {
+        sgm__text_append(&line, " ");
+        append_duration(&line, progress->seconds_left);
+        sgm__text_append(&line, " left");
+    }
+    char *text = sgm__text_take(&line);
+    if (text == NULL)
+        return;
+    size_t width = terminal_width(), length = strlen(text);
+    if (length >= width)
+        length = width - 1;
+    clear_line(self);
+    fwrite(text, 1, length, stdout);
+    fflush(stdout);
+    self->drawn = true;
+    sgm__free(text);
+}
+
+/* One line that stays. */
+static void print_epoch(terminal_monitor *self, const sgm_training_progress *progress, int64_t epoch)
+{
+    const char *strong = self->colour ? "\033[1m" : "", *normal = self->colour ? "\033[0m" : "";
+    sgm__text line = {0};
+    sgm__text_append(&line, "%s", strong);
+    append_epoch(&line, epoch, progress->epochs);
+    sgm__text_append(&line, "%s", normal);
+    append_metrics(&line, &progress->training);
+    for (size_t i = 0; i < progress->validation_count; i++) {
+        sgm__text_append(&line, ", %s", progress->validation[i].name);
+        append_metrics(&line, &progress->validation[i].metrics);
+    }
+    sgm__text_append(&line, ",");
+    append_rate(&line, progress->rate);
+    sgm__text_append(&line, " ");
+    append_duration(&line, progress->seconds);
+    char *text = sgm__text_take(&line);
+    clear_line(self);
+    if (text != NULL)
+        puts(text);
+    fflush(stdout);
+    sgm__free(text);
+}
+
+/* The lines of a second trainer in the environment get a heading. */
+static void start(terminal_monitor *self, const sgm_training_progress *progress)
+{
+    bool other = self->trainer[0] != '\0' && strcmp(self->trainer, progress->trainer) != 0;
+    snprintf(self->trainer, sizeof self->trainer, "%s", progress->trainer);
+    if (other)
+        printf("%s:\n", self->trainer);
+    self->redrawn = 0;
+}
+
+static bool show(sgm_monitor *monitor, const sgm_training_progress *progress)
+{
+    terminal_monitor *self = (terminal_monitor *)monitor;
+    double now = sgm__now();
+    switch (progress->kind) {
+    case SGM_PROGRESS_START:
+        start(self, progress);
+        break;
+    case SGM_PROGRESS_ITERATION:
+        if (self->is_terminal && now - self->redrawn >= REDRAW_SECONDS) {
+            self->redrawn = now;
+            draw(self, progress);
+        }
+        break;
+    case SGM_PROGRESS_EPOCH:
+        print_epoch(self, progress, progress->epoch);
+        break;
+    case SGM_PROGRESS_STOP:
+        /* An epoch that was not finished has a line too, so that nothing trained goes unseen. */
+        if (progress->batch > 0)
+            print_epoch(self, progress, progress->epoch + 1);
+        clear_line(self);
+        fflush(stdout);
+        break;
+    }
+    return true;
+}
+
+static void release(sgm_monitor *monitor)
+{
+    clear_line((terminal_monitor *)monitor);
+    sgm__free(monitor);
+}
+
+sgm_monitor *sgm_terminal_monitor(void)
+{
+    terminal_monitor *self = sgm__calloc(1, sizeof *self);
+    if (self == NULL)
+        return NULL;
+    const char *no_colour = getenv("NO_COLOR");
+    self->base.progress = show;
+    self->base.free = release;
+    self->is_terminal = isatty(STDOUT_FILENO);
+    self->colour = self->is_terminal && (no_colour == NULL || no_colour[0] == '\0');
+    return &self->base;
+}
