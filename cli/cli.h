@@ -55,8 +55,8 @@ sgm_env *experiment_env(const config *c);
 sgm_trainer *experiment_trainer(sgm_env *env, const config *c);
 /* In order, for measuring. Takes nothing. */
 sgm_iterator *experiment_measuring(sgm_dataset *dataset, const config *c);
-/* Shape of one record of the network's first input. */
-sgm_status experiment_input_shape(const char *network, sgm_shape *shape);
+/* Shape of one record of the network's first input, and whether its outputs are classes' probabilities. */
+sgm_status experiment_describe(const char *network, sgm_shape *input, bool *classifies);
 
 /* --- saved.c: a checkpoint, or the folder of a run --- */
 typedef struct saved {

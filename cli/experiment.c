@@ -121,26 +121,26 @@ sgm_iterator *experiment_measuring(sgm_dataset *dataset, const config *c)
     return sgm_minibatches(dataset, .size = c->data.batch > 256 ? c->data.batch : 256, .no_shuffle = true);
 }
 
-static sgm_status record_input_shape(sgm_network *network, sgm_graph *graph, sgm_shape *shape)
+static sgm_status describe(sgm_network *network, sgm_graph *graph, sgm_shape *input, bool *classifies)
 {
     sgm_recording recording;
     sgm_recording_options options = {.struct_size = sizeof options, .batch = 1, .dtype = SGM_FLOAT32};
     SGM_TRY(sgm_network_record(network, graph, &options, &recording));
-    if (recording.input_count == 0)
-        return sgm_fail(SGM_ERROR_SHAPE, "the network has no input layer");
+    if (recording.input_count != 1)
+        return sgm_fail(SGM_ERROR_SHAPE, "expected a network with one input, this one has %zu",
+                        recording.input_count);
     sgm_shape whole = sgm_value_type(graph, recording.inputs[0].value).shape;
-    if (whole.rank < 1)
-        return sgm_fail(SGM_ERROR_SHAPE, "the network's input has no records");
-    *shape = sgm_shape_make(whole.rank - 1, whole.dims + 1);
+    *input = sgm_shape_make(whole.rank - 1, whole.dims + 1);
+    *classifies = recording.classifies;
     return SGM_OK;
 }
 
-sgm_status experiment_input_shape(const char *network, sgm_shape *shape)
+sgm_status experiment_describe(const char *network, sgm_shape *input, bool *classifies)
 {
     sgm_network *parsed = sgm_network_parse(network);
     sgm_graph *graph = sgm_graph_create();
     sgm_status status =
-        parsed != NULL && graph != NULL ? record_input_shape(parsed, graph, shape) : sgm_last_status();
+        parsed != NULL && graph != NULL ? describe(parsed, graph, input, classifies) : sgm_last_status();
     sgm_graph_free(graph);
     sgm_network_free(parsed);
     return status;

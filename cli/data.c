@@ -1,0 +1,257 @@
+/* sigma data: records, sections and numbers of a dataset. */
+#include "cli.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define SHOWN_NUMBERS 10 /* of a record */
+#define MAX_CLASSES 1000
+
+static const char usage_text[] =
+    "Usage: sigma data NAME|FILE.yaml [--count N]\n\n"
+    "Shows a ready-made dataset ('sigma info' lists them), or all data of a configuration: records,\n"
+    "sections with their shapes and ranges, how often each class is there, and the first records.\n\n"
+    "  --count N  so many records are shown (default 3)\n\n"
+    "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
+
+typedef struct section_summary {
+    char name[32];
+    sgm_shape shape; /* of a record */
+    double least, most, sum;
+    int64_t numbers, bad; /* bad: not finite */
+    int64_t *classes;     /* how often each; NULL: these are no classes */
+    int64_t class_count;
+} section_summary;
+
+typedef struct summary {
+    int64_t records;
+    section_summary sections[SGM_MAX_SECTIONS];
+    int32_t section_count;
+} summary;
+
+/* Vectors with one 1 and nothing else are classes; the first record that is not ends the counting. */
+static void count_class(section_summary *s, const double *record, int64_t size)
+{
+    int64_t found = -1;
+    for (int64_t i = 0; i < size && s->classes != NULL; i++) {
+        bool one = record[i] == 1;
+        if ((!one && record[i] != 0) || (one && found >= 0)) {
+            found = -1;
+            break;
+        }
+        if (one)
+            found = i;
+    }
+    if (s->classes == NULL)
+        return;
+    if (found >= 0) {
+        s->classes[found]++;
+    } else {
+        sgm__free(s->classes);
+        s->classes = NULL;
+    }
+}
+
+static sgm_status begin_section(section_summary *s, const sgm_section *section)
+{
+    const sgm_shape *shape = sgm_tensor_shape(section->values);
+    snprintf(s->name, sizeof s->name, "%s", section->name);
+    s->shape = sgm_shape_make(shape->rank - 1, shape->dims + 1);
+    s->least = INFINITY;
+    s->most = -INFINITY;
+    if (s->shape.rank == 1 && s->shape.dims[0] >= 2 && s->shape.dims[0] <= MAX_CLASSES) {
+        s->class_count = s->shape.dims[0];
+        s->classes = sgm__calloc((size_t)s->class_count, sizeof *s->classes);
+        return s->classes != NULL ? SGM_OK : sgm_last_status();
+    }
+    return SGM_OK;
+}
+
+static sgm_status add_section(section_summary *s, sgm_tensor *values)
+{
+    int64_t count = sgm_shape_elements(sgm_tensor_shape(values));
+    int64_t size = sgm_shape_elements(&s->shape);
+    double *numbers = sgm__calloc((size_t)count, sizeof *numbers);
+    if (numbers == NULL)
+        return sgm_last_status();
+    sgm_status status = sgm_tensor_read(values, numbers, (size_t)count);
+    for (int64_t i = 0; i < count && status == SGM_OK; i++) {
+        if (!isfinite(numbers[i])) {
+            s->bad++;
+            continue;
+        }
+        s->least = fmin(s->least, numbers[i]);
+        s->most = fmax(s->most, numbers[i]);
+        s->sum += numbers[i];
+        s->numbers++;
+    }
+    for (int64_t i = 0; i + size <= count && size > 0 && status == SGM_OK; i += size)
+        count_class(s, numbers + i, size);
+    sgm__free(numbers);
+    return status;
+}
+
+static sgm_status add_block(summary *all, const sgm_block *block)
+{
+    for (int32_t i = 0; i < block->section_count; i++) {
+        if (i == all->section_count) {
+            SGM_TRY(begin_section(&all->sections[i], &block->sections[i]));
+            all->section_count++;
+        }
+        SGM_TRY(add_section(&all->sections[i], block->sections[i].values));
+    }
+    all->records += block->count;
+    return SGM_OK;
+}
+
+static void print_summary(const summary *all)
+{
+    char number[64], shape[128];
+    printf("  %s records\n", count_text(all->records, number, sizeof number));
+    for (int32_t i = 0; i < all->section_count; i++) {
+        const section_summary *s = &all->sections[i];
+        printf("  %-10s %-14s", s->name, sgm_shape_text(&s->shape, shape, sizeof shape));
+        if (s->numbers > 0)
+            printf(" from %.4g to %.4g, mean %.4g", s->least, s->most, s->sum / (double)s->numbers);
+        if (s->bad > 0)
+            printf(", %s not finite", count_text(s->bad, number, sizeof number));
+        printf("\n");
+        if (s->classes == NULL)
+            continue;
+        printf("    classes");
+        for (int64_t k = 0; k < s->class_count && k < 20; k++)
+            printf(" %lld: %s%s", (long long)k, count_text(s->classes[k], number, sizeof number),
+                   k + 1 < s->class_count ? "," : "");
+        printf("%s\n", s->class_count > 20 ? " ..." : "");
+    }
+}
+
+/* --- the first records --- */
+
+static void print_picture(const double *pixels, const sgm_shape *shape, double least, double most)
+{
+    static const char shades[] = " .:-=+*#%@";
+    for (int64_t y = 0; y < shape->dims[0]; y++) {
+        printf("      |");
+        for (int64_t x = 0; x < shape->dims[1]; x++) {
+            double share = (pixels[y * shape->dims[1] + x] - least) / (most > least ? most - least : 1);
+            int shade = isfinite(share) ? (int)(share * 9 + 0.5) : 0;
+            shade = shade < 0 ? 0 : shade > 9 ? 9 : shade;
+            putchar(shades[shade]);
+            putchar(shades[shade]);
+        }
+        printf("|\n");
+    }
+}
+
+static sgm_status print_section(const section_summary *s, sgm_tensor *values, int64_t record)
+{
+    sgm_tensor *one = sgm_tensor_slice(values, 0, record, record + 1, 1);
+    int64_t size = sgm_shape_elements(&s->shape);
+    double *numbers = one != NULL ? sgm__calloc((size_t)size, sizeof *numbers) : NULL;
+    sgm_status status = numbers != NULL ? sgm_tensor_read(one, numbers, (size_t)size) : sgm_last_status();
+    if (status == SGM_OK) {
+        printf("    %s:", s->name);
+        if (s->shape.rank == 2 && s->shape.dims[0] <= 64 && s->shape.dims[1] <= 64) {
+            printf("\n");
+            print_picture(numbers, &s->shape, s->least, s->most);
+        } else {
+            for (int64_t i = 0; i < size && i < SHOWN_NUMBERS; i++)
+                printf(" %.4g", numbers[i]);
+            printf("%s\n", size > SHOWN_NUMBERS ? " ..." : "");
+        }
+    }
+    sgm__free(numbers);
+    sgm_tensor_free(one);
+    return status;
+}
+
+static sgm_status print_records(const summary *all, sgm_dataset *dataset, int64_t count)
+{
+    int64_t shown = 0;
+    for (int64_t index = 0; shown < count; index++) {
+        const sgm_block *block;
+        SGM_TRY(sgm_dataset_fetch(dataset, index, &block));
+        if (block == NULL)
+            break;
+        sgm_status status = SGM_OK;
+        for (int64_t i = 0; i < block->count && shown < count && status == SGM_OK; i++, shown++) {
+            printf("  record %lld\n", (long long)shown);
+            for (int32_t k = 0; k < block->section_count && status == SGM_OK; k++)
+                status = print_section(&all->sections[k], block->sections[k].values, i);
+        }
+        sgm_dataset_release(dataset, block);
+        SGM_TRY(status);
+    }
+    return SGM_OK;
+}
+
+static sgm_status summarise(summary *all, sgm_dataset *dataset)
+{
+    for (int64_t index = 0;; index++) {
+        const sgm_block *block;
+        SGM_TRY(sgm_dataset_fetch(dataset, index, &block));
+        if (block == NULL)
+            return SGM_OK;
+        sgm_status status = add_block(all, block);
+        sgm_dataset_release(dataset, block);
+        SGM_TRY(status);
+    }
+}
+
+/* Takes the dataset. */
+static sgm_status show(const char *title, sgm_dataset *dataset, int64_t count)
+{
+    summary all = {0};
+    if (dataset == NULL)
+        return sgm_last_status();
+    sgm_status status = summarise(&all, dataset);
+    if (status == SGM_OK) {
+        printf("%s\n", title);
+        print_summary(&all);
+        status = print_records(&all, dataset, count);
+    }
+    for (int32_t i = 0; i < all.section_count; i++)
+        sgm__free(all.sections[i].classes);
+    sgm_dataset_free(dataset);
+    return status;
+}
+
+static int show_file(const char *path, int64_t count)
+{
+    config c;
+    if (config_load(&c, path, NULL, 0) != SGM_OK)
+        return report_error("data", CLI_USAGE);
+    const data_config *parts[] = {&c.data.training, &c.data.validation, &c.data.test};
+    static const char *const names[] = {"training", "validation", "test"};
+    int code = CLI_OK, shown = 0;
+    for (int i = 0; i < 3 && code == CLI_OK; i++) {
+        if (data_config_is_empty(parts[i]))
+            continue;
+        shown++;
+        if (show(names[i], experiment_dataset(parts[i], names[i]), count) != SGM_OK)
+            code = report_error("data", CLI_FAILED);
+    }
+    config_free(&c);
+    return shown > 0 ? code : usage_error("data", "%s names no data", path);
+}
+
+int data_run(int argc, char **argv)
+{
+    int64_t count = 3;
+    const argument_rule rules[] = {{"--count", ARGUMENT_COUNT, &count}};
+    arguments a = {.rules = rules, .rule_count = 1, .help = usage_text};
+    int code;
+    if (arguments_read(&a, argc, argv, &code)) {
+        const char *name = a.word_count == 1 ? a.words[0] : "";
+        code = CLI_OK;
+        if (a.word_count != 1)
+            code = usage_error("data", "expected one dataset or file, got %zu", a.word_count);
+        else if (ends_with(name, ".yaml") || ends_with(name, ".yml"))
+            code = show_file(name, count);
+        else if (show(name, sgm_dataset_open(name), count) != SGM_OK)
+            code = report_error("data", sgm_last_status() == SGM_ERROR_NOT_FOUND ? CLI_USAGE : CLI_FAILED);
+    }
+    arguments_free(&a);
+    return code;
+}

@@ -1,0 +1,116 @@
+/* sigma info: what this machine and this installation have. */
+#include "cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char usage_text[] =
+    "Usage: sigma info\n\n"
+    "Shows the version, the handlers with what they found on this machine (processor, libraries, devices),\n"
+    "where data is looked for, and the ready-made datasets.\n\n"
+    "Exit codes: 0 done, 1 failed, 2 wrong usage.\n";
+
+static void print_indented(const char *text)
+{
+    while (*text != '\0') {
+        size_t length = strcspn(text, "\n");
+        if (length > 0)
+            printf("    %.*s\n", (int)length, text);
+        text += length + (text[length] == '\n');
+    }
+}
+
+static void print_handlers(void)
+{
+    printf("handlers\n");
+    for (size_t i = 0; sgm_handler_name_at(i) != NULL; i++) {
+        const char *name = sgm_handler_name_at(i);
+        printf("  %s\n", name);
+        sgm_handler *handler = sgm_handler_create(name);
+        char *text = handler != NULL ? sgm_handler_describe(handler) : NULL;
+        if (text != NULL)
+            print_indented(text);
+        else
+            printf("    not usable here: %s\n", sgm_last_error());
+        sgm_string_free(text);
+        sgm_handler_free(handler);
+    }
+}
+
+static void print_layers_and_optimisers(void)
+{
+    printf("layers\n ");
+    for (size_t i = 0; sgm_layer_type_at(i) != NULL; i++)
+        printf(" %s", sgm_layer_type_at(i)->name);
+    printf("\noptimisers\n ");
+    for (size_t i = 0; sgm_optimiser_type_at(i) != NULL; i++)
+        printf(" %s", sgm_optimiser_type_at(i)->name);
+    printf("\n");
+}
+
+static void print_places(void)
+{
+    const char *folder = getenv("SIGMA_DATA_DIR"), *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    printf("data is looked for in\n  SIGMA_DATA_DIR: %s\n",
+           folder != NULL && folder[0] != '\0' ? folder : "(not set)");
+    if (cache != NULL && cache[0] == '/')
+        printf("  %s/sigma\n", cache);
+    else if (home != NULL && home[0] == '/')
+        printf("  %s/.cache/sigma\n", home);
+    printf("  data\n  %s\n", SIGMA_INSTALLED_DATA_DIR);
+}
+
+/* Only looks: nothing is fetched. */
+static const char *availability(const char *name)
+{
+    static const struct {
+        const char *name, *file;
+        bool fetched;
+    } files[] = {
+        {"iris", "iris.csv", false},
+        {"digits", "digits.csv", false},
+        {"digits-test", "digits.csv", false},
+        {"wdbc", "wdbc.csv", false},
+        {"mnist", "train-images-idx3-ubyte", true},
+        {"mnist-test", "t10k-images-idx3-ubyte", true},
+    };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        if (strcmp(files[i].name, name) != 0)
+            continue;
+        sgm_source *source = sgm_known_source(files[i].file, NULL, NULL);
+        bool there = source != NULL && sgm_source_exists(source);
+        sgm_source_free(source);
+        return there ? "here" : files[i].fetched ? "is fetched when it is used" : "not found";
+    }
+    return "is computed";
+}
+
+static void print_datasets(void)
+{
+    size_t count;
+    const char *const *names = sgm_dataset_names(&count);
+    printf("datasets\n");
+    for (size_t i = 0; i < count; i++)
+        printf("  %-12s %s\n", names[i], availability(names[i]));
+    printf("  %-12s %s\n", "text:PATH", "characters of a file");
+}
+
+int info_run(int argc, char **argv)
+{
+    arguments a = {.help = usage_text};
+    int code;
+    if (arguments_read(&a, argc, argv, &code)) {
+        code = CLI_OK;
+        if (a.word_count > 0) {
+            code = usage_error("info", "expected no arguments, got '%s'", a.words[0]);
+        } else {
+            printf("sigma %s\n", sgm_version());
+            print_handlers();
+            print_layers_and_optimisers();
+            print_places();
+            print_datasets();
+        }
+    }
+    arguments_free(&a);
+    return code;
+}

@@ -1,0 +1,161 @@
+/* sigma inspect: layers, parameters, memory, graph and program. */
+#include "cli.h"
+
+#include <stdio.h>
+
+static const char usage_text[] =
+    "Usage: sigma inspect CHECKPOINT|FOLDER|FILE.yaml [--graph] [--program] [--batch N]\n\n"
+    "Shows layers and parameters of a network, and what a training step takes.\n\n"
+    "  --graph    also the training step as it was recorded: forward, gradients, update\n"
+    "  --program  also the training step as it was compiled, with the place of each value\n"
+    "  --batch N  records of a minibatch (default: the configuration's)\n\n"
+    "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
+
+static bool belongs_to(const char *parameter, const char *layer)
+{
+    size_t length = strlen(layer);
+    return strncmp(parameter, layer, length) == 0 && parameter[length] == '.';
+}
+
+static sgm_status print_layers(const char *notation, const sgm_parameter *parameters, size_t count)
+{
+    sgm_network *network = sgm_network_parse(notation);
+    char number[64];
+    if (network == NULL)
+        return sgm_last_status();
+    printf("layers\n");
+    for (size_t i = 0; i < sgm_network_layers(network); i++) {
+        const char *name = sgm_network_layer_name(network, i);
+        int64_t elements = 0;
+        for (size_t k = 0; k < count; k++)
+            if (belongs_to(parameters[k].name, name))
+                elements += sgm_shape_elements(&parameters[k].type.shape);
+        if (elements > 0)
+            printf("  %-32s %14s parameters\n", name, count_text(elements, number, sizeof number));
+        else
+            printf("  %s\n", name);
+    }
+    sgm_network_free(network);
+    return SGM_OK;
+}
+
+static void print_parameters(const sgm_parameter *parameters, size_t count)
+{
+    int64_t elements = 0, bytes = 0;
+    char number[64], shape[128], size[64];
+    printf("parameters\n");
+    for (size_t i = 0; i < count; i++) {
+        const sgm_parameter *parameter = &parameters[i];
+        int64_t own = sgm_shape_elements(&parameter->type.shape);
+        elements += own;
+        bytes += own * (int64_t)sgm_dtype_size(parameter->type.dtype);
+        printf("  %-32s %14s  %-8s %-16s %s%s\n", parameter->name, count_text(own, number, sizeof number),
+               sgm_dtype_name(parameter->type.dtype),
+               sgm_shape_text(&parameter->type.shape, shape, sizeof shape), parameter->initialiser,
+               parameter->trainable ? "" : ", not trained");
+    }
+    printf("  %-32s %14s  %s\n", "all", count_text(elements, number, sizeof number),
+           bytes_text(bytes, size, sizeof size));
+}
+
+static void print_memory(const sgm_program_memory *memory, int64_t batch)
+{
+    const struct {
+        const char *name, *doc;
+        int64_t bytes;
+    } rows[] = {
+        {"state", "parameters and the optimiser's memory", memory->state},
+        {"constants", "", memory->constants},
+        {"inputs", "", memory->inputs},
+        {"activations", "if each value had a place of its own", memory->activations},
+        {"peak", "of activations, as they are placed", memory->arena},
+    };
+    char number[64];
+    printf("memory of a training step of %s records\n", count_text(batch, number, sizeof number));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        printf("  %-12s %12s  %s\n", rows[i].name, bytes_text(rows[i].bytes, number, sizeof number),
+               rows[i].doc);
+    printf("  %d instructions in %d steps, %d of them fused\n", memory->instructions, memory->steps,
+           memory->fused);
+}
+
+static sgm_status print_text(const char *title, char *text)
+{
+    if (text == NULL)
+        return sgm_last_status();
+    printf("%s\n%s", title, text);
+    sgm_string_free(text);
+    return SGM_OK;
+}
+
+typedef struct wishes {
+    bool graph, program;
+    int64_t batch; /* -1: the configuration's */
+} wishes;
+
+static sgm_status show(sgm_trainer *trainer, const char *network, const config *c, const wishes *w)
+{
+    size_t count;
+    SGM_TRY(sgm_trainer_prepare(trainer));
+    const sgm_parameter *parameters = sgm_trainer_parameters(trainer, &count);
+    printf("network\n  %s\n", network);
+    SGM_TRY(print_layers(network, parameters, count));
+    print_parameters(parameters, count);
+    int64_t batch = w->batch > 0 ? w->batch : c->data.batch;
+    sgm_program_memory memory;
+    SGM_TRY(sgm_trainer_memory(trainer, batch, &memory));
+    print_memory(&memory, batch);
+    if (w->graph)
+        SGM_TRY(print_text("graph", sgm_trainer_graph_text(trainer, batch)));
+    return w->program ? print_text("program", sgm_trainer_program_text(trainer, batch)) : SGM_OK;
+}
+
+static int inspect_file(const char *path, const wishes *w)
+{
+    config c;
+    if (config_load(&c, path, NULL, 0) != SGM_OK)
+        return report_error("inspect", CLI_USAGE);
+    sgm_env *env = experiment_env(&c);
+    sgm_trainer *trainer = env != NULL ? experiment_trainer(env, &c) : NULL;
+    int code = CLI_OK;
+    if (trainer == NULL || show(trainer, c.network, &c, w) != SGM_OK)
+        code = report_error("inspect", CLI_FAILED);
+    sgm_env_free(env);
+    config_free(&c);
+    return code;
+}
+
+static int inspect_checkpoint(const char *path, const wishes *w)
+{
+    saved s;
+    if (saved_open(&s, path) != SGM_OK)
+        return report_error("inspect", CLI_FAILED);
+    int code = CLI_OK;
+    if (show(s.trainer, s.network, &s.c, w) != SGM_OK)
+        code = report_error("inspect", CLI_FAILED);
+    saved_close(&s);
+    return code;
+}
+
+int inspect_run(int argc, char **argv)
+{
+    wishes w = {.batch = -1};
+    const argument_rule rules[] = {
+        {"--graph", ARGUMENT_FLAG, &w.graph},
+        {"--program", ARGUMENT_FLAG, &w.program},
+        {"--batch", ARGUMENT_COUNT, &w.batch},
+    };
+    arguments a = {.rules = rules, .rule_count = 3, .help = usage_text};
+    int code;
+    if (arguments_read(&a, argc, argv, &code)) {
+        const char *path = a.word_count == 1 ? a.words[0] : "";
+        if (a.word_count != 1)
+            code = usage_error("inspect", "expected one checkpoint, folder or file, got %zu", a.word_count);
+        else if (ends_with(path, ".yaml") || ends_with(path, ".yml"))
+            code = inspect_file(path, &w);
+        else
+            code = inspect_checkpoint(path, &w);
+    }
+    arguments_free(&a);
+    return code;
+}

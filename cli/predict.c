@@ -1,0 +1,262 @@
+/* sigma predict: answers of a checkpoint, one line a record. */
+#include "cli.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define CHUNK 1000 /* records asked at once */
+#define MAX_STANDARD_INPUT ((size_t)1 << 30)
+
+static const char usage_text[] =
+    "Usage: sigma predict CHECKPOINT|FOLDER (--data NAME [--count N] | FILE.npy | FILE.csv | -)\n"
+    "                     [--separator C] [--json]\n\n"
+    "Asks a trained network. Prints a line for each record: the class (from 0) and its probability where\n"
+    "the network tells classes apart, the numbers of its output elsewhere.\n\n"
+    "  --data NAME    the inputs of a dataset: a ready-made one, or training, validation, test of the run\n"
+    "  FILE.npy       an array (records, ...)\n"
+    "  FILE.csv, -    one record a line, the elements of an input in order; a first line that is no\n"
+    "                 numbers is skipped; - is the standard input\n"
+    "  --count N      so many records at most\n"
+    "  --separator C  of a table; a comma if not given\n"
+    "  --json         one object a line, with all outputs\n\n"
+    "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
+
+typedef struct prediction {
+    saved s;
+    sgm_shape input; /* of a record */
+    bool classifies, json;
+    int64_t elements, limit, done; /* of a record; records wanted (-1: all), printed */
+} prediction;
+
+static void print_class(const prediction *p, const double *outputs, int64_t count)
+{
+    int64_t best = 0;
+    for (int64_t i = 1; i < count; i++)
+        if (outputs[i] > outputs[best])
+            best = i;
+    double probability = outputs[best];
+    if (count == 1) { /* of class 1 */
+        best = outputs[0] >= 0.5;
+        probability = best ? outputs[0] : 1 - outputs[0];
+    }
+    if (p->json) {
+        printf(", \"class\": %lld, \"probability\": ", (long long)best);
+        print_json_number(probability);
+    } else {
+        printf("%lld %.4f\n", (long long)best, probability);
+    }
+}
+
+static void print_record(const prediction *p, const double *outputs, int64_t count)
+{
+    if (p->json) {
+        printf("{\"record\": %lld", (long long)p->done);
+        if (p->classifies)
+            print_class(p, outputs, count);
+        printf(", \"outputs\": [");
+        for (int64_t i = 0; i < count; i++) {
+            fputs(i > 0 ? ", " : "", stdout);
+            print_json_number(outputs[i]);
+        }
+        printf("]}\n");
+    } else if (p->classifies) {
+        print_class(p, outputs, count);
+    } else {
+        for (int64_t i = 0; i < count; i++)
+            printf("%s%.7g", i > 0 ? " " : "", outputs[i]);
+        putchar('\n');
+    }
+}
+
+/* (records, anything of the right size); stops at the limit. */
+static sgm_status predict_chunk(prediction *p, sgm_tensor *values)
+{
+    sgm_shape shape = {.rank = p->input.rank + 1};
+    const sgm_shape *given = sgm_tensor_shape(values);
+    int64_t records = given->rank > 0 ? given->dims[0] : 0;
+    if (records == 0)
+        return SGM_OK;
+    if (sgm_shape_elements(given) / records != p->elements) {
+        char got[128], wanted[128];
+        sgm_shape record = sgm_shape_make(given->rank - 1, given->dims + 1);
+        return sgm_fail(SGM_ERROR_SHAPE, "expected records of the shape %s, as the network's input, got %s",
+                        sgm_shape_text(&p->input, wanted, sizeof wanted),
+                        sgm_shape_text(&record, got, sizeof got));
+    }
+    if (p->limit >= 0 && records > p->limit - p->done)
+        records = p->limit - p->done;
+    shape.dims[0] = given->dims[0];
+    for (int32_t i = 0; i < p->input.rank; i++)
+        shape.dims[i + 1] = p->input.dims[i];
+    sgm_tensor *shaped = sgm_tensor_reshape(values, &shape);
+    sgm_tensor *wanted = shaped != NULL ? sgm_tensor_slice(shaped, 0, 0, records, 1) : NULL;
+    sgm_tensor *answer = wanted != NULL ? sgm_trainer_predict(p->s.trainer, wanted, NULL) : NULL;
+    sgm_status status = answer != NULL ? SGM_OK : sgm_last_status();
+    int64_t outputs = answer != NULL ? sgm_shape_elements(sgm_tensor_shape(answer)) : 0;
+    double *numbers = answer != NULL ? sgm__calloc((size_t)outputs, sizeof *numbers) : NULL;
+    if (answer != NULL)
+        status = numbers != NULL ? sgm_tensor_read(answer, numbers, (size_t)outputs) : sgm_last_status();
+    for (int64_t i = 0; i < records && status == SGM_OK; i++, p->done++)
+        print_record(p, numbers + i * (outputs / records), outputs / records);
+    sgm__free(numbers);
+    sgm_tensor_free(answer);
+    sgm_tensor_free(wanted);
+    sgm_tensor_free(shaped);
+    return status;
+}
+
+static bool is_done(const prediction *p)
+{
+    return p->limit >= 0 && p->done >= p->limit;
+}
+
+static sgm_status predict_dataset(prediction *p, const char *name)
+{
+    sgm_dataset *dataset = saved_dataset(&p->s, name);
+    sgm_iterator *batches =
+        dataset != NULL ? sgm_minibatches(dataset, .size = CHUNK, .no_shuffle = true) : NULL;
+    sgm_status status = batches != NULL ? SGM_OK : sgm_last_status();
+    while (status == SGM_OK && !is_done(p)) {
+        const sgm_block *block;
+        status = sgm_iterator_next(batches, &block);
+        if (status != SGM_OK || block == NULL)
+            break;
+        sgm_tensor *inputs = sgm_block_section(block, "inputs");
+        status = inputs != NULL ? predict_chunk(p, inputs) : sgm_last_status();
+    }
+    sgm_iterator_free(batches);
+    sgm_dataset_free(dataset);
+    return status;
+}
+
+/* Numbers of `count` rows from `first` on. */
+static sgm_status read_rows(const prediction *p, const sgm_records *rows, int64_t first, sgm_tensor **values)
+{
+    if (rows->columns != p->elements)
+        return sgm_fail(SGM_ERROR_SHAPE, "line %lld: expected %lld numbers, as the network's input, got %d",
+                        (long long)(rows->first_line + first), (long long)p->elements, rows->columns);
+    sgm_shape shape = sgm_shape_of(rows->count - first, p->elements);
+    sgm_tensor *table = sgm_tensor_create(SGM_FLOAT64, &shape);
+    if (table == NULL)
+        return sgm_last_status();
+    double *out = sgm_tensor_data(table);
+    for (int64_t i = first * rows->columns; i < rows->count * rows->columns; i++) {
+        const char *cell = rows->cells[i];
+        if (cell == NULL || !sgm__parse_double(cell, out++)) {
+            sgm_tensor_free(table);
+            return sgm_fail(SGM_ERROR_FORMAT, "line %lld, column %lld: expected a number, got '%.40s'",
+                            (long long)(rows->first_line + i / rows->columns),
+                            (long long)(i % rows->columns + 1), cell != NULL ? cell : "");
+        }
+    }
+    *values = table;
+    return SGM_OK;
+}
+
+/* A first row without a single number is a heading. */
+static bool is_heading(const sgm_records *rows)
+{
+    double number;
+    for (int32_t i = 0; i < rows->columns; i++)
+        if (rows->cells[i] == NULL || sgm__parse_double(rows->cells[i], &number))
+            return false;
+    return true;
+}
+
+static sgm_status predict_reader(prediction *p, sgm_reader *reader)
+{
+    sgm_records records;
+    if (reader == NULL)
+        return sgm_last_status();
+    SGM_TRY(sgm_reader_prepare(reader));
+    for (bool begin = true; !is_done(p); begin = false) {
+        SGM_TRY(sgm_reader_read(reader, CHUNK, &records));
+        if (records.count == 0)
+            return begin ? sgm_fail(SGM_ERROR_FORMAT, "there are no records") : SGM_OK;
+        if (records.values != NULL) {
+            SGM_TRY(predict_chunk(p, records.values));
+            continue;
+        }
+        int64_t first = begin && is_heading(&records) ? 1 : 0;
+        if (first == records.count)
+            continue;
+        sgm_tensor *values = NULL;
+        SGM_TRY(read_rows(p, &records, first, &values));
+        sgm_status status = predict_chunk(p, values);
+        sgm_tensor_free(values);
+        SGM_TRY(status);
+    }
+    return SGM_OK;
+}
+
+static sgm_source *standard_input(void)
+{
+    sgm__text text = {0};
+    char part[65536];
+    size_t got;
+    while ((got = fread(part, 1, sizeof part, stdin)) > 0 && text.length < MAX_STANDARD_INPUT)
+        sgm__text_append_bytes(&text, part, got);
+    sgm_source *source = NULL;
+    if (text.length >= MAX_STANDARD_INPUT)
+        sgm_fail(SGM_ERROR_FORMAT, "more than %zu bytes on the standard input", MAX_STANDARD_INPUT);
+    else if (text.failed)
+        sgm__fail_memory(text.length);
+    else
+        source = sgm_memory_source("standard input", text.data != NULL ? text.data : "", text.length);
+    sgm__text_free(&text);
+    return source;
+}
+
+static sgm_status predict_file(prediction *p, const char *path, char separator)
+{
+    sgm_reader *reader;
+    if (strcmp(path, "-") == 0)
+        reader = sgm_csv_reader(standard_input(), .separator = separator);
+    else if (ends_with(path, ".npy") || ends_with(path, ".npz"))
+        reader = sgm_npy_reader(sgm_file_source(path), NULL);
+    else
+        reader = sgm_csv_reader(sgm_file_source(path), .separator = separator);
+    sgm_status status = predict_reader(p, reader);
+    if (status != SGM_OK)
+        sgm__fail_within("%s", strcmp(path, "-") == 0 ? "standard input" : path);
+    sgm_reader_free(reader);
+    return status;
+}
+
+static int predict(const char *checkpoint, const char *file, const char *data, prediction *p, char separator)
+{
+    sgm_status status = saved_open(&p->s, checkpoint);
+    if (status == SGM_OK)
+        status = experiment_describe(p->s.network, &p->input, &p->classifies);
+    if (status == SGM_OK) {
+        p->elements = sgm_shape_elements(&p->input);
+        status = data != NULL ? predict_dataset(p, data) : predict_file(p, file, separator);
+    }
+    int code = status == SGM_OK ? CLI_OK : report_error("predict", CLI_FAILED);
+    saved_close(&p->s);
+    return code;
+}
+
+int predict_run(int argc, char **argv)
+{
+    const char *data = NULL, *separator = ",";
+    prediction p = {.limit = -1};
+    const argument_rule rules[] = {
+        {"--data", ARGUMENT_TEXT, &data},
+        {"--count", ARGUMENT_COUNT, &p.limit},
+        {"--separator", ARGUMENT_TEXT, &separator},
+        {"--json", ARGUMENT_FLAG, &p.json},
+    };
+    arguments a = {.rules = rules, .rule_count = 4, .help = usage_text};
+    int code;
+    if (arguments_read(&a, argc, argv, &code)) {
+        if (strlen(separator) != 1)
+            code = usage_error("predict", "--separator: expected one character, got '%s'", separator);
+        else if (a.word_count != (data != NULL ? 1 : 2))
+            code = usage_error("predict", "expected a checkpoint and --data NAME or a file");
+        else
+            code = predict(a.words[0], data != NULL ? NULL : a.words[1], data, &p, separator[0]);
+    }
+    arguments_free(&a);
+    return code;
+}
