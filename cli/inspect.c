@@ -49,9 +49,9 @@ static void print_parameters(const sgm_parameter *parameters, size_t count)
         int64_t own = sgm_shape_elements(&parameter->type.shape);
         elements += own;
         bytes += own * (int64_t)sgm_dtype_size(parameter->type.dtype);
-        printf("  %-32s %14s  %-8s %-16s %s%s\n", parameter->name, count_text(own, number, sizeof number),
+        printf("  %-32s %14s  %-8s %s%s\n", parameter->name, count_text(own, number, sizeof number),
                sgm_dtype_name(parameter->type.dtype),
-               sgm_shape_text(&parameter->type.shape, shape, sizeof shape), parameter->initialiser,
+               sgm_shape_text(&parameter->type.shape, shape, sizeof shape),
                parameter->trainable ? "" : ", not trained");
     }
     printf("  %-32s %14s  %s\n", "all", count_text(elements, number, sizeof number),
@@ -65,8 +65,8 @@ static void print_memory(const sgm_program_memory *memory, int64_t batch)
         int64_t bytes;
     } rows[] = {
         {"state", "parameters and the optimiser's memory", memory->state},
-        {"constants", "", memory->constants},
-        {"inputs", "", memory->inputs},
+        {"constants", "values that never change", memory->constants},
+        {"inputs", "a minibatch of data", memory->inputs},
         {"activations", "if each value had a place of its own", memory->activations},
         {"peak", "of activations, as they are placed", memory->arena},
     };

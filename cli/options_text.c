@@ -124,7 +124,8 @@ static void help_table(const option *table, size_t count, const char *prefix, sg
             if (o->doc[0] != '\0')
                 sgm__text_append(out, "  %-28s %-8s %s\n", name, "map", o->doc);
             snprintf(name, sizeof name, "%s%s.", prefix, o->name);
-            if (o->child_count > 0)
+            /* The same keys are shown once. */
+            if (i == 0 || table[i - 1].children != o->children)
                 help_table(o->children, o->child_count, name, out);
             continue;
         }

@@ -155,7 +155,7 @@ static int train(config *c, bool resume, bool quiet)
 {
     run_parts parts = {0};
     int code = CLI_OK;
-    /* Everything that can be wrong is tried before the folder of the run is there. */
+    /* What can be wrong without training is found before there is a folder for the run. */
     if (open_parts(&parts, c, quiet) != SGM_OK || sgm_trainer_prepare(parts.trainer) != SGM_OK)
         code = report_error("train", CLI_FAILED);
     else

@@ -134,7 +134,10 @@ static void print_epoch(terminal_monitor *self, const sgm_training_progress *pro
     sgm__text_append(&line, ",");
     append_rate(&line, progress->rate);
     sgm__text_append(&line, " ");
-    append_duration(&line, progress->seconds);
+    if (progress->seconds < 60)
+        sgm__text_append(&line, "%.1f s", progress->seconds);
+    else
+        append_duration(&line, progress->seconds);
     char *text = sgm__text_take(&line);
     clear_line(self);
     if (text != NULL)

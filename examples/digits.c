@@ -1,0 +1,35 @@
+/* Learns to read handwritten digits; takes seconds. */
+#include <sigma/sigma.h>
+#include <stdio.h>
+
+int main(void)
+{
+    sgm_env *env = sgm_env_create("digits", .seed = 42);
+    sgm_trainer *trainer = sgm_trainer_create(env, "digits");
+    sgm_dataset *training = sgm_dataset_open("digits"), *test = sgm_dataset_open("digits-test");
+
+    sgm_trainer_network(trainer,
+                        "input(8, 8) + dense(128, relu) + dropout(0.2) + dense(10) + softmax_cross_entropy");
+    sgm_trainer_data(trainer, sgm_minibatches(training, .size = 32));
+    sgm_trainer_add_data(trainer, "validation", sgm_undivided(test));
+    sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.003, .schedule = {SGM_COSINE}));
+    sgm_trainer_initialiser(trainer, "*.weights", sgm_he());
+    sgm_env_monitor(env, sgm_terminal_monitor());
+
+    /* The first failure of any call above is kept until here. */
+    sgm_status status = sgm_run(env, .epochs = 40);
+    if (status == SGM_OK) {
+        sgm_metrics metrics;
+        sgm_iterator *records = sgm_undivided(test);
+        status = sgm_trainer_evaluate(trainer, records, &metrics);
+        if (status == SGM_OK)
+            printf("test accuracy: %.1f %%\n", 100 * metrics.accuracy);
+        sgm_iterator_free(records);
+    }
+    if (status != SGM_OK)
+        fprintf(stderr, "%s\n", sgm_env_error(env));
+    sgm_env_free(env);
+    sgm_dataset_free(training);
+    sgm_dataset_free(test);
+    return status != SGM_OK;
+}

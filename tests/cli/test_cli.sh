@@ -1,0 +1,195 @@
+#!/bin/bash
+# The command, from outside: what it prints, where, and with which exit code.
+set -u
+passed=0 failed=0
+folder=$(mktemp -d) || exit 1
+trap 'rm -rf "$folder"' EXIT
+sigma=$SIGMA_BUILD_DIR/sigma
+examples=$SIGMA_SOURCE_DIR/examples
+export SIGMA_DATA_DIR=$SIGMA_SOURCE_DIR/data
+cd "$folder" || exit 1
+
+# run CODE ARGUMENTS...: the exit code must be CODE.
+run()
+{
+    local wanted=$1
+    shift
+    "$sigma" "$@" >out 2>err </dev/null
+    code "$wanted" $? "sigma $*"
+}
+
+code()
+{
+    if [ "$2" -eq "$1" ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        printf 'test_cli.sh: FAILED: %s: exit code %s, expected %s\n' "$3" "$2" "$1"
+        cat out err
+    fi
+}
+
+# has FILE PATTERN: a line of FILE (out, err, ...) matches.
+has()
+{
+    if grep -qE -- "$2" "$1"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        printf 'test_cli.sh: FAILED: nothing in %s matches "%s":\n' "$1" "$2"
+        cat "$1"
+    fi
+}
+
+same()
+{
+    if [ "$2" = "$3" ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        printf 'test_cli.sh: FAILED: %s: got "%s", expected "%s"\n' "$1" "$2" "$3"
+    fi
+}
+
+# --- help, version, usage ---
+run 0 --help
+has out '^  train '
+run 0 --version
+has out '^sigma [0-9]+\.[0-9]+\.[0-9]+$'
+run 2
+run 2 trian
+has err "did you mean 'train'"
+for command in train eval predict inspect data info; do
+    run 0 "$command" --help
+    has out "^Usage: sigma $command"
+    has out '^Exit codes: 0 done'
+    run 2 "$command" --hepl
+    has err "unknown option '--hepl' \(did you mean '--help'\?\)"
+done
+run 2 train
+run 2 train a.yaml --folder
+has err '--folder expects a value'
+run 2 predict a --count 0 b
+has err 'a whole number from 1'
+run 2 train missing.yaml
+has err "missing.yaml"
+run 2 train "$examples/iris.yaml" epochs=none
+has err "argument 'epochs=none': epochs: expected a whole number"
+run 2 train "$examples/iris.yaml" optimiser.learning_rat=1
+has err "did you mean 'learning_rate'"
+printf 'network: input(4)\nepochz: 3\n' >wrong.yaml
+run 2 train wrong.yaml
+has err '^sigma train: wrong.yaml:2:1: epochz: unknown key'
+same "no folder is left by a wrong configuration" "$(ls -d runs 2>&1 | grep -c '^runs$')" 0
+
+# --- training, resuming ---
+run 0 train "$examples/iris.yaml" epochs=2 seed=3 --folder run
+same "a line for each epoch" "$(grep -c '^epoch [12]/2 loss ' out)" 2
+same "no carriage returns" "$(grep -c "$(printf '\r')" out)" 0
+has out '^validation: loss [0-9.]+, accuracy [0-9.]+ % \(30 records\)$'
+has out '^checkpoint: run/checkpoint.safetensors$'
+same "errors" "$(cat err)" ""
+same "lines of metrics" "$(wc -l <run/metrics.jsonl)" 2
+has run/config.yaml '^epochs: 2$'
+has run/config.yaml '^    share: 0.8$'
+run 2 train "$examples/iris.yaml" --folder run
+has err 'has a checkpoint already'
+run 2 train "$examples/iris.yaml" --resume
+has err '--resume needs the folder'
+run 0 train run/config.yaml epochs=4 --resume --quiet
+same "no progress when quiet" "$(grep -c '^epoch' out)" 0
+same "lines of metrics after resuming" "$(wc -l <run/metrics.jsonl)" 4
+# Two runs in a row end where one run ends.
+run 0 train "$examples/iris.yaml" epochs=4 seed=3 --folder whole
+"$sigma" eval run >resumed.txt
+"$sigma" eval whole >whole.txt
+same "resumed like uninterrupted" "$(cat resumed.txt)" "$(cat whole.txt)"
+run 0 train "$examples/iris.yaml" epochs=1
+has out '^checkpoint: runs/iris-[0-9]{8}-[0-9]{6}/checkpoint.safetensors$'
+run 1 train "$examples/iris.yaml" 'network=input(5) + dense(3) + softmax_cross_entropy' --folder shapes
+has err '5'
+
+# --- measuring, asking, looking ---
+run 0 eval run --json
+has out '^\{"data": "validation", "loss": [0-9.e-]+, "accuracy": [0-9.]+, "records": 30\}$'
+run 0 eval run/checkpoint.safetensors --data training
+has out '\(120 records\)$'
+cp run/checkpoint.safetensors alone.safetensors
+run 2 eval alone.safetensors
+run 0 eval alone.safetensors --data iris
+has out '\(150 records\)$'
+run 1 eval alone.safetensors --data iriss
+has err 'iris'
+run 1 eval missing.safetensors
+head -c 100 alone.safetensors >cut.safetensors
+run 1 eval cut.safetensors --data iris
+has err 'cut.safetensors'
+run 0 predict run --data iris --count 5
+same "lines of predictions" "$(wc -l <out)" 5
+has out '^[012] (0\.[0-9]{4}|1\.0000)$'
+printf 'a,b,c,d\n0.5,0.5,0.5,0.5\n0.1,0.2,0.3,0.4\n' >table.csv
+run 0 predict run table.csv --json
+same "lines of a table" "$(wc -l <out)" 2
+has out '^\{"record": 1, "class": [012], "probability": [0-9.]+, "outputs": \[[0-9., e-]+\]\}$'
+"$sigma" predict run - <table.csv >out 2>err
+code 0 $? "predict -"
+same "lines of standard input" "$(wc -l <out)" 2
+printf '1,2,3,4\n1,2,x,4\n' >bad.csv
+run 1 predict run bad.csv
+has err "bad.csv: line 2, column 3: expected a number, got 'x'"
+printf '1,2,3\n' >short.csv
+run 1 predict run short.csv
+has err 'expected 4 numbers'
+run 2 predict run
+run 0 inspect run --graph --program
+has out '^  1-dense.weights +64  float32  \(4, 16\)$'
+has out '^  all +131  524 bytes$'
+has out '^memory of a training step of 10 records$'
+has out '^%0 = input '
+run 0 inspect "$examples/digits.yaml" --batch 5
+has out '^memory of a training step of 5 records$'
+run 0 data digits --count 1
+has out '^  1,500 records$'
+has out '^    classes 0: [0-9]+, 1: '
+same "a picture of 8 lines" "$(grep -c '^      |.*|$' out)" 8
+run 0 data "$examples/iris.yaml"
+has out '^training$'
+has out '^  120 records$'
+run 2 data iriss
+run 0 info
+has out '^  cpu$'
+has out '^  iris +here$'
+
+# --- regression: other costs, files of the user's own ---
+printf '%s\n' x,y 0,1 1,3 2,5 3,7 4,9 5,11 >line.csv
+cat >line.yaml <<'END'
+network: input(1) + dense(1) + mean_squared
+data:
+  training: {csv: line.csv, skip_rows: 1, sections: {inputs: 0, targets: 1}}
+  test: {csv: line.csv, skip_rows: 1, sections: {inputs: 0, targets: 1}}
+  batch: 6
+optimiser: {type: momentum, learning_rate: 0.02}
+epochs: 400
+END
+run 0 train line.yaml --folder line --quiet
+has out '^test: loss 0.000[0-9] \(6 records\)$'
+printf '10\n' | "$sigma" predict line - >out 2>err
+has out '^(21|20\.9[0-9]*|21\.0[0-9]*)$'
+
+# --- interruption ---
+"$sigma" train "$examples/digits.yaml" epochs=1000000 --folder long >out 2>err </dev/null &
+process=$!
+for _ in $(seq 100); do
+    [ -s long/metrics.jsonl ] && break
+    sleep 0.1
+done
+kill -INT "$process"
+wait "$process"
+code 130 $? "an interrupted training"
+has out 'go on with: sigma train long/config.yaml --resume$'
+run 0 inspect long
+epochs=$(wc -l <long/metrics.jsonl)
+run 0 train long/config.yaml "epochs=$((epochs + 1))" --resume --quiet
+
+echo "$passed passed, $failed failed, 0 skipped"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,239 @@
+/* Configurations: what is read, what is refused with which place, and texts that mean harm. */
+#include "test.h"
+
+#include "config.h"
+
+static const char good[] = "network: input(4) + dense(3) + softmax_cross_entropy\n" /* line 1 */
+                           "data:\n"                                                /* 2 */
+                           "  training: iris\n"
+                           "  validation: {dataset: iris, begin: 0.8, share: 0.2}\n"
+                           "  batch: 7\n" /* 5 */
+                           "optimiser:\n"
+                           "  type: momentum\n"
+                           "  learning_rate: 0.25\n"
+                           "  schedule: {kind: step, period: 2}\n"
+                           "initialisers:\n" /* 10 */
+                           "  \"*.weights\": he\n"
+                           "freeze: [\"1-dense.*\"]\n"
+                           "epochs: 12\n"
+                           "seed: 99\n";
+
+static sgm_status parse_with(config *c, const char *text, const char *argument)
+{
+    const char *arguments[] = {argument};
+    return config_parse(c, "a/b.yaml", text, strlen(text), arguments, argument != NULL ? 1 : 0);
+}
+
+static sgm_status refuse(const char *text, const char *argument)
+{
+    config c;
+    sgm_status status = parse_with(&c, text, argument);
+    if (status == SGM_OK)
+        config_free(&c);
+    return status;
+}
+
+TEST(values_and_defaults)
+{
+    config c;
+    CHECK_OK(parse_with(&c, good, NULL));
+    CHECK_STR(c.name, "b");
+    CHECK_STR(c.data.training.dataset, "iris");
+    CHECK_NEAR(c.data.validation.begin, 0.8, 0);
+    CHECK_INT(c.data.batch, 7);
+    CHECK(c.data.shuffle);
+    CHECK_STR(c.optimiser.type, "momentum");
+    CHECK_NEAR(c.optimiser.learning_rate, 0.25, 0);
+    CHECK(isnan(c.optimiser.momentum));
+    CHECK_STR(c.optimiser.schedule.kind, "step");
+    CHECK_NEAR(c.optimiser.schedule.period, 2, 0);
+    CHECK_STR(text_map_get(&c.initialisers, "*.weights"), "he");
+    CHECK_INT(c.freeze.count, 1);
+    CHECK_STR(c.freeze.items[0], "1-dense.*");
+    CHECK_INT(c.epochs, 12);
+    CHECK_INT(c.iterations, OPTION_UNSET);
+    CHECK_INT(c.checkpoint_every, 1);
+    CHECK_INT(config_precision(&c), SGM_FLOAT32);
+    config_free(&c);
+}
+
+TEST(arguments_count_more)
+{
+    static const char *const arguments[] = {"optimiser.learning_rate=0.5",
+                                            "optimiser.schedule=cosine",
+                                            "data.validation.share=0.1",
+                                            "initialisers.1-dense.weights=constant(0.5)",
+                                            "initialisers.*.weights=glorot",
+                                            "freeze=[a, \"b*\"]",
+                                            "network=input(2) + dense(2, relu) + mean_squared",
+                                            "data.batch=3"};
+    config c;
+    CHECK_OK(config_parse(&c, "x.yaml", good, strlen(good), arguments, sizeof arguments / sizeof *arguments));
+    CHECK_NEAR(c.optimiser.learning_rate, 0.5, 0);
+    CHECK_STR(c.optimiser.schedule.kind, "cosine");
+    CHECK_NEAR(c.data.validation.share, 0.1, 0);
+    CHECK_NEAR(c.data.validation.begin, 0.8, 0);
+    CHECK_STR(text_map_get(&c.initialisers, "1-dense.weights"), "constant(0.5)");
+    CHECK_STR(text_map_get(&c.initialisers, "*.weights"), "glorot");
+    CHECK_INT(c.freeze.count, 2);
+    CHECK_STR(c.freeze.items[1], "b*");
+    CHECK_STR(c.network, "input(2) + dense(2, relu) + mean_squared");
+    CHECK_INT(c.data.batch, 3);
+    config_free(&c);
+}
+
+TEST(what_is_written_reads_back)
+{
+    config c, again;
+    CHECK_OK(parse_with(&c, good, "name=a \"quoted\\name: #1"));
+    char *text = config_text(&c);
+    CHECK_OK(text);
+    CHECK_OK(parse_with(&again, text, NULL));
+    char *second = config_text(&again);
+    CHECK_STR(second, text);
+    CHECK_STR(again.name, "a \"quoted\\name: #1");
+    CHECK_NEAR(again.data.validation.share, 0.2, 0);
+    CHECK_STR(text_map_get(&again.initialisers, "*.weights"), "he");
+    sgm_string_free(text);
+    sgm_string_free(second);
+    config_free(&c);
+    config_free(&again);
+}
+
+TEST(paths_begin_at_the_file)
+{
+    static const char text[] =
+        "network: input(4) + dense(3) + softmax_cross_entropy\n"
+        "data: {training: {csv: table.csv, sections: {inputs: 0-3, targets: 4}, classes: 3}}\n";
+    config c;
+    CHECK_OK(config_parse(&c, "/some/where/x.yaml", text, strlen(text), NULL, 0));
+    CHECK_STR(c.data.training.csv, "/some/where/table.csv");
+    CHECK_STR(text_map_get(&c.data.training.sections, "inputs"), "0-3");
+    CHECK_INT(c.data.training.classes, 3);
+    config_free(&c);
+}
+
+#define NETWORK "network: input(4) + dense(3) + softmax_cross_entropy\n"
+
+TEST(mistakes_have_a_place)
+{
+    CHECK_ERROR(refuse(NETWORK "optimiser:\n  learning_rat: 1\n", NULL),
+                "a/b.yaml:3:3: optimiser.learning_rat: unknown key (did you mean 'learning_rate'?)");
+    CHECK_ERROR(refuse(NETWORK "epochz: 1\n", NULL),
+                "a/b.yaml:2:1: epochz: unknown key (did you mean 'epochs'?)");
+    CHECK_ERROR(refuse(NETWORK "zzzzzzzz: 1\n", NULL), "unknown key; there are name, network, data");
+    CHECK_ERROR(refuse(NETWORK "epochs: many\n", NULL),
+                "a/b.yaml:2:9: epochs: expected a whole number from 1 to 1000000000, got 'many'");
+    CHECK_ERROR(refuse(NETWORK "epochs: \"3\"\n", NULL), "got the text '3'");
+    CHECK_ERROR(refuse(NETWORK "epochs: 3.5\n", NULL), "a whole number");
+    CHECK_ERROR(refuse(NETWORK "epochs: 0\n", NULL), "got '0'");
+    CHECK_ERROR(refuse(NETWORK "epochs: 99999999999999999999\n", NULL), "a whole number");
+    CHECK_ERROR(refuse(NETWORK "epochs:\n", NULL), "got nothing");
+    CHECK_ERROR(refuse(NETWORK "epochs: [1]\n", NULL), "got a list");
+    CHECK_ERROR(refuse(NETWORK "optimiser: {beta1: 1}\n", NULL), "optimiser.beta1: expected a number from");
+    CHECK_ERROR(refuse(NETWORK "optimiser: {beta1: .nan}\n", NULL), "a number");
+    CHECK_ERROR(refuse(NETWORK "optimiser: [adam]\n", NULL), "a/b.yaml:2:12: optimiser: expected a map");
+    CHECK_ERROR(refuse(NETWORK "data: {shuffle: yes}\n", NULL),
+                "data.shuffle: expected true or false, got 'yes'");
+    CHECK_ERROR(refuse(NETWORK "freeze: [a, {b: c}]\n", NULL),
+                "a/b.yaml:2:13: freeze: expected a list of texts");
+    CHECK_ERROR(refuse(NETWORK "initialisers: {\"*\": [he]}\n", NULL), "expected a text, got a list");
+    CHECK_ERROR(refuse(NETWORK "seed: 1\nseed: 2\n", NULL),
+                "a/b.yaml:3:1: key 'seed' is here twice, first in line 2");
+    CHECK_ERROR(refuse("[1, 2]\n", NULL), "a/b.yaml:1:1: expected a map of options, got a list");
+}
+
+TEST(texts_are_checked_where_they_stand)
+{
+    CHECK_ERROR(refuse("seed: 1\nnetwork: input(4) + desne(3)\n", NULL), "a/b.yaml:2:10: network: ");
+    CHECK_ERROR(refuse("seed: 1\nnetwork: input(4) + desne(3)\n", NULL), "did you mean 'dense'?");
+    CHECK_ERROR(refuse(NETWORK "optimiser: adm\n", NULL), "a/b.yaml:2:12: optimiser: unknown optimiser 'adm'");
+    CHECK_ERROR(refuse(NETWORK "optimiser: {schedule: cosin}\n", NULL), "did you mean 'cosine'");
+    CHECK_ERROR(refuse(NETWORK "initialisers: {\"*\": hee}\n", NULL), "a/b.yaml:2:21: initialisers.*: ");
+    CHECK_ERROR(refuse(NETWORK "data: {training: irs}\n", NULL), "did you mean 'iris'?");
+    CHECK_ERROR(refuse(NETWORK "precision: float23\n", NULL), "did you mean 'float32'?");
+    CHECK_ERROR(refuse(NETWORK "handler: referense\n", NULL), "did you mean 'reference'?");
+    CHECK_ERROR(refuse(NETWORK "data: {training: {csv: a, sections: {inputs: 3-1}}}\n", NULL), "got '3-1'");
+}
+
+TEST(what_belongs_together)
+{
+    CHECK_ERROR(refuse("seed: 1\n", NULL), "network: is missing");
+    CHECK_ERROR(refuse(NETWORK "data: {training: {dataset: iris, csv: a}}\n", NULL),
+                "expected one of dataset, csv");
+    CHECK_ERROR(refuse(NETWORK "data: {training: {csv: a}}\n", NULL), "expected columns for inputs");
+    CHECK_ERROR(refuse(NETWORK "data: {test: {inputs: a, input_range: [1]}}\n", NULL),
+                "expected [least, most]");
+}
+
+TEST(mistakes_in_arguments)
+{
+    CHECK_ERROR(refuse(good, "epochs"), "expected KEY=VALUE");
+    CHECK_ERROR(refuse(good, "=3"), "expected KEY=VALUE");
+    CHECK_ERROR(refuse(good, "epochs=x"), "argument 'epochs=x': epochs: expected a whole number");
+    CHECK_ERROR(refuse(good, "optimizer.beta1=0.5"), "did you mean 'optimiser'?");
+    CHECK_ERROR(refuse(good, "epochs.x=1"), "epochs has no keys of its own");
+    CHECK_ERROR(refuse(good, "freeze=[a"), "argument 'freeze=[a'");
+    CHECK_ERROR(refuse(good, "data={batch: 0}"), "data.batch: expected a whole number");
+    CHECK_ERROR(refuse(good, "data.training="), "got nothing");
+}
+
+TEST(marks_are_refused)
+{
+    CHECK_ERROR(refuse("a: &x [1]\nb: *x\n", NULL), "a/b.yaml:1:4: anchors");
+    CHECK_ERROR(refuse("b: *x\n", NULL), "a/b.yaml:1:4: anchors");
+    CHECK_ERROR(refuse(NETWORK "epochs: !!int 3\n", NULL), "tags");
+    CHECK_ERROR(refuse("a: &a [x,x,x]\nb: &b [*a,*a,*a]\nc: &c [*b,*b,*b]\n", NULL), "anchors");
+    CHECK_ERROR(refuse(NETWORK "---\nseed: 2\n", NULL), "a second document");
+    CHECK_ERROR(refuse("", NULL), "there is nothing in it");
+    CHECK_ERROR(refuse("# only a remark\n", NULL), "there is nothing in it");
+    CHECK_ERROR(refuse("name: \"a\\0b\"\n", NULL), "zero character");
+    CHECK_ERROR(refuse("? [a]\n: 1\n", NULL), "a key must be a word");
+    CHECK_ERROR(refuse("name: [a\n", NULL), "a/b.yaml:");
+    CHECK_ERROR(refuse("name: \xff\xfe\n", NULL), "a/b.yaml:");
+}
+
+TEST(depth_and_size_are_limited)
+{
+    char *text = malloc(2 * YAML_MAX_BYTES);
+    memset(text, '[', 100000);
+    CHECK_ERROR(config_parse(&(config){0}, "x", text, 100000, NULL, 0), "levels deep");
+    memset(text, ' ', 2 * YAML_MAX_BYTES);
+    CHECK_ERROR(config_parse(&(config){0}, "x", text, 2 * YAML_MAX_BYTES, NULL, 0), "at most");
+    size_t used = 0;
+    text[used++] = '[';
+    for (int i = 0; i < YAML_MAX_NODES + 10; i++) {
+        text[used++] = 'a';
+        text[used++] = ',';
+    }
+    text[used++] = ']';
+    CHECK_ERROR(config_parse(&(config){0}, "x", text, used, NULL, 0), "too much");
+    free(text);
+}
+
+/* Whatever comes, the answer is a configuration or a message, and nothing is lost. */
+TEST(cut_and_changed_texts)
+{
+    char text[sizeof good];
+    config c;
+    for (size_t length = 0; length < sizeof good; length++) {
+        sgm_clear_error();
+        if (config_parse(&c, "x", good, length, NULL, 0) == SGM_OK)
+            config_free(&c);
+        else
+            CHECK(strlen(sgm_last_error()) > 0);
+    }
+    uint64_t state = 1;
+    for (int i = 0; i < 5000; i++) {
+        memcpy(text, good, sizeof good);
+        for (int k = 0; k <= i % 3; k++) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            text[(state >> 33) % (sizeof good - 1)] = (char)(state >> 20);
+        }
+        sgm_clear_error();
+        if (config_parse(&c, "x", text, sizeof good - 1, NULL, 0) == SGM_OK)
+            config_free(&c);
+        else
+            CHECK(strlen(sgm_last_error()) > 0);
+    }
+}

@@ -1,0 +1,147 @@
+/* What the terminal monitor writes, to a file and to a terminal. */
+#include "test.h"
+
+#include "monitors/monitor.h"
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+static char output[65536];
+
+static void tell(sgm_monitor *monitor, sgm_training_progress progress)
+{
+    progress.trainer = progress.trainer != NULL ? progress.trainer : "first";
+    progress.epochs = 3;
+    progress.batches = 10;
+    progress.rate = 12345.4;
+    CHECK(monitor->progress(monitor, &progress));
+}
+
+static void train(sgm_monitor *monitor)
+{
+    sgm_named_metrics validation = {"validation", {0.5, 0.961, 30}};
+    tell(monitor, (sgm_training_progress){.kind = SGM_PROGRESS_START});
+    for (int64_t epoch = 0; epoch < 2; epoch++) {
+        for (int64_t batch = 1; batch <= 10; batch++)
+            tell(monitor, (sgm_training_progress){.kind = SGM_PROGRESS_ITERATION,
+                                                  .epoch = epoch,
+                                                  .batch = batch,
+                                                  .training = {0.25, NAN, 10},
+                                                  .seconds_left = 72});
+        tell(monitor, (sgm_training_progress){.kind = SGM_PROGRESS_EPOCH,
+                                              .epoch = epoch + 1,
+                                              .training = {0.125, 0.5, 10},
+                                              .validation = &validation,
+                                              .validation_count = 1,
+                                              .seconds = 83});
+    }
+    tell(monitor, (sgm_training_progress){.kind = SGM_PROGRESS_STOP, .epoch = 2});
+}
+
+/* Runs `train` with stdout in `target`, which is closed; read the rest from `source`. */
+static void watch(int target, int source)
+{
+    fflush(stdout);
+    int old = dup(STDOUT_FILENO);
+    dup2(target, STDOUT_FILENO);
+    sgm_monitor *monitor = sgm_terminal_monitor();
+    if (monitor != NULL)
+        train(monitor);
+    sgm_monitor_free(monitor);
+    fflush(stdout);
+    dup2(old, STDOUT_FILENO);
+    close(old);
+    memset(output, 0, sizeof output);
+    ssize_t length = read(source, output, sizeof output - 1);
+    close(target);
+    close(source);
+    CHECK(monitor != NULL);
+    CHECK(length > 0);
+}
+
+static void watch_file(void)
+{
+    int ends[2];
+    CHECK_INT(pipe(ends), 0);
+    watch(ends[1], ends[0]);
+}
+
+static void watch_terminal(unsigned short width)
+{
+    struct winsize size = {.ws_col = width, .ws_row = 24};
+    int master = posix_openpt(O_RDWR | O_NOCTTY);
+    if (master < 0 || grantpt(master) != 0 || unlockpt(master) != 0)
+        SKIP("no pseudo-terminals here");
+    int slave = open(ptsname(master), O_RDWR | O_NOCTTY);
+    CHECK(slave >= 0);
+    CHECK_INT(ioctl(slave, TIOCSWINSZ, &size), 0);
+    watch(slave, master);
+}
+
+TEST(plain_lines_in_a_file)
+{
+    unsetenv("NO_COLOR");
+    watch_file();
+    CHECK_STR(output, "epoch 1/3 loss 0.1250 accuracy 50.0 %, validation loss 0.5000 accuracy 96.1 %, "
+                      "12,345 records/s 1:23\n"
+                      "epoch 2/3 loss 0.1250 accuracy 50.0 %, validation loss 0.5000 accuracy 96.1 %, "
+                      "12,345 records/s 1:23\n");
+}
+
+TEST(drawn_again_on_a_terminal)
+{
+    unsetenv("NO_COLOR");
+    watch_terminal(120);
+    CHECK(strstr(output, "epoch 1/3 [==>                 ] loss 0.2500 12,345 records/s 1:12 left"));
+    CHECK(strstr(output, "\r\033[K"));
+    CHECK(strstr(output, "\033[1mepoch 2/3\033[0m loss 0.1250"));
+}
+
+TEST(no_colour_when_it_is_not_wanted)
+{
+    setenv("NO_COLOR", "1", 1);
+    watch_terminal(120);
+    CHECK(strstr(output, "epoch 2/3 loss 0.1250"));
+    CHECK(!strstr(output, "\033[1m"));
+    setenv("NO_COLOR", "", 1); /* empty is as if it were not there */
+    watch_terminal(120);
+    CHECK(strstr(output, "\033[1m"));
+    unsetenv("NO_COLOR");
+}
+
+TEST(no_line_wider_than_the_terminal)
+{
+    unsetenv("NO_COLOR");
+    watch_terminal(30);
+    char *end = strstr(output, "\r\033[K");
+    CHECK(end != NULL);
+    CHECK(end - output <= 29);
+}
+
+static int freed;
+
+static bool ignore(sgm_monitor *self, const sgm_training_progress *progress)
+{
+    return self != NULL && progress != NULL;
+}
+
+static void count_free(sgm_monitor *self)
+{
+    freed++;
+    free(self);
+}
+
+TEST(an_environment_takes_its_monitors)
+{
+    sgm_env *env = sgm_env_create("monitors", .handler = "reference");
+    CHECK_OK(env);
+    sgm_monitor *monitor = calloc(1, sizeof *monitor);
+    *monitor = (sgm_monitor){.progress = ignore, .free = count_free};
+    freed = 0;
+    CHECK_OK(sgm_env_monitor(env, monitor));
+    sgm_monitor_free(monitor); /* belongs to the environment: nothing happens */
+    CHECK_INT(freed, 0);
+    CHECK_ERROR(sgm_env_monitor(env, monitor), "belongs to an environment already");
+    sgm_env_free(env);
+    CHECK_INT(freed, 1);
+}
