@@ -9,8 +9,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SPINS 4000 /* pauses before sleep: some tens of microseconds, longer than the gap between two steps  \
-                    */
+#define SPINS                                                                                                \
+    4000 /* pauses before sleep: some tens of microseconds, longer than the gap between two steps            \
+          */
 #define CLOSED ((uint32_t)1 << 31)
 #define MOST_THREADS 1024
 

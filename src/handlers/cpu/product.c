@@ -2,7 +2,7 @@
  * the first cache, packed a in the second. */
 #include "handlers/cpu/product.h"
 
-#define MOST_DEPTH 288 /* of a panel of b: 36 KiB of the first cache for two vectors of 64 bytes */
+#define MOST_DEPTH 208 /* of a panel of b: 26 KiB of the first cache for two vectors of 64 bytes */
 #define LARGEST_TILE (14 * 2 * 64) /* bytes */
 #define TASKS_PER_THREAD 4         /* so that threads that start late get less */
 

@@ -8,16 +8,27 @@
 
 typedef uint8_t bool_8;
 
+/* Lanes between 1, 2, 4 and 8 bytes: by halves, which compilers make one instruction each. */
+typedef uint16_t short_f __attribute__((vector_size(VECTOR_BYTES / 2)));
+typedef uint16_t short_d __attribute__((vector_size(VECTOR_BYTES / 4)));
+typedef uint32_t word_d __attribute__((vector_size(VECTOR_BYTES / 2)));
+#define NARROW_F(mask) __builtin_convertvector(__builtin_convertvector(mask, short_f), byte_f)
+#define NARROW_D(mask)                                                                                       \
+    __builtin_convertvector(__builtin_convertvector(__builtin_convertvector(mask, word_d), short_d), byte_d)
+#define WIDEN_F(bytes) __builtin_convertvector(__builtin_convertvector(bytes, short_f), vec_i)
+#define WIDEN_D(bytes)                                                                                       \
+    __builtin_convertvector(__builtin_convertvector(__builtin_convertvector(bytes, short_d), word_d), vec_l)
+
 /* Results that are bool: masks narrowed to bytes of 0 or 1. */
 static inline void store_mask_f(bool_8 *to, vec_i mask)
 {
-    byte_f bytes = __builtin_convertvector(mask, byte_f) & 1;
+    byte_f bytes = NARROW_F(mask) & 1;
     memcpy(to, &bytes, sizeof bytes);
 }
 
 static inline void store_mask_d(bool_8 *to, vec_l mask)
 {
-    byte_d bytes = __builtin_convertvector(mask, byte_d) & 1;
+    byte_d bytes = NARROW_D(mask) & 1;
     memcpy(to, &bytes, sizeof bytes);
 }
 
@@ -40,14 +51,14 @@ static inline vec_i load_condition_f(const bool_8 *from)
 {
     byte_f bytes;
     memcpy(&bytes, from, sizeof bytes);
-    return __builtin_convertvector(bytes, vec_i) != 0;
+    return WIDEN_F(bytes) != 0;
 }
 
 static inline vec_l load_condition_d(const bool_8 *from)
 {
     byte_d bytes;
     memcpy(&bytes, from, sizeof bytes);
-    return __builtin_convertvector(bytes, vec_l) != 0;
+    return WIDEN_D(bytes) != 0;
 }
 
 static inline vec_i load_part_condition_f(const bool_8 *from, int64_t n)

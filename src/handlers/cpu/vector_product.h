@@ -144,19 +144,47 @@ DEFINE_COPY_ROWS(copy_rows_f64, double, d, LANES_D)
 
 #define UNROLL _Pragma("GCC unroll 16")
 
-/* Squares of as many rows as a vector has lanes are transposed in registers: in stage `d`, rows i and i + d
- * exchange the lanes whose number differs in bit d. */
-#define DEFINE_TRANSPOSE(name, element, letter, integer, lanes)                                              \
-    static inline void name##_square(vec_##letter *rows)                                                     \
+#if VECTOR_BYTES == 64
+#define LANE_NUMBERS_f                                                                                       \
     {                                                                                                        \
+        0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15                                                 \
+    }
+#define LANE_NUMBERS_d                                                                                       \
+    {                                                                                                        \
+        0, 1, 2, 3, 4, 5, 6, 7                                                                               \
+    }
+#elif VECTOR_BYTES == 32
+#define LANE_NUMBERS_f                                                                                       \
+    {                                                                                                        \
+        0, 1, 2, 3, 4, 5, 6, 7                                                                               \
+    }
+#define LANE_NUMBERS_d                                                                                       \
+    {                                                                                                        \
+        0, 1, 2, 3                                                                                           \
+    }
+#else
+#define LANE_NUMBERS_f                                                                                       \
+    {                                                                                                        \
+        0, 1, 2, 3                                                                                           \
+    }
+#define LANE_NUMBERS_d                                                                                       \
+    {                                                                                                        \
+        0, 1                                                                                                 \
+    }
+#endif
+
+/* A square of as many rows as a vector has lanes is transposed in registers: in stage `d`, rows i and i + d
+ * exchange the lanes whose number differs in bit d. */
+#define DEFINE_SQUARE(name, element, letter, integer, lanes)                                                 \
+    static void name(element *to, int64_t to_stride, const element *from, int64_t stride)                    \
+    {                                                                                                        \
+        vec_##letter rows[lanes];                                                                            \
+        UNROLL for (int i = 0; i < (lanes); i++, from += stride) rows[i] = load_##letter(from);              \
         UNROLL for (int d = (lanes) / 2; d > 0; d /= 2)                                                      \
         {                                                                                                    \
-            vec_##integer low, high;                                                                         \
-            UNROLL for (int l = 0; l < (lanes); l++)                                                         \
-            {                                                                                                \
-                low[l] = (l & d) == 0 ? l : (lanes) + l - d;                                                 \
-                high[l] = (l & d) == 0 ? l + d : (lanes) + l;                                                \
-            }                                                                                                \
+            const vec_##integer lane = LANE_NUMBERS_##letter, upper = (lane & d) != 0;                       \
+            const vec_##integer low = lane + (upper & ((lanes)-d));                                          \
+            const vec_##integer high = lane + d + (upper & ((lanes)-d));                                     \
             UNROLL for (int i = 0; i < (lanes); i++)                                                         \
             {                                                                                                \
                 if ((i & d) != 0)                                                                            \
@@ -166,6 +194,23 @@ DEFINE_COPY_ROWS(copy_rows_f64, double, d, LANES_D)
                 rows[i + d] = SHUFFLE_##letter(a, b, high);                                                  \
             }                                                                                                \
         }                                                                                                    \
+        UNROLL for (int i = 0; i < (lanes); i++, to += to_stride) store_##letter(to, rows[i]);               \
+    }
+
+/* Squares at the edges go through memory that is large enough. */
+#define DEFINE_TRANSPOSE(name, square, element, letter, lanes)                                               \
+    static void name##_edge(element *to, int64_t padded, int64_t kept, const element *from, int64_t stride,  \
+                            int64_t filled, int64_t steps)                                                   \
+    {                                                                                                        \
+        element in[(lanes) * (lanes)], out[(lanes) * (lanes)];                                               \
+        for (int64_t i = 0; i < (lanes); i++)                                                                \
+            store_##letter(in + i * (lanes), i >= filled ? (vec_##letter){0}                                 \
+                                             : steps == (lanes)                                              \
+                                                 ? load_##letter(from + i * stride)                          \
+                                                 : load_part_##letter(from + i * stride, steps));            \
+        square(out, lanes, in, lanes);                                                                       \
+        for (int64_t k = 0; k < steps; k++)                                                                  \
+            store_part_##letter(to + k * padded, load_##letter(out + k * (lanes)), kept);                    \
     }                                                                                                        \
     static void name(void *target, int64_t padded, const void *source, int64_t stride, int64_t width,        \
                      int64_t depth)                                                                          \
@@ -176,23 +221,14 @@ DEFINE_COPY_ROWS(copy_rows_f64, double, d, LANES_D)
             const element *from = (const element *)source + i * stride;                                      \
             element *to = (element *)target + i;                                                             \
             int64_t k = 0;                                                                                   \
-            for (; k < depth; k += (lanes)) {                                                                \
-                int64_t steps = depth - k < (lanes) ? depth - k : (lanes);                                   \
-                vec_##letter rows[lanes];                                                                    \
-                UNROLL for (int r = 0; r < (lanes); r++) rows[r] =                                           \
-                    r >= filled        ? (vec_##letter){0}                                                   \
-                    : steps == (lanes) ? load_##letter(from + r * stride + k)                                \
-                                       : load_part_##letter(from + r * stride + k, steps);                   \
-                name##_square(rows);                                                                         \
-                UNROLL for (int r = 0; r < (lanes); r++)                                                     \
-                {                                                                                            \
-                    if (r < steps && kept == (lanes))                                                        \
-                        store_##letter(to + (k + r) * padded, rows[r]);                                      \
-                    else if (r < steps)                                                                      \
-                        store_part_##letter(to + (k + r) * padded, rows[r], kept);                           \
-                }                                                                                            \
-            }                                                                                                \
+            for (; filled == (lanes) && k + (lanes) <= depth; k += (lanes))                                  \
+                square(to + k * padded, padded, from + k, stride);                                           \
+            for (; k < depth; k += (lanes))                                                                  \
+                name##_edge(to + k * padded, padded, kept, from + k, stride, filled,                         \
+                            depth - k < (lanes) ? depth - k : (lanes));                                      \
         }                                                                                                    \
     }
-DEFINE_TRANSPOSE(transpose_f32, float, f, i, LANES)
-DEFINE_TRANSPOSE(transpose_f64, double, d, l, LANES_D)
+DEFINE_SQUARE(square_f32, float, f, i, LANES)
+DEFINE_SQUARE(square_f64, double, d, l, LANES_D)
+DEFINE_TRANSPOSE(transpose_f32, square_f32, float, f, LANES)
+DEFINE_TRANSPOSE(transpose_f64, square_f64, double, d, LANES_D)
