@@ -453,7 +453,8 @@ void sgm__run_release(sgm__run *run)
         sgm_block_free(&block->block);
     } else if (last && owner->extractor) {
         list_add(owner, block);
-        make_room(owner, 0);
+        while (owner->bytes > owner->limit && owner->oldest != owner->newest)
+            evict(owner, owner->oldest); /* the newest may be all there is, however large */
     }
     pthread_mutex_unlock(&owner->mutex);
     *run = (sgm__run){0};

@@ -157,19 +157,32 @@ static void copy_rows(const float *from, float *to, int64_t count, size_t elemen
         memcpy(to + (size_t)i * stride, from + (size_t)i * elements, elements * sizeof *to);
 }
 
+/* The whole of a section's records, without a step between: false when it takes more than that. */
+static bool copy_whole(const sgm_tensor *seen, size_t count, float *target)
+{
+    if (!sgm_tensor_is_contiguous(seen))
+        return false;
+    if (sgm_tensor_dtype(seen) == SGM_FLOAT32) {
+        memcpy(target, sgm_tensor_const_data(seen), count * sizeof *target);
+        return true;
+    }
+    if (sgm_tensor_dtype(seen) != SGM_UINT8)
+        return false;
+    const uint8_t *bytes = sgm_tensor_const_data(seen);
+    for (size_t i = 0; i < count; i++)
+        target[i] = bytes[i];
+    return true;
+}
+
 static sgm_status copy_region(const array_extractor *self, const region *part, sgm_tensor *records,
                               int64_t count, float *target)
 {
     sgm_tensor *seen = region_view(part, records, part->offset, count);
     if (!seen)
         return sgm_last_status();
-    size_t stride = self->elements[part->section], all = (size_t)count * part->elements;
+    size_t stride = self->elements[part->section];
     sgm_status status = SGM_OK;
-    if (sgm_tensor_dtype(seen) == SGM_UINT8 && sgm_tensor_is_contiguous(seen) && stride == part->elements) {
-        const uint8_t *bytes = sgm_tensor_const_data(seen); /* images: worth a loop of their own */
-        for (size_t i = 0; i < all; i++)
-            target[i] = bytes[i];
-    } else {
+    if (stride != part->elements || !copy_whole(seen, (size_t)count * stride, target)) {
         sgm_tensor *values = sgm_tensor_cast(seen, SGM_FLOAT32);
         if (values)
             copy_rows(sgm_tensor_const_data(values), target + part->column, count, part->elements, stride);

@@ -10,13 +10,14 @@
 /* --- an allocator that knows how many blocks are out, and fails when told to --- */
 
 static atomic_long pipeline_live, pipeline_calls, pipeline_fail_at; /* fail_at 0: never */
+static atomic_bool pipeline_fail_once; /* only that call, else all from there on */
 
 static void *pipeline_reallocate(void *user, void *memory, size_t size)
 {
     (void)user;
     long call = atomic_fetch_add(&pipeline_calls, 1) + 1;
     long fail_at = atomic_load(&pipeline_fail_at);
-    if (fail_at > 0 && call >= fail_at)
+    if (fail_at > 0 && (atomic_load(&pipeline_fail_once) ? call == fail_at : call >= fail_at))
         return NULL;
     void *grown = realloc(memory, size);
     if (grown && !memory)

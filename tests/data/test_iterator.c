@@ -265,9 +265,10 @@ static bool use_iris(bool split)
     return good;
 }
 
-TEST(every_allocation_may_fail)
+static void fail_each_in_turn(bool once)
 {
     sgm_set_logger(NULL, NULL, SGM_LOG_NONE);
+    atomic_store(&pipeline_fail_once, once);
     for (int split = 0; split < 2; split++) {
         bool done = false;
         long failures = 0;
@@ -276,14 +277,26 @@ TEST(every_allocation_may_fail)
             sgm_clear_error();
             atomic_store(&pipeline_calls, 0);
             atomic_store(&pipeline_fail_at, n);
-            done = use_iris(split);
+            bool good = use_iris(split);
+            done = atomic_load(&pipeline_calls) < n;
             atomic_store(&pipeline_fail_at, 0);
+            CHECK(good || !done);
             CHECK_INT(atomic_load(&pipeline_live), live);
-            if (!done)
+            if (!good) /* what failed may also be something that one can do without: the thread */
                 CHECK_INT(sgm_last_status(), SGM_ERROR_MEMORY);
         }
         CHECK(failures > 20);
     }
+}
+
+TEST(memory_ends_at_any_allocation)
+{
+    fail_each_in_turn(false);
+}
+
+TEST(any_one_allocation_fails)
+{
+    fail_each_in_turn(true);
 }
 
 /* --- failures of the source --- */
