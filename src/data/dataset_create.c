@@ -1,0 +1,101 @@
+/* Datasets: their options, and their life. */
+#include "data/dataset_internal.h"
+
+#include <unistd.h>
+
+#define MOST_BYTES ((size_t)128 << 20) /* of blocks that are kept, unless the program asks for more */
+
+sgm_dataset *sgm__dataset_allocate(const char *name, sgm__dataset_kind kind)
+{
+    sgm_dataset *made = sgm__calloc(1, sizeof *made);
+    if (!made)
+        return NULL;
+    made->name = sgm__strdup(name ? name : "dataset");
+    if (!made->name) {
+        sgm__free(made);
+        return NULL;
+    }
+    made->kind = kind;
+    atomic_init(&made->references, 1);
+    made->disk = -1;
+    pthread_mutex_init(&made->mutex, NULL);
+    pthread_cond_init(&made->idle, NULL);
+    return made;
+}
+
+sgm_dataset *sgm_dataset_retain(sgm_dataset *dataset)
+{
+    if (dataset)
+        atomic_fetch_add(&dataset->references, 1);
+    return dataset;
+}
+
+void sgm_dataset_free(sgm_dataset *dataset)
+{
+    if (!dataset || atomic_fetch_sub(&dataset->references, 1) > 1)
+        return;
+    for (size_t i = 0; i < dataset->slot_count; i++)
+        if (dataset->slots[i].block)
+            sgm_block_free(&dataset->slots[i].block->block);
+    sgm__free(dataset->slots);
+    sgm_extractor_free(dataset->extractor);
+    if (dataset->disk >= 0)
+        close(dataset->disk);
+    sgm__free(dataset->cache);
+    sgm__free(dataset->mapped);
+    sgm_dataset_free(dataset->base);
+    pthread_cond_destroy(&dataset->idle);
+    pthread_mutex_destroy(&dataset->mutex);
+    sgm__free(dataset->name);
+    sgm__free(dataset);
+}
+
+const char *sgm_dataset_name(const sgm_dataset *dataset)
+{
+    return dataset ? dataset->name : "";
+}
+
+static size_t default_limit(void)
+{
+    long pages = sysconf(_SC_AVPHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    if (pages <= 0 || size <= 0 || (size_t)pages / 4 > MOST_BYTES / (size_t)size)
+        return MOST_BYTES;
+    return (size_t)pages / 4 * (size_t)size;
+}
+
+static sgm_status configure(sgm_dataset *dataset, const sgm_dataset_options *options)
+{
+    if (options->block_size < -1 || options->memory_limit < 0)
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "dataset \"%s\": block_size %lld and memory_limit %lld; expected 0 (default), more, or a "
+            "block_size of -1 for all in one",
+            dataset->name, (long long)options->block_size, (long long)options->memory_limit);
+    dataset->block_size = options->block_size == -1 ? INT64_MAX : options->block_size;
+    dataset->limit = options->memory_limit > 0 ? (size_t)options->memory_limit : default_limit();
+    if (!options->cache)
+        return SGM_OK;
+    dataset->cache = sgm__strdup(options->cache);
+    return dataset->cache ? sgm__make_folders(dataset->cache) : SGM_ERROR_MEMORY;
+}
+
+sgm_dataset *sgm_dataset_create_options(const char *name, const sgm_dataset_options *options)
+{
+    sgm_dataset_options copy;
+    sgm__options_copy(&copy, sizeof copy, options);
+    if (!copy.extractor) {
+        sgm__missing_part("sgm_dataset_create: .extractor");
+        return NULL;
+    }
+    sgm_dataset *made = sgm__dataset_allocate(name, SGM__BLOCKS);
+    if (!made) {
+        sgm_extractor_free(copy.extractor);
+        return NULL;
+    }
+    made->extractor = copy.extractor;
+    if (configure(made, &copy) != SGM_OK) {
+        sgm_dataset_free(made);
+        return NULL;
+    }
+    return made;
+}
