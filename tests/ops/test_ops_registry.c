@@ -68,7 +68,7 @@ TEST(tables_that_cannot_work_are_refused)
 }
 
 #define MANY 40
-static char names[MANY][16];
+static char names[MANY][24];
 static sgm_op many[MANY];
 
 static void *register_half(void *argument)
