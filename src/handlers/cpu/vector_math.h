@@ -206,7 +206,7 @@ static inline vec_f log_f(vec_f x)
 {
     vec_i tiny = x < 1.17549435e-38f;
     vec_f scaled = select_f(tiny, x * 33554432.0f, x);
-    vec_i bits = (vec_i)scaled, k = (bits - 0x3f3504f3) >> 23;
+    vec_i bits = (vec_i)absolute_f(scaled), k = (bits - 0x3f3504f3) >> 23;
     vec_f f = (vec_f)(bits - (k << 23)) - 1.0f;
     vec_f n = __builtin_convertvector(k + (tiny & -25), vec_f);
     vec_f s = f / (f + 2.0f), z = s * s, half = f * f * 0.5f;
