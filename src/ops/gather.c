@@ -90,20 +90,56 @@ static sgm_status forward_gather(const sgm_kernel_call *call)
     return SGM_OK;
 }
 
+/* `count` elements along one axis of the source, added to those along one of the target. */
+typedef struct run {
+    const sgm_array *source, *target;
+    int64_t read, read_step, write, write_step, count;
+} run;
+
+#define ADD_RUN(type)                                                                                        \
+    for (int64_t i = 0; i < r->count; i++) {                                                                 \
+        const type *from = (const type *)r->source->data + r->read + i * r->read_step;                       \
+        type *to = (type *)r->target->data + r->write + i * r->write_step;                                   \
+        *to = (type)(*to + *from);                                                                           \
+    }                                                                                                        \
+    break
+
+static void add_run(const run *r)
+{
+    switch ((int)r->source->dtype) {
+    case SGM_FLOAT32:
+        ADD_RUN(float);
+    case SGM_FLOAT64:
+        ADD_RUN(double);
+    case SGM_INT64: /* wraps around like machine arithmetic */
+        ADD_RUN(uint64_t);
+    default:
+        for (int64_t i = 0; i < r->count; i++) {
+            int64_t write = r->write + i * r->write_step;
+            double sum = sgm_array_load(r->target, write);
+            sum += sgm_array_load(r->source, r->read + i * r->read_step);
+            sgm_array_store(r->target, write, sum);
+        }
+    }
+}
+
 static void add_to(const sgm_array *source, const sgm_array *target)
 {
-    sgm__cursor read = sgm__cursor_make(&source->shape, source->strides);
-    sgm__cursor write = sgm__cursor_make(&target->shape, target->strides);
-    int64_t count = sgm_shape_elements(&source->shape);
-    for (int64_t i = 0; i < count; i++) {
-        if (source->dtype == SGM_INT64) {
-            uint64_t sum = (uint64_t)sgm__array_index(source, read.offset) +
-                           (uint64_t)sgm__array_index(target, write.offset);
-            memcpy(sgm__array_at(target, write.offset), &sum, sizeof sum);
-        } else {
-            sgm_array_store(target, write.offset,
-                            sgm_array_load(target, write.offset) + sgm_array_load(source, read.offset));
-        }
+    sgm_shape outer = source->shape;
+    run r = {.source = source, .target = target, .count = 1};
+    if (outer.rank > 0) {
+        outer.rank--;
+        r.count = source->shape.dims[outer.rank];
+        r.read_step = source->strides[outer.rank];
+        r.write_step = target->strides[outer.rank];
+    }
+    sgm__cursor read = sgm__cursor_make(&outer, source->strides);
+    sgm__cursor write = sgm__cursor_make(&outer, target->strides);
+    int64_t runs = sgm_shape_elements(&outer);
+    for (int64_t i = 0; i < runs; i++) {
+        r.read = read.offset;
+        r.write = write.offset;
+        add_run(&r);
         sgm__cursor_next(&read);
         sgm__cursor_next(&write);
     }
