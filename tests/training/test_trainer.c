@@ -232,3 +232,66 @@ TEST(predictions_are_probabilities_and_survive_a_checkpoint)
     free_wave_trainer(made);
     remove_folder(folder);
 }
+
+/* --- define by run --- */
+
+static sgm_value switching(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
+{
+    (void)count;
+    bool odd = sgm_layer_iteration(call) % 2 == 1 && sgm_layer_flag(call, "alternate");
+    return odd ? sgm_relu(graph, inputs[0]) : sgm_tanh(graph, inputs[0]);
+}
+
+static const sgm_argument switching_arguments[] = {
+    {.name = "alternate", .kind = SGM_ARGUMENT_FLAG, .doc = "relu at every other iteration"}};
+static const sgm_layer_type switching_layer = {.api = SGM_LAYER_API,
+                                               .flags = SGM_LAYER_DYNAMIC,
+                                               .name = "switching",
+                                               .doc = "tanh or relu",
+                                               .arguments = switching_arguments,
+                                               .argument_count = 1,
+                                               .min_inputs = 1,
+                                               .max_inputs = 1,
+                                               .forward = switching};
+
+static double train_switching(const char *network)
+{
+    wave_trainer made = make_wave_trainer((wave_options){.network = network, .precision = SGM_FLOAT64});
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 3));
+    double value = value_of(made.trainer, "1-dense.weights", 7);
+    free_wave_trainer(made);
+    return value;
+}
+
+TEST(a_dynamic_layer_records_what_it_likes)
+{
+    CHECK_OK(sgm_register_layer(&switching_layer));
+    double fixed =
+        train_switching("input(6) + dense(8) + activation(tanh) + dense(3) + softmax_cross_entropy");
+    double dynamic = train_switching("input(6) + dense(8) + switching + dense(3) + softmax_cross_entropy");
+    double alternating =
+        train_switching("input(6) + dense(8) + switching(alternate=true) + dense(3) + softmax_cross_entropy");
+    CHECK_NEAR(dynamic, fixed, 0);
+    CHECK(alternating != fixed);
+}
+
+TEST(networks_with_several_inputs_and_costs_train)
+{
+    static const char *const sections[] = {"left", "right", "targets", "sums"};
+    sgm_tensor *tensors[] = {wave(20, 3, 0, 1, SGM_FLOAT32), wave(20, 2, 1, 1, SGM_FLOAT32),
+                             wave(20, 2, 2, 1, SGM_FLOAT32), wave(20, 1, 3, 1, SGM_FLOAT32)};
+    sgm_dataset *dataset = sgm_dataset_from("pairs", sections, tensors, 4);
+    wave_trainer made = make_wave_trainer((wave_options){
+        .network = "a = input(3, name=left) + dense(4, tanh); b = input(2, name=right) + dense(4, tanh);"
+                   "both = add(a, b); both + dense(2) + mean_squared;"
+                   "both + dense(1) + squared_difference(targets=sums, importance=0.1)"});
+    CHECK_OK(sgm_trainer_data(made.trainer, sgm_minibatches(dataset, .size = 5)));
+    loss_curve curve = {0};
+    CHECK_OK(sgm_trainer_on_progress(made.trainer, follow_losses, &curve));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 30));
+    CHECK(curve.losses[curve.count - 1] < 0.5 * curve.losses[0]);
+    sgm_dataset_free(dataset);
+    for (int i = 0; i < 4; i++)
+        sgm_tensor_free(tensors[i]);
+    free_wave_trainer(made);
+}
