@@ -9,15 +9,15 @@ int main(void)
     sgm_dataset *training = sgm_dataset_open("digits"), *test = sgm_dataset_open("digits-test");
 
     sgm_trainer_network(trainer,
-                        "input(8, 8) + dense(128, relu) + dropout(0.2) + dense(10) + softmax_cross_entropy");
+                        "input(8, 8) + dense(256, relu) + dropout(0.4) + dense(10) + softmax_cross_entropy");
     sgm_trainer_data(trainer, sgm_minibatches(training, .size = 32));
     sgm_trainer_add_data(trainer, "validation", sgm_undivided(test));
-    sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.003, .schedule = {SGM_COSINE}));
+    sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.005, .schedule = {SGM_COSINE}));
     sgm_trainer_initialiser(trainer, "*.weights", sgm_he());
     sgm_env_monitor(env, sgm_terminal_monitor());
 
     /* The first failure of any call above is kept until here. */
-    sgm_status status = sgm_run(env, .epochs = 40);
+    sgm_status status = sgm_run(env, .epochs = 60);
     if (status == SGM_OK) {
         sgm_metrics metrics;
         sgm_iterator *records = sgm_undivided(test);

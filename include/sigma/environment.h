@@ -2,7 +2,7 @@
 #ifndef SIGMA_ENVIRONMENT_H
 #define SIGMA_ENVIRONMENT_H
 
-#include <sigma/training.h>
+#include <sigma/monitor.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -29,12 +29,6 @@ SGM_API sgm_handler *sgm_env_handler(sgm_env *env);
 /* Belongs to the environment; NULL when that has failed. A name twice is an error. */
 SGM_API sgm_trainer *sgm_trainer_create(sgm_env *env, const char *name);
 
-/* Monitors watch the trainers of an environment. */
-typedef struct sgm_monitor sgm_monitor;
-/* Progress on stdout: one line that is drawn again on a terminal, plain lines elsewhere; colour unless
- * NO_COLOR is set. */
-SGM_API sgm_monitor *sgm_terminal_monitor(void);
-SGM_API void sgm_monitor_free(sgm_monitor *monitor); /* only for one that was given to no environment */
 SGM_API sgm_status sgm_env_monitor(sgm_env *env, sgm_monitor *monitor); /* takes it */
 
 /* Runs all trainers, one after the other, with these options. */

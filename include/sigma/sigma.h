@@ -7,6 +7,7 @@
 #include <sigma/graph.h>
 #include <sigma/handler.h>
 #include <sigma/model.h>
+#include <sigma/monitor.h>
 #include <sigma/network.h>
 #include <sigma/op.h>
 #include <sigma/operations.h>

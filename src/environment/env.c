@@ -193,12 +193,6 @@ static void release_monitor(void *monitor)
     self->free(self);
 }
 
-void sgm_monitor_free(sgm_monitor *monitor)
-{
-    if (monitor != NULL && !monitor->owned)
-        monitor->free(monitor);
-}
-
 sgm_status sgm_env_monitor(sgm_env *env, sgm_monitor *monitor)
 {
     if (env == NULL) {

@@ -3,7 +3,7 @@
 #define SGM_MONITORS_MONITOR_H
 
 #include "base/base.h"
-#include <sigma/environment.h>
+#include <sigma/monitor.h>
 
 struct sgm_monitor {
     /* Told what a trainer's observers are told, on the trainer's thread; false stops the run. */

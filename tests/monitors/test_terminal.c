@@ -3,6 +3,7 @@
 
 #include "monitors/monitor.h"
 #include <fcntl.h>
+#include <sigma/environment.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
