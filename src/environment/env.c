@@ -3,6 +3,8 @@
 #include "monitors/monitor.h"
 #include "training/trainer.h"
 
+#include <stdio.h>
+
 typedef struct owned_object {
     void *object;
     void (*release)(void *object);
@@ -25,23 +27,14 @@ struct sgm_env {
     char message[800];
 };
 
-static sgm_status keep_message(sgm_env *env, sgm_status status, const char *message)
-{
-    if (env->status == SGM_OK && status != SGM_ERROR_INTERRUPTED) {
-        char *text = sgm__format("%s: %s", env->name, message);
-        const char *kept = text != NULL ? text : message;
-        size_t length = strlen(kept) < sizeof env->message - 1 ? strlen(kept) : sizeof env->message - 1;
-        memcpy(env->message, kept, length);
-        env->message[length] = '\0';
-        env->status = status;
-        sgm__free(text);
-    }
-    return status;
-}
-
 sgm_status sgm__env_keep(sgm_env *env, sgm_status status)
 {
-    return status == SGM_OK ? SGM_OK : keep_message(env, status, sgm_last_error());
+    if (status == SGM_OK || status == SGM_ERROR_INTERRUPTED || env->status != SGM_OK)
+        return status;
+    sgm__fail_within("%s", env->name);
+    snprintf(env->message, sizeof env->message, "%s", sgm_last_error());
+    env->status = status;
+    return status;
 }
 
 /* The first failure of the environment or, in order, of its trainers, which keep their own. */
@@ -307,10 +300,8 @@ sgm_status sgm_run_env(sgm_env *env, const sgm_run_options *given)
         sgm_status status = run_one(env, env->trainers[i], &options);
         if (status == SGM_ERROR_INTERRUPTED)
             return status;
-        if (status != SGM_OK) {
-            sgm__env_keep(env, status);
-            return sgm__env_check(env);
-        }
+        if (status != SGM_OK)
+            return sgm__env_keep(env, status);
     }
     return SGM_OK;
 }

@@ -33,6 +33,34 @@ static sgm_status refuse(const char *text, const char *argument)
     return status;
 }
 
+static long left = -1; /* allocations until one fails; negative: none fails */
+static long living;
+
+static void *reallocate(void *user, void *memory, size_t size)
+{
+    (void)user;
+    if (left == 0)
+        return NULL;
+    if (left > 0)
+        left--;
+    if (memory == NULL)
+        living++;
+    return realloc(memory, size > 0 ? size : 1);
+}
+
+static void release(void *user, void *memory)
+{
+    (void)user;
+    if (memory != NULL)
+        living--;
+    free(memory);
+}
+
+__attribute__((constructor)) static void use_own_memory(void)
+{
+    sgm_set_allocator(&(sgm_allocator){reallocate, release, NULL});
+}
+
 TEST(values_and_defaults)
 {
     config c;
@@ -147,7 +175,8 @@ TEST(texts_are_checked_where_they_stand)
 {
     CHECK_ERROR(refuse("seed: 1\nnetwork: input(4) + desne(3)\n", NULL), "a/b.yaml:2:10: network: ");
     CHECK_ERROR(refuse("seed: 1\nnetwork: input(4) + desne(3)\n", NULL), "did you mean 'dense'?");
-    CHECK_ERROR(refuse(NETWORK "optimiser: adm\n", NULL), "a/b.yaml:2:12: optimiser: unknown optimiser 'adm'");
+    CHECK_ERROR(refuse(NETWORK "optimiser: adm\n", NULL),
+                "a/b.yaml:2:12: optimiser: unknown optimiser 'adm'");
     CHECK_ERROR(refuse(NETWORK "optimiser: {schedule: cosin}\n", NULL), "did you mean 'cosine'");
     CHECK_ERROR(refuse(NETWORK "initialisers: {\"*\": hee}\n", NULL), "a/b.yaml:2:21: initialisers.*: ");
     CHECK_ERROR(refuse(NETWORK "data: {training: irs}\n", NULL), "did you mean 'iris'?");
@@ -209,6 +238,31 @@ TEST(depth_and_size_are_limited)
     text[used++] = ']';
     CHECK_ERROR(config_parse(&(config){0}, "x", text, used, NULL, 0), "too much");
     free(text);
+}
+
+/* Each allocation fails once: there is a message, and nothing is lost. */
+TEST(no_memory)
+{
+    static const char *const arguments[] = {"freeze=[a, b]", "initialisers.x=he", "seed=4"};
+    config c;
+    CHECK_OK(config_parse(&c, "x.yaml", good, strlen(good), arguments, 3));
+    config_free(&c);
+    long before = living;
+    bool done = false;
+    for (long n = 0; n < 100000 && !done; n++) {
+        left = n;
+        sgm_clear_error();
+        sgm_status status = config_parse(&c, "x.yaml", good, strlen(good), arguments, 3);
+        done = left > 0;
+        left = -1;
+        if (status == SGM_OK)
+            config_free(&c);
+        else
+            CHECK(strlen(sgm_last_error()) > 0);
+        CHECK_INT(living, before);
+        CHECK(status == SGM_OK || !done);
+    }
+    CHECK(done);
 }
 
 /* Whatever comes, the answer is a configuration or a message, and nothing is lost. */

@@ -53,8 +53,11 @@ static void watch(int target, int source)
     dup2(old, STDOUT_FILENO);
     close(old);
     memset(output, 0, sizeof output);
-    ssize_t length = read(source, output, sizeof output - 1);
     close(target);
+    size_t length = 0;
+    ssize_t got;
+    while ((got = read(source, output + length, sizeof output - 1 - length)) > 0)
+        length += (size_t)got;
     close(source);
     CHECK(monitor != NULL);
     CHECK(length > 0);

@@ -1,0 +1,135 @@
+/* The environment: ownership, the first failure, running. */
+#include "test.h"
+
+#include <sigma/sigma.h>
+
+static sgm_dataset *line(void)
+{
+    static const char *const sections[] = {"inputs", "targets"};
+    static const float x[] = {0, 1, 2, 3}, y[] = {1, 3, 5, 7};
+    sgm_shape shape = sgm_shape_of(4, 1);
+    sgm_tensor *tensors[] = {sgm_tensor_from(SGM_FLOAT32, &shape, x),
+                             sgm_tensor_from(SGM_FLOAT32, &shape, y)};
+    sgm_dataset *dataset = sgm_dataset_from("line", sections, tensors, 2);
+    sgm_tensor_free(tensors[0]);
+    sgm_tensor_free(tensors[1]);
+    return dataset;
+}
+
+/* A trainer that can run; NULL when something failed. */
+static sgm_trainer *good_trainer(sgm_env *env, const char *name)
+{
+    sgm_dataset *dataset = line();
+    sgm_trainer *trainer = sgm_trainer_create(env, name);
+    sgm_trainer_network(trainer, "input(1) + dense(1) + mean_squared");
+    sgm_trainer_data(trainer, sgm_minibatches(dataset, .size = 4));
+    sgm_trainer_optimiser(trainer, sgm_gradient_descent(.learning_rate = 0.1));
+    sgm_dataset_free(dataset);
+    return sgm_trainer_status(trainer) == SGM_OK ? trainer : NULL;
+}
+
+TEST(options_are_checked)
+{
+    CHECK_ERROR(sgm_env_create(""), "a name");
+    CHECK_ERROR(sgm_env_create(NULL), "a name");
+    CHECK_ERROR(sgm_env_create("e", .threads = -1), "threads: expected at least 1, got -1");
+    CHECK_ERROR(sgm_env_create("e", .precision = SGM_INT32), "expected float32 or float64, got int32");
+    sgm_env_free(NULL);
+}
+
+TEST(an_unknown_handler_is_named_when_it_is_needed)
+{
+    sgm_env *env = sgm_env_create("e", .handler = "cppu");
+    CHECK_OK(env);
+    CHECK_STR(sgm_env_error(env), "");
+    CHECK(sgm_trainer_create(env, "t") == NULL);
+    CHECK(strncmp(sgm_env_error(env), "e: ", 3) == 0);
+    CHECK(strstr(sgm_env_error(env), "'cpu'"));
+    CHECK_ERROR(sgm_run(env, .epochs = 1), "cppu");
+    sgm_env_free(env);
+}
+
+TEST(the_first_failure_stays)
+{
+    sgm_env *env = sgm_env_create("e", .handler = "reference");
+    sgm_trainer *trainer = sgm_trainer_create(env, "a");
+    sgm_trainer_network(trainer, "input(1) + desne(1) + mean_squared");
+    sgm_trainer_optimiser(trainer, SGM_OPTIMISER("admm", .momentum = 0));
+    CHECK_STR(sgm_env_error(env),
+              "e: trainer 'a': network: column 12: unknown layer 'desne' (did you mean 'dense'?)");
+    CHECK(sgm_env_status(env) == SGM_ERROR_NOT_FOUND || sgm_env_status(env) == SGM_ERROR_FORMAT ||
+          sgm_env_status(env) == SGM_ERROR_ARGUMENT);
+    CHECK_ERROR(sgm_run(env, .epochs = 1), "e: trainer 'a': network: column 12");
+    CHECK_STR(sgm_env_error(env),
+              "e: trainer 'a': network: column 12: unknown layer 'desne' (did you mean 'dense'?)");
+    CHECK_ERROR(sgm_run(env, .epochs = 1), "column 12");
+    CHECK(sgm_trainer_create(env, "b") == NULL);
+    sgm_env_free(env);
+}
+
+TEST(names_of_trainers_differ)
+{
+    sgm_env *env = sgm_env_create("e", .handler = "reference");
+    CHECK_OK(sgm_trainer_create(env, "a"));
+    CHECK_ERROR(sgm_trainer_create(env, "a"), "there is a trainer 'a' already");
+    sgm_env_free(env);
+    CHECK_ERROR(sgm_trainer_create(NULL, "a"), "an environment");
+}
+
+TEST(nothing_to_run)
+{
+    sgm_env *env = sgm_env_create("e");
+    CHECK_ERROR(sgm_run(env, .epochs = 1), "e: there is no trainer");
+    sgm_env_free(env);
+    CHECK_ERROR(sgm_run(NULL, .epochs = 1), "an environment");
+}
+
+TEST(a_missing_monitor_is_a_failure)
+{
+    sgm_env *env = sgm_env_create("e");
+    CHECK_ERROR(sgm_env_monitor(env, NULL), "monitor");
+    CHECK(sgm_env_status(env) != SGM_OK);
+    sgm_env_free(env);
+}
+
+TEST(trainers_run_one_after_the_other)
+{
+    sgm_env *env = sgm_env_create("e", .handler = "reference", .precision = SGM_FLOAT64, .seed = 5);
+    sgm_trainer *first = good_trainer(env, "first"), *second = good_trainer(env, "second");
+    CHECK_OK(first);
+    CHECK_OK(second);
+    CHECK_OK(sgm_run(env, .epochs = 300));
+    sgm_trainer *trainers[] = {first, second};
+    for (int i = 0; i < 2; i++) {
+        sgm_tensor *weights = sgm_trainer_get(trainers[i], "1-dense.weights");
+        sgm_tensor *biases = sgm_trainer_get(trainers[i], "1-dense.biases");
+        CHECK_OK(weights);
+        CHECK_OK(biases);
+        CHECK_INT(sgm_tensor_dtype(weights), SGM_FLOAT64);
+        /* y = 2 x + 1 */
+        CHECK_NEAR(sgm_tensor_get(weights, (const int64_t[]){0, 0}), 2, 1e-6);
+        CHECK_NEAR(sgm_tensor_get(biases, (const int64_t[]){0}), 1, 1e-6);
+        sgm_tensor_free(weights);
+        sgm_tensor_free(biases);
+    }
+    CHECK_STR(sgm_handler_name(sgm_env_handler(env)), "reference");
+    CHECK_OK(sgm_env_status(env));
+    sgm_env_free(env);
+}
+
+static bool stop_at_third(void *user, const sgm_training_progress *progress)
+{
+    (void)user;
+    return progress->iteration < 3;
+}
+
+TEST(an_interruption_is_no_failure)
+{
+    sgm_env *env = sgm_env_create("e", .handler = "reference");
+    sgm_trainer *trainer = good_trainer(env, "t");
+    CHECK_OK(sgm_trainer_on_progress(trainer, stop_at_third, NULL));
+    CHECK_INT(sgm_run(env, .epochs = 10), SGM_ERROR_INTERRUPTED);
+    CHECK_OK(sgm_env_status(env));
+    CHECK_STR(sgm_env_error(env), "");
+    sgm_env_free(env);
+}
