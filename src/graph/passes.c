@@ -159,8 +159,10 @@ sgm_graph *sgm__pass_expand(const sgm_graph *graph, sgm__keep_function keep, voi
 
 /* --- simplification --- */
 
-static void mark(const sgm_graph *graph, bool *needed)
+/* Marks what outputs and assignments need; the number of instructions that they do not need. */
+static size_t mark(const sgm_graph *graph, bool *needed)
 {
+    size_t dead = 0;
     for (size_t i = 0; i < graph->assignment_count; i++) {
         needed[graph->assignments[i].value.index] = true;
         needed[graph->assignments[i].state.index] = true;
@@ -171,7 +173,9 @@ static void mark(const sgm_graph *graph, bool *needed)
         const sgm__instruction *instruction = &graph->instructions[i];
         for (int32_t k = 0; k < instruction->input_count && needed[i]; k++)
             needed[graph->operands[instruction->first_input + k].index] = true;
+        dead += !needed[i];
     }
+    return dead;
 }
 
 static bool is_identity_order(const sgm_attributes *attributes)
@@ -269,26 +273,42 @@ static sgm_value simplify(rebuild *work, const sgm__instruction *instruction)
     return equal >= 0 ? work->inputs[equal] : find_or_transcribe(work, instruction);
 }
 
-sgm_graph *sgm__pass_simplify(const sgm_graph *graph)
+static sgm_graph *simplify_once(const sgm_graph *graph, const bool *needed)
 {
     rebuild work;
     if (!begin(&work, graph))
         return NULL;
     work.bucket_count = 2 * graph->count + 1;
     work.buckets = sgm__alloc(work.bucket_count * sizeof(int32_t));
-    bool *needed = sgm__calloc(graph->count + 1, sizeof(bool));
-    if (work.buckets == NULL || needed == NULL) {
-        sgm__free(needed);
+    if (work.buckets == NULL) {
         sgm_graph_free(work.graph);
         end(&work);
         return NULL;
     }
     for (size_t i = 0; i < work.bucket_count; i++)
         work.buckets[i] = -1;
-    mark(graph, needed);
     for (size_t i = 0; i < graph->count && work.graph->status == SGM_OK; i++)
         if (needed[i])
             work.map[i] = simplify(&work, &graph->instructions[i]);
-    sgm__free(needed);
     return finish(&work);
+}
+
+sgm_graph *sgm__pass_simplify(const sgm_graph *graph)
+{
+    bool *needed = sgm__calloc(graph->count + 1, sizeof(bool));
+    if (needed == NULL)
+        return NULL;
+    mark(graph, needed);
+    sgm_graph *simple = simplify_once(graph, needed);
+    /* What was simplified away may have been the only one to need its operands. */
+    while (simple != NULL) {
+        memset(needed, 0, graph->count * sizeof(bool));
+        if (mark(simple, needed) == 0)
+            break;
+        sgm_graph *next = simplify_once(simple, needed);
+        sgm_graph_free(simple);
+        simple = next;
+    }
+    sgm__free(needed);
+    return simple;
 }
