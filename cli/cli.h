@@ -55,6 +55,8 @@ sgm_env *experiment_env(const config *c);
 sgm_trainer *experiment_trainer(sgm_env *env, const config *c);
 /* In order, for measuring. Takes nothing. */
 sgm_iterator *experiment_measuring(sgm_dataset *dataset, const config *c);
+/* The sections that the network wants, with records of the shapes that it wants. Reads the beginning. */
+sgm_status experiment_check(const char *network, sgm_dataset *dataset);
 /* Shape of one record of the network's first input, and whether its outputs are classes' probabilities. */
 sgm_status experiment_describe(const char *network, sgm_shape *input, bool *classifies);
 

@@ -247,7 +247,7 @@ int data_run(int argc, char **argv)
         code = CLI_OK;
         if (a.word_count != 1)
             code = usage_error("data", "expected one dataset or file, got %zu", a.word_count);
-        else if (ends_with(name, ".yaml") || ends_with(name, ".yml"))
+        else if ((ends_with(name, ".yaml") || ends_with(name, ".yml")) && strncmp(name, "text:", 5) != 0)
             code = show_file(name, count);
         else if (show(name, sgm_dataset_open(name), count) != SGM_OK)
             code = report_error("data", sgm_last_status() == SGM_ERROR_NOT_FOUND ? CLI_USAGE : CLI_FAILED);

@@ -121,27 +121,75 @@ sgm_iterator *experiment_measuring(sgm_dataset *dataset, const config *c)
     return sgm_minibatches(dataset, .size = c->data.batch > 256 ? c->data.batch : 256, .no_shuffle = true);
 }
 
-static sgm_status describe(sgm_network *network, sgm_graph *graph, sgm_shape *input, bool *classifies)
+typedef struct recorded_network {
+    sgm_network *network;
+    sgm_graph *graph;
+    sgm_recording recording; /* of one record */
+} recorded_network;
+
+static void recorded_close(recorded_network *r)
 {
-    sgm_recording recording;
-    sgm_recording_options options = {.struct_size = sizeof options, .batch = 1, .dtype = SGM_FLOAT32};
-    SGM_TRY(sgm_network_record(network, graph, &options, &recording));
-    if (recording.input_count != 1)
-        return sgm_fail(SGM_ERROR_SHAPE, "expected a network with one input, this one has %zu",
-                        recording.input_count);
-    sgm_shape whole = sgm_value_type(graph, recording.inputs[0].value).shape;
-    *input = sgm_shape_make(whole.rank - 1, whole.dims + 1);
-    *classifies = recording.classifies;
+    sgm_graph_free(r->graph);
+    sgm_network_free(r->network);
+}
+
+static sgm_status recorded_open(recorded_network *r, const char *notation)
+{
+    sgm_recording_options options = {
+        .struct_size = sizeof options, .batch = 1, .dtype = SGM_FLOAT32, .costs = true};
+    r->network = sgm_network_parse(notation);
+    r->graph = r->network != NULL ? sgm_graph_create() : NULL;
+    sgm_status status = r->graph != NULL ? sgm_network_record(r->network, r->graph, &options, &r->recording)
+                                         : sgm_last_status();
+    if (status != SGM_OK)
+        recorded_close(r);
+    return status;
+}
+
+static sgm_shape record_shape(const recorded_network *r, const sgm_named_value *value)
+{
+    sgm_shape whole = sgm_value_type(r->graph, value->value).shape;
+    return sgm_shape_make(whole.rank - 1, whole.dims + 1);
+}
+
+static sgm_status check_sections(const recorded_network *r, const sgm_named_value *wanted, size_t count,
+                                 sgm_dataset *dataset)
+{
+    for (size_t i = 0; i < count; i++) {
+        sgm_shape shape = record_shape(r, &wanted[i]), there;
+        char want[128], have[128];
+        SGM_TRY(sgm_dataset_section_shape(dataset, wanted[i].name, &there));
+        if (!sgm_shape_equal(&shape, &there))
+            return sgm_fail(SGM_ERROR_SHAPE, "section '%s' has records of the shape %s, the network wants %s",
+                            wanted[i].name, sgm_shape_text(&there, have, sizeof have),
+                            sgm_shape_text(&shape, want, sizeof want));
+    }
     return SGM_OK;
+}
+
+sgm_status experiment_check(const char *network, sgm_dataset *dataset)
+{
+    recorded_network r;
+    SGM_TRY(recorded_open(&r, network));
+    sgm_status status = check_sections(&r, r.recording.inputs, r.recording.input_count, dataset);
+    if (status == SGM_OK)
+        status = check_sections(&r, r.recording.targets, r.recording.target_count, dataset);
+    recorded_close(&r);
+    return status;
 }
 
 sgm_status experiment_describe(const char *network, sgm_shape *input, bool *classifies)
 {
-    sgm_network *parsed = sgm_network_parse(network);
-    sgm_graph *graph = sgm_graph_create();
-    sgm_status status =
-        parsed != NULL && graph != NULL ? describe(parsed, graph, input, classifies) : sgm_last_status();
-    sgm_graph_free(graph);
-    sgm_network_free(parsed);
+    recorded_network r;
+    SGM_TRY(recorded_open(&r, network));
+    sgm_status status = SGM_OK;
+    if (r.recording.input_count == 1) {
+        *input = record_shape(&r, &r.recording.inputs[0]);
+        *classifies = r.recording.classifies;
+    } else {
+        status = sgm_fail(SGM_ERROR_SHAPE, "expected a network with one input, this one has %zu",
+                          r.recording.input_count);
+    }
+    recorded_close(&r);
     return status;
 }

@@ -9,25 +9,44 @@ static bool is_folder(const char *path)
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
-/* The configuration lies beside the checkpoint; a checkpoint alone knows its network. */
+/* What a checkpoint alone shows: its network, the precision of its parameters, whether it has averages. */
+static sgm_status config_of_checkpoint(saved *s, const char *path)
+{
+    sgm_bundle *bundle = sgm_bundle_load(s->checkpoint);
+    char *network = bundle != NULL ? sgm__format("network=%s", s->network) : NULL;
+    if (network == NULL) {
+        sgm_bundle_free(bundle);
+        return sgm_last_status();
+    }
+    const char *overrides[3] = {network};
+    size_t count = 1;
+    bool averages = false, wide = false;
+    for (size_t i = 0; i < sgm_bundle_count(bundle); i++) {
+        const char *name = sgm_bundle_name(bundle, i);
+        sgm_tensor *tensor = sgm_bundle_get(bundle, name);
+        averages |= strncmp(name, "average.", 8) == 0;
+        wide |= tensor != NULL && sgm_tensor_dtype(tensor) == SGM_FLOAT64;
+    }
+    if (averages)
+        overrides[count++] = "optimiser.average=0.5"; /* any value: they are only read */
+    if (wide)
+        overrides[count++] = "precision=float64";
+    sgm_bundle_free(bundle);
+    sgm_status status = config_parse(&s->c, path, "{}", 2, overrides, count);
+    sgm__free(network);
+    return status;
+}
+
+/* The configuration lies beside the checkpoint, if it was not taken elsewhere. */
 static sgm_status find_config(saved *s, const char *path)
 {
     const char *slash = strrchr(s->checkpoint, '/');
-    char *folder = slash != NULL ? sgm__strndup(s->checkpoint, (size_t)(slash - s->checkpoint)) : NULL;
-    char *file = sgm__format("%s%sconfig.yaml", folder != NULL ? folder : "", folder != NULL ? "/" : "");
-    sgm__free(folder);
+    int length = slash != NULL ? (int)(slash - s->checkpoint) + 1 : 0;
+    char *file = sgm__format("%.*sconfig.yaml", length, s->checkpoint);
     if (file == NULL)
         return sgm_last_status();
-    sgm_status status = SGM_OK;
-    if (sgm__file_exists(file)) {
-        status = config_load(&s->c, file, NULL, 0);
-        s->has_config = status == SGM_OK;
-    } else {
-        char *line = sgm__format("network=%s", s->network);
-        const char *overrides[] = {line};
-        status = line != NULL ? config_parse(&s->c, path, "{}", 2, overrides, 1) : sgm_last_status();
-        sgm__free(line);
-    }
+    s->has_config = sgm__file_exists(file);
+    sgm_status status = s->has_config ? config_load(&s->c, file, NULL, 0) : config_of_checkpoint(s, path);
     sgm__free(file);
     return status;
 }

@@ -104,28 +104,29 @@ typedef struct run_parts {
     sgm_dataset *training, *validation, *test;
 } run_parts;
 
-static sgm_status open_if_named(const data_config *data, const char *name, sgm_dataset **dataset)
+static sgm_status open_data(const config *c, const data_config *data, const char *name, sgm_dataset **dataset)
 {
-    if (data_config_is_empty(data))
-        return SGM_OK;
     *dataset = experiment_dataset(data, name);
-    return *dataset != NULL ? SGM_OK : sgm__fail_within("data.%s", name);
+    if (*dataset == NULL || experiment_check(c->network, *dataset) != SGM_OK)
+        return sgm__fail_within("data.%s", name);
+    return SGM_OK;
 }
 
 static sgm_status open_parts(run_parts *p, const config *c, bool quiet)
 {
-    p->training = experiment_dataset(&c->data.training, "training");
-    if (p->training == NULL)
-        return sgm__fail_within("data.training");
-    SGM_TRY(open_if_named(&c->data.validation, "validation", &p->validation));
-    SGM_TRY(open_if_named(&c->data.test, "test", &p->test));
+    const data_group *data = &c->data;
+    SGM_TRY(open_data(c, &data->training, "training", &p->training));
+    if (!data_config_is_empty(&data->validation))
+        SGM_TRY(open_data(c, &data->validation, "validation", &p->validation));
+    if (!data_config_is_empty(&data->test))
+        SGM_TRY(open_data(c, &data->test, "test", &p->test));
     p->env = experiment_env(c);
     p->trainer = p->env != NULL ? experiment_trainer(p->env, c) : NULL;
     if (p->trainer == NULL)
         return sgm_last_status();
-    SGM_TRY(sgm_trainer_data(
-        p->trainer, sgm_minibatches(p->training, .size = c->data.batch, .seed = (uint64_t)c->seed,
-                                    .no_shuffle = !c->data.shuffle, .drop_last = c->data.drop_last)));
+    SGM_TRY(sgm_trainer_data(p->trainer,
+                             sgm_minibatches(p->training, .size = data->batch, .seed = (uint64_t)c->seed,
+                                             .no_shuffle = !data->shuffle, .drop_last = data->drop_last)));
     if (p->validation != NULL)
         SGM_TRY(sgm_trainer_add_data(p->trainer, "validation", experiment_measuring(p->validation, c)));
     return quiet ? SGM_OK : sgm_env_monitor(p->env, sgm_terminal_monitor());

@@ -80,7 +80,7 @@ has err "did you mean 'learning_rate'"
 printf 'network: input(4)\nepochz: 3\n' >wrong.yaml
 run 2 train wrong.yaml
 has err '^sigma train: wrong.yaml:2:1: epochz: unknown key'
-same "no folder is left by a wrong configuration" "$(ls -d runs 2>&1 | grep -c '^runs$')" 0
+same "no folder is left by a wrong configuration" "$(ls -d runs 2>/dev/null)" ""
 
 # --- training, resuming ---
 run 0 train "$examples/iris.yaml" epochs=2 seed=3 --folder run
@@ -107,7 +107,8 @@ same "resumed like uninterrupted" "$(cat resumed.txt)" "$(cat whole.txt)"
 run 0 train "$examples/iris.yaml" epochs=1
 has out '^checkpoint: runs/iris-[0-9]{8}-[0-9]{6}/checkpoint.safetensors$'
 run 1 train "$examples/iris.yaml" 'network=input(5) + dense(3) + softmax_cross_entropy' --folder shapes
-has err '5'
+has err "data.training: section 'inputs' has records of the shape \(4,\), the network wants \(5,\)"
+same "no folder is left by data that do not fit" "$(ls -d shapes 2>/dev/null)" ""
 
 # --- measuring, asking, looking ---
 run 0 eval run --json
@@ -118,6 +119,13 @@ cp run/checkpoint.safetensors alone.safetensors
 run 2 eval alone.safetensors
 run 0 eval alone.safetensors --data iris
 has out '\(150 records\)$'
+# A checkpoint alone shows its precision, and averages of parameters that are measured instead of them.
+run 0 train "$examples/iris.yaml" epochs=2 precision=float64 optimiser.average=0.9 --folder wide
+cp wide/checkpoint.safetensors wide.safetensors
+"$sigma" eval wide --data iris >with.txt
+"$sigma" eval wide.safetensors --data iris >alone.txt
+same "a checkpoint alone is measured as with its configuration" "$(cat alone.txt)" "$(cat with.txt)"
+has alone.txt '\(150 records\)$'
 run 1 eval alone.safetensors --data iriss
 has err 'iris'
 run 1 eval missing.safetensors
