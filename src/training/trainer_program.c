@@ -167,6 +167,9 @@ static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_
                                      .prefix = averaged ? SGM__AVERAGE_PREFIX : ""};
     sgm_graph_clear(trainer->graph);
     SGM_TRY(sgm_network_record(trainer->network, trainer->graph, &options, &trainer->recording));
+    if (purpose != SGM__PREDICT && !sgm_value_is(trainer->recording.total))
+        return sgm_fail(SGM_ERROR_STATE,
+                        "its network has no cost: add one at its end, such as softmax_cross_entropy");
     if (purpose != SGM__PREDICT) {
         sgm_output(trainer->graph, LOSS, trainer->recording.total);
         record_correct(trainer);

@@ -186,6 +186,13 @@ TEST(failures_stay_and_name_the_trainer)
     free_wave_trainer(made);
 }
 
+TEST(a_network_without_a_cost_cannot_be_trained)
+{
+    wave_trainer made = make_wave_trainer((wave_options){.network = "input(6) + dense(3)"});
+    CHECK_ERROR(sgm_trainer_run(made.trainer, .epochs = 1), "has no cost");
+    free_wave_trainer(made);
+}
+
 TEST(a_checkpoint_of_another_network_changes_nothing)
 {
     char folder[64], path[128];

@@ -1,0 +1,173 @@
+/* The registry: everything that may be watched or changed has a name here.
+ *
+ *     sgm_registry *optimiser = sgm_registry_create();
+ *     sgm_registry_tag(optimiser, "optimiser");
+ *     sgm_registry_define(optimiser, &(sgm_option){.name = "learning_rate", .kind = SGM_KIND_NUMBER, .least =
+ * 0, .most = 1e6, .standard = 0.01, .live = true, .doc = "size of a step"}); sgm_registry_put(trainer,
+ * "optimiser", optimiser); sgm_resolve_set(root, "*<trainer>.optimiser.learning_rate",
+ * sgm_number_content(0.001), NULL, NULL);
+ *
+ * A registry maps names to typed contents, which may be registries: together a tree. Every function may be
+ * called from any thread; a tree has one lock, which is held for no longer than a copy takes, and never while
+ * a callback runs.
+ */
+#ifndef SIGMA_REGISTRY_H
+#define SIGMA_REGISTRY_H
+
+#include <sigma/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sgm_registry sgm_registry;
+
+typedef enum sgm_kind {
+    SGM_KIND_NOTHING,
+    SGM_KIND_BOOLEAN,
+    SGM_KIND_INTEGER,
+    SGM_KIND_NUMBER,
+    SGM_KIND_TEXT,
+    SGM_KIND_TENSOR,
+    SGM_KIND_REGISTRY
+} sgm_kind;
+SGM_API const char *sgm_kind_name(sgm_kind kind);
+
+/* What an entry holds. */
+typedef struct sgm_content {
+    sgm_kind kind;
+    union {
+        bool boolean;
+        int64_t integer;
+        double number;
+        const char *text;
+        sgm_tensor *tensor;
+        sgm_registry *registry;
+    } as;
+} sgm_content;
+
+/* These borrow what they are given; the registry copies text and retains tensors and registries. */
+SGM_API sgm_content sgm_boolean_content(bool value);
+SGM_API sgm_content sgm_integer_content(int64_t value);
+SGM_API sgm_content sgm_number_content(double value);
+SGM_API sgm_content sgm_text_content(const char *value);
+SGM_API sgm_content sgm_tensor_content(sgm_tensor *value);
+SGM_API sgm_content sgm_registry_content(sgm_registry *value);
+/* Contents that a get gave belong to the caller: text is a copy, tensors and registries are retained. */
+SGM_API void sgm_content_clear(sgm_content *content);
+SGM_API bool sgm_content_equal(const sgm_content *a, const sgm_content *b);
+/* "0.01", "true", "'text'", "float32 (784, 100)", "registry of 3"; free with sgm_string_free. */
+SGM_API char *sgm_content_describe(const sgm_content *content);
+/* Reads text as a content of this kind: what a command line or a browser sends. */
+SGM_API sgm_status sgm_content_parse(const char *text, sgm_kind kind, sgm_content *content);
+
+/* One row says all there is to say of an entry: registry, configuration files, --help and monitors read it.
+ * The row must outlive the registry (a static table). */
+typedef struct sgm_option {
+    const char *name; /* snake_case */
+    sgm_kind kind;
+    const char *unit;   /* "seconds", "records"; NULL: none */
+    double least, most; /* integers and numbers; equal: no bounds */
+    double standard;    /* default of booleans, integers, numbers */
+    const char *standard_text;
+    const char *const *choices; /* of a text, NULL at the end; NULL: any text */
+    bool read_only;             /* for everyone but its owner (sgm_registry_set_own) */
+    bool live;                  /* may be changed while training runs, from the next iteration on */
+    const char *doc;
+} sgm_option;
+
+/* Reference-counted; the last release frees it and lets go of its children. */
+SGM_API sgm_registry *sgm_registry_create(void);
+SGM_API sgm_registry *sgm_registry_retain(sgm_registry *registry);
+SGM_API void sgm_registry_free(sgm_registry *registry); /* drops one reference */
+/* A view of the same entries through which nothing can be set; it follows all changes. */
+SGM_API sgm_registry *sgm_registry_read_only(sgm_registry *registry);
+
+SGM_API sgm_status sgm_registry_tag(sgm_registry *registry, const char *tag);
+SGM_API bool sgm_registry_has_tag(sgm_registry *registry, const char *tag);
+/* Puts a child under a name: a tree has no circles, and a registry one parent. Replaces a child of that name.
+ */
+SGM_API sgm_status sgm_registry_put(sgm_registry *registry, const char *name, sgm_registry *child);
+
+/* An entry with its row and its default. */
+SGM_API sgm_status sgm_registry_define(sgm_registry *registry, const sgm_option *option);
+/* An entry whose content lives elsewhere: `get` fills in a content that the caller clears, `set` NULL:
+ * read-only. Both are called without the tree's lock. `release(user)` once, when the entry goes, also when
+ * binding fails. */
+typedef struct sgm_binding {
+    sgm_status (*get)(void *user, sgm_content *content);
+    sgm_status (*set)(void *user, const sgm_content *content);
+    void (*release)(void *user);
+    void *user;
+} sgm_binding;
+SGM_API sgm_status sgm_registry_bind(sgm_registry *registry, const sgm_option *option,
+                                     const sgm_binding *binding);
+
+/* Sets an entry, or makes one of the content's kind. Another kind than the entry's, a value out of bounds, a
+ * text that is no choice, a read-only entry: an error that names identifier, what was expected and what came.
+ * Integers become numbers. */
+SGM_API sgm_status sgm_registry_set(sgm_registry *registry, const char *name, sgm_content content);
+SGM_API sgm_status sgm_registry_set_own(sgm_registry *registry, const char *name,
+                                        sgm_content content); /* also read-only */
+SGM_API sgm_status sgm_registry_get(sgm_registry *registry, const char *name, sgm_content *content);
+/* Typed ones; integers are numbers too. */
+SGM_API sgm_status sgm_registry_get_number(sgm_registry *registry, const char *name, double *value);
+SGM_API sgm_status sgm_registry_get_integer(sgm_registry *registry, const char *name, int64_t *value);
+SGM_API bool sgm_registry_has(sgm_registry *registry, const char *name);
+SGM_API sgm_status sgm_registry_remove(sgm_registry *registry, const char *name);
+SGM_API const sgm_option *sgm_registry_option(sgm_registry *registry,
+                                              const char *name); /* NULL: it has no row */
+SGM_API size_t sgm_registry_count(sgm_registry *registry);
+/* Names in order of definition, copied: free with sgm_names_free. */
+SGM_API sgm_status sgm_registry_names(sgm_registry *registry, char ***names, size_t *count);
+SGM_API void sgm_names_free(char **names, size_t count);
+/* "mnist.optimiser" from the root down; free with sgm_string_free. */
+SGM_API char *sgm_registry_path(sgm_registry *registry);
+
+/* --- resolving ---
+ * An identifier has one part for each level, separated by dots. In a part `*` stands for any run of
+ * characters, anywhere;
+ * `*<a,b>` or `name*<a,b>` matches only registries that have all these tags (tags do not concern other
+ * entries). */
+typedef struct sgm_match {
+    char *identifier; /* from the registry that was resolved in */
+    sgm_content content;
+} sgm_match;
+typedef struct sgm_matches {
+    sgm_match *items;
+    size_t count;
+} sgm_matches;
+/* All that match, in the order of the tree. None is no error: count 0. */
+SGM_API sgm_status sgm_resolve(sgm_registry *root, const char *identifier, sgm_matches *matches);
+/* The first one; none is an error with the nearest identifier. */
+SGM_API sgm_status sgm_resolve_one(sgm_registry *root, const char *identifier, sgm_content *content);
+SGM_API void sgm_matches_free(sgm_matches *matches);
+typedef struct sgm_resolve_set_options {
+    size_t struct_size;
+    bool add_if_missing; /* in the last-level registries that were reached; not with `*` in the last part */
+} sgm_resolve_set_options;
+/* Sets all that match, or none: every one is checked first. `count` (may be NULL) gets how many; none is an
+ * error. */
+SGM_API sgm_status sgm_resolve_set(sgm_registry *root, const char *identifier, sgm_content content,
+                                   const sgm_resolve_set_options *options, size_t *count);
+/* A resolver remembers which registries an identifier led to, and forgets when the tree changes; one thread
+ * at a time. */
+typedef struct sgm_resolver sgm_resolver;
+SGM_API sgm_resolver *sgm_resolver_create(sgm_registry *root, const char *identifier);
+SGM_API sgm_status sgm_resolver_get(sgm_resolver *resolver, sgm_matches *matches);
+SGM_API void sgm_resolver_free(sgm_resolver *resolver);
+
+/* --- observing --- */
+/* Called after a set that changed something, on the setter's thread, without the lock. */
+typedef void (*sgm_observer_function)(void *user, const char *identifier, const sgm_content *before,
+                                      const sgm_content *after);
+/* `identifier` as in resolving, from `root`; entries that come later count too. The id is for sgm_unobserve.
+ */
+SGM_API sgm_status sgm_observe(sgm_registry *root, const char *identifier, sgm_observer_function function,
+                               void *user, int64_t *id);
+SGM_API void sgm_unobserve(sgm_registry *root, int64_t id);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
