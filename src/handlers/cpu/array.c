@@ -42,24 +42,31 @@ typedef struct copy {
     const sgm__cpu *cpu;
     size_t size;
     int32_t rank;
-    int64_t dims[SGM_MAX_RANK], strides[SGM_MAX_RANK];
+    int64_t dims[SGM_MAX_RANK], from_strides[SGM_MAX_RANK], to_strides[SGM_MAX_RANK];
     const unsigned char *from;
     unsigned char *to;
-    int64_t rows, columns, tasks; /* `columns` elements of the target lie together */
-    bool transposed;              /* the last two dimensions */
+    int64_t rows, columns, tasks; /* a row: along the last dimension */
 } copy;
 
 #define COPY_STRIDED(type)                                                                                   \
     do {                                                                                                     \
         const type *source = (const type *)(const void *)from;                                               \
         type *target = (type *)(void *)to;                                                                   \
-        for (int64_t i = 0; i < n; i++)                                                                      \
-            target[i] = source[i * stride];                                                                  \
+        const type first = *source;                                                                          \
+        if (from_stride == 0 && to_stride == 1)                                                              \
+            for (int64_t i = 0; i < n; i++)                                                                  \
+                target[i] = first;                                                                           \
+        else                                                                                                 \
+            for (int64_t i = 0; i < n; i++)                                                                  \
+                target[i * to_stride] = source[i * from_stride];                                             \
     } while (0)
 
-static void copy_row(unsigned char *to, const unsigned char *from, int64_t stride, int64_t n, size_t size)
+void sgm__cpu_copy_row(unsigned char *to, int64_t to_stride, const unsigned char *from, int64_t from_stride,
+                       int64_t n, size_t size)
 {
-    if (stride == 1) {
+    if (n == 0)
+        return;
+    if (from_stride == 1 && to_stride == 1) {
         memcpy(to, from, (size_t)n * size);
         return;
     }
@@ -78,14 +85,12 @@ static void copy_row(unsigned char *to, const unsigned char *from, int64_t strid
     }
 }
 
-/* Elements from the start of `from` to the row of this number; rows are counted over all but the last
- * `inner` dimensions. */
-static int64_t row_offset(const copy *c, int64_t row, int32_t inner)
+int64_t sgm__cpu_offset(int64_t number, int32_t rank, const int64_t *dims, const int64_t *strides)
 {
     int64_t offset = 0;
-    for (int32_t i = c->rank - inner; i-- > 0;) {
-        offset += row % c->dims[i] * c->strides[i];
-        row /= c->dims[i];
+    for (int32_t i = rank; i-- > 0;) {
+        offset += number % dims[i] * strides[i];
+        number /= dims[i];
     }
     return offset;
 }
@@ -94,11 +99,14 @@ static void copy_rows(void *context, int64_t index, int32_t thread)
 {
     (void)thread;
     const copy *c = context;
-    int64_t first, last, stride = c->strides[c->rank - 1];
+    int32_t outer = c->rank - 1;
+    int64_t first, last, size = (int64_t)c->size;
     sgm__pool_part(c->rows, 1, c->tasks, index, &first, &last);
     for (int64_t row = first; row < last; row++)
-        copy_row(c->to + (size_t)(row * c->columns) * c->size,
-                 c->from + row_offset(c, row, 1) * (int64_t)c->size, stride, c->columns, c->size);
+        sgm__cpu_copy_row(c->to + sgm__cpu_offset(row, outer, c->dims, c->to_strides) * size,
+                          c->to_strides[outer],
+                          c->from + sgm__cpu_offset(row, outer, c->dims, c->from_strides) * size,
+                          c->from_strides[outer], c->columns, c->size);
 }
 
 /* A task is a part of the rows of one matrix. */
@@ -106,16 +114,26 @@ static void transpose_rows(void *context, int64_t index, int32_t thread)
 {
     (void)thread;
     const copy *c = context;
-    int64_t rows = c->dims[c->rank - 2], matrices = c->rows / rows, parts = c->tasks / matrices, first, last;
+    int32_t outer = c->rank - 2;
+    int64_t rows = c->dims[outer], matrices = c->rows / rows, parts = c->tasks / matrices, first, last;
     sgm__pool_part(rows, 16, parts, index % parts, &first, &last);
     const sgm__tiles *tiles = c->size == 4 ? &c->cpu->vector->f32 : &c->cpu->vector->f64;
-    int64_t from = row_offset(c, index / parts, 2) + first, to = (index / parts * rows + first) * c->columns;
+    int64_t from = sgm__cpu_offset(index / parts, outer, c->dims, c->from_strides) + first;
+    int64_t to = sgm__cpu_offset(index / parts, outer, c->dims, c->to_strides) + first * c->columns;
     if (first < last)
         tiles->transpose(c->to + (size_t)to * c->size, c->columns, c->from + from * (int64_t)c->size,
-                         c->strides[c->rank - 1], c->columns, last - first);
+                         c->from_strides[c->rank - 1], c->columns, last - first);
 }
 
-void sgm__cpu_copy(const sgm__cpu *cpu, const sgm_array *from, void *to)
+/* The last two dimensions change places, and the target's lie together. */
+static bool is_transposed(const copy *c)
+{
+    int32_t last = c->rank - 1;
+    return c->rank >= 2 && c->size >= 4 && c->from_strides[last - 1] == 1 && c->from_strides[last] > 1 &&
+           c->to_strides[last] == 1 && c->to_strides[last - 1] == c->dims[last];
+}
+
+void sgm__cpu_copy(const sgm__cpu *cpu, const sgm_array *from, const sgm_array *to)
 {
     int64_t elements = sgm_shape_elements(&from->shape);
     if (elements == 0)
@@ -124,20 +142,18 @@ void sgm__cpu_copy(const sgm__cpu *cpu, const sgm_array *from, void *to)
               .size = sgm_dtype_size(from->dtype),
               .rank = from->shape.rank,
               .from = from->data,
-              .to = to};
+              .to = to->data};
     memcpy(c.dims, from->shape.dims, sizeof c.dims);
-    memcpy(c.strides, from->strides, sizeof c.strides);
-    sgm__cpu_collapse(&c.rank, c.dims, (int64_t *[]){c.strides}, 1);
+    memcpy(c.from_strides, from->strides, sizeof c.from_strides);
+    memcpy(c.to_strides, to->strides, sizeof c.to_strides);
+    sgm__cpu_collapse(&c.rank, c.dims, (int64_t *[]){c.from_strides, c.to_strides}, 2);
     c.columns = c.dims[c.rank - 1];
     c.rows = elements / c.columns;
-    c.transposed = c.rank >= 2 && c.strides[c.rank - 2] == 1 && c.strides[c.rank - 1] > 1 && c.size >= 4;
-    bool parallel = elements >= SGM__CPU_PARALLEL_WORK;
-    c.tasks = parallel ? 4 * (int64_t)cpu->threads : 1;
-    if (!c.transposed) {
+    bool transposed = is_transposed(&c);
+    c.tasks = elements >= SGM__CPU_PARALLEL_WORK ? 4 * (int64_t)cpu->threads : 1;
+    if (transposed)
+        c.tasks *= c.rows / c.dims[c.rank - 2];
+    else
         c.tasks = c.tasks < c.rows ? c.tasks : c.rows;
-        sgm__pool_run(cpu->pool, c.tasks, copy_rows, &c);
-        return;
-    }
-    c.tasks *= c.rows / c.dims[c.rank - 2];
-    sgm__pool_run(cpu->pool, c.tasks, transpose_rows, &c);
+    sgm__pool_run(cpu->pool, c.tasks, transposed ? transpose_rows : copy_rows, &c);
 }

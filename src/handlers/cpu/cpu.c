@@ -1,11 +1,7 @@
 /* The cpu handler: compiles plans into lists of steps and runs them. */
 #include "handlers/cpu/cpu.h"
 
-#include <stdlib.h>
-#include <sys/mman.h>
-
-#define PADDING 64          /* after each buffer: loops may read to the end of a vector */
-#define HUGE_PAGE (1 << 21) /* larger buffers ask for large pages: fewer misses of the address cache */
+#define PADDING 64 /* after each buffer: loops may read to the end of a vector */
 
 typedef struct compiled_step {
     sgm__elementwise *elementwise; /* NULL: one operation */
@@ -93,8 +89,9 @@ static const char *support(void *self, const sgm_op *op, sgm_dtype dtype)
         return "kernel";
     if (op->compose != NULL)
         return "composed";
-    if ((op->flags & SGM_OP_ELEMENTWISE) != 0 && op->scalar != NULL)
-        return sgm__vector_find(cpu->vector, op, dtype, dtype) != NULL ? "kernel" : "reference loop";
+    if (sgm__vector_find(cpu->vector, op, dtype, dtype) != NULL ||
+        sgm__vector_find(cpu->vector, op, dtype, SGM_BOOL) != NULL)
+        return "kernel";
     return op->forward != NULL || (op->flags & (SGM_OP_VIEW | SGM_OP_SOURCE)) != 0 ? "reference loop"
                                                                                    : "none";
 }

@@ -85,8 +85,13 @@ static inline unsigned char *sgm__cpu_address(const sgm__place *place, const sgm
  * 1. At least one dimension stays. `count` is at most SGM__CPU_MOST_LISTS. */
 void sgm__cpu_collapse(int32_t *rank, int64_t *dims, int64_t **strides, int32_t count);
 bool sgm__cpu_is_contiguous(const sgm_array *array);
-/* Copies a strided array of any type to contiguous memory, by all threads. */
-void sgm__cpu_copy(const sgm__cpu *cpu, const sgm_array *from, void *to);
+/* Elements from the first to this one in row-major order. */
+int64_t sgm__cpu_offset(int64_t number, int32_t rank, const int64_t *dims, const int64_t *strides);
+/* Strides count elements of `size` bytes. */
+void sgm__cpu_copy_row(unsigned char *to, int64_t to_stride, const unsigned char *from, int64_t from_stride,
+                       int64_t n, size_t size);
+/* Copies a strided array to another of equal shape and type, by all threads. */
+void sgm__cpu_copy(const sgm__cpu *cpu, const sgm_array *from, const sgm_array *to);
 
 /* Work (in elements times some operations) that is worth more than one thread. */
 #define SGM__CPU_PARALLEL_WORK 16384

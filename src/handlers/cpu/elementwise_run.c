@@ -25,47 +25,7 @@ static tile tile_at(const sgm__elementwise *e, int64_t index)
 
 static int64_t row_offset(const sgm__elementwise *e, const sgm__slot *slot, int64_t row)
 {
-    int64_t offset = 0;
-    for (int32_t i = e->rank - 1; i-- > 0;) {
-        offset += row % e->dims[i] * slot->strides[i];
-        row /= e->dims[i];
-    }
-    return offset;
-}
-
-#define LOAD_ROW(type)                                                                                       \
-    do {                                                                                                     \
-        const type *source = (const type *)(const void *)from;                                               \
-        type *target = (type *)(void *)to;                                                                   \
-        if (stride == 0) {                                                                                   \
-            type value = *source;                                                                            \
-            for (int64_t i = 0; i < n; i++)                                                                  \
-                target[i] = value;                                                                           \
-        } else {                                                                                             \
-            for (int64_t i = 0; i < n; i++)                                                                  \
-                target[i] = source[i * stride];                                                              \
-        }                                                                                                    \
-    } while (0)
-
-static void load_row(unsigned char *to, const unsigned char *from, int64_t stride, int64_t n, size_t size)
-{
-    if (stride == 1) {
-        memcpy(to, from, (size_t)n * size);
-        return;
-    }
-    switch (size) {
-    case 1:
-        LOAD_ROW(uint8_t);
-        break;
-    case 2:
-        LOAD_ROW(uint16_t);
-        break;
-    case 4:
-        LOAD_ROW(uint32_t);
-        break;
-    default:
-        LOAD_ROW(uint64_t);
-    }
+    return sgm__cpu_offset(row, e->rank - 1, e->dims, slot->strides);
 }
 
 static void load_tile(const sgm__elementwise *e, const sgm__slot *slot, const unsigned char *base,
@@ -74,7 +34,8 @@ static void load_tile(const sgm__elementwise *e, const sgm__slot *slot, const un
     int64_t step = slot->strides[e->rank - 1], size = (int64_t)slot->size;
     for (int64_t r = 0; r < t->rows; r++) {
         int64_t offset = row_offset(e, slot, t->row + r) + t->column * step;
-        load_row(buffer + r * t->columns * size, base + offset * size, step, t->columns, slot->size);
+        sgm__cpu_copy_row(buffer + r * t->columns * size, 1, base + offset * size, step, t->columns,
+                          slot->size);
     }
 }
 
@@ -143,15 +104,21 @@ static void run_task(void *context, int64_t index, int32_t thread)
     }
 }
 
+static sgm_array array_of(const sgm__elementwise *e, const sgm__slot *slot, const sgm__memory *memory)
+{
+    sgm_array array = {.dtype = e->plan->nodes[slot->node].type.dtype,
+                       .shape = {.rank = e->rank},
+                       .data = sgm__cpu_address(&slot->place, memory)};
+    memcpy(array.shape.dims, e->dims, sizeof array.shape.dims);
+    memcpy(array.strides, slot->strides, sizeof array.strides);
+    return array;
+}
+
 static void run_copy(const sgm__cpu *cpu, const sgm__elementwise *e, const sgm__memory *memory)
 {
-    const sgm__slot *from = &e->slots[e->micros[0].inputs[0]], *to = &e->slots[e->micros[0].output];
-    sgm_array array = {.dtype = e->plan->nodes[from->node].type.dtype,
-                       .shape = {.rank = e->rank},
-                       .data = sgm__cpu_address(&from->place, memory)};
-    memcpy(array.shape.dims, e->dims, sizeof array.shape.dims);
-    memcpy(array.strides, from->strides, sizeof array.strides);
-    sgm__cpu_copy(cpu, &array, sgm__cpu_address(&to->place, memory));
+    sgm_array from = array_of(e, &e->slots[e->micros[0].inputs[0]], memory);
+    sgm_array to = array_of(e, &e->slots[e->micros[0].output], memory);
+    sgm__cpu_copy(cpu, &from, &to);
 }
 
 void sgm__elementwise_run(const sgm__cpu *cpu, const sgm__elementwise *compiled, const sgm__memory *memory,

@@ -9,6 +9,12 @@ static const sgm__cpu_kernel *const kernels[] = {
     &sgm__cpu_softmax,
     &sgm__cpu_log_softmax,
     &sgm__cpu_softmax_cross_entropy,
+    &sgm__cpu_concatenate,
+    &sgm__cpu_pad,
+    &sgm__cpu_gather,
+    &sgm__cpu_scatter_add,
+    &sgm__cpu_arg_max,
+    &sgm__cpu_arg_min,
     &sgm__cpu_random_uniform,
 };
 

@@ -6,6 +6,7 @@
 #define BLOCKS_PER_TASK 1024 /* of four numbers */
 
 typedef struct draw {
+    const sgm__vector *vector;
     uint64_t seed, step, block;
     int64_t count;
     float *f32;
@@ -18,16 +19,16 @@ static void run_task(void *context, int64_t index, int32_t thread)
     const draw *d = context;
     int64_t first = index * BLOCKS_PER_TASK * 4, last = first + BLOCKS_PER_TASK * 4;
     last = last < d->count ? last : d->count;
+    uint64_t block = d->block + (uint64_t)(first / 4);
+    if (d->f32 != NULL) {
+        d->vector->uniform_f32(last - first, d->f32 + first, d->seed, d->step, block);
+        return;
+    }
     for (int64_t i = first; i < last; i += 4) {
         uint32_t words[4];
-        sgm__philox(d->seed, d->step, d->block + (uint64_t)(i / 4), words);
-        for (int64_t k = i; k < i + 4 && k < last; k++) {
-            double value = (double)(words[k - i] >> 8) * 0x1p-24;
-            if (d->f32 != NULL)
-                d->f32[k] = (float)value;
-            else
-                d->f64[k] = value;
-        }
+        sgm__philox(d->seed, d->step, block++, words);
+        for (int64_t k = i; k < i + 4 && k < last; k++)
+            d->f64[k] = (double)(words[k - i] >> 8) * 0x1p-24;
     }
 }
 
@@ -36,7 +37,8 @@ static sgm_status run(const sgm__cpu_call *call)
     int64_t seed, step;
     memcpy(&seed, call->inputs[0].data, sizeof seed);
     memcpy(&step, call->inputs[1].data, sizeof step);
-    draw d = {.seed = (uint64_t)seed,
+    draw d = {.vector = call->cpu->vector,
+              .seed = (uint64_t)seed,
               .step = (uint64_t)step,
               .block = (uint64_t)call->node->attributes.integers[0] << STREAM_SHIFT,
               .count = sgm_shape_elements(&call->output.shape)};

@@ -68,16 +68,6 @@ static size_t scratch(const sgm__cpu_call *call)
     return r.parts > 1 ? (size_t)(r.parts * r.results) * sizeof(double) : 0;
 }
 
-static int64_t offset_of(int64_t number, int32_t rank, const int64_t *dims, const int64_t *strides)
-{
-    int64_t offset = 0;
-    for (int32_t i = rank; i-- > 0;) {
-        offset += number % dims[i] * strides[i];
-        number /= dims[i];
-    }
-    return offset;
-}
-
 static void store(const reduction *r, int64_t result, double sum)
 {
     if (r->dtype == SGM_FLOAT32)
@@ -94,11 +84,11 @@ static void add_rows(const reduction *r, int64_t result, int64_t count, int64_t 
 {
     const sgm__vector *vector = r->call->cpu->vector;
     const unsigned char *x = r->call->inputs[0].data;
-    x += offset_of(result, r->kept_rank, r->kept, r->kept_strides) * (int64_t)r->size;
+    x += sgm__cpu_offset(result, r->kept_rank, r->kept, r->kept_strides) * (int64_t)r->size;
     memset(sums, 0, (size_t)count * sizeof *sums);
     for (int64_t term = first; term < last; term++) {
         const unsigned char *row =
-            x + offset_of(term, r->gone_rank, r->gone, r->gone_strides) * (int64_t)r->size;
+            x + sgm__cpu_offset(term, r->gone_rank, r->gone, r->gone_strides) * (int64_t)r->size;
         if (r->dtype == SGM_FLOAT32)
             vector->add_f32(count, sums, (const float *)(const void *)row);
         else
@@ -141,12 +131,12 @@ static double sum_line(const reduction *r, const unsigned char *x, int64_t strid
 static double sum_terms(const reduction *r, int64_t result, int64_t first, int64_t last)
 {
     const unsigned char *x = r->call->inputs[0].data;
-    x += offset_of(result, r->kept_rank, r->kept, r->kept_strides) * (int64_t)r->size;
+    x += sgm__cpu_offset(result, r->kept_rank, r->kept, r->kept_strides) * (int64_t)r->size;
     int64_t line = r->gone[r->gone_rank - 1], stride = r->gone_strides[r->gone_rank - 1];
     double sum = 0;
     while (first < last) {
         int64_t left = line - first % line, count = last - first < left ? last - first : left;
-        int64_t offset = offset_of(first, r->gone_rank, r->gone, r->gone_strides);
+        int64_t offset = sgm__cpu_offset(first, r->gone_rank, r->gone, r->gone_strides);
         sum += sum_line(r, x + offset * (int64_t)r->size, stride, count);
         first += count;
     }
@@ -219,7 +209,7 @@ static sgm_status run_sum(const sgm__cpu_call *call)
         const type *x = (const type *)r->call->inputs[0].data + base;                                        \
         type best = *x;                                                                                      \
         for (int64_t start = 0; start < r->terms; start += line) {                                           \
-            const type *from = x + offset_of(start, r->gone_rank, r->gone, r->gone_strides);                 \
+            const type *from = x + sgm__cpu_offset(start, r->gone_rank, r->gone, r->gone_strides);           \
             for (int64_t i = 0; i < line; i++) {                                                             \
                 type value = from[i * stride];                                                               \
                 if ((largest ? value > best : value < best) || value != value)                               \
@@ -231,7 +221,7 @@ static sgm_status run_sum(const sgm__cpu_call *call)
 
 static void find_extreme(const reduction *r, int64_t result, bool largest)
 {
-    int64_t base = offset_of(result, r->kept_rank, r->kept, r->kept_strides);
+    int64_t base = sgm__cpu_offset(result, r->kept_rank, r->kept, r->kept_strides);
     int64_t line = r->gone[r->gone_rank - 1], stride = r->gone_strides[r->gone_rank - 1];
     if (r->dtype == SGM_FLOAT32)
         EXTREME(float);

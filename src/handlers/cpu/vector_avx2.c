@@ -23,11 +23,13 @@
 #define FLOOR_D(x) ((vec_d)_mm256_floor_pd((__m256d)(x)))
 #define SHUFFLE_f(a, b, lanes) shuffle_lanes_f(a, b, lanes)
 #define SHUFFLE_d(a, b, lanes) shuffle_lanes_d(a, b, lanes)
+#define MULTIPLY_WORDS(a, b) ((vec_w)_mm256_mul_epu32((__m256i)(a), (__m256i)(b)))
 
 #include "handlers/cpu/vector_math.h"
 
 #include "handlers/cpu/vector_kernels.h"
 #include "handlers/cpu/vector_product.h"
+#include "handlers/cpu/vector_random.h"
 #include "handlers/cpu/vector_rows.h"
 #include "handlers/cpu/vector_table.h"
 

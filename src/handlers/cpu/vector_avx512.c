@@ -24,11 +24,13 @@
 #define FLOOR_D(x) ((vec_d)_mm512_roundscale_pd((__m512d)(x), _MM_FROUND_TO_NEG_INF))
 #define SHUFFLE_f(a, b, lanes) ((vec_f)_mm512_permutex2var_ps((__m512)(a), (__m512i)(lanes), (__m512)(b)))
 #define SHUFFLE_d(a, b, lanes) ((vec_d)_mm512_permutex2var_pd((__m512d)(a), (__m512i)(lanes), (__m512d)(b)))
+#define MULTIPLY_WORDS(a, b) ((vec_w)_mm512_mul_epu32((__m512i)(a), (__m512i)(b)))
 
 #include "handlers/cpu/vector_math.h"
 
 #include "handlers/cpu/vector_kernels.h"
 #include "handlers/cpu/vector_product.h"
+#include "handlers/cpu/vector_random.h"
 #include "handlers/cpu/vector_rows.h"
 #include "handlers/cpu/vector_table.h"
 

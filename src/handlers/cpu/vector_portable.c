@@ -15,6 +15,7 @@
 #define FLOOR_D(x) floor_lanes_d(x)
 #define SHUFFLE_f(a, b, lanes) shuffle_lanes_f(a, b, lanes)
 #define SHUFFLE_d(a, b, lanes) shuffle_lanes_d(a, b, lanes)
+#define MULTIPLY_WORDS(a, b) ((a) * (b)) /* the upper halves are 0 */
 
 #include "handlers/cpu/vector_math.h"
 
@@ -44,6 +45,7 @@ static inline vec_d floor_lanes_d(vec_d x)
 
 #include "handlers/cpu/vector_kernels.h"
 #include "handlers/cpu/vector_product.h"
+#include "handlers/cpu/vector_random.h"
 #include "handlers/cpu/vector_rows.h"
 #include "handlers/cpu/vector_table.h"
 
