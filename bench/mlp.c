@@ -1,7 +1,8 @@
-/* Time of a training step of 784-1024-1024-10 with relu, softmax cross-entropy and SGD, batch 100, on one
- * handler.
+/* Time of a training step of dense layers with relu, softmax cross-entropy and SGD on one handler.
  *
- *   mlp [-h handler] [-t threads] [-d openblas|onednn|own] [-s steps] [-p]     (-p: print the program)
+ *   mlp [-h handler] [-t threads] [-d openblas|onednn|own] [-l 784,1024,1024,10] [-b 100] [-s steps] [-p]
+ *
+ * -l: sizes of the input and of the layers, -b: size of the batch, -p: print the program.
  */
 #include <sigma/handler.h>
 #include <sigma/operations.h>
@@ -12,9 +13,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define LAYERS 3
-#define BATCH 100
-static const int64_t sizes[LAYERS + 1] = {784, 1024, 1024, 10};
+#define MOST_LAYERS 16
+static int64_t sizes[MOST_LAYERS + 1] = {784, 1024, 1024, 10};
+static int64_t batch = 100;
+static int layers = 3;
 
 static void check(bool good)
 {
@@ -26,11 +28,11 @@ static void check(bool good)
 
 static void record_step(sgm_graph *graph)
 {
-    sgm_shape shape = sgm_shape_of(BATCH, sizes[0]), target_shape = sgm_shape_of(BATCH, sizes[LAYERS]);
+    sgm_shape shape = sgm_shape_of(batch, sizes[0]), target_shape = sgm_shape_of(batch, sizes[layers]);
     sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, &shape);
     sgm_value targets = sgm_input_value(graph, "targets", SGM_FLOAT32, &target_shape);
-    sgm_value parameters[2 * LAYERS], slopes[2 * LAYERS];
-    for (int i = 0; i < LAYERS; i++) {
+    sgm_value parameters[2 * MOST_LAYERS], slopes[2 * MOST_LAYERS];
+    for (int i = 0; i < layers; i++) {
         char name[16];
         sgm_shape weights = sgm_shape_of(sizes[i], sizes[i + 1]), biases = sgm_shape_of(sizes[i + 1]);
         snprintf(name, sizeof name, "w%d", i);
@@ -38,12 +40,12 @@ static void record_step(sgm_graph *graph)
         snprintf(name, sizeof name, "b%d", i);
         parameters[2 * i + 1] = sgm_state(graph, name, SGM_FLOAT32, &biases);
         x = sgm_add(graph, sgm_matmul(graph, x, parameters[2 * i]), parameters[2 * i + 1]);
-        if (i + 1 < LAYERS)
+        if (i + 1 < layers)
             x = sgm_relu(graph, x);
     }
     sgm_value cost = sgm_mean(graph, sgm_softmax_cross_entropy_values(graph, x, targets));
-    sgm_gradients(graph, cost, parameters, 2 * LAYERS, slopes);
-    for (int i = 0; i < 2 * LAYERS; i++)
+    sgm_gradients(graph, cost, parameters, 2 * layers, slopes);
+    for (int i = 0; i < 2 * layers; i++)
         sgm_assign(
             graph, parameters[i],
             sgm_subtract(graph, parameters[i], sgm_multiply(graph, sgm_number(graph, 0.1), slopes[i])));
@@ -64,7 +66,7 @@ static sgm_tensor *random_tensor(sgm__random *random, int64_t rows, int64_t colu
 
 static void set_parameters(sgm_session *session, sgm__random *random)
 {
-    for (int i = 0; i < LAYERS; i++) {
+    for (int i = 0; i < layers; i++) {
         char name[16];
         snprintf(name, sizeof name, "w%d", i);
         sgm_tensor *weights = random_tensor(random, sizes[i], sizes[i + 1], sqrt(2.0 / (double)sizes[i]));
@@ -79,14 +81,26 @@ static void set_parameters(sgm_session *session, sgm__random *random)
 
 static void feed_batch(sgm_session *session, sgm_program *program, sgm__random *random)
 {
-    sgm_tensor *x = random_tensor(random, BATCH, sizes[0], 1);
-    sgm_tensor *targets = random_tensor(random, BATCH, sizes[LAYERS], 0);
-    for (int64_t i = 0; i < BATCH; i++)
-        ((float *)sgm_tensor_data(targets))[i * sizes[LAYERS] + (int64_t)sgm__random_below(random, 10)] = 1;
+    sgm_tensor *x = random_tensor(random, batch, sizes[0], 1);
+    sgm_tensor *targets = random_tensor(random, batch, sizes[layers], 0);
+    for (int64_t i = 0; i < batch; i++)
+        ((float *)sgm_tensor_data(
+            targets))[i * sizes[layers] + (int64_t)sgm__random_below(random, (uint64_t)sizes[layers])] = 1;
     check(sgm_session_feed(session, program, "x", x) == SGM_OK);
     check(sgm_session_feed(session, program, "targets", targets) == SGM_OK);
     sgm_tensor_free(x);
     sgm_tensor_free(targets);
+}
+
+static void read_sizes(const char *text)
+{
+    int count = 0;
+    for (char *end; count <= MOST_LAYERS; text = end + 1) {
+        sizes[count++] = strtoll(text, &end, 10);
+        if (*end != ',')
+            break;
+    }
+    layers = count - 1;
 }
 
 static int compare(const void *a, const void *b)
@@ -117,13 +131,17 @@ int main(int count, char **arguments)
     const char *name = "cpu";
     int steps = 200, option;
     bool print = false;
-    while ((option = getopt(count, arguments, "h:t:d:s:p")) != -1) {
+    while ((option = getopt(count, arguments, "h:t:d:l:b:s:p")) != -1) {
         if (option == 'h')
             name = optarg;
         else if (option == 't')
             options.threads = atoi(optarg);
         else if (option == 'd')
             options.dense = optarg;
+        else if (option == 'l')
+            read_sizes(optarg);
+        else if (option == 'b')
+            batch = atoll(optarg);
         else if (option == 's')
             steps = atoi(optarg) > 0 ? atoi(optarg) : 1;
         else if (option == 'p')

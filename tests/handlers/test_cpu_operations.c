@@ -387,3 +387,102 @@ TEST(random_numbers)
     const input one = {SGM_INT64, {0}, 5, 100};
     COMPARE(record_numbers, 1e-5, one, one);
 }
+
+/* --- the handler itself --- */
+
+TEST(libraries_agree)
+{
+    static const char *const names[] = {"openblas", "onednn", "own"};
+    sgm_graph *graph = sgm_graph_create();
+    const input inputs[] = {F32(90, 70), F32(70, 130)};
+    sgm_value values[2];
+    for (int i = 0; i < 2; i++)
+        values[i] = sgm_input_value(graph, i == 0 ? "0" : "1", SGM_FLOAT32, &inputs[i].shape);
+    record_product(graph, values);
+    sgm_tensor *expected[MOST_OUTPUTS], *got[MOST_OUTPUTS];
+    int outputs = run_on("reference", 0, NULL, graph, inputs, 2, expected);
+    for (int k = 0; k < 3; k++) {
+        sgm_handler *handler = sgm_handler_create("cpu", .dense = names[k]);
+        if (handler == NULL && sgm_last_status() == SGM_ERROR_NOT_FOUND)
+            continue;
+        sgm_handler_free(handler);
+        CHECK_INT(run_on("cpu", 2, names[k], graph, inputs, 2, got), outputs);
+        for (int i = 0; i < outputs; i++) {
+            check_near(got[i], expected[i], 2e-5, names[k]);
+            sgm_tensor_free(got[i]);
+        }
+    }
+    for (int i = 0; i < outputs; i++)
+        sgm_tensor_free(expected[i]);
+    sgm_graph_free(graph);
+}
+
+TEST(runs_allocate_nothing)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(50, 60));
+    sgm_value w = sgm_state(graph, "w", SGM_FLOAT32, DIMS(60, 40));
+    sgm_value cost = sgm_mean(graph, sgm_softmax(graph, sgm_matmul(graph, sgm_tanh(graph, x), w))), slope;
+    CHECK_OK(sgm_gradients(graph, cost, &w, 1, &slope));
+    sgm_assign(graph, w, sgm_subtract(graph, w, slope));
+    sgm_output(graph, "cost", cost);
+    sgm_handler *handler = sgm_handler_create("cpu", .threads = 2);
+    sgm_session *session = sgm_session_create(handler);
+    static const double zeros[3000];
+    set_state(session, "w", SGM_FLOAT32, DIMS(60, 40), zeros);
+    sgm_program *program = sgm_session_prepare(session, graph);
+    CHECK_OK(program);
+    feed(session, program, "x", SGM_FLOAT32, DIMS(50, 60), zeros);
+    count_allocations();
+    CHECK_OK(sgm_session_run(session, program));
+    CHECK_OK(sgm_session_run(session, program));
+    sgm_set_allocator(NULL);
+    CHECK_INT(test_allocations, 0);
+    sgm_session_free(session);
+    sgm_handler_free(handler);
+    sgm_graph_free(graph);
+}
+
+TEST(indices_out_of_range)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(3, 2));
+    sgm_value i = sgm_input_value(graph, "i", SGM_INT32, DIMS(2));
+    sgm_output(graph, "y", sgm_gather(graph, x, i, 0));
+    sgm_output(graph, "z", sgm_scatter_add(graph, sgm_slice(graph, x, 0, 0, 2, 1), i, 0, 3));
+    sgm_handler *handler = sgm_handler_create("cpu");
+    sgm_session *session = sgm_session_create(handler);
+    sgm_program *program = sgm_session_prepare(session, graph);
+    feed(session, program, "x", SGM_FLOAT32, DIMS(3, 2), NUMBERS(1, 2, 3, 4, 5, 6));
+    feed(session, program, "i", SGM_INT32, DIMS(2), NUMBERS(2, 2));
+    CHECK_OK(sgm_session_run(session, program));
+    check_output(session, program, "y", NUMBERS(5, 6, 5, 6), 0);
+    check_output(session, program, "z", NUMBERS(0, 0, 0, 0, 4, 6), 0);
+    feed(session, program, "i", SGM_INT32, DIMS(2), NUMBERS(0, 3));
+    CHECK_ERROR(sgm_session_run(session, program), "index 3 is out of range: axis 0 has 3 entries");
+    feed(session, program, "i", SGM_INT32, DIMS(2), NUMBERS(-1, 0));
+    CHECK_ERROR(sgm_session_run(session, program), "gather");
+    sgm_session_free(session);
+    sgm_handler_free(handler);
+    sgm_graph_free(graph);
+}
+
+TEST(says_what_it_is)
+{
+    sgm_handler *handler = sgm_handler_create("cpu", .threads = 3, .dense = "own");
+    char *text = sgm_handler_describe(handler);
+    CHECK(strstr(text, "threads: 3\n") != NULL);
+    CHECK(strstr(text, "matrix products: own loops\n") != NULL);
+    CHECK(strstr(text, "instructions: ") != NULL);
+    sgm_string_free(text);
+    CHECK_STR(sgm_handler_support(handler, "matmul", SGM_FLOAT32), "kernel");
+    CHECK_STR(sgm_handler_support(handler, "matmul", SGM_INT64), "reference loop");
+    CHECK_STR(sgm_handler_support(handler, "softmax", SGM_FLOAT32), "kernel");
+    CHECK_STR(sgm_handler_support(handler, "softmax", SGM_FLOAT64), "composed");
+    CHECK_STR(sgm_handler_support(handler, "less", SGM_FLOAT32), "kernel");
+    CHECK_STR(sgm_handler_support(handler, "inverse", SGM_FLOAT32), "reference loop");
+    CHECK_STR(sgm_handler_support(handler, "gelu", SGM_FLOAT32), "composed");
+    sgm_handler_free(handler);
+    CHECK_ERROR(sgm_handler_create("cpu", .threads = 100000), "threads is 100000");
+    CHECK_ERROR(sgm_handler_create("cpu", .dense = "mkl"), "dense is 'mkl'");
+}
