@@ -1,0 +1,285 @@
+/* Passes: what they leave out, what they keep. */
+#include "graph/passes.h"
+#include "handlers/graphs.h"
+
+static sgm_value input(sgm_graph *graph, const sgm_shape *shape)
+{
+    return sgm_input_value(graph, "x", SGM_FLOAT32, shape);
+}
+
+static int count_ops(const sgm_graph *graph, const char *name)
+{
+    int count = 0;
+    for (int32_t i = 0; i < sgm_graph_count(graph); i++)
+        count += strcmp(sgm_value_op(graph, (sgm_value){i})->name, name) == 0;
+    return count;
+}
+
+static sgm_graph *simplify(sgm_graph *graph)
+{
+    CHECK_OK(sgm_graph_status(graph));
+    sgm_graph *simple = sgm__pass_simplify(graph);
+    CHECK_OK(simple);
+    CHECK_OK(sgm_graph_verify(simple));
+    CHECK_INT(simple->output_count, graph->output_count);
+    CHECK_INT(simple->assignment_count, graph->assignment_count);
+    sgm_graph_free(graph);
+    return simple;
+}
+
+/* What is left has this text. */
+static void check_simplified(sgm_graph *graph, const char *expected)
+{
+    sgm_graph *simple = simplify(graph);
+    char *text = sgm_graph_text(simple);
+    CHECK_STR(text, expected);
+    sgm_string_free(text);
+    sgm_graph_free(simple);
+}
+
+TEST(what_nothing_needs_goes)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = input(graph, DIMS(2)), w = sgm_state(graph, "w", SGM_FLOAT32, DIMS(2));
+    sgm_state(graph, "unused", SGM_FLOAT32, DIMS(2));
+    sgm_tanh(graph, sgm_exp(graph, x));
+    sgm_value sum = sgm_add(graph, x, w);
+    sgm_sum(graph, sum);
+    sgm_graph_push_label(graph, "layer");
+    sgm_assign(graph, w, sgm_sin(graph, sum));
+    sgm_output(graph, "y", sgm_cos(graph, x));
+    check_simplified(graph, "%0 = input 'x' : float32 (2,)\n"
+                            "%1 = state 'w' : float32 (2,)\n"
+                            "%2 = add %0 %1 : float32 (2,)\n"
+                            "%3 = sin %2 : float32 (2,)  # layer\n"
+                            "%4 = cos %0 : float32 (2,)  # layer\n"
+                            "assign 'w' = %3\n"
+                            "output 'y' = %4\n");
+}
+
+/* A state is kept also if only its new value counts. */
+TEST(an_assigned_state_stays)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value w = sgm_state(graph, "w", SGM_FLOAT32, DIMS(2));
+    sgm_assign(graph, w, input(graph, DIMS(2)));
+    check_simplified(graph, "%0 = state 'w' : float32 (2,)\n"
+                            "%1 = input 'x' : float32 (2,)\n"
+                            "assign 'w' = %1\n");
+    check_simplified(sgm_graph_create(), "");
+}
+
+TEST(duplicates_are_one)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = input(graph, DIMS(2, 3));
+    const int32_t rows[] = {0}, columns[] = {1};
+    sgm_value a = sgm_exp(graph, sgm_add(graph, x, sgm_number(graph, 2)));
+    sgm_value b = sgm_exp(graph, sgm_add(graph, x, sgm_number(graph, 2)));
+    sgm_output(graph, "product", sgm_multiply(graph, a, b));
+    sgm_output(graph, "a", a);
+    sgm_output(graph, "b", b);
+    sgm_output(graph, "rows", sgm_reduce_sum(graph, x, rows, 1, false)); /* alike, but not the same: */
+    sgm_output(graph, "columns", sgm_reduce_sum(graph, x, columns, 1, false));
+    sgm_output(graph, "kept", sgm_reduce_sum(graph, x, columns, 1, true));
+    sgm_output(graph, "difference", sgm_subtract(graph, x, sgm_number(graph, 2)));
+    sgm_output(graph, "zero", sgm_multiply(graph, x, sgm_number(graph, 0)));
+    sgm_output(graph, "minus", sgm_multiply(graph, x, sgm_number(graph, -0.0)));
+    sgm_graph *simple = simplify(graph);
+    CHECK_INT(count_ops(simple, "exp"), 1);
+    CHECK_INT(count_ops(simple, "add"), 1);
+    CHECK_INT(count_ops(simple, "number"), 3);
+    CHECK_INT(count_ops(simple, "reduce_sum"), 3);
+    CHECK_INT(count_ops(simple, "multiply"), 3);
+    CHECK_INT(simple->outputs[1].value.index, simple->outputs[2].value.index);
+    sgm_graph_free(simple);
+}
+
+TEST(chains_of_reshapes_are_one)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = input(graph, DIMS(4, 6)), flat = sgm_reshape(graph, x, DIMS(24));
+    sgm_value y = sgm_reshape(graph, sgm_reshape(graph, flat, DIMS(2, 12)), DIMS(8, 3));
+    sgm_output(graph, "y", sgm_exp(graph, y));
+    sgm_output(graph, "same", sgm_reshape(graph, sgm_reshape(graph, flat, DIMS(3, 8)), DIMS(4, 6)));
+    check_simplified(graph, "%0 = input 'x' : float32 (4, 6)\n"
+                            "%1 = reshape %0 [8, 3] : float32 (8, 3)\n"
+                            "%2 = exp %1 : float32 (8, 3)\n"
+                            "output 'y' = %2\n"
+                            "output 'same' = %0\n");
+}
+
+TEST(what_does_nothing_goes)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = input(graph, DIMS(2, 3)), w = sgm_state(graph, "w", SGM_FLOAT32, DIMS(2, 3));
+    sgm_value one = sgm_number(graph, 1), y = x;
+    y = sgm_multiply(graph, y, one);
+    y = sgm_multiply(graph, sgm_filled_like(graph, y, 1), y);
+    y = sgm_copy(graph, sgm_stop_gradient(graph, y));
+    y = sgm_permute(graph, y, (const int32_t[]){0, 1});
+    y = sgm_record(graph, &sgm__op_cast, &y, 1,
+                   &(const sgm_attributes){.integer_count = 1, .integers = {SGM_FLOAT32}});
+    y = sgm_record(graph, &sgm__op_broadcast, &y, 1,
+                   &(const sgm_attributes){.integer_count = 2, .integers = {2, 3}});
+    sgm_output(graph, "y", y);
+    sgm_assign(graph, w, y);
+    check_simplified(graph, "%0 = input 'x' : float32 (2, 3)\n"
+                            "%1 = state 'w' : float32 (2, 3)\n"
+                            "assign 'w' = %0\n"
+                            "output 'y' = %0\n");
+}
+
+TEST(what_does_something_stays)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = input(graph, DIMS(3, 3));
+    sgm_output(graph, "turned", sgm_transpose(graph, x)); /* the same shape */
+    sgm_output(graph, "double", sgm_multiply(graph, x, sgm_number(graph, 2)));
+    sgm_output(graph, "inverse", sgm_divide(graph, sgm_number(graph, 1), x));
+    sgm_output(graph, "sum", sgm_add(graph, x, sgm_number(graph, 1)));
+    sgm_output(graph, "rounded", sgm_cast(graph, sgm_cast(graph, x, SGM_BFLOAT16), SGM_FLOAT32));
+    int32_t count = sgm_graph_count(graph);
+    sgm_graph *simple = simplify(graph);
+    CHECK_INT(sgm_graph_count(simple), count - 2); /* 1 is there once, broadcast once */
+    sgm_graph_free(simple);
+}
+
+/* --- expansion --- */
+
+static sgm_value part(sgm_graph *graph, const sgm_value *inputs, int32_t count,
+                      const sgm_attributes *attributes)
+{
+    (void)count, (void)attributes;
+    return sgm_softplus(graph, sgm_sigmoid(graph, inputs[0]));
+}
+
+static sgm_status same_type(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
+                            sgm_type *result)
+{
+    (void)count, (void)attributes;
+    *result = inputs[0];
+    return SGM_OK;
+}
+
+static const sgm_op nested = {.api = SGM_OP_API,
+                              .name = "nested",
+                              .doc = "",
+                              .min_inputs = 1,
+                              .max_inputs = 1,
+                              .compose = part,
+                              .infer = same_type};
+
+static bool keep_named(void *user, const sgm_op *op, sgm_dtype dtype)
+{
+    return dtype == SGM_FLOAT32 && strcmp(op->name, user) == 0;
+}
+
+TEST(parts_of_parts_are_expanded)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = input(graph, DIMS(2)), w = sgm_state(graph, "w", SGM_FLOAT32, DIMS(2));
+    sgm_graph_push_label(graph, "layer");
+    sgm_value y = sgm_record(graph, &nested, &x, 1, NULL);
+    sgm_graph_pop_label(graph);
+    sgm_output(graph, "y", y);
+    sgm_assign(graph, w, y);
+    static char none[] = "", sigmoid[] = "sigmoid", whole[] = "nested";
+    sgm_graph *all = sgm__pass_expand(graph, keep_named, none);
+    CHECK_OK(all);
+    for (int32_t i = 0; i < sgm_graph_count(all); i++) {
+        CHECK(sgm_value_op(all, (sgm_value){i})->compose == NULL);
+        CHECK_STR(sgm_value_label(all, (sgm_value){i}), i < 2 ? "" : "layer");
+    }
+    CHECK_INT(all->output_count, 1);
+    CHECK_INT(all->assignments[0].value.index, all->outputs[0].value.index);
+    sgm_graph *some = sgm__pass_expand(graph, keep_named, sigmoid);
+    CHECK_INT(count_ops(some, "sigmoid"), 1);
+    CHECK_INT(count_ops(some, "log1p"), 1);
+    sgm_graph *same = sgm__pass_expand(graph, keep_named, whole);
+    CHECK(sgm__graph_structure_equal(same, graph));
+    sgm_graph_free(same);
+    sgm_graph_free(some);
+    sgm_graph_free(all);
+    sgm_graph_free(graph);
+}
+
+static const sgm_op endless;
+
+static sgm_value itself(sgm_graph *graph, const sgm_value *inputs, int32_t count,
+                        const sgm_attributes *attributes)
+{
+    return sgm_record(graph, &endless, inputs, count, attributes);
+}
+
+static sgm_value flatten(sgm_graph *graph, const sgm_value *inputs, int32_t count,
+                         const sgm_attributes *attributes)
+{
+    (void)count, (void)attributes;
+    return sgm_sum(graph, inputs[0]);
+}
+
+static sgm_value give_up(sgm_graph *graph, const sgm_value *inputs, int32_t count,
+                         const sgm_attributes *attributes)
+{
+    (void)inputs, (void)count, (void)attributes;
+    return sgm_graph_fail(graph, SGM_ERROR_UNSUPPORTED, "not on a %s", "Sunday");
+}
+
+static const sgm_op endless = {.api = SGM_OP_API,
+                               .name = "endless",
+                               .doc = "",
+                               .min_inputs = 1,
+                               .max_inputs = 1,
+                               .compose = itself,
+                               .infer = same_type};
+static const sgm_op liar = {.api = SGM_OP_API,
+                            .name = "liar",
+                            .doc = "",
+                            .min_inputs = 1,
+                            .max_inputs = 1,
+                            .compose = flatten,
+                            .infer = same_type};
+static const sgm_op lazy = {.api = SGM_OP_API,
+                            .name = "lazy",
+                            .doc = "",
+                            .min_inputs = 1,
+                            .max_inputs = 1,
+                            .compose = give_up,
+                            .infer = same_type};
+
+TEST(wrong_compositions_are_errors)
+{
+    static char none[] = "";
+    static const struct {
+        const sgm_op *op;
+        const char *message;
+    } cases[] = {{&endless, "is it composed of itself?"},
+                 {&liar, "liar: what it is composed of has another type than its rule says"},
+                 {&lazy, "not on a Sunday"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        sgm_graph *graph = sgm_graph_create();
+        sgm_value x = input(graph, DIMS(2));
+        sgm_output(graph, "y", sgm_record(graph, cases[i].op, &x, 1, NULL));
+        CHECK_OK(sgm_graph_status(graph));
+        CHECK_ERROR(sgm__pass_expand(graph, keep_named, none), cases[i].message);
+        sgm_graph_free(graph);
+    }
+}
+
+TEST(a_copy_is_equal)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_tensor *tensor = tensor_of(SGM_FLOAT32, DIMS(2), NUMBERS(1, 2));
+    sgm_value w = sgm_state(graph, "w", SGM_FLOAT32, DIMS(2));
+    sgm_assign(graph, w, sgm_add(graph, w, sgm_constant(graph, tensor)));
+    sgm_output(graph, "y", sgm_softmax(graph, w));
+    sgm_tanh(graph, w); /* also what is dead */
+    sgm_graph *copy = sgm__graph_copy(graph);
+    CHECK(sgm__graph_structure_equal(graph, copy));
+    CHECK(sgm_graph_hash(graph) == sgm_graph_hash(copy));
+    sgm_tensor_free(tensor);
+    sgm_graph_free(graph);
+    CHECK_OK(sgm_graph_verify(copy));
+    sgm_graph_free(copy);
+}
