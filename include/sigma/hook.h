@@ -1,0 +1,99 @@
+/* Hooks: code that runs at chosen moments of a training, on chosen values.
+ *
+ *     static sgm_status print_cost(void *self, sgm_hook_call *call)
+ *     {
+ *         double cost;
+ *         if (sgm_hook_number(call, "optimiser.cost_total", &cost) == SGM_OK)
+ *             printf("%lld: %g\n", (long long)call->iteration, cost);
+ *         return SGM_OK;
+ *     }
+ *     static const sgm_hook_type printer = {.api = SGM_HOOK_API, .name = "printer", .invoke = print_cost};
+ *     static const char *const wanted[] = {"optimiser.cost_total", NULL};
+ *     sgm_trainer_hook(trainer, sgm_hook_create(&printer, NULL, .when = sgm_every(100, SGM_ITERATION), .reads
+ * = wanted));
+ *
+ * Hooks due at one event run by priority, but after those that they require. A background hook runs on a
+ * thread of its own with copies of just what it reads; background hooks that depend on each other share one
+ * thread and run in order.
+ */
+#ifndef SIGMA_HOOK_H
+#define SIGMA_HOOK_H
+
+#include <sigma/registry.h>
+#include <sigma/time.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SGM_HOOK_API 1
+
+typedef struct sgm_hook sgm_hook; /* reference-counted */
+
+/* What a hook sees of the training while it runs; valid until it returns. */
+typedef struct sgm_hook_call {
+    sgm_registry *registry; /* of the trainer; for a background hook a copy of what it reads */
+    const char *trainer;
+    sgm_time_scale scale; /* of the event */
+    int64_t epoch, iteration;
+    bool background;
+    void *control; /* for the sgm_hook_request functions */
+} sgm_hook_call;
+
+typedef struct sgm_hook_type {
+    uint32_t api; /* SGM_HOOK_API */
+    const char *name, *doc;
+    sgm_status (*invoke)(void *self, sgm_hook_call *call);
+    /* Whether two hooks of this type do the same: of equal hooks only one is attached. NULL: the same self.
+     */
+    bool (*equal)(const void *self, const void *other);
+    /* What must survive a resume, as numbers. `numbers` NULL: only *count. NULL functions: nothing. */
+    sgm_status (*get_state)(void *self, double *numbers, size_t *count);
+    sgm_status (*set_state)(void *self, const double *numbers, size_t count);
+    void (*free)(void *self);
+} sgm_hook_type;
+
+typedef enum sgm_hook_failure {
+    SGM_HOOK_DETACH, /* log what failed, and take the hook off (default) */
+    SGM_HOOK_STOP,   /* stop the run with the hook's error */
+    SGM_HOOK_GO_ON   /* log it, call again next time */
+} sgm_hook_failure;
+
+#define SGM_MAX_REQUIRED_HOOKS 8
+typedef struct sgm_hook_options {
+    size_t struct_size;
+    sgm_time_step when;       /* default: every iteration */
+    const char *const *reads; /* identifiers, NULL at the end; copied */
+    sgm_hook
+        *requires_hooks[SGM_MAX_REQUIRED_HOOKS]; /* run before it, and are attached with it; taken over */
+    int32_t priority;                            /* smaller first; default 0 */
+    bool background;
+    double time_limit; /* seconds: a foreground hook that takes longer is moved to the background; 0: none */
+    sgm_hook_failure failure;
+} sgm_hook_options;
+/* Takes over `self` (freed by the type's function, once, also on failure) and the required hooks. */
+#define sgm_hook_create(type, ...) SGM_HOOK_CREATE(type, __VA_ARGS__, .struct_size = sizeof(sgm_hook_options))
+#define SGM_HOOK_CREATE(type, self, ...)                                                                     \
+    sgm_hook_create_options(type, self, &(const sgm_hook_options){__VA_ARGS__})
+SGM_API sgm_hook *sgm_hook_create_options(const sgm_hook_type *type, void *self,
+                                          const sgm_hook_options *options);
+SGM_API sgm_hook *sgm_hook_retain(sgm_hook *hook);
+SGM_API void sgm_hook_free(sgm_hook *hook); /* drops one reference */
+SGM_API const char *sgm_hook_name(const sgm_hook *hook);
+SGM_API void *sgm_hook_self(sgm_hook *hook);
+
+/* For invoke(): values by identifier ("optimiser.cost_total"); one that is not there is SGM_ERROR_NOT_FOUND.
+ */
+SGM_API sgm_status sgm_hook_number(sgm_hook_call *call, const char *identifier, double *value);
+SGM_API sgm_status sgm_hook_get(sgm_hook_call *call, const char *identifier, sgm_content *content);
+/* Where hooks leave results for one another and for whoever watches: "shared.NAME". */
+SGM_API sgm_status sgm_hook_share(sgm_hook_call *call, const char *name, sgm_content content);
+/* What a hook may ask for; done by the training's thread after the current iteration. Texts are copied. */
+SGM_API sgm_status sgm_hook_request_stop(sgm_hook_call *call, const char *reason);
+SGM_API sgm_status sgm_hook_request_save(sgm_hook_call *call, const char *name);
+SGM_API sgm_status sgm_hook_request_set(sgm_hook_call *call, const char *identifier, sgm_content content);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

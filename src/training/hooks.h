@@ -1,0 +1,42 @@
+/* The hooks of one trainer: what is attached, in which order it runs, and where. Internal. */
+#ifndef SGM_TRAINING_HOOKS_H
+#define SGM_TRAINING_HOOKS_H
+
+#include "base/base.h"
+#include <sigma/hook.h>
+
+typedef struct sgm__hooks sgm__hooks;
+
+/* What a hook asked for, in the order of asking; taken by the training's thread. */
+typedef enum sgm__request_kind { SGM__REQUEST_STOP, SGM__REQUEST_SAVE, SGM__REQUEST_SET } sgm__request_kind;
+typedef struct sgm__request {
+    sgm__request_kind kind;
+    char *who;  /* the hook's name */
+    char *text; /* reason, name or identifier */
+    sgm_content content;
+    struct sgm__request *next;
+} sgm__request;
+
+/* `registry` (retained) is what identifiers are resolved in; it has a child "shared". */
+sgm__hooks *sgm__hooks_create(const char *trainer, sgm_registry *registry);
+void sgm__hooks_free(sgm__hooks *hooks); /* waits for background hooks */
+/* Attaches a hook (retained) and those it requires; *attached false: an equal one is there already. Refused,
+ * with nothing attached: circles, a required hook that is not in the same place (foreground or background),
+ * or whose time step does not cover its dependent's. Any thread. */
+sgm_status sgm__hooks_attach(sgm__hooks *hooks, sgm_hook *hook, bool *attached);
+/* Also takes off required hooks that nobody else needs; refused while another hook requires it. */
+sgm_status sgm__hooks_detach(sgm__hooks *hooks, sgm_hook *hook);
+size_t sgm__hooks_count(const sgm__hooks *hooks);
+/* Runs what is due at an event of `scale`: foreground hooks now, background ones on their threads. Without a
+ * hook of the scale it costs a comparison. An error only from a hook whose failure stops the run. */
+sgm_status sgm__hooks_event(sgm__hooks *hooks, sgm_time_scale scale, int64_t epoch, int64_t iteration);
+void sgm__hooks_wait(sgm__hooks *hooks); /* until no background hook runs */
+/* The oldest request, NULL: none; free with sgm__request_free. */
+sgm__request *sgm__hooks_take_request(sgm__hooks *hooks);
+void sgm__request_free(sgm__request *request);
+/* Counts and states of all hooks as numbers, in order of attachment: for checkpoints. `numbers` NULL: only
+ * *count. */
+sgm_status sgm__hooks_get_state(sgm__hooks *hooks, double *numbers, size_t *count);
+sgm_status sgm__hooks_set_state(sgm__hooks *hooks, const double *numbers, size_t count);
+
+#endif
