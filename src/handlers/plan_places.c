@@ -70,7 +70,8 @@ static sgm_status give_back(arena *memory, int64_t offset, int64_t size)
 
 /* --- who reads what, and when --- */
 
-static void find_last_uses(sgm__plan_build *build, bool *outside)
+/* Marks the nodes that are read by other steps than their own, or by other strides: those need memory. */
+static void find_outside_uses(sgm__plan_build *build, bool *outside)
 {
     sgm__plan *plan = build->plan;
     for (int32_t i = 0; i < plan->node_count; i++) {
@@ -79,10 +80,7 @@ static void find_last_uses(sgm__plan_build *build, bool *outside)
             continue;
         for (int32_t k = 0; k < node->input_count; k++) {
             int32_t operand = plan->operands[node->first_input + k], root = build->notes[operand].root;
-            sgm__plan_node_notes *notes = &build->notes[root];
-            if (build->notes[i].step > notes->last_use)
-                notes->last_use = build->notes[i].step;
-            if (root != operand || notes->step != build->notes[i].step)
+            if (root != operand || build->notes[root].step != build->notes[i].step)
                 outside[root] = true;
         }
     }
@@ -185,7 +183,7 @@ sgm_status sgm__plan_build_places(sgm__plan_build *build)
     if (flags == NULL)
         return SGM_ERROR_MEMORY;
     bool *inherited = flags, *outside = flags + build->plan->node_count;
-    find_last_uses(build, outside);
+    find_outside_uses(build, outside);
     sgm_status status = SGM_OK;
     for (int32_t s = 0; s < build->plan->step_count && status == SGM_OK; s++)
         status = place_step(build, s, &memory, inherited, outside);

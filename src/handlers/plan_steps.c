@@ -51,6 +51,30 @@ static int32_t last_reader(const sgm__plan_build *build, int32_t writer, int32_t
     return last;
 }
 
+/* Joining a step makes the result early. That is worth it while it is the newest step, or if an operand need
+ * not be in memory then: nothing outside its step has read it so far. Otherwise the result, which may be for
+ * gradients only, would take memory all the while: better read its operand again later. */
+static bool is_worth_joining(const sgm__plan_build *build, int32_t index, int32_t step, int32_t newest)
+{
+    const sgm__node *node = &build->plan->nodes[index];
+    bool worth = step == newest || build->notes[index].writes >= 0;
+    for (int32_t k = 0; k < node->input_count && !worth; k++) {
+        const sgm__plan_node_notes *operand = &build->notes[build->plan->operands[node->first_input + k]];
+        worth = operand->step == step && operand->last_use <= step;
+    }
+    return worth;
+}
+
+static void note_use(sgm__plan_build *build, int32_t index)
+{
+    const sgm__node *node = &build->plan->nodes[index];
+    for (int32_t k = 0; k < node->input_count; k++) {
+        int32_t root = build->notes[build->plan->operands[node->first_input + k]].root;
+        if (build->notes[root].last_use < build->notes[index].step)
+            build->notes[root].last_use = build->notes[index].step;
+    }
+}
+
 static bool can_join(const grouping *work, int32_t index, int32_t step)
 {
     if (step < 0 || step >= work->count)
@@ -79,12 +103,14 @@ static sgm_status place_in_step(grouping *work, int32_t index, bool fuse)
         int32_t reader = last_reader(build, index, joined);
         after = reader > after ? reader : after;
     }
-    if (fuse && elementwise && joined > after && can_join(work, index, joined))
+    if (fuse && elementwise && joined > after && can_join(work, index, joined) &&
+        is_worth_joining(build, index, joined, work->count - 1))
         step = joined;
     else
         SGM_TRY(new_step(work, index, elementwise, &step));
     build->notes[index].step = step;
     build->notes[index].position = work->steps[step].count++;
+    note_use(build, index);
     return SGM_OK;
 }
 
