@@ -14,6 +14,7 @@
 #include <sigma/persistence.h>
 #include <sigma/status.h>
 #include <sigma/tensor.h>
+#include <sigma/time.h>
 #include <sigma/training.h>
 
 #endif

@@ -39,11 +39,14 @@ SGM_API sgm_time_step sgm_after(int64_t count, sgm_time_scale scale); /* once, a
 SGM_API sgm_time_step sgm_live(sgm_time_step step, int64_t times);
 SGM_API bool sgm_time_step_equal(const sgm_time_step *a, const sgm_time_step *b);
 /* Whether everything due at `b` is due at `a` too: `a` may be required by `b`. Same scale: b's interval is a
- * multiple of a's; an iteration step goes with an epoch step; lifecycle scales only with themselves. */
+ * multiple of a's; an iteration step goes with an epoch step; lifecycle scales only with themselves; `a` must
+ * live long enough. */
 SGM_API bool sgm_time_step_covers(const sgm_time_step *a, const sgm_time_step *b);
-/* "every 5 epochs", "after 3 iterations", "at start"; returns `buffer`. */
+/* "every 5 epochs", "after 3 iterations", "at start", as sgm_time_step_parse reads it; returns `buffer` (96
+ * bytes are always enough). */
 SGM_API char *sgm_time_step_text(const sgm_time_step *step, char *buffer, size_t size);
-/* "every 5 epochs", "every epoch", "after 100 iterations", "at stop"; errors name the column. */
+/* "every 5 epochs", "every epoch", "every 10 epochs, 3 times", "after 100 iterations", "at epoch 5" (the same
+ * as "after 5 epochs"), "at stop" (at every stop); errors name the column. */
 SGM_API sgm_status sgm_time_step_parse(const char *text, sgm_time_step *step);
 
 /* A holder's count of a step: every holder (a hook in a worker) has its own. */
@@ -57,6 +60,8 @@ SGM_API bool sgm_time_count_is_dead(const sgm_time_step *step, const sgm_time_co
 
 /* "1 h 2 min", "12.4 s", "3.1 ms"; returns `buffer`. */
 SGM_API char *sgm_duration_text(double seconds, char *buffer, size_t size);
+/* "12.4 records/s", "3.5 epochs/min": in the shortest unit in which it is 1 or more; returns `buffer`. */
+SGM_API char *sgm_rate_text(double per_second, const char *what, char *buffer, size_t size);
 
 #ifdef __cplusplus
 }
