@@ -91,7 +91,7 @@ static void compare(recorder record, const input *inputs, int count, double tole
     for (int threads = 1; threads <= 3; threads++) {
         CHECK_INT(run_on("cpu", threads, NULL, graph, inputs, count, got), outputs);
         for (int i = 0; i < outputs; i++) {
-            char what[32];
+            char what[64];
             snprintf(what, sizeof what, "output %d, %d threads", i, threads);
             check_near(got[i], expected[i], tolerance, what);
             if (threads == 1)
