@@ -145,7 +145,8 @@ static void record_unary(sgm_graph *g, const sgm_value *in)
     SGM_COMPOSED_UNARY_LIST(ADD)
     ADD(negate, )
     ADD(absolute, )
-    ADD(sign, ) ADD(exp, ) ADD(sin, ) ADD(cos, ) ADD(atan, ) ADD(tanh, ) ADD(erf, ) ADD(floor, )
+    ADD(sign, )
+    ADD(exp, ) ADD(sin, ) ADD(cos, ) ADD(atan, ) ADD(tanh, ) ADD(erf, ) ADD(floor, )
 #undef ADD
         sgm_output(g, "0", sum);
     sgm_value positive = sgm_add(g, sgm_absolute(g, x), sgm_number(g, 0.01));
@@ -485,4 +486,63 @@ TEST(says_what_it_is)
     sgm_handler_free(handler);
     CHECK_ERROR(sgm_handler_create("cpu", .threads = 100000), "threads is 100000");
     CHECK_ERROR(sgm_handler_create("cpu", .dense = "mkl"), "dense is 'mkl'");
+}
+
+/* --- products that run together with an update: the watched handler runs step by step, without that --- */
+
+static void record_update(sgm_graph *g)
+{
+    sgm_value x = sgm_input_value(g, "x", SGM_FLOAT32, DIMS(50, 310));
+    sgm_value w = sgm_state(g, "w", SGM_FLOAT32, DIMS(310, 290)), slope;
+    sgm_value sum = sgm_state(g, "sum", SGM_FLOAT32, DIMS(310, 290));
+    sgm_value cost = sgm_sum(g, sgm_square(g, sgm_matmul(g, x, w)));
+    CHECK_OK(sgm_gradients(g, cost, &w, 1, &slope));
+    sgm_value squares = sgm_add(g, sum, sgm_square(g, slope));
+    sgm_assign(g, sum, squares);
+    sgm_value step = sgm_divide(g, slope, sgm_square_root(g, sgm_add(g, squares, sgm_number(g, 1e-3))));
+    sgm_assign(g, w, sgm_subtract(g, w, sgm_multiply(g, step, sgm_number(g, 0.1))));
+    CHECK_OK(sgm_graph_status(g));
+}
+
+static void run_update(const char *name, int threads, const sgm_graph *graph, sgm_tensor **result)
+{
+    static const input inputs[] = {F32(50, 310), F32(310, 290)};
+    sgm_handler *handler = sgm_handler_create(name, .threads = threads);
+    sgm_session *session = sgm_session_create(handler);
+    sgm__random random = sgm__random_make(2, 3);
+    sgm_tensor *x = random_input(&inputs[0], &random), *w = random_input(&inputs[1], &random);
+    sgm_tensor *zeros = sgm_tensor_create(SGM_FLOAT32, &inputs[1].shape);
+    CHECK_OK(sgm_session_set(session, "w", w));
+    CHECK_OK(sgm_session_set(session, "sum", zeros));
+    sgm_program *program = sgm_session_prepare(session, graph);
+    CHECK_OK(program);
+    CHECK_OK(sgm_session_feed(session, program, "x", x));
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(sgm_session_run(session, program));
+    *result = sgm_session_get(session, "w");
+    CHECK_OK(*result);
+    sgm_tensor_free(x);
+    sgm_tensor_free(w);
+    sgm_tensor_free(zeros);
+    sgm_session_free(session);
+    sgm_handler_free(handler);
+}
+
+TEST(updates_together_with_products)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_tensor *alone, *together, *threads, *expected;
+    record_update(graph);
+    run_update("debug:cpu", 1, graph, &alone);
+    run_update("cpu", 1, graph, &together);
+    run_update("cpu", 3, graph, &threads);
+    run_update("reference", 1, graph, &expected);
+    CHECK(same_bits(alone, together));
+    CHECK(same_bits(alone, threads));
+    check_near(together, expected, 1e-3, "after three updates");
+    sgm_tensor_free(alone);
+    sgm_tensor_free(together);
+    sgm_tensor_free(threads);
+    sgm_tensor_free(expected);
+    sgm_graph_free(graph);
 }

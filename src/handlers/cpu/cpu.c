@@ -8,6 +8,8 @@ typedef struct compiled_step {
     const sgm__cpu_kernel *kernel; /* NULL: the operation's own loop */
     int32_t node;
     int32_t first_array; /* in executable->arrays */
+    sgm__fused *fused;   /* elementwise: with the product of step `partner`; NULL: alone */
+    int32_t partner;     /* a product: the elementwise step that can do it too; -1: none */
 } compiled_step;
 
 typedef struct executable {
@@ -147,8 +149,10 @@ static void discard(void *self, void *compiled)
     executable *e = compiled;
     if (e == NULL)
         return;
-    for (int32_t i = 0; i < e->step_count; i++)
+    for (int32_t i = 0; i < e->step_count; i++) {
         sgm__elementwise_free(e->steps[i].elementwise);
+        sgm__fused_free(e->steps[i].fused);
+    }
     sgm__free(e->steps);
     sgm__free(e->arrays);
     sgm__free_aligned(e->scratch);
@@ -204,6 +208,7 @@ static sgm_status compile_step(sgm__cpu *cpu, executable *e, int32_t index, int3
     const sgm__step *step = &e->plan->steps[index];
     compiled_step *to = &e->steps[index];
     size_t scratch = 0;
+    to->partner = -1;
     if (step->kind == SGM__STEP_ELEMENTWISE) {
         SGM_TRY(sgm__elementwise_compile(cpu, e->plan, step, &to->elementwise));
         scratch = sgm__elementwise_scratch(to->elementwise);
@@ -213,6 +218,24 @@ static sgm_status compile_step(sgm__cpu *cpu, executable *e, int32_t index, int3
         SGM_TRY(compile_kernel(cpu, e, to, &scratch));
     }
     *most = scratch > *most ? scratch : *most;
+    return SGM_OK;
+}
+
+/* Products that can run together with their reader. */
+static sgm_status fuse_steps(sgm__cpu *cpu, executable *e, size_t *most)
+{
+    for (int32_t i = 0; i < e->step_count; i++) {
+        int32_t reader = sgm__fused_find(e->plan, i);
+        if (reader < 0 || e->steps[reader].fused != NULL)
+            continue;
+        SGM_TRY(sgm__fused_create(cpu, e->plan, i, e->steps[reader].elementwise, &e->steps[reader].fused));
+        if (e->steps[reader].fused == NULL)
+            continue;
+        e->steps[i].partner = reader;
+        e->steps[reader].partner = i;
+        size_t scratch = sgm__fused_scratch(e->steps[reader].fused, cpu);
+        *most = scratch > *most ? scratch : *most;
+    }
     return SGM_OK;
 }
 
@@ -230,6 +253,8 @@ static sgm_status compile(void *self, const sgm__plan *plan, void **compiled)
     size_t scratch = 0;
     for (int32_t i = 0; i < plan->step_count && status == SGM_OK; i++)
         status = compile_step(self, e, i, &arrays, &scratch);
+    if (status == SGM_OK)
+        status = fuse_steps(self, e, &scratch);
     if (status == SGM_OK) {
         e->scratch = sgm__alloc_aligned(scratch + PADDING);
         status = e->scratch == NULL ? SGM_ERROR_MEMORY : SGM_OK;
@@ -275,7 +300,12 @@ static sgm_status run(void *self, void *compiled, const sgm__memory *memory, int
     pthread_mutex_lock(&cpu->busy);
     for (int32_t i = first; i < first + count && status == SGM_OK; i++) {
         const compiled_step *step = &e->steps[i];
-        if (step->elementwise != NULL)
+        bool together = step->partner >= first && step->partner < first + count;
+        if (together && step->fused != NULL)
+            sgm__fused_run(cpu, e->plan, step->fused, memory, e->scratch);
+        else if (together)
+            continue; /* its reader does it */
+        else if (step->elementwise != NULL)
             sgm__elementwise_run(cpu, step->elementwise, memory, e->scratch);
         else
             status = run_operation(cpu, e, step, memory);

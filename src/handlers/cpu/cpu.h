@@ -57,6 +57,29 @@ size_t sgm__elementwise_scratch(const sgm__elementwise *compiled);
 void sgm__elementwise_run(const sgm__cpu *cpu, const sgm__elementwise *compiled, const sgm__memory *memory,
                           unsigned char *scratch);
 
+/* Bytes of buffers that one thread needs. */
+size_t sgm__elementwise_buffers(const sgm__elementwise *compiled);
+/* All operands are seen as one row, and `node`'s elements lie as the results do. */
+bool sgm__elementwise_is_flat(const sgm__elementwise *compiled, int32_t node);
+/* Elements first .. last - 1 of a flat step, in this thread. Those of `node` begin at `block` with `first`.
+ */
+void sgm__elementwise_run_part(const sgm__cpu *cpu, const sgm__elementwise *compiled,
+                               const sgm__memory *memory, unsigned char *buffers, int64_t first, int64_t last,
+                               int32_t node, unsigned char *block);
+
+/* --- products together with the elementwise step that reads them (fused.c) --- */
+
+typedef struct sgm__fused sgm__fused;
+/* The elementwise step with which this step could run; -1: none. */
+int32_t sgm__fused_find(const sgm__plan *plan, int32_t step);
+/* *fused is NULL if the elementwise step is not fit for it. */
+sgm_status sgm__fused_create(const sgm__cpu *cpu, const sgm__plan *plan, int32_t step,
+                             const sgm__elementwise *elementwise, sgm__fused **fused);
+void sgm__fused_free(sgm__fused *fused);
+size_t sgm__fused_scratch(const sgm__fused *fused, const sgm__cpu *cpu);
+void sgm__fused_run(const sgm__cpu *cpu, const sgm__plan *plan, const sgm__fused *fused,
+                    const sgm__memory *memory, unsigned char *scratch);
+
 /* --- arrays (array.c) --- */
 
 static inline unsigned char *sgm__cpu_address(const sgm__place *place, const sgm__memory *memory)

@@ -316,3 +316,15 @@ size_t sgm__elementwise_scratch(const sgm__elementwise *compiled)
 {
     return compiled->thread_bytes * (size_t)compiled->threads;
 }
+
+size_t sgm__elementwise_buffers(const sgm__elementwise *compiled)
+{
+    return compiled->thread_bytes;
+}
+
+bool sgm__elementwise_is_flat(const sgm__elementwise *compiled, int32_t node)
+{
+    int32_t slot = find_slot(compiled, node);
+    return compiled->rank == 1 && compiled->elements > 0 && !compiled->copies && slot >= 0 &&
+           compiled->slots[slot].kind == SGM__SLOT_DENSE;
+}

@@ -7,6 +7,8 @@ typedef struct run {
     const sgm__elementwise *e;
     const sgm__memory *memory;
     unsigned char *scratch;
+    int32_t moved_node; /* whose elements are elsewhere; -1: none */
+    unsigned char *moved_base;
 } run;
 
 /* The part of the step's elements that a tile covers. */
@@ -62,6 +64,8 @@ static unsigned char *locate(const run *r, const sgm__slot *slot, const tile *t,
     const sgm__elementwise *e = r->e;
     if (slot->buffer >= 0)
         return buffers + (size_t)slot->buffer * e->buffer_bytes;
+    if (slot->node == r->moved_node)
+        return r->moved_base + t->column * (int64_t)slot->size;
     int64_t offset = slot->kind == SGM__SLOT_DENSE ? t->row * e->columns : row_offset(e, slot, t->row);
     return sgm__cpu_address(&slot->place, r->memory) + (offset + t->column) * (int64_t)slot->size;
 }
@@ -87,17 +91,23 @@ static void run_tile(const run *r, const tile *t, unsigned char *buffers)
     }
 }
 
+static void load_fixed(const run *r, unsigned char *buffers)
+{
+    const sgm__elementwise *e = r->e;
+    tile all = tile_at(e, 0);
+    for (int32_t i = 0; i < e->slot_count; i++)
+        if (e->slots[i].kind == SGM__SLOT_FIXED)
+            load_tile(e, &e->slots[i], sgm__cpu_address(&e->slots[i].place, r->memory),
+                      buffers + (size_t)e->slots[i].buffer * e->buffer_bytes, &all);
+}
+
 static void run_task(void *context, int64_t index, int32_t thread)
 {
     const run *r = context;
     const sgm__elementwise *e = r->e;
     unsigned char *buffers = r->scratch + (size_t)thread * e->thread_bytes;
     int64_t first = e->tiles * index / e->tasks, last = e->tiles * (index + 1) / e->tasks;
-    tile all = tile_at(e, 0);
-    for (int32_t i = 0; i < e->slot_count; i++)
-        if (e->slots[i].kind == SGM__SLOT_FIXED)
-            load_tile(e, &e->slots[i], sgm__cpu_address(&e->slots[i].place, r->memory),
-                      buffers + (size_t)e->slots[i].buffer * e->buffer_bytes, &all);
+    load_fixed(r, buffers);
     for (int64_t i = first; i < last; i++) {
         tile t = tile_at(e, i);
         run_tile(r, &t, buffers);
@@ -130,6 +140,22 @@ void sgm__elementwise_run(const sgm__cpu *cpu, const sgm__elementwise *compiled,
         run_copy(cpu, compiled, memory);
         return;
     }
-    run r = {cpu, compiled, memory, scratch};
+    run r = {cpu, compiled, memory, scratch, -1, NULL};
     sgm__pool_run(cpu->pool, compiled->tasks, run_task, &r);
+}
+
+void sgm__elementwise_run_part(const sgm__cpu *cpu, const sgm__elementwise *compiled,
+                               const sgm__memory *memory, unsigned char *buffers, int64_t first, int64_t last,
+                               int32_t node, unsigned char *block)
+{
+    size_t size = sgm_dtype_size(compiled->plan->nodes[node].type.dtype);
+    run r = {cpu, compiled, memory, buffers, node, block - (size_t)first * size};
+    load_fixed(&r, buffers);
+    for (int64_t at = first; at < last; at += compiled->tile_columns) {
+        int64_t left = last - at;
+        tile t = {.rows = 1,
+                  .column = at,
+                  .columns = left < compiled->tile_columns ? left : compiled->tile_columns};
+        run_tile(&r, &t, buffers);
+    }
 }
