@@ -94,8 +94,9 @@ static const char *support(void *self, const sgm_op *op, sgm_dtype dtype)
     if (sgm__vector_find(cpu->vector, op, dtype, dtype) != NULL ||
         sgm__vector_find(cpu->vector, op, dtype, SGM_BOOL) != NULL)
         return "kernel";
-    return op->forward != NULL || (op->flags & (SGM_OP_VIEW | SGM_OP_SOURCE)) != 0 ? "reference loop"
-                                                                                   : "none";
+    bool known =
+        op->forward != NULL || op->scalar != NULL || (op->flags & (SGM_OP_VIEW | SGM_OP_SOURCE)) != 0;
+    return known ? "reference loop" : "none";
 }
 
 /* --- memory --- */
