@@ -1,9 +1,12 @@
 #include "training/run_folder.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #define LARGEST_METRICS ((size_t)1 << 30)
 
@@ -61,9 +64,28 @@ static sgm_status open_files(sgm_trainer *trainer, const char *checkpoint, const
     return drop_newer_lines(metrics, there ? trainer->position.epoch : 0);
 }
 
-sgm_status sgm__run_folder_open(sgm_trainer *trainer, const char *folder, bool resume)
+/* The lock goes with the process, however it ends. File systems that have no locks do without. */
+static sgm_status lock_folder(const char *folder, int *lock)
+{
+    *lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*lock < 0)
+        return sgm_fail(SGM_ERROR_FILE, "cannot open the folder '%s': %s", folder, sgm__errno_text(errno));
+    if (flock(*lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_STATE,
+                    "another run writes into '%s' now; wait for it, or choose another folder", folder);
+}
+
+void sgm__run_folder_close(int lock)
+{
+    if (lock >= 0)
+        close(lock);
+}
+
+sgm_status sgm__run_folder_open(sgm_trainer *trainer, const char *folder, bool resume, int *lock)
 {
     SGM_TRY(sgm__make_folders(folder));
+    SGM_TRY(lock_folder(folder, lock));
     char *checkpoint = path_of(folder, SGM__CHECKPOINT_FILE), *metrics = path_of(folder, SGM__METRICS_FILE);
     sgm_status status = open_files(trainer, checkpoint, metrics, resume);
     sgm__free(checkpoint);

@@ -7,6 +7,7 @@
 #define NETWORK_KEY "sigma.network"
 #define STATE_KEY "sigma.state"
 #define STATE_VERSION 1
+#define LARGEST_COUNT ((int64_t)1 << 53) /* far from overflow, however long training goes on */
 
 /* --- saving --- */
 
@@ -110,7 +111,7 @@ static bool get_count(const json_t *state, const char *key, int64_t *value)
 {
     const json_t *number = json_object_get(state, key);
     *value = json_is_integer(number) ? json_integer_value(number) : -1;
-    return *value >= 0;
+    return *value >= 0 && *value <= LARGEST_COUNT;
 }
 
 static double get_number(const json_t *state, const char *key, double otherwise)
@@ -131,7 +132,8 @@ static sgm_status read_position(const json_t *state, const char *path, sgm__trai
         !get_count(state, "record_sum", &position->sums.records) ||
         !get_count(state, "bad_epochs", &position->bad_epochs) ||
         !get_count(state, "reductions", &position->reductions))
-        return sgm_fail(SGM_ERROR_FORMAT, "'%s': its training state lacks a count, or one is negative", path);
+        return sgm_fail(SGM_ERROR_FORMAT, "'%s': its training state lacks a count, or one is out of bounds",
+                        path);
     position->sums.loss = get_number(state, "loss_sum", NAN);
     position->sums.correct = get_number(state, "correct_sum", NAN);
     position->sums.has_accuracy = json_is_true(json_object_get(state, "has_accuracy"));
@@ -174,8 +176,8 @@ static sgm_status check_network(sgm_trainer *trainer, const sgm_bundle *bundle, 
         return sgm_last_status();
     sgm_status status = SGM_OK;
     if (strcmp(own, notation) != 0)
-        status = sgm_fail(SGM_ERROR_FORMAT, "'%s' is of the network \"%s\", the trainer has \"%s\"", path,
-                          notation, own);
+        status = sgm_fail(SGM_ERROR_FORMAT, "'%s' is of the network \"%.300s\", the trainer has \"%.300s\"",
+                          path, notation, own);
     sgm_string_free(own);
     return status;
 }

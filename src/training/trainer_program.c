@@ -128,6 +128,43 @@ static void record_correct(sgm_trainer *trainer)
     sgm_output(graph, CORRECT, sgm_mean(graph, sgm_cast(graph, equal, SGM_FLOAT64)));
 }
 
+/* --- patterns --- */
+
+static bool matches_any(const sgm_trainer *trainer, const char *pattern)
+{
+    for (size_t i = 0; i < trainer->recording.parameter_count; i++)
+        if (sgm__pattern_matches(pattern, trainer->recording.parameters[i].name))
+            return true;
+    return false;
+}
+
+static sgm_status fail_unmatched(const sgm_trainer *trainer, const char *what, const char *pattern)
+{
+    sgm__text names = {0};
+    size_t count = trainer->recording.parameter_count;
+    for (size_t i = 0; i < count && i < 6; i++)
+        sgm__text_append(&names, "%s%s", i > 0 ? ", " : "", trainer->recording.parameters[i].name);
+    sgm_status status =
+        sgm_fail(SGM_ERROR_NOT_FOUND, "%s '%s' matches no parameter of the network; there are %s%s", what,
+                 pattern, names.data != NULL ? names.data : "none", count > 6 ? ", ..." : "");
+    sgm__text_free(&names);
+    return status;
+}
+
+/* A pattern without a parameter is a mistake in one of them, unless parameters come later. */
+static sgm_status check_patterns(const sgm_trainer *trainer)
+{
+    if (sgm_network_is_dynamic(trainer->network))
+        return SGM_OK;
+    for (size_t i = 0; i < trainer->frozen_count; i++)
+        if (!matches_any(trainer, trainer->frozen[i]))
+            return fail_unmatched(trainer, "freezing", trainer->frozen[i]);
+    for (size_t i = 0; i < trainer->rule_count; i++)
+        if (!matches_any(trainer, trainer->rules[i].pattern))
+            return fail_unmatched(trainer, "the initialiser for", trainer->rules[i].pattern);
+    return SGM_OK;
+}
+
 static sgm_status record_update(sgm_trainer *trainer, bool update)
 {
     trainer->trained_count = 0;
@@ -176,6 +213,7 @@ static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_
     }
     for (size_t i = 0; i < trainer->recording.output_count && !training; i++)
         sgm_output(trainer->graph, trainer->recording.outputs[i].name, trainer->recording.outputs[i].value);
+    SGM_TRY(check_patterns(trainer));
     if (training)
         SGM_TRY(record_update(trainer, purpose == SGM__UPDATE));
     if (training && trainer->recording.random)

@@ -59,6 +59,7 @@ typedef struct training_run {
     int64_t records; /* trained on in this run */
     bool stopped;    /* by a signal or an observer */
     bool saved;
+    int lock; /* of the folder */
 } training_run;
 
 double sgm__trainer_learning_rate(const sgm_trainer *trainer, int64_t batches)
@@ -112,6 +113,24 @@ static void report(training_run *run, sgm_progress_kind kind)
             run->stopped = true;
 }
 
+/* Nothing good comes after a loss that is no number; the newest checkpoint is from before it. */
+static sgm_status check_loss(const training_run *run)
+{
+    const sgm_trainer *trainer = run->trainer;
+    const sgm__training_position *position = &trainer->position;
+    if (isfinite(position->sums.loss))
+        return SGM_OK;
+    const char *handler = sgm_handler_name(trainer->settings.handler);
+    bool debug = strncmp(handler, "debug:", 6) == 0;
+    return sgm_fail(SGM_ERROR_NUMERIC,
+                    "the loss is %s at iteration %lld, in epoch %lld: lower the learning rate (%g now), clip "
+                    "gradients, or look for such values in the data%s%s%s",
+                    isnan(position->sums.loss) ? "not a number" : "infinite", (long long)position->iteration,
+                    (long long)position->epoch + 1, sgm__trainer_learning_rate(trainer, run->batches),
+                    debug ? "" : "; handler debug:", debug ? "" : handler,
+                    debug ? "" : " names the instruction that it comes from");
+}
+
 static sgm_status train_on(training_run *run, const sgm_block *block)
 {
     sgm_trainer *trainer = run->trainer;
@@ -136,7 +155,7 @@ static sgm_status train_on(training_run *run, const sgm_block *block)
     position->iteration++;
     position->batch++;
     run->records += block->count;
-    return SGM_OK;
+    return check_loss(run);
 }
 
 sgm_status sgm_trainer_evaluate(sgm_trainer *trainer, sgm_iterator *iterator, sgm_metrics *metrics)
@@ -234,7 +253,7 @@ static sgm_status start(training_run *run)
         return sgm_fail(SGM_ERROR_STATE, "has no optimiser yet: call sgm_trainer_optimiser");
     trainer->epochs = run->options->epochs;
     if (run->options->folder != NULL)
-        SGM_TRY(sgm__run_folder_open(trainer, run->options->folder, run->options->resume));
+        SGM_TRY(sgm__run_folder_open(trainer, run->options->folder, run->options->resume, &run->lock));
     if (sgm_iterator_batches(trainer->training, &run->batches) != SGM_OK)
         return sgm_last_status();
     report(run, SGM_PROGRESS_START);
@@ -256,16 +275,19 @@ static sgm_status run_all(training_run *run)
 sgm_status sgm_trainer_run_options(sgm_trainer *trainer, const sgm_run_options *options)
 {
     SGM_TRY(sgm_trainer_status(trainer));
-    sgm_run_options own = *options;
+    sgm_run_options own = {0};
+    if (options != NULL)
+        memcpy(&own, options, options->struct_size < sizeof own ? options->struct_size : sizeof own);
     if (own.epochs < 0 || own.iterations < 0)
         return sgm__trainer_keep(trainer,
                                  sgm_fail(SGM_ERROR_ARGUMENT, "epochs and iterations must not be negative"));
     if (own.epochs == 0 && own.iterations == 0)
         own.epochs = 1;
-    training_run current = {.trainer = trainer, .options = &own, .began = sgm__now()};
+    training_run current = {.trainer = trainer, .options = &own, .began = sgm__now(), .lock = -1};
     signal_guard guard;
     catch_signals(&guard, own.catch_interrupt);
     sgm_status status = run_all(&current);
     release_signals(&guard);
+    sgm__run_folder_close(current.lock);
     return sgm__trainer_keep(trainer, status);
 }

@@ -186,6 +186,57 @@ TEST(failures_stay_and_name_the_trainer)
     free_wave_trainer(made);
 }
 
+TEST(patterns_without_a_parameter_are_mistakes)
+{
+    wave_trainer made = make_wave_trainer((wave_options){0});
+    CHECK_OK(sgm_trainer_freeze(made.trainer, "1-dense.wieghts"));
+    CHECK_ERROR(sgm_trainer_run(made.trainer, .epochs = 1),
+                "freezing '1-dense.wieghts' matches no parameter of the network; there are 1-dense.weights,");
+    free_wave_trainer(made);
+    made = make_wave_trainer((wave_options){0});
+    CHECK_OK(sgm_trainer_initialiser(made.trainer, "*.bias", sgm_he()));
+    CHECK_ERROR(sgm_trainer_prepare(made.trainer), "the initialiser for '*.bias' matches no parameter");
+    free_wave_trainer(made);
+}
+
+TEST(a_loss_that_is_no_number_ends_the_run)
+{
+    char folder[64], path[128];
+    make_folder(folder);
+    snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
+    wave_trainer made =
+        make_wave_trainer((wave_options){.network = "input(6) + dense(3) + mean_squared",
+                                         .optimiser = sgm_gradient_descent(.learning_rate = 1e30)});
+    CHECK_INT(sgm_trainer_run(made.trainer, .epochs = 9, .folder = folder), SGM_ERROR_NUMERIC);
+    CHECK(strstr(sgm_last_error(), "lower the learning rate (1e+30 now)") != NULL);
+    CHECK(strstr(sgm_last_error(), "in epoch 1") != NULL);
+    CHECK(access(path, F_OK) != 0);
+    free_wave_trainer(made);
+    remove_folder(folder);
+}
+
+static bool run_another(void *user, const sgm_training_progress *progress)
+{
+    if (progress->kind == SGM_PROGRESS_EPOCH) {
+        wave_trainer other = resumable(NULL);
+        CHECK_ERROR(sgm_trainer_run(other.trainer, .epochs = 1, .folder = user, .resume = true),
+                    "another run writes into");
+        free_wave_trainer(other);
+    }
+    return true;
+}
+
+TEST(a_folder_takes_one_run_at_a_time)
+{
+    char folder[64];
+    make_folder(folder);
+    wave_trainer made = resumable(NULL);
+    CHECK_OK(sgm_trainer_on_progress(made.trainer, run_another, folder));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2, .folder = folder));
+    free_wave_trainer(made);
+    remove_folder(folder);
+}
+
 TEST(a_network_without_a_cost_cannot_be_trained)
 {
     wave_trainer made = make_wave_trainer((wave_options){.network = "input(6) + dense(3)"});
