@@ -2,6 +2,7 @@
 #ifndef SIGMA_SIGMA_H
 #define SIGMA_SIGMA_H
 
+#include <sigma/criteria.h>
 #include <sigma/data.h>
 #include <sigma/environment.h>
 #include <sigma/graph.h>
