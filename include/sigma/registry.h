@@ -1,15 +1,16 @@
 /* The registry: everything that may be watched or changed has a name here.
  *
+ *     static const sgm_option rate = {.name = "learning_rate", .kind = SGM_KIND_NUMBER, .most = 1e6,
+ *                                     .standard = 0.01, .live = true, .doc = "size of a step"};
  *     sgm_registry *optimiser = sgm_registry_create();
  *     sgm_registry_tag(optimiser, "optimiser");
- *     sgm_registry_define(optimiser, &(sgm_option){.name = "learning_rate", .kind = SGM_KIND_NUMBER, .least =
- * 0, .most = 1e6, .standard = 0.01, .live = true, .doc = "size of a step"}); sgm_registry_put(trainer,
- * "optimiser", optimiser); sgm_resolve_set(root, "*<trainer>.optimiser.learning_rate",
- * sgm_number_content(0.001), NULL, NULL);
+ *     sgm_registry_define(optimiser, &rate);
+ *     sgm_registry_put(trainer, "optimiser", optimiser);
+ *     sgm_resolve_set(root, "*<trainer>.optimiser.learning_rate", sgm_number_content(0.001), NULL, NULL);
  *
- * A registry maps names to typed contents, which may be registries: together a tree. Every function may be
- * called from any thread; a tree has one lock, which is held for no longer than a copy takes, and never while
- * a callback runs.
+ * A registry maps names to typed contents, which may be registries: together a tree. Names and tags have
+ * letters, digits, '_' and '-'. Every function may be called from any thread; a tree has one lock, which is
+ * held for no longer than a copy takes, and never while a callback runs.
  */
 #ifndef SIGMA_REGISTRY_H
 #define SIGMA_REGISTRY_H
@@ -80,20 +81,21 @@ typedef struct sgm_option {
 SGM_API sgm_registry *sgm_registry_create(void);
 SGM_API sgm_registry *sgm_registry_retain(sgm_registry *registry);
 SGM_API void sgm_registry_free(sgm_registry *registry); /* drops one reference */
-/* A view of the same entries through which nothing can be set; it follows all changes. */
+/* A view of the same entries through which nothing can be set, also not in the registries that are got
+ * through it; it follows all changes. One more reference. */
 SGM_API sgm_registry *sgm_registry_read_only(sgm_registry *registry);
 
 SGM_API sgm_status sgm_registry_tag(sgm_registry *registry, const char *tag);
 SGM_API bool sgm_registry_has_tag(sgm_registry *registry, const char *tag);
 /* Puts a child under a name: a tree has no circles, and a registry one parent. Replaces a child of that name.
- */
+ * The caller keeps its own reference. */
 SGM_API sgm_status sgm_registry_put(sgm_registry *registry, const char *name, sgm_registry *child);
 
-/* An entry with its row and its default. */
+/* A new entry with its row and its default; a tensor or a registry is nothing until it is set. */
 SGM_API sgm_status sgm_registry_define(sgm_registry *registry, const sgm_option *option);
 /* An entry whose content lives elsewhere: `get` fills in a content that the caller clears, `set` NULL:
  * read-only. Both are called without the tree's lock. `release(user)` once, when the entry goes, also when
- * binding fails. */
+ * binding fails; a thread that is just reading the entry may delay it. */
 typedef struct sgm_binding {
     sgm_status (*get)(void *user, sgm_content *content);
     sgm_status (*set)(void *user, const sgm_content *content);
@@ -121,14 +123,13 @@ SGM_API size_t sgm_registry_count(sgm_registry *registry);
 /* Names in order of definition, copied: free with sgm_names_free. */
 SGM_API sgm_status sgm_registry_names(sgm_registry *registry, char ***names, size_t *count);
 SGM_API void sgm_names_free(char **names, size_t count);
-/* "mnist.optimiser" from the root down; free with sgm_string_free. */
+/* "mnist.optimiser" from the root down, "" of the root itself; free with sgm_string_free. */
 SGM_API char *sgm_registry_path(sgm_registry *registry);
 
 /* --- resolving ---
- * An identifier has one part for each level, separated by dots. In a part `*` stands for any run of
- * characters, anywhere;
- * `*<a,b>` or `name*<a,b>` matches only registries that have all these tags (tags do not concern other
- * entries). */
+ * An identifier has one part for each level, separated by dots; spaces around a part do not count. In a part
+ * `*` stands for any run of characters, anywhere; `*<a,b>` or `name*<a,b>` matches only registries that have
+ * all these tags (tags do not concern other entries). `<a>` is short for `*<a>`. */
 typedef struct sgm_match {
     char *identifier; /* from the registry that was resolved in */
     sgm_content content;
@@ -146,8 +147,8 @@ typedef struct sgm_resolve_set_options {
     size_t struct_size;
     bool add_if_missing; /* in the last-level registries that were reached; not with `*` in the last part */
 } sgm_resolve_set_options;
-/* Sets all that match, or none: every one is checked first. `count` (may be NULL) gets how many; none is an
- * error. */
+/* Sets all that match, or none: every one is checked first, and when a binding refuses, those before it are
+ * set back. `count` (may be NULL) gets how many; none is an error. */
 SGM_API sgm_status sgm_resolve_set(sgm_registry *root, const char *identifier, sgm_content content,
                                    const sgm_resolve_set_options *options, size_t *count);
 /* A resolver remembers which registries an identifier led to, and forgets when the tree changes; one thread
@@ -158,11 +159,14 @@ SGM_API sgm_status sgm_resolver_get(sgm_resolver *resolver, sgm_matches *matches
 SGM_API void sgm_resolver_free(sgm_resolver *resolver);
 
 /* --- observing --- */
-/* Called after a set that changed something, on the setter's thread, without the lock. */
+/* Called after a set or a put that changed something, on the setter's thread, without the lock; the contents
+ * are borrowed. It may set and unobserve. A new tensor always is a change, an entry that was added changed
+ * from nothing. */
 typedef void (*sgm_observer_function)(void *user, const char *identifier, const sgm_content *before,
                                       const sgm_content *after);
-/* `identifier` as in resolving, from `root`; entries that come later count too. The id is for sgm_unobserve.
- */
+/* `identifier` as in resolving, from `root`; entries that come later count too. The observer goes with
+ * `root`, or with sgm_unobserve of its id (may be NULL). Either waits until the function has returned, except
+ * when called out of an observer. */
 SGM_API sgm_status sgm_observe(sgm_registry *root, const char *identifier, sgm_observer_function function,
                                void *user, int64_t *id);
 SGM_API void sgm_unobserve(sgm_registry *root, int64_t id);

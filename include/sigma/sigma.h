@@ -13,6 +13,7 @@
 #include <sigma/op.h>
 #include <sigma/operations.h>
 #include <sigma/persistence.h>
+#include <sigma/registry.h>
 #include <sigma/status.h>
 #include <sigma/tensor.h>
 #include <sigma/time.h>

@@ -82,3 +82,36 @@ int sgm__pattern_specificity(const char *pattern)
     }
     return exact ? EXACT + literal : literal;
 }
+
+static int count_parts(const char *pattern)
+{
+    int parts = 1;
+    for (; *pattern != '\0'; pattern++)
+        parts += *pattern == '.';
+    return parts;
+}
+
+/* Characters that must be there up to the end of the part; moves to the next part. */
+static int next_literals(const char **pattern)
+{
+    int literals = 0;
+    for (; !ends_part(**pattern); (*pattern)++)
+        literals += **pattern != '*';
+    *pattern += **pattern == '.';
+    return literals;
+}
+
+static int order(int a, int b)
+{
+    return (a > b) - (a < b);
+}
+
+int sgm__pattern_compare(const char *a, const char *b)
+{
+    int result = order(count_parts(a), count_parts(b));
+    if (result == 0)
+        result = order(sgm__pattern_specificity(a), sgm__pattern_specificity(b));
+    while (result == 0 && *a != '\0' && *b != '\0')
+        result = order(next_literals(&a), next_literals(&b));
+    return result;
+}

@@ -11,5 +11,8 @@ bool sgm__pattern_matches(const char *pattern, const char *identifier);
 /* The number of characters that must be there; a pattern without `*` is above all that have one. Of several
  * patterns that match, the most specific one counts. */
 int sgm__pattern_specificity(const char *pattern);
+/* Below 0: `a` is less specific than `b`. More parts count first, then the above, then the first part with
+ * more characters that must be there. */
+int sgm__pattern_compare(const char *a, const char *b);
 
 #endif

@@ -1,0 +1,318 @@
+/* Contents of entries, and what an option's row says of them. */
+#include "registry/registry_internal.h"
+
+#include <math.h>
+
+const char *sgm_kind_name(sgm_kind kind)
+{
+    static const char *const names[] = {"nothing", "boolean", "integer", "number",
+                                        "text",    "tensor",  "registry"};
+    return (unsigned)kind <= SGM_KIND_REGISTRY ? names[kind] : "unknown kind";
+}
+
+const char *sgm__kind_article(sgm_kind kind)
+{
+    static const char *const names[] = {
+        "nothing", "a boolean (true or false)", "an integer", "a number", "a text", "a tensor", "a registry"};
+    return (unsigned)kind <= SGM_KIND_REGISTRY ? names[kind] : "an unknown kind";
+}
+
+sgm_content sgm_boolean_content(bool value)
+{
+    return (sgm_content){.kind = SGM_KIND_BOOLEAN, .as.boolean = value};
+}
+
+sgm_content sgm_integer_content(int64_t value)
+{
+    return (sgm_content){.kind = SGM_KIND_INTEGER, .as.integer = value};
+}
+
+sgm_content sgm_number_content(double value)
+{
+    return (sgm_content){.kind = SGM_KIND_NUMBER, .as.number = value};
+}
+
+sgm_content sgm_text_content(const char *value)
+{
+    return (sgm_content){.kind = SGM_KIND_TEXT, .as.text = value};
+}
+
+sgm_content sgm_tensor_content(sgm_tensor *value)
+{
+    return (sgm_content){.kind = SGM_KIND_TENSOR, .as.tensor = value};
+}
+
+sgm_content sgm_registry_content(sgm_registry *value)
+{
+    return (sgm_content){.kind = SGM_KIND_REGISTRY, .as.registry = value};
+}
+
+void sgm_content_clear(sgm_content *content)
+{
+    if (content == NULL)
+        return;
+    sgm_content old = *content;
+    *content = (sgm_content){0};
+    if (old.kind == SGM_KIND_TEXT)
+        sgm__free((void *)(uintptr_t)old.as.text);
+    else if (old.kind == SGM_KIND_TENSOR)
+        sgm_tensor_free(old.as.tensor);
+    else if (old.kind == SGM_KIND_REGISTRY)
+        sgm_registry_free(old.as.registry);
+}
+
+sgm_status sgm__content_check(const sgm_content *content)
+{
+    if (content->kind <= SGM_KIND_NOTHING || content->kind > SGM_KIND_REGISTRY)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "expected a content, got %s", sgm_kind_name(content->kind));
+    if ((content->kind == SGM_KIND_TEXT && content->as.text == NULL) ||
+        (content->kind == SGM_KIND_TENSOR && content->as.tensor == NULL) ||
+        (content->kind == SGM_KIND_REGISTRY && content->as.registry == NULL))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "expected %s, got NULL", sgm__kind_article(content->kind));
+    return SGM_OK;
+}
+
+sgm_status sgm__content_copy(const sgm_content *content, bool read_only, sgm_content *copy)
+{
+    sgm_content made = *content;
+    *copy = (sgm_content){0};
+    if (made.kind == SGM_KIND_TEXT) {
+        made.as.text = sgm__strdup(made.as.text);
+        if (made.as.text == NULL)
+            return SGM_ERROR_MEMORY;
+    } else if (made.kind == SGM_KIND_TENSOR) {
+        sgm_tensor_retain(made.as.tensor);
+    } else if (made.kind == SGM_KIND_REGISTRY) {
+        sgm__core *core = made.as.registry->core;
+        sgm__core_retain(core);
+        made.as.registry = read_only ? &core->view : made.as.registry;
+    }
+    *copy = made;
+    return SGM_OK;
+}
+
+static bool tensors_equal(const sgm_tensor *a, const sgm_tensor *b)
+{
+    if (a == b)
+        return true;
+    if (a == NULL || b == NULL || sgm_tensor_dtype(a) != sgm_tensor_dtype(b) ||
+        !sgm_shape_equal(sgm_tensor_shape(a), sgm_tensor_shape(b)))
+        return false;
+    sgm_tensor *rows_a = sgm_tensor_copy(a), *rows_b = sgm_tensor_copy(b);
+    size_t size = (size_t)sgm_shape_elements(sgm_tensor_shape(a)) * sgm_dtype_size(sgm_tensor_dtype(a));
+    bool equal =
+        rows_a != NULL && rows_b != NULL &&
+        (size == 0 || memcmp(sgm_tensor_const_data(rows_a), sgm_tensor_const_data(rows_b), size) == 0);
+    sgm_tensor_free(rows_a);
+    sgm_tensor_free(rows_b);
+    return equal;
+}
+
+static bool texts_equal(const char *a, const char *b)
+{
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+static bool registries_equal(const sgm_registry *a, const sgm_registry *b)
+{
+    return a == b || (a != NULL && b != NULL && a->core == b->core);
+}
+
+bool sgm_content_equal(const sgm_content *a, const sgm_content *b)
+{
+    if (a == NULL || b == NULL || a->kind != b->kind)
+        return a == b;
+    switch (a->kind) {
+    case SGM_KIND_NOTHING:
+        return true;
+    case SGM_KIND_BOOLEAN:
+        return a->as.boolean == b->as.boolean;
+    case SGM_KIND_INTEGER:
+        return a->as.integer == b->as.integer;
+    case SGM_KIND_NUMBER: /* a cost that stays NaN does not change */
+        return a->as.number == b->as.number || (isnan(a->as.number) && isnan(b->as.number));
+    case SGM_KIND_TEXT:
+        return texts_equal(a->as.text, b->as.text);
+    case SGM_KIND_TENSOR:
+        return tensors_equal(a->as.tensor, b->as.tensor);
+    case SGM_KIND_REGISTRY:
+        return registries_equal(a->as.registry, b->as.registry);
+    }
+    return false;
+}
+
+bool sgm__content_same(const sgm_content *a, const sgm_content *b)
+{
+    return a->kind != SGM_KIND_TENSOR && sgm_content_equal(a, b);
+}
+
+/* The shortest text that reads back as the same number. */
+static char *number_text(double value)
+{
+    for (int digits = 15;; digits++) {
+        char *text = sgm__format("%.*g", digits, value);
+        double back;
+        if (text == NULL || digits == 17 || !sgm__parse_double(text, &back) || back == value)
+            return text;
+        sgm__free(text);
+    }
+}
+
+static char *tensor_text(const sgm_tensor *tensor)
+{
+    char shape[128];
+    if (tensor == NULL)
+        return sgm__strdup("no tensor");
+    return sgm__format("%s %s", sgm_dtype_name(sgm_tensor_dtype(tensor)),
+                       sgm_shape_text(sgm_tensor_shape(tensor), shape, sizeof shape));
+}
+
+static char *describe(const sgm_content *content, int most_text)
+{
+    switch (content->kind) {
+    case SGM_KIND_BOOLEAN:
+        return sgm__strdup(content->as.boolean ? "true" : "false");
+    case SGM_KIND_INTEGER:
+        return sgm__format("%lld", (long long)content->as.integer);
+    case SGM_KIND_NUMBER:
+        return number_text(content->as.number);
+    case SGM_KIND_TEXT:
+        return content->as.text != NULL ? sgm__format("'%.*s'", most_text, content->as.text)
+                                        : sgm__strdup("no text");
+    case SGM_KIND_TENSOR:
+        return tensor_text(content->as.tensor);
+    case SGM_KIND_NOTHING:
+    case SGM_KIND_REGISTRY:
+        break;
+    }
+    return sgm__strdup(sgm_kind_name(content->kind));
+}
+
+char *sgm__content_text(const sgm_content *content)
+{
+    return describe(content, 100);
+}
+
+char *sgm_content_describe(const sgm_content *content)
+{
+    if (content == NULL) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "expected a content to describe, got NULL");
+        return NULL;
+    }
+    if (content->kind == SGM_KIND_REGISTRY && content->as.registry != NULL)
+        return sgm__format("registry of %zu", sgm_registry_count(content->as.registry));
+    return describe(content, INT32_MAX);
+}
+
+static bool parse_boolean(const char *text, bool *value)
+{
+    static const char *const words[] = {"false", "true", "no", "yes", "off", "on"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strcmp(text, words[i]) == 0) {
+            *value = i % 2 == 1;
+            return true;
+        }
+    }
+    return false;
+}
+
+sgm_status sgm_content_parse(const char *text, sgm_kind kind, sgm_content *content)
+{
+    if (text == NULL || content == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "expected a text and a content to read it into, got NULL");
+    sgm_content parsed = {.kind = kind};
+    bool is_read = false;
+    switch (kind) {
+    case SGM_KIND_BOOLEAN:
+        is_read = parse_boolean(text, &parsed.as.boolean);
+        break;
+    case SGM_KIND_INTEGER:
+        is_read = sgm__parse_int64(text, &parsed.as.integer);
+        break;
+    case SGM_KIND_NUMBER:
+        is_read = sgm__parse_double(text, &parsed.as.number);
+        break;
+    case SGM_KIND_TEXT:
+        parsed.as.text = text;
+        return sgm__content_copy(&parsed, false, content);
+    case SGM_KIND_NOTHING:
+    case SGM_KIND_TENSOR:
+    case SGM_KIND_REGISTRY:
+        return sgm_fail(SGM_ERROR_UNSUPPORTED, "%s cannot be read from a text", sgm__kind_article(kind));
+    }
+    *content = is_read ? parsed : (sgm_content){0};
+    if (!is_read)
+        return sgm_fail(SGM_ERROR_TYPE, "expected %s, got '%.100s'", sgm__kind_article(kind), text);
+    return SGM_OK;
+}
+
+/* --- checks against a kind and a row --- */
+
+sgm_status sgm__kind_convert(sgm_kind kind, const char *identifier, const sgm_content *content,
+                             sgm_content *value)
+{
+    *value = *content;
+    if (content->kind == kind)
+        return SGM_OK;
+    if (kind == SGM_KIND_NUMBER && content->kind == SGM_KIND_INTEGER) {
+        *value = sgm_number_content((double)content->as.integer);
+        return SGM_OK;
+    }
+    char *text = sgm__content_text(content);
+    bool says_more = text != NULL && strcmp(text, sgm_kind_name(content->kind)) != 0;
+    sgm_status status =
+        sgm_fail(SGM_ERROR_TYPE, "%s: expected %s, got %s%s%s", identifier, sgm__kind_article(kind),
+                 sgm_kind_name(content->kind), says_more ? " " : "", says_more ? text : "");
+    sgm__free(text);
+    return status;
+}
+
+static sgm_status check_bounds(const sgm_option *option, const char *identifier, const sgm_content *value)
+{
+    double number = value->kind == SGM_KIND_INTEGER ? (double)value->as.integer : value->as.number;
+    if (option->least == option->most || (number >= option->least && number <= option->most))
+        return SGM_OK;
+    char *least = number_text(option->least), *most = number_text(option->most), *got = number_text(number);
+    sgm_status status = SGM_ERROR_MEMORY;
+    if (least != NULL && most != NULL && got != NULL)
+        status = sgm_fail(SGM_ERROR_ARGUMENT, "%s: expected %s from %s to %s%s%s, got %s", identifier,
+                          sgm__kind_article(value->kind), least, most, option->unit != NULL ? " " : "",
+                          option->unit != NULL ? option->unit : "", got);
+    sgm__free(least);
+    sgm__free(most);
+    sgm__free(got);
+    return status;
+}
+
+static sgm_status check_choice(const sgm_option *option, const char *identifier, const char *text)
+{
+    size_t count = 0;
+    if (option->choices == NULL)
+        return SGM_OK;
+    for (; option->choices[count] != NULL; count++)
+        if (strcmp(option->choices[count], text) == 0)
+            return SGM_OK;
+    sgm__text list = {0};
+    for (size_t i = 0; i < count; i++)
+        sgm__text_append(&list, "%s'%s'", i > 0 ? ", " : "", option->choices[i]);
+    char *choices = sgm__text_take(&list);
+    if (choices == NULL)
+        return SGM_ERROR_MEMORY;
+    const char *nearest = sgm__nearest(text, option->choices, count);
+    sgm_status status = sgm_fail(SGM_ERROR_ARGUMENT, "%s: expected one of %s, got '%.100s'%s%s%s", identifier,
+                                 choices, text, nearest != NULL ? "; did you mean '" : "",
+                                 nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
+    sgm__free(choices);
+    return status;
+}
+
+sgm_status sgm__option_check(const sgm_option *option, const char *identifier, const sgm_content *value)
+{
+    if (option == NULL)
+        return SGM_OK;
+    if (value->kind == SGM_KIND_INTEGER || value->kind == SGM_KIND_NUMBER)
+        return check_bounds(option, identifier, value);
+    if (value->kind == SGM_KIND_TEXT)
+        return check_choice(option, identifier, value->as.text);
+    return SGM_OK;
+}

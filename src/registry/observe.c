@@ -1,0 +1,209 @@
+/* Observers: functions that are told when entries change. */
+#include "registry/registry_internal.h"
+
+/* Deeper sets out of observers are not told to observers: they set each other without an end. */
+#define MOST_NESTED 32
+
+struct sgm__observer {
+    atomic_size_t references;
+    int64_t id;
+    sgm__identifier *identifier;
+    sgm_observer_function function;
+    void *user;
+    bool read_only;
+    /* guarded by `calls` */
+    bool ended;
+    size_t running;
+};
+
+/* Counts running calls, so that after sgm_unobserve nothing touches the program's `user` any more. */
+static pthread_mutex_t calls = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t call_ended = PTHREAD_COND_INITIALIZER;
+static _Atomic int64_t newest_id;
+static _Thread_local int nested; /* observers that run on this thread */
+
+void sgm__observer_release(sgm__observer *observer)
+{
+    if (observer == NULL || atomic_fetch_sub(&observer->references, 1) != 1)
+        return;
+    sgm__identifier_free(observer->identifier);
+    sgm__free(observer);
+}
+
+void sgm__observer_end(sgm__observer *observer)
+{
+    pthread_mutex_lock(&calls);
+    observer->ended = true;
+    /* An observer must not wait for another: that may be waiting for it. */
+    while (nested == 0 && observer->running > 0)
+        pthread_cond_wait(&call_ended, &calls);
+    pthread_mutex_unlock(&calls);
+}
+
+static bool begin_call(sgm__observer *observer)
+{
+    pthread_mutex_lock(&calls);
+    bool begins = !observer->ended;
+    observer->running += begins;
+    pthread_mutex_unlock(&calls);
+    return begins;
+}
+
+static void end_call(sgm__observer *observer)
+{
+    pthread_mutex_lock(&calls);
+    observer->running--;
+    pthread_cond_broadcast(&call_ended);
+    pthread_mutex_unlock(&calls);
+}
+
+/* What an observer of a read-only view may see. */
+static sgm_content as_seen(const sgm__observer *observer, const sgm_content *content)
+{
+    sgm_content seen = *content;
+    if (seen.kind == SGM_KIND_REGISTRY && observer->read_only)
+        seen.as.registry = &content->as.registry->core->view;
+    return seen;
+}
+
+void sgm__calls_run(const sgm__calls *list, const sgm_content *before, const sgm_content *after)
+{
+    if (list->count > 0 && nested == MOST_NESTED) {
+        sgm__log(SGM_LOG_WARNING, "registry", "%s: observers set each other without an end; stopped at %d",
+                 list->items[0].identifier, MOST_NESTED);
+        return;
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        sgm__observer *observer = list->items[i].observer;
+        if (!begin_call(observer))
+            continue;
+        sgm_content seen_before = as_seen(observer, before), seen_after = as_seen(observer, after);
+        nested++;
+        observer->function(observer->user, list->items[i].identifier, &seen_before, &seen_after);
+        nested--;
+        end_call(observer);
+    }
+}
+
+void sgm__calls_clear(sgm__calls *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        sgm__observer_release(list->items[i].observer);
+        sgm__free(list->items[i].identifier);
+    }
+    sgm__free(list->items);
+    *list = (sgm__calls){0};
+}
+
+/* --- who is to be told --- */
+
+/* The way from an entry up to the root; the entry comes first. */
+typedef struct way {
+    const char *names[SGM__MOST_LEVELS + 1];
+    const sgm__core *children[SGM__MOST_LEVELS + 1];
+    size_t count;
+    bool is_registry; /* the entry */
+} way;
+
+static bool is_observed(const sgm__observer *observer, const way *path)
+{
+    if (observer->identifier->count != path->count)
+        return false;
+    for (size_t level = 0; level < path->count; level++) {
+        size_t i = path->count - 1 - level;
+        if (!sgm__identifier_matches(observer->identifier, level, path->names[i], path->children[i],
+                                     i > 0 || path->is_registry))
+            return false;
+    }
+    return true;
+}
+
+static sgm_status add_call(sgm__calls *list, sgm__observer *observer, const way *path)
+{
+    sgm__text text = {0};
+    SGM_TRY(sgm__reserve(&list->items, &list->capacity, list->count + 1, sizeof *list->items));
+    for (size_t i = path->count; i-- > 0;)
+        sgm__text_append(&text, "%s%s", path->names[i], i > 0 ? "." : "");
+    char *identifier = sgm__text_take(&text);
+    if (identifier == NULL)
+        return SGM_ERROR_MEMORY;
+    atomic_fetch_add(&observer->references, 1);
+    list->items[list->count++] = (sgm__call){observer, identifier};
+    return SGM_OK;
+}
+
+sgm_status sgm__calls_collect(sgm__calls *list, const sgm__core *core, const char *name,
+                              const sgm__core *child, bool is_registry)
+{
+    way path = {.is_registry = is_registry};
+    path.names[0] = name;
+    path.children[0] = child;
+    path.count = 1;
+    for (;;) {
+        for (size_t i = 0; i < core->observer_count; i++)
+            if (is_observed(core->observers[i], &path))
+                SGM_TRY(add_call(list, core->observers[i], &path));
+        if (core->parent == NULL)
+            return SGM_OK;
+        path.names[path.count] = core->place->name;
+        path.children[path.count++] = core;
+        core = core->parent;
+    }
+}
+
+/* --- observing --- */
+
+sgm_status sgm_observe(sgm_registry *root, const char *identifier, sgm_observer_function function, void *user,
+                       int64_t *id)
+{
+    if (root == NULL || function == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "expected a registry to observe and a function, got NULL");
+    sgm__identifier *parsed;
+    SGM_TRY(sgm__identifier_parse(identifier, &parsed));
+    sgm__observer *observer = sgm__calloc(1, sizeof *observer);
+    if (observer == NULL) {
+        sgm__identifier_free(parsed);
+        return SGM_ERROR_MEMORY;
+    }
+    atomic_init(&observer->references, 1);
+    observer->id = atomic_fetch_add(&newest_id, 1) + 1;
+    observer->identifier = parsed;
+    observer->function = function;
+    observer->user = user;
+    observer->read_only = root->read_only;
+    /* Before it is seen by other threads, which may call it at once. */
+    if (id != NULL)
+        *id = observer->id;
+    sgm__core *core = root->core;
+    sgm__tree *tree = sgm__tree_lock(core);
+    sgm_status status = sgm__reserve(&core->observers, &core->observer_capacity, core->observer_count + 1,
+                                     sizeof *core->observers);
+    if (status == SGM_OK)
+        core->observers[core->observer_count++] = observer;
+    sgm__tree_unlock(tree);
+    if (status != SGM_OK)
+        sgm__observer_release(observer);
+    return status;
+}
+
+void sgm_unobserve(sgm_registry *root, int64_t id)
+{
+    if (root == NULL)
+        return;
+    sgm__core *core = root->core;
+    sgm__observer *found = NULL;
+    sgm__tree *tree = sgm__tree_lock(core);
+    for (size_t i = 0; i < core->observer_count && found == NULL; i++) {
+        if (core->observers[i]->id != id)
+            continue;
+        found = core->observers[i];
+        core->observer_count--;
+        memmove(core->observers + i, core->observers + i + 1,
+                (core->observer_count - i) * sizeof *core->observers);
+    }
+    sgm__tree_unlock(tree);
+    if (found != NULL) {
+        sgm__observer_end(found);
+        sgm__observer_release(found);
+    }
+}

@@ -1,0 +1,346 @@
+/* Registries: their life, and what can be asked of them. */
+#include "registry/registry_internal.h"
+
+#include <stdio.h>
+
+/* --- life --- */
+
+sgm_registry *sgm_registry_create(void)
+{
+    sgm__core *core = sgm__calloc(1, sizeof *core);
+    sgm__tree *tree = core != NULL ? sgm__tree_create() : NULL;
+    if (tree == NULL) {
+        sgm__free(core);
+        return NULL;
+    }
+    core->own.core = core->view.core = core;
+    core->view.read_only = true;
+    atomic_init(&core->references, 1);
+    atomic_init(&core->tree, tree);
+    return &core->own;
+}
+
+void sgm__core_retain(sgm__core *core)
+{
+    atomic_fetch_add(&core->references, 1);
+}
+
+/* Takes the children out, so that none points to a parent that is gone. */
+static void let_children_go(sgm__core *core)
+{
+    sgm__tree *tree = sgm__tree_lock(core);
+    for (size_t i = 0; i < core->entry_count; i++) {
+        sgm__core *child = sgm__entry_child(core->entries[i]);
+        core->entries[i]->gone = true;
+        if (child != NULL) {
+            child->parent = NULL;
+            child->place = NULL;
+        }
+    }
+    sgm__tree_changed(tree);
+    sgm__tree_unlock(tree);
+}
+
+void sgm__core_release(sgm__core *core)
+{
+    if (core == NULL || atomic_fetch_sub(&core->references, 1) != 1)
+        return;
+    let_children_go(core);
+    for (size_t i = 0; i < core->observer_count; i++) {
+        sgm__observer_end(core->observers[i]);
+        sgm__observer_release(core->observers[i]);
+    }
+    for (size_t i = 0; i < core->entry_count; i++)
+        sgm__entry_release(core->entries[i]);
+    for (size_t i = 0; i < core->tag_count; i++)
+        sgm__free(core->tags[i]);
+    sgm__free(core->observers);
+    sgm__free(core->entries);
+    sgm__free(core->tags);
+    sgm__tree_release(atomic_load(&core->tree));
+    sgm__free(core);
+}
+
+sgm_registry *sgm_registry_retain(sgm_registry *registry)
+{
+    if (registry != NULL)
+        sgm__core_retain(registry->core);
+    return registry;
+}
+
+void sgm_registry_free(sgm_registry *registry)
+{
+    if (registry != NULL)
+        sgm__core_release(registry->core);
+}
+
+sgm_registry *sgm_registry_read_only(sgm_registry *registry)
+{
+    if (registry == NULL) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "expected a registry to view, got NULL");
+        return NULL;
+    }
+    sgm__core_retain(registry->core);
+    return &registry->core->view;
+}
+
+/* --- inside --- */
+
+static sgm_status check_registry(const sgm_registry *registry)
+{
+    return registry != NULL ? SGM_OK : sgm_fail(SGM_ERROR_ARGUMENT, "expected a registry, got NULL");
+}
+
+sgm_status sgm__writable(sgm_registry *registry, sgm__core **core)
+{
+    SGM_TRY(check_registry(registry));
+    if (registry->read_only)
+        return sgm_fail(SGM_ERROR_STATE, "this is a read-only view of a registry: nothing can be set in it");
+    *core = registry->core;
+    return SGM_OK;
+}
+
+sgm__entry *sgm__core_find(const sgm__core *core, const char *name)
+{
+    uint64_t hash = sgm__hash_text(name);
+    for (size_t i = 0; i < core->entry_count; i++)
+        if (core->entries[i]->hash == hash && strcmp(core->entries[i]->name, name) == 0)
+            return core->entries[i];
+    return NULL;
+}
+
+bool sgm__core_has_tag(const sgm__core *core, const char *tag)
+{
+    for (size_t i = 0; i < core->tag_count; i++)
+        if (strcmp(core->tags[i], tag) == 0)
+            return true;
+    return false;
+}
+
+sgm_status sgm__core_reserve(sgm__core *core, size_t more)
+{
+    return sgm__reserve(&core->entries, &core->entry_capacity, core->entry_count + more,
+                        sizeof *core->entries);
+}
+
+void sgm__core_add(sgm__core *core, sgm__entry *entry)
+{
+    core->entries[core->entry_count++] = sgm__entry_retain(entry);
+}
+
+/* Writes backwards from the end of the buffer: the way leads from the leaf to the root. */
+static size_t put_before(char *buffer, size_t start, const char *text, bool dot)
+{
+    size_t length = strlen(text) + (dot ? 1 : 0);
+    if (length > start)
+        return 0;
+    memcpy(buffer + start - length, text, strlen(text));
+    if (dot)
+        buffer[start - 1] = '.';
+    return start - length;
+}
+
+char *sgm__core_path(const sgm__core *core, const char *name, char buffer[SGM__MOST_TEXT])
+{
+    size_t start = SGM__MOST_TEXT - 1;
+    buffer[start] = '\0';
+    if (name != NULL)
+        start = put_before(buffer, start, name, false);
+    for (; core->parent != NULL && start > 0; core = core->parent)
+        start = put_before(buffer, start, core->place->name, buffer[start] != '\0');
+    memmove(buffer, buffer + start, SGM__MOST_TEXT - start);
+    return buffer;
+}
+
+sgm_status sgm__fail_missing(const sgm__core *core, const char *name)
+{
+    char path[SGM__MOST_TEXT];
+    const char **names = sgm__calloc(core->entry_count, sizeof *names);
+    if (names == NULL)
+        return SGM_ERROR_MEMORY;
+    for (size_t i = 0; i < core->entry_count; i++)
+        names[i] = core->entries[i]->name;
+    const char *nearest = sgm__nearest(name, names, core->entry_count);
+    sgm_status status = sgm_fail(SGM_ERROR_NOT_FOUND, "there is no entry '%s'%s%s%s",
+                                 sgm__core_path(core, name, path), nearest != NULL ? "; did you mean '" : "",
+                                 nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
+    sgm__free((void *)names);
+    return status;
+}
+
+/* --- tags --- */
+
+sgm_status sgm_registry_tag(sgm_registry *registry, const char *tag)
+{
+    sgm__core *core;
+    SGM_TRY(sgm__writable(registry, &core));
+    SGM_TRY(sgm__name_check("tag", tag));
+    char *copy = sgm__strdup(tag);
+    if (copy == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_status status = SGM_OK;
+    sgm__tree *tree = sgm__tree_lock(core);
+    if (!sgm__core_has_tag(core, tag)) {
+        status = sgm__reserve(&core->tags, &core->tag_capacity, core->tag_count + 1, sizeof *core->tags);
+        if (status == SGM_OK) {
+            core->tags[core->tag_count++] = copy;
+            copy = NULL;
+            sgm__tree_changed(tree);
+        }
+    }
+    sgm__tree_unlock(tree);
+    sgm__free(copy);
+    return status;
+}
+
+bool sgm_registry_has_tag(sgm_registry *registry, const char *tag)
+{
+    if (registry == NULL || tag == NULL)
+        return false;
+    sgm__tree *tree = sgm__tree_lock(registry->core);
+    bool has = sgm__core_has_tag(registry->core, tag);
+    sgm__tree_unlock(tree);
+    return has;
+}
+
+/* --- getting --- */
+
+sgm_status sgm_registry_get(sgm_registry *registry, const char *name, sgm_content *content)
+{
+    if (content == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "expected a content to get into, got NULL");
+    *content = (sgm_content){0};
+    SGM_TRY(check_registry(registry));
+    SGM_TRY(sgm__name_check("name", name));
+    sgm__entry *bound = NULL;
+    sgm_status status = SGM_OK;
+    sgm__tree *tree = sgm__tree_lock(registry->core);
+    sgm__entry *entry = sgm__core_find(registry->core, name);
+    if (entry == NULL)
+        status = sgm__fail_missing(registry->core, name);
+    else if (entry->binding.get != NULL)
+        bound = sgm__entry_retain(entry);
+    else
+        status = sgm__content_copy(&entry->content, registry->read_only, content);
+    sgm__tree_unlock(tree);
+    if (bound != NULL) {
+        status = sgm__entry_read(bound, name, content);
+        sgm__entry_release(bound);
+    }
+    return status;
+}
+
+/* Gets a content of a kind; the messages name the whole identifier. */
+static sgm_status get_kind(sgm_registry *registry, const char *name, sgm_kind kind, sgm_content *value)
+{
+    char path[SGM__MOST_TEXT];
+    sgm_content content;
+    SGM_TRY(sgm_registry_get(registry, name, &content));
+    sgm__tree *tree = sgm__tree_lock(registry->core);
+    sgm__core_path(registry->core, name, path);
+    sgm__tree_unlock(tree);
+    sgm_status status = sgm__kind_convert(kind, path, &content, value);
+    sgm_content_clear(&content);
+    return status;
+}
+
+sgm_status sgm_registry_get_number(sgm_registry *registry, const char *name, double *value)
+{
+    sgm_content content;
+    if (value == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "expected a number to get into, got NULL");
+    SGM_TRY(get_kind(registry, name, SGM_KIND_NUMBER, &content));
+    *value = content.as.number;
+    return SGM_OK;
+}
+
+sgm_status sgm_registry_get_integer(sgm_registry *registry, const char *name, int64_t *value)
+{
+    sgm_content content;
+    if (value == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "expected an integer to get into, got NULL");
+    SGM_TRY(get_kind(registry, name, SGM_KIND_INTEGER, &content));
+    *value = content.as.integer;
+    return SGM_OK;
+}
+
+bool sgm_registry_has(sgm_registry *registry, const char *name)
+{
+    if (registry == NULL || name == NULL)
+        return false;
+    sgm__tree *tree = sgm__tree_lock(registry->core);
+    bool has = sgm__core_find(registry->core, name) != NULL;
+    sgm__tree_unlock(tree);
+    return has;
+}
+
+const sgm_option *sgm_registry_option(sgm_registry *registry, const char *name)
+{
+    if (registry == NULL || name == NULL)
+        return NULL;
+    sgm__tree *tree = sgm__tree_lock(registry->core);
+    const sgm__entry *entry = sgm__core_find(registry->core, name);
+    const sgm_option *option = entry != NULL ? entry->option : NULL;
+    sgm__tree_unlock(tree);
+    return option;
+}
+
+size_t sgm_registry_count(sgm_registry *registry)
+{
+    if (registry == NULL)
+        return 0;
+    sgm__tree *tree = sgm__tree_lock(registry->core);
+    size_t count = registry->core->entry_count;
+    sgm__tree_unlock(tree);
+    return count;
+}
+
+sgm_status sgm_registry_names(sgm_registry *registry, char ***names, size_t *count)
+{
+    if (names == NULL || count == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "expected where to put names and their count, got NULL");
+    *names = NULL;
+    *count = 0;
+    SGM_TRY(check_registry(registry));
+    sgm__tree *tree = sgm__tree_lock(registry->core);
+    size_t done = 0, all = registry->core->entry_count;
+    char **made = sgm__calloc(all, sizeof *made);
+    for (; made != NULL && done < all; done++) {
+        made[done] = sgm__strdup(registry->core->entries[done]->name);
+        if (made[done] == NULL)
+            break;
+    }
+    sgm__tree_unlock(tree);
+    if (made == NULL || done < all) {
+        sgm_names_free(made, done);
+        return SGM_ERROR_MEMORY;
+    }
+    *names = made;
+    *count = all;
+    return SGM_OK;
+}
+
+void sgm_names_free(char **names, size_t count)
+{
+    for (size_t i = 0; names != NULL && i < count; i++)
+        sgm__free(names[i]);
+    sgm__free(names);
+}
+
+char *sgm_registry_path(sgm_registry *registry)
+{
+    if (check_registry(registry) != SGM_OK)
+        return NULL;
+    const char *names[SGM__MOST_LEVELS];
+    size_t count = 0;
+    sgm__text text = {0};
+    sgm__tree *tree = sgm__tree_lock(registry->core);
+    for (const sgm__core *core = registry->core; core->parent != NULL; core = core->parent)
+        names[count++] = core->place->name;
+    while (count > 0) {
+        count--;
+        sgm__text_append(&text, "%s%s", names[count], count > 0 ? "." : "");
+    }
+    sgm__tree_unlock(tree);
+    return sgm__text_take(&text);
+}

@@ -1,0 +1,371 @@
+/* Resolving identifiers in a tree. */
+#include "registry/registry_internal.h"
+
+/* An entry that an identifier led to; without an entry: a registry that has none of the last name. */
+typedef struct found {
+    char *identifier;
+    sgm__core *core;
+    sgm__entry *entry;
+} found;
+
+/* Pointers of a walk are good while the lock is held, or the tree's generation stays the same. */
+typedef struct walking {
+    const sgm__identifier *identifier;
+    size_t most;   /* stops after so many */
+    bool missing;  /* also registries that lack the last name */
+    sgm__text way; /* the identifier so far */
+    found *items;
+    size_t count, capacity;
+    /* where nothing matched, as deep as possible: for a suggestion */
+    const sgm__core *stuck;
+    size_t stuck_level;
+} walking;
+
+static void clear_found(walking *walk)
+{
+    for (size_t i = 0; i < walk->count; i++)
+        sgm__free(walk->items[i].identifier);
+    sgm__free(walk->items);
+    sgm__text_free(&walk->way);
+    walk->items = NULL;
+    walk->count = walk->capacity = 0;
+    walk->stuck = NULL;
+}
+
+static sgm_status add_found(walking *walk, sgm__core *core, sgm__entry *entry)
+{
+    SGM_TRY(sgm__reserve(&walk->items, &walk->capacity, walk->count + 1, sizeof *walk->items));
+    char *identifier = sgm__strdup(walk->way.data);
+    if (identifier == NULL)
+        return SGM_ERROR_MEMORY;
+    walk->items[walk->count++] = (found){identifier, core, entry};
+    return SGM_OK;
+}
+
+/* Appends a name to the way; false: there is no memory. */
+static bool go_to(walking *walk, const char *name)
+{
+    sgm__text_append(&walk->way, "%s%s", walk->way.length > 0 ? "." : "", name);
+    return !walk->way.failed;
+}
+
+static void go_back(walking *walk, size_t length)
+{
+    walk->way.length = length;
+    if (walk->way.data != NULL)
+        walk->way.data[length] = '\0';
+}
+
+static sgm_status walk_level(walking *walk, sgm__core *core, size_t level)
+{
+    size_t length = walk->way.length;
+    bool is_last = level + 1 == walk->identifier->count, any = false;
+    for (size_t i = 0; i < core->entry_count && walk->count < walk->most; i++) {
+        sgm__entry *entry = core->entries[i];
+        sgm__core *child = sgm__entry_child(entry);
+        if (!sgm__identifier_matches(walk->identifier, level, entry->name, child,
+                                     entry->kind == SGM_KIND_REGISTRY))
+            continue;
+        any = true;
+        if (!go_to(walk, entry->name))
+            return SGM_ERROR_MEMORY;
+        SGM_TRY(is_last ? add_found(walk, core, entry) : walk_level(walk, child, level + 1));
+        go_back(walk, length);
+    }
+    if (!any && is_last && walk->missing) {
+        if (!go_to(walk, walk->identifier->parts[level].pattern))
+            return SGM_ERROR_MEMORY;
+        SGM_TRY(add_found(walk, core, NULL));
+        go_back(walk, length);
+    }
+    if (!any && (walk->stuck == NULL || level > walk->stuck_level)) {
+        walk->stuck = core;
+        walk->stuck_level = level;
+    }
+    return SGM_OK;
+}
+
+static sgm_status check_root(const sgm_registry *root)
+{
+    return root != NULL ? SGM_OK : sgm_fail(SGM_ERROR_ARGUMENT, "expected a registry, got NULL");
+}
+
+/* "mnist.optimiser.rate" for "mnist.optimizer.rate"; NULL: nothing is near. With the lock. */
+static char *suggest(const walking *walk, const sgm__core *root)
+{
+    const sgm__core *core = walk->stuck;
+    const char **names = core != NULL ? sgm__calloc(core->entry_count, sizeof *names) : NULL;
+    if (names == NULL)
+        return NULL;
+    for (size_t i = 0; i < core->entry_count; i++)
+        names[i] = core->entries[i]->name;
+    const sgm__part *part = &walk->identifier->parts[walk->stuck_level];
+    const char *near = sgm__nearest(part->pattern, names, core->entry_count);
+    sgm__free((void *)names);
+    if (near == NULL || strcmp(near, part->pattern) == 0)
+        return NULL;
+    const char *way[SGM__MOST_LEVELS];
+    size_t count = 0;
+    for (; core != root; core = core->parent)
+        way[count++] = core->place->name;
+    sgm__text text = {0};
+    while (count-- > 0)
+        sgm__text_append(&text, "%s.", way[count]);
+    sgm__text_append(&text, "%s%s", near, walk->identifier->text + part->end);
+    return sgm__text_take(&text);
+}
+
+static sgm_status fail_without_match(const walking *walk, const sgm__core *root)
+{
+    char *near = suggest(walk, root);
+    sgm_status status =
+        sgm_fail(SGM_ERROR_NOT_FOUND, "nothing matches '%s'%s%s%s", walk->identifier->text,
+                 near != NULL ? "; did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?" : "");
+    sgm__free(near);
+    return status;
+}
+
+/* --- getting --- */
+
+struct sgm_resolver {
+    sgm_registry *root;
+    sgm__identifier *identifier;
+    uint64_t generation; /* 0: nothing is remembered */
+    walking walk;
+};
+
+static sgm_status open_resolver(sgm_resolver *resolver, sgm_registry *root, const char *identifier,
+                                size_t most)
+{
+    *resolver = (sgm_resolver){0};
+    SGM_TRY(check_root(root));
+    SGM_TRY(sgm__identifier_parse(identifier, &resolver->identifier));
+    resolver->walk.identifier = resolver->identifier;
+    resolver->walk.most = most;
+    resolver->root = sgm_registry_retain(root);
+    return SGM_OK;
+}
+
+static void close_resolver(sgm_resolver *resolver)
+{
+    clear_found(&resolver->walk);
+    sgm__identifier_free(resolver->identifier);
+    sgm_registry_free(resolver->root);
+}
+
+/* With the lock. */
+static sgm_status refresh(sgm_resolver *resolver, const sgm__tree *tree)
+{
+    if (resolver->generation == tree->generation)
+        return SGM_OK;
+    resolver->generation = 0;
+    clear_found(&resolver->walk);
+    SGM_TRY(walk_level(&resolver->walk, resolver->root->core, 0));
+    resolver->generation = tree->generation;
+    return SGM_OK;
+}
+
+/* Copies what was found; of bound entries only the entry, retained. With the lock. */
+static sgm_status copy_found(const sgm_resolver *resolver, sgm_matches *matches, sgm__entry ***bound)
+{
+    const walking *walk = &resolver->walk;
+    matches->items = sgm__calloc(walk->count, sizeof *matches->items);
+    *bound = sgm__calloc(walk->count, sizeof **bound);
+    if (matches->items == NULL || *bound == NULL)
+        return SGM_ERROR_MEMORY;
+    for (size_t i = 0; i < walk->count; i++) {
+        sgm__entry *entry = walk->items[i].entry;
+        sgm_match *match = &matches->items[i];
+        matches->count = i + 1;
+        match->identifier = sgm__strdup(walk->items[i].identifier);
+        if (match->identifier == NULL)
+            return SGM_ERROR_MEMORY;
+        if (entry->binding.get != NULL)
+            (*bound)[i] = sgm__entry_retain(entry);
+        else
+            SGM_TRY(sgm__content_copy(&entry->content, resolver->root->read_only, &match->content));
+    }
+    return SGM_OK;
+}
+
+/* Asks the bindings, without the lock, and lets their entries go. */
+static sgm_status read_bound(sgm_matches *matches, sgm__entry **bound, sgm_status status)
+{
+    for (size_t i = 0; bound != NULL && i < matches->count; i++) {
+        if (bound[i] == NULL)
+            continue;
+        if (status == SGM_OK)
+            status = sgm__entry_read(bound[i], matches->items[i].identifier, &matches->items[i].content);
+        sgm__entry_release(bound[i]);
+    }
+    sgm__free(bound);
+    return status;
+}
+
+static sgm_status get_matches(sgm_resolver *resolver, bool must_match, sgm_matches *matches)
+{
+    sgm__entry **bound = NULL;
+    sgm__tree *tree = sgm__tree_lock(resolver->root->core);
+    sgm_status status = refresh(resolver, tree);
+    if (status == SGM_OK && must_match && resolver->walk.count == 0)
+        status = fail_without_match(&resolver->walk, resolver->root->core);
+    if (status == SGM_OK)
+        status = copy_found(resolver, matches, &bound);
+    sgm__tree_unlock(tree);
+    status = read_bound(matches, bound, status);
+    if (status != SGM_OK)
+        sgm_matches_free(matches);
+    return status;
+}
+
+sgm_status sgm_resolve(sgm_registry *root, const char *identifier, sgm_matches *matches)
+{
+    sgm_resolver resolver;
+    if (matches == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "expected where to put the matches, got NULL");
+    *matches = (sgm_matches){0};
+    sgm_status status = open_resolver(&resolver, root, identifier, SIZE_MAX);
+    if (status == SGM_OK)
+        status = get_matches(&resolver, false, matches);
+    close_resolver(&resolver);
+    return status;
+}
+
+sgm_status sgm_resolve_one(sgm_registry *root, const char *identifier, sgm_content *content)
+{
+    sgm_resolver resolver;
+    sgm_matches matches = {0};
+    if (content == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "expected a content to get into, got NULL");
+    *content = (sgm_content){0};
+    sgm_status status = open_resolver(&resolver, root, identifier, 1);
+    if (status == SGM_OK)
+        status = get_matches(&resolver, true, &matches);
+    if (status == SGM_OK) {
+        *content = matches.items[0].content;
+        matches.items[0].content = (sgm_content){0};
+    }
+    sgm_matches_free(&matches);
+    close_resolver(&resolver);
+    return status;
+}
+
+void sgm_matches_free(sgm_matches *matches)
+{
+    if (matches == NULL)
+        return;
+    for (size_t i = 0; i < matches->count; i++) {
+        sgm__free(matches->items[i].identifier);
+        sgm_content_clear(&matches->items[i].content);
+    }
+    sgm__free(matches->items);
+    *matches = (sgm_matches){0};
+}
+
+sgm_resolver *sgm_resolver_create(sgm_registry *root, const char *identifier)
+{
+    sgm_resolver *resolver = sgm__calloc(1, sizeof *resolver);
+    if (resolver == NULL)
+        return NULL;
+    if (open_resolver(resolver, root, identifier, SIZE_MAX) != SGM_OK) {
+        sgm_resolver_free(resolver);
+        return NULL;
+    }
+    return resolver;
+}
+
+sgm_status sgm_resolver_get(sgm_resolver *resolver, sgm_matches *matches)
+{
+    if (resolver == NULL || matches == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "expected a resolver and where to put the matches, got NULL");
+    *matches = (sgm_matches){0};
+    return get_matches(resolver, false, matches);
+}
+
+void sgm_resolver_free(sgm_resolver *resolver)
+{
+    if (resolver == NULL)
+        return;
+    close_resolver(resolver);
+    sgm__free(resolver);
+}
+
+/* --- setting --- */
+
+static sgm_status check_set(sgm_registry *root, const sgm_resolve_set_options *options,
+                            const sgm__identifier *identifier, const sgm_content *content)
+{
+    sgm__core *core;
+    SGM_TRY(sgm__writable(root, &core));
+    if (sgm__content_check(content) != SGM_OK)
+        return sgm__fail_within("%s", identifier->text);
+    if (content->kind == SGM_KIND_REGISTRY)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: a registry has one place; use sgm_registry_put",
+                        identifier->text);
+    const char *last = identifier->parts[identifier->count - 1].pattern;
+    if (options->add_if_missing) {
+        if (strchr(last, '*') != NULL)
+            return sgm_fail(SGM_ERROR_ARGUMENT, "%s: an entry to be added needs a name without '*'",
+                            identifier->text);
+        return sgm__name_check("name", last);
+    }
+    return SGM_OK;
+}
+
+/* Makes a change for each that was found; all are checked. With the lock. */
+static sgm_status make_changes(const walking *walk, const sgm_content *content, sgm__change *changes)
+{
+    const char *last = walk->identifier->parts[walk->identifier->count - 1].pattern;
+    for (size_t i = 0; i < walk->count; i++) {
+        const sgm__entry *entry = walk->items[i].entry;
+        SGM_TRY(sgm__change_make(&changes[i], walk->items[i].core, entry != NULL ? entry->name : last, false,
+                                 content));
+    }
+    return SGM_OK;
+}
+
+static sgm_status set_found(sgm__core *root, walking *walk, const sgm_content *content)
+{
+    sgm__change *changes = NULL;
+    sgm__tree *tree = sgm__tree_lock(root);
+    sgm_status status = walk_level(walk, root, 0);
+    size_t count = walk->count;
+    if (status == SGM_OK && count == 0)
+        status = fail_without_match(walk, root);
+    if (status == SGM_OK) {
+        changes = sgm__calloc(count, sizeof *changes);
+        status = changes != NULL ? make_changes(walk, content, changes) : SGM_ERROR_MEMORY;
+    }
+    if (status == SGM_OK)
+        status = sgm__changes_commit(root, tree, changes, count);
+    else
+        sgm__tree_unlock(tree);
+    for (size_t i = 0; changes != NULL && i < count; i++)
+        sgm__change_clear(&changes[i]);
+    sgm__free(changes);
+    return status;
+}
+
+sgm_status sgm_resolve_set(sgm_registry *root, const char *identifier, sgm_content content,
+                           const sgm_resolve_set_options *given, size_t *count)
+{
+    sgm_resolver resolver;
+    sgm_resolve_set_options options = {0};
+    if (given != NULL) { /* without a size: this version's */
+        size_t size = given->struct_size > 0 ? given->struct_size : sizeof options;
+        memcpy(&options, given, size < sizeof options ? size : sizeof options);
+    }
+    if (count != NULL)
+        *count = 0;
+    sgm_status status = open_resolver(&resolver, root, identifier, SIZE_MAX);
+    if (status == SGM_OK)
+        status = check_set(root, &options, resolver.identifier, &content);
+    if (status == SGM_OK) {
+        resolver.walk.missing = options.add_if_missing;
+        status = set_found(root->core, &resolver.walk, &content);
+    }
+    if (status == SGM_OK && count != NULL)
+        *count = resolver.walk.count;
+    close_resolver(&resolver);
+    return status;
+}
