@@ -40,14 +40,17 @@ typedef struct sgm_hook_call {
     void *control; /* for the sgm_hook_request functions */
 } sgm_hook_call;
 
+/* A static table: it outlives its hooks. invoke() and the state functions of one hook are called by one
+ * thread at a time. */
 typedef struct sgm_hook_type {
     uint32_t api; /* SGM_HOOK_API */
     const char *name, *doc;
     sgm_status (*invoke)(void *self, sgm_hook_call *call);
     /* Whether two hooks of this type do the same: of equal hooks only one is attached. NULL: the same self.
-     */
+     * Must not call the trainer. */
     bool (*equal)(const void *self, const void *other);
-    /* What must survive a resume, as numbers. `numbers` NULL: only *count. NULL functions: nothing. */
+    /* What must survive a resume, as numbers. `numbers` NULL: only *count; else there is room for *count.
+     * NULL functions: nothing. */
     sgm_status (*get_state)(void *self, double *numbers, size_t *count);
     sgm_status (*set_state)(void *self, const double *numbers, size_t count);
     void (*free)(void *self);
@@ -68,7 +71,9 @@ typedef struct sgm_hook_options {
         *requires_hooks[SGM_MAX_REQUIRED_HOOKS]; /* run before it, and are attached with it; taken over */
     int32_t priority;                            /* smaller first; default 0 */
     bool background;
-    double time_limit; /* seconds: a foreground hook that takes longer is moved to the background; 0: none */
+    /* Seconds: a foreground hook that takes longer is moved to the background, with those that require it; so
+     * it has to name all that it reads. 0: none. */
+    double time_limit;
     sgm_hook_failure failure;
 } sgm_hook_options;
 /* Takes over `self` (freed by the type's function, once, also on failure) and the required hooks. */
@@ -77,6 +82,9 @@ typedef struct sgm_hook_options {
     sgm_hook_create_options(type, self, &(const sgm_hook_options){__VA_ARGS__})
 SGM_API sgm_hook *sgm_hook_create_options(const sgm_hook_type *type, void *self,
                                           const sgm_hook_options *options);
+/* One more hook that runs before `hook` and is attached with it; `required` is taken over, also on failure.
+ * Refused: circles, and a hook that was attached before. */
+SGM_API sgm_status sgm_hook_require(sgm_hook *hook, sgm_hook *required);
 SGM_API sgm_hook *sgm_hook_retain(sgm_hook *hook);
 SGM_API void sgm_hook_free(sgm_hook *hook); /* drops one reference */
 SGM_API const char *sgm_hook_name(const sgm_hook *hook);

@@ -7,6 +7,7 @@
 #include <sigma/environment.h>
 #include <sigma/graph.h>
 #include <sigma/handler.h>
+#include <sigma/hook.h>
 #include <sigma/model.h>
 #include <sigma/monitor.h>
 #include <sigma/network.h>

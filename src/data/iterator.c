@@ -415,8 +415,7 @@ static sgm_iterator *create(sgm_dataset *dataset, iterator_kind kind, const sgm_
 sgm_iterator *sgm_minibatches_create(sgm_dataset *dataset, const sgm_iterator_options *options)
 {
     sgm_iterator_options copy;
-    if (sgm__options_read(&copy, sizeof copy, options, "sgm_minibatches") != SGM_OK)
-        return NULL;
+    sgm__options_copy(&copy, sizeof copy, options);
     return create(dataset, MINIBATCHES, &copy);
 }
 

@@ -17,25 +17,31 @@ typedef struct sgm__request {
     struct sgm__request *next;
 } sgm__request;
 
-/* `registry` (retained) is what identifiers are resolved in; it has a child "shared". */
+/* `registry` (retained) is what identifiers are resolved in; it gets a child "shared" if it has none. */
 sgm__hooks *sgm__hooks_create(const char *trainer, sgm_registry *registry);
 void sgm__hooks_free(sgm__hooks *hooks); /* waits for background hooks */
 /* Attaches a hook (retained) and those it requires; *attached false: an equal one is there already. Refused,
- * with nothing attached: circles, a required hook that is not in the same place (foreground or background),
- * or whose time step does not cover its dependent's. Any thread. */
+ * with nothing attached: a required hook that is not in the same place (foreground or background), or whose
+ * time step does not cover its dependent's. (Circles: sgm_hook_require refuses them.) Any thread. */
 sgm_status sgm__hooks_attach(sgm__hooks *hooks, sgm_hook *hook, bool *attached);
 /* Also takes off required hooks that nobody else needs; refused while another hook requires it. */
 sgm_status sgm__hooks_detach(sgm__hooks *hooks, sgm_hook *hook);
-size_t sgm__hooks_count(const sgm__hooks *hooks);
+size_t sgm__hooks_count(sgm__hooks *hooks); /* with those attached for others */
+/* How often a background hook did not run because its group was still busy, all hooks together. */
+int64_t sgm__hooks_skipped(sgm__hooks *hooks);
 /* Runs what is due at an event of `scale`: foreground hooks now, background ones on their threads. Without a
- * hook of the scale it costs a comparison. An error only from a hook whose failure stops the run. */
+ * hook of the scale it costs a comparison. An error only from a hook whose failure stops the run (a
+ * background hook's: at the next event of any scale). A required hook runs whenever one that requires it is
+ * due. One thread at a time; hooks may attach and detach hooks. */
 sgm_status sgm__hooks_event(sgm__hooks *hooks, sgm_time_scale scale, int64_t epoch, int64_t iteration);
 void sgm__hooks_wait(sgm__hooks *hooks); /* until no background hook runs */
 /* The oldest request, NULL: none; free with sgm__request_free. */
 sgm__request *sgm__hooks_take_request(sgm__hooks *hooks);
 void sgm__request_free(sgm__request *request);
-/* Counts and states of all hooks as numbers, in order of attachment: for checkpoints. `numbers` NULL: only
- * *count. */
+/* Counts and states of all hooks as numbers: for checkpoints. `numbers` NULL: only *count; else there is room
+ * for *count. Waits for background hooks. A hook finds its state again by name, time step, priority and what
+ * it reads; hooks whose life was over are taken off again, states of hooks that are not attached are dropped.
+ * Called by the thread of the events, between them. */
 sgm_status sgm__hooks_get_state(sgm__hooks *hooks, double *numbers, size_t *count);
 sgm_status sgm__hooks_set_state(sgm__hooks *hooks, const double *numbers, size_t count);
 

@@ -1,0 +1,222 @@
+/* Hook objects. */
+#include "training/hooks_internal.h"
+
+#include <math.h>
+
+static void free_parts(sgm_hook *hook)
+{
+    for (size_t i = 0; i < hook->required_count; i++)
+        sgm_hook_free(hook->required[i]);
+    sgm__free(hook->required);
+    for (size_t i = 0; i < hook->read_count; i++)
+        sgm__free(hook->reads[i]);
+    sgm__free(hook->reads);
+    if (hook->type && hook->type->free)
+        hook->type->free(hook->self);
+    pthread_mutex_destroy(&hook->lock);
+    sgm__free(hook);
+}
+
+sgm_hook *sgm_hook_retain(sgm_hook *hook)
+{
+    if (hook)
+        atomic_fetch_add_explicit(&hook->references, 1, memory_order_relaxed);
+    return hook;
+}
+
+void sgm_hook_free(sgm_hook *hook)
+{
+    if (hook && atomic_fetch_sub_explicit(&hook->references, 1, memory_order_acq_rel) == 1)
+        free_parts(hook);
+}
+
+const char *sgm_hook_name(const sgm_hook *hook)
+{
+    return hook ? hook->type->name : "";
+}
+
+void *sgm_hook_self(sgm_hook *hook)
+{
+    return hook ? hook->self : NULL;
+}
+
+static sgm_status check_type(const sgm_hook_type *type)
+{
+    if (!type)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "a hook needs a type, but got NULL");
+    if (type->api != SGM_HOOK_API)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "type of a hook: api is %u, expected SGM_HOOK_API (%d); compile it for this version",
+                        (unsigned)type->api, SGM_HOOK_API);
+    if (!type->name || !type->name[0] || !type->invoke)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "type of a hook: it needs a name and invoke()");
+    return SGM_OK;
+}
+
+static sgm_status check_options(const char *name, const sgm_hook_options *options)
+{
+    const sgm_time_step *when = &options->when;
+    if ((int)when->scale < 0 || when->scale >= SGM_TIME_SCALE_COUNT || when->interval < 0 || when->live < 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "hook '%s': .when is no time step; make one with sgm_every() or sgm_after()", name);
+    if (!(options->time_limit >= 0) || isinf(options->time_limit))
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "hook '%s': .time_limit is %g, expected seconds, or 0 for no limit", name,
+                        options->time_limit);
+    if ((int)options->failure < 0 || options->failure > SGM_HOOK_GO_ON)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "hook '%s': .failure is %d, expected one of sgm_hook_failure",
+                        name, (int)options->failure);
+    return SGM_OK;
+}
+
+static sgm_status copy_reads(sgm_hook *hook, const char *const *reads)
+{
+    size_t count = 0;
+    while (reads && reads[count])
+        count++;
+    hook->reads = sgm__calloc(count, sizeof *hook->reads);
+    if (!hook->reads)
+        return SGM_ERROR_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        if (!reads[i][0])
+            return sgm_fail(SGM_ERROR_ARGUMENT, "hook '%s': identifier %zu of .reads is empty",
+                            hook->type->name, i);
+        if (!(hook->reads[i] = sgm__strdup(reads[i])))
+            return SGM_ERROR_MEMORY;
+        hook->read_count++;
+    }
+    return SGM_OK;
+}
+
+static sgm_hook *allocate(void)
+{
+    sgm_hook *hook = sgm__calloc(1, sizeof *hook);
+    if (!hook)
+        return NULL;
+    pthread_mutexattr_t recursive;
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&hook->lock, &recursive);
+    pthread_mutexattr_destroy(&recursive);
+    atomic_init(&hook->references, 1);
+    return hook;
+}
+
+static sgm_status fill_in(sgm_hook *hook, const sgm_hook_options *options)
+{
+    SGM_TRY(check_options(hook->type->name, options));
+    hook->when = options->when;
+    if (hook->when.interval == 0)
+        hook->when.interval = 1;
+    hook->priority = options->priority;
+    hook->background = options->background;
+    hook->time_limit = options->time_limit;
+    hook->failure = options->failure;
+    return copy_reads(hook, options->reads);
+}
+
+sgm_hook *sgm_hook_create_options(const sgm_hook_type *type, void *self, const sgm_hook_options *given)
+{
+    sgm_hook_options options = {.struct_size = sizeof options};
+    if (given)
+        memcpy(&options, given, given->struct_size < sizeof options ? given->struct_size : sizeof options);
+    sgm_status status = check_type(type);
+    sgm_hook *hook = status == SGM_OK ? allocate() : NULL;
+    if (hook) {
+        hook->type = type;
+        hook->self = self;
+        status = fill_in(hook, &options);
+    } else if (type && type->free) {
+        type->free(self);
+    }
+    for (size_t i = 0; i < SGM_MAX_REQUIRED_HOOKS; i++) {
+        if (!options.requires_hooks[i])
+            continue;
+        if (hook && status == SGM_OK)
+            status = sgm_hook_require(hook, options.requires_hooks[i]);
+        else
+            sgm_hook_free(options.requires_hooks[i]);
+    }
+    if (hook && status != SGM_OK) {
+        free_parts(hook);
+        hook = NULL;
+    }
+    return hook;
+}
+
+/* Whether `hook` needs `wanted`, directly or through others. */
+static bool depends_on(const sgm_hook *hook, const sgm_hook *wanted)
+{
+    if (hook == wanted)
+        return true;
+    for (size_t i = 0; i < hook->required_count; i++)
+        if (depends_on(hook->required[i], wanted))
+            return true;
+    return false;
+}
+
+static sgm_status check_required(const sgm_hook *hook, const sgm_hook *required)
+{
+    if (!hook)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "a hook that requires another is NULL");
+    if (!required)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "hook '%s': a required hook is NULL", hook->type->name);
+    if (depends_on(required, hook))
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "hook '%s' cannot require '%s', which itself requires '%s': break the circle",
+                        hook->type->name, required->type->name, hook->type->name);
+    if (atomic_load(&hook->was_attached))
+        return sgm_fail(SGM_ERROR_STATE,
+                        "hook '%s' is attached already: tell it what it requires before that",
+                        hook->type->name);
+    return SGM_OK;
+}
+
+sgm_status sgm_hook_require(sgm_hook *hook, sgm_hook *required)
+{
+    sgm_status status = check_required(hook, required);
+    if (status == SGM_OK)
+        status = sgm__reserve(&hook->required, &hook->required_capacity, hook->required_count + 1,
+                              sizeof *hook->required);
+    if (status == SGM_OK)
+        hook->required[hook->required_count++] = required;
+    else
+        sgm_hook_free(required);
+    return status;
+}
+
+static bool equal_options(const sgm_hook *a, const sgm_hook *b)
+{
+    if (!sgm_time_step_equal(&a->when, &b->when) || a->priority != b->priority ||
+        a->background != b->background || a->time_limit != b->time_limit || a->failure != b->failure ||
+        a->read_count != b->read_count || a->required_count != b->required_count)
+        return false;
+    for (size_t i = 0; i < a->read_count; i++)
+        if (strcmp(a->reads[i], b->reads[i]) != 0)
+            return false;
+    return true;
+}
+
+bool sgm__hook_equal(const sgm_hook *a, const sgm_hook *b)
+{
+    if (a == b)
+        return true;
+    if (a->type != b->type || !equal_options(a, b))
+        return false;
+    if (a->type->equal ? !a->type->equal(a->self, b->self) : a->self != b->self)
+        return false;
+    for (size_t i = 0; i < a->required_count; i++)
+        if (!sgm__hook_equal(a->required[i], b->required[i]))
+            return false;
+    return true;
+}
+
+uint32_t sgm__hook_identity(const sgm_hook *hook)
+{
+    const int64_t numbers[] = {(int64_t)hook->when.scale, hook->when.interval, hook->when.live,
+                               hook->priority, hook->background};
+    uint64_t hash = sgm__hash(numbers, sizeof numbers, sgm__hash_text(hook->type->name));
+    for (size_t i = 0; i < hook->read_count; i++)
+        hash = sgm__hash(hook->reads[i], strlen(hook->reads[i]), hash);
+    return (uint32_t)(hash ^ hash >> 32);
+}

@@ -1,0 +1,93 @@
+/* Copies of just what background hooks read. */
+#include "training/hooks_internal.h"
+
+static sgm_status copy_into(sgm_registry *target, const char *name, const sgm_content *content);
+
+static sgm_status copy_entries(sgm_registry *source, sgm_registry *target)
+{
+    char **names;
+    size_t count;
+    SGM_TRY(sgm_registry_names(source, &names, &count));
+    sgm_status status = SGM_OK;
+    for (size_t i = 0; i < count && status == SGM_OK; i++) {
+        sgm_content content;
+        if (sgm_registry_get(source, names[i], &content) != SGM_OK)
+            continue; /* removed meanwhile, or it has no value yet */
+        status = copy_into(target, names[i], &content);
+        sgm_content_clear(&content);
+    }
+    sgm_names_free(names, count);
+    return status;
+}
+
+/* The child of that name, made if there is none; the caller lets go of it. */
+static sgm_registry *child_of(sgm_registry *parent, const char *name)
+{
+    sgm_content content;
+    if (sgm_registry_has(parent, name)) {
+        if (sgm_registry_get(parent, name, &content) != SGM_OK)
+            return NULL;
+        if (content.kind == SGM_KIND_REGISTRY)
+            return content.as.registry;
+        sgm_content_clear(&content);
+        sgm_fail(SGM_ERROR_TYPE, "'%s' is %s, expected a registry", name, sgm_kind_name(content.kind));
+        return NULL;
+    }
+    sgm_registry *child = sgm_registry_create();
+    if (child && sgm_registry_put(parent, name, child) != SGM_OK) {
+        sgm_registry_free(child);
+        return NULL;
+    }
+    return child;
+}
+
+static sgm_status copy_into(sgm_registry *target, const char *name, const sgm_content *content)
+{
+    if (content->kind == SGM_KIND_NOTHING)
+        return SGM_OK;
+    if (content->kind == SGM_KIND_REGISTRY) {
+        sgm_registry *child = child_of(target, name);
+        if (!child)
+            return sgm_last_status();
+        sgm_status status = copy_entries(content->as.registry, child);
+        sgm_registry_free(child);
+        return status;
+    }
+    sgm_content copy = *content;
+    if (content->kind == SGM_KIND_TENSOR && !(copy.as.tensor = sgm_tensor_copy(content->as.tensor)))
+        return sgm_last_status();
+    sgm_status status = sgm_registry_set(target, name, copy);
+    if (content->kind == SGM_KIND_TENSOR)
+        sgm_tensor_free(copy.as.tensor);
+    return status;
+}
+
+/* Cuts `path` at its dots. */
+static sgm_status copy_to_path(sgm_registry *target, char *path, const sgm_content *content)
+{
+    sgm_registry *place = sgm_registry_retain(target);
+    char *dot;
+    while (place && (dot = strchr(path, '.'))) {
+        *dot = 0;
+        sgm_registry *child = child_of(place, path);
+        sgm_registry_free(place);
+        place = child;
+        path = dot + 1;
+    }
+    if (!place)
+        return sgm_last_status();
+    sgm_status status = copy_into(place, path, content);
+    sgm_registry_free(place);
+    return status;
+}
+
+sgm_status sgm__copy_matches(sgm_registry *source, const char *identifier, sgm_registry *target)
+{
+    sgm_matches matches;
+    SGM_TRY(sgm_resolve(source, identifier, &matches));
+    sgm_status status = SGM_OK;
+    for (size_t i = 0; i < matches.count && status == SGM_OK; i++)
+        status = copy_to_path(target, matches.items[i].identifier, &matches.items[i].content);
+    sgm_matches_free(&matches);
+    return status;
+}

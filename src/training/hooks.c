@@ -1,0 +1,410 @@
+/* What is attached to a holder, and in which order it runs. */
+#include "training/hooks_internal.h"
+
+/* --- entries --- */
+
+static sgm__hook_entry *create_entry(sgm_hook *hook)
+{
+    sgm__hook_entry *entry = sgm__calloc(1, sizeof *entry);
+    if (entry && !(entry->required = sgm__calloc(hook->required_count, sizeof(sgm__hook_entry *)))) {
+        sgm__free(entry);
+        entry = NULL;
+    }
+    if (!entry)
+        return NULL;
+    entry->hook = sgm_hook_retain(hook);
+    entry->background = hook->background;
+    entry->identity = sgm__hook_identity(hook);
+    entry->references = 1;
+    return entry;
+}
+
+void sgm__hook_entries_free(sgm__hook_entry *garbage)
+{
+    while (garbage) {
+        sgm__hook_entry *next = garbage->next;
+        sgm_hook_free(garbage->hook);
+        sgm__free(garbage->required);
+        sgm__free(garbage);
+        garbage = next;
+    }
+}
+
+void sgm__hook_entry_drop(sgm__hook_entry *entry, sgm__hook_entry **garbage)
+{
+    if (--entry->references > 0)
+        return;
+    entry->next = *garbage;
+    *garbage = entry;
+}
+
+static bool requires(const sgm__hook_entry *entry, const sgm__hook_entry *wanted)
+{
+    for (size_t i = 0; i < entry->required_count; i++)
+        if (entry->required[i] == wanted)
+            return true;
+    return false;
+}
+
+bool sgm__hook_entry_is_required(const sgm__hooks *hooks, const sgm__hook_entry *entry)
+{
+    for (size_t i = 0; i < hooks->count; i++)
+        if (requires(hooks->entries[i], entry))
+            return true;
+    return false;
+}
+
+/* --- order --- */
+
+static bool goes_before(const sgm__hook_entry *a, const sgm__hook_entry *b)
+{
+    if (a->hook->priority != b->hook->priority)
+        return a->hook->priority < b->hook->priority;
+    return a->number < b->number;
+}
+
+static sgm__hook_entry *first_unvisited(sgm__hook_entry *const *entries, size_t count)
+{
+    sgm__hook_entry *first = NULL;
+    for (size_t i = 0; i < count; i++)
+        if (!entries[i]->visited && (!first || goes_before(entries[i], first)))
+            first = entries[i];
+    return first;
+}
+
+/* Puts an entry after those that it requires. */
+static void place(sgm__hooks *hooks, sgm__hook_entry *entry, size_t *placed)
+{
+    entry->visited = true;
+    sgm__hook_entry *required;
+    while ((required = first_unvisited(entry->required, entry->required_count)))
+        place(hooks, required, placed);
+    hooks->order[(*placed)++] = entry;
+}
+
+static void join_groups(sgm__hooks *hooks, size_t a, size_t b, size_t count)
+{
+    size_t least = a < b ? a : b, other = a < b ? b : a;
+    for (size_t i = 0; i < count; i++)
+        if (hooks->order[i]->group == other)
+            hooks->order[i]->group = least;
+}
+
+/* What requires a hook that was moved to the background goes there, too. */
+static void find_groups(sgm__hooks *hooks)
+{
+    for (size_t i = 0; i < hooks->count; i++) {
+        sgm__hook_entry *entry = hooks->order[i];
+        entry->group = i;
+        for (size_t j = 0; j < entry->required_count; j++)
+            entry->background = entry->background || entry->required[j]->background;
+        for (size_t j = 0; entry->background && j < entry->required_count; j++)
+            if (entry->required[j]->background)
+                join_groups(hooks, entry->group, entry->required[j]->group, i + 1);
+    }
+}
+
+void sgm__hooks_arrange(sgm__hooks *hooks)
+{
+    unsigned wanted = hooks->stop_status != SGM_OK ? SGM__ATTENTION : 0;
+    for (size_t i = 0; i < hooks->count; i++) {
+        hooks->entries[i]->visited = false;
+        wanted |= 1u << hooks->entries[i]->hook->when.scale;
+    }
+    size_t placed = 0;
+    sgm__hook_entry *next;
+    while ((next = first_unvisited(hooks->entries, hooks->count)))
+        place(hooks, next, &placed);
+    find_groups(hooks);
+    hooks->version++;
+    atomic_store(&hooks->wanted, wanted);
+}
+
+size_t sgm__hooks_group_count(const sgm__hooks *hooks)
+{
+    size_t groups = 0;
+    for (size_t i = 0; i < hooks->count; i++)
+        groups += hooks->order[i]->background && hooks->order[i]->group == i;
+    return groups;
+}
+
+/* --- attaching --- */
+
+typedef struct attachment {
+    sgm__hooks *hooks;
+    sgm__hook_entry *first, **last; /* what is to be attached, required ones first */
+    size_t count;
+} attachment;
+
+static sgm__hook_entry *find_equal(const attachment *made, const sgm_hook *hook)
+{
+    for (size_t i = 0; i < made->hooks->count; i++) {
+        sgm__hook_entry *entry = made->hooks->entries[i];
+        if (!sgm_time_count_is_dead(&entry->hook->when, &entry->count) && sgm__hook_equal(entry->hook, hook))
+            return entry;
+    }
+    for (sgm__hook_entry *entry = made->first; entry; entry = entry->next)
+        if (sgm__hook_equal(entry->hook, hook))
+            return entry;
+    return NULL;
+}
+
+static sgm_status check_dependency(const sgm_hook *hook, const sgm_hook *required)
+{
+    char when[64], other[64];
+    if (hook->background != required->background)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "hook '%s' runs in the %s, but '%s', which it requires, in the %s: let both run in "
+                        "the same place",
+                        hook->type->name, hook->background ? "background" : "foreground",
+                        required->type->name, required->background ? "background" : "foreground");
+    if (!sgm_time_step_covers(&required->when, &hook->when))
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "hook '%s' (%s) requires '%s' (%s), which is not due each time: let it run as often",
+                        hook->type->name, sgm_time_step_text(&hook->when, when, sizeof when),
+                        required->type->name, sgm_time_step_text(&required->when, other, sizeof other));
+    return SGM_OK;
+}
+
+static sgm_status plan(attachment *made, sgm_hook *hook, sgm__hook_entry **planned)
+{
+    if ((*planned = find_equal(made, hook)))
+        return SGM_OK;
+    sgm__hook_entry *entry = create_entry(hook);
+    if (!entry)
+        return SGM_ERROR_MEMORY;
+    sgm_status status = SGM_OK;
+    for (size_t i = 0; i < hook->required_count && status == SGM_OK; i++) {
+        status = check_dependency(hook, hook->required[i]);
+        if (status == SGM_OK)
+            status = plan(made, hook->required[i], &entry->required[i]);
+        if (status == SGM_OK)
+            entry->required_count++;
+    }
+    if (status != SGM_OK) {
+        sgm__hook_entries_free(entry);
+        return status;
+    }
+    *made->last = entry;
+    made->last = &entry->next;
+    made->count++;
+    *planned = entry;
+    return SGM_OK;
+}
+
+static sgm_status reserve(sgm__hooks *hooks, size_t added, bool background)
+{
+    size_t needed = hooks->count + added;
+    SGM_TRY(sgm__reserve(&hooks->entries, &hooks->entry_capacity, needed, sizeof *hooks->entries));
+    SGM_TRY(sgm__reserve(&hooks->order, &hooks->order_capacity, needed, sizeof *hooks->order));
+    SGM_TRY(
+        sgm__reserve(&hooks->gone, &hooks->gone_capacity, hooks->gone_count + needed, sizeof *hooks->gone));
+    return background ? sgm__buckets_reserve(hooks, sgm__hooks_group_count(hooks) + 1) : SGM_OK;
+}
+
+static void forget_gone(sgm__hooks *hooks, uint32_t identity)
+{
+    for (size_t i = 0; i < hooks->gone_count; i++) {
+        if (hooks->gone[i].identity != identity)
+            continue;
+        hooks->gone_count--;
+        memmove(&hooks->gone[i], &hooks->gone[i + 1], (hooks->gone_count - i) * sizeof *hooks->gone);
+        return;
+    }
+}
+
+static void commit(sgm__hooks *hooks, sgm__hook_entry *first)
+{
+    while (first) {
+        sgm__hook_entry *next = first->next;
+        first->next = NULL;
+        first->number = hooks->attachments++;
+        first->early = !hooks->had_event;
+        first->attached = true;
+        atomic_store(&first->hook->was_attached, true);
+        forget_gone(hooks, first->identity);
+        hooks->entries[hooks->count++] = first;
+        first = next;
+    }
+    sgm__hooks_arrange(hooks);
+}
+
+sgm_status sgm__hooks_attach(sgm__hooks *hooks, sgm_hook *hook, bool *attached)
+{
+    if (attached)
+        *attached = false;
+    if (!hook)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "a hook to attach is NULL; see why its constructor failed");
+    attachment made = {.hooks = hooks};
+    made.last = &made.first;
+    sgm__hook_entry *entry = NULL;
+    pthread_mutex_lock(&hooks->lock);
+    sgm_status status = plan(&made, hook, &entry);
+    if (status == SGM_OK && made.count > 0)
+        status = reserve(hooks, made.count, hook->background);
+    if (status == SGM_OK) {
+        entry->chosen = true;
+        if (made.count > 0)
+            commit(hooks, made.first);
+        if (attached)
+            *attached = made.count > 0;
+        made.first = NULL;
+    }
+    pthread_mutex_unlock(&hooks->lock);
+    sgm__hook_entries_free(made.first);
+    return status;
+}
+
+/* --- detaching --- */
+
+static void remove_from(sgm__hook_entry **list, size_t count, const sgm__hook_entry *entry)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (list[i] != entry)
+            continue;
+        memmove(&list[i], &list[i + 1], (count - i - 1) * sizeof *list);
+        return;
+    }
+}
+
+void sgm__hook_entry_take_off(sgm__hooks *hooks, sgm__hook_entry *entry, bool remember,
+                              sgm__hook_entry **garbage)
+{
+    remove_from(hooks->entries, hooks->count, entry);
+    remove_from(hooks->order, hooks->count, entry);
+    hooks->count--;
+    entry->attached = false;
+    if (remember && entry->early)
+        hooks->gone[hooks->gone_count++] = (sgm__gone){entry->identity, entry->number, entry->count};
+    for (size_t i = 0; i < entry->required_count; i++) {
+        sgm__hook_entry *required = entry->required[i];
+        if (required->attached && !required->chosen && !sgm__hook_entry_is_required(hooks, required))
+            sgm__hook_entry_take_off(hooks, required, false, garbage);
+    }
+    sgm__hook_entry_drop(entry, garbage);
+}
+
+static sgm__hook_entry *find_attached(const sgm__hooks *hooks, const sgm_hook *hook)
+{
+    for (size_t i = 0; i < hooks->count; i++)
+        if (hooks->entries[i]->hook == hook)
+            return hooks->entries[i];
+    for (size_t i = 0; i < hooks->count; i++)
+        if (sgm__hook_equal(hooks->entries[i]->hook, hook))
+            return hooks->entries[i];
+    return NULL;
+}
+
+static sgm_status detach(sgm__hooks *hooks, sgm_hook *hook, sgm__hook_entry **garbage)
+{
+    sgm__hook_entry *entry = find_attached(hooks, hook);
+    if (!entry)
+        return sgm_fail(SGM_ERROR_NOT_FOUND, "hook '%s' is not attached to trainer '%s'", hook->type->name,
+                        hooks->trainer);
+    for (size_t i = 0; i < hooks->count; i++)
+        if (requires(hooks->entries[i], entry))
+            return sgm_fail(SGM_ERROR_STATE, "hook '%s' is required by '%s': detach that one first",
+                            hook->type->name, hooks->entries[i]->hook->type->name);
+    entry->cancelled = true;
+    sgm__hook_entry_take_off(hooks, entry, true, garbage);
+    sgm__hooks_arrange(hooks);
+    return SGM_OK;
+}
+
+sgm_status sgm__hooks_detach(sgm__hooks *hooks, sgm_hook *hook)
+{
+    if (!hook)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "a hook to detach is NULL");
+    sgm__hook_entry *garbage = NULL;
+    pthread_mutex_lock(&hooks->lock);
+    sgm_status status = detach(hooks, hook, &garbage);
+    pthread_mutex_unlock(&hooks->lock);
+    sgm__hook_entries_free(garbage);
+    return status;
+}
+
+/* --- the holder --- */
+
+static sgm_status find_shared(sgm__hooks *hooks)
+{
+    sgm_content content;
+    if (!sgm_registry_has(hooks->registry, "shared")) {
+        if (!(hooks->shared = sgm_registry_create()))
+            return sgm_last_status();
+        SGM_TRY(sgm_registry_tag(hooks->shared, "shared"));
+        return sgm_registry_put(hooks->registry, "shared", hooks->shared);
+    }
+    SGM_TRY(sgm_registry_get(hooks->registry, "shared", &content));
+    if (content.kind == SGM_KIND_REGISTRY) {
+        hooks->shared = content.as.registry;
+        return SGM_OK;
+    }
+    sgm_status status = sgm_fail(SGM_ERROR_TYPE, "'shared' is %s, expected a registry for results of hooks",
+                                 sgm_kind_name(content.kind));
+    sgm_content_clear(&content);
+    return status;
+}
+
+sgm__hooks *sgm__hooks_create(const char *trainer, sgm_registry *registry)
+{
+    sgm__hooks *hooks = sgm__calloc(1, sizeof *hooks);
+    if (!hooks)
+        return NULL;
+    pthread_mutex_init(&hooks->lock, NULL);
+    pthread_mutex_init(&hooks->request_lock, NULL);
+    pthread_cond_init(&hooks->idle, NULL);
+    hooks->last_request = &hooks->first_request;
+    hooks->registry = sgm_registry_retain(registry);
+    hooks->trainer = sgm__strdup(trainer ? trainer : "");
+    if (!hooks->trainer || find_shared(hooks) != SGM_OK) {
+        sgm__hooks_free(hooks);
+        return NULL;
+    }
+    return hooks;
+}
+
+void sgm__hooks_free(sgm__hooks *hooks)
+{
+    if (!hooks)
+        return;
+    sgm__buckets_end(hooks);
+    if (hooks->skipped > 0)
+        sgm__log(SGM_LOG_INFO, "hooks",
+                 "trainer '%s': background hooks were left out %lld times, as they still ran", hooks->trainer,
+                 (long long)hooks->skipped);
+    for (size_t i = 0; i < hooks->count; i++) {
+        hooks->entries[i]->next = NULL;
+        sgm__hook_entries_free(hooks->entries[i]);
+    }
+    sgm__request *request;
+    while ((request = sgm__hooks_take_request(hooks)))
+        sgm__request_free(request);
+    sgm__free(hooks->entries);
+    sgm__free(hooks->order);
+    sgm__free(hooks->gone);
+    sgm__free(hooks->buckets);
+    sgm__free(hooks->stop_text);
+    sgm__free(hooks->trainer);
+    sgm_registry_free(hooks->shared);
+    sgm_registry_free(hooks->registry);
+    pthread_cond_destroy(&hooks->idle);
+    pthread_mutex_destroy(&hooks->request_lock);
+    pthread_mutex_destroy(&hooks->lock);
+    sgm__free(hooks);
+}
+
+size_t sgm__hooks_count(sgm__hooks *hooks)
+{
+    pthread_mutex_lock(&hooks->lock);
+    size_t count = hooks->count;
+    pthread_mutex_unlock(&hooks->lock);
+    return count;
+}
+
+int64_t sgm__hooks_skipped(sgm__hooks *hooks)
+{
+    pthread_mutex_lock(&hooks->lock);
+    int64_t skipped = hooks->skipped;
+    pthread_mutex_unlock(&hooks->lock);
+    return skipped;
+}

@@ -1,0 +1,136 @@
+/* What the files of the hook engine share. Internal to them. */
+#ifndef SGM_TRAINING_HOOKS_INTERNAL_H
+#define SGM_TRAINING_HOOKS_INTERNAL_H
+
+#include "training/hooks.h"
+#include <stdatomic.h>
+
+struct sgm_hook {
+    atomic_int references;
+    atomic_bool was_attached; /* from then on it requires no further hooks */
+    pthread_mutex_t lock;     /* recursive; held while one of the type's functions runs */
+    const sgm_hook_type *type;
+    void *self;
+    sgm_time_step when;
+    char **reads;
+    size_t read_count;
+    sgm_hook **required;
+    size_t required_count, required_capacity;
+    int32_t priority;
+    bool background;
+    double time_limit;
+    sgm_hook_failure failure;
+};
+
+/* Same type, self, time step and options, and equal required hooks. */
+bool sgm__hook_equal(const sgm_hook *a, const sgm_hook *b);
+/* Tells hooks apart in checkpoints; fits a double. */
+uint32_t sgm__hook_identity(const sgm_hook *hook);
+
+/* A hook that is attached to one holder, and what the holder counts of it. All of it is guarded by the
+ * holder's lock. */
+typedef struct sgm__hook_entry sgm__hook_entry;
+struct sgm__hook_entry {
+    sgm_hook *hook;
+    sgm__hook_entry **required; /* the entries in use: equal hooks are shared */
+    size_t required_count;
+    sgm_time_count count;
+    uint32_t identity;
+    int64_t number; /* in order of attachment */
+    int references; /* of the list, of an event that runs it, of a batch */
+    bool chosen;    /* attached by the program, not only because another requires it */
+    bool early;     /* attached before the first event */
+    bool background;
+    bool attached;
+    bool cancelled; /* taken off before its life was over: a batch leaves it out */
+    bool due, visited, busy;
+    size_t group; /* of background entries that depend on each other: the place of its first in `order` */
+    sgm__hook_entry *next; /* in a batch; or of those to be let go */
+};
+
+/* A hook that was attached before the first event, and whose life is over: after a resume the program
+ * attaches it again, and has to be told. */
+typedef struct sgm__gone {
+    uint32_t identity;
+    int64_t number;
+    sgm_time_count count;
+} sgm__gone;
+
+/* A thread for one batch at a time: the due hooks of one background group, in order. */
+typedef struct sgm__bucket {
+    sgm__hooks *hooks;
+    pthread_t thread;
+    pthread_cond_t wake;
+    sgm__hook_entry *first; /* the batch; NULL: the bucket is free */
+    bool ready;             /* the copy is complete */
+    sgm_hook_call call;
+} sgm__bucket;
+
+#define SGM__ATTENTION (1u << SGM_TIME_SCALE_COUNT) /* an event of any scale has something to do */
+
+struct sgm__hooks {
+    char *trainer;
+    sgm_registry *registry, *shared;
+    atomic_uint wanted; /* bit of each scale that has a hook */
+    pthread_mutex_t lock;
+    /* All that is attached, in order of attachment and in order of running. */
+    sgm__hook_entry **entries, **order;
+    size_t count, entry_capacity, order_capacity;
+    sgm__gone *gone;
+    size_t gone_count, gone_capacity;
+    int64_t attachments, version; /* the version changes with `order` */
+    bool had_event;
+    int64_t skipped;
+
+    sgm__bucket **buckets; /* at least as many as there are background groups */
+    size_t bucket_count, bucket_capacity, busy_buckets;
+    pthread_cond_t idle; /* no bucket is busy */
+    bool quit;
+    sgm_status stop_status; /* of a background hook whose failure stops the run */
+    char *stop_text;
+
+    pthread_mutex_t request_lock;
+    sgm__request *first_request, **last_request;
+    atomic_bool has_request;
+};
+
+/* What call->control points to. */
+typedef struct sgm__hook_control {
+    sgm__hooks *hooks;
+    const sgm_hook *hook;
+} sgm__hook_control;
+
+/* --- hooks.c; the lock is held --- */
+/* Orders what is attached and finds groups and scales anew. */
+void sgm__hooks_arrange(sgm__hooks *hooks);
+size_t sgm__hooks_group_count(const sgm__hooks *hooks);
+bool sgm__hook_entry_is_required(const sgm__hooks *hooks, const sgm__hook_entry *entry);
+/* Takes an entry off, then required ones that nobody needs any more; they go to `garbage`. `remember`: a
+ * resumed run takes it off, too. Then call sgm__hooks_arrange. */
+void sgm__hook_entry_take_off(sgm__hooks *hooks, sgm__hook_entry *entry, bool remember,
+                              sgm__hook_entry **garbage);
+/* Drops a reference; the last puts the entry to `garbage`. */
+void sgm__hook_entry_drop(sgm__hook_entry *entry, sgm__hook_entry **garbage);
+/* Without the lock: frees entries and lets go of their hooks. */
+void sgm__hook_entries_free(sgm__hook_entry *garbage);
+
+/* --- hooks_run.c; without the lock --- */
+/* Calls the hook; a failure is logged and dealt with. Returns a failure only if it stops the run. */
+sgm_status sgm__hook_entry_run(sgm__hooks *hooks, sgm__hook_entry *entry, sgm_hook_call call);
+/* Does what the hook's options say of a failure with the thread's error; returns as above. */
+sgm_status sgm__hook_entry_failed(sgm__hooks *hooks, sgm__hook_entry *entry, sgm_status status,
+                                  bool background);
+
+/* --- hooks_background.c --- */
+/* Makes sure that each group has a bucket; with the lock. */
+sgm_status sgm__buckets_reserve(sgm__hooks *hooks, size_t count);
+/* Hands what is due in the background to its buckets; with the lock, which it lets go while it copies. */
+void sgm__buckets_fill(sgm__hooks *hooks, const sgm_hook_call *call);
+/* Waits for all buckets, and ends their threads; without the lock. */
+void sgm__buckets_end(sgm__hooks *hooks);
+
+/* --- hook_copy.c ---
+ * Copies what matches the identifiers into `target`. */
+sgm_status sgm__copy_matches(sgm_registry *source, const char *identifier, sgm_registry *target);
+
+#endif

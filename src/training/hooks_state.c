@@ -1,0 +1,206 @@
+/* What hooks and their counts keep over a resume. As numbers: FORMAT, the number of records, and for each
+ * hook its identity, whether it is attached, its count (left, used), and how many numbers of its own follow.
+ */
+#include "training/hooks_internal.h"
+
+#define FORMAT 1
+#define RECORD_SIZE 5
+#define MOST 9007199254740992.0 /* 2^53: up to it, doubles hold every integer */
+
+/* --- writing --- */
+
+typedef struct writer {
+    double *numbers; /* NULL: only counts */
+    size_t count, room;
+} writer;
+
+static void put(writer *to, double number)
+{
+    if (to->numbers && to->count < to->room)
+        to->numbers[to->count] = number;
+    to->count++;
+}
+
+typedef struct record {
+    uint32_t identity;
+    int64_t number;
+    sgm_time_count count;
+    sgm_hook *hook; /* retained; NULL: its life is over */
+} record;
+
+/* The next one in order of attachment. */
+static bool next_record(sgm__hooks *hooks, int64_t after, record *next)
+{
+    bool found = false;
+    pthread_mutex_lock(&hooks->lock);
+    for (size_t i = 0; i < hooks->count; i++) {
+        const sgm__hook_entry *entry = hooks->entries[i];
+        if (entry->number <= after || (found && entry->number > next->number))
+            continue;
+        *next = (record){entry->identity, entry->number, entry->count, entry->hook};
+        found = true;
+    }
+    for (size_t i = 0; i < hooks->gone_count; i++) {
+        const sgm__gone *gone = &hooks->gone[i];
+        if (gone->number <= after || (found && gone->number > next->number))
+            continue;
+        *next = (record){gone->identity, gone->number, gone->count, NULL};
+        found = true;
+    }
+    if (found)
+        sgm_hook_retain(next->hook);
+    pthread_mutex_unlock(&hooks->lock);
+    return found;
+}
+
+static sgm_status put_own_numbers(sgm_hook *hook, writer *to)
+{
+    size_t count = 0;
+    if (!hook || !hook->type->get_state) {
+        put(to, 0);
+        return SGM_OK;
+    }
+    SGM_TRY(hook->type->get_state(hook->self, NULL, &count));
+    put(to, (double)count);
+    if (to->numbers && to->count <= to->room && count <= to->room - to->count) {
+        size_t written = count;
+        SGM_TRY(hook->type->get_state(hook->self, to->numbers + to->count, &written));
+        if (written != count)
+            return sgm_fail(SGM_ERROR_STATE, "its state has %zu numbers, but it wrote %zu", count, written);
+    }
+    to->count += count;
+    return SGM_OK;
+}
+
+static sgm_status put_record(const record *from, writer *to)
+{
+    put(to, from->identity);
+    put(to, from->hook != NULL);
+    put(to, (double)from->count.left);
+    put(to, (double)from->count.used);
+    if (from->hook)
+        pthread_mutex_lock(&from->hook->lock);
+    sgm_status status = put_own_numbers(from->hook, to);
+    if (from->hook)
+        pthread_mutex_unlock(&from->hook->lock);
+    return status == SGM_OK ? SGM_OK : sgm__fail_within("state of hook '%s'", from->hook->type->name);
+}
+
+sgm_status sgm__hooks_get_state(sgm__hooks *hooks, double *numbers, size_t *count)
+{
+    sgm__hooks_wait(hooks);
+    writer to = {.numbers = numbers, .room = numbers ? *count : 0};
+    put(&to, FORMAT);
+    put(&to, 0);
+    record next = {.number = -1};
+    size_t records = 0;
+    for (; next_record(hooks, next.number, &next); records++) {
+        sgm_status status = put_record(&next, &to);
+        sgm_hook_free(next.hook);
+        SGM_TRY(status);
+    }
+    if (numbers && to.count > to.room)
+        return sgm_fail(SGM_ERROR_STATE, "the state of hooks has %zu numbers, but there is room for %zu",
+                        to.count, to.room);
+    if (numbers)
+        numbers[1] = (double)records;
+    *count = to.count;
+    return SGM_OK;
+}
+
+/* --- reading --- */
+
+static bool is_whole(double number, double most)
+{
+    return number >= 0 && number <= most && number == (double)(int64_t)number;
+}
+
+static sgm_status check(const double *numbers, size_t count)
+{
+    if (count < 2 || numbers[0] != FORMAT || !is_whole(numbers[1], (double)count))
+        return sgm_fail(SGM_ERROR_FORMAT,
+                        "the state of hooks does not begin with format %d and a number of "
+                        "hooks; the checkpoint is damaged, or of another version",
+                        FORMAT);
+    size_t at = 2;
+    for (size_t left = (size_t)numbers[1]; left > 0; left--) {
+        const double *one = numbers + at;
+        if (count - at < RECORD_SIZE || !is_whole(one[0], UINT32_MAX) || !is_whole(one[1], 1) ||
+            !is_whole(one[2], MOST) || !is_whole(one[3], MOST) ||
+            !is_whole(one[4], (double)(count - at - RECORD_SIZE)))
+            return sgm_fail(SGM_ERROR_FORMAT, "the state of hooks is damaged at number %zu of %zu", at,
+                            count);
+        at += RECORD_SIZE + (size_t)one[4];
+    }
+    if (at != count)
+        return sgm_fail(SGM_ERROR_FORMAT, "the state of hooks has %zu numbers, expected %zu", count, at);
+    return SGM_OK;
+}
+
+/* How many records before `at` have its identity. */
+static size_t earlier_ones(const double *numbers, size_t at)
+{
+    size_t earlier = 0;
+    for (size_t i = 2; i < at; i += RECORD_SIZE + (size_t)numbers[i + 4])
+        earlier += numbers[i] == numbers[at];
+    return earlier;
+}
+
+/* Restores the count of the hook that a record is of; returns it retained, NULL: it is not attached. */
+static sgm_hook *restore_count(sgm__hooks *hooks, const double *one, size_t earlier)
+{
+    sgm_hook *hook = NULL;
+    pthread_mutex_lock(&hooks->lock);
+    for (size_t i = 0; i < hooks->count && !hook; i++) {
+        sgm__hook_entry *entry = hooks->entries[i];
+        if (entry->identity != (uint32_t)one[0] || earlier-- > 0)
+            continue;
+        entry->count = (sgm_time_count){.left = (int64_t)one[2], .used = (int64_t)one[3]};
+        entry->cancelled = one[1] == 0;
+        hook = sgm_hook_retain(entry->hook);
+    }
+    pthread_mutex_unlock(&hooks->lock);
+    return hook;
+}
+
+static sgm_status restore_own_numbers(sgm_hook *hook, const double *one)
+{
+    if (!hook || one[1] == 0 || !hook->type->set_state)
+        return SGM_OK;
+    pthread_mutex_lock(&hook->lock);
+    sgm_status status = hook->type->set_state(hook->self, one + RECORD_SIZE, (size_t)one[4]);
+    pthread_mutex_unlock(&hook->lock);
+    return status == SGM_OK ? SGM_OK : sgm__fail_within("state of hook '%s'", hook->type->name);
+}
+
+static void take_off_gone(sgm__hooks *hooks)
+{
+    sgm__hook_entry *garbage = NULL;
+    pthread_mutex_lock(&hooks->lock);
+    for (size_t i = hooks->count; i-- > 0;) {
+        if (i >= hooks->count || !hooks->order[i]->cancelled)
+            continue;
+        sgm__hook_entry *entry = hooks->order[i];
+        if (sgm__hook_entry_is_required(hooks, entry))
+            entry->cancelled = entry->chosen = false;
+        else
+            sgm__hook_entry_take_off(hooks, entry, true, &garbage);
+    }
+    sgm__hooks_arrange(hooks);
+    pthread_mutex_unlock(&hooks->lock);
+    sgm__hook_entries_free(garbage);
+}
+
+sgm_status sgm__hooks_set_state(sgm__hooks *hooks, const double *numbers, size_t count)
+{
+    SGM_TRY(check(numbers, count));
+    sgm__hooks_wait(hooks);
+    sgm_status status = SGM_OK;
+    for (size_t at = 2; at < count && status == SGM_OK; at += RECORD_SIZE + (size_t)numbers[at + 4]) {
+        sgm_hook *hook = restore_count(hooks, numbers + at, earlier_ones(numbers, at));
+        status = restore_own_numbers(hook, numbers + at);
+        sgm_hook_free(hook);
+    }
+    take_off_gone(hooks);
+    return status;
+}
