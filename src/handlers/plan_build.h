@@ -4,6 +4,8 @@
 
 #include "handlers/handler.h"
 
+#define SGM__PLAN_LONGEST_CHAIN 64 /* nodes of an elementwise step */
+
 typedef struct sgm__plan_node_notes {
     int32_t root;        /* the node whose memory this one sees; itself unless it is a view */
     int64_t view_offset; /* elements from the root's first element */
@@ -28,6 +30,8 @@ typedef struct sgm__plan_build {
 sgm_status sgm__plan_build_nodes(sgm__plan_build *build);
 /* plan_steps.c: the order of execution, elementwise chains in one step. */
 sgm_status sgm__plan_build_steps(sgm__plan_build *build);
+/* plan_merge.c: elementwise steps join the only step that reads them; nodes' steps and positions change. */
+sgm_status sgm__plan_merge_steps(sgm__plan_build *build, int32_t *count);
 /* plan_places.c: every value's memory. */
 sgm_status sgm__plan_build_places(sgm__plan_build *build);
 

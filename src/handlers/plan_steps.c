@@ -2,8 +2,6 @@
  */
 #include "handlers/plan_build.h"
 
-#define LONGEST_CHAIN 64
-
 typedef struct step_notes {
     bool elementwise;
     int32_t count;
@@ -80,7 +78,7 @@ static bool can_join(const grouping *work, int32_t index, int32_t step)
     if (step < 0 || step >= work->count)
         return false;
     const step_notes *group = &work->steps[step];
-    return group->elementwise && group->count < LONGEST_CHAIN &&
+    return group->elementwise && group->count < SGM__PLAN_LONGEST_CHAIN &&
            sgm_shape_equal(&group->shape, &work->build->plan->nodes[index].type.shape);
 }
 
@@ -121,6 +119,15 @@ static sgm_status write_order(grouping *work)
     plan->order = sgm__calloc((size_t)plan->node_count + 1, sizeof(int32_t));
     if (plan->steps == NULL || plan->order == NULL)
         return SGM_ERROR_MEMORY;
+    for (int32_t s = 0; s < work->count; s++)
+        work->steps[s].count = 0;
+    for (int32_t i = 0; i < plan->node_count; i++) {
+        int32_t step = work->build->notes[i].step;
+        if (step < 0)
+            continue;
+        work->steps[step].elementwise = sgm__plan_is_fusable(plan->nodes[i].op);
+        work->steps[step].count++;
+    }
     for (int32_t s = 0; s < work->count; s++) {
         plan->steps[s] = (sgm__step){work->steps[s].elementwise ? SGM__STEP_ELEMENTWISE : SGM__STEP_KERNEL,
                                      plan->order_count, work->steps[s].count};
@@ -145,6 +152,8 @@ sgm_status sgm__plan_build_steps(sgm__plan_build *build)
         if ((flags & (SGM_OP_SOURCE | SGM_OP_VIEW)) == 0)
             status = place_in_step(&work, i, fuse);
     }
+    if (status == SGM_OK && fuse)
+        status = sgm__plan_merge_steps(build, &work.count);
     if (status == SGM_OK)
         status = write_order(&work);
     sgm__free(work.steps);

@@ -1,0 +1,181 @@
+/* Planning: elementwise steps that only one later elementwise step reads become part of it.
+ *
+ * Steps are made in the order in which nodes were recorded, so where two chains meet (an optimiser's running
+ * averages and the slope), one of them is a step of its own. Computing it later, with its reader, saves
+ * memory and the way through it. It must not keep alive what it reads for longer than that is worth. */
+#include "handlers/plan_build.h"
+
+typedef struct merge {
+    sgm__plan_build *build;
+    int32_t count;
+    int32_t *sizes; /* nodes of a step */
+    int32_t *some;  /* one of its nodes */
+} merge;
+
+static const sgm__node *node_at(const merge *m, int32_t index)
+{
+    return &m->build->plan->nodes[index];
+}
+
+static int32_t operand_of(const merge *m, int32_t index, int32_t k)
+{
+    return m->build->plan->operands[node_at(m, index)->first_input + k];
+}
+
+static int32_t root_of(const merge *m, int32_t index)
+{
+    return m->build->notes[index].root;
+}
+
+static int32_t step_of(const merge *m, int32_t index)
+{
+    return m->build->notes[index].step;
+}
+
+static bool is_elementwise(const merge *m, int32_t step)
+{
+    return m->sizes[step] > 0 && sgm__plan_is_fusable(node_at(m, m->some[step])->op);
+}
+
+/* The one later step that reads what `step` makes, element by element; -1 if there is no such one. */
+static int32_t only_reader(const merge *m, int32_t step)
+{
+    int32_t reader = -1;
+    for (int32_t i = m->some[step] + 1; i < m->build->plan->node_count; i++) {
+        int32_t at = step_of(m, i);
+        if (at < 0 || at == step)
+            continue;
+        for (int32_t k = 0; k < node_at(m, i)->input_count; k++) {
+            int32_t operand = operand_of(m, i, k);
+            if (step_of(m, root_of(m, operand)) != step)
+                continue;
+            if (root_of(m, operand) != operand || (reader >= 0 && reader != at))
+                return -1;
+            reader = at;
+        }
+    }
+    return reader;
+}
+
+static bool reads(const merge *m, int32_t step, int32_t root, bool only_views)
+{
+    for (int32_t i = m->some[step]; i < m->build->plan->node_count; i++)
+        for (int32_t k = 0; step_of(m, i) == step && k < node_at(m, i)->input_count; k++) {
+            int32_t operand = operand_of(m, i, k);
+            if (root_of(m, operand) == root && !(only_views && operand == root))
+                return true;
+        }
+    return false;
+}
+
+/* A state that `step` reads gets its new value before `later` ends. */
+static bool is_overtaken(const merge *m, int32_t step, int32_t later)
+{
+    for (int32_t i = 0; i < m->build->plan->node_count; i++) {
+        int32_t state = m->build->notes[i].writes, at = step_of(m, i);
+        if (state >= 0 && at > step && at <= later && reads(m, step, state, at == later))
+            return true;
+    }
+    return false;
+}
+
+static int64_t bytes_of(const sgm__node *node)
+{
+    return sgm_shape_elements(&node->type.shape) * (int64_t)sgm_dtype_size(node->type.dtype);
+}
+
+static bool is_read_after(const merge *m, int32_t root, int32_t step)
+{
+    for (int32_t i = 0; i < m->build->plan->node_count; i++)
+        for (int32_t k = 0; step_of(m, i) > step && k < node_at(m, i)->input_count; k++)
+            if (root_of(m, operand_of(m, i, k)) == root)
+                return true;
+    return false;
+}
+
+/* Bytes that would be needed for longer: operands that nothing else reads later. */
+static int64_t cost_of(const merge *m, int32_t step)
+{
+    int64_t cost = 0;
+    for (int32_t i = m->some[step]; i < m->build->plan->node_count; i++)
+        for (int32_t k = 0; step_of(m, i) == step && k < node_at(m, i)->input_count; k++) {
+            int32_t root = root_of(m, operand_of(m, i, k));
+            if (step_of(m, root) >= 0 && step_of(m, root) != step && !is_read_after(m, root, step))
+                cost += bytes_of(node_at(m, root));
+        }
+    return cost;
+}
+
+/* Bytes that need no place any more. */
+static int64_t gain_of(const merge *m, int32_t step)
+{
+    int64_t gain = 0;
+    for (int32_t i = m->some[step]; i < m->build->plan->node_count; i++)
+        if (step_of(m, i) == step && is_read_after(m, i, step))
+            gain += bytes_of(node_at(m, i));
+    return gain;
+}
+
+static bool can_move(const merge *m, int32_t step, int32_t reader)
+{
+    return is_elementwise(m, reader) && m->sizes[step] + m->sizes[reader] <= SGM__PLAN_LONGEST_CHAIN &&
+           sgm_shape_equal(&node_at(m, m->some[step])->type.shape,
+                           &node_at(m, m->some[reader])->type.shape) &&
+           !is_overtaken(m, step, reader) && (reader == step + 1 || cost_of(m, step) <= gain_of(m, step));
+}
+
+static void move(merge *m, int32_t step, int32_t reader)
+{
+    for (int32_t i = m->some[step]; i < m->build->plan->node_count; i++)
+        if (step_of(m, i) == step)
+            m->build->notes[i].step = reader;
+    m->some[reader] = m->some[step] < m->some[reader] ? m->some[step] : m->some[reader];
+    m->sizes[reader] += m->sizes[step];
+    m->sizes[step] = 0;
+}
+
+/* Steps are numbered anew; nodes keep their order. */
+static void renumber(merge *m)
+{
+    int32_t kept = 0, *numbers = m->some;
+    for (int32_t s = 0; s < m->count; s++)
+        numbers[s] = m->sizes[s] > 0 ? kept++ : -1;
+    memset(m->sizes, 0, (size_t)m->count * sizeof *m->sizes);
+    for (int32_t i = 0; i < m->build->plan->node_count; i++) {
+        sgm__plan_node_notes *notes = &m->build->notes[i];
+        notes->last_use = -1;
+        if (notes->step < 0)
+            continue;
+        notes->step = numbers[notes->step];
+        notes->position = m->sizes[notes->step]++;
+    }
+    for (int32_t i = 0; i < m->build->plan->node_count; i++)
+        for (int32_t k = 0; step_of(m, i) >= 0 && k < node_at(m, i)->input_count; k++) {
+            sgm__plan_node_notes *operand = &m->build->notes[root_of(m, operand_of(m, i, k))];
+            operand->last_use = step_of(m, i) > operand->last_use ? step_of(m, i) : operand->last_use;
+        }
+    m->count = kept;
+}
+
+sgm_status sgm__plan_merge_steps(sgm__plan_build *build, int32_t *count)
+{
+    merge m = {.build = build, .count = *count};
+    m.sizes = sgm__calloc((size_t)*count + 1, 2 * sizeof(int32_t));
+    if (m.sizes == NULL)
+        return SGM_ERROR_MEMORY;
+    m.some = m.sizes + *count;
+    for (int32_t i = build->plan->node_count; i-- > 0;)
+        if (step_of(&m, i) >= 0) {
+            m.sizes[step_of(&m, i)]++;
+            m.some[step_of(&m, i)] = i; /* the first */
+        }
+    for (int32_t s = *count; s-- > 0;) {
+        int32_t reader = is_elementwise(&m, s) ? only_reader(&m, s) : -1;
+        if (reader >= 0 && can_move(&m, s, reader))
+            move(&m, s, reader);
+    }
+    renumber(&m);
+    *count = m.count;
+    sgm__free(m.sizes);
+    return SGM_OK;
+}
