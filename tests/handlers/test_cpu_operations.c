@@ -146,7 +146,8 @@ static void record_unary(sgm_graph *g, const sgm_value *in)
     ADD(negate, )
     ADD(absolute, )
     ADD(sign, )
-    ADD(exp, ) ADD(sin, ) ADD(cos, ) ADD(atan, ) ADD(tanh, ) ADD(erf, ) ADD(floor, )
+    ADD(exp, )
+    ADD(sin, ) ADD(cos, ) ADD(atan, ) ADD(tanh, ) ADD(erf, ) ADD(floor, )
 #undef ADD
         sgm_output(g, "0", sum);
     sgm_value positive = sgm_add(g, sgm_absolute(g, x), sgm_number(g, 0.01));
@@ -544,5 +545,29 @@ TEST(updates_together_with_products)
     sgm_tensor_free(together);
     sgm_tensor_free(threads);
     sgm_tensor_free(expected);
+    sgm_graph_free(graph);
+}
+
+/* Numbers below the smallest of full precision become zero, and the caller's own arithmetic stays as it was.
+ */
+TEST(tiny_numbers_are_zero)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(2, 2));
+    sgm_output(graph, "y", sgm_multiply(graph, x, sgm_number(graph, 0.9)));
+    sgm_handler *handler = sgm_handler_create("cpu");
+    sgm_session *session = sgm_session_create(handler);
+    sgm_program *program = sgm_session_prepare(session, graph);
+    feed(session, program, "x", SGM_FLOAT32, DIMS(2, 2), NUMBERS(1e-40, 1.2e-38, -1e-30, 2));
+    CHECK_OK(sgm_session_run(session, program));
+    float y[4];
+    sgm_tensor *result = sgm_tensor_wrap(SGM_FLOAT32, DIMS(2, 2), y, NULL, NULL);
+    CHECK_OK(sgm_session_read(session, program, "y", result));
+    CHECK(y[0] == 0 && y[1] == 0 && y[2] == -1e-30f * 0.9f && y[3] == 1.8f);
+    volatile float tiny = 1e-40f;
+    CHECK(tiny * 0.5f > 0);
+    sgm_tensor_free(result);
+    sgm_session_free(session);
+    sgm_handler_free(handler);
     sgm_graph_free(graph);
 }

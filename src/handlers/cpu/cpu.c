@@ -1,5 +1,6 @@
 /* The cpu handler: compiles plans into lists of steps and runs them. */
 #include "handlers/cpu/cpu.h"
+#include "handlers/cpu/flush.h"
 
 #define PADDING 64 /* after each buffer: loops may read to the end of a vector */
 
@@ -299,6 +300,7 @@ static sgm_status run(void *self, void *compiled, const sgm__memory *memory, int
     const executable *e = compiled;
     sgm_status status = SGM_OK;
     pthread_mutex_lock(&cpu->busy);
+    uint32_t before = sgm__flush_begin();
     for (int32_t i = first; i < first + count && status == SGM_OK; i++) {
         const compiled_step *step = &e->steps[i];
         bool together = step->partner >= first && step->partner < first + count;
@@ -311,6 +313,7 @@ static sgm_status run(void *self, void *compiled, const sgm__memory *memory, int
         else
             status = run_operation(cpu, e, step, memory);
     }
+    sgm__flush_end(before);
     pthread_mutex_unlock(&cpu->busy);
     return status;
 }

@@ -1,6 +1,7 @@
 /* The pool: workers spin briefly for the next loop, then sleep in the kernel. A worker that wakes too late
  * finds the loop's gate closed, so nobody waits for a thread that has no processor. */
 #include "handlers/cpu/pool.h"
+#include "handlers/cpu/flush.h"
 
 #include <limits.h>
 #include <linux/futex.h>
@@ -80,6 +81,7 @@ static void *worker_main(void *argument)
     const worker *self = argument;
     sgm__pool *pool = self->pool;
     uint32_t seen = 0;
+    sgm__flush_begin();
     while (!atomic_load(&pool->stop)) {
         wait_for_loop(pool, seen);
         seen = atomic_load(&pool->epoch);
