@@ -128,26 +128,30 @@ void sgm__core_add(sgm__core *core, sgm__entry *entry)
     core->entries[core->entry_count++] = sgm__entry_retain(entry);
 }
 
-/* Writes backwards from the end of the buffer: the way leads from the leaf to the root. */
-static size_t put_before(char *buffer, size_t start, const char *text, bool dot)
+/* Writes a name and a dot before what is there, as the way leads from the leaf to the root. What does not fit
+ * becomes "...". */
+static bool put_before(char *buffer, size_t *start, const char *name)
 {
-    size_t length = strlen(text) + (dot ? 1 : 0);
-    if (length > start)
-        return 0;
-    memcpy(buffer + start - length, text, strlen(text));
-    if (dot)
-        buffer[start - 1] = '.';
-    return start - length;
+    size_t length = strlen(name) + (buffer[*start] != '\0');
+    if (length + 3 > *start) {
+        *start -= 3;
+        memcpy(buffer + *start, "...", 3);
+        return false;
+    }
+    if (buffer[*start] != '\0')
+        buffer[*start - 1] = '.';
+    *start -= length;
+    memcpy(buffer + *start, name, strlen(name));
+    return true;
 }
 
 char *sgm__core_path(const sgm__core *core, const char *name, char buffer[SGM__MOST_TEXT])
 {
     size_t start = SGM__MOST_TEXT - 1;
     buffer[start] = '\0';
-    if (name != NULL)
-        start = put_before(buffer, start, name, false);
-    for (; core->parent != NULL && start > 0; core = core->parent)
-        start = put_before(buffer, start, core->place->name, buffer[start] != '\0');
+    bool fits = name == NULL || put_before(buffer, &start, name);
+    for (; core->parent != NULL && fits; core = core->parent)
+        fits = put_before(buffer, &start, core->place->name);
     memmove(buffer, buffer + start, SGM__MOST_TEXT - start);
     return buffer;
 }

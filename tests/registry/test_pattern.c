@@ -56,6 +56,21 @@ TEST(more_literal_characters_are_more_specific)
     CHECK(sgm__pattern_specificity("a.b") > sgm__pattern_specificity("2-dense-with-a-long-name*.weights"));
 }
 
+TEST(patterns_are_in_order)
+{
+    /* from the least to the most specific */
+    static const char *const order[] = {"*",          "w*",          "weights",      "*.*",     "*.weights",
+                                        "w*.*eights", "2-*.weights", "d*.*.weights", "*.*.*.*", "a.b.c.d"};
+    for (int i = 0; i < 10; i++) {
+        for (int j = 0; j < 10; j++) {
+            int result = sgm__pattern_compare(order[i], order[j]);
+            CHECK_INT((result > 0) - (result < 0), (i > j) - (i < j));
+        }
+    }
+    CHECK_INT(sgm__pattern_compare("a.*", "b.*"), 0);
+    CHECK(sgm__pattern_compare("ab*.c*", "a*.bc*") > 0); /* as many: the first part decides */
+}
+
 TEST(patterns_are_checked)
 {
     CHECK_OK(sgm__pattern_check("layers.*-dense.weights"));
