@@ -15,6 +15,7 @@
 #include <sigma/operations.h>
 #include <sigma/persistence.h>
 #include <sigma/registry.h>
+#include <sigma/rule.h>
 #include <sigma/status.h>
 #include <sigma/tensor.h>
 #include <sigma/time.h>

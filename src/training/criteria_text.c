@@ -60,7 +60,7 @@ static sgm_status read_comparison(reader *r, const char *identifier, size_t at, 
     static const char *const signs[] = {">", ">=", "==", "<=", "<"};
     static const char *const words[] = {"becomes", "reaches", "increases", "decreases", "stalls"};
     bool edge = sgm__phrase_take(r->phrase, "becomes");
-    double value;
+    double value = 0;
     for (int i = 0; i < 5; i++)
         if (sgm__phrase_take(r->phrase, signs[i])) {
             SGM_TRY(sgm__phrase_number(r->phrase, &value));
@@ -76,7 +76,7 @@ static sgm_status read_reaches(reader *r, const char *identifier, size_t at, sgm
 {
     static const char *const words[] = {"maximum", "minimum"}, *const directions[] = {"below", "above"};
     sgm__phrase *p = r->phrase;
-    double value;
+    double value = 0;
     sgm_extremum direction = standard_extremum(identifier);
     for (int i = 0; i < 2; i++)
         if (sgm__phrase_take(p, words[i]))
@@ -97,7 +97,7 @@ static sgm_status read_unit(reader *r, size_t at, int64_t *count)
 {
     static const char *const words[] = {"epochs", "iterations", "times"};
     sgm__phrase *p = r->phrase;
-    sgm_time_scale scale;
+    sgm_time_scale scale = SGM_EPOCH;
     if (sgm__phrase_take(p, "times") || sgm__phrase_take(p, "time"))
         return SGM_OK;
     sgm__phrase before = *p;
@@ -124,7 +124,7 @@ static sgm_status read_stalls(reader *r, const char *identifier, size_t at, sgm_
     static const char *const words[] = {"maximum", "minimum"};
     sgm__phrase *p = r->phrase;
     size_t count_at = p->at;
-    int64_t count;
+    int64_t count = 1;
     sgm_extremum extremum = standard_extremum(identifier);
     SGM_TRY(sgm__phrase_count(p, "epochs, iterations or times", &count));
     SGM_TRY(read_unit(r, count_at, &count));
@@ -140,8 +140,8 @@ static sgm_status read_stalls(reader *r, const char *identifier, size_t at, sgm_
 /* "x increases", "x increases 3 times in a row" */
 static sgm_status read_change(reader *r, size_t at, sgm_criteria *change, sgm_criteria **criteria)
 {
-    int64_t times;
-    bool in_a_row;
+    int64_t times = 1;
+    bool in_a_row = false;
     SGM_TRY(made(r, at, change, criteria));
     if (r->phrase->kind != SGM__PHRASE_NUMBER)
         return SGM_OK;
@@ -211,8 +211,8 @@ static sgm_status read_not(reader *r, sgm_criteria **criteria)
 static sgm_status read_repeated(reader *r, sgm_criteria **criteria)
 {
     size_t at = r->phrase->at;
-    int64_t times;
-    bool in_a_row;
+    int64_t times = 1;
+    bool in_a_row = false;
     SGM_TRY(read_not(r, criteria));
     while (sgm__phrase_take(r->phrase, "repeated")) {
         SGM_TRY(read_times(r, &times, &in_a_row));

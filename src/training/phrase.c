@@ -333,6 +333,10 @@ void sgm__append_number(sgm__text *text, double value)
 {
     size_t start = text->length;
     double read = 0;
+    if (value == floor(value) && fabs(value) < 1e15) {
+        sgm__text_append(text, "%.0f", value);
+        return;
+    }
     for (int digits = 1; digits <= 17; digits++) {
         if (!text->failed && text->data != NULL)
             text->length = start;
