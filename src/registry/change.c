@@ -229,7 +229,7 @@ sgm_status sgm_registry_put(sgm_registry *registry, const char *name, sgm_regist
 {
     sgm__core *core;
     SGM_TRY(sgm__writable(registry, &core));
-    SGM_TRY(sgm__name_check("name", name));
+    SGM_TRY(sgm__check_name("name", name));
     return put(core, name, true, child);
 }
 
@@ -240,7 +240,7 @@ static sgm_status set(sgm_registry *registry, const char *name, bool own, sgm_co
     sgm__core *core;
     sgm__change change = {0};
     SGM_TRY(sgm__writable(registry, &core));
-    SGM_TRY(sgm__name_check("name", name));
+    SGM_TRY(sgm__check_name("name", name));
     if (sgm__content_check(&content) != SGM_OK)
         return sgm__fail_within("%s", name);
     if (content.kind == SGM_KIND_REGISTRY)

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-sgm_status sgm__name_check(const char *what, const char *name)
+sgm_status sgm__check_name(const char *what, const char *name)
 {
     if (name == NULL || name[0] == '\0')
         return sgm_fail(SGM_ERROR_ARGUMENT, "expected a %s, got %s", what, name == NULL ? "NULL" : "nothing");
@@ -106,7 +106,7 @@ static sgm_status check_row(const sgm_option *option)
 {
     if (option == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "expected an option, got NULL");
-    SGM_TRY(sgm__name_check("name of an option", option->name));
+    SGM_TRY(sgm__check_name("name of an option", option->name));
     if (option->kind <= SGM_KIND_NOTHING || option->kind > SGM_KIND_REGISTRY)
         return sgm_fail(SGM_ERROR_ARGUMENT, "option '%s': expected a kind of content, got %s", option->name,
                         sgm_kind_name(option->kind));
@@ -233,12 +233,12 @@ sgm_status sgm_registry_remove(sgm_registry *registry, const char *name)
 {
     sgm__core *core;
     SGM_TRY(sgm__writable(registry, &core));
-    SGM_TRY(sgm__name_check("name", name));
+    SGM_TRY(sgm__check_name("name", name));
     sgm_status status = SGM_OK;
     sgm__tree *tree = sgm__tree_lock(core);
     sgm__entry *entry = sgm__core_find(core, name);
     if (entry == NULL) {
-        status = sgm__fail_missing(core, name);
+        status = sgm__no_entry(core, name);
     } else {
         take_out(core, entry);
         sgm__tree_changed(tree);

@@ -30,7 +30,7 @@ static sgm_status parse_tags(sgm__identifier *identifier, sgm__part *part, char 
         if (next != NULL)
             *next++ = '\0';
         tag = trim(tag);
-        if (sgm__name_check("tag", tag) != SGM_OK)
+        if (sgm__check_name("tag", tag) != SGM_OK)
             return sgm__fail_within("identifier '%s'", identifier->text);
         SGM_TRY(sgm__reserve((void *)&identifier->tags, &identifier->tag_capacity, identifier->tag_count + 1,
                              sizeof *identifier->tags));

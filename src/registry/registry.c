@@ -156,7 +156,7 @@ char *sgm__core_path(const sgm__core *core, const char *name, char buffer[SGM__M
     return buffer;
 }
 
-sgm_status sgm__fail_missing(const sgm__core *core, const char *name)
+sgm_status sgm__no_entry(const sgm__core *core, const char *name)
 {
     char path[SGM__MOST_TEXT];
     const char **names = sgm__calloc(core->entry_count, sizeof *names);
@@ -178,7 +178,7 @@ sgm_status sgm_registry_tag(sgm_registry *registry, const char *tag)
 {
     sgm__core *core;
     SGM_TRY(sgm__writable(registry, &core));
-    SGM_TRY(sgm__name_check("tag", tag));
+    SGM_TRY(sgm__check_name("tag", tag));
     char *copy = sgm__strdup(tag);
     if (copy == NULL)
         return SGM_ERROR_MEMORY;
@@ -215,13 +215,13 @@ sgm_status sgm_registry_get(sgm_registry *registry, const char *name, sgm_conten
         return sgm_fail(SGM_ERROR_ARGUMENT, "expected a content to get into, got NULL");
     *content = (sgm_content){0};
     SGM_TRY(check_registry(registry));
-    SGM_TRY(sgm__name_check("name", name));
+    SGM_TRY(sgm__check_name("name", name));
     sgm__entry *bound = NULL;
     sgm_status status = SGM_OK;
     sgm__tree *tree = sgm__tree_lock(registry->core);
     sgm__entry *entry = sgm__core_find(registry->core, name);
     if (entry == NULL)
-        status = sgm__fail_missing(registry->core, name);
+        status = sgm__no_entry(registry->core, name);
     else if (entry->binding.get != NULL)
         bound = sgm__entry_retain(entry);
     else

@@ -84,9 +84,9 @@ void sgm__core_add(sgm__core *core, sgm__entry *entry); /* retains it; reserved 
 sgm_status sgm__writable(sgm_registry *registry, sgm__core **core);
 /* "a.b.name" from the root down, cut off at the front when too long; `name` may be NULL. Returns `buffer`. */
 char *sgm__core_path(const sgm__core *core, const char *name, char buffer[SGM__MOST_TEXT]);
-sgm_status sgm__fail_missing(const sgm__core *core, const char *name);
+sgm_status sgm__no_entry(const sgm__core *core, const char *name);
 
-sgm_status sgm__name_check(const char *what, const char *name);
+sgm_status sgm__check_name(const char *what, const char *name);
 sgm__entry *sgm__entry_create(const char *name, const sgm_option *option, sgm_kind kind);
 sgm__entry *sgm__entry_retain(sgm__entry *entry);
 void sgm__entry_release(sgm__entry *entry);           /* without the lock */

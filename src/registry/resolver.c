@@ -307,7 +307,7 @@ static sgm_status check_set(sgm_registry *root, const sgm_resolve_set_options *o
         if (strchr(last, '*') != NULL)
             return sgm_fail(SGM_ERROR_ARGUMENT, "%s: an entry to be added needs a name without '*'",
                             identifier->text);
-        return sgm__name_check("name", last);
+        return sgm__check_name("name", last);
     }
     return SGM_OK;
 }
