@@ -54,12 +54,20 @@ static sgm_status fail_choice(const char *value, const char *const *names, size_
     return status;
 }
 
+/* It names a folder. */
+static sgm_status check_name(const char *value)
+{
+    if (value[0] == '.' || strchr(value, '/') != NULL || strlen(value) > 200)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "expected at most 200 characters without '/', not beginning with '.', got '%.60s'",
+                        value);
+    return SGM_OK;
+}
+
 static sgm_status check_handler(const char *value)
 {
     const char *names[32];
     size_t count = 0;
-    if (strncmp(value, "debug:", 6) == 0)
-        value += 6;
     for (; count < 32 && (names[count] = sgm_handler_name_at(count)) != NULL; count++)
         if (strcmp(names[count], value) == 0)
             return SGM_OK;
@@ -148,6 +156,11 @@ static const option data_table[] = {
      .kind = OPTION_TEXT,
      OF(data_config, missing),
      .doc = "csv: a cell with this text is missing and becomes 0"},
+    {.name = "skip_ragged",
+     .kind = OPTION_FLAG,
+     OF(data_config, skip_ragged),
+     .standard = "false",
+     .doc = "csv: leave out rows with another number of columns"},
     {.name = "sections",
      .kind = OPTION_MAP,
      OF(data_config, sections),
@@ -256,6 +269,7 @@ const option config_table[] = {
     {.name = "name",
      .kind = OPTION_TEXT,
      OF(config, name),
+     .check = check_name,
      .doc = "of the experiment; if not given: the file's"},
     {.name = "network",
      .kind = OPTION_TEXT,

@@ -11,6 +11,7 @@ typedef struct data_config {
     char *inputs, *targets; /* or files of arrays */
     int64_t skip_rows;
     char *separator, *missing;
+    bool skip_ragged;
     text_map sections;
     text_list class_names;
     int64_t classes;

@@ -26,6 +26,10 @@ static void print_json(const char *name, const sgm_metrics *metrics)
 static sgm_status measure(const saved *s, const char *name, bool json)
 {
     sgm_dataset *dataset = saved_dataset(s, name);
+    if (dataset != NULL && experiment_check(s->network, dataset) != SGM_OK) {
+        sgm_dataset_free(dataset);
+        return sgm__fail_within("data '%s'", name);
+    }
     sgm_iterator *iterator = dataset != NULL ? experiment_measuring(dataset, &s->c) : NULL;
     sgm_metrics metrics;
     sgm_status status =

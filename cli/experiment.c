@@ -33,7 +33,8 @@ static sgm_extractor *csv_data(const data_config *data)
     }
     sgm_reader *reader = sgm_csv_reader(
         sgm_file_source(data->csv), .separator = data->separator != NULL ? data->separator[0] : ',',
-        .skip_rows = data->skip_rows != OPTION_UNSET ? (int)data->skip_rows : 0, .missing = data->missing);
+        .skip_rows = data->skip_rows != OPTION_UNSET ? (int)data->skip_rows : 0, .missing = data->missing,
+        .skip_ragged = data->skip_ragged);
     sgm_extractor *extractor = sgm_csv_extractor_create(reader, &options);
     sgm__free(names);
     return extractor;

@@ -1,7 +1,10 @@
 /* The command `sigma`: finds the subcommand. */
 #include "cli.h"
 
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
 static const subcommand commands[] = {
     {"train", "train what a file describes", train_run},
@@ -23,13 +26,21 @@ static void print_help(void)
            "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 130 interrupted.\n");
 }
 
-int main(int argc, char **argv)
+/* The library's files must not get the numbers of standard streams that are closed; writing to those goes on
+ * failing. */
+static void keep_standard_streams(void)
 {
-    if (argc < 2) {
-        print_help();
-        return CLI_USAGE;
-    }
-    const char *name = argv[1];
+    int descriptor;
+    do
+        descriptor = open("/dev/null", O_RDONLY);
+    while (descriptor >= 0 && descriptor <= STDERR_FILENO);
+    if (descriptor >= 0)
+        close(descriptor);
+}
+
+static int run_command(int argc, char **argv)
+{
+    const char *name = argv[1], *names[COMMAND_COUNT];
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
         print_help();
         return CLI_OK;
@@ -38,18 +49,10 @@ int main(int argc, char **argv)
         printf("sigma %s\n", sgm_version());
         return CLI_OK;
     }
-    const char *names[COMMAND_COUNT];
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
         names[i] = commands[i].name;
-        if (strcmp(name, names[i]) == 0) {
-            int code = commands[i].run(argc - 1, argv + 1);
-            /* A full disk or a closed pipe is a failure too. */
-            if ((fflush(stdout) != 0 || ferror(stdout)) && code == CLI_OK) {
-                fprintf(stderr, "sigma %s: the output could not be written\n", name);
-                code = CLI_FAILED;
-            }
-            return code;
-        }
+        if (strcmp(name, names[i]) == 0)
+            return commands[i].run(argc - 1, argv + 1);
     }
     const char *near = sgm__nearest(name, names, COMMAND_COUNT);
     fprintf(stderr, "sigma: unknown command '%s'", name);
@@ -57,4 +60,21 @@ int main(int argc, char **argv)
         fprintf(stderr, " (did you mean '%s'?)", near);
     fprintf(stderr, "; 'sigma --help' lists them\n");
     return CLI_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    keep_standard_streams();
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error like a full disk */
+    if (argc < 2) {
+        print_help();
+        return CLI_USAGE;
+    }
+    int code = run_command(argc, argv);
+    /* A full disk or a closed pipe is a failure too. */
+    if ((fflush(stdout) != 0 || ferror(stdout)) && code == CLI_OK) {
+        fprintf(stderr, "sigma %s: the output could not be written\n", argv[1]);
+        code = CLI_FAILED;
+    }
+    return code;
 }

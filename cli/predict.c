@@ -39,7 +39,9 @@ static void print_class(const prediction *p, const double *outputs, int64_t coun
         best = outputs[0] >= 0.5;
         probability = best ? outputs[0] : 1 - outputs[0];
     }
-    if (p->json) {
+    if (isnan(probability)) { /* so are all of softmax's */
+        fputs(p->json ? ", \"class\": null, \"probability\": null" : "? nan\n", stdout);
+    } else if (p->json) {
         printf(", \"class\": %lld, \"probability\": ", (long long)best);
         print_json_number(probability);
     } else {
@@ -63,7 +65,7 @@ static void print_record(const prediction *p, const double *outputs, int64_t cou
         print_class(p, outputs, count);
     } else {
         for (int64_t i = 0; i < count; i++)
-            printf("%s%.7g", i > 0 ? " " : "", outputs[i]);
+            printf("%s%.7g", i > 0 ? " " : "", isnan(outputs[i]) ? NAN : outputs[i]);
         putchar('\n');
     }
 }
@@ -129,12 +131,17 @@ static sgm_status predict_dataset(prediction *p, const char *name)
     return status;
 }
 
-/* Numbers of `count` rows from `first` on. */
+static long long line_of(const sgm_records *rows, int64_t row)
+{
+    return (long long)(rows->lines != NULL ? rows->lines[row] : rows->first_line + row);
+}
+
+/* Numbers of the rows from `first` on. */
 static sgm_status read_rows(const prediction *p, const sgm_records *rows, int64_t first, sgm_tensor **values)
 {
     if (rows->columns != p->elements)
         return sgm_fail(SGM_ERROR_SHAPE, "line %lld: expected %lld numbers, as the network's input, got %d",
-                        (long long)(rows->first_line + first), (long long)p->elements, rows->columns);
+                        line_of(rows, first), (long long)p->elements, rows->columns);
     sgm_shape shape = sgm_shape_of(rows->count - first, p->elements);
     sgm_tensor *table = sgm_tensor_create(SGM_FLOAT64, &shape);
     if (table == NULL)
@@ -142,11 +149,11 @@ static sgm_status read_rows(const prediction *p, const sgm_records *rows, int64_
     double *out = sgm_tensor_data(table);
     for (int64_t i = first * rows->columns; i < rows->count * rows->columns; i++) {
         const char *cell = rows->cells[i];
-        if (cell == NULL || !sgm__parse_double(cell, out++)) {
+        if (cell == NULL || !sgm__parse_double(cell, out) || !isfinite(*out++)) {
             sgm_tensor_free(table);
-            return sgm_fail(SGM_ERROR_FORMAT, "line %lld, column %lld: expected a number, got '%.40s'",
-                            (long long)(rows->first_line + i / rows->columns),
-                            (long long)(i % rows->columns + 1), cell != NULL ? cell : "");
+            return sgm_fail(
+                SGM_ERROR_FORMAT, "line %lld, column %lld (from 0): expected a number, got '%.40s'",
+                line_of(rows, i / rows->columns), (long long)(i % rows->columns), cell != NULL ? cell : "");
         }
     }
     *values = table;
@@ -163,6 +170,17 @@ static bool is_heading(const sgm_records *rows)
     return true;
 }
 
+static sgm_status predict_rows(prediction *p, const sgm_records *rows, int64_t first)
+{
+    sgm_tensor *values = NULL;
+    if (first == rows->count)
+        return SGM_OK;
+    SGM_TRY(read_rows(p, rows, first, &values));
+    sgm_status status = predict_chunk(p, values);
+    sgm_tensor_free(values);
+    return status;
+}
+
 static sgm_status predict_reader(prediction *p, sgm_reader *reader)
 {
     sgm_records records;
@@ -171,20 +189,17 @@ static sgm_status predict_reader(prediction *p, sgm_reader *reader)
     SGM_TRY(sgm_reader_prepare(reader));
     for (bool begin = true; !is_done(p); begin = false) {
         SGM_TRY(sgm_reader_read(reader, CHUNK, &records));
+        sgm_status status = SGM_OK;
+        if (records.count == 0 && !begin)
+            break;
         if (records.count == 0)
-            return begin ? sgm_fail(SGM_ERROR_FORMAT, "there are no records") : SGM_OK;
-        if (records.values != NULL) {
-            SGM_TRY(predict_chunk(p, records.values));
-            continue;
-        }
-        int64_t first = begin && is_heading(&records) ? 1 : 0;
-        if (first == records.count)
-            continue;
-        sgm_tensor *values = NULL;
-        SGM_TRY(read_rows(p, &records, first, &values));
-        sgm_status status = predict_chunk(p, values);
-        sgm_tensor_free(values);
-        SGM_TRY(status);
+            status = sgm_fail(SGM_ERROR_FORMAT, "there are no records");
+        else if (records.values != NULL)
+            status = predict_chunk(p, records.values);
+        else
+            status = predict_rows(p, &records, begin && is_heading(&records) ? 1 : 0);
+        if (status != SGM_OK)
+            return sgm__fail_within("%s", sgm_reader_name(reader));
     }
     return SGM_OK;
 }
@@ -217,8 +232,6 @@ static sgm_status predict_file(prediction *p, const char *path, char separator)
     else
         reader = sgm_csv_reader(sgm_file_source(path), .separator = separator);
     sgm_status status = predict_reader(p, reader);
-    if (status != SGM_OK)
-        sgm__fail_within("%s", strcmp(path, "-") == 0 ? "standard input" : path);
     sgm_reader_free(reader);
     return status;
 }

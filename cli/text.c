@@ -32,7 +32,7 @@ char *bytes_text(int64_t bytes, char *buffer, size_t size)
 void print_metrics(const char *name, const sgm_metrics *metrics)
 {
     char records[64];
-    printf("%s: loss %.4f", name, metrics->loss);
+    printf("%s: loss %.4f", name, isnan(metrics->loss) ? NAN : metrics->loss); /* without a sign */
     if (!isnan(metrics->accuracy))
         printf(", accuracy %.2f %%", 100 * metrics->accuracy);
     printf(" (%s records)\n", count_text(metrics->records, records, sizeof records));

@@ -74,7 +74,7 @@ static sgm_status save_config(config *c)
     return status;
 }
 
-/* The folder must be new, or the one to resume. */
+/* The folder must be new, or the one to resume. Nothing in it changes before the run has begun. */
 static int prepare_folder(config *c, bool resume)
 {
     if (c->folder == NULL) {
@@ -83,8 +83,6 @@ static int prepare_folder(config *c, bool resume)
         if (new_folder(c) != SGM_OK)
             return report_error("train", CLI_FAILED);
     } else {
-        if (sgm__make_folders(c->folder) != SGM_OK)
-            return report_error("train", CLI_FAILED);
         char *checkpoint = sgm__format("%s/checkpoint.safetensors", c->folder);
         bool there = checkpoint != NULL && sgm__file_exists(checkpoint);
         sgm__free(checkpoint);
@@ -94,7 +92,7 @@ static int prepare_folder(config *c, bool resume)
                                "another",
                                c->folder);
     }
-    return save_config(c) == SGM_OK ? CLI_OK : report_error("train", CLI_FAILED);
+    return CLI_OK;
 }
 
 /* What a run needs beside its trainer. */
@@ -102,7 +100,25 @@ typedef struct run_parts {
     sgm_env *env;
     sgm_trainer *trainer;
     sgm_dataset *training, *validation, *test;
+    config *c;
+    char failure[1024]; /* of saving the configuration; "": none */
 } run_parts;
+
+/* When the run has begun, its folder is there and belongs to it, and a checkpoint to resume from fits: the
+ * configuration may be replaced. */
+static bool keep_config(void *user, const sgm_training_progress *progress)
+{
+    run_parts *p = user;
+    if (progress->kind != SGM_PROGRESS_START)
+        return true;
+    if ((p->c->epochs != OPTION_UNSET && progress->epoch >= p->c->epochs) ||
+        (p->c->iterations != OPTION_UNSET && progress->iteration >= p->c->iterations))
+        printf("nothing is left to train: %lld epochs and %lld iterations are done\n",
+               (long long)progress->epoch, (long long)progress->iteration);
+    if (save_config(p->c) != SGM_OK)
+        snprintf(p->failure, sizeof p->failure, "%s", sgm_last_error());
+    return p->failure[0] == '\0';
+}
 
 static sgm_status open_data(const config *c, const data_config *data, const char *name, sgm_dataset **dataset)
 {
@@ -112,9 +128,10 @@ static sgm_status open_data(const config *c, const data_config *data, const char
     return SGM_OK;
 }
 
-static sgm_status open_parts(run_parts *p, const config *c, bool quiet)
+static sgm_status open_parts(run_parts *p, config *c, bool quiet)
 {
     const data_group *data = &c->data;
+    p->c = c;
     SGM_TRY(open_data(c, &data->training, "training", &p->training));
     if (!data_config_is_empty(&data->validation))
         SGM_TRY(open_data(c, &data->validation, "validation", &p->validation));
@@ -129,6 +146,7 @@ static sgm_status open_parts(run_parts *p, const config *c, bool quiet)
                                              .no_shuffle = !data->shuffle, .drop_last = data->drop_last)));
     if (p->validation != NULL)
         SGM_TRY(sgm_trainer_add_data(p->trainer, "validation", experiment_measuring(p->validation, c)));
+    SGM_TRY(sgm_trainer_on_progress(p->trainer, keep_config, p));
     return quiet ? SGM_OK : sgm_env_monitor(p->env, sgm_terminal_monitor());
 }
 
@@ -156,6 +174,8 @@ static int train(config *c, bool resume, bool quiet)
 {
     run_parts parts = {0};
     int code = CLI_OK;
+    if (data_config_is_empty(&c->data.training))
+        return usage_error("train", "there is no training data; name some as data.training");
     /* What can be wrong without training is found before there is a folder for the run. */
     if (open_parts(&parts, c, quiet) != SGM_OK || sgm_trainer_prepare(parts.trainer) != SGM_OK)
         code = report_error("train", CLI_FAILED);
@@ -166,7 +186,10 @@ static int train(config *c, bool resume, bool quiet)
             sgm_run(parts.env, .epochs = c->epochs != OPTION_UNSET ? c->epochs : 0,
                     .iterations = c->iterations != OPTION_UNSET ? c->iterations : 0, .folder = c->folder,
                     .checkpoint_every = c->checkpoint_every, .resume = resume, .catch_interrupt = true);
-        if (status == SGM_ERROR_INTERRUPTED) {
+        if (parts.failure[0] != '\0') {
+            fprintf(stderr, "sigma train: %s\n", parts.failure);
+            code = CLI_FAILED;
+        } else if (status == SGM_ERROR_INTERRUPTED) {
             printf("stopped; go on with: sigma train %s/config.yaml --resume\n", c->folder);
             code = CLI_INTERRUPTED;
         } else if (status != SGM_OK ||

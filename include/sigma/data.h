@@ -75,6 +75,7 @@ typedef struct sgm_records {
     int32_t columns;          /* of text */
     const char *const *cells; /* count * columns, row by row; NULL entry: missing value */
     int64_t first_line;       /* line in the file of the first row, for messages */
+    const int64_t *lines;     /* the same of every row; NULL: they follow one another */
 } sgm_records;
 
 /* What a reader written outside the library fills in. All functions run on one thread at a time. */

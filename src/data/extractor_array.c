@@ -262,7 +262,8 @@ static sgm_status take(array_extractor *self, int64_t count, sgm__builder *build
     *ended = records.count == 0;
     if (*ended)
         return SGM_OK;
-    SGM_TRY(resolve(self, &records));
+    if (resolve(self, &records) != SGM_OK)
+        return sgm__fail_within("%s", sgm_reader_name(self->chunks.reader));
     sgm_tensor *all = join(self->held, records.values);
     if (!all)
         return sgm_last_status();
@@ -282,7 +283,7 @@ static sgm_status take_all(array_extractor *self, int64_t count, sgm__builder *b
     while (*taken < count && !ended) {
         int64_t done;
         if (take(self, count - *taken, builder, &done, &ended) != SGM_OK)
-            return sgm__fail_within("%s", sgm_reader_name(self->chunks.reader));
+            return sgm_last_status();
         *taken += done;
     }
     return SGM_OK;

@@ -140,15 +140,17 @@ static sgm_status convert(const csv_extractor *self, const char *cell, const map
     double value = self->missing;
     if (!cell && !self->has_missing)
         return sgm_fail(SGM_ERROR_FORMAT,
-                        "the value is missing; set .missing and .has_missing, or leave the row out");
+                        "the value is missing; leave the row out, or say what missing values become");
     if (cell && known && !map_text(known, cell, &value))
-        return sgm_fail(SGM_ERROR_FORMAT, "\"%s\" is none of the %zu texts that are mapped", cell,
+        return sgm_fail(SGM_ERROR_FORMAT, "\"%.60s\" is none of the %zu texts that are mapped", cell,
                         known->count);
     if (cell && !known && !sgm__parse_double(cell, &value))
-        return sgm_fail(SGM_ERROR_FORMAT, "\"%s\" is not a number; map texts with .mappings", cell);
+        return sgm_fail(SGM_ERROR_FORMAT,
+                        "\"%.60s\" is not a number; skip rows that are headings, map texts to numbers", cell);
     *target = (float)value;
     if (cell && !isfinite(*target))
-        return sgm_fail(SGM_ERROR_NUMERIC, "\"%s\" is too large for float32", cell);
+        return sgm_fail(SGM_ERROR_NUMERIC, "\"%.60s\" is %s", cell,
+                        isfinite(value) ? "too large for float32" : "no finite number; mark it as missing");
     return SGM_OK;
 }
 
@@ -161,8 +163,10 @@ static sgm_status fill_group(const csv_extractor *self, const columns *group, co
         for (int64_t row = 0; row < records->count; row++) {
             const char *cell = records->cells[row * records->columns + column];
             if (convert(self, cell, known, &target[row * width]) != SGM_OK)
-                return sgm__fail_within("%s: line %lld, column %d", sgm_reader_name(self->chunks.reader),
-                                        (long long)(records->first_line + row), (int)column);
+                return sgm__fail_within(
+                    "%s: line %lld, column %d (from 0)", sgm_reader_name(self->chunks.reader),
+                    (long long)(records->lines ? records->lines[row] : records->first_line + row),
+                    (int)column);
         }
     }
     return SGM_OK;

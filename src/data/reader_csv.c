@@ -23,6 +23,8 @@ typedef struct csv_reader {
     size_t cell_capacity;
     size_t row_text, row_starts; /* lengths before the present row */
     int64_t row_line;
+    int64_t *lines; /* of the rows of the run */
+    size_t line_capacity;
 } csv_reader;
 
 #define END (-1)
@@ -53,9 +55,10 @@ static bool is_blank(const csv_reader *self, int byte)
     return (byte == ' ' || byte == '\t') && (byte != self->separator || self->separator == ' ');
 }
 
+/* Of the present cell, from 0, as extractors count. */
 static int64_t column(const csv_reader *self)
 {
-    return (int64_t)(self->start_count - self->row_starts) + 1;
+    return (int64_t)(self->start_count - self->row_starts);
 }
 
 static sgm_status append(csv_reader *self, char byte)
@@ -90,12 +93,12 @@ static sgm_status take_line_end(csv_reader *self)
 
 static sgm_status fail_binary(const csv_reader *self)
 {
-    return sgm_fail(
-        SGM_ERROR_FORMAT,
-        "%s: line %lld, column %lld: text was expected, a zero byte came at byte %llu; the file is not text, "
-        "or UTF-16: save it as UTF-8",
-        self->input.stream->name, (long long)self->line, (long long)column(self),
-        (unsigned long long)self->input.position);
+    return sgm_fail(SGM_ERROR_FORMAT,
+                    "%s: line %lld, column %lld (from 0): text was expected, a zero byte came at byte %llu; "
+                    "the file is not text, "
+                    "or UTF-16: save it as UTF-8",
+                    self->input.stream->name, (long long)self->line, (long long)column(self),
+                    (unsigned long long)self->input.position);
 }
 
 /* The text between quotes; the opening one is next. */
@@ -107,11 +110,12 @@ static sgm_status read_quoted(csv_reader *self)
     for (;;) {
         SGM_TRY(peek(self, &byte));
         if (byte == END)
-            return sgm_fail(SGM_ERROR_FORMAT,
-                            "%s: line %lld, column %lld: the quote (\") that opens the cell is never closed; "
-                            "close it, or "
-                            "double it if it is part of the text",
-                            self->input.stream->name, (long long)opened, (long long)column(self));
+            return sgm_fail(
+                SGM_ERROR_FORMAT,
+                "%s: line %lld, column %lld (from 0): the quote (\") that opens the cell is never closed; "
+                "close it, or "
+                "double it if it is part of the text",
+                self->input.stream->name, (long long)opened, (long long)column(self));
         if (byte == 0)
             return fail_binary(self);
         advance(self);
@@ -137,11 +141,12 @@ static sgm_status skip_to_cell_end(csv_reader *self, int *byte)
     }
     if (is_row_end(*byte) || *byte == self->separator || is_blank(self, *byte))
         return SGM_OK;
-    return sgm_fail(SGM_ERROR_FORMAT,
-                    "%s: line %lld, column %lld: the end of the cell was expected after its closing quote, "
-                    "'%c' came; double "
-                    "a quote that is part of the text",
-                    self->input.stream->name, (long long)self->line, (long long)column(self), *byte);
+    return sgm_fail(
+        SGM_ERROR_FORMAT,
+        "%s: line %lld, column %lld (from 0): the end of the cell was expected after its closing quote, "
+        "'%c' came; double "
+        "a quote that is part of the text",
+        self->input.stream->name, (long long)self->line, (long long)column(self), *byte);
 }
 
 /* Text without quotes up to the end of the cell, without blanks around. */
@@ -228,7 +233,7 @@ static sgm_status reject_row(csv_reader *self, int64_t columns)
         return sgm_fail(
             SGM_ERROR_FORMAT,
             "%s: line %lld: %lld columns were expected as in line %lld, %lld came; correct the row, or set "
-            ".skip_ragged to leave such rows out",
+            "skip_ragged to leave such rows out",
             self->input.stream->name, (long long)self->row_line, (long long)self->columns,
             (long long)self->columns_line, (long long)columns);
     if (self->ragged++ < MOST_LOGGED)
@@ -266,15 +271,15 @@ static sgm_status read_row(csv_reader *self, bool *has_row)
 static sgm_status csv_read(void *user, int64_t count, sgm_records *records)
 {
     csv_reader *self = user;
-    int64_t rows = 0, first_line = 0;
+    int64_t rows = 0;
     bool has_row = true;
     self->text_length = self->start_count = 0;
     for (; rows < count; rows++) {
         SGM_TRY(read_row(self, &has_row));
         if (!has_row)
             break;
-        if (rows == 0)
-            first_line = self->row_line;
+        SGM_TRY(sgm__reserve(&self->lines, &self->line_capacity, (size_t)rows + 1, sizeof *self->lines));
+        self->lines[rows] = self->row_line;
     }
     if (rows == 0)
         return SGM_OK;
@@ -284,7 +289,8 @@ static sgm_status csv_read(void *user, int64_t count, sgm_records *records)
     records->count = rows;
     records->columns = (int32_t)self->columns;
     records->cells = self->cells;
-    records->first_line = first_line;
+    records->first_line = self->lines[0];
+    records->lines = self->lines;
     return SGM_OK;
 }
 
@@ -327,6 +333,7 @@ static void csv_free(void *user)
     sgm__free(self->text);
     sgm__free(self->starts);
     sgm__free(self->cells);
+    sgm__free(self->lines);
     sgm__free(self);
 }
 

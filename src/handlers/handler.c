@@ -66,8 +66,9 @@ static sgm_status open_handler(sgm_handler *handler, const char *name, const sgm
         return handler->type != NULL ? handler->type->open(options, &handler->self) : fail_unknown(name);
     }
     const char *watched = name + strlen(WATCHING);
-    if (strncmp(watched, WATCHING, strlen(WATCHING)) == 0 || find_type(watched) == NULL)
-        return fail_unknown(watched);
+    bool twice = strncmp(watched, WATCHING, strlen(WATCHING)) == 0;
+    if (twice || find_type(watched) == NULL)
+        return fail_unknown(twice ? name : watched);
     handler->type = &sgm__debug_handler;
     return sgm__debug_open(watched, options, &handler->self);
 }

@@ -48,7 +48,7 @@ static void append_duration(sgm__text *line, double seconds)
 
 static void append_metrics(sgm__text *line, const sgm_metrics *metrics)
 {
-    sgm__text_append(line, " loss %.4f", metrics->loss);
+    sgm__text_append(line, " loss %.4f", isnan(metrics->loss) ? NAN : metrics->loss); /* without a sign */
     if (!isnan(metrics->accuracy))
         sgm__text_append(line, " accuracy %.1f %%", 100 * metrics->accuracy);
 }
@@ -198,7 +198,8 @@ sgm_monitor *sgm_terminal_monitor(void)
     const char *no_colour = getenv("NO_COLOR");
     self->base.progress = show;
     self->base.free = release;
-    self->is_terminal = isatty(STDOUT_FILENO);
+    const char *kind = getenv("TERM");
+    self->is_terminal = isatty(STDOUT_FILENO) && (kind == NULL || strcmp(kind, "dumb") != 0);
     self->colour = self->is_terminal && (no_colour == NULL || no_colour[0] == '\0');
     return &self->base;
 }

@@ -262,14 +262,27 @@ static sgm_status start(training_run *run)
 
 static sgm_status run_all(training_run *run)
 {
-    SGM_TRY(start(run));
     SGM_TRY(iterate(run));
-    if (run->options->folder != NULL && !run->saved)
-        SGM_TRY(sgm__run_folder_save(run->trainer, run->options->folder));
+    return run->options->folder != NULL && !run->saved
+               ? sgm__run_folder_save(run->trainer, run->options->folder)
+               : SGM_OK;
+}
+
+/* Observers are told of the end of everything that began, also when it failed. */
+static sgm_status run_to_the_end(training_run *run)
+{
+    sgm_trainer *trainer = run->trainer;
+    sgm_status status = start(run);
+    if (status != SGM_OK)
+        return sgm__trainer_keep(trainer, status);
+    status = sgm__trainer_keep(trainer, run_all(run));
+    bool stopped = run->stopped;
     report(run, SGM_PROGRESS_STOP);
-    return run->stopped ? sgm_fail(SGM_ERROR_INTERRUPTED, "training was stopped after iteration %lld",
-                                   (long long)run->trainer->position.iteration)
-                        : SGM_OK;
+    if (status != SGM_OK)
+        return sgm_trainer_status(trainer); /* its message again, whatever observers did */
+    return stopped ? sgm_fail(SGM_ERROR_INTERRUPTED, "training was stopped after iteration %lld",
+                              (long long)trainer->position.iteration)
+                   : SGM_OK;
 }
 
 sgm_status sgm_trainer_run_options(sgm_trainer *trainer, const sgm_run_options *options)
@@ -286,8 +299,8 @@ sgm_status sgm_trainer_run_options(sgm_trainer *trainer, const sgm_run_options *
     training_run current = {.trainer = trainer, .options = &own, .began = sgm__now(), .lock = -1};
     signal_guard guard;
     catch_signals(&guard, own.catch_interrupt);
-    sgm_status status = run_all(&current);
+    sgm_status status = run_to_the_end(&current);
     release_signals(&guard);
     sgm__run_folder_close(current.lock);
-    return sgm__trainer_keep(trainer, status);
+    return status;
 }

@@ -110,6 +110,40 @@ run 1 train "$examples/iris.yaml" 'network=input(5) + dense(3) + softmax_cross_e
 has err "data.training: section 'inputs' has records of the shape \(4,\), the network wants \(5,\)"
 same "no folder is left by data that do not fit" "$(ls -d shapes 2>/dev/null)" ""
 
+# --- what must not go wrong ---
+run 2 train "$examples/iris.yaml" name=../elsewhere
+has err "without '/'"
+run 2 train "$examples/iris.yaml" handler=debug:debug:cpu
+has err "unknown 'debug:debug:cpu'; there are cpu"
+cp run/config.yaml kept.yaml
+run 1 train run/config.yaml --resume 'network=input(4) + dense(3) + softmax_cross_entropy'
+has err 'is of the network "input\(4\) \+ dense\(16'
+same "a resume that fails keeps the configuration" "$(cat run/config.yaml)" "$(cat kept.yaml)"
+run 0 train run/config.yaml --resume
+has out '^nothing is left to train: 4 epochs and 48 iterations are done$'
+run 1 train "$examples/iris.yaml" 'network=input(4) + dense(3) + mean_squared' optimiser.type=gradient_descent \
+    optimiser.learning_rate=1e6 --folder diverged
+has err 'the loss is (infinite|not a number) at iteration [0-9]+, in epoch [0-9]+: lower the learning rate'
+has err 'handler debug:cpu names'
+run 1 train "$examples/iris.yaml" 'freeze=[1-dense.weihgts]' --folder frozen
+has err "freezing '1-dense.weihgts' matches no parameter"
+run 2 train "$examples/iris.yaml" data.training.dataset=nothing
+printf 'network: input(4) + dense(3) + softmax_cross_entropy\n' >nodata.yaml
+run 2 train nodata.yaml
+has err 'there is no training data'
+(ulimit -f 1 && exec "$sigma" train "$examples/digits.yaml" epochs=1 --folder small) >out 2>err
+code 1 $? "a file that may not grow"
+has err "cannot write 'small/checkpoint.safetensors.tmp'"
+"$sigma" --help >/dev/full 2>err
+code 1 $? "a full disk"
+printf '1,2,0\n3,4\n\n5,6,1\nx,6,1\n' >ragged.csv
+printf 'network: input(2) + dense(2) + softmax_cross_entropy\ndata: {training: {csv: ragged.csv, classes: 2, skip_ragged: true, sections: {inputs: 0-1, targets: 2}}}\n' >ragged.yaml
+run 1 train ragged.yaml
+has err 'ragged.csv: line 5, column 0 \(from 0\): "x" is not a number'
+sed -i '$d' ragged.csv
+run 0 train ragged.yaml epochs=1
+has err 'line 2 has 2 columns instead of 3 and is left out'
+
 # --- measuring, asking, looking ---
 run 0 eval run --json
 has out '^\{"data": "validation", "loss": [0-9.e-]+, "accuracy": [0-9.]+, "records": 30\}$'
@@ -144,10 +178,17 @@ code 0 $? "predict -"
 same "lines of standard input" "$(wc -l <out)" 2
 printf '1,2,3,4\n1,2,x,4\n' >bad.csv
 run 1 predict run bad.csv
-has err "bad.csv: line 2, column 3: expected a number, got 'x'"
+has err "^sigma predict: bad.csv: line 2, column 2 \(from 0\): expected a number, got 'x'"
 printf '1,2,3\n' >short.csv
 run 1 predict run short.csv
 has err 'expected 4 numbers'
+printf '1,2,3,nan\n' >nan.csv
+run 1 predict run nan.csv
+has err "expected a number, got 'nan'"
+run 1 predict run missing.csv
+has err '^sigma predict: missing.csv: cannot be opened'
+run 1 eval run --data digits
+has err "data 'digits': section 'inputs' has records of the shape \(8, 8\), the network wants \(4,\)"
 run 2 predict run
 run 0 inspect run --graph --program
 has out '^  1-dense.weights +64  float32  \(4, 16\)$'

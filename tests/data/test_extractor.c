@@ -54,9 +54,13 @@ static void check_csv_error(const char *text, int32_t last, const char *part)
 
 TEST(csv_errors_name_the_place)
 {
-    check_csv_error("1,a\n2,b\nthree,a\n", 1, "table.csv: line 3, column 0: \"three\" is not a number");
-    check_csv_error("1,a\n2,c\n", 1, "line 2, column 1: \"c\" is none of the 2 texts");
-    check_csv_error("1,a\n?,a\n", 1, "line 2, column 0: the value is missing");
+    check_csv_error("1,a\n2,b\nthree,a\n", 1,
+                    "table.csv: line 3, column 0 (from 0): \"three\" is not a number");
+    check_csv_error("1,a\n2,c\n", 1, "line 2, column 1 (from 0): \"c\" is none of the 2 texts");
+    check_csv_error("1,a\n?,a\n", 1, "line 2, column 0 (from 0): the value is missing");
+    check_csv_error("1,a\n\n\n\"2\n\",a\nx,a\n", 1, "line 6, column 0 (from 0): \"x\" is not a number; skip");
+    check_csv_error("1,a\nnan,a\n", 1, "line 2, column 0 (from 0): \"nan\" is no finite number");
+    check_csv_error("1,a\n1e39,a\n", 1, "\"1e39\" is too large for float32");
     check_csv_error("1,a\n", 2, "column 2 is asked for, but there are 2");
     check_csv_error("1e60,a\n", 0, "too large for float32");
 }
