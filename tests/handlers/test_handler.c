@@ -38,7 +38,7 @@ TEST(unknown_names)
     CHECK_ERROR(sgm_handler_create("quantum"), "null, and debug:NAME");
     CHECK_ERROR(sgm_handler_create(""), "there is no handler ''");
     CHECK_ERROR(sgm_handler_create("debug:refrence"), "did you mean 'reference'");
-    CHECK_ERROR(sgm_handler_create("debug:debug:null"), "there is no handler 'debug:null'");
+    CHECK_ERROR(sgm_handler_create("debug:debug:null"), "there is no handler 'debug:debug:null'; there are");
     CHECK_ERROR(sgm_handler_create("debug:"), "there is no handler ''");
     CHECK_ERROR(sgm_handler_create("debug"), "'debug:reference'");
     CHECK_ERROR(sgm_handler_create(NULL), "wants a name");
