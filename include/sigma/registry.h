@@ -84,6 +84,9 @@ SGM_API void sgm_registry_free(sgm_registry *registry); /* drops one reference *
 /* A view of the same entries through which nothing can be set, also not in the registries that are got
  * through it; it follows all changes. One more reference. */
 SGM_API sgm_registry *sgm_registry_read_only(sgm_registry *registry);
+/* A copy of all below, as it is at one moment: tags, rows, values (of tensors too); bound entries become
+ * values, which are read afterwards. Observers stay behind. */
+SGM_API sgm_registry *sgm_registry_copy(sgm_registry *registry);
 
 SGM_API sgm_status sgm_registry_tag(sgm_registry *registry, const char *tag);
 SGM_API bool sgm_registry_has_tag(sgm_registry *registry, const char *tag);
@@ -143,6 +146,9 @@ SGM_API sgm_status sgm_resolve(sgm_registry *root, const char *identifier, sgm_m
 /* The first one; none is an error with the nearest identifier. */
 SGM_API sgm_status sgm_resolve_one(sgm_registry *root, const char *identifier, sgm_content *content);
 SGM_API void sgm_matches_free(sgm_matches *matches);
+/* Fills in what is between braces, as in "mnist-{*<trainer>.epoch}": the first match, texts without quotes.
+ * "{{" and "}}" stand for braces. Free with sgm_string_free. */
+SGM_API char *sgm_resolve_text(sgm_registry *root, const char *format);
 typedef struct sgm_resolve_set_options {
     size_t struct_size;
     bool add_if_missing; /* in the last-level registries that were reached; not with `*` in the last part */

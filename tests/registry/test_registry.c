@@ -477,6 +477,54 @@ TEST(views_follow_and_refuse)
     sgm_registry_free(view);
 }
 
+/* --- copies --- */
+
+TEST(copies_are_apart)
+{
+    sgm_registry *root = make_tree();
+    place at = {.value = 3};
+    double ones[] = {1, 1};
+    sgm_shape pair = sgm_shape_of(2);
+    sgm_tensor *tensor = sgm_tensor_from(SGM_FLOAT64, &pair, ones);
+    sgm_content content;
+    CHECK_OK(sgm_resolve_one(root, "mnist", &content));
+    sgm_registry *mnist = content.as.registry;
+    CHECK_OK(sgm_registry_bind(mnist, &rate, &(sgm_binding){place_get, place_set, place_release, &at}));
+    CHECK_OK(sgm_registry_set(mnist, "tensor", sgm_tensor_content(tensor)));
+    CHECK_OK(sgm_registry_define(mnist, &weights));
+    sgm_registry *copy = sgm_registry_copy(mnist);
+    CHECK_OK(copy);
+    /* what changes here does not change there */
+    sgm_tensor_set(tensor, (int64_t[]){0}, 5);
+    at.value = 4;
+    CHECK_OK(sgm_resolve_set(mnist, "layers.*.units", sgm_integer_content(1), NULL, NULL));
+    CHECK_OK(sgm_resolve_set(copy, "optimiser.name", sgm_text_content("sgd"), NULL, NULL));
+    CHECK_STR(resolve(copy, "*<optimiser>.*"), "optimiser.learning_rate optimiser.name");
+    CHECK_STR(resolve(copy, "layers.*<big>.units"), "layers.1-dense.units");
+    CHECK_STR(described(copy, "learning_rate"), "3");
+    CHECK_STR(described(copy, "weights"), "nothing");
+    CHECK(sgm_registry_option(copy, "learning_rate") == &rate);
+    CHECK_OK(sgm_registry_set(copy, "learning_rate", sgm_number_content(7)));
+    CHECK_NEAR(at.value, 4, 0);
+    CHECK_OK(sgm_resolve_one(copy, "layers.2-dense.units", &content));
+    CHECK_INT(content.as.integer, 20);
+    CHECK_OK(sgm_registry_get(copy, "tensor", &content));
+    CHECK_NEAR(sgm_tensor_get(content.as.tensor, (int64_t[]){0}), 1, 0);
+    sgm_content_clear(&content);
+    CHECK_OK(sgm_resolve_one(root, "mnist.optimiser.name", &content));
+    CHECK_STR(content.as.text, "adam");
+    sgm_content_clear(&content);
+    sgm_tensor_free(tensor);
+    sgm_registry_free(mnist);
+    sgm_registry_free(root);
+    CHECK_INT(at.releases, 1);
+    char *path = sgm_registry_path(copy);
+    CHECK_STR(path, "");
+    sgm_string_free(path);
+    sgm_registry_free(copy);
+    CHECK_ERROR(sgm_registry_copy(NULL), "expected a registry to copy");
+}
+
 /* --- memory --- */
 
 static bool use_registry(void)
@@ -499,6 +547,9 @@ static bool use_registry(void)
            sgm_registry_set(child, "text", sgm_text_content("x")) == SGM_OK &&
            sgm_registry_get(child, "method", &content) == SGM_OK &&
            sgm_registry_names(child, &names, &count) == SGM_OK;
+    sgm_registry *copy = good ? sgm_registry_copy(root) : NULL;
+    good = good && copy != NULL && number_at(copy, "child.learning_rate") == 2;
+    sgm_registry_free(copy);
     if (sgm_registry_set(child, "method", sgm_text_content("none")) == SGM_OK)
         abort(); /* never set, with or without memory for the message */
     sgm_names_free(names, count);

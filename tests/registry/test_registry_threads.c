@@ -80,6 +80,9 @@ static void *resolve_children(void *user)
     sgm_resolver *resolver = sgm_resolver_create(all->root, "child-*<late>.*");
     for (int i = 0; i < all->rounds; i++) {
         expect(all, sgm_resolver_get(resolver, &matches) == SGM_OK);
+        sgm_registry *copy = i % 8 == 0 ? sgm_registry_copy(all->root) : NULL;
+        expect(all, copy == NULL || number_at(copy, "pair.a") == number_at(copy, "pair.b"));
+        sgm_registry_free(copy);
         for (size_t j = 0; j < matches.count; j++)
             if (matches.items[j].content.kind == SGM_KIND_REGISTRY) {
                 char *path = sgm_registry_path(matches.items[j].content.as.registry);

@@ -296,11 +296,38 @@ TEST(read_only_views_resolve_to_read_only_registries)
     sgm_registry_free(root);
 }
 
+TEST(texts_are_filled_in)
+{
+    static const rule texts[] = {
+        {"", ""},
+        {"plain", "plain"},
+        {"{mnist.optimiser.name}-{*<trainer>.cost}.sgm", "adam-0.5.sgm"},
+        {"{{{mnist.layers.2*.units}}}", "{20}"},
+        {"{mnist}", "registry of 3"},
+        {"a{mnist.cost", "error: 'a{mnist.cost', column 2: '{' without its other brace"},
+        {"a}b", "error: 'a}b', column 2: '}' without its other brace"},
+        {"{a{b}}", "error: '{a{b}}', column 1: '{' without its other brace"},
+        {"{}", "error: expected an identifier, got nothing"},
+        {"{mnist.cots}", "error: nothing matches 'mnist.cots'; did you mean 'mnist.cost'?"},
+    };
+    sgm_registry *root = make_tree();
+    for (size_t i = 0; i < ARRAY_COUNT(texts); i++) {
+        char result[256];
+        char *text = sgm_resolve_text(root, texts[i].identifier);
+        snprintf(result, sizeof result, "%s%s",
+                 text != NULL ? "" : "error: ", text != NULL ? text : sgm_last_error());
+        sgm_string_free(text);
+        CHECK_STR(result, texts[i].expected);
+    }
+    CHECK_ERROR(sgm_resolve_text(root, NULL), "got NULL");
+    sgm_registry_free(root);
+}
+
 /* --- hostile --- */
 
 TEST(random_identifiers_never_crash)
 {
-    static const char letters[] = "mnistcor.*<>, -1_\xff\n";
+    static const char letters[] = "mnistcor.*<>, -1_{}\xff\n";
     uint32_t state = 12345;
     sgm_registry *root = make_tree();
     for (int round = 0; round < 20000; round++) {
@@ -315,6 +342,7 @@ TEST(random_identifiers_never_crash)
         if (sgm_resolve(root, text, &matches) != SGM_OK)
             CHECK_INT(matches.count, 0);
         sgm_matches_free(&matches);
+        sgm_string_free(sgm_resolve_text(root, text));
         sgm_registry_has(root, text);
         sgm_registry_set(root, text, sgm_integer_content(1));
         sgm_registry_remove(root, text);
@@ -353,6 +381,9 @@ static bool use_resolving(void)
     sgm_resolver *resolver = good ? sgm_resolver_create(root, "*.optimiser.*") : NULL;
     good = resolver != NULL && sgm_resolver_get(resolver, &matches) == SGM_OK && matches.count == 5;
     sgm_matches_free(&matches);
+    char *text = good ? sgm_resolve_text(root, "{mnist.cost}-{*.*.name}") : NULL;
+    good = text != NULL && strcmp(text, "0.5-adam") == 0;
+    sgm_string_free(text);
     good = good && sgm_registry_set(root, "new", sgm_text_content("x")) == SGM_OK &&
            sgm_resolver_get(resolver, &matches) == SGM_OK;
     sgm_matches_free(&matches);

@@ -1,0 +1,171 @@
+/* Copies of whole registries, and texts made of what is in them. */
+#include "registry/registry_internal.h"
+
+/* --- copies --- */
+
+/* Bound entries are read after the lock is gone. */
+typedef struct bound_entry {
+    sgm__entry *from, *to;
+} bound_entry;
+
+typedef struct copying {
+    bound_entry *bound;
+    size_t count, capacity;
+} copying;
+
+static sgm_status copy_registry(copying *state, const sgm__core *from, sgm__core *to);
+
+static sgm_status copy_child(copying *state, const sgm__core *child, sgm__core *to, sgm__entry *entry)
+{
+    sgm_registry *copy = sgm_registry_create();
+    if (copy == NULL)
+        return SGM_ERROR_MEMORY;
+    /* In its place from the beginning, so that all is freed together when something fails. */
+    entry->content = sgm_registry_content(copy);
+    copy->core->parent = to;
+    copy->core->place = entry;
+    sgm__tree_move(atomic_load(&to->tree), copy->core);
+    return copy_registry(state, child, copy->core);
+}
+
+static sgm_status copy_entry(copying *state, sgm__entry *from, sgm__core *to)
+{
+    SGM_TRY(sgm__core_reserve(to, 1));
+    SGM_TRY(sgm__reserve(&state->bound, &state->capacity, state->count + 1, sizeof *state->bound));
+    sgm__entry *entry = sgm__entry_create(from->name, from->option, from->kind);
+    if (entry == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm__core_add(to, entry);
+    sgm__entry_release(entry); /* the copy holds it */
+    if (from->binding.get != NULL) {
+        state->bound[state->count++] = (bound_entry){sgm__entry_retain(from), entry};
+        return SGM_OK;
+    }
+    sgm__core *child = sgm__entry_child(from);
+    return child != NULL ? copy_child(state, child, to, entry)
+                         : sgm__content_copy(&from->content, false, &entry->content);
+}
+
+/* With the lock of `from`; nobody else knows `to`. */
+static sgm_status copy_registry(copying *state, const sgm__core *from, sgm__core *to)
+{
+    for (size_t i = 0; i < from->tag_count; i++) {
+        SGM_TRY(sgm__reserve(&to->tags, &to->tag_capacity, to->tag_count + 1, sizeof *to->tags));
+        to->tags[to->tag_count] = sgm__strdup(from->tags[i]);
+        if (to->tags[to->tag_count] == NULL)
+            return SGM_ERROR_MEMORY;
+        to->tag_count++;
+    }
+    for (size_t i = 0; i < from->entry_count; i++)
+        SGM_TRY(copy_entry(state, from->entries[i], to));
+    return SGM_OK;
+}
+
+static sgm_status read_bound(copying *state, sgm_status status)
+{
+    for (size_t i = 0; i < state->count; i++) {
+        bound_entry *bound = &state->bound[i];
+        if (status == SGM_OK)
+            status = sgm__entry_read(bound->from, bound->from->name, &bound->to->content);
+        sgm__entry_release(bound->from);
+    }
+    sgm__free(state->bound);
+    return status;
+}
+
+/* Values of tensors are copied last, without the lock: they may be long. */
+static sgm_status copy_tensors(sgm__core *core)
+{
+    for (size_t i = 0; i < core->entry_count; i++) {
+        sgm_content *content = &core->entries[i]->content;
+        if (content->kind == SGM_KIND_REGISTRY) {
+            SGM_TRY(copy_tensors(content->as.registry->core));
+        } else if (content->kind == SGM_KIND_TENSOR) {
+            sgm_tensor *copy = sgm_tensor_copy(content->as.tensor);
+            if (copy == NULL)
+                return sgm_last_status();
+            sgm_tensor_free(content->as.tensor);
+            content->as.tensor = copy;
+        }
+    }
+    return SGM_OK;
+}
+
+sgm_registry *sgm_registry_copy(sgm_registry *registry)
+{
+    copying state = {0};
+    if (registry == NULL) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "expected a registry to copy, got NULL");
+        return NULL;
+    }
+    sgm_registry *copy = sgm_registry_create();
+    if (copy == NULL)
+        return NULL;
+    sgm__tree *tree = sgm__tree_lock(registry->core);
+    sgm_status status = copy_registry(&state, registry->core, copy->core);
+    sgm__tree_unlock(tree);
+    status = read_bound(&state, status);
+    if (status == SGM_OK)
+        status = copy_tensors(copy->core);
+    if (status != SGM_OK) {
+        sgm_registry_free(copy);
+        return NULL;
+    }
+    return copy;
+}
+
+/* --- texts --- */
+
+/* Appends what the identifier between two braces leads to. */
+static sgm_status append_value(sgm_registry *root, sgm__text *text, const char *identifier, size_t length)
+{
+    sgm_content content = {0};
+    char *copy = sgm__strndup(identifier, length);
+    sgm_status status = copy != NULL ? sgm_resolve_one(root, copy, &content) : SGM_ERROR_MEMORY;
+    sgm__free(copy);
+    SGM_TRY(status);
+    char *value =
+        content.kind == SGM_KIND_TEXT ? sgm__strdup(content.as.text) : sgm_content_describe(&content);
+    if (value != NULL)
+        sgm__text_append_bytes(text, value, strlen(value));
+    sgm_string_free(value);
+    sgm_content_clear(&content);
+    return value != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+}
+
+static sgm_status fill_in(sgm_registry *root, sgm__text *text, const char *format)
+{
+    for (const char *next = format; *next != '\0';) {
+        size_t plain = strcspn(next, "{}");
+        sgm__text_append_bytes(text, next, plain);
+        next += plain;
+        if (*next == '\0')
+            return SGM_OK;
+        if (next[0] == next[1]) { /* "{{" and "}}" */
+            sgm__text_append_bytes(text, next, 1);
+            next += 2;
+            continue;
+        }
+        size_t length = strcspn(next + 1, "{}");
+        if (*next == '}' || next[1 + length] != '}')
+            return sgm_fail(SGM_ERROR_FORMAT, "'%.100s', column %td: '%c' without its other brace", format,
+                            next - format + 1, *next);
+        SGM_TRY(append_value(root, text, next + 1, length));
+        next += length + 2;
+    }
+    return SGM_OK;
+}
+
+char *sgm_resolve_text(sgm_registry *root, const char *format)
+{
+    sgm__text text = {0};
+    if (root == NULL || format == NULL) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "expected a registry and a text to fill in, got NULL");
+        return NULL;
+    }
+    if (fill_in(root, &text, format) != SGM_OK) {
+        sgm__text_free(&text);
+        return NULL;
+    }
+    return sgm__text_take(&text);
+}
