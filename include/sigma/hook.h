@@ -19,8 +19,8 @@
 #ifndef SIGMA_HOOK_H
 #define SIGMA_HOOK_H
 
+#include <sigma/criteria.h>
 #include <sigma/registry.h>
-#include <sigma/time.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -66,7 +66,8 @@ typedef enum sgm_hook_failure {
 typedef struct sgm_hook_options {
     size_t struct_size;
     sgm_time_step when;       /* default: every iteration */
-    const char *const *reads; /* identifiers, NULL at the end; copied */
+    sgm_criteria *only_if;    /* when it is due, it runs only if they hold; taken over; default: always */
+    const char *const *reads; /* identifiers, NULL at the end; copied; those of only_if come by themselves */
     sgm_hook
         *requires_hooks[SGM_MAX_REQUIRED_HOOKS]; /* run before it, and are attached with it; taken over */
     int32_t priority;                            /* smaller first; default 0 */
@@ -76,7 +77,7 @@ typedef struct sgm_hook_options {
     double time_limit;
     sgm_hook_failure failure;
 } sgm_hook_options;
-/* Takes over `self` (freed by the type's function, once, also on failure) and the required hooks. */
+/* Takes over `self` (freed by the type's function, once, also on failure), criteria and required hooks. */
 #define sgm_hook_create(type, ...) SGM_HOOK_CREATE(type, __VA_ARGS__, .struct_size = sizeof(sgm_hook_options))
 #define SGM_HOOK_CREATE(type, self, ...)                                                                     \
     sgm_hook_create_options(type, self, &(const sgm_hook_options){__VA_ARGS__})
@@ -89,6 +90,8 @@ SGM_API sgm_hook *sgm_hook_retain(sgm_hook *hook);
 SGM_API void sgm_hook_free(sgm_hook *hook); /* drops one reference */
 SGM_API const char *sgm_hook_name(const sgm_hook *hook);
 SGM_API void *sgm_hook_self(sgm_hook *hook);
+/* Its only_if, for sgm_criteria_toggle and sgm_criteria_hold; NULL: none. It belongs to the hook. */
+SGM_API sgm_criteria *sgm_hook_criteria(sgm_hook *hook);
 
 /* For invoke(): values by identifier ("optimiser.cost_total"); one that is not there is SGM_ERROR_NOT_FOUND.
  */

@@ -11,6 +11,7 @@ static void free_parts(sgm_hook *hook)
     for (size_t i = 0; i < hook->read_count; i++)
         sgm__free(hook->reads[i]);
     sgm__free(hook->reads);
+    sgm_criteria_free(hook->criteria);
     if (hook->type && hook->type->free)
         hook->type->free(hook->self);
     pthread_mutex_destroy(&hook->lock);
@@ -38,6 +39,11 @@ const char *sgm_hook_name(const sgm_hook *hook)
 void *sgm_hook_self(sgm_hook *hook)
 {
     return hook ? hook->self : NULL;
+}
+
+sgm_criteria *sgm_hook_criteria(sgm_hook *hook)
+{
+    return hook ? hook->criteria : NULL;
 }
 
 static sgm_status check_type(const sgm_hook_type *type)
@@ -69,22 +75,42 @@ static sgm_status check_options(const char *name, const sgm_hook_options *option
     return SGM_OK;
 }
 
+static bool has_read(const sgm_hook *hook, const char *identifier)
+{
+    for (size_t i = 0; i < hook->read_count; i++)
+        if (strcmp(hook->reads[i], identifier) == 0)
+            return true;
+    return false;
+}
+
+static sgm_status add_read(sgm_hook *hook, const char *identifier)
+{
+    if (!identifier[0])
+        return sgm_fail(SGM_ERROR_ARGUMENT, "hook '%s': identifier %zu of .reads is empty", hook->type->name,
+                        hook->read_count);
+    if (has_read(hook, identifier))
+        return SGM_OK;
+    char *copy = sgm__strdup(identifier);
+    if (!copy)
+        return SGM_ERROR_MEMORY;
+    hook->reads[hook->read_count++] = copy;
+    return SGM_OK;
+}
+
 static sgm_status copy_reads(sgm_hook *hook, const char *const *reads)
 {
-    size_t count = 0;
-    while (reads && reads[count])
-        count++;
-    hook->reads = sgm__calloc(count, sizeof *hook->reads);
+    size_t given = 0, asked = 0;
+    while (reads && reads[given])
+        given++;
+    while (hook->criteria && sgm_criteria_identifier(hook->criteria, asked))
+        asked++;
+    hook->reads = sgm__calloc(given + asked, sizeof *hook->reads);
     if (!hook->reads)
         return SGM_ERROR_MEMORY;
-    for (size_t i = 0; i < count; i++) {
-        if (!reads[i][0])
-            return sgm_fail(SGM_ERROR_ARGUMENT, "hook '%s': identifier %zu of .reads is empty",
-                            hook->type->name, i);
-        if (!(hook->reads[i] = sgm__strdup(reads[i])))
-            return SGM_ERROR_MEMORY;
-        hook->read_count++;
-    }
+    for (size_t i = 0; i < given; i++)
+        SGM_TRY(add_read(hook, reads[i]));
+    for (size_t i = 0; i < asked; i++)
+        SGM_TRY(add_read(hook, sgm_criteria_identifier(hook->criteria, i)));
     return SGM_OK;
 }
 
@@ -125,9 +151,12 @@ sgm_hook *sgm_hook_create_options(const sgm_hook_type *type, void *self, const s
     if (hook) {
         hook->type = type;
         hook->self = self;
+        hook->criteria = options.only_if;
         status = fill_in(hook, &options);
-    } else if (type && type->free) {
-        type->free(self);
+    } else {
+        sgm_criteria_free(options.only_if);
+        if (type && type->free)
+            type->free(self);
     }
     for (size_t i = 0; i < SGM_MAX_REQUIRED_HOOKS; i++) {
         if (!options.requires_hooks[i])
@@ -185,11 +214,17 @@ sgm_status sgm_hook_require(sgm_hook *hook, sgm_hook *required)
     return status;
 }
 
+static bool equal_criteria(const sgm_criteria *a, const sgm_criteria *b)
+{
+    return a && b ? sgm_criteria_equal(a, b) : a == b;
+}
+
 static bool equal_options(const sgm_hook *a, const sgm_hook *b)
 {
     if (!sgm_time_step_equal(&a->when, &b->when) || a->priority != b->priority ||
         a->background != b->background || a->time_limit != b->time_limit || a->failure != b->failure ||
-        a->read_count != b->read_count || a->required_count != b->required_count)
+        a->read_count != b->read_count || a->required_count != b->required_count ||
+        !equal_criteria(a->criteria, b->criteria))
         return false;
     for (size_t i = 0; i < a->read_count; i++)
         if (strcmp(a->reads[i], b->reads[i]) != 0)

@@ -1,7 +1,24 @@
 /* Copies of just what background hooks read. */
+#include "registry/registry_internal.h"
 #include "training/hooks_internal.h"
 
 static sgm_status copy_into(sgm_registry *target, const char *name, const sgm_content *content);
+
+/* So that identifiers with tags find in the copy what they find in the trainer. */
+static sgm_status copy_tags(const sgm_registry *source, sgm_registry *target)
+{
+    for (size_t i = 0;; i++) {
+        sgm__tree *tree = sgm__tree_lock(source->core);
+        bool is_there = i < source->core->tag_count;
+        char *tag = is_there ? sgm__strdup(source->core->tags[i]) : NULL;
+        sgm__tree_unlock(tree);
+        if (!is_there)
+            return SGM_OK;
+        sgm_status status = tag ? sgm_registry_tag(target, tag) : SGM_ERROR_MEMORY;
+        sgm__free(tag);
+        SGM_TRY(status);
+    }
+}
 
 static sgm_status copy_entries(sgm_registry *source, sgm_registry *target)
 {
@@ -49,7 +66,9 @@ static sgm_status copy_into(sgm_registry *target, const char *name, const sgm_co
         sgm_registry *child = child_of(target, name);
         if (!child)
             return sgm_last_status();
-        sgm_status status = copy_entries(content->as.registry, child);
+        sgm_status status = copy_tags(content->as.registry, child);
+        if (status == SGM_OK)
+            status = copy_entries(content->as.registry, child);
         sgm_registry_free(child);
         return status;
     }
@@ -62,23 +81,47 @@ static sgm_status copy_into(sgm_registry *target, const char *name, const sgm_co
     return status;
 }
 
-/* Cuts `path` at its dots. */
-static sgm_status copy_to_path(sgm_registry *target, char *path, const sgm_content *content)
+/* Goes from a pair of registries to their children of that name. */
+static sgm_status descend(sgm_registry **source, sgm_registry **target, const char *name)
 {
-    sgm_registry *place = sgm_registry_retain(target);
+    sgm_content content;
+    SGM_TRY(sgm_registry_get(*source, name, &content));
+    sgm_status status = SGM_ERROR_NOT_FOUND; /* it was a registry, and is no more */
+    sgm_registry *child = NULL;
+    if (content.kind == SGM_KIND_REGISTRY) {
+        child = child_of(*target, name);
+        status = child ? copy_tags(content.as.registry, child) : sgm_last_status();
+    }
+    if (status != SGM_OK) {
+        sgm_registry_free(child);
+        sgm_content_clear(&content);
+        return status;
+    }
+    sgm_registry_free(*source);
+    sgm_registry_free(*target);
+    *source = content.as.registry;
+    *target = child;
+    return SGM_OK;
+}
+
+/* Cuts `path` at its dots. What was removed meanwhile is left out. */
+static sgm_status copy_to_path(sgm_registry *source, sgm_registry *target, char *path,
+                               const sgm_content *content)
+{
     char *dot;
-    while (place && (dot = strchr(path, '.'))) {
+    sgm_status status = SGM_OK;
+    sgm_registry_retain(source);
+    sgm_registry_retain(target);
+    while (status == SGM_OK && (dot = strchr(path, '.'))) {
         *dot = 0;
-        sgm_registry *child = child_of(place, path);
-        sgm_registry_free(place);
-        place = child;
+        status = descend(&source, &target, path);
         path = dot + 1;
     }
-    if (!place)
-        return sgm_last_status();
-    sgm_status status = copy_into(place, path, content);
-    sgm_registry_free(place);
-    return status;
+    if (status == SGM_OK)
+        status = copy_into(target, path, content);
+    sgm_registry_free(source);
+    sgm_registry_free(target);
+    return status == SGM_ERROR_NOT_FOUND ? SGM_OK : status;
 }
 
 sgm_status sgm__copy_matches(sgm_registry *source, const char *identifier, sgm_registry *target)
@@ -87,7 +130,7 @@ sgm_status sgm__copy_matches(sgm_registry *source, const char *identifier, sgm_r
     SGM_TRY(sgm_resolve(source, identifier, &matches));
     sgm_status status = SGM_OK;
     for (size_t i = 0; i < matches.count && status == SGM_OK; i++)
-        status = copy_to_path(target, matches.items[i].identifier, &matches.items[i].content);
+        status = copy_to_path(source, target, matches.items[i].identifier, &matches.items[i].content);
     sgm_matches_free(&matches);
     return status;
 }

@@ -12,6 +12,8 @@ struct sgm_hook {
     const sgm_hook_type *type;
     void *self;
     sgm_time_step when;
+    sgm_criteria *criteria;
+    bool missing_logged; /* of the criteria; under `lock` */
     char **reads;
     size_t read_count;
     sgm_hook **required;

@@ -95,15 +95,37 @@ sgm_status sgm__hook_entry_failed(sgm__hooks *hooks, sgm__hook_entry *entry, sgm
 
 /* --- running --- */
 
+static sgm_status look_up(void *user, const char *identifier, double *value)
+{
+    return sgm_hook_number(user, identifier, value);
+}
+
+/* With the hook's lock. A value that is missing for good is worth one message. */
+static sgm_status check_criteria(sgm_hook *hook, sgm_hook_call *call, bool *fires)
+{
+    const char *missing = NULL;
+    SGM_TRY(sgm_criteria_check(hook->criteria, look_up, call, fires, &missing));
+    if (missing && !hook->missing_logged) {
+        hook->missing_logged = true;
+        sgm__log(SGM_LOG_INFO, "hooks", "trainer '%s': hook '%s' waits for '%s', which has no value yet",
+                 call->trainer, hook->type->name, missing);
+    }
+    return SGM_OK;
+}
+
 sgm_status sgm__hook_entry_run(sgm__hooks *hooks, sgm__hook_entry *entry, sgm_hook_call call)
 {
     sgm_hook *hook = entry->hook;
     sgm__hook_control control = {hooks, hook};
-    bool background = call.background;
+    sgm_status status = SGM_OK;
+    bool background = call.background, fires = true;
     call.control = &control;
     pthread_mutex_lock(&hook->lock);
     sgm_clear_error();
-    sgm_status status = hook->type->invoke(hook->self, &call);
+    if (hook->criteria)
+        status = check_criteria(hook, &call, &fires);
+    if (status == SGM_OK && fires)
+        status = hook->type->invoke(hook->self, &call);
     pthread_mutex_unlock(&hook->lock);
     return status == SGM_OK ? SGM_OK : sgm__hook_entry_failed(hooks, entry, status, background);
 }

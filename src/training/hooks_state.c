@@ -53,23 +53,52 @@ static bool next_record(sgm__hooks *hooks, int64_t after, record *next)
     return found;
 }
 
-static sgm_status put_own_numbers(sgm_hook *hook, writer *to)
+/* Gives the room that is left, from `count` on; counts only when there is none. */
+static double *room_for(const writer *to, size_t count)
 {
-    size_t count = 0;
-    if (!hook || !hook->type->get_state) {
-        put(to, 0);
-        return SGM_OK;
-    }
-    SGM_TRY(hook->type->get_state(hook->self, NULL, &count));
-    put(to, (double)count);
-    if (to->numbers && to->count <= to->room && count <= to->room - to->count) {
-        size_t written = count;
-        SGM_TRY(hook->type->get_state(hook->self, to->numbers + to->count, &written));
-        if (written != count)
-            return sgm_fail(SGM_ERROR_STATE, "its state has %zu numbers, but it wrote %zu", count, written);
-    }
-    to->count += count;
+    bool fits = to->numbers && to->count <= to->room && count <= to->room - to->count;
+    return fits ? to->numbers + to->count : NULL;
+}
+
+static sgm_status check_written(size_t count, size_t written)
+{
+    if (written != count)
+        return sgm_fail(SGM_ERROR_STATE, "its state has %zu numbers, but it wrote %zu", count, written);
     return SGM_OK;
+}
+
+static sgm_status put_criteria(const sgm_criteria *criteria, size_t count, writer *to)
+{
+    size_t written = count;
+    double *room = room_for(to, count);
+    if (room)
+        SGM_TRY(sgm_criteria_get_state(criteria, room, &written));
+    to->count += count;
+    return check_written(count, written);
+}
+
+static sgm_status put_own_numbers(const sgm_hook *hook, size_t count, writer *to)
+{
+    size_t written = count;
+    double *room = room_for(to, count);
+    if (room)
+        SGM_TRY(hook->type->get_state(hook->self, room, &written));
+    to->count += count;
+    return check_written(count, written);
+}
+
+static sgm_status put_numbers(const sgm_hook *hook, writer *to)
+{
+    size_t criteria = 0, own = 0;
+    if (hook->criteria)
+        SGM_TRY(sgm_criteria_get_state(hook->criteria, NULL, &criteria));
+    if (hook->type->get_state)
+        SGM_TRY(hook->type->get_state(hook->self, NULL, &own));
+    put(to, (double)(1 + criteria + own));
+    put(to, (double)criteria);
+    if (criteria > 0)
+        SGM_TRY(put_criteria(hook->criteria, criteria, to));
+    return own > 0 ? put_own_numbers(hook, own, to) : SGM_OK;
 }
 
 static sgm_status put_record(const record *from, writer *to)
@@ -78,11 +107,13 @@ static sgm_status put_record(const record *from, writer *to)
     put(to, from->hook != NULL);
     put(to, (double)from->count.left);
     put(to, (double)from->count.used);
-    if (from->hook)
-        pthread_mutex_lock(&from->hook->lock);
-    sgm_status status = put_own_numbers(from->hook, to);
-    if (from->hook)
-        pthread_mutex_unlock(&from->hook->lock);
+    if (!from->hook) {
+        put(to, 0);
+        return SGM_OK;
+    }
+    pthread_mutex_lock(&from->hook->lock);
+    sgm_status status = put_numbers(from->hook, to);
+    pthread_mutex_unlock(&from->hook->lock);
     return status == SGM_OK ? SGM_OK : sgm__fail_within("state of hook '%s'", from->hook->type->name);
 }
 
@@ -163,12 +194,27 @@ static sgm_hook *restore_count(sgm__hooks *hooks, const double *one, size_t earl
     return hook;
 }
 
-static sgm_status restore_own_numbers(sgm_hook *hook, const double *one)
+/* With the hook's lock. */
+static sgm_status restore_numbers(sgm_hook *hook, const double *numbers, size_t count)
 {
-    if (!hook || one[1] == 0 || !hook->type->set_state)
+    if (count == 0 || !is_whole(numbers[0], (double)(count - 1)))
+        return sgm_fail(SGM_ERROR_FORMAT, "it does not say how many numbers are of criteria");
+    size_t criteria = (size_t)numbers[0];
+    if (criteria > 0 && !hook->criteria)
+        return sgm_fail(SGM_ERROR_FORMAT, "it is of a hook with criteria, but this one has none");
+    if (hook->criteria)
+        SGM_TRY(sgm_criteria_set_state(hook->criteria, numbers + 1, criteria));
+    if (!hook->type->set_state)
+        return SGM_OK;
+    return hook->type->set_state(hook->self, numbers + 1 + criteria, count - 1 - criteria);
+}
+
+static sgm_status restore_hook(sgm_hook *hook, const double *one)
+{
+    if (!hook || one[1] == 0)
         return SGM_OK;
     pthread_mutex_lock(&hook->lock);
-    sgm_status status = hook->type->set_state(hook->self, one + RECORD_SIZE, (size_t)one[4]);
+    sgm_status status = restore_numbers(hook, one + RECORD_SIZE, (size_t)one[4]);
     pthread_mutex_unlock(&hook->lock);
     return status == SGM_OK ? SGM_OK : sgm__fail_within("state of hook '%s'", hook->type->name);
 }
@@ -198,7 +244,7 @@ sgm_status sgm__hooks_set_state(sgm__hooks *hooks, const double *numbers, size_t
     sgm_status status = SGM_OK;
     for (size_t at = 2; at < count && status == SGM_OK; at += RECORD_SIZE + (size_t)numbers[at + 4]) {
         sgm_hook *hook = restore_count(hooks, numbers + at, earlier_ones(numbers, at));
-        status = restore_own_numbers(hook, numbers + at);
+        status = restore_hook(hook, numbers + at);
         sgm_hook_free(hook);
     }
     take_off_gone(hooks);

@@ -41,7 +41,8 @@ typedef struct probe_self {
     int alike;         /* probes with the same number do the same */
     sgm_status status; /* what invoke returns */
     double seconds;    /* how long it takes */
-    int64_t runs, frees;
+    int64_t runs;
+    atomic_int frees;
     double state;
     sgm_status (*act)(struct probe_self *probe, sgm_hook_call *call); /* NULL: nothing */
     void *user;
@@ -137,6 +138,15 @@ static void iterate(floor_of_test *made, int64_t count)
 {
     while (count-- > 0)
         CHECK_OK(sgm__hooks_event(made->hooks, SGM_ITERATION, made->epoch, ++made->iteration));
+}
+
+__attribute__((unused)) static size_t save_state(sgm__hooks *hooks, double numbers[64])
+{
+    size_t needed = 0, count = 64;
+    CHECK_OK(sgm__hooks_get_state(hooks, NULL, &needed));
+    CHECK_OK(sgm__hooks_get_state(hooks, numbers, &count));
+    CHECK_INT(count, needed);
+    return count;
 }
 
 __attribute__((unused)) static double shared_number(floor_of_test *made, const char *name)
