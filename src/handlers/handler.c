@@ -131,31 +131,12 @@ const char *sgm_handler_support(const sgm_handler *handler, const char *operatio
     return op->compose != NULL && strcmp(support, "kernel") != 0 ? "composed" : support;
 }
 
-/* The memory that a value lives in; NULL: none. */
-static unsigned char *memory_of(const sgm__place *place, const sgm__memory *memory)
-{
-    switch (place->store) {
-    case SGM__STORE_ARENA:
-        return memory->arena;
-    case SGM__STORE_INPUT:
-        return memory->inputs[place->index];
-    case SGM__STORE_STATE:
-        return memory->states[place->index];
-    case SGM__STORE_CONSTANT:
-        return memory->constants;
-    case SGM__STORE_NONE:
-        break;
-    }
-    return NULL;
-}
-
 sgm_array sgm__plan_array(const sgm__plan *plan, int32_t node, const sgm__memory *memory)
 {
     const sgm__node *value = &plan->nodes[node];
-    unsigned char *start = memory_of(&value->place, memory);
     sgm_array array = {.dtype = value->type.dtype,
                        .shape = value->type.shape,
-                       .data = start != NULL ? start + value->place.offset : NULL};
+                       .data = sgm__place_address(&value->place, memory)};
     memcpy(array.strides, value->place.strides, sizeof array.strides);
     return array;
 }

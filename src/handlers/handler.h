@@ -32,8 +32,6 @@ typedef struct sgm__handler_type {
     void (*release)(void *self, void *buffer);
     sgm_status (*write)(void *self, void *buffer, size_t offset, const void *host, size_t bytes);
     sgm_status (*read)(void *self, void *buffer, size_t offset, void *host, size_t bytes);
-    sgm_status (*copy)(void *self, void *target, size_t target_offset, void *source, size_t source_offset,
-                       size_t bytes);
     /* `plan` stays valid as long as the executable does. */
     sgm_status (*compile)(void *self, const sgm__plan *plan, void **executable);
     void (*discard)(void *self, void *executable);
@@ -50,6 +48,29 @@ struct sgm_handler {
 
 extern const sgm__handler_type sgm__reference_handler, sgm__cpu_handler, sgm__null_handler,
     sgm__debug_handler;
+
+/* Where a value begins; NULL: it is never in memory. */
+static inline unsigned char *sgm__place_address(const sgm__place *place, const sgm__memory *memory)
+{
+    void *start = NULL;
+    switch (place->store) {
+    case SGM__STORE_ARENA:
+        start = memory->arena;
+        break;
+    case SGM__STORE_INPUT:
+        start = memory->inputs[place->index];
+        break;
+    case SGM__STORE_STATE:
+        start = memory->states[place->index];
+        break;
+    case SGM__STORE_CONSTANT:
+        start = memory->constants;
+        break;
+    case SGM__STORE_NONE:
+        break;
+    }
+    return start != NULL ? (unsigned char *)start + place->offset : NULL;
+}
 
 /* The operand of a step as a kernel sees it. */
 sgm_array sgm__plan_array(const sgm__plan *plan, int32_t node, const sgm__memory *memory);

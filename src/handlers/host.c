@@ -1,13 +1,18 @@
 /* Buffers in host memory. */
 #include "handlers/host.h"
 
+#define PADDING 64 /* bytes of the widest vectors */
+
 sgm_status sgm__host_allocate(void *self, size_t bytes, void **buffer)
 {
     (void)self;
-    *buffer = sgm__alloc_aligned(bytes);
+    size_t padded;
+    if (sgm__add_overflows(bytes, PADDING, &padded))
+        return sgm__fail_memory(bytes);
+    *buffer = sgm__alloc_aligned(padded);
     if (*buffer == NULL)
         return SGM_ERROR_MEMORY;
-    memset(*buffer, 0, bytes);
+    memset(*buffer, 0, padded);
     return SGM_OK;
 }
 
@@ -28,14 +33,6 @@ sgm_status sgm__host_read(void *self, void *buffer, size_t offset, void *host, s
 {
     (void)self;
     memcpy(host, (const unsigned char *)buffer + offset, bytes);
-    return SGM_OK;
-}
-
-sgm_status sgm__host_copy(void *self, void *target, size_t target_offset, void *source, size_t source_offset,
-                          size_t bytes)
-{
-    (void)self;
-    memmove((unsigned char *)target + target_offset, (const unsigned char *)source + source_offset, bytes);
     return SGM_OK;
 }
 

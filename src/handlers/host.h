@@ -4,12 +4,11 @@
 
 #include "handlers/handler.h"
 
+/* Zeroed, with a vector's width behind it: loops may read that far. */
 sgm_status sgm__host_allocate(void *self, size_t bytes, void **buffer);
 void sgm__host_release(void *self, void *buffer);
 sgm_status sgm__host_write(void *self, void *buffer, size_t offset, const void *host, size_t bytes);
 sgm_status sgm__host_read(void *self, void *buffer, size_t offset, void *host, size_t bytes);
-sgm_status sgm__host_copy(void *self, void *target, size_t target_offset, void *source, size_t source_offset,
-                          size_t bytes);
 /* Runs are over when they return. */
 sgm_status sgm__host_wait(void *self);
 

@@ -92,13 +92,6 @@ static matrix matrix_at(const sgm_array *x, const sgm__cursor *batch)
     return m;
 }
 
-static sgm__cursor leading(const sgm_array *x)
-{
-    sgm_shape shape = x->shape;
-    shape.rank -= 2;
-    return sgm__cursor_make(&shape, x->strides);
-}
-
 /* --- inverse --- */
 
 static sgm_status infer_inverse(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
@@ -149,7 +142,7 @@ static sgm_status invert(const matrix *m)
 static sgm_status forward_inverse(const sgm_kernel_call *call)
 {
     double stack[MAX_ON_STACK * MAX_ON_STACK];
-    sgm__cursor read = leading(&call->inputs[0]), write = leading(&call->output);
+    sgm__cursor read = sgm__cursor_leading(&call->inputs[0]), write = sgm__cursor_leading(&call->output);
     int64_t count = sgm_shape_elements(&read.shape);
     for (int64_t i = 0; i < count; i++) {
         matrix x = matrix_at(&call->inputs[0], &read), y = matrix_at(&call->output, &write);
@@ -206,7 +199,7 @@ static double compute_determinant(const matrix *m)
 static sgm_status forward_determinant(const sgm_kernel_call *call)
 {
     double stack[MAX_ON_STACK * MAX_ON_STACK];
-    sgm__cursor read = leading(&call->inputs[0]);
+    sgm__cursor read = sgm__cursor_leading(&call->inputs[0]);
     int64_t count = sgm_shape_elements(&read.shape);
     for (int64_t i = 0; i < count; i++, sgm__cursor_next(&read)) {
         matrix x = matrix_at(&call->inputs[0], &read), work = make_matrix(SGM_FLOAT64, stack, x.size);

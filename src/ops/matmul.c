@@ -52,19 +52,12 @@ static double compute_dot(const dot_product *dot)
     return sum;
 }
 
-/* Axes before the last two. */
-static sgm__cursor leading(const sgm_array *array)
-{
-    sgm_shape shape = array->shape;
-    shape.rank -= 2;
-    return sgm__cursor_make(&shape, array->strides);
-}
-
 static sgm_status forward(const sgm_kernel_call *call)
 {
     const sgm_array *a = &call->inputs[0], *b = &call->inputs[1], *y = &call->output;
     int32_t row = y->shape.rank - 2, column = y->shape.rank - 1;
-    sgm__cursor a_batch = leading(a), b_batch = leading(b), y_batch = leading(y);
+    sgm__cursor a_batch = sgm__cursor_leading(a), b_batch = sgm__cursor_leading(b),
+                y_batch = sgm__cursor_leading(y);
     int64_t batches = sgm_shape_elements(&y_batch.shape);
     dot_product dot = {a, b, 0, 0, a->strides[column], b->strides[row], a->shape.dims[column]};
     for (int64_t n = 0; n < batches; n++) {

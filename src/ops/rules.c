@@ -166,6 +166,13 @@ sgm__cursor sgm__cursor_make(const sgm_shape *shape, const int64_t *strides)
     return cursor;
 }
 
+sgm__cursor sgm__cursor_leading(const sgm_array *array)
+{
+    sgm_shape shape = array->shape;
+    shape.rank -= 2;
+    return sgm__cursor_make(&shape, array->strides);
+}
+
 void *sgm__array_at(const sgm_array *array, int64_t offset)
 {
     return (char *)array->data + offset * (int64_t)sgm_dtype_size(array->dtype);

@@ -43,6 +43,8 @@ typedef struct sgm__cursor {
     int64_t offset; /* of the current element, in elements */
 } sgm__cursor;
 sgm__cursor sgm__cursor_make(const sgm_shape *shape, const int64_t *strides);
+/* Over the axes before the last two: one step for each matrix. */
+sgm__cursor sgm__cursor_leading(const sgm_array *array);
 
 static inline void sgm__cursor_next(sgm__cursor *cursor)
 {

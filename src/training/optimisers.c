@@ -170,23 +170,30 @@ const sgm_optimiser_type *sgm_optimiser_type_at(size_t index)
     return type;
 }
 
+/* The lock is held. */
+static sgm_status append(const sgm_optimiser_type *type)
+{
+    for (size_t i = 0; i < BUILT_IN_COUNT + registered_count; i++) {
+        const sgm_optimiser_type *known = i < BUILT_IN_COUNT ? &built_in[i] : registered[i - BUILT_IN_COUNT];
+        if (known == type)
+            return SGM_OK;
+        if (strcmp(known->name, type->name) == 0)
+            return sgm_fail(SGM_ERROR_ARGUMENT, "there is an optimiser '%s' already", type->name);
+    }
+    if (registered_count == MOST_REGISTERED)
+        return sgm_fail(SGM_ERROR_STATE, "%d optimisers are registered, which is all there is room for",
+                        MOST_REGISTERED);
+    registered[registered_count++] = type;
+    return SGM_OK;
+}
+
 sgm_status sgm_register_optimiser(const sgm_optimiser_type *type)
 {
     if (type == NULL || type->api != SGM_OPTIMISER_API || type->name == NULL || type->update == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "an optimiser wants .api = SGM_OPTIMISER_API, a name and an update");
-    const sgm_optimiser_type *known;
-    for (size_t i = 0; (known = sgm_optimiser_type_at(i)) != NULL; i++)
-        if (strcmp(known->name, type->name) == 0)
-            return known == type
-                       ? SGM_OK
-                       : sgm_fail(SGM_ERROR_ARGUMENT, "there is an optimiser '%s' already", type->name);
     pthread_mutex_lock(&lock);
-    bool full = registered_count == MOST_REGISTERED;
-    if (!full)
-        registered[registered_count++] = type;
+    sgm_status status = append(type);
     pthread_mutex_unlock(&lock);
-    return full ? sgm_fail(SGM_ERROR_STATE, "%d optimisers are registered, which is all there is room for",
-                           MOST_REGISTERED)
-                : SGM_OK;
+    return status;
 }

@@ -1,6 +1,7 @@
 /* The cpu handler: compiles plans into lists of steps and runs them. */
 #include "handlers/cpu/cpu.h"
 #include "handlers/cpu/flush.h"
+#include "handlers/host.h"
 
 #define PADDING 64 /* after each buffer: loops may read to the end of a vector */
 
@@ -98,49 +99,6 @@ static const char *support(void *self, const sgm_op *op, sgm_dtype dtype)
     bool known =
         op->forward != NULL || op->scalar != NULL || (op->flags & (SGM_OP_VIEW | SGM_OP_SOURCE)) != 0;
     return known ? "reference loop" : "none";
-}
-
-/* --- memory --- */
-
-static sgm_status allocate(void *self, size_t bytes, void **buffer)
-{
-    (void)self;
-    size_t padded;
-    if (sgm__add_overflows(bytes, PADDING, &padded))
-        return sgm__fail_memory(bytes);
-    *buffer = sgm__alloc_aligned(padded);
-    if (*buffer == NULL)
-        return SGM_ERROR_MEMORY;
-    memset(*buffer, 0, padded);
-    return SGM_OK;
-}
-
-static void release(void *self, void *buffer)
-{
-    (void)self;
-    sgm__free_aligned(buffer);
-}
-
-static sgm_status write_buffer(void *self, void *buffer, size_t offset, const void *host, size_t bytes)
-{
-    (void)self;
-    memcpy((unsigned char *)buffer + offset, host, bytes);
-    return SGM_OK;
-}
-
-static sgm_status read_buffer(void *self, void *buffer, size_t offset, void *host, size_t bytes)
-{
-    (void)self;
-    memcpy(host, (const unsigned char *)buffer + offset, bytes);
-    return SGM_OK;
-}
-
-static sgm_status copy_buffer(void *self, void *target, size_t target_offset, void *source,
-                              size_t source_offset, size_t bytes)
-{
-    (void)self;
-    memmove((unsigned char *)target + target_offset, (const unsigned char *)source + source_offset, bytes);
-    return SGM_OK;
 }
 
 /* --- compiling --- */
@@ -277,8 +235,9 @@ static sgm_status run_operation(sgm__cpu *cpu, const executable *e, const compil
     const sgm__node *node = &plan->nodes[step->node];
     sgm_array *arrays = e->arrays + step->first_array;
     for (int32_t k = 0; k < node->input_count; k++)
-        arrays[k].data = sgm__cpu_address(&plan->nodes[plan->operands[node->first_input + k]].place, memory);
-    arrays[node->input_count].data = sgm__cpu_address(&node->place, memory);
+        arrays[k].data =
+            sgm__place_address(&plan->nodes[plan->operands[node->first_input + k]].place, memory);
+    arrays[node->input_count].data = sgm__place_address(&node->place, memory);
     sgm__cpu_call call = call_of(cpu, e, step);
     sgm_status status;
     if (step->kernel != NULL)
@@ -318,24 +277,17 @@ static sgm_status run(void *self, void *compiled, const sgm__memory *memory, int
     return status;
 }
 
-static sgm_status wait_for_all(void *self)
-{
-    (void)self; /* a run returns when it is complete */
-    return SGM_OK;
-}
-
 const sgm__handler_type sgm__cpu_handler = {.name = "cpu",
                                             .doc = "vector loops and threads of this computer",
                                             .open = open_cpu,
                                             .close = close_cpu,
                                             .describe = describe,
                                             .support = support,
-                                            .allocate = allocate,
-                                            .release = release,
-                                            .write = write_buffer,
-                                            .read = read_buffer,
-                                            .copy = copy_buffer,
+                                            .allocate = sgm__host_allocate,
+                                            .release = sgm__host_release,
+                                            .write = sgm__host_write,
+                                            .read = sgm__host_read,
                                             .compile = compile,
                                             .discard = discard,
                                             .run = run,
-                                            .wait = wait_for_all};
+                                            .wait = sgm__host_wait};

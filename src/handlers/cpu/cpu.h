@@ -82,28 +82,6 @@ void sgm__fused_run(const sgm__cpu *cpu, const sgm__plan *plan, const sgm__fused
 
 /* --- arrays (array.c) --- */
 
-static inline unsigned char *sgm__cpu_address(const sgm__place *place, const sgm__memory *memory)
-{
-    void *base = NULL;
-    switch (place->store) {
-    case SGM__STORE_ARENA:
-        base = memory->arena;
-        break;
-    case SGM__STORE_INPUT:
-        base = memory->inputs[place->index];
-        break;
-    case SGM__STORE_STATE:
-        base = memory->states[place->index];
-        break;
-    case SGM__STORE_CONSTANT:
-        base = memory->constants;
-        break;
-    case SGM__STORE_NONE:
-        break;
-    }
-    return base != NULL ? (unsigned char *)base + place->offset : NULL;
-}
-
 /* Joins neighbouring dimensions that all `count` lists of strides walk through in one go, and drops those of
  * 1. At least one dimension stays. `count` is at most SGM__CPU_MOST_LISTS. */
 void sgm__cpu_collapse(int32_t *rank, int64_t *dims, int64_t **strides, int32_t count);

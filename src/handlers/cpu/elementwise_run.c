@@ -67,7 +67,7 @@ static unsigned char *locate(const run *r, const sgm__slot *slot, const tile *t,
     if (slot->node == r->moved_node)
         return r->moved_base + t->column * (int64_t)slot->size;
     int64_t offset = slot->kind == SGM__SLOT_DENSE ? t->row * e->columns : row_offset(e, slot, t->row);
-    return sgm__cpu_address(&slot->place, r->memory) + (offset + t->column) * (int64_t)slot->size;
+    return sgm__place_address(&slot->place, r->memory) + (offset + t->column) * (int64_t)slot->size;
 }
 
 static void run_tile(const run *r, const tile *t, unsigned char *buffers)
@@ -76,7 +76,7 @@ static void run_tile(const run *r, const tile *t, unsigned char *buffers)
     int64_t n = t->rows * t->columns;
     for (int32_t i = 0; i < e->slot_count; i++)
         if (e->slots[i].kind == SGM__SLOT_LOADED)
-            load_tile(e, &e->slots[i], sgm__cpu_address(&e->slots[i].place, r->memory),
+            load_tile(e, &e->slots[i], sgm__place_address(&e->slots[i].place, r->memory),
                       buffers + (size_t)e->slots[i].buffer * e->buffer_bytes, t);
     for (int32_t m = 0; m < e->micro_count; m++) {
         const sgm__micro *micro = &e->micros[m];
@@ -97,7 +97,7 @@ static void load_fixed(const run *r, unsigned char *buffers)
     tile all = tile_at(e, 0);
     for (int32_t i = 0; i < e->slot_count; i++)
         if (e->slots[i].kind == SGM__SLOT_FIXED)
-            load_tile(e, &e->slots[i], sgm__cpu_address(&e->slots[i].place, r->memory),
+            load_tile(e, &e->slots[i], sgm__place_address(&e->slots[i].place, r->memory),
                       buffers + (size_t)e->slots[i].buffer * e->buffer_bytes, &all);
 }
 
@@ -118,7 +118,7 @@ static sgm_array array_of(const sgm__elementwise *e, const sgm__slot *slot, cons
 {
     sgm_array array = {.dtype = e->plan->nodes[slot->node].type.dtype,
                        .shape = {.rank = e->rank},
-                       .data = sgm__cpu_address(&slot->place, memory)};
+                       .data = sgm__place_address(&slot->place, memory)};
     memcpy(array.shape.dims, e->dims, sizeof array.shape.dims);
     memcpy(array.strides, slot->strides, sizeof array.strides);
     return array;

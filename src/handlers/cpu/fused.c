@@ -201,8 +201,8 @@ void sgm__fused_run(const sgm__cpu *cpu, const sgm__plan *plan, const sgm__fused
     run r = {.cpu = cpu,
              .f = fused,
              .memory = memory,
-             .a = sgm__cpu_address(&plan->nodes[fused->left].place, memory),
-             .b = sgm__cpu_address(&plan->nodes[fused->right].place, memory),
+             .a = sgm__place_address(&plan->nodes[fused->left].place, memory),
+             .b = sgm__place_address(&plan->nodes[fused->right].place, memory),
              .scratch = scratch};
     sgm__pool_run(cpu->pool, fused->blocks, run_block, &r);
 }

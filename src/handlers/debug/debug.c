@@ -103,12 +103,6 @@ static sgm_status read(void *self, void *buffer, size_t offset, void *host, size
     return type_of(self)->read(self_of(self), buffer, offset, host, bytes);
 }
 
-static sgm_status copy(void *self, void *target, size_t target_offset, void *source, size_t source_offset,
-                       size_t bytes)
-{
-    return type_of(self)->copy(self_of(self), target, target_offset, source, source_offset, bytes);
-}
-
 static sgm_status wait(void *self)
 {
     return type_of(self)->wait(self_of(self));
@@ -387,7 +381,6 @@ const sgm__handler_type sgm__debug_handler = {
     .release = release,
     .write = write,
     .read = read,
-    .copy = copy,
     .compile = compile,
     .discard = discard,
     .run = run,

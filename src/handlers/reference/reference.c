@@ -284,7 +284,6 @@ const sgm__handler_type sgm__reference_handler = {
     .release = sgm__host_release,
     .write = sgm__host_write,
     .read = sgm__host_read,
-    .copy = sgm__host_copy,
     .compile = compile,
     .discard = discard,
     .run = run,
