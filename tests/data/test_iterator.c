@@ -325,7 +325,7 @@ TEST(failures_come_through_and_can_be_tried_again)
         const sgm_block *batch;
         CHECK_OK(sgm_iterator_next(iterator, &batch));
         CHECK_OK(sgm_iterator_next(iterator, &batch));
-        CHECK_ERROR(sgm_iterator_next(iterator, &batch), "dataset \"broken\": broken: the disk is on fire");
+        CHECK_ERROR(sgm_iterator_next(iterator, &batch), "dataset \"broken\": the disk is on fire");
         self->reads = 200; /* put out */
         int64_t seen = 30;
         for (; sgm_iterator_next(iterator, &batch) == SGM_OK && batch; seen += batch->count)
