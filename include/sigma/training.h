@@ -16,6 +16,7 @@
 
 #include <sigma/data.h>
 #include <sigma/handler.h>
+#include <sigma/hook.h>
 #include <sigma/network.h>
 
 #ifdef __cplusplus
@@ -189,6 +190,14 @@ typedef struct sgm_training_progress {
 typedef bool (*sgm_training_function)(void *user, const sgm_training_progress *progress);
 SGM_API sgm_status sgm_trainer_on_progress(sgm_trainer *trainer, sgm_training_function function, void *user);
 
+/* Attaches a hook, which belongs to the trainer then; an equal one that is there already is enough. */
+SGM_API sgm_status sgm_trainer_hook(sgm_trainer *trainer, sgm_hook *hook);
+/* Everything of the trainer that has a name: epoch, optimiser.learning_rate, network.layers.2-dense.weights,
+ * validation.accuracy
+ * ... Reading and setting wait for the step that is running; what is set counts from the next iteration on,
+ * and is written to the run directory's changes.jsonl. Belongs to the trainer. */
+SGM_API sgm_registry *sgm_trainer_registry(sgm_trainer *trainer);
+
 typedef struct sgm_run_options {
     size_t struct_size;
     int64_t epochs;           /* in all, those before a resume counted; 0: no limit */
@@ -201,6 +210,19 @@ typedef struct sgm_run_options {
 #define sgm_trainer_run(...) SGM_WITH_OPTIONS(sgm_trainer_run_options, sgm_run_options, __VA_ARGS__)
 /* SGM_ERROR_INTERRUPTED when it was stopped; the checkpoint is there then. */
 SGM_API sgm_status sgm_trainer_run_options(sgm_trainer *trainer, const sgm_run_options *options);
+/* Commands, from any thread; they act after the iteration that is running. A trainer that does not run:
+ * SGM_ERROR_STATE. */
+typedef enum sgm_trainer_state {
+    SGM_TRAINER_IDLE,
+    SGM_TRAINER_RUNNING,
+    SGM_TRAINER_PAUSED
+} sgm_trainer_state;
+SGM_API sgm_trainer_state sgm_trainer_state_of(sgm_trainer *trainer);
+SGM_API sgm_status sgm_trainer_pause(sgm_trainer *trainer);
+SGM_API sgm_status sgm_trainer_resume(sgm_trainer *trainer);
+SGM_API sgm_status sgm_trainer_step(sgm_trainer *trainer, int64_t iterations); /* runs so many, then pauses */
+SGM_API sgm_status sgm_trainer_stop(sgm_trainer *trainer,
+                                    const char *reason); /* with a checkpoint, as a finished run */
 /* Initialises parameters (unless they are) without training. */
 SGM_API sgm_status sgm_trainer_prepare(sgm_trainer *trainer);
 SGM_API sgm_status sgm_trainer_evaluate(sgm_trainer *trainer, sgm_iterator *iterator, sgm_metrics *metrics);

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LARGEST_METRICS ((size_t)1 << 30)
@@ -143,12 +144,51 @@ sgm_status sgm__run_folder_epoch(const sgm_trainer *trainer, const char *folder,
     return status;
 }
 
-sgm_status sgm__run_folder_save(sgm_trainer *trainer, const char *folder)
+sgm_status sgm__run_folder_save_as(sgm_trainer *trainer, const char *folder, const char *name)
 {
-    char *path = path_of(folder, SGM__CHECKPOINT_FILE);
+    if (*name == '\0' || *name == '.' || strchr(name, '/') != NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "a checkpoint cannot be named '%s': no slash, no dot in front",
+                        name);
+    char *path = sgm__format("%s/%s.safetensors", folder, name);
     if (path == NULL)
         return SGM_ERROR_MEMORY;
     sgm_status status = sgm_trainer_save(trainer, path);
+    sgm__free(path);
+    return status;
+}
+
+sgm_status sgm__run_folder_save(sgm_trainer *trainer, const char *folder)
+{
+    return sgm__run_folder_save_as(trainer, folder, "checkpoint");
+}
+
+static void set_now(json_t *line)
+{
+    char text[32];
+    time_t now = time(NULL);
+    struct tm parts;
+    if (gmtime_r(&now, &parts) != NULL && strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts) > 0)
+        json_object_set_new(line, "when", json_string(text));
+}
+
+sgm_status sgm__run_folder_change(const sgm_trainer *trainer, const char *identifier, const char *before,
+                                  const char *after)
+{
+    if (trainer->folder == NULL)
+        return SGM_OK;
+    char *path = path_of(trainer->folder, SGM__CHANGES_FILE);
+    json_t *line = json_object();
+    set_now(line);
+    json_object_set_new(line, "epoch", json_integer(trainer->position.epoch));
+    json_object_set_new(line, "iteration", json_integer(trainer->position.iteration));
+    json_object_set_new(line, "who", json_string(trainer->changed_by));
+    json_object_set_new(line, "what", json_string(identifier));
+    json_object_set_new(line, "old", json_string(before));
+    json_object_set_new(line, "new", json_string(after));
+    char *text = json_dumps(line, JSON_COMPACT | JSON_PRESERVE_ORDER);
+    sgm_status status = path == NULL || text == NULL ? sgm__fail_memory(256) : append_line(path, text);
+    free(text);
+    json_decref(line);
     sgm__free(path);
     return status;
 }

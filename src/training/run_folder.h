@@ -6,6 +6,7 @@
 
 #define SGM__CHECKPOINT_FILE "checkpoint.safetensors"
 #define SGM__METRICS_FILE "metrics.jsonl"
+#define SGM__CHANGES_FILE "changes.jsonl"
 
 /* Makes the folder and keeps other runs out of it until it is closed; with `resume`, loads its checkpoint if
  * there is one and drops metrics that are newer than it. */
@@ -13,6 +14,11 @@ sgm_status sgm__run_folder_open(sgm_trainer *trainer, const char *folder, bool r
 void sgm__run_folder_close(int lock); /* -1: nothing to do */
 /* Appends the line of an epoch that has just ended. */
 sgm_status sgm__run_folder_epoch(const sgm_trainer *trainer, const char *folder, double seconds);
+/* Appends who changed what; without a folder it does nothing. Texts of the contents before and after. */
+sgm_status sgm__run_folder_change(const sgm_trainer *trainer, const char *identifier, const char *before,
+                                  const char *after);
+/* NAME.safetensors; "checkpoint" is the one that a resume goes on from. */
+sgm_status sgm__run_folder_save_as(sgm_trainer *trainer, const char *folder, const char *name);
 sgm_status sgm__run_folder_save(sgm_trainer *trainer, const char *folder);
 
 #endif

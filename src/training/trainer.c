@@ -6,6 +6,15 @@
 #include <math.h>
 #include <stdio.h>
 
+static void make_recursive(pthread_mutex_t *lock)
+{
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(lock, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+}
+
 sgm_trainer *sgm__trainer_create(const char *name, const sgm__trainer_settings *settings)
 {
     sgm_trainer *trainer = sgm__calloc(1, sizeof(sgm_trainer));
@@ -13,10 +22,17 @@ sgm_trainer *sgm__trainer_create(const char *name, const sgm__trainer_settings *
         return NULL;
     trainer->settings = *settings;
     trainer->position.best_loss = INFINITY;
+    trainer->newest_loss = NAN;
+    trainer->changed_by = "program";
+    make_recursive(&trainer->lock);
+    sgm__control_init(&trainer->control);
     trainer->name = sgm__strdup(name);
     trainer->graph = sgm_graph_create();
     trainer->session = sgm_session_create(settings->handler);
-    if (trainer->name != NULL && trainer->graph != NULL && trainer->session != NULL)
+    trainer->registry = sgm_registry_create();
+    if (trainer->registry != NULL && sgm__trainer_publish(trainer) == SGM_OK)
+        trainer->hooks = sgm__hooks_create(name, trainer->registry);
+    if (trainer->name != NULL && trainer->graph != NULL && trainer->session != NULL && trainer->hooks != NULL)
         return trainer;
     sgm__trainer_free(trainer);
     return NULL;
@@ -26,6 +42,8 @@ void sgm__trainer_free(sgm_trainer *trainer)
 {
     if (trainer == NULL)
         return;
+    sgm__hooks_free(trainer->hooks);
+    sgm_registry_free(trainer->registry);
     for (size_t i = 0; i < trainer->validation_count; i++) {
         sgm__free(trainer->validation[i].name);
         sgm_iterator_free(trainer->validation[i].iterator);
@@ -48,6 +66,8 @@ void sgm__trainer_free(sgm_trainer *trainer)
     sgm__free(trainer->metrics);
     sgm__free(trainer->trained);
     sgm__free(trainer->programs);
+    pthread_mutex_destroy(&trainer->lock);
+    sgm__control_destroy(&trainer->control);
     sgm__free(trainer->name);
     sgm__free(trainer);
 }
@@ -249,4 +269,21 @@ sgm_status sgm_trainer_on_progress(sgm_trainer *trainer, sgm_training_function f
 {
     SGM_TRY(sgm_trainer_status(trainer));
     return sgm__trainer_keep(trainer, sgm__trainer_add_observer(trainer, function, user));
+}
+
+sgm_status sgm_trainer_hook(sgm_trainer *trainer, sgm_hook *hook)
+{
+    sgm_status status = sgm_trainer_status(trainer);
+    bool attached;
+    if (status == SGM_OK && hook == NULL)
+        return keep_newest(trainer, "hook");
+    if (status == SGM_OK)
+        status = sgm__trainer_keep(trainer, sgm__hooks_attach(trainer->hooks, hook, &attached));
+    sgm_hook_free(hook);
+    return status;
+}
+
+sgm_registry *sgm_trainer_registry(sgm_trainer *trainer)
+{
+    return trainer != NULL ? trainer->registry : NULL;
 }

@@ -2,8 +2,10 @@
 #ifndef SGM_TRAINING_TRAINER_H
 #define SGM_TRAINING_TRAINER_H
 
+#include "training/hooks.h"
 #include "training/optimiser.h"
 #include <sigma/persistence.h>
+#include <stdatomic.h>
 
 typedef struct sgm__trainer_settings {
     uint64_t seed;
@@ -55,6 +57,16 @@ typedef struct sgm__training_position {
     int64_t bad_epochs, reductions;
 } sgm__training_position;
 
+/* What other threads ask of a running trainer. */
+typedef struct sgm__control {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    sgm_trainer_state state;
+    bool pause, stop;
+    int64_t steps; /* iterations until the next pause; -1: none */
+    char *reason;  /* of the newest stop */
+} sgm__control;
+
 struct sgm_trainer {
     char *name;
     sgm__trainer_settings settings;
@@ -80,7 +92,18 @@ struct sgm_trainer {
     sgm__known_program *programs;
     size_t program_count, program_capacity;
     sgm__training_position position;
-    int64_t epochs; /* wanted by the run, 0: no limit */
+    int64_t epochs;  /* wanted by the run, 0: no limit */
+    int64_t batches; /* of an epoch, 0: unknown */
+    double newest_loss;
+    double running_time, running_since; /* seconds before; the moment it began to run, 0: it does not */
+    sgm_registry *registry;
+    sgm__hooks *hooks;
+    size_t published;       /* states of the session that the registry shows */
+    pthread_mutex_t lock;   /* held during a step; recursive, for hooks */
+    atomic_int waiting;     /* threads that want it */
+    const char *folder;     /* of the run, for changes.jsonl; NULL: none */
+    const char *changed_by; /* who sets values just now */
+    sgm__control control;
 };
 
 sgm_trainer *sgm__trainer_create(const char *name, const sgm__trainer_settings *settings);
@@ -99,6 +122,24 @@ sgm_status sgm__trainer_count(sgm_trainer *trainer, sgm_program *program, int64_
                               sgm__metric_sums *sums);
 void sgm__trainer_forget_programs(sgm_trainer *trainer);
 bool sgm__trainer_is_frozen(const sgm_trainer *trainer, const char *parameter);
+
+/* trainer_command.c. Between two iterations: whether to pause (counts one step), waiting for the pause to
+ * end, whether to stop. */
+void sgm__control_init(sgm__control *control);
+void sgm__control_destroy(sgm__control *control);
+void sgm__control_begin(sgm__control *control);
+void sgm__control_end(sgm__control *control);
+bool sgm__control_wants_pause(sgm__control *control);
+void sgm__control_wait(sgm__control *control, bool (*interrupted)(void));
+bool sgm__control_wants_stop(sgm__control *control);
+
+/* trainer_registry.c: the lock between steps, and what the registry shows. */
+void sgm__trainer_lock(sgm_trainer *trainer);
+void sgm__trainer_unlock(sgm_trainer *trainer);
+void sgm__trainer_let_others(sgm_trainer *trainer);
+sgm_status sgm__trainer_publish(sgm_trainer *trainer);
+sgm_status sgm__trainer_publish_states(sgm_trainer *trainer);
+sgm_status sgm__trainer_publish_metrics(sgm_trainer *trainer);
 
 sgm_metrics sgm__metrics_of(const sgm__metric_sums *sums);
 double sgm__trainer_learning_rate(const sgm_trainer *trainer, int64_t batches);

@@ -54,10 +54,10 @@ static void release_signals(const signal_guard *guard)
 typedef struct training_run {
     sgm_trainer *trainer;
     const sgm_run_options *options;
-    int64_t batches;
     double began;
     int64_t records; /* trained on in this run */
-    bool stopped;    /* by a signal or an observer */
+    bool stopped;    /* by a signal, an observer or a hook */
+    bool finished;   /* by a hook that has seen enough: not an interruption */
     bool saved;
     int lock; /* of the folder */
 } training_run;
@@ -76,10 +76,11 @@ double sgm__trainer_learning_rate(const sgm_trainer *trainer, int64_t batches)
 static double seconds_left(const training_run *run, double seconds)
 {
     const sgm__training_position *position = &run->trainer->position;
-    if (run->options->epochs == 0 || run->batches == 0 || run->records == 0)
+    if (run->options->epochs == 0 || run->trainer->batches == 0 || run->records == 0)
         return -1;
     double per_record = seconds / (double)run->records;
-    double batches = (double)((run->options->epochs - position->epoch) * run->batches - position->batch);
+    double batches =
+        (double)((run->options->epochs - position->epoch) * run->trainer->batches - position->batch);
     int64_t in_epoch = position->sums.records, given = position->batch;
     double records = given > 0 ? (double)in_epoch / (double)given : 0;
     return given > 0 ? batches * records * per_record : -1;
@@ -96,10 +97,11 @@ static void report(training_run *run, sgm_progress_kind kind)
                                       .epoch = trainer->position.epoch,
                                       .epochs = run->options->epochs,
                                       .batch = trainer->position.batch,
-                                      .batches = run->batches,
+                                      .batches = run->trainer->batches,
                                       .iteration = trainer->position.iteration,
                                       .training = sgm__metrics_of(&trainer->position.sums),
-                                      .learning_rate = sgm__trainer_learning_rate(trainer, run->batches),
+                                      .learning_rate =
+                                          sgm__trainer_learning_rate(trainer, run->trainer->batches),
                                       .seconds = seconds,
                                       .rate = seconds > 0 ? (double)run->records / seconds : 0,
                                       .seconds_left = seconds_left(run, seconds),
@@ -126,7 +128,7 @@ static sgm_status check_loss(const training_run *run)
                     "the loss is %s at iteration %lld, in epoch %lld: lower the learning rate (%g now), clip "
                     "gradients, or look for such values in the data%s%s%s",
                     isnan(position->sums.loss) ? "not a number" : "infinite", (long long)position->iteration,
-                    (long long)position->epoch + 1, sgm__trainer_learning_rate(trainer, run->batches),
+                    (long long)position->epoch + 1, sgm__trainer_learning_rate(trainer, trainer->batches),
                     debug ? "" : "; handler debug:", debug ? "" : handler,
                     debug ? "" : " names the instruction that it comes from");
 }
@@ -143,14 +145,16 @@ static sgm_status train_on(training_run *run, const sgm_block *block)
         return sgm_last_status();
     SGM_TRY(sgm__trainer_feed(trainer, program, block));
     if (sgm_program_has_input(program, SGM__LEARNING_RATE)) {
-        double rate = sgm__trainer_learning_rate(trainer, run->batches);
+        double rate = sgm__trainer_learning_rate(trainer, run->trainer->batches);
         SGM_TRY(sgm_session_feed_number(trainer->session, program, SGM__LEARNING_RATE, rate));
     }
     if (sgm_program_has_input(program, SGM__STEP))
         SGM_TRY(
             sgm_session_feed_number(trainer->session, program, SGM__STEP, (double)(position->updates + 1)));
     SGM_TRY(sgm_session_run(trainer->session, program));
+    double before = position->sums.loss;
     SGM_TRY(sgm__trainer_count(trainer, program, block->count, &position->sums));
+    trainer->newest_loss = (position->sums.loss - before) / (double)block->count;
     position->updates += update;
     position->iteration++;
     position->batch++;
@@ -196,6 +200,50 @@ static void watch_plateau(sgm_trainer *trainer, double loss)
     }
 }
 
+/* --- hooks --- */
+
+static sgm_status change_value(sgm_trainer *trainer, const sgm__request *request)
+{
+    trainer->changed_by = request->who;
+    sgm_status status = sgm_resolve_set(trainer->registry, request->text, request->content, NULL, NULL);
+    trainer->changed_by = "program";
+    return status;
+}
+
+static sgm_status fulfil(training_run *run, const sgm__request *request)
+{
+    sgm_trainer *trainer = run->trainer;
+    switch (request->kind) {
+    case SGM__REQUEST_STOP:
+        sgm__log(SGM_LOG_INFO, trainer->name, "%s stops the run: %s", request->who, request->text);
+        run->finished = true;
+        return SGM_OK;
+    case SGM__REQUEST_SAVE:
+        return run->options->folder != NULL
+                   ? sgm__run_folder_save_as(trainer, run->options->folder, request->text)
+                   : sgm_fail(SGM_ERROR_STATE, "the run has no folder to save '%s' in", request->text);
+    case SGM__REQUEST_SET:
+        return change_value(trainer, request);
+    }
+    return SGM_OK;
+}
+
+/* Tells hooks of an event, and does what they ask for. A request that cannot be fulfilled is logged: it must
+ * not end hours of training. */
+static sgm_status tell_hooks(training_run *run, sgm_time_scale scale)
+{
+    sgm_trainer *trainer = run->trainer;
+    if (sgm__hooks_count(trainer->hooks) == 0)
+        return SGM_OK;
+    SGM_TRY(sgm__hooks_event(trainer->hooks, scale, trainer->position.epoch, trainer->position.iteration));
+    for (sgm__request *request; (request = sgm__hooks_take_request(trainer->hooks)) != NULL;) {
+        if (fulfil(run, request) != SGM_OK)
+            sgm__log(SGM_LOG_ERROR, trainer->name, "%s: %s", request->who, sgm_last_error());
+        sgm__request_free(request);
+    }
+    return SGM_OK;
+}
+
 static sgm_status end_epoch(training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
@@ -203,11 +251,13 @@ static sgm_status end_epoch(training_run *run)
     for (size_t i = 0; i < trainer->validation_count; i++)
         SGM_TRY(sgm_trainer_evaluate(trainer, trainer->validation[i].iterator, &trainer->metrics[i].metrics));
     double training_loss = sgm__metrics_of(&trainer->position.sums).loss;
+    SGM_TRY(sgm__trainer_publish_metrics(trainer));
     watch_plateau(trainer, trainer->validation_count > 0 ? trainer->metrics[0].metrics.loss : training_loss);
-    run->batches = trainer->position.batch; /* now it is known */
+    run->trainer->batches = trainer->position.batch; /* now it is known */
     trainer->position.epoch++;
     trainer->position.batch = 0;
     report(run, SGM_PROGRESS_EPOCH);
+    SGM_TRY(tell_hooks(run, SGM_EPOCH));
     if (options->folder != NULL)
         SGM_TRY(sgm__run_folder_epoch(trainer, options->folder, sgm__now() - run->began));
     trainer->position.sums = (sgm__metric_sums){0};
@@ -220,8 +270,31 @@ static bool is_done(const training_run *run)
 {
     const sgm__training_position *position = &run->trainer->position;
     const sgm_run_options *options = run->options;
-    return run->stopped || (options->epochs > 0 && position->epoch >= options->epochs) ||
+    return run->stopped || run->finished || (options->epochs > 0 && position->epoch >= options->epochs) ||
            (options->iterations > 0 && position->iteration >= options->iterations);
+}
+
+static bool is_interrupted(void)
+{
+    return interrupt_wanted != 0;
+}
+
+/* Time spent paused is no running time. */
+static sgm_status obey(training_run *run)
+{
+    sgm_trainer *trainer = run->trainer;
+    if (sgm__control_wants_pause(&trainer->control)) {
+        trainer->running_time += sgm__now() - trainer->running_since;
+        trainer->running_since = 0;
+        SGM_TRY(tell_hooks(run, SGM_PAUSE));
+        sgm__trainer_unlock(trainer);
+        sgm__control_wait(&trainer->control, is_interrupted);
+        sgm__trainer_lock(trainer);
+        trainer->running_since = sgm__now();
+        SGM_TRY(tell_hooks(run, SGM_RESUME));
+    }
+    run->finished = run->finished || sgm__control_wants_stop(&trainer->control);
+    return SGM_OK;
 }
 
 static sgm_status iterate(training_run *run)
@@ -236,8 +309,11 @@ static sgm_status iterate(training_run *run)
         } else {
             SGM_TRY(train_on(run, block));
             run->saved = false;
+            SGM_TRY(tell_hooks(run, SGM_ITERATION));
             report(run, SGM_PROGRESS_ITERATION);
+            SGM_TRY(obey(run));
         }
+        sgm__trainer_let_others(run->trainer);
         if (interrupt_wanted)
             run->stopped = true;
     }
@@ -254,15 +330,19 @@ static sgm_status start(training_run *run)
     trainer->epochs = run->options->epochs;
     if (run->options->folder != NULL)
         SGM_TRY(sgm__run_folder_open(trainer, run->options->folder, run->options->resume, &run->lock));
-    if (sgm_iterator_batches(trainer->training, &run->batches) != SGM_OK)
+    if (sgm_iterator_batches(trainer->training, &trainer->batches) != SGM_OK)
         return sgm_last_status();
+    SGM_TRY(sgm_trainer_prepare(trainer));
+    SGM_TRY(sgm__trainer_publish_states(trainer));
     report(run, SGM_PROGRESS_START);
-    return SGM_OK;
+    return tell_hooks(run, SGM_START);
 }
 
 static sgm_status run_all(training_run *run)
 {
     SGM_TRY(iterate(run));
+    SGM_TRY(tell_hooks(run, SGM_STOP));
+    sgm__hooks_wait(run->trainer->hooks);
     return run->options->folder != NULL && !run->saved
                ? sgm__run_folder_save(run->trainer, run->options->folder)
                : SGM_OK;
@@ -299,7 +379,16 @@ sgm_status sgm_trainer_run_options(sgm_trainer *trainer, const sgm_run_options *
     training_run current = {.trainer = trainer, .options = &own, .began = sgm__now(), .lock = -1};
     signal_guard guard;
     catch_signals(&guard, own.catch_interrupt);
+    sgm__trainer_lock(trainer);
+    trainer->folder = own.folder;
+    trainer->running_since = current.began;
+    sgm__control_begin(&trainer->control);
     sgm_status status = run_to_the_end(&current);
+    sgm__control_end(&trainer->control);
+    trainer->running_time += sgm__now() - trainer->running_since;
+    trainer->running_since = 0;
+    trainer->folder = NULL;
+    sgm__trainer_unlock(trainer);
     release_signals(&guard);
     sgm__run_folder_close(current.lock);
     return status;

@@ -1,0 +1,144 @@
+/* Commands to a running trainer, from any thread: pause, resume, step, stop. They act between two iterations.
+ */
+#include "training/trainer.h"
+
+void sgm__control_init(sgm__control *control)
+{
+    pthread_mutex_init(&control->lock, NULL);
+    pthread_cond_init(&control->changed, NULL);
+    control->steps = -1;
+}
+
+void sgm__control_destroy(sgm__control *control)
+{
+    sgm__free(control->reason);
+    pthread_cond_destroy(&control->changed);
+    pthread_mutex_destroy(&control->lock);
+}
+
+static sgm_status wrong_state(const sgm_trainer *trainer, const char *what)
+{
+    static const char *const names[] = {"idle", "running", "paused"};
+    return sgm_fail(SGM_ERROR_STATE, "trainer '%s' is %s and cannot be %s", trainer->name,
+                    names[trainer->control.state], what);
+}
+
+sgm_trainer_state sgm_trainer_state_of(sgm_trainer *trainer)
+{
+    pthread_mutex_lock(&trainer->control.lock);
+    sgm_trainer_state state = trainer->control.state;
+    pthread_mutex_unlock(&trainer->control.lock);
+    return state;
+}
+
+sgm_status sgm_trainer_pause(sgm_trainer *trainer)
+{
+    sgm__control *control = &trainer->control;
+    pthread_mutex_lock(&control->lock);
+    sgm_status status = control->state == SGM_TRAINER_IDLE ? wrong_state(trainer, "paused") : SGM_OK;
+    if (status == SGM_OK)
+        control->pause = true;
+    pthread_mutex_unlock(&control->lock);
+    return status;
+}
+
+/* Lets a paused trainer go on: for `steps` iterations, or for good (-1). */
+static sgm_status go_on(sgm_trainer *trainer, int64_t steps, const char *what)
+{
+    sgm__control *control = &trainer->control;
+    pthread_mutex_lock(&control->lock);
+    sgm_status status = control->state == SGM_TRAINER_IDLE ? wrong_state(trainer, what) : SGM_OK;
+    if (status == SGM_OK) {
+        control->pause = false;
+        control->steps = steps;
+        pthread_cond_broadcast(&control->changed);
+    }
+    pthread_mutex_unlock(&control->lock);
+    return status;
+}
+
+sgm_status sgm_trainer_resume(sgm_trainer *trainer)
+{
+    return go_on(trainer, -1, "resumed");
+}
+
+sgm_status sgm_trainer_step(sgm_trainer *trainer, int64_t iterations)
+{
+    if (iterations < 1)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "stepping takes at least 1 iteration, not %lld",
+                        (long long)iterations);
+    return go_on(trainer, iterations, "stepped");
+}
+
+sgm_status sgm_trainer_stop(sgm_trainer *trainer, const char *reason)
+{
+    sgm__control *control = &trainer->control;
+    char *copy = sgm__strdup(reason != NULL ? reason : "asked to");
+    if (copy == NULL)
+        return SGM_ERROR_MEMORY;
+    pthread_mutex_lock(&control->lock);
+    sgm_status status = control->state == SGM_TRAINER_IDLE ? wrong_state(trainer, "stopped") : SGM_OK;
+    if (status == SGM_OK) {
+        sgm__free(control->reason);
+        control->reason = copy;
+        copy = NULL;
+        control->stop = true;
+        pthread_cond_broadcast(&control->changed);
+    }
+    pthread_mutex_unlock(&control->lock);
+    sgm__free(copy);
+    return status;
+}
+
+/* --- for the training's thread --- */
+
+void sgm__control_begin(sgm__control *control)
+{
+    pthread_mutex_lock(&control->lock);
+    control->state = SGM_TRAINER_RUNNING;
+    control->pause = control->stop = false;
+    control->steps = -1;
+    pthread_mutex_unlock(&control->lock);
+}
+
+void sgm__control_end(sgm__control *control)
+{
+    pthread_mutex_lock(&control->lock);
+    control->state = SGM_TRAINER_IDLE;
+    pthread_mutex_unlock(&control->lock);
+}
+
+bool sgm__control_wants_pause(sgm__control *control)
+{
+    pthread_mutex_lock(&control->lock);
+    if (control->steps > 0 && --control->steps == 0)
+        control->pause = true;
+    bool pause = control->pause && !control->stop;
+    pthread_mutex_unlock(&control->lock);
+    return pause;
+}
+
+/* A signal cannot wake a condition, so the wait looks up now and then. */
+void sgm__control_wait(sgm__control *control, bool (*interrupted)(void))
+{
+    pthread_mutex_lock(&control->lock);
+    control->state = SGM_TRAINER_PAUSED;
+    while (control->pause && !control->stop && !interrupted()) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += 50000000;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        pthread_cond_timedwait(&control->changed, &control->lock, &until);
+    }
+    control->state = SGM_TRAINER_RUNNING;
+    pthread_mutex_unlock(&control->lock);
+}
+
+bool sgm__control_wants_stop(sgm__control *control)
+{
+    pthread_mutex_lock(&control->lock);
+    bool stop = control->stop;
+    pthread_mutex_unlock(&control->lock);
+    return stop;
+}
