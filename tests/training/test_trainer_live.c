@@ -1,0 +1,184 @@
+/* A trainer while it runs: values by name, changes and their record, commands from another thread. */
+#include "waves.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+static double number_of(sgm_trainer *trainer, const char *identifier)
+{
+    sgm_content content;
+    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(trainer), identifier, &content));
+    CHECK(content.kind == SGM_KIND_NUMBER || content.kind == SGM_KIND_INTEGER);
+    return content.kind == SGM_KIND_NUMBER ? content.as.number : (double)content.as.integer;
+}
+
+TEST(everything_has_a_name)
+{
+    wave_trainer made = make_wave_trainer((wave_options){0});
+    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 6));
+    CHECK_NEAR(number_of(made.trainer, "iteration"), 6, 0);
+    CHECK_NEAR(number_of(made.trainer, "epoch"), 1, 0);
+    CHECK_NEAR(number_of(made.trainer, "batch"), 2, 0);
+    CHECK_NEAR(number_of(made.trainer, "optimiser.learning_rate"), 0.1, 0);
+    CHECK(number_of(made.trainer, "optimiser.cost_total") > 0);
+    CHECK(number_of(made.trainer, "training.loss") > 0);
+    CHECK(number_of(made.trainer, "running_time") > 0);
+    sgm_matches matches;
+    CHECK_OK(sgm_resolve(sgm_trainer_registry(made.trainer), "network.layers.*<dense>.weights", &matches));
+    CHECK_INT(matches.count, 3);
+    CHECK_STR(matches.items[1].identifier, "network.layers.2-dense.weights");
+    CHECK_INT(sgm_tensor_shape(matches.items[1].content.as.tensor)->dims[1], 5);
+    sgm_matches_free(&matches);
+    sgm_content velocity;
+    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(made.trainer), "optimiser.slots.momentum.2-dense.weights",
+                             &velocity));
+    sgm_content_clear(&velocity);
+    free_wave_trainer(made);
+}
+
+TEST(a_value_that_does_not_fit_is_refused)
+{
+    wave_trainer made = make_wave_trainer((wave_options){0});
+    sgm_registry *registry = sgm_trainer_registry(made.trainer);
+    CHECK_ERROR(sgm_resolve_set(registry, "optimiser.learning_rate", sgm_text_content("banana"), NULL, NULL),
+                "banana");
+    CHECK_ERROR(sgm_resolve_set(registry, "optimiser.momentum", sgm_number_content(1.5), NULL, NULL),
+                "optimiser.momentum");
+    CHECK_ERROR(sgm_resolve_set(registry, "iteration", sgm_integer_content(3), NULL, NULL), "iteration");
+    CHECK_NEAR(number_of(made.trainer, "optimiser.learning_rate"), 0.1, 0);
+    free_wave_trainer(made);
+}
+
+/* A learning rate of 0 from the third iteration on: parameters stay from then on. */
+static bool set_rate_to_zero(void *user, const sgm_training_progress *progress)
+{
+    if (progress->kind == SGM_PROGRESS_ITERATION && progress->iteration == 2)
+        CHECK_OK(sgm_resolve_set(sgm_trainer_registry(user), "optimiser.learning_rate", sgm_number_content(0),
+                                 NULL, NULL));
+    return true;
+}
+
+static double weight_of(sgm_trainer *trainer)
+{
+    sgm_tensor *tensor = sgm_trainer_get(trainer, "1-dense.weights");
+    CHECK_OK(tensor);
+    double value = sgm_tensor_get(tensor, (const int64_t[]){2, 3});
+    sgm_tensor_free(tensor);
+    return value;
+}
+
+TEST(a_change_counts_from_the_next_iteration_on_and_is_recorded)
+{
+    char folder[64] = "/tmp/sigma-test-XXXXXX", path[128], *text;
+    size_t length;
+    CHECK(mkdtemp(folder) != NULL);
+    wave_trainer two =
+        make_wave_trainer((wave_options){.optimiser = sgm_gradient_descent(.learning_rate = 0.1)});
+    CHECK_OK(sgm_trainer_run(two.trainer, .iterations = 2));
+    wave_trainer made =
+        make_wave_trainer((wave_options){.optimiser = sgm_gradient_descent(.learning_rate = 0.1)});
+    CHECK_OK(sgm_trainer_on_progress(made.trainer, set_rate_to_zero, made.trainer));
+    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 5, .folder = folder));
+    CHECK(weight_of(made.trainer) == weight_of(two.trainer));
+    snprintf(path, sizeof path, "%s/changes.jsonl", folder);
+    CHECK_OK(sgm__file_read(path, 65536, &text, &length));
+    CHECK(strstr(text, "\"iteration\":2,\"who\":\"program\",\"what\":\"optimiser.learning_rate\"") != NULL);
+    CHECK(strstr(text, "\"new\":\"0\"") != NULL);
+    sgm__free(text);
+    free_wave_trainer(two);
+    free_wave_trainer(made);
+    snprintf(path, sizeof path, "rm -r '%s'", folder);
+    CHECK_INT(system(path), 0);
+}
+
+/* Other numbers are part of the program, which is recorded again. */
+static bool change_momentum(void *user, const sgm_training_progress *progress)
+{
+    if (progress->kind == SGM_PROGRESS_ITERATION && progress->iteration == 1)
+        CHECK_OK(sgm_resolve_set(sgm_trainer_registry(user), "optimiser.momentum", sgm_number_content(0.5),
+                                 NULL, NULL));
+    return true;
+}
+
+TEST(momentum_may_change_too)
+{
+    wave_trainer plain = make_wave_trainer((wave_options){0}), made = make_wave_trainer((wave_options){0});
+    CHECK_OK(sgm_trainer_on_progress(made.trainer, change_momentum, made.trainer));
+    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 4));
+    CHECK_OK(sgm_trainer_run(plain.trainer, .iterations = 4));
+    CHECK(weight_of(made.trainer) != weight_of(plain.trainer));
+    free_wave_trainer(plain);
+    free_wave_trainer(made);
+}
+
+/* --- commands --- */
+
+static void *run_for_long(void *trainer)
+{
+    sgm_run_options options = {.struct_size = sizeof options, .epochs = 1000000};
+    static sgm_status status;
+    status = sgm_trainer_run_options(trainer, &options);
+    return &status;
+}
+
+static void wait_for(sgm_trainer *trainer, sgm_trainer_state state)
+{
+    for (int i = 0; i < 5000 && sgm_trainer_state_of(trainer) != state; i++)
+        usleep(1000);
+    CHECK_INT(sgm_trainer_state_of(trainer), state);
+}
+
+TEST(commands_act_between_iterations)
+{
+    wave_trainer made = make_wave_trainer((wave_options){0});
+    CHECK_ERROR(sgm_trainer_pause(made.trainer), "is idle and cannot be paused");
+    pthread_t thread;
+    CHECK_INT(pthread_create(&thread, NULL, run_for_long, made.trainer), 0);
+    wait_for(made.trainer, SGM_TRAINER_RUNNING);
+    CHECK_OK(sgm_trainer_pause(made.trainer));
+    wait_for(made.trainer, SGM_TRAINER_PAUSED);
+    double before = number_of(made.trainer, "iteration"), time = number_of(made.trainer, "running_time");
+    usleep(20000);
+    CHECK_NEAR(number_of(made.trainer, "iteration"), before, 0);
+    CHECK_NEAR(number_of(made.trainer, "running_time"), time, 0);
+    CHECK_OK(sgm_trainer_step(made.trainer, 3));
+    for (int i = 0; i < 5000 && number_of(made.trainer, "iteration") < before + 3; i++)
+        usleep(1000);
+    wait_for(made.trainer, SGM_TRAINER_PAUSED);
+    CHECK_NEAR(number_of(made.trainer, "iteration"), before + 3, 0);
+    CHECK_OK(sgm_resolve_set(sgm_trainer_registry(made.trainer), "optimiser.learning_rate",
+                             sgm_number_content(0.01), NULL, NULL));
+    CHECK_OK(sgm_trainer_resume(made.trainer));
+    for (int i = 0; i < 5000 && number_of(made.trainer, "iteration") < before + 10; i++)
+        usleep(1000);
+    CHECK_OK(sgm_trainer_stop(made.trainer, "seen enough"));
+    void *result;
+    pthread_join(thread, &result);
+    CHECK_INT(*(sgm_status *)result, SGM_OK);
+    CHECK_ERROR(sgm_trainer_stop(made.trainer, NULL), "is idle");
+    free_wave_trainer(made);
+}
+
+/* --- hooks --- */
+
+static sgm_status stop_below(void *self, sgm_hook_call *call)
+{
+    double loss;
+    SGM_TRY(sgm_hook_number(call, "training.loss", &loss));
+    return loss < *(double *)self ? sgm_hook_request_stop(call, "low enough") : SGM_OK;
+}
+
+static const sgm_hook_type stopper = {.api = SGM_HOOK_API, .name = "stop_below", .invoke = stop_below};
+
+TEST(a_hook_sees_values_and_stops_the_run)
+{
+    static double limit = 1.05;
+    static const char *const reads[] = {"training.loss", NULL};
+    wave_trainer made = make_wave_trainer((wave_options){0});
+    CHECK_OK(sgm_trainer_hook(
+        made.trainer, sgm_hook_create(&stopper, &limit, .when = sgm_every(1, SGM_EPOCH), .reads = reads)));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 500));
+    CHECK(number_of(made.trainer, "epoch") < 500);
+    CHECK(number_of(made.trainer, "epoch") >= 1);
+    free_wave_trainer(made);
+}
