@@ -176,7 +176,7 @@ sgm_status sgm__no_entry(const sgm__core *core, const char *name)
 
 sgm_status sgm_registry_tag(sgm_registry *registry, const char *tag)
 {
-    sgm__core *core;
+    sgm__core *core = NULL;
     SGM_TRY(sgm__writable(registry, &core));
     SGM_TRY(sgm__check_name("tag", tag));
     char *copy = sgm__strdup(tag);
