@@ -74,6 +74,8 @@ SGM_API sgm_status sgm_session_read_number(sgm_session *session, sgm_program *pr
                                            double *value);
 SGM_API bool sgm_program_has_input(const sgm_program *program, const char *input);
 SGM_API bool sgm_program_has_output(const sgm_program *program, const char *output);
+/* Names of what has to be fed; `index` from 0, NULL past the last. */
+SGM_API const char *sgm_program_input_at(const sgm_program *program, size_t index);
 SGM_API sgm_type sgm_program_output_type(const sgm_program *program, const char *output);
 
 /* What a program takes, in bytes and numbers. */

@@ -21,6 +21,11 @@ sgm_status sgm__fail_within(const char *format, ...) SGM_PRINTF(1, 2);
             return sgm_try_status;                                                                           \
     } while (0)
 
+/* --- options (options.c) --- */
+/* Copies a caller's options, whose first member is struct_size, into `own` of `size` bytes. What an older
+ * struct does not have is zero; `given` NULL: all is. */
+sgm_status sgm__options_read(void *own, size_t size, const void *given, const char *what);
+
 /* --- memory (memory.c): every allocation of the library goes through these; failures set the error --- */
 void *sgm__alloc(size_t size);                /* uninitialised; size 0 gives a valid pointer */
 void *sgm__calloc(size_t count, size_t size); /* overflow-checked, zeroed */

@@ -9,18 +9,6 @@
 /* Section names are stored in the block, so their length is limited. */
 #define SGM__SECTION_NAME sizeof((sgm_section){0}.name)
 
-/* Copies options of a caller that may have been compiled with a shorter or longer struct; the rest is zero.
- */
-static inline void sgm__options_copy(void *target, size_t size, const void *options)
-{
-    size_t given = 0;
-    if (options)
-        memcpy(&given, options, sizeof given); /* struct_size is the first member */
-    memset(target, 0, size);
-    if (given > 0)
-        memcpy(target, options, given < size ? given : size);
-}
-
 /* --- blocks (block.c) --- */
 
 /* Records of one block of a dataset: [begin, end) of `block`, which belongs to `owner`. */

@@ -82,7 +82,8 @@ static sgm_status configure(sgm_dataset *dataset, const sgm_dataset_options *opt
 sgm_dataset *sgm_dataset_create_options(const char *name, const sgm_dataset_options *options)
 {
     sgm_dataset_options copy;
-    sgm__options_copy(&copy, sizeof copy, options);
+    if (sgm__options_read(&copy, sizeof copy, options, "sgm_dataset_create") != SGM_OK)
+        return NULL;
     if (!copy.extractor) {
         sgm__missing_part("sgm_dataset_create: .extractor");
         return NULL;

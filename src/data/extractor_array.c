@@ -339,8 +339,8 @@ sgm_extractor *sgm_array_extractor_create(sgm_reader *reader, const sgm_array_ex
     }
     self->chunks.reader = reader;
     sgm_array_extractor_options copy;
-    sgm__options_copy(&copy, sizeof copy, options);
-    if (configure(self, &copy) != SGM_OK) {
+    if (sgm__options_read(&copy, sizeof copy, options, type.name) != SGM_OK ||
+        configure(self, &copy) != SGM_OK) {
         array_free(self);
         return NULL;
     }

@@ -249,8 +249,8 @@ sgm_extractor *sgm_csv_extractor_create(sgm_reader *reader, const sgm_csv_extrac
     }
     self->chunks.reader = reader;
     sgm_csv_extractor_options copy;
-    sgm__options_copy(&copy, sizeof copy, options);
-    if (configure(self, &copy) != SGM_OK) {
+    if (sgm__options_read(&copy, sizeof copy, options, type.name) != SGM_OK ||
+        configure(self, &copy) != SGM_OK) {
         csv_free(self);
         return NULL;
     }

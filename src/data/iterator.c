@@ -415,7 +415,8 @@ static sgm_iterator *create(sgm_dataset *dataset, iterator_kind kind, const sgm_
 sgm_iterator *sgm_minibatches_create(sgm_dataset *dataset, const sgm_iterator_options *options)
 {
     sgm_iterator_options copy;
-    sgm__options_copy(&copy, sizeof copy, options);
+    if (sgm__options_read(&copy, sizeof copy, options, "sgm_minibatches") != SGM_OK)
+        return NULL;
     return create(dataset, MINIBATCHES, &copy);
 }
 

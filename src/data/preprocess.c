@@ -119,7 +119,8 @@ sgm_extractor *sgm_normalise_create(sgm_extractor *extractor, const sgm_preproce
     static const sgm_extractor_type type = {
         .name = "normalise", .extract = normalise_extract, .free = sgm__free};
     sgm_preprocess_options copy;
-    sgm__options_copy(&copy, sizeof copy, options);
+    if (sgm__options_read(&copy, sizeof copy, options, type.name) != SGM_OK)
+        return refuse(extractor, NULL);
     normalise *self = make_self(extractor, sizeof *self, copy.section, type.name);
     if (!self)
         return NULL;
@@ -203,7 +204,8 @@ sgm_extractor *sgm_one_hot_create(sgm_extractor *extractor, const sgm_preprocess
 {
     static const sgm_extractor_type type = {.name = "one-hot", .extract = one_hot_extract, .free = sgm__free};
     sgm_preprocess_options copy;
-    sgm__options_copy(&copy, sizeof copy, options);
+    if (sgm__options_read(&copy, sizeof copy, options, type.name) != SGM_OK)
+        return refuse(extractor, NULL);
     if (copy.classes < 1 || copy.classes > 1 << 24) { /* beyond 2^24, float32 cannot tell classes apart */
         sgm_fail(SGM_ERROR_ARGUMENT, "one-hot: %d classes; set .classes to 1 or more", (int)copy.classes);
         return refuse(extractor, NULL);
@@ -253,7 +255,8 @@ sgm_extractor *sgm_permute_section_create(sgm_extractor *extractor, const sgm_pr
 {
     static const sgm_extractor_type type = {.name = "permute", .extract = permute_extract, .free = sgm__free};
     sgm_preprocess_options copy;
-    sgm__options_copy(&copy, sizeof copy, options);
+    if (sgm__options_read(&copy, sizeof copy, options, type.name) != SGM_OK)
+        return refuse(extractor, NULL);
     permute *self = make_self(extractor, sizeof *self, copy.section, type.name);
     if (!self)
         return NULL;
@@ -334,7 +337,8 @@ sgm_extractor *sgm_shuffle_create(sgm_extractor *extractor, const sgm_preprocess
 {
     static const sgm_extractor_type type = {.name = "shuffle", .extract = shuffle_extract, .free = sgm__free};
     sgm_preprocess_options copy;
-    sgm__options_copy(&copy, sizeof copy, options);
+    if (sgm__options_read(&copy, sizeof copy, options, type.name) != SGM_OK)
+        return refuse(extractor, NULL);
     if (copy.section) {
         sgm_fail(SGM_ERROR_ARGUMENT, "shuffle: mixes all sections of a block alike; leave out .section");
         return refuse(extractor, NULL);

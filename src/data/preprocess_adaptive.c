@@ -194,9 +194,9 @@ static sgm_extractor *create(sgm_extractor *extractor, const sgm_preprocess_opti
     static const sgm_extractor_type by_block = {
         .name = "adaptive normalise", .extract = per_block_extract, .free = adaptive_free};
     sgm_preprocess_options copy;
-    sgm__options_copy(&copy, sizeof copy, options);
     adaptive *self = sgm__calloc(1, sizeof *self);
-    if (!self || (copy.section && sgm__section_name(self->section, copy.section, over_all.name) != SGM_OK) ||
+    if (!self || sgm__options_read(&copy, sizeof copy, options, over_all.name) != SGM_OK ||
+        (copy.section && sgm__section_name(self->section, copy.section, over_all.name) != SGM_OK) ||
         sgm__preprocess_range(&copy, over_all.name, &self->output) != SGM_OK) {
         sgm_extractor_free(extractor);
         sgm__free(self);

@@ -341,10 +341,6 @@ static sgm_status check_arguments(const sgm_source *source, const sgm_csv_option
 {
     if (source == NULL)
         return sgm__fail_missing("source");
-    if (options->struct_size != sizeof *options)
-        return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "%s: options of %zu bytes were expected; compile with this library's headers",
-                        source->name, sizeof *options);
     if (options->skip_rows < 0)
         return sgm_fail(SGM_ERROR_ARGUMENT, "%s: at least 0 rows to skip were expected, %d came",
                         source->name, options->skip_rows);
@@ -357,22 +353,23 @@ static sgm_status check_arguments(const sgm_source *source, const sgm_csv_option
     return SGM_OK;
 }
 
-sgm_reader *sgm_csv_reader_create(sgm_source *source, const sgm_csv_options *options)
+sgm_reader *sgm_csv_reader_create(sgm_source *source, const sgm_csv_options *given)
 {
-    static const sgm_csv_options defaults = {.struct_size = sizeof defaults};
     static const sgm_reader_type type = {"csv", csv_rewind, csv_read, csv_rewind, csv_free};
-    options = options != NULL ? options : &defaults;
-    csv_reader *self = check_arguments(source, options) == SGM_OK ? sgm__calloc(1, sizeof *self) : NULL;
+    sgm_csv_options options;
+    bool good = sgm__options_read(&options, sizeof options, given, "sgm_csv_reader") == SGM_OK &&
+                check_arguments(source, &options) == SGM_OK;
+    csv_reader *self = good ? sgm__calloc(1, sizeof *self) : NULL;
     if (self == NULL) {
         sgm_source_free(source);
         return NULL;
     }
     self->input.source = source;
-    self->separator = options->separator != '\0' ? options->separator : ',';
-    self->skip_rows = options->skip_rows;
-    self->skip_ragged = options->skip_ragged;
-    self->missing = sgm__strdup(options->missing);
-    if (options->missing != NULL && self->missing == NULL) {
+    self->separator = options.separator != '\0' ? options.separator : ',';
+    self->skip_rows = options.skip_rows;
+    self->skip_ragged = options.skip_ragged;
+    self->missing = sgm__strdup(options.missing);
+    if (options.missing != NULL && self->missing == NULL) {
         csv_free(self);
         return NULL;
     }

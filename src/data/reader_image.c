@@ -194,10 +194,6 @@ static sgm_status check_arguments(const char *folder, const sgm_image_options *o
     if (folder == NULL || *folder == '\0')
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "an image reader needs a folder, an empty name came; name the folder");
-    if (options->struct_size != sizeof *options)
-        return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "%s: options of %zu bytes were expected; compile with this library's headers", folder,
-                        sizeof *options);
     int width = options->width, height = options->height;
     if (width < 0 || height < 0 || width > LARGEST_SIZE || height > LARGEST_SIZE ||
         (width == 0) != (height == 0))
@@ -208,19 +204,19 @@ static sgm_status check_arguments(const char *folder, const sgm_image_options *o
     return SGM_OK;
 }
 
-sgm_reader *sgm_image_reader_create(const char *folder, const sgm_image_options *options)
+sgm_reader *sgm_image_reader_create(const char *folder, const sgm_image_options *given)
 {
-    static const sgm_image_options defaults = {.struct_size = sizeof defaults};
     static const sgm_reader_type type = {"images", image_prepare, image_read, image_rewind, image_free};
-    options = options != NULL ? options : &defaults;
-    if (check_arguments(folder, options) != SGM_OK)
+    sgm_image_options options;
+    if (sgm__options_read(&options, sizeof options, given, "sgm_image_reader") != SGM_OK ||
+        check_arguments(folder, &options) != SGM_OK)
         return NULL;
     image_reader *self = sgm__calloc(1, sizeof *self);
     if (self == NULL)
         return NULL;
-    self->width = options->width;
-    self->height = options->height;
-    self->channels = options->grey ? 1 : 3;
+    self->width = options.width;
+    self->height = options.height;
+    self->channels = options.grey ? 1 : 3;
     self->folder = sgm__strdup(folder);
     if (self->folder == NULL) {
         image_free(self);

@@ -383,10 +383,6 @@ static sgm_status check_arguments(const char *url, const sgm_url_options *option
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "an address that begins with http:// or https:// was expected, '%s' came",
                         url != NULL ? url : "NULL");
-    if (options->struct_size != sizeof *options)
-        return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "%s: options of %zu bytes were expected; compile with this library's headers", url,
-                        sizeof *options);
     const char *sha256 = options->sha256;
     if (sha256 != NULL && (strlen(sha256) != DIGEST_TEXT_SIZE - 1 ||
                            strspn(sha256, "0123456789abcdefABCDEF") != DIGEST_TEXT_SIZE - 1))
@@ -422,15 +418,15 @@ static sgm_status set_options(url_source *self, const sgm_url_options *options)
 
 sgm_source *sgm_url_source_create(const char *url, const sgm_url_options *options)
 {
-    static const sgm_url_options defaults = {.struct_size = sizeof defaults};
     static const sgm__source_type type = {url_exists, url_prepare, url_open, url_free};
-    options = options != NULL ? options : &defaults;
-    if (check_arguments(url, options) != SGM_OK)
+    sgm_url_options copy;
+    if (sgm__options_read(&copy, sizeof copy, options, "sgm_url_source") != SGM_OK ||
+        check_arguments(url, &copy) != SGM_OK)
         return NULL;
     url_source *self = sgm__source_create(sizeof *self, &type, url);
     if (self == NULL)
         return NULL;
-    if (set_options(self, options) != SGM_OK) {
+    if (set_options(self, &copy) != SGM_OK) {
         sgm_source_free(&self->base);
         return NULL;
     }

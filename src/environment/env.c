@@ -82,10 +82,9 @@ static bool options_are_good(const char *name, const sgm_env_options *options)
 
 sgm_env *sgm_env_create_options(const char *name, const sgm_env_options *given)
 {
-    sgm_env_options options = {0};
-    if (given != NULL)
-        memcpy(&options, given, given->struct_size < sizeof options ? given->struct_size : sizeof options);
-    if (!options_are_good(name, &options))
+    sgm_env_options options;
+    if (sgm__options_read(&options, sizeof options, given, "sgm_env_create") != SGM_OK ||
+        !options_are_good(name, &options))
         return NULL;
     sgm_env *env = sgm__calloc(1, sizeof *env);
     if (env == NULL)
@@ -284,15 +283,14 @@ static sgm_status run_one(const sgm_env *env, sgm_trainer *trainer, const sgm_ru
 
 sgm_status sgm_run_env(sgm_env *env, const sgm_run_options *given)
 {
-    sgm_run_options options = {0};
+    sgm_run_options options;
     if (env == NULL)
         return sgm_last_status() != SGM_OK
                    ? sgm_last_status()
                    : sgm_fail(SGM_ERROR_ARGUMENT, "expected an environment, got NULL");
-    if (given != NULL)
-        memcpy(&options, given, given->struct_size < sizeof options ? given->struct_size : sizeof options);
-    options.struct_size = sizeof options;
     SGM_TRY(sgm__env_check(env));
+    if (sgm__options_read(&options, sizeof options, given, "sgm_run") != SGM_OK)
+        return sgm__env_keep(env, sgm_last_status());
     if (env->trainer_count == 0)
         return sgm__env_keep(
             env, sgm_fail(SGM_ERROR_STATE, "there is no trainer to run; make one with sgm_trainer_create"));

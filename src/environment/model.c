@@ -165,9 +165,8 @@ static sgm_status check_model(const sgm_model *model)
 sgm_status sgm_model_train_options(sgm_model *model, sgm_tensor *features, sgm_tensor *labels,
                                    const sgm_model_options *given)
 {
-    sgm_model_options options = {0};
-    if (given != NULL)
-        memcpy(&options, given, given->struct_size < sizeof options ? given->struct_size : sizeof options);
+    sgm_model_options options;
+    SGM_TRY(sgm__options_read(&options, sizeof options, given, "sgm_model_train"));
     sgm_status status = check_model(model);
     if (status != SGM_OK) {
         sgm_optimiser_free(options.optimiser);

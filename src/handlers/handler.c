@@ -39,18 +39,9 @@ static sgm_status fail_unknown(const char *name)
                     near != NULL ? "'?)" : "", list);
 }
 
-/* Options of a caller that was compiled with an older header lack the newest fields. */
 static sgm_status read_options(const sgm_handler_options *given, sgm_handler_options *options)
 {
-    *options = (sgm_handler_options){.struct_size = sizeof *options};
-    if (given == NULL)
-        return SGM_OK;
-    if (given->struct_size < sizeof given->struct_size || given->struct_size > sizeof *options)
-        return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "handler options: struct_size is %zu, expected at most %zu; use sgm_handler_create()",
-                        given->struct_size, sizeof *options);
-    memcpy(options, given, given->struct_size);
-    options->struct_size = sizeof *options;
+    SGM_TRY(sgm__options_read(options, sizeof *options, given, "sgm_handler_create"));
     if (options->threads < 0)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "handler options: threads is %d; expected 1 or more, or 0 for one per processor",

@@ -504,6 +504,13 @@ bool sgm_program_has_output(const sgm_program *program, const char *output)
     return find_output(program, output) >= 0;
 }
 
+const char *sgm_program_input_at(const sgm_program *program, size_t index)
+{
+    return program != NULL && index < (size_t)program->plan->input_count
+               ? sgm__plan_string(program->plan, program->plan->inputs[index].name)
+               : NULL;
+}
+
 sgm_type sgm_program_output_type(const sgm_program *program, const char *output)
 {
     int32_t index = find_output(program, output);

@@ -311,10 +311,9 @@ sgm_layer *sgm_layer_create(const char *name, const sgm_layer_options *options)
         sgm_fail(SGM_ERROR_ARGUMENT, "%s joins branches: make it with sgm_branches_of", name);
         return NULL;
     }
-    /* callers compiled against an older header know fewer options */
-    sgm_layer_options all = {.struct_size = sizeof all};
-    if (options != NULL)
-        memcpy(&all, options, options->struct_size < sizeof all ? options->struct_size : sizeof all);
+    sgm_layer_options all;
+    if (sgm__options_read(&all, sizeof all, options, name) != SGM_OK)
+        return NULL;
     sgm_layer *layer = sgm__layer_new(SGM__NODE_LAYER, type);
     if (layer == NULL)
         return NULL;

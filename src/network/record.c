@@ -392,11 +392,8 @@ static bool classifies(const sgm_network *network)
 static sgm_status check_options(const sgm_network *network, const sgm_graph *graph,
                                 const sgm_recording_options *options, const sgm_recording *recording)
 {
-    if (network == NULL || graph == NULL || options == NULL || recording == NULL)
-        return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "recording needs a network, a graph, options and a place for its result");
-    if (options->struct_size < sizeof *options)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "set struct_size of the recording's options to their size");
+    if (network == NULL || graph == NULL || recording == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "recording needs a network, a graph and a place for its result");
     if (options->batch < 1)
         return sgm_fail(SGM_ERROR_ARGUMENT, "a batch has at least 1 record, not %lld",
                         (long long)options->batch);
@@ -406,9 +403,12 @@ static sgm_status check_options(const sgm_network *network, const sgm_graph *gra
     return sgm_graph_status(graph);
 }
 
-sgm_status sgm_network_record(sgm_network *network, sgm_graph *graph, const sgm_recording_options *options,
+sgm_status sgm_network_record(sgm_network *network, sgm_graph *graph, const sgm_recording_options *given,
                               sgm_recording *recording)
 {
+    sgm_recording_options copy;
+    const sgm_recording_options *options = &copy;
+    SGM_TRY(sgm__options_read(&copy, sizeof copy, given, "sgm_network_record"));
     SGM_TRY(check_options(network, graph, options, recording));
     network->string_next = network->parameter_count = network->input_count = 0;
     network->target_count = network->prediction_count = network->cost_count = 0;

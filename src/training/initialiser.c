@@ -123,11 +123,14 @@ static bool check_options(const initialiser_type *type, const sgm_initialiser_op
 sgm_initialiser *sgm_initialiser_create(const char *type, const sgm_initialiser_options *options)
 {
     const initialiser_type *found = find_type(type);
-    sgm_initialiser *initialiser = found != NULL ? sgm__calloc(1, sizeof(sgm_initialiser)) : NULL;
+    sgm_initialiser_options given;
+    if (found == NULL || sgm__options_read(&given, sizeof given, options, type) != SGM_OK)
+        return NULL;
+    sgm_initialiser *initialiser = sgm__calloc(1, sizeof(sgm_initialiser));
     if (initialiser == NULL)
         return NULL;
     initialiser->type = found;
-    initialiser->options = *options;
+    initialiser->options = given;
     sgm_initialiser_options *own = &initialiser->options;
     own->standard_deviation = or_default(own->standard_deviation, found->defaults.standard_deviation);
     own->gain = or_default(own->gain, found->defaults.gain);

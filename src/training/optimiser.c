@@ -41,11 +41,14 @@ static const sgm_optimiser_type *find_type(const char *name)
 sgm_optimiser *sgm_optimiser_create(const char *type, const sgm_optimiser_options *options)
 {
     const sgm_optimiser_type *found = find_type(type);
-    sgm_optimiser *optimiser = found != NULL ? sgm__calloc(1, sizeof(sgm_optimiser)) : NULL;
+    sgm_optimiser_options given;
+    if (found == NULL || sgm__options_read(&given, sizeof given, options, type) != SGM_OK)
+        return NULL;
+    sgm_optimiser *optimiser = sgm__calloc(1, sizeof(sgm_optimiser));
     if (optimiser == NULL)
         return NULL;
     optimiser->type = found;
-    optimiser->options = *options;
+    optimiser->options = given;
     sgm_optimiser_options *own = &optimiser->options;
     or_default(&own->learning_rate, found->defaults.learning_rate);
     or_default(&own->momentum, found->defaults.momentum);

@@ -115,7 +115,7 @@ sgm_status sgm__trainer_keep(sgm_trainer *trainer, sgm_status status);
 
 /* trainer_program.c: records (or finds) the program for a minibatch; defines states that are new. */
 sgm_program *sgm__trainer_program(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch);
-/* Feeds the sections of a block that the newest recording named. */
+/* Feeds a block's sections into the program's inputs of their names. */
 sgm_status sgm__trainer_feed(sgm_trainer *trainer, sgm_program *program, const sgm_block *block);
 /* Adds loss and correct answers of a run to the sums. */
 sgm_status sgm__trainer_count(sgm_trainer *trainer, sgm_program *program, int64_t records,

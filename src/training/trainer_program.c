@@ -256,25 +256,19 @@ sgm_program *sgm__trainer_program(sgm_trainer *trainer, sgm__step_purpose purpos
 
 /* --- feeding and reading --- */
 
-static sgm_status feed_sections(sgm_trainer *trainer, sgm_program *program, const sgm_block *block,
-                                const sgm_named_value *sections, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (!sgm_program_has_input(program, sections[i].name))
-            continue;
-        sgm_tensor *values = sgm_block_section(block, sections[i].name);
-        if (values == NULL)
-            return sgm_last_status();
-        SGM_TRY(sgm_session_feed(trainer->session, program, sections[i].name, values));
-    }
-    return SGM_OK;
-}
-
+/* By the names of the program's own inputs: the newest recording may be another one's. */
 sgm_status sgm__trainer_feed(sgm_trainer *trainer, sgm_program *program, const sgm_block *block)
 {
-    const sgm_recording *recording = &trainer->recording;
-    SGM_TRY(feed_sections(trainer, program, block, recording->inputs, recording->input_count));
-    return feed_sections(trainer, program, block, recording->targets, recording->target_count);
+    const char *name;
+    for (size_t i = 0; (name = sgm_program_input_at(program, i)) != NULL; i++) {
+        if (strcmp(name, SGM__LEARNING_RATE) == 0 || strcmp(name, SGM__STEP) == 0)
+            continue;
+        sgm_tensor *values = sgm_block_section(block, name);
+        if (values == NULL)
+            return sgm_last_status();
+        SGM_TRY(sgm_session_feed(trainer->session, program, name, values));
+    }
+    return SGM_OK;
 }
 
 sgm_status sgm__trainer_count(sgm_trainer *trainer, sgm_program *program, int64_t records,

@@ -368,9 +368,9 @@ static sgm_status run_to_the_end(training_run *run)
 sgm_status sgm_trainer_run_options(sgm_trainer *trainer, const sgm_run_options *options)
 {
     SGM_TRY(sgm_trainer_status(trainer));
-    sgm_run_options own = {0};
-    if (options != NULL)
-        memcpy(&own, options, options->struct_size < sizeof own ? options->struct_size : sizeof own);
+    sgm_run_options own;
+    if (sgm__options_read(&own, sizeof own, options, "sgm_trainer_run") != SGM_OK)
+        return sgm__trainer_keep(trainer, sgm_last_status());
     if (own.epochs < 0 || own.iterations < 0)
         return sgm__trainer_keep(trainer,
                                  sgm_fail(SGM_ERROR_ARGUMENT, "epochs and iterations must not be negative"));

@@ -321,6 +321,26 @@ static double train_switching(const char *network)
     return value;
 }
 
+/* A prediction records another graph, in which nobody asks for targets. */
+TEST(predicting_in_between_does_not_change_training)
+{
+    wave_trainer plain = make_wave_trainer((wave_options){.seed = 3}),
+                 asked = make_wave_trainer((wave_options){.seed = 3});
+    sgm_shape shape = sgm_shape_of(2, 6);
+    sgm_tensor *inputs = sgm_tensor_create(SGM_FLOAT32, &shape);
+    CHECK_OK(sgm_trainer_run(plain.trainer, .epochs = 1));
+    CHECK_OK(sgm_trainer_run(asked.trainer, .epochs = 1));
+    sgm_tensor *outputs = sgm_trainer_predict(asked.trainer, inputs, NULL);
+    CHECK_OK(outputs);
+    CHECK_OK(sgm_trainer_run(plain.trainer, .epochs = 3));
+    CHECK_OK(sgm_trainer_run(asked.trainer, .epochs = 3));
+    check_same_bytes(plain.trainer, asked.trainer, "1-dense.weights");
+    sgm_tensor_free(inputs);
+    sgm_tensor_free(outputs);
+    free_wave_trainer(plain);
+    free_wave_trainer(asked);
+}
+
 TEST(a_dynamic_layer_records_what_it_likes)
 {
     CHECK_OK(sgm_register_layer(&switching_layer));
