@@ -101,6 +101,8 @@ SGM_API sgm_status sgm_hook_get(sgm_hook_call *call, const char *identifier, sgm
 SGM_API sgm_status sgm_hook_share(sgm_hook_call *call, const char *name, sgm_content content);
 /* What a hook may ask for; done by the training's thread after the current iteration. Texts are copied. */
 SGM_API sgm_status sgm_hook_request_stop(sgm_hook_call *call, const char *reason);
+SGM_API sgm_status sgm_hook_request_pause(sgm_hook_call *call);
+SGM_API sgm_status sgm_hook_request_reset(sgm_hook_call *call);
 SGM_API sgm_status sgm_hook_request_save(sgm_hook_call *call, const char *name);
 SGM_API sgm_status sgm_hook_request_set(sgm_hook_call *call, const char *identifier, sgm_content content);
 

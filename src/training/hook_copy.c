@@ -2,8 +2,6 @@
 #include "registry/registry_internal.h"
 #include "training/hooks_internal.h"
 
-static sgm_status copy_into(sgm_registry *target, const char *name, const sgm_content *content);
-
 /* So that identifiers with tags find in the copy what they find in the trainer. */
 static sgm_status copy_tags(const sgm_registry *source, sgm_registry *target)
 {
@@ -18,23 +16,6 @@ static sgm_status copy_tags(const sgm_registry *source, sgm_registry *target)
         sgm__free(tag);
         SGM_TRY(status);
     }
-}
-
-static sgm_status copy_entries(sgm_registry *source, sgm_registry *target)
-{
-    char **names;
-    size_t count;
-    SGM_TRY(sgm_registry_names(source, &names, &count));
-    sgm_status status = SGM_OK;
-    for (size_t i = 0; i < count && status == SGM_OK; i++) {
-        sgm_content content;
-        if (sgm_registry_get(source, names[i], &content) != SGM_OK)
-            continue; /* removed meanwhile, or it has no value yet */
-        status = copy_into(target, names[i], &content);
-        sgm_content_clear(&content);
-    }
-    sgm_names_free(names, count);
-    return status;
 }
 
 /* The child of that name, made if there is none; the caller lets go of it. */
@@ -60,22 +41,18 @@ static sgm_registry *child_of(sgm_registry *parent, const char *name)
 
 static sgm_status copy_into(sgm_registry *target, const char *name, const sgm_content *content)
 {
+    sgm_content copy = *content;
     if (content->kind == SGM_KIND_NOTHING)
         return SGM_OK;
     if (content->kind == SGM_KIND_REGISTRY) {
-        sgm_registry *child = child_of(target, name);
-        if (!child)
-            return sgm_last_status();
-        sgm_status status = copy_tags(content->as.registry, child);
-        if (status == SGM_OK)
-            status = copy_entries(content->as.registry, child);
-        sgm_registry_free(child);
+        sgm_registry *all = sgm_registry_copy(content->as.registry);
+        sgm_status status = all ? sgm_registry_put(target, name, all) : sgm_last_status();
+        sgm_registry_free(all);
         return status;
     }
-    sgm_content copy = *content;
     if (content->kind == SGM_KIND_TENSOR && !(copy.as.tensor = sgm_tensor_copy(content->as.tensor)))
         return sgm_last_status();
-    sgm_status status = sgm_registry_set(target, name, copy);
+    sgm_status status = sgm_registry_set_own(target, name, copy);
     if (content->kind == SGM_KIND_TENSOR)
         sgm_tensor_free(copy.as.tensor);
     return status;

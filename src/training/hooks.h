@@ -8,11 +8,17 @@
 typedef struct sgm__hooks sgm__hooks;
 
 /* What a hook asked for, in the order of asking; taken by the training's thread. */
-typedef enum sgm__request_kind { SGM__REQUEST_STOP, SGM__REQUEST_SAVE, SGM__REQUEST_SET } sgm__request_kind;
+typedef enum sgm__request_kind {
+    SGM__REQUEST_STOP,
+    SGM__REQUEST_SAVE,
+    SGM__REQUEST_SET,
+    SGM__REQUEST_PAUSE,
+    SGM__REQUEST_RESET
+} sgm__request_kind;
 typedef struct sgm__request {
     sgm__request_kind kind;
     char *who;  /* the hook's name */
-    char *text; /* reason, name or identifier */
+    char *text; /* reason, name or identifier; "" of pause and reset */
     sgm_content content;
     struct sgm__request *next;
 } sgm__request;

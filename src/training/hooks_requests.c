@@ -123,6 +123,18 @@ sgm_status sgm_hook_request_stop(sgm_hook_call *call, const char *reason)
     return request(call, SGM__REQUEST_STOP, reason, &nothing);
 }
 
+sgm_status sgm_hook_request_pause(sgm_hook_call *call)
+{
+    SGM_TRY(check_call(call, "pause", "a request"));
+    return request(call, SGM__REQUEST_PAUSE, "", &nothing);
+}
+
+sgm_status sgm_hook_request_reset(sgm_hook_call *call)
+{
+    SGM_TRY(check_call(call, "reset", "a request"));
+    return request(call, SGM__REQUEST_RESET, "", &nothing);
+}
+
 sgm_status sgm_hook_request_save(sgm_hook_call *call, const char *name)
 {
     SGM_TRY(check_call(call, name, "the name of what to save"));
