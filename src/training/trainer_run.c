@@ -224,6 +224,10 @@ static sgm_status fulfil(training_run *run, const sgm__request *request)
                    : sgm_fail(SGM_ERROR_STATE, "the run has no folder to save '%s' in", request->text);
     case SGM__REQUEST_SET:
         return change_value(trainer, request);
+    case SGM__REQUEST_PAUSE:
+        return sgm_trainer_pause(trainer);
+    case SGM__REQUEST_RESET:
+        return sgm_fail(SGM_ERROR_UNSUPPORTED, "a trainer cannot be reset while it runs: stop, and train anew");
     }
     return SGM_OK;
 }
@@ -233,8 +237,6 @@ static sgm_status fulfil(training_run *run, const sgm__request *request)
 static sgm_status tell_hooks(training_run *run, sgm_time_scale scale)
 {
     sgm_trainer *trainer = run->trainer;
-    if (sgm__hooks_count(trainer->hooks) == 0)
-        return SGM_OK;
     SGM_TRY(sgm__hooks_event(trainer->hooks, scale, trainer->position.epoch, trainer->position.iteration));
     for (sgm__request *request; (request = sgm__hooks_take_request(trainer->hooks)) != NULL;) {
         if (fulfil(run, request) != SGM_OK)
