@@ -1,6 +1,6 @@
 /* Tokens of the notation of networks. Internal. */
-#ifndef SGM_NETWORK_NOTATION_H
-#define SGM_NETWORK_NOTATION_H
+#ifndef SGM_NETWORK_LEXER_H
+#define SGM_NETWORK_LEXER_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,0 +1,171 @@
+/* The notation of layers' arguments: values by place or by name. */
+#include "network/parser.h"
+
+sgm_status sgm__parser_value(sgm__parser *p, sgm__parsed_value *v)
+{
+    *v = (sgm__parsed_value){.token = p->token};
+    if (p->token.kind == SGM__TOKEN_OPEN_STRING)
+        return sgm__parser_fail(p, &p->token, SGM_ERROR_FORMAT, "this text has no closing quote");
+    bool text = p->token.kind == SGM__TOKEN_WORD || p->token.kind == SGM__TOKEN_STRING;
+    if (!text && p->token.kind != SGM__TOKEN_NUMBER)
+        return sgm__parser_fail(p, &p->token, SGM_ERROR_FORMAT, "expected an argument, found %s",
+                                sgm__parser_quote(&p->token).text);
+    if (p->token.length > SGM__MAX_NAME)
+        return sgm__parser_fail(p, &p->token, SGM_ERROR_FORMAT, "%s is longer than %d characters",
+                                sgm__parser_quote(&p->token).text, SGM__MAX_NAME);
+    memcpy(v->text, p->token.start, p->token.length);
+    v->is_text = text;
+    if (!text) {
+        v->is_integer = sgm__parse_int64(v->text, &v->integer);
+        v->is_number = sgm__parse_double(v->text, &v->number);
+        if (!v->is_integer && !v->is_number)
+            return sgm__parser_fail(p, &p->token, SGM_ERROR_FORMAT, "%s is not a number",
+                                    sgm__parser_quote(&p->token).text);
+    }
+    sgm__parser_next(p);
+    return SGM_OK;
+}
+
+static bool is_boolean(const sgm__parsed_value *v)
+{
+    return v->token.kind == SGM__TOKEN_WORD &&
+           (strcmp(v->text, "true") == 0 || strcmp(v->text, "false") == 0);
+}
+
+static bool fits(sgm_argument_kind kind, const sgm__parsed_value *v)
+{
+    switch (kind) {
+    case SGM_ARGUMENT_INTEGER:
+    case SGM_ARGUMENT_SHAPE:
+        return v->is_integer;
+    case SGM_ARGUMENT_NUMBER:
+        return v->is_number;
+    case SGM_ARGUMENT_TEXT:
+        return v->is_text;
+    case SGM_ARGUMENT_FLAG:
+        return is_boolean(v);
+    }
+    return false;
+}
+
+static const char *kind_text(sgm_argument_kind kind)
+{
+    static const char *const texts[] = {"a whole number", "a number", "a name", "true or false",
+                                        "whole numbers"};
+    return texts[kind];
+}
+
+static sgm_status set_argument(sgm__parser *p, sgm_layer *layer, int32_t index, const sgm__parsed_value *v)
+{
+    const sgm_argument *argument = &layer->type->arguments[index];
+    if (!fits(argument->kind, v))
+        return sgm__parser_fail(p, &v->token, SGM_ERROR_FORMAT, "argument '%s' of %s takes %s, found %s",
+                                argument->name, layer->type->name, kind_text(argument->kind),
+                                sgm__parser_quote(&v->token).text);
+    sgm_status status = SGM_OK;
+    switch (argument->kind) {
+    case SGM_ARGUMENT_INTEGER:
+        status = sgm__argument_set_integer(layer, index, v->integer);
+        break;
+    case SGM_ARGUMENT_NUMBER:
+        status = sgm__argument_set_number(layer, index, v->number);
+        break;
+    case SGM_ARGUMENT_TEXT:
+        status = sgm__argument_set_text(layer, index, v->text);
+        break;
+    case SGM_ARGUMENT_FLAG:
+        status = sgm__argument_set_flag(layer, index, v->text[0] == 't');
+        break;
+    case SGM_ARGUMENT_SHAPE:
+        status = sgm__argument_append_dimension(layer, index, v->integer);
+        break;
+    }
+    return status == SGM_OK ? SGM_OK : sgm__parser_place(p, &v->token);
+}
+
+/* The next argument in the table that takes such a value; `position` moves past it. */
+static sgm_status positional(sgm__parser *p, sgm_layer *layer, int32_t *position, const sgm__parsed_value *v)
+{
+    const sgm_layer_type *type = layer->type;
+    int32_t flag = v->token.kind == SGM__TOKEN_WORD ? sgm__argument_find(type, v->text) : -1;
+    if (flag >= 0 && type->arguments[flag].kind == SGM_ARGUMENT_FLAG)
+        return sgm__argument_set_flag(layer, flag, true) == SGM_OK ? SGM_OK : sgm__parser_place(p, &v->token);
+    for (int32_t i = *position; i < (int32_t)type->argument_count; i++)
+        if (fits(type->arguments[i].kind, v)) {
+            /* a shape takes all the numbers that follow */
+            *position = type->arguments[i].kind == SGM_ARGUMENT_SHAPE ? i : i + 1;
+            return set_argument(p, layer, i, v);
+        }
+    if (*position < (int32_t)type->argument_count && !(v->is_text && v->token.kind == SGM__TOKEN_WORD))
+        return set_argument(p, layer, *position, v);
+    char known[300];
+    return sgm__parser_fail(p, &v->token, SGM_ERROR_FORMAT, "%s has no use for %s here; its arguments are %s",
+                            type->name, sgm__parser_quote(&v->token).text,
+                            sgm__arguments_list(type, known, sizeof known));
+}
+
+static sgm_status unknown_argument(const sgm__parser *p, const sgm_layer_type *type, const sgm__token *token)
+{
+    char known[300];
+    return sgm__parser_fail(p, token, SGM_ERROR_NOT_FOUND, "%s has no argument %s; it has %s", type->name,
+                            sgm__parser_quote(token).text, sgm__arguments_list(type, known, sizeof known));
+}
+
+static sgm_status parse_shape(sgm__parser *p, sgm_layer *layer, int32_t index)
+{
+    sgm__token open = p->token;
+    sgm__parser_next(p);
+    do {
+        sgm__parsed_value v;
+        SGM_TRY(sgm__parser_value(p, &v));
+        SGM_TRY(set_argument(p, layer, index, &v));
+    } while (sgm__parser_accept(p, ','));
+    return sgm__parser_close(p, &open);
+}
+
+sgm_status sgm__parser_named_argument(sgm__parser *p, sgm_layer *layer)
+{
+    sgm__token key = p->token;
+    char *name = sgm__parser_copy(p, &key);
+    if (name == NULL)
+        return sgm_last_status();
+    bool is_name = strcmp(name, "name") == 0;
+    int32_t index = sgm__argument_find(layer->type, name);
+    sgm__free(name);
+    if (!is_name && index < 0)
+        return unknown_argument(p, layer->type, &key);
+    sgm__parser_next(p);
+    sgm__parser_next(p);
+    if (!is_name && layer->arguments[index].given)
+        return sgm__parser_fail(p, &key, SGM_ERROR_FORMAT, "argument %s is given twice",
+                                sgm__parser_quote(&key).text);
+    if (!is_name && layer->type->arguments[index].kind == SGM_ARGUMENT_SHAPE && sgm__token_is(&p->token, '('))
+        return parse_shape(p, layer, index);
+    sgm__parsed_value v;
+    SGM_TRY(sgm__parser_value(p, &v));
+    if (!is_name)
+        return set_argument(p, layer, index, &v);
+    if (!v.is_text)
+        return sgm__parser_fail(p, &v.token, SGM_ERROR_FORMAT, "a layer's name must be text, found %s",
+                                sgm__parser_quote(&v.token).text);
+    return sgm__layer_set_name(layer, v.text) == SGM_OK ? SGM_OK : sgm__parser_place(p, &v.token);
+}
+
+sgm_status sgm__parser_arguments(sgm__parser *p, sgm_layer *layer)
+{
+    sgm__token open = p->token;
+    sgm__parser_next(p);
+    if (sgm__parser_accept(p, ')'))
+        return SGM_OK;
+    int32_t position = 0;
+    do {
+        if (sgm__parser_is_at_name(p)) {
+            SGM_TRY(sgm__parser_named_argument(p, layer));
+            continue;
+        }
+        sgm__parsed_value v;
+        SGM_TRY(sgm__parser_value(p, &v));
+        SGM_TRY(positional(p, layer, &position, &v));
+    } while (sgm__parser_accept(p, ','));
+    return sgm__parser_close(p, &open);
+}
