@@ -3,6 +3,7 @@
 #define SIGMA_IMAGE_FILES_H
 
 #include <png.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 /* After stdio.h, on which it depends. */

@@ -1,3 +1,4 @@
+#include "base/allocator.h"
 #include "test.h"
 
 #include <sigma/handler.h>
@@ -558,27 +559,6 @@ TEST(layers_from_outside_are_checked)
 
 /* --- every allocation may fail --- */
 
-static long allocations_left, blocks;
-
-static void *limited_reallocate(void *user, void *memory, size_t size)
-{
-    (void)user;
-    if (allocations_left-- <= 0)
-        return NULL;
-    void *result = realloc(memory, size);
-    blocks += memory == NULL && result != NULL;
-    return result;
-}
-
-static void limited_release(void *user, void *memory)
-{
-    (void)user;
-    blocks -= memory != NULL;
-    free(memory);
-}
-
-static const sgm_allocator limited = {limited_reallocate, limited_release, NULL};
-
 TEST(failed_allocations_leave_nothing_behind)
 {
     static const char text[] = "x = input(4) + dense(3, relu); y = x + dropout(0.5); add(x, y) + dense(2) + "
@@ -588,16 +568,14 @@ TEST(failed_allocations_leave_nothing_behind)
         CHECK(limit < 2000);
         sgm_network *network = sgm_network_parse(text);
         sgm_graph *graph = sgm_graph_create();
-        blocks = 0;
-        allocations_left = limit;
         sgm_recording recording;
-        sgm_set_allocator(&limited);
+        allocator_start(limit + 1);
         sgm_clear_error();
         done = sgm_network_record(network, graph, options(2, true), &recording) == SGM_OK;
         bool told = sgm_last_error()[0] != '\0';
         sgm_network_free(network);
         sgm_graph_free(graph);
-        sgm_set_allocator(NULL);
+        allocator_stop();
         CHECK(done || told);
     }
 }

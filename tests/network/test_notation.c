@@ -1,4 +1,5 @@
 #include "base/base.h"
+#include "base/allocator.h"
 #include "test.h"
 
 #include <sigma/network.h>
@@ -378,34 +379,12 @@ TEST(deep_calls_are_refused)
 
 /* --- every allocation may fail --- */
 
-static long allocations_left, blocks;
-
-static void *limited_reallocate(void *user, void *memory, size_t size)
-{
-    (void)user;
-    if (allocations_left-- <= 0)
-        return NULL;
-    void *result = realloc(memory, size);
-    blocks += memory == NULL && result != NULL;
-    return result;
-}
-
-static void limited_release(void *user, void *memory)
-{
-    (void)user;
-    blocks -= memory != NULL;
-    free(memory);
-}
-
 TEST(failed_allocations_leave_nothing_behind)
 {
-    static const sgm_allocator limited = {limited_reallocate, limited_release, NULL};
     bool done = false;
     for (long limit = 0; !done; limit++) {
         CHECK(limit < 2000);
-        blocks = 0;
-        allocations_left = limit;
-        sgm_set_allocator(&limited);
+        allocator_start(limit + 1);
         sgm_network *network = sgm_network_parse(
             "a = input(4, name=x) + dense(3, relu); b = input(3); "
             "add(a, b + 2 * (dense(3) + identity), name=sum) + output + mean_squared(\"my t\")");
@@ -413,17 +392,15 @@ TEST(failed_allocations_leave_nothing_behind)
         done = text != NULL;
         sgm_string_free(text);
         sgm_network_free(network);
-        sgm_set_allocator(NULL);
-        CHECK_INT(blocks, 0);
+        allocator_stop();
+        CHECK_INT(allocator_live, 0);
     }
     /* the messages that name a nearest word may do without it */
     for (long limit = 0; limit < 40; limit++) {
-        blocks = 0;
-        allocations_left = limit;
-        sgm_set_allocator(&limited);
+        allocator_start(limit + 1);
         bool failed = sgm_layer_parse("a = input(4); a + desne(3)") == NULL;
-        sgm_set_allocator(NULL);
+        allocator_stop();
         CHECK(failed);
-        CHECK_INT(blocks, 0);
+        CHECK_INT(allocator_live, 0);
     }
 }

@@ -1,3 +1,4 @@
+#include "base/allocator.h"
 #include "test.h"
 
 #include <sigma/persistence.h>
@@ -330,27 +331,6 @@ TEST(numpy_files_are_as_numpy_writes_them)
 
 /* --- every allocation may fail --- */
 
-static long allocations_left, blocks;
-
-static void *limited_reallocate(void *user, void *memory, size_t size)
-{
-    (void)user;
-    if (allocations_left-- <= 0)
-        return NULL;
-    void *result = realloc(memory, size);
-    blocks += memory == NULL && result != NULL;
-    return result;
-}
-
-static void limited_release(void *user, void *memory)
-{
-    (void)user;
-    blocks -= memory != NULL;
-    free(memory);
-}
-
-static const sgm_allocator limited = {limited_reallocate, limited_release, NULL};
-
 TEST(failed_allocations_leave_nothing_behind)
 {
     static const char header[] = "{\"__metadata__\":{\"a\":\"b\",\"c\":\"d\"},"
@@ -361,14 +341,12 @@ TEST(failed_allocations_leave_nothing_behind)
     bool done = false;
     for (long limit = 0; !done; limit++) {
         CHECK(limit < 200);
-        blocks = 0;
-        allocations_left = limit;
-        sgm_set_allocator(&limited);
+        allocator_start(limit + 1);
         sgm_bundle *bundle = sgm_bundle_load(path);
         done = bundle != NULL && sgm_bundle_set_text(bundle, "e", "f") == SGM_OK &&
                sgm_bundle_save(bundle, path_of("saved.safetensors")) == SGM_OK;
         sgm_bundle_free(bundle);
-        sgm_set_allocator(NULL);
-        CHECK_INT(blocks, 0);
+        allocator_stop();
+        CHECK_INT(allocator_live, 0);
     }
 }
