@@ -1,5 +1,6 @@
 /* The table of everything that a file may say, and the checks that need no data. */
 #include "config.h"
+#include "registry/pattern.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -137,6 +138,7 @@ static const option data_table[] = {
      .kind = OPTION_TEXT,
      OF(data_config, dataset),
      .check = check_dataset,
+     .path_after = "text:",
      .doc = "a ready-made one (see 'sigma info'), or text:PATH"},
     {.name = "csv", .kind = OPTION_PATH, OF(data_config, csv), .doc = "a table, with `sections`"},
     {.name = "inputs", .kind = OPTION_PATH, OF(data_config, inputs), .doc = "an array, .npy or idx"},
@@ -293,7 +295,11 @@ const option config_table[] = {
      OF(config, initialisers),
      .check = check_initialiser,
      .doc = "by parameter, {\"*.weights\": he}"},
-    {.name = "freeze", .kind = OPTION_LIST, OF(config, freeze), .doc = "parameters that stay as they are"},
+    {.name = "freeze",
+     .kind = OPTION_LIST,
+     OF(config, freeze),
+     .check = sgm__pattern_check,
+     .doc = "parameters that stay as they are"},
     {.name = "epochs",
      .kind = OPTION_INTEGER,
      OF(config, epochs),

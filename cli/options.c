@@ -127,6 +127,23 @@ static sgm_status set_path(char **field_text, const arrival *at, const char *val
     return SGM_OK;
 }
 
+/* "text:PATH": the path begins at the file's folder too. */
+static sgm_status set_text(const option *o, char **field_text, const arrival *at, const char *value)
+{
+    size_t length = o->path_after != NULL ? strlen(o->path_after) : 0;
+    if (length == 0 || strncmp(value, o->path_after, length) != 0 || value[length] == '\0')
+        return replace(field_text, value);
+    char *path = NULL;
+    SGM_TRY(set_path(&path, at, value + length));
+    char *full = sgm__format("%s%s", o->path_after, path);
+    sgm__free(path);
+    if (full == NULL)
+        return sgm_last_status();
+    sgm__free(*field_text);
+    *field_text = full;
+    return SGM_OK;
+}
+
 static bool in_bounds(const option *o, double value)
 {
     return isfinite(value) && (o->least == o->most || (value >= o->least && value <= o->most));
@@ -141,7 +158,8 @@ static sgm_status set_scalar(const option *o, void *base, const arrival *at, con
         return fail_expected(o, at, node);
     if (o->kind == OPTION_TEXT || o->kind == OPTION_PATH) {
         SGM_TRY(check_value(o, at, node->text));
-        return o->kind == OPTION_PATH ? set_path(target, at, node->text) : replace(target, node->text);
+        return o->kind == OPTION_PATH ? set_path(target, at, node->text)
+                                      : set_text(o, target, at, node->text);
     }
     if (!node->plain)
         return fail_expected(o, at, node);

@@ -33,6 +33,7 @@ typedef struct option {
     const char *standard; /* as it would be written; NULL: none (NULL, NAN, OPTION_UNSET) */
     const char *doc;
     sgm_status (*check)(const char *value); /* texts, items, values of maps */
+    const char *path_after; /* a text that begins so goes on with a path, as OPTION_PATH has them */
     const struct option *children;
     size_t child_count;
 } option;

@@ -177,7 +177,7 @@ static sgm_status check_tensor(const sgm_tensor *tensor)
 
 sgm_dtype sgm_tensor_dtype(const sgm_tensor *tensor)
 {
-    return tensor->dtype;
+    return tensor != NULL ? tensor->dtype : SGM_FLOAT32;
 }
 
 const sgm_shape *sgm_tensor_shape(const sgm_tensor *tensor)
@@ -192,17 +192,17 @@ const int64_t *sgm_tensor_strides(const sgm_tensor *tensor)
 
 void *sgm_tensor_data(sgm_tensor *tensor)
 {
-    return tensor->data;
+    return tensor != NULL ? tensor->data : NULL;
 }
 
 const void *sgm_tensor_const_data(const sgm_tensor *tensor)
 {
-    return tensor->data;
+    return tensor != NULL ? tensor->data : NULL;
 }
 
 bool sgm_tensor_is_contiguous(const sgm_tensor *tensor)
 {
-    if (sgm_shape_elements(&tensor->shape) == 0)
+    if (tensor == NULL || sgm_shape_elements(&tensor->shape) == 0)
         return true;
     int64_t expected[SGM_MAX_RANK];
     sgm__contiguous_strides(&tensor->shape, expected);

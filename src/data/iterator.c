@@ -350,7 +350,7 @@ sgm_status sgm_iterator_next(sgm_iterator *iterator, const sgm_block **batch)
 
 void sgm_iterator_get_state(const sgm_iterator *iterator, sgm_iterator_state *state)
 {
-    *state = iterator->state;
+    *state = iterator ? iterator->state : (sgm_iterator_state){0};
 }
 
 sgm_status sgm_iterator_set_state(sgm_iterator *iterator, const sgm_iterator_state *state)

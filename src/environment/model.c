@@ -196,6 +196,8 @@ sgm_tensor *sgm_model_predict(sgm_model *model, sgm_tensor *samples)
 sgm_status sgm_model_evaluate(sgm_model *model, sgm_tensor *features, sgm_tensor *labels,
                               sgm_metrics *metrics)
 {
+    if (metrics == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "a place for the metrics was expected, NULL came");
     *metrics = (sgm_metrics){.loss = NAN, .accuracy = NAN};
     SGM_TRY(check_trained(model));
     sgm_dataset *dataset = dataset_of(features, labels);

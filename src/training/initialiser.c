@@ -92,6 +92,10 @@ static double or_default(double value, double standard)
 static const initialiser_type *find_type(const char *name)
 {
     const char *names[TYPE_COUNT];
+    if (name == NULL) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "an initialiser expects a type, such as 'he'; got NULL");
+        return NULL;
+    }
     for (size_t i = 0; i < TYPE_COUNT; i++) {
         names[i] = types[i].name;
         if (strcmp(names[i], name) == 0)
@@ -108,9 +112,14 @@ static const initialiser_type *find_type(const char *name)
 
 static bool check_options(const initialiser_type *type, const sgm_initialiser_options *options)
 {
-    if (options->standard_deviation < 0 || options->maximum < options->minimum || !isfinite(options->gain)) {
+    const sgm_initialiser_options *o = options;
+    bool finite = isfinite(o->mean) && isfinite(o->standard_deviation) && isfinite(o->minimum) &&
+                  isfinite(o->maximum) && isfinite(o->value) && isfinite(o->gain);
+    if (!finite || o->standard_deviation < 0 || o->maximum < o->minimum) {
         sgm_fail(SGM_ERROR_ARGUMENT,
-                 "initialiser %s: the deviation must not be negative, nor maximum below minimum", type->name);
+                 "initialiser %s: numbers must be finite, the deviation not negative, maximum not below "
+                 "minimum",
+                 type->name);
         return false;
     }
     if (type->draw == draw_custom && options->function == NULL) {
@@ -157,6 +166,10 @@ sgm_initialiser *sgm_initialiser_parse(const char *text)
     };
     char name[64];
     size_t positional = SIZE_MAX;
+    if (text == NULL) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "an initialiser expects a text, such as \"he\"; got NULL");
+        return NULL;
+    }
     if (sgm__call_name(text, name, sizeof name) != SGM_OK)
         return NULL;
     if (strcmp(name, "constant") == 0)
@@ -237,6 +250,9 @@ static void fill_elements(const sgm_initialiser *initialiser, double *values, co
 sgm_status sgm_initialiser_fill(const sgm_initialiser *initialiser, sgm_tensor *tensor, int64_t fan_in,
                                 int64_t fan_out, uint64_t seed, const char *name)
 {
+    if (initialiser == NULL || tensor == NULL || name == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "filling expects an initialiser, a tensor and a name; one is NULL");
     const sgm_shape *shape = sgm_tensor_shape(tensor);
     int64_t elements = sgm_shape_elements(shape);
     double *values = sgm__calloc((size_t)elements + 1, sizeof(double));

@@ -26,6 +26,10 @@ static const sgm_optimiser_type *find_type(const char *name)
 {
     const char *names[64];
     size_t count = 0;
+    if (name == NULL) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "an optimiser expects a type, such as 'adam'; got NULL");
+        return NULL;
+    }
     for (const sgm_optimiser_type *type; count < 64 && (type = sgm_optimiser_type_at(count)) != NULL;
          count++) {
         if (strcmp(type->name, name) == 0)

@@ -10,6 +10,8 @@ static const char *const names[] = {"constant", "step", "exponential", "cosine",
 
 sgm_status sgm_schedule_kind_parse(const char *name, sgm_schedule_kind *kind)
 {
+    if (name == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "a schedule expects a name, such as 'cosine'; got NULL");
     for (size_t i = 0; i < NAME_COUNT; i++)
         if (strcmp(name, names[i]) == 0) {
             *kind = (sgm_schedule_kind)i;

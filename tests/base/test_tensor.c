@@ -136,6 +136,9 @@ TEST(null_tensors_pass_the_error_on)
     CHECK_ERROR(sgm_tensor_text(NULL, 5), "expected a tensor, got NULL");
     sgm_tensor_free(NULL);
     CHECK(sgm_tensor_retain(NULL) == NULL);
+    CHECK(sgm_tensor_data(NULL) == NULL && sgm_tensor_const_data(NULL) == NULL);
+    CHECK_INT(sgm_tensor_dtype(NULL), SGM_FLOAT32);
+    CHECK(sgm_tensor_is_contiguous(NULL));
 }
 
 /* Every way to run out of memory: an error, and nothing left behind. */

@@ -127,7 +127,16 @@ has err 'the loss is (infinite|not a number) at iteration [0-9]+, in epoch [0-9]
 has err 'handler debug:cpu names'
 run 1 train "$examples/iris.yaml" 'freeze=[1-dense.weihgts]' --folder frozen
 has err "freezing '1-dense.weihgts' matches no parameter"
+run 2 train "$examples/iris.yaml" 'freeze=[a!]'
+has err "argument 'freeze=\[a!\]': freeze: pattern, column 2"
+run 2 train "$examples/iris.yaml" 'initialisers.*.weights=constant(nan)'
+has err 'numbers must be finite'
 run 2 train "$examples/iris.yaml" data.training.dataset=nothing
+mkdir -p elsewhere
+seq 100 >elsewhere/numbers.txt
+printf 'network: input(64, 256) + flatten + dense(2) + output\ndata: text:numbers.txt\n' >elsewhere/text.yaml
+run 0 data elsewhere/text.yaml --count 1
+has out '^  4 records$'
 printf 'network: input(4) + dense(3) + softmax_cross_entropy\n' >nodata.yaml
 run 2 train nodata.yaml
 has err 'there is no training data'

@@ -112,6 +112,16 @@ TEST(numbers_depend_on_seed_and_name)
     CHECK(values[0] != first);
 }
 
+TEST(what_makes_no_sense_is_refused)
+{
+    CHECK_ERROR(sgm_initialiser_create(NULL, NULL), "expects a type");
+    CHECK_ERROR(sgm_initialiser_parse(NULL), "expects a text");
+    CHECK_ERROR(sgm_initialiser_parse("constant(nan)"), "numbers must be finite");
+    CHECK_ERROR(sgm_initialiser_parse("uniform(0, inf)"), "numbers must be finite");
+    CHECK_ERROR(sgm_gaussian(.standard_deviation = -1), "not negative");
+    CHECK_ERROR(sgm_initialiser_fill(NULL, NULL, 1, 1, 0, "a"), "one is NULL");
+}
+
 TEST(text)
 {
     draw(sgm_initialiser_parse("constant(0.25)"), 1, "a");

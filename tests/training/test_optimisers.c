@@ -177,6 +177,7 @@ TEST(clipping_by_norm)
 
 TEST(bad_options_are_refused)
 {
+    CHECK_ERROR(sgm_optimiser_create(NULL, NULL), "expects a type");
     CHECK_ERROR(sgm_momentum(.momentum = 1.5), "momentum, betas and decay_rate below 1");
     CHECK_ERROR(sgm_adam(.learning_rate = -1), "finite and not negative");
     CHECK_ERROR(sgm_optimiser_create("adma", &(sgm_optimiser_options){0}), "did you mean 'adam'");

@@ -63,4 +63,5 @@ TEST(kinds_have_names)
     CHECK_INT(kind, SGM_ONE_CYCLE);
     CHECK_STR(sgm_schedule_kind_name(SGM_PLATEAU), "plateau");
     CHECK_ERROR(sgm_schedule_kind_parse("cosin", &kind), "did you mean 'cosine'");
+    CHECK_ERROR(sgm_schedule_kind_parse(NULL, &kind), "expects a name");
 }
