@@ -65,8 +65,10 @@ typedef enum sgm_hook_failure {
 #define SGM_MAX_REQUIRED_HOOKS 8
 typedef struct sgm_hook_options {
     size_t struct_size;
-    sgm_time_step when;       /* default: every iteration */
-    sgm_criteria *only_if;    /* when it is due, it runs only if they hold; taken over; default: always */
+    sgm_time_step when; /* default: every iteration */
+    /* When it is due, it runs only if they hold; taken over. NULL: always, so see first whether they could be
+     * made. */
+    sgm_criteria *only_if;
     const char *const *reads; /* identifiers, NULL at the end; copied; those of only_if come by themselves */
     sgm_hook
         *requires_hooks[SGM_MAX_REQUIRED_HOOKS]; /* run before it, and are attached with it; taken over */

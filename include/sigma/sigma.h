@@ -8,6 +8,7 @@
 #include <sigma/graph.h>
 #include <sigma/handler.h>
 #include <sigma/hook.h>
+#include <sigma/hooks.h>
 #include <sigma/model.h>
 #include <sigma/monitor.h>
 #include <sigma/network.h>

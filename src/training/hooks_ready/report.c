@@ -1,0 +1,133 @@
+/* Reports values as lines. */
+#include "base/base.h"
+#include <sigma/hooks.h>
+
+typedef struct reporter {
+    char *identifiers; /* cut at their spaces */
+    char **list;       /* into it, NULL at the end */
+    size_t count;
+    sgm_value_reporter_options options;
+} reporter;
+
+static void describe(sgm__text *line, const sgm_match *match)
+{
+    if (line->length > 0)
+        sgm__text_append(line, ", ");
+    if (match->content.kind == SGM_KIND_NUMBER) {
+        sgm__text_append(line, "%s = %.6g", match->identifier, match->content.as.number);
+        return;
+    }
+    char *text = sgm_content_describe(&match->content);
+    if (text)
+        sgm__text_append(line, "%s = %s", match->identifier, text);
+    else
+        line->failed = true;
+    sgm_string_free(text);
+}
+
+static sgm_status describe_matches(sgm__text *line, sgm_hook_call *call, const char *identifier)
+{
+    sgm_matches matches;
+    SGM_TRY(sgm_resolve(call->registry, identifier, &matches));
+    for (size_t i = 0; i < matches.count; i++)
+        describe(line, &matches.items[i]);
+    sgm_matches_free(&matches);
+    return SGM_OK;
+}
+
+static sgm_status report_line(const reporter *self, const sgm_hook_call *call, const char *values)
+{
+    char *line = self->options.with_time
+                     ? sgm__format("epoch %lld, iteration %lld: %s", (long long)call->epoch,
+                                   (long long)call->iteration, values)
+                     : NULL;
+    if (self->options.with_time && !line)
+        return SGM_ERROR_MEMORY;
+    if (self->options.report)
+        self->options.report(self->options.user, line ? line : values);
+    else
+        sgm__log(SGM_LOG_INFO, call->trainer, "%s", line ? line : values);
+    sgm__free(line);
+    return SGM_OK;
+}
+
+/* Without any value yet, there is nothing to say. */
+static sgm_status report(void *state, sgm_hook_call *call)
+{
+    const reporter *self = state;
+    sgm__text line = {0};
+    sgm_status status = SGM_OK;
+    for (size_t i = 0; i < self->count && status == SGM_OK; i++)
+        status = describe_matches(&line, call, self->list[i]);
+    if (status == SGM_OK && line.failed)
+        status = SGM_ERROR_MEMORY;
+    if (status == SGM_OK && line.length > 0)
+        status = report_line(self, call, line.data);
+    sgm__text_free(&line);
+    return status;
+}
+
+/* What is read is compared by the engine. */
+static bool is_equal(const void *a, const void *b)
+{
+    const reporter *left = a, *right = b;
+    return left->options.report == right->options.report && left->options.user == right->options.user &&
+           left->options.with_time == right->options.with_time;
+}
+
+static void free_reporter(void *state)
+{
+    reporter *self = state;
+    if (!self)
+        return;
+    if (self->options.release)
+        self->options.release(self->options.user);
+    sgm__free(self->identifiers);
+    sgm__free(self->list);
+    sgm__free(self);
+}
+
+static const sgm_hook_type reporter_type = {.api = SGM_HOOK_API,
+                                            .name = "value reporter",
+                                            .doc = "reports values as lines",
+                                            .invoke = report,
+                                            .equal = is_equal,
+                                            .free = free_reporter};
+
+static sgm_status split(reporter *self, const char *identifiers)
+{
+    self->identifiers = sgm__strdup(identifiers ? identifiers : "");
+    self->list = self->identifiers ? sgm__calloc(strlen(self->identifiers) / 2 + 2, sizeof(char *)) : NULL;
+    if (!self->list)
+        return SGM_ERROR_MEMORY;
+    char *rest = self->identifiers, *word;
+    while ((word = strtok_r(rest, " \t\n", &rest)))
+        self->list[self->count++] = word;
+    if (self->count == 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "a value reporter needs identifiers, as in \"training.loss optimiser.*\"");
+    return SGM_OK;
+}
+
+sgm_hook *sgm_value_reporter_create(const char *identifiers, sgm_time_step when,
+                                    const sgm_value_reporter_options *given)
+{
+    sgm_value_reporter_options options = {.struct_size = sizeof options};
+    if (given)
+        memcpy(&options, given, given->struct_size < sizeof options ? given->struct_size : sizeof options);
+    reporter *self = sgm__calloc(1, sizeof *self);
+    if (!self) {
+        if (options.release)
+            options.release(options.user);
+        sgm_criteria_free(options.only_if);
+        return NULL;
+    }
+    self->options = options;
+    if (split(self, identifiers) != SGM_OK) {
+        free_reporter(self);
+        sgm_criteria_free(options.only_if);
+        return NULL;
+    }
+    return sgm_hook_create(&reporter_type, self, .when = when, .reads = (const char *const *)self->list,
+                           .background = options.background, .only_if = options.only_if);
+}

@@ -1,0 +1,123 @@
+/* Rules as hooks: the engine counts their step and checks their criteria; what is left are the actions. */
+#include "base/base.h"
+#include <math.h>
+#include <sigma/hooks.h>
+
+#define RULE_PRIORITY 8000
+
+/* The new value in the kind that the entry has. */
+static sgm_status new_content(const sgm_action *action, const sgm_match *match, sgm_content *content)
+{
+    double before;
+    if (match->content.kind == SGM_KIND_NUMBER)
+        before = match->content.as.number;
+    else if (match->content.kind == SGM_KIND_INTEGER)
+        before = (double)match->content.as.integer;
+    else
+        return sgm_fail(SGM_ERROR_TYPE, "'%s' is %s, expected a number to set", match->identifier,
+                        sgm_kind_name(match->content.kind));
+    double after = sgm_action_apply(action, before);
+    if (!isfinite(after))
+        return sgm_fail(SGM_ERROR_NUMERIC, "'%s' is %g and would become %g", match->identifier, before,
+                        after);
+    if (match->content.kind == SGM_KIND_NUMBER) {
+        *content = sgm_number_content(after);
+        return SGM_OK;
+    }
+    if (fabs(after) > 9007199254740992.0)
+        return sgm_fail(SGM_ERROR_NUMERIC, "'%s' is %g and would become %g, which is no integer any more",
+                        match->identifier, before, after);
+    *content = sgm_integer_content((int64_t)llround(after));
+    return SGM_OK;
+}
+
+/* Each match starts from its own value. */
+static sgm_status set_all(const sgm_action *action, sgm_hook_call *call)
+{
+    sgm_matches matches;
+    SGM_TRY(sgm_resolve(call->registry, action->text, &matches));
+    sgm_status status = SGM_OK;
+    if (matches.count == 0) { /* says what is near */
+        sgm_content content = {0};
+        status = sgm_resolve_one(call->registry, action->text, &content);
+        sgm_content_clear(&content);
+    }
+    for (size_t i = 0; i < matches.count && status == SGM_OK; i++) {
+        sgm_content content;
+        status = new_content(action, &matches.items[i], &content);
+        if (status == SGM_OK)
+            status = sgm_hook_request_set(call, matches.items[i].identifier, content);
+    }
+    sgm_matches_free(&matches);
+    return status;
+}
+
+static sgm_status stop(const sgm_action *action, sgm_hook_call *call, const sgm_rule *rule)
+{
+    if (action->text)
+        return sgm_hook_request_stop(call, action->text);
+    char *text = sgm_rule_text(rule);
+    if (!text)
+        return SGM_ERROR_MEMORY;
+    sgm_status status = sgm_hook_request_stop(call, text);
+    sgm_string_free(text);
+    return status;
+}
+
+static sgm_status act(const sgm_action *action, sgm_hook_call *call, const sgm_rule *rule)
+{
+    switch (action->kind) {
+    case SGM_ACTION_STOP:
+        return stop(action, call, rule);
+    case SGM_ACTION_PAUSE:
+        return sgm_hook_request_pause(call);
+    case SGM_ACTION_RESET:
+        return sgm_hook_request_reset(call);
+    case SGM_ACTION_SAVE:
+        return sgm_hook_request_save(call, action->text);
+    case SGM_ACTION_SET:
+        return set_all(action, call);
+    }
+    return sgm_fail(SGM_ERROR_UNSUPPORTED, "unknown action %d", (int)action->kind);
+}
+
+static sgm_status act_by_rule(void *rule, sgm_hook_call *call)
+{
+    size_t count;
+    const sgm_action *actions = sgm_rule_actions(rule, &count);
+    for (size_t i = 0; i < count; i++)
+        if (act(&actions[i], call, rule) != SGM_OK)
+            return sgm__fail_within("action %zu of the rule", i + 1);
+    return SGM_OK;
+}
+
+static bool equal_rules(const void *a, const void *b)
+{
+    return sgm_rule_equal(a, b);
+}
+
+static void free_rule(void *rule)
+{
+    sgm_rule_free(rule);
+}
+
+static const sgm_hook_type rule_type = {.api = SGM_HOOK_API,
+                                        .name = "rule",
+                                        .doc = "does what a rule says",
+                                        .invoke = act_by_rule,
+                                        .equal = equal_rules,
+                                        .free = free_rule};
+
+sgm_hook *sgm_rule_hook(const char *text)
+{
+    sgm_rule *rule = sgm_rule_parse(text);
+    if (!rule)
+        return NULL;
+    sgm_criteria *criteria = sgm_rule_criteria(rule), *own = criteria ? sgm_criteria_copy(criteria) : NULL;
+    if (criteria && !own) {
+        sgm_rule_free(rule);
+        return NULL;
+    }
+    return sgm_hook_create(&rule_type, rule, .when = *sgm_rule_step(rule), .only_if = own,
+                           .priority = RULE_PRIORITY);
+}
