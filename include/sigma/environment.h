@@ -25,6 +25,10 @@ SGM_API void sgm_env_free(sgm_env *env);
 SGM_API const char *sgm_env_error(const sgm_env *env);
 SGM_API sgm_status sgm_env_status(const sgm_env *env);
 SGM_API sgm_handler *sgm_env_handler(sgm_env *env);
+/* The trainers' registries under the trainers' names: "digits.optimiser.learning_rate". What
+ * a part of an identifier cannot hold (dots, spaces, ...) is an underscore there. Belongs to the environment.
+ */
+SGM_API sgm_registry *sgm_env_registry(sgm_env *env);
 
 /* Belongs to the environment; NULL when that has failed. A name twice is an error. */
 SGM_API sgm_trainer *sgm_trainer_create(sgm_env *env, const char *name);

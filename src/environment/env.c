@@ -1,6 +1,7 @@
 /* The environment: owner of trainers, monitors and models, keeper of the first failure. */
 #include "environment/environment.h"
 #include "monitors/monitor.h"
+#include "registry/pattern.h"
 #include "training/trainer.h"
 
 #include <stdio.h>
@@ -15,6 +16,7 @@ struct sgm_env {
     uint64_t seed;
     int threads;
     sgm_dtype precision;
+    sgm_registry *registry;
     sgm_handler *handler; /* made when it is needed first; in `objects` too */
     owned_object *objects;
     size_t object_count, object_capacity;
@@ -89,12 +91,13 @@ sgm_env *sgm_env_create_options(const char *name, const sgm_env_options *given)
     sgm_env *env = sgm__calloc(1, sizeof *env);
     if (env == NULL)
         return NULL;
+    env->registry = sgm_registry_create();
     env->name = sgm__strdup(name);
     env->handler_name = sgm__strdup(options.handler != NULL ? options.handler : "cpu");
     env->seed = options.seed;
     env->threads = options.threads;
     env->precision = options.precision;
-    if (env->name == NULL || env->handler_name == NULL) {
+    if (env->registry == NULL || env->name == NULL || env->handler_name == NULL) {
         sgm_env_free(env);
         return NULL;
     }
@@ -105,6 +108,7 @@ void sgm_env_free(sgm_env *env)
 {
     if (env == NULL)
         return;
+    sgm_registry_free(env->registry);
     while (env->object_count > 0) {
         owned_object *last = &env->objects[--env->object_count];
         last->release(last->object);
@@ -171,6 +175,11 @@ sgm_handler *sgm_env_handler(sgm_env *env)
     return handler;
 }
 
+sgm_registry *sgm_env_registry(sgm_env *env)
+{
+    return env != NULL ? env->registry : NULL;
+}
+
 /* --- monitors --- */
 
 static bool tell_monitor(void *monitor, const sgm_training_progress *progress)
@@ -233,6 +242,16 @@ static sgm_status check_trainer_name(const sgm_env *env, const char *name)
     return SGM_OK;
 }
 
+static sgm_status publish(sgm_env *env, sgm_trainer *trainer)
+{
+    char *part = sgm__identifier_part(sgm_trainer_name(trainer));
+    if (part == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_status status = sgm_registry_put(env->registry, part, sgm_trainer_registry(trainer));
+    sgm__free(part);
+    return status;
+}
+
 static sgm_status add_trainer(sgm_env *env, const char *name, sgm_trainer **added)
 {
     SGM_TRY(check_trainer_name(env, name));
@@ -246,6 +265,7 @@ static sgm_status add_trainer(sgm_env *env, const char *name, sgm_trainer **adde
     if (trainer == NULL)
         return sgm_last_status();
     SGM_TRY(sgm__env_own(env, trainer, release_trainer));
+    SGM_TRY(publish(env, trainer));
     env->trainers[env->trainer_count++] = trainer;
     for (size_t i = 0; i < env->monitor_count; i++)
         SGM_TRY(sgm__trainer_add_observer(trainer, tell_monitor, env->monitors[i]));

@@ -1,6 +1,8 @@
 /* Identifiers with wildcards and tags, cut into their parts. */
 #include "registry/pattern.h"
+
 #include "registry/registry_internal.h"
+#include <ctype.h>
 
 #define MOST_BYTES 1000
 
@@ -138,4 +140,13 @@ bool sgm__identifier_matches(const sgm__identifier *identifier, size_t level, co
         if (child == NULL || !sgm__core_has_tag(child, identifier->tags[part->first_tag + i]))
             return false;
     return true;
+}
+
+char *sgm__identifier_part(const char *name)
+{
+    char *part = sgm__strdup(name);
+    for (char *c = part; c != NULL && *c != '\0'; c++)
+        if (!isalnum((unsigned char)*c) && *c != '_' && *c != '-')
+            *c = '_';
+    return part;
 }

@@ -15,4 +15,8 @@ int sgm__pattern_specificity(const char *pattern);
  * more characters that must be there. */
 int sgm__pattern_compare(const char *a, const char *b);
 
+/* A part of an identifier for a name from elsewhere: what a part cannot hold becomes an underscore. Free with
+ * sgm__free. */
+char *sgm__identifier_part(const char *name);
+
 #endif

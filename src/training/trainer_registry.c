@@ -1,6 +1,7 @@
 /* What a trainer shows of itself: names for everything that may be watched or changed while it runs.
  *
  * Reading and setting wait for the step that is running; what is set counts from the next iteration on. */
+#include "registry/pattern.h"
 #include "training/run_folder.h"
 #include "training/trainer.h"
 
@@ -379,21 +380,27 @@ static const sgm_option accuracy_row = {.name = "accuracy",
                                         .read_only = true,
                                         .doc = "share of right answers of the newest validation"};
 
+static sgm_status publish_metrics(sgm_trainer *trainer, const sgm_named_metrics *measured)
+{
+    sgm_registry *metrics;
+    char *part = sgm__identifier_part(measured->name);
+    sgm_status status =
+        part != NULL ? child_of(trainer->registry, part, "validation", &metrics) : SGM_ERROR_MEMORY;
+    sgm__free(part);
+    SGM_TRY(status);
+    if (!sgm_registry_has(metrics, loss_row.name)) {
+        SGM_TRY(sgm_registry_define(metrics, &loss_row));
+        SGM_TRY(sgm_registry_define(metrics, &accuracy_row));
+    }
+    SGM_TRY(sgm_registry_set_own(metrics, loss_row.name, sgm_number_content(measured->metrics.loss)));
+    return sgm_registry_set_own(metrics, accuracy_row.name, sgm_number_content(measured->metrics.accuracy));
+}
+
 /* VALIDATION.loss and VALIDATION.accuracy are there once they were measured. */
 sgm_status sgm__trainer_publish_metrics(sgm_trainer *trainer)
 {
-    for (size_t i = 0; i < trainer->validation_count; i++) {
-        sgm_registry *metrics;
-        SGM_TRY(child_of(trainer->registry, trainer->metrics[i].name, "validation", &metrics));
-        if (!sgm_registry_has(metrics, loss_row.name)) {
-            SGM_TRY(sgm_registry_define(metrics, &loss_row));
-            SGM_TRY(sgm_registry_define(metrics, &accuracy_row));
-        }
-        SGM_TRY(sgm_registry_set_own(metrics, loss_row.name,
-                                     sgm_number_content(trainer->metrics[i].metrics.loss)));
-        SGM_TRY(sgm_registry_set_own(metrics, accuracy_row.name,
-                                     sgm_number_content(trainer->metrics[i].metrics.accuracy)));
-    }
+    for (size_t i = 0; i < trainer->validation_count; i++)
+        SGM_TRY(publish_metrics(trainer, &trainer->metrics[i]));
     return SGM_OK;
 }
 

@@ -133,3 +133,18 @@ TEST(an_interruption_is_no_failure)
     CHECK_STR(sgm_env_error(env), "");
     sgm_env_free(env);
 }
+
+TEST(trainers_are_in_the_registry)
+{
+    sgm_env *env = sgm_env_create("e", .handler = "reference");
+    good_trainer(env, "first.try");
+    sgm_content content;
+    CHECK_OK(sgm_resolve_set(sgm_env_registry(env), "*<trainer>.optimiser.learning_rate",
+                             sgm_number_content(0.25), NULL, NULL));
+    CHECK_OK(sgm_resolve_one(sgm_env_registry(env), "first_try.optimiser.learning_rate", &content));
+    CHECK_NEAR(content.as.number, 0.25, 0);
+    CHECK_OK(sgm_run(env, .epochs = 1));
+    CHECK_OK(sgm_resolve_one(sgm_env_registry(env), "first_try.epoch", &content));
+    CHECK_INT(content.as.integer, 1);
+    sgm_env_free(env);
+}
