@@ -1,4 +1,5 @@
 /* Hooks in the background: order, copies, what is left out, time limits, the end. */
+#include "base/allocator.h"
 #include "hooks_test.h"
 
 #include <time.h>
@@ -199,6 +200,46 @@ TEST(what_criteria_ask_for_is_copied_too)
     sgm__hooks_wait(at.hooks);
     CHECK_INT(probe.runs, 1);
     close_floor(&at);
+}
+
+static sgm_status read_nothing(probe_self *self, sgm_hook_call *call)
+{
+    (void)self;
+    return call->registry ? SGM_OK : sgm_fail(SGM_ERROR_STATE, "a call without a registry");
+}
+
+/* The n-th allocation from the event on fails; false: there were fewer. */
+static bool copy_with_failure(long n)
+{
+    static const char *const reads[] = {"optimiser", "layers.*<dense>.*", "layers.zeroth.units", NULL};
+    probe_self probe = {.name = "a", .act = read_nothing};
+    allocator_start(0);
+    floor_of_test at = open_floor();
+    sgm_tensor *weights = fill_registry(at.registry);
+    attach(&at, sgm_hook_create(&probe_type, &probe, .background = true, .reads = reads));
+    long before = atomic_load(&allocator_calls);
+    atomic_store(&allocator_fail_at, before + n);
+    iterate(&at, 1);
+    sgm__hooks_wait(at.hooks);
+    bool was_reached = atomic_load(&allocator_calls) >= before + n;
+    atomic_store(&allocator_fail_at, 0);
+    CHECK_INT(probe.runs, was_reached ? 0 : 1);
+    CHECK_INT(sgm__hooks_count(at.hooks), was_reached ? 0 : 1);
+    CHECK(!was_reached || strstr(seen_log, "copying what background hooks read: cannot allocate") != NULL);
+    sgm_tensor_free(weights);
+    close_floor(&at);
+    CHECK_INT(probe.frees, 1);
+    CHECK_INT(atomic_load(&allocator_live), 0);
+    allocator_stop();
+    return was_reached;
+}
+
+TEST(a_copy_that_cannot_be_made_takes_its_hooks_off)
+{
+    long n = 1;
+    while (copy_with_failure(n))
+        n++;
+    CHECK(n > 10);
 }
 
 /* --- what is left out --- */
