@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 #define REDRAW_SECONDS 0.1
-#define BAR_WIDTH 20
+#define WIDEST_BAR 20
+#define NARROWEST_BAR 4
 
 typedef struct terminal_monitor {
     sgm_monitor base;
@@ -61,18 +62,22 @@ static void append_epoch(sgm__text *line, int64_t epoch, int64_t epochs)
         sgm__text_append(line, "epoch %lld", (long long)epoch);
 }
 
-static void append_bar(sgm__text *line, int64_t batch, int64_t batches)
+/* How far the epoch is, in what room there is. */
+static void append_bar(sgm__text *line, int64_t batch, int64_t batches, int room)
 {
     if (batches <= 0) {
         sgm__text_append(line, " batch ");
         append_count(line, batch);
         return;
     }
-    int filled = batch >= batches ? BAR_WIDTH : (int)(batch * BAR_WIDTH / batches);
-    char bar[BAR_WIDTH + 1];
-    for (int i = 0; i < BAR_WIDTH; i++)
+    int width = room < WIDEST_BAR ? room : WIDEST_BAR;
+    if (width < NARROWEST_BAR)
+        return;
+    int filled = batch >= batches ? width : (int)(batch * width / batches);
+    char bar[WIDEST_BAR + 1];
+    for (int i = 0; i < width; i++)
         bar[i] = i < filled ? '=' : i == filled ? '>' : ' ';
-    bar[BAR_WIDTH] = '\0';
+    bar[width] = '\0';
     sgm__text_append(line, " [%s]", bar);
 }
 
@@ -92,23 +97,33 @@ static void clear_line(terminal_monitor *self)
     self->drawn = false;
 }
 
-/* A line longer than the terminal is wide would not be overdrawn by the next one. */
+static void append_now(sgm__text *line, const sgm_training_progress *progress)
+{
+    append_metrics(line, &progress->training);
+    append_rate(line, progress->rate);
+    if (progress->seconds_left >= 0) {
+        sgm__text_append(line, " ");
+        append_duration(line, progress->seconds_left);
+        sgm__text_append(line, " left");
+    }
+}
+
+/* A line longer than the terminal is wide would not be overdrawn by the next one: the bar takes what the
+ * numbers leave. */
 static void draw(terminal_monitor *self, const sgm_training_progress *progress)
 {
-    sgm__text line = {0};
+    sgm__text line = {0}, now = {0};
+    size_t width = terminal_width();
+    append_now(&now, progress);
     append_epoch(&line, progress->epoch + 1, progress->epochs);
-    append_bar(&line, progress->batch, progress->batches);
-    append_metrics(&line, &progress->training);
-    append_rate(&line, progress->rate);
-    if (progress->seconds_left >= 0) {
-        sgm__text_append(&line, " ");
-        append_duration(&line, progress->seconds_left);
-        sgm__text_append(&line, " left");
-    }
+    append_bar(&line, progress->batch, progress->batches,
+               (int)(width - 1) - (int)(line.length + now.length) - 3);
+    sgm__text_append_bytes(&line, now.data, now.length);
+    sgm__text_free(&now);
     char *text = sgm__text_take(&line);
     if (text == NULL)
         return;
-    size_t width = terminal_width(), length = strlen(text);
+    size_t length = strlen(text);
     if (length >= width)
         length = width - 1;
     clear_line(self);

@@ -72,6 +72,7 @@ static void watch_file(void)
 
 static void watch_terminal(unsigned short width)
 {
+    setenv("TERM", "xterm", 1);
     struct winsize size = {.ws_col = width, .ws_row = 24};
     int master = posix_openpt(O_RDWR | O_NOCTTY);
     if (master < 0 || grantpt(master) != 0 || unlockpt(master) != 0)
@@ -120,6 +121,15 @@ TEST(no_line_wider_than_the_terminal)
     char *end = strstr(output, "\r\033[K");
     CHECK(end != NULL);
     CHECK(end - output <= 29);
+}
+
+TEST(the_bar_leaves_room_for_the_numbers)
+{
+    unsetenv("NO_COLOR");
+    watch_terminal(60);
+    CHECK(strstr(output, "epoch 1/3 [>       ] loss 0.2500 12,345 records/s 1:12 left\r"));
+    watch_terminal(52);
+    CHECK(strstr(output, "epoch 1/3 loss 0.2500 12,345 records/s 1:12 left\r"));
 }
 
 static int freed;
