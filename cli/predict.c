@@ -11,7 +11,8 @@ static const char usage_text[] =
     "Usage: sigma predict CHECKPOINT|FOLDER (--data NAME [--count N] | FILE.npy | FILE.csv | -)\n"
     "                     [--separator C] [--json]\n\n"
     "Asks a trained network. Prints a line for each record: the class (from 0) and its probability where\n"
-    "the network tells classes apart, the numbers of its output elsewhere.\n\n"
+    "the network tells classes apart, the numbers of its output elsewhere. Numbers of a file are scaled by\n"
+    "input_range where the training data of the run were; other scaling must have been done.\n\n"
     "  --data NAME    the inputs of a dataset: a ready-made one, or training, validation, test of the run\n"
     "  FILE.npy       an array (records, ...)\n"
     "  FILE.csv, -    one record a line, the elements of an input in order; a first line that is no\n"
@@ -26,6 +27,8 @@ typedef struct prediction {
     sgm_shape input; /* of a record */
     bool classifies, json;
     int64_t elements, limit, done; /* of a record; records wanted (-1: all), printed */
+    bool scales;                   /* inputs of files from this range to 0 to 1, as the run's own were */
+    double least, most;
 } prediction;
 
 static void print_class(const prediction *p, const double *outputs, int64_t count)
@@ -131,6 +134,29 @@ static sgm_status predict_dataset(prediction *p, const char *name)
     return status;
 }
 
+static void find_range(prediction *p)
+{
+    const text_list *range = &p->s.c.data.training.input_range;
+    p->scales = p->s.has_config && range->count == 2 && sgm__parse_double(range->items[0], &p->least) &&
+                sgm__parse_double(range->items[1], &p->most);
+}
+
+static sgm_status predict_values(prediction *p, sgm_tensor *values)
+{
+    if (!p->scales)
+        return predict_chunk(p, values);
+    sgm_tensor *scaled = sgm_tensor_cast(values, SGM_FLOAT64);
+    if (scaled == NULL)
+        return sgm_last_status();
+    double *numbers = sgm_tensor_data(scaled);
+    int64_t count = sgm_shape_elements(sgm_tensor_shape(scaled));
+    for (int64_t i = 0; i < count; i++)
+        numbers[i] = (numbers[i] - p->least) / (p->most - p->least);
+    sgm_status status = predict_chunk(p, scaled);
+    sgm_tensor_free(scaled);
+    return status;
+}
+
 static long long line_of(const sgm_records *rows, int64_t row)
 {
     return (long long)(rows->lines != NULL ? rows->lines[row] : rows->first_line + row);
@@ -176,7 +202,7 @@ static sgm_status predict_rows(prediction *p, const sgm_records *rows, int64_t f
     if (first == rows->count)
         return SGM_OK;
     SGM_TRY(read_rows(p, rows, first, &values));
-    sgm_status status = predict_chunk(p, values);
+    sgm_status status = predict_values(p, values);
     sgm_tensor_free(values);
     return status;
 }
@@ -195,7 +221,7 @@ static sgm_status predict_reader(prediction *p, sgm_reader *reader)
         if (records.count == 0)
             status = sgm_fail(SGM_ERROR_FORMAT, "there are no records");
         else if (records.values != NULL)
-            status = predict_chunk(p, records.values);
+            status = predict_values(p, records.values);
         else
             status = predict_rows(p, &records, begin && is_heading(&records) ? 1 : 0);
         if (status != SGM_OK)
@@ -225,6 +251,7 @@ static sgm_source *standard_input(void)
 static sgm_status predict_file(prediction *p, const char *path, char separator)
 {
     sgm_reader *reader;
+    find_range(p);
     if (strcmp(path, "-") == 0)
         reader = sgm_csv_reader(standard_input(), .separator = separator);
     else if (ends_with(path, ".npy") || ends_with(path, ".npz"))

@@ -235,6 +235,9 @@ static sgm_status check_trainer_name(const sgm_env *env, const char *name)
 {
     if (name == NULL || name[0] == '\0')
         return sgm_fail(SGM_ERROR_ARGUMENT, "a trainer expects a name");
+    if (strchr(name, '/') != NULL || name[0] == '.') /* it may name a folder */
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "the trainer's name '%.100s' must not begin with '.' and have no '/'", name);
     for (size_t i = 0; i < env->trainer_count; i++)
         if (strcmp(sgm_trainer_name(env->trainers[i]), name) == 0)
             return sgm_fail(SGM_ERROR_ARGUMENT, "there is a trainer '%.100s' already; names must differ",

@@ -55,6 +55,8 @@ static sgm_status predict_part(sgm_trainer *trainer, sgm_tensor *inputs, int64_t
     if (program == NULL)
         return sgm_last_status();
     SGM_TRY(find_ends(trainer, &input, &output));
+    if (!sgm_program_has_output(program, output))
+        return sgm_fail(SGM_ERROR_NOT_FOUND, "the network has no output '%s'", output);
     sgm_tensor *part = sgm_tensor_slice(inputs, 0, first, first + count, 1);
     sgm_status status =
         part != NULL ? sgm_session_feed(trainer->session, program, input, part) : sgm_last_status();

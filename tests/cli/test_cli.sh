@@ -198,6 +198,15 @@ run 1 predict run missing.csv
 has err '^sigma predict: missing.csv: cannot be opened'
 run 1 eval run --data digits
 has err "data 'digits': section 'inputs' has records of the shape \(8, 8\), the network wants \(4,\)"
+# Numbers of a file are scaled as those of the training were.
+printf '0,10,0\n10,0,1\n8,3,1\n2,9,0\n' >scale.csv
+cut -d, -f1,2 scale.csv >scale-inputs.csv
+printf 'network: input(2) + dense(2) + softmax_cross_entropy\ndata: {training: {csv: scale.csv, classes: 2, input_range: [0, 10], sections: {inputs: 0-1, targets: 2}}, shuffle: false}\n' >scale.yaml
+run 0 train scale.yaml epochs=3 --folder scaled
+run 0 predict scaled --data training
+cp out expected
+run 0 predict scaled scale-inputs.csv
+same "predictions of a file that is scaled" "$(cat out)" "$(cat expected)"
 run 2 predict run
 run 0 inspect run --graph --program
 has out '^  1-dense.weights +64  float32  \(4, 16\)$'

@@ -74,6 +74,9 @@ TEST(names_of_trainers_differ)
     CHECK_ERROR(sgm_trainer_create(env, "a"), "there is a trainer 'a' already");
     sgm_env_free(env);
     CHECK_ERROR(sgm_trainer_create(NULL, "a"), "an environment");
+    env = sgm_env_create("e", .handler = "reference");
+    CHECK_ERROR(sgm_trainer_create(env, "../a"), "must not begin with '.' and have no '/'");
+    sgm_env_free(env);
 }
 
 TEST(nothing_to_run)

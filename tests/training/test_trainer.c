@@ -283,6 +283,7 @@ TEST(predictions_are_probabilities_and_survive_a_checkpoint)
     CHECK_OK(after);
     CHECK_OK(sgm_tensor_read(after, again, 3 * WAVE_RECORDS));
     CHECK_INT(memcmp(values, again, sizeof values), 0);
+    CHECK_ERROR(sgm_trainer_predict(loaded, inputs, "nothing"), "the network has no output 'nothing'");
     sgm_tensor_free(before);
     sgm_tensor_free(after);
     sgm_tensor_free(inputs);
