@@ -49,7 +49,7 @@ void print_json_text(const char *text);
 bool ends_with(const char *text, const char *end);
 
 /* --- experiment.c: from a configuration to the library's parts --- */
-sgm_dataset *experiment_dataset(const data_config *data, const char *name);
+sgm_dataset *experiment_dataset(const data_config *data, const char *name, uint64_t seed);
 sgm_env *experiment_env(const config *c);
 /* Network, optimiser, initialisers; no data. Belongs to the environment. */
 sgm_trainer *experiment_trainer(sgm_env *env, const config *c);

@@ -183,6 +183,11 @@ static const option data_table[] = {
      OF(data_config, input_range),
      .check = check_range_number,
      .doc = "[least, most] of the inputs, brought to 0 to 1"},
+    {.name = "shuffled",
+     .kind = OPTION_FLAG,
+     OF(data_config, shuffled),
+     .standard = "false",
+     .doc = "files: all records in one random order (of the seed), before begin and share apply"},
     NUMBER(data_config, begin, 0, 1, "leave so large a part out at the beginning of each block"),
     NUMBER(data_config, share, 1e-9, 1, "the part that is used"),
 };
@@ -367,6 +372,11 @@ static sgm_status check_data(const char *name, const char *role, const data_conf
                         sources);
     if (sources == 0 && (data->targets != NULL || data->sections.count > 0))
         return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s: expected one of dataset, csv, inputs; got none",
+                        name, role);
+    if (data->shuffled && data->dataset != NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "%s: data.%s.shuffled: is for csv and inputs; ready-made datasets are shuffled "
+                        "where that makes sense",
                         name, role);
     if (data->csv != NULL && text_map_get(&data->sections, "inputs") == NULL)
         return sgm_fail(

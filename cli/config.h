@@ -16,6 +16,7 @@ typedef struct data_config {
     text_list class_names;
     int64_t classes;
     text_list input_range;
+    bool shuffled;
     double begin, share;
 } data_config;
 

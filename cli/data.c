@@ -229,7 +229,7 @@ static int show_file(const char *path, int64_t count)
         if (data_config_is_empty(parts[i]))
             continue;
         shown++;
-        if (show(names[i], experiment_dataset(parts[i], names[i]), count) != SGM_OK)
+        if (show(names[i], experiment_dataset(parts[i], names[i], (uint64_t)c.seed), count) != SGM_OK)
             code = report_error("data", CLI_FAILED);
     }
     config_free(&c);

@@ -72,7 +72,7 @@ static sgm_extractor *extractor_of(const data_config *data)
     return extractor;
 }
 
-sgm_dataset *experiment_dataset(const data_config *data, const char *name)
+sgm_dataset *experiment_dataset(const data_config *data, const char *name, uint64_t seed)
 {
     if (data_config_is_empty(data)) {
         sgm_fail(SGM_ERROR_NOT_FOUND, "there is no %s data; name some as data.%s", name, name);
@@ -83,7 +83,10 @@ sgm_dataset *experiment_dataset(const data_config *data, const char *name)
         dataset = sgm_dataset_open(data->dataset);
     } else {
         sgm_extractor *extractor = extractor_of(data);
-        if (extractor != NULL)
+        if (extractor != NULL && data->shuffled) /* in one block, so that the order is of everything */
+            dataset =
+                sgm_dataset_create(name, .extractor = sgm_shuffle(extractor, .seed = seed), .block_size = -1);
+        else if (extractor != NULL)
             dataset = sgm_dataset_create(name, .extractor = extractor);
     }
     if (dataset == NULL || (isnan(data->begin) && isnan(data->share)))

@@ -57,6 +57,8 @@ static char *expectation(const option *o, char *buffer, size_t size)
     char least[32], most[32];
     if (o->least == o->most)
         snprintf(buffer, size, "%s", kinds[o->kind]);
+    else if (o->most >= OPTION_ANY) /* too large to tell anybody anything */
+        snprintf(buffer, size, "%s from %s", kinds[o->kind], number_text(o->least, least, sizeof least));
     else
         snprintf(buffer, size, "%s from %s to %s", kinds[o->kind], number_text(o->least, least, sizeof least),
                  number_text(o->most, most, sizeof most));
@@ -70,6 +72,14 @@ static sgm_status fail_expected(const option *o, const arrival *at, const yaml_n
                     expectation(o, wanted, sizeof wanted), yaml_node_describe(node, got, sizeof got));
 }
 
+static const option *find(const option *table, size_t count, const char *key, size_t length)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strlen(table[i].name) == length && memcmp(table[i].name, key, length) == 0)
+            return &table[i];
+    return NULL;
+}
+
 static sgm_status fail_unknown(const option *table, size_t count, const arrival *at, const char *key)
 {
     const char *names[64];
@@ -80,11 +90,17 @@ static sgm_status fail_unknown(const option *table, size_t count, const arrival 
     }
     const char *near = sgm__nearest(key, names, count < 64 ? count : 64);
     char where[PATH_MAX + 400];
+    const char *below = NULL;
+    for (size_t i = 0; i < count && below == NULL; i++)
+        if (table[i].kind == OPTION_GROUP && find(table[i].children, table[i].child_count, key, strlen(key)))
+            below = table[i].name;
     place(at, where, sizeof where);
     sgm_status status =
-        near != NULL ? sgm_fail(SGM_ERROR_ARGUMENT, "%s: unknown key (did you mean '%s'?)", where, near)
-                     : sgm_fail(SGM_ERROR_ARGUMENT, "%s: unknown key; there are %s", where,
-                                known.data != NULL ? known.data : "");
+        below != NULL
+            ? sgm_fail(SGM_ERROR_ARGUMENT, "%s: unknown key here; it belongs below '%s'", where, below)
+        : near != NULL ? sgm_fail(SGM_ERROR_ARGUMENT, "%s: unknown key (did you mean '%s'?)", where, near)
+                       : sgm_fail(SGM_ERROR_ARGUMENT, "%s: unknown key; there are %s", where,
+                                  known.data != NULL ? known.data : "");
     sgm__text_free(&known);
     return status;
 }
@@ -290,14 +306,6 @@ static sgm_status set_option(const option *o, void *base, const arrival *at)
     default:
         return set_scalar(o, base, at, node);
     }
-}
-
-static const option *find(const option *table, size_t count, const char *key, size_t length)
-{
-    for (size_t i = 0; i < count; i++)
-        if (strlen(table[i].name) == length && memcmp(table[i].name, key, length) == 0)
-            return &table[i];
-    return NULL;
 }
 
 static sgm_status apply_map(const option *table, size_t count, void *base, const arrival *at)

@@ -38,6 +38,7 @@ typedef struct option {
     size_t child_count;
 } option;
 
+#define OPTION_ANY 1e15        /* a `most` from here on is not shown */
 #define OPTION_UNSET INT64_MIN /* an integer that was not given */
 
 /* Where values come from, for messages and relative paths. */
@@ -55,6 +56,9 @@ sgm_status options_apply(const option *table, size_t count, void *base, const op
 sgm_status options_apply_argument(const option *table, size_t count, void *base, const char *argument);
 /* Everything that has a value, as YAML. */
 void options_write(const option *table, size_t count, const void *base, sgm__text *out);
+/* Appends a line "  KEY: was OLD, is NEW" for each option that differs; `ignored` are left out. */
+void options_compare(const option *table, size_t count, const void *old, const void *new,
+                     const char *const *ignored, size_t ignored_count, sgm__text *out);
 /* A table for people. */
 void options_help(const option *table, size_t count, sgm__text *out);
 void options_free(const option *table, size_t count, void *base);

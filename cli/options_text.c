@@ -113,6 +113,59 @@ void options_write(const option *table, size_t count, const void *base, sgm__tex
     write_table(table, count, base, 0, out);
 }
 
+/* The value as it would be written, in one line; "nothing" if there is none. Freed by the caller. */
+static char *value_text(const option *o, const void *base)
+{
+    sgm__text text = {0};
+    if (!has_value(o, base))
+        return sgm__strdup("nothing");
+    write_value(o, base, 0, &text);
+    char *line = sgm__text_take(&text);
+    size_t kept = 0;
+    bool blank = true; /* what is in front, and each run of blanks and ends of lines */
+    for (const char *c = line; c != NULL && *c != '\0'; c++) {
+        bool is_blank = *c == ' ' || *c == '\n';
+        if (!is_blank)
+            line[kept++] = *c;
+        else if (!blank && strspn(c, " \n") < strlen(c))
+            line[kept++] = ' ';
+        blank = is_blank;
+    }
+    if (line != NULL)
+        line[kept] = '\0';
+    return line;
+}
+
+static void compare(const option *table, size_t count, const char *prefix, const void *old, const void *new,
+                    const char *const *ignored, size_t ignored_count, sgm__text *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        const option *o = &table[i];
+        char name[120];
+        bool skip = false;
+        for (size_t k = 0; k < ignored_count; k++)
+            skip |= strcmp(ignored[k], o->name) == 0;
+        if (skip)
+            continue;
+        snprintf(name, sizeof name, "%s%s%s", prefix, prefix[0] != '\0' ? "." : "", o->name);
+        if (o->kind == OPTION_GROUP) {
+            compare(o->children, o->child_count, name, field(old, o), field(new, o), ignored, ignored_count, out);
+            continue;
+        }
+        char *before = value_text(o, old), *after = value_text(o, new);
+        if (before != NULL && after != NULL && strcmp(before, after) != 0)
+            sgm__text_append(out, "  %s: was %s, is %s\n", name, before, after);
+        sgm__free(before);
+        sgm__free(after);
+    }
+}
+
+void options_compare(const option *table, size_t count, const void *old, const void *new,
+                     const char *const *ignored, size_t ignored_count, sgm__text *out)
+{
+    compare(table, count, "", old, new, ignored, ignored_count, out);
+}
+
 static void help_table(const option *table, size_t count, const char *prefix, sgm__text *out)
 {
     static const char *const kinds[] = {"text", "file", "integer", "number", "flag", "list", "map", ""};
@@ -130,7 +183,9 @@ static void help_table(const option *table, size_t count, const char *prefix, sg
             continue;
         }
         sgm__text_append(out, "  %-28s %-8s %s", name, kinds[o->kind], o->doc);
-        if (o->least != o->most)
+        if (o->least != o->most && o->most >= OPTION_ANY)
+            sgm__text_append(out, " [from %.15g]", o->least);
+        else if (o->least != o->most)
             sgm__text_append(out, " [%.15g to %.15g]", o->least, o->most);
         if (o->standard != NULL)
             sgm__text_append(out, " (default %s)", o->standard);

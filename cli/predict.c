@@ -166,8 +166,12 @@ static long long line_of(const sgm_records *rows, int64_t row)
 static sgm_status read_rows(const prediction *p, const sgm_records *rows, int64_t first, sgm_tensor **values)
 {
     if (rows->columns != p->elements)
-        return sgm_fail(SGM_ERROR_SHAPE, "line %lld: expected %lld numbers, as the network's input, got %d",
-                        line_of(rows, first), (long long)p->elements, rows->columns);
+        return sgm_fail(SGM_ERROR_SHAPE,
+                        "line %lld: expected %lld numbers, as the network's input, got %d: %s",
+                        line_of(rows, first), (long long)p->elements, rows->columns,
+                        rows->columns > p->elements
+                            ? "leave other columns out; --data training asks about the data of the run itself"
+                            : "--separator says what stands between them");
     sgm_shape shape = sgm_shape_of(rows->count - first, p->elements);
     sgm_tensor *table = sgm_tensor_create(SGM_FLOAT64, &shape);
     if (table == NULL)
@@ -186,10 +190,12 @@ static sgm_status read_rows(const prediction *p, const sgm_records *rows, int64_
     return SGM_OK;
 }
 
-/* A first row without a single number is a heading. */
-static bool is_heading(const sgm_records *rows)
+/* A first row without a single number is a heading, if it has a cell for each number of a record. */
+static bool is_heading(const prediction *p, const sgm_records *rows)
 {
     double number;
+    if (rows->columns != p->elements)
+        return false;
     for (int32_t i = 0; i < rows->columns; i++)
         if (rows->cells[i] == NULL || sgm__parse_double(rows->cells[i], &number))
             return false;
@@ -216,14 +222,15 @@ static sgm_status predict_reader(prediction *p, sgm_reader *reader)
     for (bool begin = true; !is_done(p); begin = false) {
         SGM_TRY(sgm_reader_read(reader, CHUNK, &records));
         sgm_status status = SGM_OK;
-        if (records.count == 0 && !begin)
+        if (records.count == 0 && p->done > 0)
             break;
         if (records.count == 0)
-            status = sgm_fail(SGM_ERROR_FORMAT, "there are no records");
+            status = sgm_fail(SGM_ERROR_FORMAT,
+                              begin ? "there are no records" : "there are no records behind the heading");
         else if (records.values != NULL)
             status = predict_values(p, records.values);
         else
-            status = predict_rows(p, &records, begin && is_heading(&records) ? 1 : 0);
+            status = predict_rows(p, &records, begin && is_heading(p, &records) ? 1 : 0);
         if (status != SGM_OK)
             return sgm__fail_within("%s", sgm_reader_name(reader));
     }

@@ -58,7 +58,9 @@ static sgm_status open_all(saved *s, const char *path)
         return sgm_last_status();
     s->network = sgm_checkpoint_network(s->checkpoint);
     if (s->network == NULL)
-        return sgm_last_status();
+        return sgm_last_status() == SGM_ERROR_FORMAT
+                   ? sgm__fail_within("a checkpoint or the folder of a run is expected here")
+                   : sgm_last_status();
     SGM_TRY(find_config(s, path));
     s->env = experiment_env(&s->c);
     s->trainer = s->env != NULL ? experiment_trainer(s->env, &s->c) : NULL;
@@ -88,12 +90,11 @@ void saved_close(saved *s)
 sgm_dataset *saved_dataset(const saved *s, const char *name)
 {
     if (s->has_config) {
-        if (strcmp(name, "training") == 0)
-            return experiment_dataset(&s->c.data.training, name);
-        if (strcmp(name, "validation") == 0)
-            return experiment_dataset(&s->c.data.validation, name);
-        if (strcmp(name, "test") == 0)
-            return experiment_dataset(&s->c.data.test, name);
+        const data_config *parts[] = {&s->c.data.training, &s->c.data.validation, &s->c.data.test};
+        static const char *const names[] = {"training", "validation", "test"};
+        for (int i = 0; i < 3; i++)
+            if (strcmp(name, names[i]) == 0)
+                return experiment_dataset(parts[i], name, (uint64_t)s->c.seed);
     }
     return sgm_dataset_open(name);
 }

@@ -2,15 +2,14 @@
 #include "cli.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
 
 static const char usage_text[] =
-    "Usage: sigma train FILE.yaml [KEY=VALUE ...] [--folder DIR] [--resume] [--quiet]\n\n"
-    "Trains what the file describes. KEY=VALUE counts more than the file: optimiser.learning_rate=0.01.\n"
+    "Usage: sigma train FILE.yaml|FOLDER [KEY=VALUE ...] [--folder DIR] [--resume] [--quiet]\n\n"
+    "Trains what the file describes; a folder is that of a run, with its config.yaml. KEY=VALUE counts more "
+    "than the file: optimiser.learning_rate=0.01.\n"
     "Lists and maps are written as in YAML: 'freeze=[0-dense.*]'.\n\n"
     "  --folder DIR   where the run is kept (default runs/NAME-TIME): config.yaml, checkpoint.safetensors,\n"
     "                 metrics.jsonl\n"
@@ -56,17 +55,15 @@ static sgm_status new_folder(config *c)
     return sgm_fail(SGM_ERROR_FILE, "runs/ is full of folders named %s-%s", c->name, stamp);
 }
 
-/* The effective configuration, which can be read again: `sigma train DIR/config.yaml --resume`. */
+/* The effective configuration, which can be read again: `sigma train DIR --resume`. Its folder is where it
+ * lies, so that a run may be moved and copied. */
 static sgm_status save_config(config *c)
 {
-    char full[PATH_MAX];
-    if (realpath(c->folder, full) == NULL)
-        return sgm_fail(SGM_ERROR_FILE, "%s: %s", c->folder, sgm__errno_text(errno));
-    char *shown = c->folder;
-    c->folder = full;
+    char *folder = c->folder;
+    c->folder = NULL;
     char *text = config_text(c);
-    c->folder = shown;
-    char *path = sgm__format("%s/config.yaml", full);
+    c->folder = folder;
+    char *path = sgm__format("%s/config.yaml", folder);
     sgm_status status =
         text != NULL && path != NULL ? sgm__file_write_atomic(path, text, strlen(text)) : sgm_last_status();
     sgm_string_free(text);
@@ -86,6 +83,8 @@ static int prepare_folder(config *c, bool resume)
         char *checkpoint = sgm__format("%s/checkpoint.safetensors", c->folder);
         bool there = checkpoint != NULL && sgm__file_exists(checkpoint);
         sgm__free(checkpoint);
+        if (!there && resume)
+            printf("%s has no checkpoint to resume from: training begins anew\n", c->folder);
         if (there && !resume)
             return usage_error("train",
                                "%s has a checkpoint already: --resume goes on from it, --folder names "
@@ -111,18 +110,42 @@ static bool keep_config(void *user, const sgm_training_progress *progress)
     run_parts *p = user;
     if (progress->kind != SGM_PROGRESS_START)
         return true;
-    if ((p->c->epochs != OPTION_UNSET && progress->epoch >= p->c->epochs) ||
-        (p->c->iterations != OPTION_UNSET && progress->iteration >= p->c->iterations))
-        printf("nothing is left to train: %lld epochs and %lld iterations are done\n",
-               (long long)progress->epoch, (long long)progress->iteration);
+    if (p->c->epochs != OPTION_UNSET && progress->epoch >= p->c->epochs)
+        printf("nothing to do: %lld of %lld epochs are done\n", (long long)progress->epoch,
+               (long long)p->c->epochs);
+    else if (p->c->iterations != OPTION_UNSET && progress->iteration >= p->c->iterations)
+        printf("nothing to do: %lld of %lld iterations are done\n", (long long)progress->iteration,
+               (long long)p->c->iterations);
     if (save_config(p->c) != SGM_OK)
         snprintf(p->failure, sizeof p->failure, "%s", sgm_last_error());
     return p->failure[0] == '\0';
 }
 
+/* Changes that make the rest of a resumed run another one than the beginning. */
+static void tell_changes(const config *c)
+{
+    /* The optimiser's type and the network are the library's to compare, with the checkpoint. */
+    static const char *const free_keys[] = {"name",    "folder",           "epochs", "iterations",
+                                            "threads", "checkpoint_every", "type",   "network"};
+    config old;
+    char *path = sgm__format("%s/config.yaml", c->folder);
+    if (path == NULL || !sgm__file_exists(path) || config_load(&old, path, NULL, 0) != SGM_OK) {
+        sgm__free(path);
+        return;
+    }
+    sgm__text changes = {0};
+    options_compare(config_table, config_table_count, &old, c, free_keys,
+                    sizeof free_keys / sizeof *free_keys, &changes);
+    if (changes.length > 0)
+        fprintf(stderr, "sigma train: warning: this run goes on otherwise than it began:\n%s", changes.data);
+    sgm__text_free(&changes);
+    config_free(&old);
+    sgm__free(path);
+}
+
 static sgm_status open_data(const config *c, const data_config *data, const char *name, sgm_dataset **dataset)
 {
-    *dataset = experiment_dataset(data, name);
+    *dataset = experiment_dataset(data, name, (uint64_t)c->seed);
     if (*dataset == NULL || experiment_check(c->network, *dataset) != SGM_OK)
         return sgm__fail_within("data.%s", name);
     return SGM_OK;
@@ -181,6 +204,8 @@ static int train(config *c, bool resume, bool quiet)
         code = report_error("train", CLI_FAILED);
     else
         code = prepare_folder(c, resume);
+    if (code == CLI_OK && resume)
+        tell_changes(c);
     if (code == CLI_OK) {
         sgm_status status =
             sgm_run(parts.env, .epochs = c->epochs != OPTION_UNSET ? c->epochs : 0,
@@ -190,7 +215,7 @@ static int train(config *c, bool resume, bool quiet)
             fprintf(stderr, "sigma train: %s\n", parts.failure);
             code = CLI_FAILED;
         } else if (status == SGM_ERROR_INTERRUPTED) {
-            printf("stopped; go on with: sigma train %s/config.yaml --resume\n", c->folder);
+            printf("stopped; go on with: sigma train %s --resume\n", c->folder);
             code = CLI_INTERRUPTED;
         } else if (status != SGM_OK ||
                    (parts.validation != NULL &&
@@ -205,32 +230,83 @@ static int train(config *c, bool resume, bool quiet)
     return code;
 }
 
-/* The file is the first word, everything else is KEY=VALUE. */
+static bool is_folder(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+/* The configuration of a run, beside its checkpoint or metrics, means the folder that it lies in. */
+static sgm_status folder_of_run(config *c, const char *file, bool resume)
+{
+    static const char *const traces[] = {"checkpoint.safetensors", "metrics.jsonl"};
+    const char *slash = strrchr(file, '/'), *name = slash != NULL ? slash + 1 : file;
+    if (strcmp(name, "config.yaml") != 0)
+        return SGM_OK;
+    char *folder = slash == NULL   ? sgm__strdup(".")
+                   : slash == file ? sgm__strdup("/")
+                                   : sgm__strndup(file, (size_t)(slash - file));
+    if (folder == NULL)
+        return sgm_last_status();
+    bool is_run = resume && c->folder == NULL;
+    for (int i = 0; i < 2 && !is_run; i++) {
+        char *trace = sgm__format("%s/%s", folder, traces[i]);
+        is_run = trace != NULL && sgm__file_exists(trace);
+        sgm__free(trace);
+    }
+    if (is_run) {
+        sgm__free(c->folder);
+        c->folder = folder;
+    } else {
+        sgm__free(folder);
+    }
+    return SGM_OK;
+}
+
+static int train_file(const char *file, const char *const *overrides, size_t count, bool resume, bool quiet)
+{
+    config c;
+    bool folder_given = false;
+    for (size_t i = 0; i < count; i++) {
+        size_t length = strcspn(overrides[i], "=");
+        folder_given |= strncmp(overrides[i], "folder=", 7) == 0;
+        for (size_t k = 0; k < i; k++)
+            if (strncmp(overrides[i], overrides[k], length + 1) == 0)
+                return usage_error("train", "%.*s is given twice: '%.100s' and '%.100s'", (int)length,
+                                   overrides[i], overrides[k], overrides[i]);
+    }
+    if (config_load(&c, file, overrides, count) != SGM_OK)
+        return report_error("train", CLI_USAGE);
+    int code = folder_given || folder_of_run(&c, file, resume) == SGM_OK ? train(&c, resume, quiet)
+                                                                         : report_error("train", CLI_FAILED);
+    config_free(&c);
+    return code;
+}
+
+/* The file, or the folder of a run, is the first word; everything else is KEY=VALUE. */
 static int train_words(const arguments *a, const char *folder, bool resume, bool quiet)
 {
     if (a->word_count == 0)
         return usage_error("train", "expected a file that describes what to train");
     char *folder_argument = folder != NULL ? sgm__format("folder=%s", folder) : NULL;
+    char *file =
+        is_folder(a->words[0]) ? sgm__format("%s/config.yaml", a->words[0]) : sgm__strdup(a->words[0]);
     const char **overrides = sgm__calloc(a->word_count, sizeof *overrides);
-    if (overrides == NULL || (folder != NULL && folder_argument == NULL)) {
-        sgm__free(overrides);
-        sgm__free(folder_argument);
-        return report_error("train", CLI_FAILED);
-    }
     size_t count = 0;
+    int code = CLI_FAILED;
+    if (overrides == NULL || file == NULL || (folder != NULL && folder_argument == NULL)) {
+        sgm__free(overrides);
+        sgm__free(file);
+        sgm__free(folder_argument);
+        return report_error("train", code);
+    }
     for (size_t i = 1; i < a->word_count; i++)
         overrides[count++] = a->words[i];
     if (folder_argument != NULL)
         overrides[count++] = folder_argument;
-    config c;
-    int code;
-    if (config_load(&c, a->words[0], overrides, count) != SGM_OK) {
-        code = report_error("train", CLI_USAGE);
-    } else {
-        code = train(&c, resume, quiet);
-        config_free(&c);
-    }
+    code = train_file(file, overrides, count, resume, quiet);
     sgm__free(overrides);
+    sgm__free(file);
     sgm__free(folder_argument);
     return code;
 }

@@ -12,7 +12,7 @@ int main(void)
                         "input(8, 8) + dense(256, relu) + dropout(0.4) + dense(10) + softmax_cross_entropy");
     sgm_trainer_data(trainer, sgm_minibatches(training, .size = 32));
     sgm_trainer_add_data(trainer, "validation", sgm_undivided(test));
-    sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.005, .schedule = {SGM_COSINE}));
+    sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.005, .schedule = {.kind = SGM_COSINE}));
     sgm_trainer_initialiser(trainer, "*.weights", sgm_he());
     sgm_env_monitor(env, sgm_terminal_monitor());
 
@@ -27,7 +27,7 @@ int main(void)
         sgm_iterator_free(records);
     }
     if (status != SGM_OK)
-        fprintf(stderr, "%s\n", sgm_env_error(env));
+        fprintf(stderr, "%s\n", sgm_last_error());
     sgm_env_free(env);
     sgm_dataset_free(training);
     sgm_dataset_free(test);

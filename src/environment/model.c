@@ -135,12 +135,8 @@ static sgm_status train(sgm_model *model, sgm_tensor *features, sgm_tensor *labe
         sgm_optimiser_free(options->optimiser);
         return sgm_fail(SGM_ERROR_ARGUMENT, "epochs and batch must be at least 1");
     }
-    if (model->trainer == NULL) {
+    if (model->trainer == NULL)
         SGM_TRY(make_trainer(model, features, options->optimiser));
-    } else if (options->optimiser != NULL) {
-        sgm_optimiser_free(options->optimiser);
-        return sgm_fail(SGM_ERROR_STATE, "only the first training of a model may give an optimiser");
-    }
     sgm_dataset *dataset = dataset_of(features, labels);
     if (dataset == NULL)
         return sgm_last_status();
@@ -171,6 +167,12 @@ sgm_status sgm_model_train_options(sgm_model *model, sgm_tensor *features, sgm_t
     if (status != SGM_OK) {
         sgm_optimiser_free(options.optimiser);
         return status;
+    }
+    if (model->trainer != NULL && options.optimiser != NULL) {
+        /* Nothing was changed, so the environment goes on. */
+        sgm_optimiser_free(options.optimiser);
+        return sgm_fail(SGM_ERROR_STATE,
+                        "only the first training of a model may give an optimiser; leave it out");
     }
     return sgm__env_keep(model->env, train(model, features, labels, &options));
 }

@@ -3,17 +3,34 @@
 
 #include <math.h>
 
-static bool valid(const sgm_optimiser_options *options)
+/* Decays are below 1; everything is finite and not negative. */
+static sgm_status check_options(const char *type, const sgm_optimiser_options *options)
 {
-    const double numbers[] = {options->learning_rate, options->momentum,  options->decay_rate,
-                              options->beta1,         options->beta2,     options->epsilon,
-                              options->clip_value,    options->clip_norm, options->average,
-                              options->weight_decay};
+    const struct {
+        const char *name;
+        double value;
+        bool decay;
+    } numbers[] = {
+        {"learning_rate", options->learning_rate, false},
+        {"momentum", options->momentum, true},
+        {"decay_rate", options->decay_rate, true},
+        {"beta1", options->beta1, true},
+        {"beta2", options->beta2, true},
+        {"epsilon", options->epsilon, false},
+        {"weight_decay", options->weight_decay, false},
+        {"clip_value", options->clip_value, false},
+        {"clip_norm", options->clip_norm, false},
+        {"average", options->average, true},
+    };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (!isfinite(numbers[i]) || numbers[i] < 0)
-            return false;
-    return options->momentum < 1 && options->decay_rate < 1 && options->beta1 < 1 && options->beta2 < 1 &&
-           options->average < 1 && options->accumulate >= 1;
+        if (!isfinite(numbers[i].value) || numbers[i].value < 0 ||
+            (numbers[i].decay && numbers[i].value >= 1))
+            return sgm_fail(SGM_ERROR_ARGUMENT, "optimiser %s: %s: expected a number from 0%s, got %g", type,
+                            numbers[i].name, numbers[i].decay ? " to below 1" : "", numbers[i].value);
+    return options->accumulate >= 1
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_ARGUMENT, "optimiser %s: accumulate: expected at least 1, got %lld", type,
+                          (long long)options->accumulate);
 }
 
 static void or_default(double *value, double standard)
@@ -63,12 +80,8 @@ sgm_optimiser *sgm_optimiser_create(const char *type, const sgm_optimiser_option
     or_default(&own->weight_decay, found->defaults.weight_decay);
     if (own->accumulate == 0)
         own->accumulate = 1;
-    if (valid(own))
+    if (check_options(type, own) == SGM_OK)
         return optimiser;
-    sgm_fail(SGM_ERROR_ARGUMENT,
-             "optimiser %s: rates, decays and limits must be finite and not negative, momentum, betas and "
-             "decay_rate below 1, accumulate at least 1",
-             type);
     sgm__free(optimiser);
     return NULL;
 }

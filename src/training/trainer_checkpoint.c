@@ -141,6 +141,16 @@ static sgm_status read_position(const json_t *state, const char *path, sgm__trai
     return SGM_OK;
 }
 
+/* What the new optimiser remembers begins at 0 then, which may be wanted. */
+static void compare_optimisers(const sgm_trainer *trainer, const json_t *state)
+{
+    const char *old = json_string_value(json_object_get(state, "optimiser"));
+    if (trainer->optimiser != NULL && old != NULL && strcmp(old, trainer->optimiser->type->name) != 0)
+        sgm__log(SGM_LOG_WARNING, trainer->name,
+                 "the checkpoint was trained with the optimiser %s, training goes on with %s", old,
+                 trainer->optimiser->type->name);
+}
+
 static sgm_status check_states(sgm_trainer *trainer, const sgm_bundle *bundle, const char *path)
 {
     for (size_t i = 0; i < trainer->recording.parameter_count; i++)
@@ -223,7 +233,10 @@ static sgm_status load_bundle(sgm_trainer *trainer, const sgm_bundle *bundle, co
     SGM_TRY(sgm_trainer_prepare(trainer));
     SGM_TRY(check_states(trainer, bundle, path));
     SGM_TRY(set_dataset(trainer, json_object_get(state, "dataset"), path));
-    return take_over(trainer, bundle, &position);
+    SGM_TRY(take_over(trainer, bundle, &position));
+    if (trainer->training != NULL)
+        compare_optimisers(trainer, state);
+    return SGM_OK;
 }
 
 sgm_status sgm_trainer_load(sgm_trainer *trainer, const char *path)

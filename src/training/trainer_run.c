@@ -165,6 +165,8 @@ static sgm_status train_on(training_run *run, const sgm_block *block)
 sgm_status sgm_trainer_evaluate(sgm_trainer *trainer, sgm_iterator *iterator, sgm_metrics *metrics)
 {
     SGM_TRY(sgm_trainer_status(trainer));
+    if (iterator == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_trainer_evaluate: expected an iterator, got NULL");
     sgm_iterator_state start = {0};
     SGM_TRY(sgm_iterator_set_state(iterator, &start));
     sgm__metric_sums sums = {0};

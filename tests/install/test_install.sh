@@ -120,8 +120,9 @@ with_pkg_config()
     check "C11 with pkg-config" with_pkg_config cc c11 user.c $(pkg-config --libs sigma)
     check "C++17 with pkg-config" with_pkg_config c++ c++17 user.cpp $(pkg-config --libs sigma)
     check "C11 with pkg-config, static library" with_pkg_config cc c11 user.c "${library%.so}.a" \
-        $(pkg-config --libs $(pkg-config --print-requires-private sigma)) -pthread -ldl -lm
+        $(pkg-config --static --libs sigma | sed 's/-lsigma //')
 }
+check "pkg-config asks for one include folder" test "$(pkg-config --cflags sigma | wc -w)" = 1
 check "pkg-config knows the version" test "$(pkg-config --modversion sigma)" = "0.1.0"
 
 cat >"$folder/CMakeLists.txt" <<'END'

@@ -36,7 +36,7 @@ static wave_trainer resumable(sgm_optimiser *optimiser)
 static sgm_optimiser *rich_optimiser(void)
 {
     return sgm_adam(.learning_rate = 0.01, .accumulate = 2, .average = 0.9, .clip_norm = 1,
-                    .schedule = {SGM_COSINE, .warm_up = 0.5});
+                    .schedule = {.kind = SGM_COSINE, .warm_up = 0.5});
 }
 
 static void check_same_bytes(sgm_trainer *a, sgm_trainer *b, const char *name)
