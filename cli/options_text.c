@@ -149,7 +149,8 @@ static void compare(const option *table, size_t count, const char *prefix, const
             continue;
         snprintf(name, sizeof name, "%s%s%s", prefix, prefix[0] != '\0' ? "." : "", o->name);
         if (o->kind == OPTION_GROUP) {
-            compare(o->children, o->child_count, name, field(old, o), field(new, o), ignored, ignored_count, out);
+            compare(o->children, o->child_count, name, field(old, o), field(new, o), ignored, ignored_count,
+                    out);
             continue;
         }
         char *before = value_text(o, old), *after = value_text(o, new);

@@ -4,7 +4,7 @@
 
 int main(void)
 {
-    sgm_env *env = sgm_env_create("digits", .seed = 42);
+    sgm_env *env = sgm_env_create("digits");
     sgm_trainer *trainer = sgm_trainer_create(env, "digits");
     sgm_dataset *training = sgm_dataset_open("digits"), *test = sgm_dataset_open("digits-test");
 

@@ -76,8 +76,12 @@ static sgm_status predict_part(sgm_trainer *trainer, sgm_tensor *inputs, int64_t
 
 sgm_tensor *sgm_trainer_predict(sgm_trainer *trainer, sgm_tensor *inputs, const char *output)
 {
-    if (sgm_trainer_status(trainer) != SGM_OK || inputs == NULL)
+    if (sgm_trainer_status(trainer) != SGM_OK)
         return NULL;
+    if (inputs == NULL) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "sgm_trainer_predict: expected a tensor of inputs, got NULL");
+        return NULL;
+    }
     const sgm_shape *shape = sgm_tensor_shape(inputs);
     if (shape->rank < 1 || shape->dims[0] < 1) {
         sgm_fail(SGM_ERROR_SHAPE, "inputs must be records: a first dimension of at least 1");
@@ -98,8 +102,12 @@ sgm_tensor *sgm_trainer_predict(sgm_trainer *trainer, sgm_tensor *inputs, const 
 /* Feeds any number of inputs by their sections' names. */
 sgm_tensor *sgm_trainer_predict_block(sgm_trainer *trainer, const sgm_block *block, const char *output)
 {
-    if (sgm_trainer_status(trainer) != SGM_OK || block == NULL)
+    if (sgm_trainer_status(trainer) != SGM_OK)
         return NULL;
+    if (block == NULL) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "sgm_trainer_predict_block: expected a block, got NULL");
+        return NULL;
+    }
     sgm_program *program = sgm__trainer_program(trainer, SGM__PREDICT, block->count);
     if (program == NULL || sgm__trainer_feed(trainer, program, block) != SGM_OK ||
         sgm_session_run(trainer->session, program) != SGM_OK)

@@ -165,8 +165,9 @@ static sgm_status train_on(training_run *run, const sgm_block *block)
 sgm_status sgm_trainer_evaluate(sgm_trainer *trainer, sgm_iterator *iterator, sgm_metrics *metrics)
 {
     SGM_TRY(sgm_trainer_status(trainer));
-    if (iterator == NULL)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_trainer_evaluate: expected an iterator, got NULL");
+    if (iterator == NULL || metrics == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_trainer_evaluate: expected %s, got NULL",
+                        iterator == NULL ? "an iterator" : "a place for the metrics");
     sgm_iterator_state start = {0};
     SGM_TRY(sgm_iterator_set_state(iterator, &start));
     sgm__metric_sums sums = {0};
@@ -229,7 +230,8 @@ static sgm_status fulfil(training_run *run, const sgm__request *request)
     case SGM__REQUEST_PAUSE:
         return sgm_trainer_pause(trainer);
     case SGM__REQUEST_RESET:
-        return sgm_fail(SGM_ERROR_UNSUPPORTED, "a trainer cannot be reset while it runs: stop, and train anew");
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "a trainer cannot be reset while it runs: stop, and train anew");
     }
     return SGM_OK;
 }

@@ -120,7 +120,10 @@ run 1 train run/config.yaml --resume 'network=input(4) + dense(3) + softmax_cros
 has err 'is of the network "input\(4\) \+ dense\(16'
 same "a resume that fails keeps the configuration" "$(cat run/config.yaml)" "$(cat kept.yaml)"
 run 0 train run/config.yaml --resume
-has out '^nothing is left to train: 4 epochs and 48 iterations are done$'
+has out '^nothing to do: 4 of 4 epochs are done$'
+run 0 train run --resume epochs=2
+has out '^nothing to do: 4 of 2 epochs are done$'
+cp kept.yaml run/config.yaml
 run 1 train "$examples/iris.yaml" 'network=input(4) + dense(3) + mean_squared' optimiser.type=gradient_descent \
     optimiser.learning_rate=1e6 --folder diverged
 has err 'the loss is (infinite|not a number) at iteration [0-9]+, in epoch [0-9]+: lower the learning rate'
@@ -152,6 +155,49 @@ has err 'ragged.csv: line 5, column 0 \(from 0\): "x" is not a number'
 sed -i '$d' ragged.csv
 run 0 train ragged.yaml epochs=1
 has err 'line 2 has 2 columns instead of 3 and is left out'
+
+run 2 train "$examples/iris.yaml" epochs=1 seed=2 epochs=2
+has err "epochs is given twice: 'epochs=1' and 'epochs=2'"
+printf 'network: input(2) + dense(2) + softmax_cross_entropy\ndata: {csv: ragged.csv}\n' >place.yaml
+run 2 train place.yaml
+has err "data.csv: unknown key here; it belongs below 'training'"
+run 2 train "$examples/iris.yaml" seed=-1
+has err "seed: expected a whole number from 0, got '-1'"
+
+# --- folders of runs ---
+# A run that is moved goes on where it is now.
+run 0 train "$examples/iris.yaml" epochs=1 --folder first
+mv first second
+run 0 train second epochs=2 --resume
+has out '^checkpoint: second/checkpoint.safetensors$'
+same "nothing at the old place" "$(ls -d first 2>/dev/null)" ""
+run 0 train second/config.yaml epochs=3 --resume
+has out '^checkpoint: second/checkpoint.safetensors$'
+same "no warnings when nothing but the length changes" "$(cat err)" ""
+run 2 train second
+has err 'second has a checkpoint already'
+run 0 train "$examples/iris.yaml" epochs=1 --resume --folder empty
+has out '^empty has no checkpoint to resume from: training begins anew$'
+run 0 train second epochs=4 data.batch=20 optimiser.type=momentum --resume
+has err '^  data.batch: was 10, is 20$'
+has err 'trained with the optimiser adam, training goes on with momentum'
+same "only what differs is told" "$(grep -c ': was ' err)" 1
+
+# --- a sorted table, split ---
+for i in $(seq 100); do echo "$i,$((i > 50))"; done >sorted.csv
+cat >sorted.yaml <<'END'
+network: input(1) + dense(2) + softmax_cross_entropy
+data:
+  training: {csv: sorted.csv, sections: {inputs: 0, targets: 1}, classes: 2, shuffled: true, share: 0.5}
+  validation: {csv: sorted.csv, sections: {inputs: 0, targets: 1}, classes: 2, shuffled: true, begin: 0.5}
+END
+run 0 data sorted.yaml --count 100
+same "records of both parts" "$(grep -c '^  50 records$' out)" 2
+has out '^    classes 0: 2[0-9], 1: 2[0-9]$'
+same "each record is in one part" \
+    "$(grep -c '    inputs: ' out) $(grep '    inputs: ' out | sort -u | wc -l)" "100 100"
+run 2 train "$examples/iris.yaml" data.training.shuffled=true
+has err 'data.training.shuffled: is for csv and inputs'
 
 # --- measuring, asking, looking ---
 run 0 eval run --json
@@ -190,7 +236,18 @@ run 1 predict run bad.csv
 has err "^sigma predict: bad.csv: line 2, column 2 \(from 0\): expected a number, got 'x'"
 printf '1,2,3\n' >short.csv
 run 1 predict run short.csv
+has err 'expected 4 numbers, as the network.s input, got 3: --separator says'
+printf '0.5;abc\n' | "$sigma" predict run - >out 2>err
+code 1 $? "predict with another separator"
 has err 'expected 4 numbers'
+printf 'a,b,c,d\n' >heading.csv
+run 1 predict run heading.csv
+has err 'there are no records behind the heading'
+printf '1,2,3,4,setosa\n' >wide.csv
+run 1 predict run wide.csv
+has err 'leave other columns out; --data training asks'
+run 1 eval wide.csv
+has err 'a checkpoint or the folder of a run is expected here'
 printf '1,2,3,nan\n' >nan.csv
 run 1 predict run nan.csv
 has err "expected a number, got 'nan'"
@@ -253,10 +310,10 @@ done
 kill -INT "$process"
 wait "$process"
 code 130 $? "an interrupted training"
-has out 'go on with: sigma train long/config.yaml --resume$'
+has out 'go on with: sigma train long --resume$'
 run 0 inspect long
 epochs=$(wc -l <long/metrics.jsonl)
-run 0 train long/config.yaml "epochs=$((epochs + 1))" --resume --quiet
+run 0 train long "epochs=$((epochs + 1))" --resume --quiet
 
 echo "$passed passed, $failed failed, 0 skipped"
 [ "$failed" -eq 0 ]

@@ -73,6 +73,7 @@ TEST(training_again_goes_on)
     CHECK_NEAR(second.accuracy, 1, 0);
     CHECK_ERROR(sgm_model_train(model, x, y, .epochs = 1, .optimiser = sgm_adam(.learning_rate = 0.05)),
                 "only the first training");
+    CHECK_OK(sgm_model_train(model, x, y, .epochs = 1)); /* the refusal has changed nothing */
     sgm_tensor_free(x);
     sgm_tensor_free(y);
     sgm_env_free(env);

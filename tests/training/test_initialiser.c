@@ -112,6 +112,14 @@ TEST(numbers_depend_on_seed_and_name)
     CHECK(values[0] != first);
 }
 
+TEST(no_options_are_the_defaults)
+{
+    draw(sgm_he(), 1, "a");
+    double first = values[0];
+    draw(sgm_initialiser_create("he", NULL), 1, "a");
+    CHECK(values[0] == first && first != 0);
+}
+
 TEST(what_makes_no_sense_is_refused)
 {
     CHECK_ERROR(sgm_initialiser_create(NULL, NULL), "expects a type");

@@ -175,10 +175,22 @@ TEST(clipping_by_norm)
     check_optimiser(sgm_gradient_descent(.clip_norm = 1.5), with_norm, 0.1);
 }
 
+TEST(no_options_are_the_defaults)
+{
+    check_optimiser(sgm_optimiser_create("gradient_descent", NULL), plain, 0.1);
+    sgm_optimiser *adam = sgm_optimiser_create("adam", NULL);
+    CHECK_OK(adam);
+    CHECK_NEAR(adam->options.learning_rate, 0.001, 0);
+    CHECK_NEAR(adam->options.beta2, 0.999, 0);
+    CHECK_INT(adam->options.accumulate, 1);
+    sgm_optimiser_free(adam);
+}
+
 TEST(bad_options_are_refused)
 {
     CHECK_ERROR(sgm_optimiser_create(NULL, NULL), "expects a type");
-    CHECK_ERROR(sgm_momentum(.momentum = 1.5), "momentum, betas and decay_rate below 1");
-    CHECK_ERROR(sgm_adam(.learning_rate = -1), "finite and not negative");
+    CHECK_ERROR(sgm_momentum(.momentum = 1.5), "optimiser momentum: momentum: expected a number from 0 to below 1, got 1.5");
+    CHECK_ERROR(sgm_adam(.learning_rate = -1), "learning_rate: expected a number from 0, got -1");
+    CHECK_ERROR(sgm_adam(.accumulate = -3), "accumulate: expected at least 1, got -3");
     CHECK_ERROR(sgm_optimiser_create("adma", &(sgm_optimiser_options){0}), "did you mean 'adam'");
 }

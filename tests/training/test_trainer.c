@@ -186,6 +186,45 @@ TEST(failures_stay_and_name_the_trainer)
     free_wave_trainer(made);
 }
 
+TEST(what_only_looks_may_fail_and_training_goes_on)
+{
+    sgm_metrics metrics;
+    wave_trainer made = make_wave_trainer((wave_options){0});
+    CHECK_ERROR(sgm_trainer_evaluate(made.trainer, NULL, &metrics),
+                "sgm_trainer_evaluate: expected an iterator, got NULL");
+    CHECK_ERROR(sgm_trainer_predict(made.trainer, NULL, NULL), "expected a tensor of inputs, got NULL");
+    CHECK_ERROR(sgm_trainer_predict_block(made.trainer, NULL, NULL), "expected a block, got NULL");
+    CHECK_ERROR(sgm_trainer_load(made.trainer, "nowhere.safetensors"), "nowhere.safetensors");
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1));
+    free_wave_trainer(made);
+}
+
+static void keep_message(void *user, sgm_log_level level, const char *component, const char *message)
+{
+    (void)component;
+    if (level == SGM_LOG_WARNING)
+        snprintf(user, 200, "%s", message);
+}
+
+TEST(resuming_with_another_optimiser_is_told)
+{
+    char folder[64], message[200] = "";
+    make_folder(folder);
+    wave_trainer first = resumable(NULL);
+    CHECK_OK(sgm_trainer_run(first.trainer, .epochs = 1, .folder = folder));
+    free_wave_trainer(first);
+    sgm_set_logger(keep_message, message, SGM_LOG_WARNING);
+    for (int i = 0; i < 2; i++) {
+        wave_trainer second = resumable(i == 0 ? NULL : sgm_nesterov(.learning_rate = 0.01));
+        CHECK_OK(sgm_trainer_run(second.trainer, .epochs = 2 + i, .folder = folder, .resume = true));
+        CHECK(i == 1 || message[0] == '\0');
+        free_wave_trainer(second);
+    }
+    sgm_set_logger(NULL, NULL, SGM_LOG_WARNING);
+    CHECK(strstr(message, "training goes on with nesterov"));
+    remove_folder(folder);
+}
+
 TEST(patterns_without_a_parameter_are_mistakes)
 {
     wave_trainer made = make_wave_trainer((wave_options){0});
