@@ -3,6 +3,7 @@
 
 #include <jansson.h>
 #include <math.h>
+#include <stdio.h>
 
 #define NETWORK_KEY "sigma.network"
 #define STATE_KEY "sigma.state"
@@ -35,6 +36,26 @@ static sgm_status append_dataset(const sgm_trainer *trainer, json_t *state)
     return status;
 }
 
+/* As texts: hooks remember infinities too, which JSON cannot say. */
+static sgm_status append_hooks(const sgm_trainer *trainer, json_t *state)
+{
+    size_t count = 0;
+    SGM_TRY(sgm__hooks_get_state(trainer->hooks, NULL, &count));
+    double *numbers = sgm__calloc(count + 1, sizeof(double));
+    if (numbers == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_status status = sgm__hooks_get_state(trainer->hooks, numbers, &count);
+    json_t *list = json_array();
+    for (size_t i = 0; i < count && status == SGM_OK; i++) {
+        char text[32];
+        snprintf(text, sizeof text, "%.17g", numbers[i]);
+        json_array_append_new(list, json_string(text));
+    }
+    json_object_set_new(state, "hooks", list);
+    sgm__free(numbers);
+    return status;
+}
+
 static sgm_status describe_position(const sgm_trainer *trainer, json_t *state)
 {
     const sgm__training_position *position = &trainer->position;
@@ -52,6 +73,7 @@ static sgm_status describe_position(const sgm_trainer *trainer, json_t *state)
     json_object_set_new(state, "reductions", json_integer(position->reductions));
     if (trainer->optimiser != NULL)
         json_object_set_new(state, "optimiser", json_string(trainer->optimiser->type->name));
+    SGM_TRY(append_hooks(trainer, state));
     return append_dataset(trainer, state);
 }
 
@@ -209,6 +231,28 @@ static sgm_status set_dataset(const sgm_trainer *trainer, const json_t *list, co
     return status;
 }
 
+static sgm_status set_hooks(const sgm_trainer *trainer, const json_t *list, const char *path)
+{
+    size_t count = json_array_size(list);
+    if (count == 0)
+        return SGM_OK;
+    double *numbers = sgm__calloc(count, sizeof(double));
+    if (numbers == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_status status = SGM_OK;
+    for (size_t i = 0; i < count && status == SGM_OK; i++) {
+        const char *text = json_string_value(json_array_get(list, i));
+        if (text == NULL || !sgm__parse_double(text, &numbers[i]))
+            status = sgm_fail(SGM_ERROR_FORMAT, "number %zu of the state of the hooks is none", i);
+    }
+    if (status == SGM_OK)
+        status = sgm__hooks_set_state(trainer->hooks, numbers, count);
+    if (status != SGM_OK)
+        sgm__fail_within("'%s'", path);
+    sgm__free(numbers);
+    return status;
+}
+
 static sgm_status take_over(sgm_trainer *trainer, const sgm_bundle *bundle,
                             const sgm__training_position *position)
 {
@@ -218,6 +262,8 @@ static sgm_status take_over(sgm_trainer *trainer, const sgm_bundle *bundle,
     }
     sgm__trainer_forget_programs(trainer);
     trainer->position = *position;
+    if (position->batch == 0) /* saved at the end of an epoch, whose sums are told already */
+        trainer->position.sums = (sgm__metric_sums){0};
     if (trainer->training == NULL)
         return SGM_OK;
     sgm_iterator_state place = {.epoch = position->epoch, .batches = position->batch};
@@ -233,6 +279,7 @@ static sgm_status load_bundle(sgm_trainer *trainer, const sgm_bundle *bundle, co
     SGM_TRY(sgm_trainer_prepare(trainer));
     SGM_TRY(check_states(trainer, bundle, path));
     SGM_TRY(set_dataset(trainer, json_object_get(state, "dataset"), path));
+    SGM_TRY(set_hooks(trainer, json_object_get(state, "hooks"), path));
     SGM_TRY(take_over(trainer, bundle, &position));
     if (trainer->training != NULL)
         compare_optimisers(trainer, state);

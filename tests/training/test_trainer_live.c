@@ -182,3 +182,63 @@ TEST(a_hook_sees_values_and_stops_the_run)
     CHECK(number_of(made.trainer, "epoch") >= 1);
     free_wave_trainer(made);
 }
+
+/* --- rules --- */
+
+static sgm_hook *patience(void)
+{
+    return sgm_rule_hook("every epoch if training.loss stalls 4 epochs then stop \"no progress\"");
+}
+
+static wave_trainer stalled_trainer(void)
+{
+    wave_trainer made =
+        make_wave_trainer((wave_options){.optimiser = sgm_gradient_descent(.learning_rate = 0.1)});
+    CHECK_OK(sgm_trainer_freeze(made.trainer, "*-dense.weights"));
+    CHECK_OK(sgm_trainer_hook(made.trainer, patience()));
+    CHECK_OK(sgm_trainer_prepare(made.trainer));
+    CHECK_OK(sgm_resolve_set(sgm_trainer_registry(made.trainer), "optimiser.learning_rate",
+                             sgm_number_content(0), NULL, NULL));
+    return made;
+}
+
+TEST(an_early_stopper_does_not_forget_over_a_resume)
+{
+    char folder[64] = "/tmp/sigma-test-XXXXXX", command[128];
+    CHECK(mkdtemp(folder) != NULL);
+    wave_trainer whole = stalled_trainer();
+    CHECK_OK(sgm_trainer_run(whole.trainer, .epochs = 100));
+    double epochs = number_of(whole.trainer, "epoch");
+    CHECK(epochs < 10);
+    wave_trainer first = stalled_trainer();
+    CHECK_OK(sgm_trainer_run(first.trainer, .epochs = 3, .folder = folder));
+    wave_trainer second = stalled_trainer();
+    CHECK_OK(sgm_trainer_run(second.trainer, .epochs = 100, .folder = folder, .resume = true));
+    CHECK_NEAR(number_of(second.trainer, "epoch"), epochs, 0);
+    free_wave_trainer(whole);
+    free_wave_trainer(first);
+    free_wave_trainer(second);
+    snprintf(command, sizeof command, "rm -r '%s'", folder);
+    CHECK_INT(system(command), 0);
+}
+
+TEST(a_rule_changes_a_value_and_saves)
+{
+    char folder[64] = "/tmp/sigma-test-XXXXXX", path[128], *text;
+    size_t length;
+    CHECK(mkdtemp(folder) != NULL);
+    wave_trainer made = make_wave_trainer((wave_options){0});
+    CHECK_OK(sgm_trainer_hook(
+        made.trainer, sgm_rule_hook("after 2 epochs set optimiser.learning_rate *= 0.5 and save \"half\"")));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 4, .folder = folder));
+    CHECK_NEAR(number_of(made.trainer, "optimiser.learning_rate"), 0.05, 1e-15);
+    snprintf(path, sizeof path, "%s/half.safetensors", folder);
+    CHECK(sgm__file_exists(path));
+    snprintf(path, sizeof path, "%s/changes.jsonl", folder);
+    CHECK_OK(sgm__file_read(path, 65536, &text, &length));
+    CHECK(strstr(text, "\"epoch\":2,") != NULL);
+    sgm__free(text);
+    free_wave_trainer(made);
+    snprintf(path, sizeof path, "rm -r '%s'", folder);
+    CHECK_INT(system(path), 0);
+}
