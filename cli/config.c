@@ -26,6 +26,13 @@ static sgm_status check_initialiser(const char *value)
     return SGM_OK;
 }
 
+static sgm_status check_rule(const char *value)
+{
+    sgm_rule *rule = sgm_rule_parse(value);
+    sgm_rule_free(rule);
+    return rule != NULL ? SGM_OK : sgm_last_status();
+}
+
 static sgm_status check_optimiser(const char *value)
 {
     sgm_optimiser *optimiser = SGM_OPTIMISER(value, .learning_rate = 0);
@@ -305,6 +312,11 @@ const option config_table[] = {
      OF(config, freeze),
      .check = sgm__pattern_check,
      .doc = "parameters that stay as they are"},
+    {.name = "rules",
+     .kind = OPTION_LIST,
+     OF(config, rules),
+     .check = check_rule,
+     .doc = "what to do when, \"if validation.loss stalls 5 epochs then stop\""},
     {.name = "epochs",
      .kind = OPTION_INTEGER,
      OF(config, epochs),

@@ -45,6 +45,7 @@ typedef struct config {
     optimiser_config optimiser;
     text_map initialisers;
     text_list freeze;
+    text_list rules;
     int64_t epochs, iterations, seed, threads, checkpoint_every;
     char *handler, *precision, *folder;
 } config;

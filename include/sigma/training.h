@@ -184,6 +184,7 @@ typedef struct sgm_training_progress {
     double rate;         /* records per second */
     double seconds_left; /* negative: unknown */
     bool interrupted;    /* STOP: by a signal or by a callback */
+    const char *reason;  /* STOP: why a hook or a command ended the run; NULL: none did */
 } sgm_training_progress;
 /* Called at the start, after iterations, after epochs, at the end; returning false stops the run after this
  * step. */

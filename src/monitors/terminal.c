@@ -193,6 +193,8 @@ static bool show(sgm_monitor *monitor, const sgm_training_progress *progress)
         if (progress->batch > 0)
             print_epoch(self, progress, progress->epoch + 1);
         clear_line(self);
+        if (progress->reason != NULL)
+            printf("stopped by %s\n", progress->reason);
         fflush(stdout);
         break;
     }

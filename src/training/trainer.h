@@ -131,7 +131,8 @@ void sgm__control_begin(sgm__control *control);
 void sgm__control_end(sgm__control *control);
 bool sgm__control_wants_pause(sgm__control *control);
 void sgm__control_wait(sgm__control *control, bool (*interrupted)(void));
-bool sgm__control_wants_stop(sgm__control *control);
+bool sgm__control_stops(sgm__control *control, char *reason,
+                        size_t size); /* `reason`: filled in if it does */
 
 /* trainer_registry.c: the lock between steps, and what the registry shows. */
 void sgm__trainer_lock(sgm_trainer *trainer);

@@ -2,6 +2,9 @@
  */
 #include "training/trainer.h"
 
+#include <stdio.h>
+#include <time.h>
+
 void sgm__control_init(sgm__control *control)
 {
     pthread_mutex_init(&control->lock, NULL);
@@ -135,10 +138,12 @@ void sgm__control_wait(sgm__control *control, bool (*interrupted)(void))
     pthread_mutex_unlock(&control->lock);
 }
 
-bool sgm__control_wants_stop(sgm__control *control)
+bool sgm__control_stops(sgm__control *control, char *reason, size_t size)
 {
     pthread_mutex_lock(&control->lock);
     bool stop = control->stop;
+    if (stop && size > 0)
+        snprintf(reason, size, "%s", control->reason);
     pthread_mutex_unlock(&control->lock);
     return stop;
 }

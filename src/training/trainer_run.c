@@ -57,7 +57,6 @@ typedef struct training_run {
     double began;
     int64_t records; /* trained on in this run */
     bool stopped;    /* by a signal, an observer or a hook */
-    bool finished;   /* by a hook that has seen enough: not an interruption */
     bool saved;
     int lock; /* of the folder */
 } training_run;
@@ -106,6 +105,9 @@ static void report(training_run *run, sgm_progress_kind kind)
                                       .rate = seconds > 0 ? (double)run->records / seconds : 0,
                                       .seconds_left = seconds_left(run, seconds),
                                       .interrupted = run->stopped};
+    char reason[256];
+    if (kind == SGM_PROGRESS_STOP && sgm__control_stops(&trainer->control, reason, sizeof reason))
+        progress.reason = reason;
     if (kind == SGM_PROGRESS_EPOCH) {
         progress.validation = trainer->metrics;
         progress.validation_count = trainer->validation_count;
@@ -213,14 +215,20 @@ static sgm_status change_value(sgm_trainer *trainer, const sgm__request *request
     return status;
 }
 
+static sgm_status stop_for(sgm_trainer *trainer, const sgm__request *request)
+{
+    char *reason = sgm__format("%s: %s", request->who, request->text);
+    sgm_status status = reason != NULL ? sgm_trainer_stop(trainer, reason) : SGM_ERROR_MEMORY;
+    sgm__free(reason);
+    return status;
+}
+
 static sgm_status fulfil(training_run *run, const sgm__request *request)
 {
     sgm_trainer *trainer = run->trainer;
     switch (request->kind) {
     case SGM__REQUEST_STOP:
-        sgm__log(SGM_LOG_INFO, trainer->name, "%s stops the run: %s", request->who, request->text);
-        run->finished = true;
-        return SGM_OK;
+        return stop_for(trainer, request);
     case SGM__REQUEST_SAVE:
         return run->options->folder != NULL
                    ? sgm__run_folder_save_as(trainer, run->options->folder, request->text)
@@ -276,7 +284,8 @@ static bool is_done(const training_run *run)
 {
     const sgm__training_position *position = &run->trainer->position;
     const sgm_run_options *options = run->options;
-    return run->stopped || run->finished || (options->epochs > 0 && position->epoch >= options->epochs) ||
+    return run->stopped || sgm__control_stops(&run->trainer->control, NULL, 0) ||
+           (options->epochs > 0 && position->epoch >= options->epochs) ||
            (options->iterations > 0 && position->iteration >= options->iterations);
 }
 
@@ -299,7 +308,6 @@ static sgm_status obey(training_run *run)
         trainer->running_since = sgm__now();
         SGM_TRY(tell_hooks(run, SGM_RESUME));
     }
-    run->finished = run->finished || sgm__control_wants_stop(&trainer->control);
     return SGM_OK;
 }
 

@@ -300,6 +300,14 @@ has out '^test: loss 0.000[0-9] \(6 records\)$'
 printf '10\n' | "$sigma" predict line - >out 2>err
 has out '^(21|20\.9[0-9]*|21\.0[0-9]*)$'
 
+# --- rules ---
+run 0 train "$examples/iris.yaml" epochs=500 --folder ruled \
+    'rules=["after 2 epochs save \"two\"", "if training.loss < 0.3 then stop \"good enough\""]'
+has out '^stopped by .*good enough$'
+same "a checkpoint of a rule" "$(ls ruled/two.safetensors)" ruled/two.safetensors
+run 2 train "$examples/iris.yaml" --folder unruled 'rules=["if training.loss stals 5 epochs then stop"]'
+has err "column 18.*did you mean 'stalls'"
+
 # --- interruption ---
 "$sigma" train "$examples/digits.yaml" epochs=1000000 --folder long >out 2>err </dev/null &
 process=$!
