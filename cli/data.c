@@ -236,6 +236,18 @@ static int show_file(const char *path, int64_t count)
     return shown > 0 ? code : usage_error("data", "%s names no data", path);
 }
 
+static int show_named(const char *name, int64_t count)
+{
+    sgm_dataset *dataset = sgm_dataset_open(name);
+    if (dataset == NULL && sgm_last_status() == SGM_ERROR_NOT_FOUND && sgm__file_exists(name))
+        return usage_error("data",
+                           "%s is a file: text:%s shows its characters, a FILE.yaml says what a table is",
+                           name, name);
+    if (dataset == NULL)
+        return report_error("data", sgm_last_status() == SGM_ERROR_NOT_FOUND ? CLI_USAGE : CLI_FAILED);
+    return show(name, dataset, count) == SGM_OK ? CLI_OK : report_error("data", CLI_FAILED);
+}
+
 int data_run(int argc, char **argv)
 {
     int64_t count = 3;
@@ -244,13 +256,12 @@ int data_run(int argc, char **argv)
     int code;
     if (arguments_read(&a, argc, argv, &code)) {
         const char *name = a.word_count == 1 ? a.words[0] : "";
-        code = CLI_OK;
         if (a.word_count != 1)
             code = usage_error("data", "expected one dataset or file, got %zu", a.word_count);
         else if ((ends_with(name, ".yaml") || ends_with(name, ".yml")) && strncmp(name, "text:", 5) != 0)
             code = show_file(name, count);
-        else if (show(name, sgm_dataset_open(name), count) != SGM_OK)
-            code = report_error("data", sgm_last_status() == SGM_ERROR_NOT_FOUND ? CLI_USAGE : CLI_FAILED);
+        else
+            code = show_named(name, count);
     }
     arguments_free(&a);
     return code;

@@ -318,7 +318,9 @@ static sgm_status iterate(training_run *run)
         SGM_TRY(sgm_iterator_next(run->trainer->training, &block));
         if (block == NULL) {
             if (run->trainer->position.batch == 0)
-                return sgm_fail(SGM_ERROR_STATE, "the training data has no records");
+                return sgm_fail(SGM_ERROR_STATE,
+                                "the training data gives no minibatch: it has no records, or fewer than one "
+                                "minibatch and the rest is dropped");
             SGM_TRY(end_epoch(run));
         } else {
             SGM_TRY(train_on(run, block));

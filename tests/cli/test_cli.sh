@@ -272,6 +272,8 @@ has out '^memory of a training step of 10 records$'
 has out '^%0 = input '
 run 0 inspect "$examples/digits.yaml" --batch 5
 has out '^memory of a training step of 5 records$'
+run 2 data table.csv
+has err 'table.csv is a file: text:table.csv shows'
 run 0 data digits --count 1
 has out '^  1,500 records$'
 has out '^    classes 0: [0-9]+, 1: '
