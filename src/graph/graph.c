@@ -35,6 +35,7 @@ void sgm_graph_free(sgm_graph *graph)
     sgm__free(graph->outputs);
     sgm__free(graph->assignments);
     sgm__text_free(&graph->names);
+    sgm__free(graph->slots);
     sgm__free(graph);
 }
 
@@ -45,6 +46,9 @@ void sgm_graph_clear(sgm_graph *graph)
     free_constants(graph);
     graph->count = graph->operand_count = graph->output_count = graph->assignment_count = 0;
     graph->names.length = 1;
+    graph->name_count = 0;
+    if (graph->slot_count > 0)
+        memset(graph->slots, 0, graph->slot_count * sizeof *graph->slots);
     graph->names.failed = false;
     graph->label[0] = '\0';
     graph->label_depth = graph->label_name = 0;
@@ -86,23 +90,55 @@ sgm_value sgm_graph_fail(sgm_graph *graph, sgm_status status, const char *format
 
 /* --- names --- */
 
+/* Where `text` is, or would be. */
+static int32_t *find_slot(const sgm_graph *graph, const char *text)
+{
+    size_t mask = graph->slot_count - 1, at = (size_t)sgm__hash_text(text) & mask;
+    while (graph->slots[at] != 0 && strcmp(graph->names.data + graph->slots[at], text) != 0)
+        at = (at + 1) & mask;
+    return &graph->slots[at];
+}
+
+/* Keeps half of the slots free. */
+static sgm_status make_slots(sgm_graph *graph)
+{
+    if (2 * (graph->name_count + 1) <= graph->slot_count)
+        return SGM_OK;
+    int32_t *old = graph->slots;
+    size_t old_count = graph->slot_count, count = old_count > 0 ? 2 * old_count : 64;
+    int32_t *slots = sgm__calloc(count, sizeof *slots);
+    if (slots == NULL)
+        return SGM_ERROR_MEMORY;
+    graph->slots = slots;
+    graph->slot_count = count;
+    for (size_t i = 0; i < old_count; i++)
+        if (old[i] != 0)
+            *find_slot(graph, graph->names.data + old[i]) = old[i];
+    sgm__free(old);
+    return SGM_OK;
+}
+
 int32_t sgm__graph_name(sgm_graph *graph, const char *text)
 {
     size_t length = strlen(text);
-    for (size_t i = 0; i < graph->names.length;) {
-        const char *known = graph->names.data + i;
-        size_t known_length = strlen(known);
-        if (known_length == length && memcmp(known, text, length) == 0)
-            return (int32_t)i;
-        i += known_length + 1;
-    }
+    if (length == 0)
+        return 0;
+    if (make_slots(graph) != SGM_OK)
+        return -1;
+    int32_t *slot = find_slot(graph, text);
+    if (*slot != 0)
+        return *slot;
     if (graph->names.length + length + 1 > INT32_MAX / 2) {
         sgm_fail(SGM_ERROR_ARGUMENT, "the names of a graph take more than 1 GB");
         return -1;
     }
     int32_t offset = (int32_t)graph->names.length;
     sgm__text_append_bytes(&graph->names, text, length + 1);
-    return graph->names.failed ? -1 : offset;
+    if (graph->names.failed)
+        return -1;
+    *slot = offset;
+    graph->name_count++;
+    return offset;
 }
 
 const char *sgm__graph_string(const sgm_graph *graph, int32_t name)

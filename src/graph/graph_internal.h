@@ -32,6 +32,8 @@ struct sgm_graph {
     sgm_value *operands;
     size_t operand_count, operand_capacity;
     sgm__text names; /* strings one after the other, each with its 0 */
+    int32_t *slots;  /* offsets of the names, hashed; 0: free */
+    size_t slot_count, name_count;
     sgm_tensor **constants;
     size_t constant_count, constant_capacity;
     sgm__named *outputs;
