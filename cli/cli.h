@@ -68,6 +68,8 @@ typedef struct saved {
     sgm_env *env;
     sgm_trainer *trainer;
 } saved;
+bool is_folder(const char *path);
+char *saved_path(const char *path); /* of the checkpoint in a folder, or the path itself; sgm__free */
 sgm_status saved_open(saved *s, const char *path);
 void saved_close(saved *s);
 /* `name` is a ready-made dataset or one of the run's: training, validation, test. */

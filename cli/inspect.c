@@ -125,11 +125,65 @@ static int inspect_file(const char *path, const wishes *w)
     return code;
 }
 
+/* A network with layers that only some program knows can be trained and asked there alone; what is in the
+ * checkpoint can be shown. `why` is what the notation's failure said. */
+static int inspect_tensors(const char *path, const char *network, const char *why)
+{
+    sgm_bundle *bundle = sgm_bundle_load(path);
+    size_t count = bundle != NULL ? sgm_bundle_count(bundle) : 0;
+    sgm_parameter *tensors = bundle != NULL ? sgm__calloc(count + 1, sizeof *tensors) : NULL;
+    if (tensors == NULL) {
+        sgm_bundle_free(bundle);
+        return report_error("inspect", CLI_FAILED);
+    }
+    size_t shown = 0;
+    for (size_t i = 0; i < count; i++) {
+        const char *name = sgm_bundle_name(bundle, i);
+        const sgm_tensor *tensor = sgm_bundle_get(bundle, name);
+        bool memory = strncmp(name, "optimiser.", 10) == 0 || strncmp(name, "average.", 8) == 0 ||
+                      strncmp(name, "random.", 7) == 0;
+        if (tensor != NULL && !memory)
+            tensors[shown++] = (sgm_parameter){
+                .name = name,
+                .type = {.dtype = sgm_tensor_dtype(tensor), .shape = *sgm_tensor_shape(tensor)},
+                .trainable = true};
+    }
+    printf(
+        "network\n  %s\n  layers and memory cannot be shown: %s; layers of one's own are known only to the "
+        "program that registers them\n",
+        network, why);
+    print_parameters(tensors, shown);
+    sgm__free(tensors);
+    sgm_bundle_free(bundle);
+    return CLI_OK;
+}
+
+static int inspect_unknown(const char *path, const wishes *w)
+{
+    char *checkpoint = saved_path(path), *why = sgm__strdup(sgm_last_error());
+    char *notation = checkpoint != NULL ? sgm_checkpoint_network(checkpoint) : NULL;
+    sgm_network *network = notation != NULL ? sgm_network_parse(notation) : NULL;
+    int code;
+    if (notation != NULL && network == NULL && !w->graph && !w->program) {
+        char *reason = sgm__strdup(sgm_last_error());
+        code = inspect_tensors(checkpoint, notation, reason != NULL ? reason : "");
+        sgm__free(reason);
+    } else {
+        sgm_fail(SGM_ERROR_FORMAT, "%s", why != NULL ? why : "");
+        code = report_error("inspect", CLI_FAILED);
+    }
+    sgm_network_free(network);
+    sgm_string_free(notation);
+    sgm__free(checkpoint);
+    sgm__free(why);
+    return code;
+}
+
 static int inspect_checkpoint(const char *path, const wishes *w)
 {
     saved s;
     if (saved_open(&s, path) != SGM_OK)
-        return report_error("inspect", CLI_FAILED);
+        return inspect_unknown(path, w);
     int code = CLI_OK;
     if (show(s.trainer, s.network, &s.c, w) != SGM_OK)
         code = report_error("inspect", CLI_FAILED);

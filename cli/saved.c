@@ -3,10 +3,15 @@
 
 #include <sys/stat.h>
 
-static bool is_folder(const char *path)
+bool is_folder(const char *path)
 {
     struct stat about;
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+char *saved_path(const char *path)
+{
+    return is_folder(path) ? sgm__format("%s/checkpoint.safetensors", path) : sgm__strdup(path);
 }
 
 /* What a checkpoint alone shows: its network, the precision of its parameters, whether it has averages. */
@@ -53,7 +58,7 @@ static sgm_status find_config(saved *s, const char *path)
 
 static sgm_status open_all(saved *s, const char *path)
 {
-    s->checkpoint = is_folder(path) ? sgm__format("%s/checkpoint.safetensors", path) : sgm__strdup(path);
+    s->checkpoint = saved_path(path);
     if (s->checkpoint == NULL)
         return sgm_last_status();
     s->network = sgm_checkpoint_network(s->checkpoint);

@@ -146,9 +146,13 @@ static void tell_changes(const config *c)
 static sgm_status open_data(const config *c, const data_config *data, const char *name, sgm_dataset **dataset)
 {
     *dataset = experiment_dataset(data, name, (uint64_t)c->seed);
-    if (*dataset == NULL || experiment_check(c->network, *dataset) != SGM_OK)
-        return sgm__fail_within("data.%s", name);
-    return SGM_OK;
+    if (*dataset != NULL && experiment_check(c->network, *dataset) == SGM_OK)
+        return SGM_OK;
+    if (data->csv != NULL && sgm_last_status() == SGM_ERROR_FORMAT) /* the library does not know our keys */
+        sgm_fail(SGM_ERROR_FORMAT,
+                 "%s (keys for such a table: skip_rows, class_names, missing, skip_ragged, separator)",
+                 sgm_last_error());
+    return sgm__fail_within("data.%s", name);
 }
 
 static sgm_status open_parts(run_parts *p, config *c, bool quiet)
@@ -228,12 +232,6 @@ static int train(config *c, bool resume, bool quiet)
     }
     close_parts(&parts);
     return code;
-}
-
-static bool is_folder(const char *path)
-{
-    struct stat about;
-    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
 /* The configuration of a run, beside its checkpoint or metrics, means the folder that it lies in. */

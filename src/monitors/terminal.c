@@ -141,6 +141,15 @@ static void print_epoch(terminal_monitor *self, const sgm_training_progress *pro
     sgm__text_append(&line, "%s", strong);
     append_epoch(&line, epoch, progress->epochs);
     sgm__text_append(&line, "%s", normal);
+    if (progress->kind == SGM_PROGRESS_STOP) {
+        sgm__text_append(&line, " (");
+        append_count(&line, progress->batch);
+        if (progress->batches > 0) {
+            sgm__text_append(&line, " of ");
+            append_count(&line, progress->batches);
+        }
+        sgm__text_append(&line, " batches)");
+    }
     append_metrics(&line, &progress->training);
     for (size_t i = 0; i < progress->validation_count; i++) {
         sgm__text_append(&line, ", %s", progress->validation[i].name);

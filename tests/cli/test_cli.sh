@@ -265,6 +265,22 @@ cp out expected
 run 0 predict scaled scale-inputs.csv
 same "predictions of a file that is scaled" "$(cat out)" "$(cat expected)"
 run 2 predict run
+sed 's/dense(16, tanh)/dansa(16, tanh)/' run/checkpoint.safetensors >own.safetensors
+run 0 inspect own.safetensors
+has out "cannot be shown: column [0-9]+: unknown layer 'dansa'"
+has out '^  1-dense.weights +64  float32  \(4, 16\)$'
+has out '^  all +131  524 bytes$'
+run 1 inspect own.safetensors --graph
+has err "unknown layer 'dansa'"
+run 1 inspect missing.safetensors
+has err 'missing.safetensors'
+run 0 train "$examples/iris.yaml" iterations=5 --folder part
+has out '^epoch 1/50 \(5 of 12 batches\) loss '
+printf '5.1,3.5,setosa\n4.9,3.0,virginica\n' >names.csv
+printf 'network: input(2) + dense(2) + softmax_cross_entropy\ndata: {training: {csv: names.csv, class_names: [setosa, virginca], sections: {inputs: 0-1, targets: 2}}}\n' >names.yaml
+run 1 train names.yaml
+has err '"virginica" is none of the 2 texts that are mapped \(keys for such a table: skip_rows, class_names'
+run 0 train names.yaml 'data.training.class_names=[setosa, virginica]'
 run 0 inspect run --graph --program
 has out '^  1-dense.weights +64  float32  \(4, 16\)$'
 has out '^  all +131  524 bytes$'
