@@ -20,8 +20,9 @@ typedef struct sgm_env_options {
 SGM_API sgm_env *sgm_env_create_options(const char *name, const sgm_env_options *options);
 /* Frees all that was created from it, newest first. */
 SGM_API void sgm_env_free(sgm_env *env);
-/* The first failure in the environment: "digits: trainer 'a': column 14: unknown layer ..."; "" if there was
- * none. */
+/* The first failure that stays in the environment, which later calls repeat, sgm_run first of all: "digits:
+ * trainer 'a': column 14: unknown layer ..."; "" if there was none. What fails and changes nothing does not
+ * stay (evaluating, predicting, saving, loading), so behind a call print sgm_last_error(), which has both. */
 SGM_API const char *sgm_env_error(const sgm_env *env);
 SGM_API sgm_status sgm_env_status(const sgm_env *env);
 SGM_API sgm_handler *sgm_env_handler(sgm_env *env);

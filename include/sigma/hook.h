@@ -9,8 +9,8 @@
  *     }
  *     static const sgm_hook_type printer = {.api = SGM_HOOK_API, .name = "printer", .invoke = print_cost};
  *     static const char *const wanted[] = {"optimiser.cost_total", NULL};
- *     sgm_trainer_hook(trainer, sgm_hook_create(&printer, NULL, .when = sgm_every(100, SGM_ITERATION), .reads
- * = wanted));
+ *     sgm_trainer_hook(trainer, sgm_hook_create(&printer, NULL, .when = sgm_every(100, SGM_ITERATION),
+ *                                               .reads = wanted));
  *
  * Hooks due at one event run by priority, but after those that they require. A background hook runs on a
  * thread of its own with copies of just what it reads; background hooks that depend on each other share one

@@ -3,9 +3,9 @@
  *     sgm_trainer_hook(t, sgm_value_reporter("training.loss optimiser.*", sgm_every(1, SGM_EPOCH)));
  *     sgm_trainer_hook(t, sgm_early_stopper("validation.loss", 5, SGM_MINIMUM, sgm_every(1, SGM_EPOCH)));
  *     sgm_trainer_hook(t, sgm_save_hook(sgm_every(1, SGM_EPOCH), "best",
- *                                       .only_if = sgm_criteria_extremum("validation.accuracy",
- * SGM_MAXIMUM))); sgm_trainer_hook(t, sgm_rule_hook("if training.loss increases 3 times then set
- * optimiser.learning_rate *= " "0.5"));
+ *                         .only_if = sgm_criteria_extremum("validation.accuracy", SGM_MAXIMUM)));
+ *     sgm_trainer_hook(t, sgm_rule_hook("if training.loss increases 3 times "
+ *                                       "then set optimiser.learning_rate *= 0.5"));
  */
 #ifndef SIGMA_HOOKS_H
 #define SIGMA_HOOKS_H

@@ -1,8 +1,9 @@
 /* Models: the short way. The same parts, in three lines.
  *
- *     sgm_model *model = sgm_sequential(env, sgm_dense(.size = 10, .activation = "relu"), sgm_dense(.size =
- * 3), sgm_softmax_cross_entropy()); sgm_model_train(model, features, labels, .epochs = 50); sgm_tensor
- * *answer = sgm_model_predict(model, samples);
+ *     sgm_model *model = sgm_sequential(env, sgm_dense(.size = 10, .activation = "relu"),
+ *                                       sgm_dense(.size = 3), sgm_softmax_cross_entropy());
+ *     sgm_model_train(model, features, labels, .epochs = 50);
+ *     sgm_tensor *answer = sgm_model_predict(model, samples);
  */
 #ifndef SIGMA_MODEL_H
 #define SIGMA_MODEL_H
@@ -24,7 +25,7 @@ typedef struct sgm_model_options {
     size_t struct_size;
     int64_t epochs;           /* default 10; training again goes on */
     int64_t batch;            /* records of a minibatch, default 32 */
-    sgm_optimiser *optimiser; /* taken; default adam; only the first training may give one */
+    sgm_optimiser *optimiser; /* taken; default adam; a later training that gives one fails */
 } sgm_model_options;
 /* features: (records, ...), labels: (records, ...). */
 #define sgm_model_train(model, features, ...)                                                                \

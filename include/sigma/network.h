@@ -4,9 +4,12 @@
  *     "input(28, 28) + dropout(0.2) + 2 * (dense(100, relu)) + dense(10) + softmax_cross_entropy"
  *     "left = input(4, name=left) + dense(8, relu);
  *      right = input(3, name=right) + dense(8, relu);
- *      concatenate(left, right) + add(identity, dense(16, tanh) + dense(16)) + dense(3) +
- * softmax_cross_entropy" or by calls that make the same tree: sgm_chain(sgm_input(.shape = {28, 28}),
- * sgm_dropout(.rate = 0.2), sgm_repeat(2, sgm_dense(.size = 100, ...)), ...)
+ *      concatenate(left, right) + add(identity, dense(16, tanh) + dense(16))
+ *      + dense(3) + softmax_cross_entropy"
+ *
+ * or by calls that make the same tree:
+ *     sgm_chain(sgm_input(.shape = {28, 28}), sgm_dropout(.rate = 0.2),
+ *               sgm_repeat(2, sgm_dense(.size = 100, ...)), ...)
  *
  * `a + b` runs b on a's result; `n * (...)` is n copies in a row; add(a, b, ...) and concatenate(a, b, ...)
  * run each branch on the same value and join the results; `name = chain;` names a value for use at a chain's

@@ -4,8 +4,8 @@
  * and every handler for nothing) or native (`infer` and `scalar` or `forward`; `gradient` as soon as
  * something trains through it).
  *
- *     static sgm_value swish(sgm_graph *graph, const sgm_value *inputs, int32_t count, const sgm_attributes
- * *attributes)
+ *     static sgm_value swish(sgm_graph *graph, const sgm_value *inputs, int32_t count,
+ *                            const sgm_attributes *attributes)
  *     {
  *         return sgm_multiply(graph, inputs[0], sgm_sigmoid(graph, inputs[0]));
  *     }

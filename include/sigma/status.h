@@ -21,8 +21,13 @@ extern "C" {
 #define SGM_PRINTF(text, first)
 #endif
 
-/* Functions with options are macros over a function that takes a struct: sgm_csv_reader(source, .skip_rows =
- * 1). What is not given is zero, which means the default. The library copies the struct. */
+/* Functions with options are macros over a function that takes a struct:
+ *     sgm_csv_reader(source, .skip_rows = 1)
+ * What is not given is zero, which means the default. The library copies the struct.
+ *
+ * The functions under the macros take a pointer to the struct (NULL: all defaults). Called directly, as C++
+ * must, the struct is zeroed and its struct_size set to sizeof it: by that the library knows which options
+ * the caller was compiled with, and so a newer library serves older programs. 0 there is an error. */
 #define SGM_WITH_OPTIONS(function, type, ...)                                                                \
     SGM_WITH_OPTIONS_SIZED(function, type, __VA_ARGS__, .struct_size = sizeof(type))
 #define SGM_WITH_OPTIONS_SIZED(function, type, first, ...) function(first, &(const type){__VA_ARGS__})

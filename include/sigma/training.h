@@ -3,9 +3,10 @@
  *     sgm_trainer_network(trainer, "input(8, 8) + dense(64, relu) + dense(10) + softmax_cross_entropy");
  *     sgm_trainer_data(trainer, sgm_minibatches(digits, .size = 32));
  *     sgm_trainer_add_data(trainer, "validation", sgm_undivided(held_out));
- *     sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.001, .schedule = {.kind = SGM_COSINE, .period =
- * 20})); sgm_trainer_initialiser(trainer, "*.weights", sgm_he()); sgm_trainer_run(trainer, .epochs = 20,
- * .folder = "runs/digits");
+ *     sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.001,
+ *                                             .schedule = {.kind = SGM_COSINE, .period = 20}));
+ *     sgm_trainer_initialiser(trainer, "*.weights", sgm_he());
+ *     sgm_trainer_run(trainer, .epochs = 20, .folder = "runs/digits");
  *
  * Parts given to a trainer belong to it, also when the call fails. The first failure stays with the trainer:
  * later calls do nothing and return it, so a program may check once, at the run. A trainer is used by one

@@ -61,24 +61,24 @@ done
 
 # --- the program in the README is the example ---
 
-# Every block of C with a main() becomes NAME.c; a block of text right behind it becomes NAME.expected.
+# Every block of C (C++) with a main() becomes NAME.c (NAME.cpp); a block of text right behind it becomes NAME.expected.
 extract_programs()
 {
     awk -v folder="$2" -v name="$1" '
         function finish() {
-            if (kind == "c" && body ~ /int main\(/) {
-                last = folder "/" name "-" ++count ".c"
+            if (kind ~ /^c(pp)?$/ && body ~ /int main\(/) {
+                last = folder "/" name "-" ++count "." kind
                 printf "%s", body > last
                 close(last)
             } else if (kind == "text" && last != "" && near) {
-                sub(/c$/, "expected", last)
+                sub(/c(pp)?$/, "expected", last)
                 printf "%s", body > last
                 close(last)
             }
-            if (kind != "c" || body !~ /int main\(/)
+            if (kind !~ /^c(pp)?$/ || body !~ /int main\(/)
                 last = ""
         }
-        /^```/ { if (inside) { finish(); inside = 0; near = kind == "c" } else { inside = 1; kind = substr($0, 4); body = "" } ; next }
+        /^```/ { if (inside) { finish(); inside = 0; near = kind ~ /^c(pp)?$/ } else { inside = 1; kind = substr($0, 4); body = "" } ; next }
         inside { body = body $0 "\n"; next }
         NF && !/^(prints|It prints|Output)/ { near = 0 }
     ' "$3"
@@ -117,8 +117,9 @@ words()
 
 run_program()
 {
-    local source=$1 program=${1%.c}
-    cc -std=c17 -Wall -Wextra -Wpedantic -Werror -Iinclude "$source" -o "$program" \
+    local source=$1 program=${1%.c*} compile="cc -std=c17"
+    [ "${source##*.}" = c ] || compile="c++ -std=c++17"
+    $compile -Wall -Wextra -Wpedantic -Werror -Iinclude "$source" -o "$program" \
         -L"$SIGMA_BUILD_DIR" -lsigma -lm || return 1
     [ -e "$program.expected" ] || return 0
     (cd "$folder" && LD_LIBRARY_PATH=$SIGMA_BUILD_DIR timeout 60 "$program") >"$program.out" 2>&1 ||
@@ -132,7 +133,7 @@ elif [ ! -e "$SIGMA_BUILD_DIR/libsigma.so" ]; then
     skip "programs of the manual: the shared library was not built"
 else
     ln -s "$SIGMA_SOURCE_DIR/data" "$SIGMA_SOURCE_DIR/examples" "$folder"
-    for source in "$folder/programs"/*.c; do
+    for source in "$folder/programs"/*.c "$folder/programs"/*.cpp; do
         [ -e "$source" ] || continue
         run_program "$source" >"$folder/log" 2>&1
         verdict "program ${source##*/}" $?
