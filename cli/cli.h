@@ -57,6 +57,8 @@ sgm_trainer *experiment_trainer(sgm_env *env, const config *c);
 sgm_iterator *experiment_measuring(sgm_dataset *dataset, const config *c);
 /* The sections that the network wants, with records of the shapes that it wants. Reads the beginning. */
 sgm_status experiment_check(const char *network, sgm_dataset *dataset);
+/* Warns when a part of a file, taken in the file's order, lacks a class: it may be sorted. */
+void experiment_warn_sorted(const data_config *data, const char *name, sgm_dataset *dataset);
 /* Shape of one record of the network's first input, and whether its outputs are classes' probabilities. */
 sgm_status experiment_describe(const char *network, sgm_shape *input, bool *classifies);
 

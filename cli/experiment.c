@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* "0-3" or "4"; checked when it was read. */
@@ -182,6 +183,44 @@ sgm_status experiment_check(const char *network, sgm_dataset *dataset)
         status = check_sections(&r, r.recording.targets, r.recording.target_count, dataset);
     recorded_close(&r);
     return status;
+}
+
+/* A class without a record in a block of one-hot targets; -1: there is none, or it cannot be told. */
+static int64_t missing_class(const sgm_block *block)
+{
+    sgm_tensor *targets = sgm_block_section(block, "targets");
+    const sgm_shape *shape = targets != NULL ? sgm_tensor_shape(targets) : NULL;
+    if (shape == NULL || shape->rank != 2)
+        return -1;
+    int64_t elements = sgm_shape_elements(shape), classes = shape->dims[1], missing = -1;
+    double *numbers = sgm__calloc((size_t)elements + 1, sizeof *numbers);
+    if (numbers != NULL && sgm_tensor_read(targets, numbers, (size_t)elements) == SGM_OK)
+        for (int64_t class = classes; class -- > 0;) {
+            double sum = 0;
+            for (int64_t i = class; i < elements; i += classes)
+                sum += numbers[i];
+            if (sum == 0)
+                missing = class;
+        }
+    sgm__free(numbers);
+    return missing;
+}
+
+void experiment_warn_sorted(const data_config *data, const char *name, sgm_dataset *dataset)
+{
+    const sgm_block *block;
+    bool part = !isnan(data->begin) || !isnan(data->share),
+         classes = data->classes != OPTION_UNSET || data->class_names.count > 0;
+    if (!part || !classes || data->shuffled || data->dataset != NULL ||
+        sgm_dataset_fetch(dataset, 0, &block) != SGM_OK || block == NULL)
+        return;
+    int64_t missing = missing_class(block);
+    if (missing >= 0)
+        fprintf(stderr,
+                "warning: data.%s: none of the %lld records is of class %lld; if the file is sorted, "
+                "'shuffled: true' in each of its parts mixes it before begin and share apply\n",
+                name, (long long)block->count, (long long)missing);
+    sgm_dataset_release(dataset, block);
 }
 
 sgm_status experiment_describe(const char *network, sgm_shape *input, bool *classifies)

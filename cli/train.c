@@ -146,8 +146,10 @@ static void tell_changes(const config *c)
 static sgm_status open_data(const config *c, const data_config *data, const char *name, sgm_dataset **dataset)
 {
     *dataset = experiment_dataset(data, name, (uint64_t)c->seed);
-    if (*dataset != NULL && experiment_check(c->network, *dataset) == SGM_OK)
+    if (*dataset != NULL && experiment_check(c->network, *dataset) == SGM_OK) {
+        experiment_warn_sorted(data, name, *dataset);
         return SGM_OK;
+    }
     if (data->csv != NULL && sgm_last_status() == SGM_ERROR_FORMAT) /* the library does not know our keys */
         sgm_fail(SGM_ERROR_FORMAT,
                  "%s (keys for such a table: skip_rows, class_names, missing, skip_ragged, separator)",

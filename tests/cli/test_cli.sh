@@ -196,6 +196,11 @@ same "records of both parts" "$(grep -c '^  50 records$' out)" 2
 has out '^    classes 0: 2[0-9], 1: 2[0-9]$'
 same "each record is in one part" \
     "$(grep -c '    inputs: ' out) $(grep '    inputs: ' out | sort -u | wc -l)" "100 100"
+run 0 train sorted.yaml --quiet
+same "no warning when shuffled" "$(cat err)" ""
+run 0 train sorted.yaml data.training.shuffled=false data.validation.shuffled=false --quiet
+has err '^warning: data.training: none of the 50 records is of class 1; if the file is sorted'
+has err '^warning: data.validation: none of the 50 records is of class 0'
 run 2 train "$examples/iris.yaml" data.training.shuffled=true
 has err 'data.training.shuffled: is for csv and inputs'
 
