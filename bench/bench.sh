@@ -60,7 +60,7 @@ times=$(mktemp -d) || exit 1
 trap 'rm -rf "$times"' EXIT
 for ((round = 1; round <= rounds; round++)); do
     for count in $threads; do
-        "$ours" "$count" >>"$times/sigma-$count" || exit 1
+        "$ours" -t "$count" -m >>"$times/sigma-$count" || exit 1
         if [ -n "$python" ]; then
             torch "$count" >>"$times/torch-$count" || exit 1
         fi

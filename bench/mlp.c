@@ -1,8 +1,10 @@
 /* Time of a training step of dense layers with relu, softmax cross-entropy and SGD on one handler.
  *
  *   mlp [-h handler] [-t threads] [-d openblas|onednn|own] [-l 784,1024,1024,10] [-b 100] [-s steps] [-p]
+ * [-m]
  *
- * -l: sizes of the input and of the layers, -b: size of the batch, -p: print the program.
+ * -l: sizes of the input and of the layers, -b: size of the batch, -p: print the program, -m: print only the
+ * median in ms.
  */
 #include <sigma/handler.h>
 #include <sigma/operations.h>
@@ -109,7 +111,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void measure(sgm_session *session, sgm_program *program, int steps)
+static void measure(sgm_session *session, sgm_program *program, int steps, bool only_median)
 {
     double *times = sgm__calloc((size_t)steps, sizeof *times), first = 0, last = 0;
     check(times != NULL);
@@ -120,8 +122,11 @@ static void measure(sgm_session *session, sgm_program *program, int steps)
         check(sgm_session_read_number(session, program, "cost", i == 0 ? &first : &last) == SGM_OK);
     }
     qsort(times, (size_t)steps, sizeof *times, compare);
-    printf("step: median %.3f ms, best %.3f ms, 90 %% below %.3f ms; cost %.6f to %.6f in %d steps\n",
-           times[steps / 2] * 1e3, times[0] * 1e3, times[steps * 9 / 10] * 1e3, first, last, steps);
+    if (only_median)
+        printf("%.3f\n", times[steps / 2] * 1e3);
+    else
+        printf("step: median %.3f ms, best %.3f ms, 90 %% below %.3f ms; cost %.6f to %.6f in %d steps\n",
+               times[steps / 2] * 1e3, times[0] * 1e3, times[steps * 9 / 10] * 1e3, first, last, steps);
     sgm__free(times);
 }
 
@@ -130,8 +135,8 @@ int main(int count, char **arguments)
     sgm_handler_options options = {.struct_size = sizeof options};
     const char *name = "cpu";
     int steps = 200, option;
-    bool print = false;
-    while ((option = getopt(count, arguments, "h:t:d:l:b:s:p")) != -1) {
+    bool print = false, only_median = false;
+    while ((option = getopt(count, arguments, "h:t:d:l:b:s:pm")) != -1) {
         if (option == 'h')
             name = optarg;
         else if (option == 't')
@@ -146,6 +151,8 @@ int main(int count, char **arguments)
             steps = atoi(optarg) > 0 ? atoi(optarg) : 1;
         else if (option == 'p')
             print = true;
+        else if (option == 'm')
+            only_median = true;
         else
             return 2;
     }
@@ -161,9 +168,10 @@ int main(int count, char **arguments)
     check(program != NULL);
     feed_batch(session, program, &random);
     char *text = print ? sgm_program_text(program) : sgm_handler_describe(handler);
-    fputs(text, stdout);
+    if (!only_median)
+        fputs(text, stdout);
     sgm_string_free(text);
-    measure(session, program, steps);
+    measure(session, program, steps, only_median);
     sgm_graph_free(graph);
     sgm_session_free(session);
     sgm_handler_free(handler);
