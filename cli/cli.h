@@ -12,6 +12,7 @@ typedef struct subcommand {
     int (*run)(int argc, char **argv);
 } subcommand;
 int train_run(int argc, char **argv);
+int ctl_run(int argc, char **argv);
 int eval_run(int argc, char **argv);
 int predict_run(int argc, char **argv);
 int inspect_run(int argc, char **argv);

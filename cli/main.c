@@ -8,6 +8,7 @@
 
 static const subcommand commands[] = {
     {"train", "train what a file describes", train_run},
+    {"ctl", "watch and steer a training that runs", ctl_run},
     {"eval", "measure a trained network on data", eval_run},
     {"predict", "ask a trained network", predict_run},
     {"inspect", "show layers, parameters, memory, graph and program", inspect_run},

@@ -1,4 +1,5 @@
 /* Running: iterations and epochs, validation, progress, stopping. */
+#include "training/control_socket.h"
 #include "training/run_folder.h"
 #include "training/trainer.h"
 
@@ -59,6 +60,7 @@ typedef struct training_run {
     bool stopped;    /* by a signal, an observer or a hook */
     bool saved;
     int lock; /* of the folder */
+    sgm__control_server *server;
 } training_run;
 
 double sgm__trainer_learning_rate(const sgm_trainer *trainer, int64_t batches)
@@ -344,8 +346,10 @@ static sgm_status start(training_run *run)
     if (trainer->optimiser == NULL)
         return sgm_fail(SGM_ERROR_STATE, "has no optimiser yet: call sgm_trainer_optimiser");
     trainer->epochs = run->options->epochs;
-    if (run->options->folder != NULL)
+    if (run->options->folder != NULL) {
         SGM_TRY(sgm__run_folder_open(trainer, run->options->folder, run->options->resume, &run->lock));
+        run->server = sgm__control_server_start(trainer, run->options->folder);
+    }
     if (sgm_iterator_batches(trainer->training, &trainer->batches) != SGM_OK)
         return sgm_last_status();
     SGM_TRY(sgm_trainer_prepare(trainer));
@@ -400,6 +404,7 @@ sgm_status sgm_trainer_run_options(sgm_trainer *trainer, const sgm_run_options *
     trainer->running_since = current.began;
     sgm__control_begin(&trainer->control);
     sgm_status status = run_to_the_end(&current);
+    sgm__control_server_stop(current.server);
     sgm__control_end(&trainer->control);
     trainer->running_time += sgm__now() - trainer->running_since;
     trainer->running_since = 0;

@@ -1,0 +1,259 @@
+/* sigma ctl: commands to a training of another process, over the socket in its folder. */
+#include "cli.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define MOST_ANSWER ((size_t)64 << 20)
+
+static const char usage_text[] =
+    "Usage: sigma ctl FOLDER COMMAND ... [--json]\n\n"
+    "Watches and steers the training that runs in a folder. Commands act after the iteration that is "
+    "running.\n\n"
+    "  status                what it does, and where it stands\n"
+    "  pause                 stop the clock and wait\n"
+    "  resume                go on\n"
+    "  step [N]              N iterations (default 1), then a pause\n"
+    "  stop [REASON]         end the run, with a checkpoint\n"
+    "  save NAME             write NAME.safetensors into the folder\n"
+    "  get IDENTIFIER        print values: optimiser.learning_rate, 'network.layers.*.weights'\n"
+    "  set IDENTIFIER VALUE  change values, from the next iteration on; changes.jsonl tells of it\n"
+    "  list [IDENTIFIER]     print what may be read and set\n\n"
+    "  --json                print the answer as it came, a JSON object\n"
+    "  --                    what follows is no option: set IDENTIFIER -- -1\n\n"
+    "Exit codes: 0 done, 1 failed, nothing runs there or it refused, 2 wrong usage or configuration.\n";
+
+typedef struct command_words {
+    const char *name;
+    const char *fields[2]; /* what the words behind it are called */
+    size_t needed;
+    const char *standard; /* of the first word if it is not given */
+} command_words;
+
+static const command_words commands[] = {
+    {"status", {NULL, NULL}, 0, NULL},       {"pause", {NULL, NULL}, 0, NULL},
+    {"resume", {NULL, NULL}, 0, NULL},       {"step", {"iterations", NULL}, 0, "1"},
+    {"stop", {"reason", NULL}, 0, NULL},     {"save", {"name", NULL}, 1, NULL},
+    {"get", {"identifier", NULL}, 1, NULL},  {"set", {"identifier", "value"}, 2, NULL},
+    {"list", {"identifier", NULL}, 0, NULL},
+};
+#define COMMAND_COUNT (sizeof commands / sizeof *commands)
+
+/* --- the question --- */
+
+static const command_words *find_command(const char *name, int *code)
+{
+    const char *names[COMMAND_COUNT];
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        names[i] = commands[i].name;
+        if (strcmp(name, names[i]) == 0)
+            return &commands[i];
+    }
+    const char *near = sgm__nearest(name, names, COMMAND_COUNT);
+    *code = near != NULL ? usage_error("ctl", "unknown command '%s' (did you mean '%s'?)", name, near)
+                         : usage_error("ctl", "unknown command '%s'", name);
+    return NULL;
+}
+
+/* A line of JSON, freed by the caller with free(); NULL: stop with *code. */
+static char *question(const char *const *words, size_t count, int *code)
+{
+    const command_words *c = find_command(words[0], code);
+    if (c == NULL)
+        return NULL;
+    size_t most = c->fields[0] == NULL ? 0 : c->fields[1] == NULL ? 1 : 2;
+    if (count - 1 < c->needed || count - 1 > most) {
+        *code = usage_error("ctl", "%s takes %s%zu words, got %zu", c->name,
+                            c->needed < most ? "at most " : "", most, count - 1);
+        return NULL;
+    }
+    json_t *line = json_object();
+    json_object_set_new(line, "command", json_string(c->name));
+    if (count == 1 && c->standard != NULL)
+        json_object_set_new(line, c->fields[0], json_string(c->standard));
+    bool is_text = true;
+    for (size_t i = 1; i < count; i++)
+        is_text &= json_object_set_new(line, c->fields[i - 1], json_string(words[i])) == 0;
+    char *text = is_text ? json_dumps(line, JSON_COMPACT) : NULL;
+    json_decref(line);
+    if (text == NULL)
+        *code = usage_error("ctl", "what is sent must be UTF-8");
+    return text;
+}
+
+/* --- the way there and back --- */
+
+static sgm_status no_connection(const char *folder, int error)
+{
+    if (error == ENOENT && !sgm__file_exists(folder))
+        return sgm_fail(SGM_ERROR_NOT_FOUND, "there is no folder '%s'", folder);
+    if (error == ENOENT || error == ECONNREFUSED)
+        return sgm_fail(SGM_ERROR_STATE, "nothing runs in '%s' now", folder);
+    return sgm_fail(SGM_ERROR_FILE, "the training in '%s' cannot be reached: %s", folder,
+                    sgm__errno_text(error));
+}
+
+static sgm_status connect_to(const char *folder, int *descriptor)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t room = sizeof address.sun_path;
+    int length = snprintf(address.sun_path, room, "%s/control.sock", folder);
+    if (length < 0 || (size_t)length >= room)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "the path of a socket has at most %zu bytes, '%s/control.sock' has %d; go nearer, or "
+                        "make a link",
+                        room - 1, folder, length);
+    *descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (*descriptor >= 0 && connect(*descriptor, (struct sockaddr *)&address, sizeof address) == 0)
+        return SGM_OK;
+    return no_connection(folder, errno);
+}
+
+static sgm_status cut_off(void)
+{
+    return sgm_fail(SGM_ERROR_STATE, "the run ended before it answered");
+}
+
+static sgm_status send_all(int descriptor, const char *text, size_t length)
+{
+    while (length > 0) {
+        ssize_t count = send(descriptor, text, length, MSG_NOSIGNAL);
+        if (count < 0 && errno != EINTR)
+            return cut_off();
+        if (count > 0) {
+            text += count;
+            length -= (size_t)count;
+        }
+    }
+    return SGM_OK;
+}
+
+/* The line without its end. */
+static sgm_status receive_line(int descriptor, sgm__text *line)
+{
+    char part[4096];
+    for (;;) {
+        ssize_t count = recv(descriptor, part, sizeof part, 0);
+        if (count == 0 || (count < 0 && errno != EINTR))
+            return cut_off();
+        if (count < 0)
+            continue;
+        const char *end = memchr(part, '\n', (size_t)count);
+        sgm__text_append_bytes(line, part, end != NULL ? (size_t)(end - part) : (size_t)count);
+        if (line->failed)
+            return SGM_ERROR_MEMORY;
+        if (end != NULL)
+            return SGM_OK;
+        if (line->length > MOST_ANSWER)
+            return sgm_fail(SGM_ERROR_FORMAT, "the answer has more than %zu bytes", MOST_ANSWER);
+    }
+}
+
+static sgm_status ask(const char *folder, const char *text, sgm__text *line)
+{
+    int descriptor = -1;
+    sgm_status status = connect_to(folder, &descriptor);
+    if (status == SGM_OK)
+        status = send_all(descriptor, text, strlen(text));
+    if (status == SGM_OK)
+        status = send_all(descriptor, "\n", 1);
+    if (status == SGM_OK)
+        status = receive_line(descriptor, line);
+    if (descriptor >= 0)
+        close(descriptor);
+    return status;
+}
+
+/* --- the answer --- */
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text != NULL ? text : "";
+}
+
+static void print_entry(const json_t *entry)
+{
+    const json_t *least = json_object_get(entry, "least"), *most = json_object_get(entry, "most");
+    printf("%-44s %-8s %-4s %s", text_of(entry, "identifier"), text_of(entry, "kind"),
+           json_is_true(json_object_get(entry, "settable")) ? "set" : "", text_of(entry, "doc"));
+    if (json_object_get(entry, "unit") != NULL)
+        printf(", %s", text_of(entry, "unit"));
+    if (json_is_number(least) && json_is_number(most))
+        printf(" (%.10g to %.10g)", json_number_value(least), json_number_value(most));
+    putchar('\n');
+}
+
+static void print_member(const char *key, const json_t *value)
+{
+    size_t i;
+    const json_t *item;
+    if (json_is_array(value)) {
+        bool values = strcmp(key, "values") == 0;
+        json_array_foreach(value, i, item)
+        {
+            if (values)
+                printf("%s = %s\n", text_of(item, "identifier"), text_of(item, "text"));
+            else
+                print_entry(item);
+        }
+    } else if (json_is_string(value)) {
+        printf("%-14s %s\n", key, json_string_value(value));
+    } else if (json_is_integer(value)) {
+        printf("%-14s %lld\n", key, (long long)json_integer_value(value));
+    } else if (json_is_real(value)) {
+        printf("%-14s %.6g\n", key, json_real_value(value));
+    }
+}
+
+static int print_answer(const sgm__text *line, bool as_json)
+{
+    json_t *answer = json_loadb(line->data != NULL ? line->data : "", line->length, 0, NULL);
+    const char *key;
+    json_t *value;
+    int code = json_is_true(json_object_get(answer, "ok")) ? CLI_OK : CLI_FAILED;
+    if (as_json && json_is_object(answer)) {
+        printf("%s\n", line->data);
+    } else if (code == CLI_OK) {
+        json_object_foreach(answer, key, value) print_member(key, value);
+    } else {
+        const char *error = text_of(answer, "error");
+        fprintf(stderr, "sigma ctl: %s\n", *error != '\0' ? error : "the answer is not what a run answers");
+    }
+    json_decref(answer);
+    return code;
+}
+
+static int control(const char *folder, const char *const *words, size_t count, bool as_json)
+{
+    sgm__text line = {0};
+    int code = CLI_FAILED;
+    char *text = question(words, count, &code);
+    if (text == NULL)
+        return code;
+    code =
+        ask(folder, text, &line) == SGM_OK ? print_answer(&line, as_json) : report_error("ctl", CLI_FAILED);
+    free(text);
+    sgm__text_free(&line);
+    return code;
+}
+
+int ctl_run(int argc, char **argv)
+{
+    bool as_json = false;
+    const argument_rule rules[] = {{"--json", ARGUMENT_FLAG, &as_json}};
+    arguments a = {.rules = rules, .rule_count = 1, .help = usage_text};
+    int code;
+    if (arguments_read(&a, argc, argv, &code))
+        code = a.word_count >= 2
+                   ? control(a.words[0], a.words + 1, a.word_count - 1, as_json)
+                   : usage_error("ctl", "expected the folder of a run and a command, got %zu words",
+                                 a.word_count);
+    arguments_free(&a);
+    return code;
+}

@@ -1,0 +1,451 @@
+/* What the lines of the control socket ask for. Pausing and stopping answer at once; what reads or changes
+ * values waits for the step that is running. */
+#include "training/control_socket.h"
+#include "training/run_folder.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define WHO "ctl"
+#define MOST_LEVELS 16 /* of a list */
+
+/* --- the trainer's lock --- */
+
+/* Between two steps, unless the run ends before: then its thread waits for this one, and holds the lock. */
+static sgm_status lock_trainer(const sgm__control_call *call)
+{
+    sgm_trainer *trainer = call->trainer;
+    int error = ETIMEDOUT;
+    atomic_fetch_add(&trainer->waiting, 1);
+    while (error != 0 && !atomic_load(call->ending)) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += 20000000;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        error = pthread_mutex_timedlock(&trainer->lock, &until);
+    }
+    atomic_fetch_sub(&trainer->waiting, 1);
+    return error == 0 ? SGM_OK : sgm_fail(SGM_ERROR_STATE, "the run has just ended");
+}
+
+/* --- answers --- */
+
+/* Always a text: what is no UTF-8, such as a message that was cut, loses what is not ASCII. */
+static json_t *text_value(const char *text)
+{
+    json_t *value = json_string(text);
+    char *plain = value == NULL ? sgm__strdup(text) : NULL;
+    if (plain != NULL) {
+        for (char *c = plain; *c != '\0'; c++)
+            if ((unsigned char)*c >= 0x80)
+                *c = '?';
+        value = json_string(plain);
+        sgm__free(plain);
+    }
+    return value;
+}
+
+static json_t *number_value(double number)
+{
+    return isfinite(number) ? json_real(number) : json_null();
+}
+
+static json_t *content_value(const sgm_content *content)
+{
+    switch (content->kind) {
+    case SGM_KIND_BOOLEAN:
+        return json_boolean(content->as.boolean);
+    case SGM_KIND_INTEGER:
+        return json_integer(content->as.integer);
+    case SGM_KIND_NUMBER:
+        return number_value(content->as.number);
+    case SGM_KIND_TEXT:
+        return text_value(content->as.text);
+    case SGM_KIND_NOTHING:
+    case SGM_KIND_TENSOR:
+    case SGM_KIND_REGISTRY:
+        break;
+    }
+    return json_null();
+}
+
+/* Adds {"identifier", "kind", "value", "text"} to a list. */
+static void add_value(json_t *list, const char *identifier, const sgm_content *content)
+{
+    char *text = sgm_content_describe(content);
+    json_t *item = json_object();
+    json_object_set_new(item, "identifier", text_value(identifier));
+    json_object_set_new(item, "kind", json_string(sgm_kind_name(content->kind)));
+    json_object_set_new(item, "value", content_value(content));
+    json_object_set_new(item, "text", text_value(text != NULL ? text : ""));
+    json_array_append_new(list, item);
+    sgm_string_free(text);
+}
+
+/* --- commands: each reads fields that are texts, and adds to the answer --- */
+
+typedef struct command {
+    const sgm__control_call *call;
+    const json_t *request;
+    json_t *answer;
+} command;
+
+static const char *field(const command *c, const char *name)
+{
+    return json_string_value(json_object_get(c->request, name));
+}
+
+static sgm_status do_pause(command *c)
+{
+    return sgm_trainer_pause(c->call->trainer);
+}
+
+static sgm_status do_resume(command *c)
+{
+    return sgm_trainer_resume(c->call->trainer);
+}
+
+static sgm_status do_step(command *c)
+{
+    int64_t iterations;
+    const char *text = field(c, "iterations");
+    if (!sgm__parse_int64(text, &iterations))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "step: expected a number of iterations, got '%.100s'", text);
+    return sgm_trainer_step(c->call->trainer, iterations);
+}
+
+static sgm_status do_stop(command *c)
+{
+    const char *text = field(c, "reason");
+    char *reason = text != NULL ? sgm__format(WHO ": %s", text) : sgm__strdup(WHO);
+    sgm_status status = reason != NULL ? sgm_trainer_stop(c->call->trainer, reason) : SGM_ERROR_MEMORY;
+    sgm__free(reason);
+    return status;
+}
+
+static sgm_status do_save(command *c)
+{
+    const char *name = field(c, "name");
+    SGM_TRY(lock_trainer(c->call));
+    sgm_status status = sgm__run_folder_save_as(c->call->trainer, c->call->folder, name);
+    sgm__trainer_unlock(c->call->trainer);
+    SGM_TRY(status);
+    char *file = sgm__format("%s.safetensors", name);
+    json_object_set_new(c->answer, "file", text_value(file != NULL ? file : name));
+    sgm__free(file);
+    return SGM_OK;
+}
+
+/* --- status --- */
+
+typedef struct status_row {
+    const char *key, *identifier;
+} status_row;
+
+static const status_row status_rows[] = {
+    {"epoch", "epoch"},
+    {"iteration", "iteration"},
+    {"loss", "training.loss"},
+    {"accuracy", "training.accuracy"},
+    {"learning_rate", "optimiser.current_learning_rate"},
+    {"seconds", "running_time"},
+};
+
+static sgm_status add_numbers(command *c)
+{
+    for (size_t i = 0; i < sizeof status_rows / sizeof *status_rows; i++) {
+        sgm_content content = {0};
+        SGM_TRY(sgm_resolve_one(c->call->trainer->registry, status_rows[i].identifier, &content));
+        json_object_set_new(c->answer, status_rows[i].key, content_value(&content));
+        sgm_content_clear(&content);
+    }
+    if (c->call->trainer->epochs > 0)
+        json_object_set_new(c->answer, "epochs", json_integer(c->call->trainer->epochs));
+    return SGM_OK;
+}
+
+static sgm_status do_status(command *c)
+{
+    static const char *const names[] = {"idle", "running", "paused"};
+    SGM_TRY(lock_trainer(c->call));
+    json_object_set_new(c->answer, "trainer", text_value(c->call->trainer->name));
+    json_object_set_new(c->answer, "state", json_string(names[sgm_trainer_state_of(c->call->trainer)]));
+    sgm_status status = add_numbers(c);
+    sgm__trainer_unlock(c->call->trainer);
+    return status;
+}
+
+/* --- values --- */
+
+/* All that match; none is an error, which names the nearest. */
+static sgm_status find(const command *c, const char *identifier, sgm_matches *matches)
+{
+    sgm_registry *root = c->call->trainer->registry;
+    SGM_TRY(sgm_resolve(root, identifier, matches));
+    if (matches->count > 0)
+        return SGM_OK;
+    sgm_content none = {0};
+    SGM_TRY(sgm_resolve_one(root, identifier, &none));
+    sgm_content_clear(&none);
+    return SGM_OK;
+}
+
+static sgm_status get_values(command *c)
+{
+    sgm_matches matches = {0};
+    SGM_TRY(find(c, field(c, "identifier"), &matches));
+    json_t *list = json_array();
+    for (size_t i = 0; i < matches.count; i++)
+        add_value(list, matches.items[i].identifier, &matches.items[i].content);
+    json_object_set_new(c->answer, "values", list);
+    sgm_matches_free(&matches);
+    return SGM_OK;
+}
+
+/* The text is read as the first match's kind; a match of another kind is the registry's to refuse. */
+static sgm_status parse_value(const command *c, sgm_content *content)
+{
+    const char *identifier = field(c, "identifier");
+    sgm_matches matches = {0};
+    SGM_TRY(find(c, identifier, &matches));
+    sgm_status status = SGM_OK;
+    if (matches.count > 0) {
+        status = sgm_content_parse(field(c, "value"), matches.items[0].content.kind, content);
+        if (status != SGM_OK)
+            sgm__fail_within("%s", matches.items[0].identifier);
+    }
+    sgm_matches_free(&matches);
+    return status;
+}
+
+static sgm_status set_values(command *c)
+{
+    sgm_trainer *trainer = c->call->trainer;
+    sgm_content content = {0};
+    SGM_TRY(parse_value(c, &content));
+    const char *before = trainer->changed_by;
+    trainer->changed_by = WHO;
+    sgm_status status = sgm_resolve_set(trainer->registry, field(c, "identifier"), content, NULL, NULL);
+    trainer->changed_by = before;
+    sgm_content_clear(&content);
+    return status == SGM_OK ? get_values(c) : status;
+}
+
+static sgm_status do_get(command *c)
+{
+    SGM_TRY(lock_trainer(c->call));
+    sgm_status status = get_values(c);
+    sgm__trainer_unlock(c->call->trainer);
+    return status;
+}
+
+static sgm_status do_set(command *c)
+{
+    SGM_TRY(lock_trainer(c->call));
+    sgm_status status = set_values(c);
+    sgm__trainer_unlock(c->call->trainer);
+    return status;
+}
+
+/* --- list: what there is, without reading it --- */
+
+/* Only what can be read from a text may be set from here. */
+static bool is_settable(sgm_kind kind, const sgm_option *option)
+{
+    return (option == NULL || !option->read_only) && (kind == SGM_KIND_BOOLEAN || kind == SGM_KIND_INTEGER ||
+                                                      kind == SGM_KIND_NUMBER || kind == SGM_KIND_TEXT);
+}
+
+static void add_entry(json_t *list, const char *identifier, sgm_kind kind, const sgm_option *option)
+{
+    json_t *item = json_object();
+    json_object_set_new(item, "identifier", text_value(identifier));
+    json_object_set_new(item, "kind", json_string(sgm_kind_name(kind)));
+    json_object_set_new(item, "settable", json_boolean(is_settable(kind, option)));
+    if (option != NULL && option->unit != NULL)
+        json_object_set_new(item, "unit", text_value(option->unit));
+    if (option != NULL && option->least != option->most) {
+        json_object_set_new(item, "least", number_value(option->least));
+        json_object_set_new(item, "most", number_value(option->most));
+    }
+    if (option != NULL && option->doc != NULL)
+        json_object_set_new(item, "doc", text_value(option->doc));
+    json_array_append_new(list, item);
+}
+
+static sgm_status list_below(json_t *list, sgm_registry *registry, const char *prefix, int level);
+
+/* An entry with a row says its kind; another one is got to see whether it is a registry. */
+static sgm_status list_entry(json_t *list, sgm_registry *registry, const char *name, const char *prefix,
+                             int level)
+{
+    const sgm_option *option = sgm_registry_option(registry, name);
+    sgm_content content = {0};
+    if (option == NULL || option->kind == SGM_KIND_REGISTRY)
+        SGM_TRY(sgm_registry_get(registry, name, &content));
+    sgm_kind kind = option != NULL ? option->kind : content.kind;
+    char *identifier = sgm__format("%s%s%s", prefix, *prefix != '\0' ? "." : "", name);
+    sgm_status status = identifier != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    if (status == SGM_OK && content.kind == SGM_KIND_REGISTRY)
+        status = list_below(list, content.as.registry, identifier, level + 1);
+    else if (status == SGM_OK)
+        add_entry(list, identifier, kind, option);
+    sgm__free(identifier);
+    sgm_content_clear(&content);
+    return status;
+}
+
+static sgm_status list_below(json_t *list, sgm_registry *registry, const char *prefix, int level)
+{
+    char **names;
+    size_t count;
+    sgm_status status = SGM_OK;
+    if (level > MOST_LEVELS)
+        return SGM_OK;
+    SGM_TRY(sgm_registry_names(registry, &names, &count));
+    for (size_t i = 0; i < count && status == SGM_OK; i++)
+        status = list_entry(list, registry, names[i], prefix, level);
+    sgm_names_free(names, count);
+    return status;
+}
+
+/* A match that is no registry is listed as its parent knows it. */
+static sgm_status list_match(json_t *list, sgm_registry *root, const sgm_match *match)
+{
+    if (match->content.kind == SGM_KIND_REGISTRY)
+        return list_below(list, match->content.as.registry, match->identifier, 1);
+    const char *dot = strrchr(match->identifier, '.');
+    if (dot == NULL)
+        return list_entry(list, root, match->identifier, "", 1);
+    char *parent = sgm__strndup(match->identifier, (size_t)(dot - match->identifier));
+    sgm_content content = {0};
+    sgm_status status = parent != NULL ? sgm_resolve_one(root, parent, &content) : SGM_ERROR_MEMORY;
+    if (status == SGM_OK && content.kind == SGM_KIND_REGISTRY)
+        status = list_entry(list, content.as.registry, dot + 1, parent, 1);
+    sgm_content_clear(&content);
+    sgm__free(parent);
+    return status;
+}
+
+static sgm_status list_values(command *c)
+{
+    sgm_registry *root = c->call->trainer->registry;
+    const char *identifier = field(c, "identifier");
+    json_t *list = json_array();
+    json_object_set_new(c->answer, "entries", list);
+    if (identifier == NULL)
+        return list_below(list, root, "", 0);
+    sgm_matches matches = {0};
+    SGM_TRY(find(c, identifier, &matches));
+    sgm_status status = SGM_OK;
+    for (size_t i = 0; i < matches.count && status == SGM_OK; i++)
+        status = list_match(list, root, &matches.items[i]);
+    sgm_matches_free(&matches);
+    return status;
+}
+
+static sgm_status do_list(command *c)
+{
+    SGM_TRY(lock_trainer(c->call));
+    sgm_status status = list_values(c);
+    sgm__trainer_unlock(c->call->trainer);
+    return status;
+}
+
+/* --- lines --- */
+
+typedef struct command_row {
+    const char *name;
+    sgm_status (*act)(command *c);
+    const char *fields[2];
+    size_t needed; /* of them */
+} command_row;
+
+static const command_row rows[] = {
+    {"status", do_status, {NULL, NULL}, 0},     {"pause", do_pause, {NULL, NULL}, 0},
+    {"resume", do_resume, {NULL, NULL}, 0},     {"step", do_step, {"iterations", NULL}, 1},
+    {"stop", do_stop, {"reason", NULL}, 0},     {"save", do_save, {"name", NULL}, 1},
+    {"get", do_get, {"identifier", NULL}, 1},   {"set", do_set, {"identifier", "value"}, 2},
+    {"list", do_list, {"identifier", NULL}, 0},
+};
+#define ROW_COUNT (sizeof rows / sizeof *rows)
+
+static sgm_status find_row(const char *name, const command_row **row)
+{
+    const char *names[ROW_COUNT];
+    if (name == NULL)
+        return sgm_fail(SGM_ERROR_FORMAT, "expected {\"command\": ...}, there is no command in it");
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        names[i] = rows[i].name;
+        *row = &rows[i];
+        if (strcmp(name, names[i]) == 0)
+            return SGM_OK;
+    }
+    const char *near = sgm__nearest(name, names, ROW_COUNT);
+    return sgm_fail(SGM_ERROR_NOT_FOUND, "unknown command '%.100s'%s%s%s", name,
+                    near != NULL ? " (did you mean '" : "", near != NULL ? near : "",
+                    near != NULL ? "'?)" : "");
+}
+
+/* Numbers and booleans become texts, as a person would type them; nothing else may come. */
+static sgm_status read_field(json_t *request, const command_row *row, const char *key, json_t *value)
+{
+    if (strcmp(key, "command") == 0)
+        return SGM_OK;
+    bool known = false;
+    for (int i = 0; i < 2; i++)
+        known |= row->fields[i] != NULL && strcmp(key, row->fields[i]) == 0;
+    if (!known)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s has no field '%.100s'", row->name, key);
+    if (json_is_string(value))
+        return SGM_OK;
+    if (!json_is_number(value) && !json_is_boolean(value))
+        return sgm_fail(SGM_ERROR_TYPE, "%s: '%s' must be a text, a number, true or false", row->name, key);
+    char *text = json_dumps(value, JSON_ENCODE_ANY);
+    int failed = text != NULL ? json_object_set_new(request, key, json_string(text)) : -1;
+    free(text);
+    return failed == 0 ? SGM_OK : sgm__fail_memory(32);
+}
+
+static sgm_status obey(command *c, json_t *request)
+{
+    const command_row *row = NULL;
+    const char *key;
+    json_t *value;
+    void *next;
+    if (!json_is_object(request))
+        return sgm_fail(SGM_ERROR_FORMAT,
+                        "expected a JSON object on a line, such as {\"command\": \"status\"}");
+    SGM_TRY(find_row(json_string_value(json_object_get(request, "command")), &row));
+    json_object_foreach_safe(request, next, key, value)
+    {
+        SGM_TRY(read_field(request, row, key, value));
+    }
+    for (size_t i = 0; i < row->needed; i++)
+        if (json_object_get(request, row->fields[i]) == NULL)
+            return sgm_fail(SGM_ERROR_ARGUMENT, "%s needs the field '%s'", row->name, row->fields[i]);
+    c->request = request;
+    return row->act(c);
+}
+
+char *sgm__control_answer(const sgm__control_call *call, const char *line, size_t length)
+{
+    json_t *request = json_loadb(line, length, JSON_REJECT_DUPLICATES, NULL);
+    command c = {.call = call, .answer = json_object()};
+    json_object_set_new(c.answer, "ok", json_true());
+    if (obey(&c, request) != SGM_OK) {
+        json_object_clear(c.answer);
+        json_object_set_new(c.answer, "ok", json_false());
+        json_object_set_new(c.answer, "error", text_value(sgm_last_error()));
+    }
+    char *text = json_dumps(c.answer, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
+    char *copy = sgm__strdup(text);
+    free(text);
+    json_decref(c.answer);
+    json_decref(request);
+    return copy;
+}

@@ -1,0 +1,147 @@
+#!/bin/bash
+# sigma ctl: a training in the background, steered from here.
+set -u
+passed=0 failed=0
+folder=$(mktemp -d) || exit 1
+process=
+trap '[ -z "$process" ] || kill -KILL "$process" 2>/dev/null; rm -rf "$folder"' EXIT
+sigma=$SIGMA_BUILD_DIR/sigma
+examples=$SIGMA_SOURCE_DIR/examples
+export SIGMA_DATA_DIR=$SIGMA_SOURCE_DIR/data
+cd "$folder" || exit 1
+
+# verdict NAME STATUS
+verdict()
+{
+    if [ "$2" -eq 0 ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        printf 'test_ctl.sh: FAILED: %s\n' "$1"
+        cat out err
+    fi
+}
+
+# ctl CODE ARGUMENTS...: the exit code must be CODE.
+ctl()
+{
+    local wanted=$1
+    shift
+    "$sigma" ctl "$@" >out 2>err </dev/null
+    local code=$?
+    [ "$code" -eq "$wanted" ]
+    verdict "sigma ctl $*: exit code $code, expected $wanted" $?
+}
+
+# has FILE PATTERN: a line of FILE (out, err, ...) matches.
+has()
+{
+    grep -qE -- "$2" "$1"
+    verdict "nothing in $1 matches \"$2\"" $?
+}
+
+# wait_for PATTERN: the status comes to have such a line.
+wait_for()
+{
+    for _ in $(seq 200); do
+        "$sigma" ctl run status >out 2>err
+        grep -qE -- "$1" out && break
+        sleep 0.05
+    done
+    has out "$1"
+}
+
+# --- usage, and nobody there ---
+ctl 2
+has err 'expected the folder of a run and a command, got 0 words'
+ctl 2 run
+ctl 2 run puase
+has err "unknown command 'puase' \(did you mean 'pause'\?\)"
+ctl 2 run set optimiser.learning_rate
+has err 'set takes 2 words, got 1'
+ctl 2 run pause now
+ctl 1 missing status
+has err "^sigma ctl: there is no folder 'missing'"
+mkdir empty
+ctl 1 empty status
+has err "^sigma ctl: nothing runs in 'empty' now"
+
+# --- a training ---
+"$sigma" train "$examples/digits.yaml" epochs=1000000 --folder run >train.out 2>train.err </dev/null &
+process=$!
+for _ in $(seq 200); do
+    "$sigma" ctl run status >out 2>err && break
+    sleep 0.05
+done
+ctl 0 run status
+has out '^state +running$'
+has out '^epochs +1000000$'
+[ "$(stat -c %a run/control.sock)" = 600 ]
+verdict "the mode of the socket" $?
+
+ctl 0 run pause
+wait_for '^state +paused$'
+before=$(awk '$1 == "iteration" { print $2 }' out)
+ctl 0 run status --json
+has out '^\{"ok":true,"trainer":"[^"]+","state":"paused","epoch":[0-9]+,"iteration":'"$before"','
+ctl 0 run set optimiser.learning_rate 0.0125
+has out '^optimiser.learning_rate = 0.0125$'
+has run/changes.jsonl '"iteration":'"$before"',"who":"ctl","what":"optimiser.learning_rate","old":"0.[0-9]+","new":"0.0125'
+ctl 0 run get 'optimiser.*learning_rate'
+has out '^optimiser.learning_rate = 0.0125$'
+has out '^optimiser.current_learning_rate = '
+ctl 1 run set optimiser.learning_rate fast
+has err "^sigma ctl: optimiser.learning_rate: expected a number, got 'fast'"
+ctl 1 run set optimiser.learning_rate -- -1
+has err 'expected a number from 0 to'
+ctl 1 run set epoch 7
+has err '^sigma ctl: .*epoch'
+ctl 0 run list optimiser
+has out '^optimiser.learning_rate +number +set +size of a step, before the schedule \(0 to 1e\+06\)$'
+ctl 0 run step 3
+wait_for "^iteration +$((before + 3))\$"
+wait_for '^state +paused$'
+ctl 0 run save here
+has out '^file +here.safetensors$'
+"$sigma" inspect run/here.safetensors >out 2>err
+verdict "the checkpoint that was saved" $?
+ctl 1 run save ../here
+ctl 0 run resume
+for _ in $(seq 200); do
+    "$sigma" ctl run status >out 2>err
+    [ "$(awk '$1 == "iteration" { print $2 }' out)" -gt "$((before + 3))" ] && break
+    sleep 0.05
+done
+has out '^state +running$'
+ctl 0 run stop 'seen enough'
+wait "$process"
+code=$?
+verdict "the training ended with $code, expected 0" "$code"
+process=
+has train.out 'stopped by ctl: seen enough$'
+[ ! -e run/control.sock ]
+verdict "the socket is gone" $?
+ctl 1 run status
+has err "^sigma ctl: nothing runs in 'run' now"
+
+# --- what a training that was killed leaves is no run, and in nobody's way ---
+"$sigma" train "$examples/iris.yaml" epochs=1000000 --folder killed --quiet >train.out 2>train.err </dev/null &
+process=$!
+for _ in $(seq 200); do
+    "$sigma" ctl killed status >out 2>err && break
+    sleep 0.05
+done
+kill -KILL "$process"
+wait "$process" 2>/dev/null
+process=
+[ -S killed/control.sock ]
+verdict "a dead socket" $?
+ctl 1 killed status
+has err "nothing runs in 'killed' now"
+"$sigma" train killed epochs=1 --resume --quiet >out 2>err </dev/null
+verdict "a resume over a dead socket" $?
+[ ! -s err ] && [ ! -e killed/control.sock ]
+verdict "without a warning" $?
+
+echo "$passed passed, $failed failed, 0 skipped"
+[ "$failed" -eq 0 ]
