@@ -442,7 +442,7 @@ char *sgm__control_answer(const sgm__control_call *call, const char *line, size_
         json_object_set_new(c.answer, "ok", json_false());
         json_object_set_new(c.answer, "error", text_value(sgm_last_error()));
     }
-    char *text = json_dumps(c.answer, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
+    char *text = json_dumps(c.answer, JSON_COMPACT | JSON_PRESERVE_ORDER);
     char *copy = sgm__strdup(text);
     free(text);
     json_decref(c.answer);

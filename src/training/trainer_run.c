@@ -16,7 +16,7 @@ sgm_metrics sgm__metrics_of(const sgm__metric_sums *sums)
 
 /* --- interruption --- */
 
-static volatile sig_atomic_t interrupt_wanted;
+static atomic_int interrupt_wanted; /* runs of several threads share it */
 
 static void on_signal(int number)
 {
