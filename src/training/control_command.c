@@ -188,6 +188,7 @@ static sgm_status find(const command *c, const char *identifier, sgm_matches *ma
     SGM_TRY(sgm_resolve(root, identifier, matches));
     if (matches->count > 0)
         return SGM_OK;
+    sgm_matches_free(matches); /* of none, too */
     sgm_content none = {0};
     SGM_TRY(sgm_resolve_one(root, identifier, &none));
     sgm_content_clear(&none);
