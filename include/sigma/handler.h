@@ -8,7 +8,8 @@
  *     sgm_session_run(session, program);
  *     sgm_session_read(session, program, "cost", cost);       (an output of the graph)
  *
- * A session is used by one thread at a time; sessions of one handler may run side by side.
+ * A session is used by one thread at a time; sessions of one handler may run side by side. (`cpu` lets them
+ * take turns, a run each, since every run has all of its threads.)
  */
 #ifndef SIGMA_HANDLER_H
 #define SIGMA_HANDLER_H

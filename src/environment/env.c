@@ -6,45 +6,53 @@
 
 #include <stdio.h>
 
-typedef struct owned_object {
-    void *object;
-    void (*release)(void *object);
-} owned_object;
+/* Guards status, message and the run of every environment. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-struct sgm_env {
-    char *name, *handler_name;
-    uint64_t seed;
-    int threads;
-    sgm_dtype precision;
-    sgm_registry *registry;
-    sgm_handler *handler; /* made when it is needed first; in `objects` too */
-    owned_object *objects;
-    size_t object_count, object_capacity;
-    sgm_trainer **trainers;
-    size_t trainer_count, trainer_capacity;
-    sgm_monitor **monitors;
-    size_t monitor_count, monitor_capacity;
-    int64_t number;
-    sgm_status status;
-    char message[800];
-};
+void sgm__env_lock(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+void sgm__env_unlock(void)
+{
+    pthread_mutex_unlock(&lock);
+}
 
 sgm_status sgm__env_keep(sgm_env *env, sgm_status status)
 {
-    if (status == SGM_OK || status == SGM_ERROR_INTERRUPTED || env->status != SGM_OK)
+    if (status == SGM_OK || status == SGM_ERROR_INTERRUPTED)
         return status;
-    sgm__fail_within("%s", env->name);
-    snprintf(env->message, sizeof env->message, "%s", sgm_last_error());
-    env->status = status;
+    sgm__env_lock();
+    if (env->status == SGM_OK) {
+        sgm__fail_within("%s", env->name);
+        snprintf(env->message, sizeof env->message, "%s", sgm_last_error());
+        env->status = status;
+    }
+    sgm__env_unlock();
     return status;
 }
 
-/* The first failure of the environment or, in order, of its trainers, which keep their own. */
+/* The environment's own; its message never changes again. */
+static sgm_status own_status(const sgm_env *env, bool *running)
+{
+    sgm__env_lock();
+    sgm_status status = env->status;
+    *running = env->running;
+    sgm__env_unlock();
+    return status;
+}
+
+/* The first failure of the environment or, in order, of its trainers, which keep their own; trainers that run
+ * are left alone, since theirs become the environment's. */
 static const char *first_failure(const sgm_env *env, sgm_status *status)
 {
-    *status = env->status;
-    if (env->status != SGM_OK)
+    bool running;
+    *status = own_status(env, &running);
+    if (*status != SGM_OK)
         return env->message;
+    if (running)
+        return "";
     for (size_t i = 0; i < env->trainer_count; i++)
         if (env->trainers[i]->status != SGM_OK) {
             *status = env->trainers[i]->status;
@@ -55,7 +63,9 @@ static const char *first_failure(const sgm_env *env, sgm_status *status)
 
 sgm_status sgm__env_check(const sgm_env *env)
 {
-    return env->status == SGM_OK ? SGM_OK : sgm_fail(env->status, "%s", env->message);
+    bool running;
+    sgm_status status = own_status(env, &running);
+    return status == SGM_OK ? SGM_OK : sgm_fail(status, "%s", env->message);
 }
 
 int64_t sgm__env_number(sgm_env *env)
@@ -66,6 +76,23 @@ int64_t sgm__env_number(sgm_env *env)
 uint64_t sgm__env_seed(const sgm_env *env)
 {
     return env->seed;
+}
+
+/* The seed, for everyone who has only the registry: as many bits, with a sign. */
+static sgm_status publish_seed(const sgm_env *env)
+{
+    static const sgm_option row = {
+        .name = "seed", .kind = SGM_KIND_INTEGER, .read_only = true, .doc = "of all that is random"};
+    sgm_registry *own = sgm_registry_create();
+    if (own == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_status status = sgm_registry_define(own, &row);
+    if (status == SGM_OK)
+        status = sgm_registry_set_own(own, row.name, sgm_integer_content((int64_t)env->seed));
+    if (status == SGM_OK)
+        status = sgm_registry_put(env->registry, "env", own);
+    sgm_registry_free(own);
+    return status;
 }
 
 static bool options_are_good(const char *name, const sgm_env_options *options)
@@ -97,7 +124,8 @@ sgm_env *sgm_env_create_options(const char *name, const sgm_env_options *given)
     env->seed = options.seed;
     env->threads = options.threads;
     env->precision = options.precision;
-    if (env->registry == NULL || env->name == NULL || env->handler_name == NULL) {
+    if (env->registry == NULL || env->name == NULL || env->handler_name == NULL ||
+        publish_seed(env) != SGM_OK) {
         sgm_env_free(env);
         return NULL;
     }
@@ -108,9 +136,10 @@ void sgm_env_free(sgm_env *env)
 {
     if (env == NULL)
         return;
+    sgm__env_end(env);
     sgm_registry_free(env->registry);
     while (env->object_count > 0) {
-        owned_object *last = &env->objects[--env->object_count];
+        sgm__owned_object *last = &env->objects[--env->object_count];
         last->release(last->object);
     }
     sgm__free(env->objects);
@@ -129,7 +158,7 @@ sgm_status sgm__env_own(sgm_env *env, void *object, void (*release)(void *object
         release(object);
         return status;
     }
-    env->objects[env->object_count++] = (owned_object){object, release};
+    env->objects[env->object_count++] = (sgm__owned_object){object, release};
     return SGM_OK;
 }
 
@@ -148,7 +177,7 @@ const char *sgm_env_error(const sgm_env *env)
     if (env == NULL)
         return sgm_last_error();
     const char *message = first_failure(env, &status);
-    if (env->status != SGM_OK || status == SGM_OK)
+    if (message == env->message || status == SGM_OK)
         return message;
     /* A trainer's own failure gets the environment's name in front here, as this thread's newest error. */
     sgm_fail(status, "%s: %s", env->name, message);
@@ -180,6 +209,16 @@ sgm_registry *sgm_env_registry(sgm_env *env)
     return env != NULL ? env->registry : NULL;
 }
 
+/* What would disturb trainers that run. */
+static bool is_free(const sgm_env *env, const char *what)
+{
+    bool running;
+    own_status(env, &running);
+    if (running)
+        sgm_fail(SGM_ERROR_STATE, "%s: the environment is running and takes no new %s", env->name, what);
+    return !running;
+}
+
 /* --- monitors --- */
 
 static bool tell_monitor(void *monitor, const sgm_training_progress *progress)
@@ -204,6 +243,10 @@ sgm_status sgm_env_monitor(sgm_env *env, sgm_monitor *monitor)
         return sgm__env_keep(env, sgm_last_status() != SGM_OK
                                       ? sgm_last_status()
                                       : sgm_fail(SGM_ERROR_ARGUMENT, "expected a monitor, got NULL"));
+    if (!monitor->owned && !is_free(env, "monitor")) {
+        monitor->free(monitor);
+        return SGM_ERROR_STATE;
+    }
     if (monitor->owned)
         return sgm__env_keep(
             env,
@@ -238,6 +281,9 @@ static sgm_status check_trainer_name(const sgm_env *env, const char *name)
     if (strchr(name, '/') != NULL || name[0] == '.') /* it may name a folder */
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "the trainer's name '%.100s' must not begin with '.' and have no '/'", name);
+    if (strcmp(name, "env") == 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "'env' is the environment's own name in the registry; choose "
+                                            "another one for the trainer");
     for (size_t i = 0; i < env->trainer_count; i++)
         if (strcmp(sgm_trainer_name(env->trainers[i]), name) == 0)
             return sgm_fail(SGM_ERROR_ARGUMENT, "there is a trainer '%.100s' already; names must differ",
@@ -255,7 +301,7 @@ static sgm_status publish(sgm_env *env, sgm_trainer *trainer)
     return status;
 }
 
-static sgm_status add_trainer(sgm_env *env, const char *name, sgm_trainer **added)
+static sgm_status add_trainer(sgm_env *env, const char *name, bool ghost, sgm_trainer **added)
 {
     SGM_TRY(check_trainer_name(env, name));
     sgm__trainer_settings settings = {
@@ -267,6 +313,7 @@ static sgm_status add_trainer(sgm_env *env, const char *name, sgm_trainer **adde
     sgm_trainer *trainer = sgm__trainer_create(name, &settings);
     if (trainer == NULL)
         return sgm_last_status();
+    trainer->ghost = ghost;
     SGM_TRY(sgm__env_own(env, trainer, release_trainer));
     SGM_TRY(publish(env, trainer));
     env->trainers[env->trainer_count++] = trainer;
@@ -276,53 +323,25 @@ static sgm_status add_trainer(sgm_env *env, const char *name, sgm_trainer **adde
     return SGM_OK;
 }
 
-sgm_trainer *sgm_trainer_create(sgm_env *env, const char *name)
+static sgm_trainer *create_trainer(sgm_env *env, const char *name, bool ghost)
 {
     sgm_trainer *trainer = NULL;
     if (env == NULL) {
         sgm_fail(SGM_ERROR_ARGUMENT, "a trainer expects an environment, got NULL");
         return NULL;
     }
-    if (sgm__env_check(env) != SGM_OK || sgm__env_keep(env, add_trainer(env, name, &trainer)) != SGM_OK)
+    if (sgm__env_check(env) != SGM_OK || !is_free(env, "trainer") ||
+        sgm__env_keep(env, add_trainer(env, name, ghost, &trainer)) != SGM_OK)
         return NULL;
     return trainer;
 }
 
-/* Several trainers cannot write into one folder: each gets its own below it. */
-static sgm_status run_one(const sgm_env *env, sgm_trainer *trainer, const sgm_run_options *given)
+sgm_trainer *sgm_trainer_create(sgm_env *env, const char *name)
 {
-    sgm_run_options options = *given;
-    char *folder = NULL;
-    if (options.folder != NULL && env->trainer_count > 1) {
-        folder = sgm__format("%s/%s", options.folder, sgm_trainer_name(trainer));
-        if (folder == NULL)
-            return sgm_last_status();
-        options.folder = folder;
-    }
-    sgm_status status = sgm_trainer_run_options(trainer, &options);
-    sgm__free(folder);
-    return status;
+    return create_trainer(env, name, false);
 }
 
-sgm_status sgm_run_env(sgm_env *env, const sgm_run_options *given)
+sgm_trainer *sgm_ghost_trainer_create(sgm_env *env, const char *name)
 {
-    sgm_run_options options;
-    if (env == NULL)
-        return sgm_last_status() != SGM_OK
-                   ? sgm_last_status()
-                   : sgm_fail(SGM_ERROR_ARGUMENT, "expected an environment, got NULL");
-    SGM_TRY(sgm__env_check(env));
-    if (sgm__options_read(&options, sizeof options, given, "sgm_run") != SGM_OK)
-        return sgm__env_keep(env, sgm_last_status());
-    if (env->trainer_count == 0)
-        return sgm__env_keep(
-            env, sgm_fail(SGM_ERROR_STATE, "there is no trainer to run; make one with sgm_trainer_create"));
-    for (size_t i = 0; i < env->trainer_count; i++) {
-        sgm_status status = run_one(env, env->trainers[i], &options);
-        if (status == SGM_ERROR_INTERRUPTED)
-            return status;
-        if (status != SGM_OK)
-            return sgm__env_keep(env, status);
-    }
-    return SGM_OK;
+    return create_trainer(env, name, true);
 }

@@ -3,7 +3,57 @@
 #define SGM_ENVIRONMENT_ENVIRONMENT_H
 
 #include "base/base.h"
+#include <pthread.h>
 #include <sigma/environment.h>
+
+typedef struct sgm__owned_object {
+    void *object;
+    void (*release)(void *object);
+} sgm__owned_object;
+
+/* A trainer on its way through one run. */
+typedef struct sgm__runner {
+    sgm_env *env;
+    sgm_trainer *trainer;
+    sgm_run_options options;
+    char *folder; /* its own; NULL: none */
+    pthread_t thread;
+    sgm_status status;
+    char message[800];
+} sgm__runner;
+
+struct sgm_env {
+    char *name, *handler_name;
+    uint64_t seed;
+    int threads;
+    sgm_dtype precision;
+    sgm_registry *registry;
+    sgm_handler *handler; /* made when it is needed first; in `objects` too */
+    sgm__owned_object *objects;
+    size_t object_count, object_capacity;
+    sgm_trainer **trainers;
+    size_t trainer_count, trainer_capacity;
+    sgm_monitor **monitors;
+    size_t monitor_count, monitor_capacity;
+    int64_t number;
+    /* what follows is guarded by sgm__env_lock */
+    sgm_status status;
+    char message[800];    /* written once, with the status */
+    bool running;         /* by sgm_run or in the background: trainers and monitors stay those they are */
+    bool in_background;   /* until somebody has waited */
+    bool awaited;         /* somebody waits */
+    sgm__runner *runners; /* of the run; stay while `running` */
+    size_t runner_count;
+    /* of the run in the background; the last two are its thread's until it was joined */
+    pthread_t background;
+    sgm_status background_status;
+    char background_message[800];
+};
+
+void sgm__env_lock(void);
+void sgm__env_unlock(void);
+/* env_run.c: stops what runs in the background, and waits for it. */
+void sgm__env_end(sgm_env *env);
 
 /* Gives `object` to the environment, which frees it before everything that it was given earlier. On failure
  * the object is freed at once. */

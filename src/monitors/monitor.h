@@ -6,7 +6,10 @@
 #include <sigma/monitor.h>
 
 struct sgm_monitor {
-    /* Told what a trainer's observers are told, on the trainer's thread; false stops the run. */
+    /* How many trainers are about to run side by side; NULL: it does not matter. */
+    void (*expect)(sgm_monitor *self, size_t trainers);
+    /* Told what a trainer's observers are told, on the trainer's thread, so that several may call at once;
+     * false stops the run. */
     bool (*progress)(sgm_monitor *self, const sgm_training_progress *progress);
     void (*free)(sgm_monitor *self); /* frees the struct too, which is the first member of a larger one */
     bool owned;                      /* by an environment */

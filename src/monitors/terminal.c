@@ -14,6 +14,8 @@
 
 typedef struct terminal_monitor {
     sgm_monitor base;
+    pthread_mutex_t lock;
+    bool several; /* trainers side by side: each line has a name */
     bool is_terminal, colour;
     bool drawn;        /* an unfinished line is on the screen */
     double redrawn;    /* when */
@@ -108,6 +110,13 @@ static void append_now(sgm__text *line, const sgm_training_progress *progress)
     }
 }
 
+static void append_trainer(sgm__text *line, const terminal_monitor *self,
+                           const sgm_training_progress *progress)
+{
+    if (self->several)
+        sgm__text_append(line, "%s: ", progress->trainer);
+}
+
 /* A line longer than the terminal is wide would not be overdrawn by the next one: the bar takes what the
  * numbers leave. */
 static void draw(terminal_monitor *self, const sgm_training_progress *progress)
@@ -115,6 +124,7 @@ static void draw(terminal_monitor *self, const sgm_training_progress *progress)
     sgm__text line = {0}, now = {0};
     size_t width = terminal_width();
     append_now(&now, progress);
+    append_trainer(&line, self, progress);
     append_epoch(&line, progress->epoch + 1, progress->epochs);
     append_bar(&line, progress->batch, progress->batches,
                (int)(width - 1) - (int)(line.length + now.length) - 3);
@@ -138,6 +148,7 @@ static void print_epoch(terminal_monitor *self, const sgm_training_progress *pro
 {
     const char *strong = self->colour ? "\033[1m" : "", *normal = self->colour ? "\033[0m" : "";
     sgm__text line = {0};
+    append_trainer(&line, self, progress);
     sgm__text_append(&line, "%s", strong);
     append_epoch(&line, epoch, progress->epochs);
     sgm__text_append(&line, "%s", normal);
@@ -170,19 +181,31 @@ static void print_epoch(terminal_monitor *self, const sgm_training_progress *pro
     sgm__free(text);
 }
 
-/* The lines of a second trainer in the environment get a heading. */
+/* The lines of a second trainer that runs after the first get a heading. */
 static void start(terminal_monitor *self, const sgm_training_progress *progress)
 {
-    bool other = self->trainer[0] != '\0' && strcmp(self->trainer, progress->trainer) != 0;
+    bool other = !self->several && self->trainer[0] != '\0' && strcmp(self->trainer, progress->trainer) != 0;
     snprintf(self->trainer, sizeof self->trainer, "%s", progress->trainer);
     if (other)
         printf("%s:\n", self->trainer);
     self->redrawn = 0;
 }
 
-static bool show(sgm_monitor *monitor, const sgm_training_progress *progress)
+static void stop(terminal_monitor *self, const sgm_training_progress *progress)
 {
-    terminal_monitor *self = (terminal_monitor *)monitor;
+    /* An epoch that was not finished has a line too, so that nothing trained goes unseen. */
+    if (progress->batch > 0)
+        print_epoch(self, progress, progress->epoch + 1);
+    clear_line(self);
+    if (progress->reason != NULL && self->several)
+        printf("%s: stopped by %s\n", progress->trainer, progress->reason);
+    else if (progress->reason != NULL)
+        printf("stopped by %s\n", progress->reason);
+    fflush(stdout);
+}
+
+static void show_locked(terminal_monitor *self, const sgm_training_progress *progress)
+{
     double now = sgm__now();
     switch (progress->kind) {
     case SGM_PROGRESS_START:
@@ -198,21 +221,33 @@ static bool show(sgm_monitor *monitor, const sgm_training_progress *progress)
         print_epoch(self, progress, progress->epoch);
         break;
     case SGM_PROGRESS_STOP:
-        /* An epoch that was not finished has a line too, so that nothing trained goes unseen. */
-        if (progress->batch > 0)
-            print_epoch(self, progress, progress->epoch + 1);
-        clear_line(self);
-        if (progress->reason != NULL)
-            printf("stopped by %s\n", progress->reason);
-        fflush(stdout);
+        stop(self, progress);
         break;
     }
+}
+
+static bool show(sgm_monitor *monitor, const sgm_training_progress *progress)
+{
+    terminal_monitor *self = (terminal_monitor *)monitor;
+    pthread_mutex_lock(&self->lock);
+    show_locked(self, progress);
+    pthread_mutex_unlock(&self->lock);
     return true;
+}
+
+static void expect(sgm_monitor *monitor, size_t trainers)
+{
+    terminal_monitor *self = (terminal_monitor *)monitor;
+    pthread_mutex_lock(&self->lock);
+    self->several = trainers > 1;
+    pthread_mutex_unlock(&self->lock);
 }
 
 static void release(sgm_monitor *monitor)
 {
-    clear_line((terminal_monitor *)monitor);
+    terminal_monitor *self = (terminal_monitor *)monitor;
+    clear_line(self);
+    pthread_mutex_destroy(&self->lock);
     sgm__free(monitor);
 }
 
@@ -222,6 +257,8 @@ sgm_monitor *sgm_terminal_monitor(void)
     if (self == NULL)
         return NULL;
     const char *no_colour = getenv("NO_COLOR");
+    pthread_mutex_init(&self->lock, NULL);
+    self->base.expect = expect;
     self->base.progress = show;
     self->base.free = release;
     const char *kind = getenv("TERM");

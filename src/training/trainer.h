@@ -70,6 +70,7 @@ typedef struct sgm__control {
 struct sgm_trainer {
     char *name;
     sgm__trainer_settings settings;
+    bool ghost;        /* does not run with its environment */
     sgm_status status; /* first failure */
     char message[768];
     sgm_network *network;
@@ -127,12 +128,20 @@ bool sgm__trainer_is_frozen(const sgm_trainer *trainer, const char *parameter);
  * end, whether to stop. */
 void sgm__control_init(sgm__control *control);
 void sgm__control_destroy(sgm__control *control);
-void sgm__control_begin(sgm__control *control);
+/* From here on the trainer counts as running, and commands reach it; SGM_ERROR_STATE if it runs already. */
+sgm_status sgm__trainer_reserve(sgm_trainer *trainer);
 void sgm__control_end(sgm__control *control);
 bool sgm__control_wants_pause(sgm__control *control);
-void sgm__control_wait(sgm__control *control, bool (*interrupted)(void));
+void sgm__control_wait(sgm__control *control, bool (*interrupted)(void)); /* NULL: nothing interrupts */
 bool sgm__control_stops(sgm__control *control, char *reason,
                         size_t size); /* `reason`: filled in if it does */
+
+/* trainer_run.c. SIGINT and SIGTERM are caught from the first of these to the last release, by whichever
+ * threads; one signal stops all runs that want it. */
+void sgm__signals_catch(bool wanted);
+void sgm__signals_release(bool wanted);
+/* Runs a trainer that was reserved, which it is no longer afterwards. */
+sgm_status sgm__trainer_run_reserved(sgm_trainer *trainer, const sgm_run_options *options);
 
 /* trainer_registry.c: the lock between steps, and what the registry shows. */
 void sgm__trainer_lock(sgm_trainer *trainer);

@@ -95,13 +95,18 @@ sgm_status sgm_trainer_stop(sgm_trainer *trainer, const char *reason)
 
 /* --- for the training's thread --- */
 
-void sgm__control_begin(sgm__control *control)
+sgm_status sgm__trainer_reserve(sgm_trainer *trainer)
 {
+    sgm__control *control = &trainer->control;
     pthread_mutex_lock(&control->lock);
-    control->state = SGM_TRAINER_RUNNING;
-    control->pause = control->stop = false;
-    control->steps = -1;
+    sgm_status status = control->state != SGM_TRAINER_IDLE ? wrong_state(trainer, "run again") : SGM_OK;
+    if (status == SGM_OK) {
+        control->state = SGM_TRAINER_RUNNING;
+        control->pause = control->stop = false;
+        control->steps = -1;
+    }
     pthread_mutex_unlock(&control->lock);
+    return status;
 }
 
 void sgm__control_end(sgm__control *control)
@@ -126,7 +131,7 @@ void sgm__control_wait(sgm__control *control, bool (*interrupted)(void))
 {
     pthread_mutex_lock(&control->lock);
     control->state = SGM_TRAINER_PAUSED;
-    while (control->pause && !control->stop && !interrupted()) {
+    while (control->pause && !control->stop && (interrupted == NULL || !interrupted())) {
         struct timespec until;
         clock_gettime(CLOCK_REALTIME, &until);
         until.tv_nsec += 50000000;

@@ -16,38 +16,43 @@ sgm_metrics sgm__metrics_of(const sgm__metric_sums *sums)
 
 /* --- interruption --- */
 
-static atomic_int interrupt_wanted; /* runs of several threads share it */
+static atomic_bool interrupt_wanted; /* without a lock inside, as a signal's function needs it */
+static pthread_mutex_t catching = PTHREAD_MUTEX_INITIALIZER;
+static size_t catchers; /* guarded by `catching`, as the next */
+static struct sigaction old_interrupt, old_terminate;
 
 static void on_signal(int number)
 {
     (void)number;
-    interrupt_wanted = 1;
+    atomic_store(&interrupt_wanted, true);
 }
-
-typedef struct signal_guard {
-    bool active;
-    struct sigaction old_interrupt, old_terminate;
-} signal_guard;
 
 /* A second signal acts as it did before: nothing can hold a user who means it. */
-static void catch_signals(signal_guard *guard, bool wanted)
+void sgm__signals_catch(bool wanted)
 {
-    guard->active = wanted;
-    interrupt_wanted = 0;
     if (!wanted)
         return;
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, &guard->old_interrupt);
-    sigaction(SIGTERM, &action, &guard->old_terminate);
+    pthread_mutex_lock(&catching);
+    if (catchers++ == 0) {
+        struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
+        sigemptyset(&action.sa_mask);
+        atomic_store(&interrupt_wanted, false);
+        sigaction(SIGINT, &action, &old_interrupt);
+        sigaction(SIGTERM, &action, &old_terminate);
+    }
+    pthread_mutex_unlock(&catching);
 }
 
-static void release_signals(const signal_guard *guard)
+void sgm__signals_release(bool wanted)
 {
-    if (!guard->active)
+    if (!wanted)
         return;
-    sigaction(SIGINT, &guard->old_interrupt, NULL);
-    sigaction(SIGTERM, &guard->old_terminate, NULL);
+    pthread_mutex_lock(&catching);
+    if (--catchers == 0) {
+        sigaction(SIGINT, &old_interrupt, NULL);
+        sigaction(SIGTERM, &old_terminate, NULL);
+    }
+    pthread_mutex_unlock(&catching);
 }
 
 /* --- one run --- */
@@ -293,7 +298,7 @@ static bool is_done(const training_run *run)
 
 static bool is_interrupted(void)
 {
-    return interrupt_wanted != 0;
+    return atomic_load(&interrupt_wanted);
 }
 
 /* Time spent paused is no running time. */
@@ -305,7 +310,7 @@ static sgm_status obey(training_run *run)
         trainer->running_since = 0;
         SGM_TRY(tell_hooks(run, SGM_PAUSE));
         sgm__trainer_unlock(trainer);
-        sgm__control_wait(&trainer->control, is_interrupted);
+        sgm__control_wait(&trainer->control, run->options->catch_interrupt ? is_interrupted : NULL);
         sgm__trainer_lock(trainer);
         trainer->running_since = sgm__now();
         SGM_TRY(tell_hooks(run, SGM_RESUME));
@@ -332,7 +337,7 @@ static sgm_status iterate(training_run *run)
             SGM_TRY(obey(run));
         }
         sgm__trainer_let_others(run->trainer);
-        if (interrupt_wanted)
+        if (run->options->catch_interrupt && is_interrupted())
             run->stopped = true;
     }
     return SGM_OK;
@@ -385,24 +390,23 @@ static sgm_status run_to_the_end(training_run *run)
                    : SGM_OK;
 }
 
-sgm_status sgm_trainer_run_options(sgm_trainer *trainer, const sgm_run_options *options)
+static sgm_status read_options(const sgm_run_options *given, sgm_run_options *options)
 {
-    SGM_TRY(sgm_trainer_status(trainer));
-    sgm_run_options own;
-    if (sgm__options_read(&own, sizeof own, options, "sgm_trainer_run") != SGM_OK)
-        return sgm__trainer_keep(trainer, sgm_last_status());
-    if (own.epochs < 0 || own.iterations < 0)
-        return sgm__trainer_keep(trainer,
-                                 sgm_fail(SGM_ERROR_ARGUMENT, "epochs and iterations must not be negative"));
-    if (own.epochs == 0 && own.iterations == 0)
-        own.epochs = 1;
-    training_run current = {.trainer = trainer, .options = &own, .began = sgm__now(), .lock = -1};
-    signal_guard guard;
-    catch_signals(&guard, own.catch_interrupt);
+    SGM_TRY(sgm__options_read(options, sizeof *options, given, "sgm_trainer_run"));
+    if (options->epochs < 0 || options->iterations < 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "epochs and iterations must not be negative");
+    if (options->epochs == 0 && options->iterations == 0)
+        options->epochs = 1;
+    return SGM_OK;
+}
+
+static sgm_status run_with(sgm_trainer *trainer, const sgm_run_options *options)
+{
+    training_run current = {.trainer = trainer, .options = options, .began = sgm__now(), .lock = -1};
+    sgm__signals_catch(options->catch_interrupt);
     sgm__trainer_lock(trainer);
-    trainer->folder = own.folder;
+    trainer->folder = options->folder;
     trainer->running_since = current.began;
-    sgm__control_begin(&trainer->control);
     sgm_status status = run_to_the_end(&current);
     sgm__control_server_stop(current.server);
     sgm__control_end(&trainer->control);
@@ -410,7 +414,24 @@ sgm_status sgm_trainer_run_options(sgm_trainer *trainer, const sgm_run_options *
     trainer->running_since = 0;
     trainer->folder = NULL;
     sgm__trainer_unlock(trainer);
-    release_signals(&guard);
+    sgm__signals_release(options->catch_interrupt);
     sgm__run_folder_close(current.lock);
     return status;
+}
+
+sgm_status sgm__trainer_run_reserved(sgm_trainer *trainer, const sgm_run_options *given)
+{
+    sgm_run_options options;
+    sgm_status status = sgm__trainer_keep(trainer, read_options(given, &options));
+    if (status == SGM_OK)
+        return run_with(trainer, &options);
+    sgm__control_end(&trainer->control);
+    return status;
+}
+
+sgm_status sgm_trainer_run_options(sgm_trainer *trainer, const sgm_run_options *options)
+{
+    SGM_TRY(sgm_trainer_status(trainer));
+    SGM_TRY(sgm__trainer_reserve(trainer));
+    return sgm__trainer_run_reserved(trainer, options);
 }

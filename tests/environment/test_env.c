@@ -95,7 +95,7 @@ TEST(a_missing_monitor_is_a_failure)
     sgm_env_free(env);
 }
 
-TEST(trainers_run_one_after_the_other)
+TEST(all_trainers_run)
 {
     sgm_env *env = sgm_env_create("e", .handler = "reference", .precision = SGM_FLOAT64, .seed = 5);
     sgm_trainer *first = good_trainer(env, "first"), *second = good_trainer(env, "second");

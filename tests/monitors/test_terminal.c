@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 static char output[65536];
+static size_t together = 1; /* trainers */
 
 static void tell(sgm_monitor *monitor, sgm_training_progress progress)
 {
@@ -46,6 +47,8 @@ static void watch(int target, int source)
     int old = dup(STDOUT_FILENO);
     dup2(target, STDOUT_FILENO);
     sgm_monitor *monitor = sgm_terminal_monitor();
+    if (monitor != NULL && together > 1)
+        monitor->expect(monitor, together);
     if (monitor != NULL)
         train(monitor);
     sgm_monitor_free(monitor);
@@ -100,6 +103,18 @@ TEST(drawn_again_on_a_terminal)
     CHECK(strstr(output, "epoch 1/3 [==>                 ] loss 0.2500 12,345 records/s 1:12 left"));
     CHECK(strstr(output, "\r\033[K"));
     CHECK(strstr(output, "\033[1mepoch 2/3\033[0m loss 0.1250"));
+}
+
+TEST(lines_of_trainers_side_by_side_are_named)
+{
+    together = 2;
+    watch_file();
+    CHECK(strncmp(output, "first: epoch 1/3 loss", 21) == 0);
+    CHECK(strstr(output, "\nfirst: epoch 2/3 loss"));
+    watch_terminal(120);
+    together = 1;
+    CHECK(strstr(output, "\r\033[Kfirst: epoch 1/3 [==> ") ||
+          strstr(output, "first: epoch 1/3 [==> ") == output);
 }
 
 TEST(no_colour_when_it_is_not_wanted)
