@@ -151,6 +151,37 @@ TEST(two_trainers_run_at_once)
     sgm_env_free(env);
 }
 
+TEST(each_line_of_the_terminal_monitor_has_its_name)
+{
+    sgm_env *env = make_env();
+    CHECK_OK(sgm_env_monitor(env, sgm_terminal_monitor()));
+    add(env, "a", 0.01);
+    add(env, "b", 0.01);
+    FILE *file = tmpfile();
+    CHECK(file != NULL);
+    fflush(stdout);
+    int old = dup(STDOUT_FILENO);
+    dup2(fileno(file), STDOUT_FILENO);
+    sgm_status status = sgm_run(env, .epochs = 20);
+    fflush(stdout);
+    dup2(old, STDOUT_FILENO);
+    close(old);
+    CHECK_OK(status);
+    rewind(file);
+    char line[256], expected[32];
+    int epochs[2] = {0, 0};
+    while (fgets(line, sizeof line, file) != NULL) {
+        int which = line[0] - 'a';
+        CHECK(which == 0 || which == 1);
+        snprintf(expected, sizeof expected, "%c: epoch %d/20 loss ", line[0], ++epochs[which]);
+        CHECK(strncmp(line, expected, strlen(expected)) == 0);
+    }
+    CHECK_INT(epochs[0], 20);
+    CHECK_INT(epochs[1], 20);
+    fclose(file);
+    sgm_env_free(env);
+}
+
 /* --- failures and signals --- */
 
 static bool keep_reason(void *user, const sgm_training_progress *progress)
