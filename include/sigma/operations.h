@@ -56,6 +56,8 @@ extern "C" {
     X(square, "x * x")                                                                                       \
     X(reciprocal, "1 / x")                                                                                   \
     X(relu, "max(x, 0)")                                                                                     \
+    X(leaky_relu, "x where it is above 0, else x / 100 (Maas et al., 2013)")                                 \
+    X(elu, "x where it is above 0, else exp(x) - 1 (Clevert et al., 2015)")                                  \
     X(sigmoid, "1 / (1 + exp(-x))")                                                                          \
     X(softplus, "log(1 + exp(x)), without overflow")                                                         \
     X(gelu, "x times the normal distribution function of x (Hendrycks and Gimpel, 2016)")                    \

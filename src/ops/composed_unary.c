@@ -25,6 +25,29 @@ static sgm_value compose_relu(sgm_graph *graph, const sgm_value *inputs, int32_t
     return sgm_maximum(graph, sgm_number(graph, 0), inputs[0]);
 }
 
+static sgm_value is_positive(sgm_graph *graph, sgm_value x)
+{
+    return sgm_greater(graph, x, sgm_number(graph, 0));
+}
+
+static sgm_value compose_leaky_relu(sgm_graph *graph, const sgm_value *inputs, int32_t count,
+                                    const sgm_attributes *attributes)
+{
+    (void)count, (void)attributes;
+    sgm_value leak = sgm_multiply(graph, inputs[0], sgm_number(graph, 0.01));
+    return sgm_select(graph, is_positive(graph, inputs[0]), inputs[0], leak);
+}
+
+/* The exponential is not taken of what is above 0: it could overflow, and its slope with it. */
+static sgm_value compose_elu(sgm_graph *graph, const sgm_value *inputs, int32_t count,
+                             const sgm_attributes *attributes)
+{
+    (void)count, (void)attributes;
+    sgm_value below = sgm_minimum(graph, inputs[0], sgm_number(graph, 0));
+    sgm_value bend = sgm_subtract(graph, sgm_exp(graph, below), sgm_number(graph, 1));
+    return sgm_select(graph, is_positive(graph, inputs[0]), inputs[0], bend);
+}
+
 /* e to the 80 is still finite in float32, and its reciprocal is far below what rounding leaves. */
 static sgm_value compose_sigmoid(sgm_graph *graph, const sgm_value *inputs, int32_t count,
                                  const sgm_attributes *attributes)
@@ -95,6 +118,8 @@ static void gradient_softplus(sgm_graph *graph, const sgm_gradient_call *call, s
 #define infer_of_square NULL
 #define infer_of_reciprocal NULL
 #define infer_of_relu NULL
+#define infer_of_leaky_relu NULL
+#define infer_of_elu NULL
 #define infer_of_sigmoid infer_float
 #define infer_of_softplus infer_float
 #define infer_of_gelu NULL
@@ -103,6 +128,8 @@ static void gradient_softplus(sgm_graph *graph, const sgm_gradient_call *call, s
 #define gradient_square NULL
 #define gradient_reciprocal NULL
 #define gradient_relu NULL
+#define gradient_leaky_relu NULL
+#define gradient_elu NULL
 #define gradient_gelu NULL
 #define gradient_silu NULL
 #define gradient_identity NULL

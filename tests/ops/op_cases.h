@@ -95,6 +95,8 @@ static sgm_value op_regular(sgm_graph *g, sgm_value x)
     X(square, -3, 3, OP_SECOND)                                                                              \
     X(reciprocal, 0.2, 3, OP_SECOND)                                                                         \
     X(relu, -2, 2, OP_SECOND)                                                                                \
+    X(leaky_relu, -2, 2, OP_SECOND)                                                                          \
+    X(elu, -2, 2, OP_SECOND)                                                                                 \
     X(sigmoid, -9, 9, OP_SECOND)                                                                             \
     X(softplus, -9, 9, OP_SECOND)                                                                            \
     X(gelu, -4, 4, OP_SECOND)                                                                                \

@@ -20,6 +20,10 @@ TEST(functions_have_their_tabulated_values)
     op_expect(g, sgm_silu(g, NUMBERS(2)), OP_LIST(1.7615941559557649));
     g = sgm_graph_create();
     op_expect(g, sgm_softplus(g, NUMBERS(0, 1000, -1000)), OP_LIST(0.6931471805599453, 1000, 0));
+    g = sgm_graph_create();
+    op_expect(g, sgm_leaky_relu(g, NUMBERS(2, 0, -3)), OP_LIST(2, 0, -0.03));
+    g = sgm_graph_create();
+    op_expect(g, sgm_elu(g, NUMBERS(1000, 0, -1, -1000)), OP_LIST(1000, 0, -0.6321205588285577, -1));
 }
 
 TEST(softmax_neither_overflows_nor_loses_small_chances)
@@ -41,6 +45,10 @@ TEST(gradients_at_kinks_are_those_that_the_headers_promise)
     sgm_graph *g = sgm_graph_create();
     sgm_value x = NUMBERS(0, 1, -1);
     op_expect(g, op_slope(g, sgm_relu(g, x), x), OP_LIST(0, 1, 0));
+    g = sgm_graph_create(), x = NUMBERS(0, 1, -1);
+    op_expect(g, op_slope(g, sgm_leaky_relu(g, x), x), OP_LIST(0.01, 1, 0.01));
+    g = sgm_graph_create(), x = NUMBERS(1000, -1000, -1);
+    op_expect(g, op_slope(g, sgm_elu(g, x), x), OP_LIST(1, 0, 0.36787944117144233));
     g = sgm_graph_create(), x = NUMBERS(0);
     op_expect(g, op_slope(g, sgm_sigmoid(g, x), x), OP_LIST(0.25));
     g = sgm_graph_create(), x = NUMBERS(0);
