@@ -13,6 +13,17 @@
 sgm_status sgm__fail_memory(size_t size);
 /* Puts "where: " before the newest message, so that outer layers can name the object; returns the status. */
 sgm_status sgm__fail_within(const char *format, ...) SGM_PRINTF(1, 2);
+/* What fails returns no SGM_OK. The compiler and the analyser would have to look into another file for that.
+ */
+static inline sgm_status sgm__failed(sgm_status status)
+{
+    if (status == SGM_OK)
+        __builtin_unreachable();
+    return status;
+}
+#define sgm_fail(...) sgm__failed(sgm_fail(__VA_ARGS__))
+#define sgm__fail_memory(size) sgm__failed(sgm__fail_memory(size))
+#define sgm__fail_within(...) sgm__failed(sgm__fail_within(__VA_ARGS__))
 /* Returns from the caller with the status of a call that failed. */
 #define SGM_TRY(call)                                                                                        \
     do {                                                                                                     \

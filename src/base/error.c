@@ -57,22 +57,22 @@ void sgm_clear_error(void)
     last_status = SGM_OK;
 }
 
-sgm_status sgm_fail(sgm_status status, const char *format, ...)
+sgm_status(sgm_fail)(sgm_status status, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
     set_message(format, arguments);
     va_end(arguments);
-    last_status = status;
-    return status;
+    last_status = status != SGM_OK ? status : SGM_ERROR_STATE;
+    return last_status;
 }
 
-sgm_status sgm__fail_memory(size_t size)
+sgm_status(sgm__fail_memory)(size_t size)
 {
     return sgm_fail(SGM_ERROR_MEMORY, "cannot allocate %zu bytes: free memory, or use smaller sizes", size);
 }
 
-sgm_status sgm__fail_within(const char *format, ...)
+sgm_status(sgm__fail_within)(const char *format, ...)
 {
     char where[MESSAGE_SIZE];
     va_list arguments;
@@ -80,8 +80,8 @@ sgm_status sgm__fail_within(const char *format, ...)
     int length = vsnprintf(where, sizeof where, format, arguments);
     va_end(arguments);
     if (length < 0)
-        return last_status;
-    if ((size_t)length >= sizeof where)
+        where[0] = '\0';
+    else if ((size_t)length >= sizeof where)
         mark_truncation(where, sizeof where);
     return sgm_fail(last_status, "%s: %s", where, last_message);
 }
