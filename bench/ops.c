@@ -34,8 +34,8 @@ static double time_case(sgm_handler *handler, const op_case *c)
     sgm__random random = sgm__random_make(1, 2);
     sgm_graph *graph = sgm_graph_create();
     sgm_session *session = sgm_session_create(handler);
-    sgm_value inputs[OP_MAX_INPUTS];
-    op_data data[OP_MAX_INPUTS];
+    sgm_value inputs[OP_MAX_INPUTS] = {0};
+    op_data data[OP_MAX_INPUTS] = {0};
     double seconds = -1;
     for (int32_t i = 0; i < c->input_count; i++) {
         data[i] = op_data_create(&c->inputs[i], &c->inputs[i].shape, SGM_FLOAT32, &random);

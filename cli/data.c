@@ -149,7 +149,7 @@ static sgm_status print_section(const section_summary *s, sgm_tensor *values, in
     sgm_tensor *one = sgm_tensor_slice(values, 0, record, record + 1, 1);
     int64_t size = sgm_shape_elements(&s->shape);
     double *numbers = one != NULL ? sgm__calloc((size_t)size, sizeof *numbers) : NULL;
-    sgm_status status = numbers != NULL ? sgm_tensor_read(one, numbers, (size_t)size) : sgm_last_status();
+    sgm_status status = numbers != NULL ? sgm_tensor_read(one, numbers, (size_t)size) : sgm__last_failure();
     if (status == SGM_OK) {
         printf("    %s:", s->name);
         if (s->shape.rank == 2 && s->shape.dims[0] <= 64 && s->shape.dims[1] <= 64) {

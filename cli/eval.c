@@ -33,7 +33,7 @@ static sgm_status measure(const saved *s, const char *name, bool json)
     sgm_iterator *iterator = dataset != NULL ? experiment_measuring(dataset, &s->c) : NULL;
     sgm_metrics metrics;
     sgm_status status =
-        iterator != NULL ? sgm_trainer_evaluate(s->trainer, iterator, &metrics) : sgm_last_status();
+        iterator != NULL ? sgm_trainer_evaluate(s->trainer, iterator, &metrics) : sgm__last_failure();
     sgm_iterator_free(iterator);
     sgm_dataset_free(dataset);
     if (status == SGM_OK && json)

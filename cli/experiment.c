@@ -147,7 +147,7 @@ static sgm_status recorded_open(recorded_network *r, const char *notation)
     r->network = sgm_network_parse(notation);
     r->graph = r->network != NULL ? sgm_graph_create() : NULL;
     sgm_status status = r->graph != NULL ? sgm_network_record(r->network, r->graph, &options, &r->recording)
-                                         : sgm_last_status();
+                                         : sgm__last_failure();
     if (status != SGM_OK)
         recorded_close(r);
     return status;

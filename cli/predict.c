@@ -96,11 +96,11 @@ static sgm_status predict_chunk(prediction *p, sgm_tensor *values)
     sgm_tensor *shaped = sgm_tensor_reshape(values, &shape);
     sgm_tensor *wanted = shaped != NULL ? sgm_tensor_slice(shaped, 0, 0, records, 1) : NULL;
     sgm_tensor *answer = wanted != NULL ? sgm_trainer_predict(p->s.trainer, wanted, NULL) : NULL;
-    sgm_status status = answer != NULL ? SGM_OK : sgm_last_status();
+    sgm_status status = answer != NULL ? SGM_OK : sgm__last_failure();
     int64_t outputs = answer != NULL ? sgm_shape_elements(sgm_tensor_shape(answer)) : 0;
     double *numbers = answer != NULL ? sgm__calloc((size_t)outputs, sizeof *numbers) : NULL;
     if (answer != NULL)
-        status = numbers != NULL ? sgm_tensor_read(answer, numbers, (size_t)outputs) : sgm_last_status();
+        status = numbers != NULL ? sgm_tensor_read(answer, numbers, (size_t)outputs) : sgm__last_failure();
     for (int64_t i = 0; i < records && status == SGM_OK; i++, p->done++)
         print_record(p, numbers + i * (outputs / records), outputs / records);
     sgm__free(numbers);
@@ -120,14 +120,14 @@ static sgm_status predict_dataset(prediction *p, const char *name)
     sgm_dataset *dataset = saved_dataset(&p->s, name);
     sgm_iterator *batches =
         dataset != NULL ? sgm_minibatches(dataset, .size = CHUNK, .no_shuffle = true) : NULL;
-    sgm_status status = batches != NULL ? SGM_OK : sgm_last_status();
+    sgm_status status = batches != NULL ? SGM_OK : sgm__last_failure();
     while (status == SGM_OK && !is_done(p)) {
         const sgm_block *block;
         status = sgm_iterator_next(batches, &block);
         if (status != SGM_OK || block == NULL)
             break;
         sgm_tensor *inputs = sgm_block_section(block, "inputs");
-        status = inputs != NULL ? predict_chunk(p, inputs) : sgm_last_status();
+        status = inputs != NULL ? predict_chunk(p, inputs) : sgm__last_failure();
     }
     sgm_iterator_free(batches);
     sgm_dataset_free(dataset);
@@ -175,7 +175,7 @@ static sgm_status read_rows(const prediction *p, const sgm_records *rows, int64_
     sgm_shape shape = sgm_shape_of(rows->count - first, p->elements);
     sgm_tensor *table = sgm_tensor_create(SGM_FLOAT64, &shape);
     if (table == NULL)
-        return sgm_last_status();
+        return sgm__last_failure();
     double *out = sgm_tensor_data(table);
     for (int64_t i = first * rows->columns; i < rows->count * rows->columns; i++) {
         const char *cell = rows->cells[i];
@@ -217,7 +217,7 @@ static sgm_status predict_reader(prediction *p, sgm_reader *reader)
 {
     sgm_records records;
     if (reader == NULL)
-        return sgm_last_status();
+        return sgm__last_failure();
     SGM_TRY(sgm_reader_prepare(reader));
     for (bool begin = true; !is_done(p); begin = false) {
         SGM_TRY(sgm_reader_read(reader, CHUNK, &records));

@@ -39,7 +39,7 @@ static sgm_status new_folder(config *c)
         char *folder = i == 1 ? sgm__format("runs/%s-%s", c->name, stamp)
                               : sgm__format("runs/%s-%s-%d", c->name, stamp, i);
         if (folder == NULL)
-            return sgm_last_status();
+            return sgm__last_failure();
         if (mkdir(folder, 0777) == 0) {
             c->folder = folder;
             return SGM_OK;
@@ -65,7 +65,7 @@ static sgm_status save_config(config *c)
     c->folder = folder;
     char *path = sgm__format("%s/config.yaml", folder);
     sgm_status status =
-        text != NULL && path != NULL ? sgm__file_write_atomic(path, text, strlen(text)) : sgm_last_status();
+        text != NULL && path != NULL ? sgm__file_write_atomic(path, text, strlen(text)) : sgm__last_failure();
     sgm_string_free(text);
     sgm__free(path);
     return status;
@@ -169,7 +169,7 @@ static sgm_status open_parts(run_parts *p, config *c, bool quiet)
     p->env = experiment_env(c);
     p->trainer = p->env != NULL ? experiment_trainer(p->env, c) : NULL;
     if (p->trainer == NULL)
-        return sgm_last_status();
+        return sgm__last_failure();
     SGM_TRY(sgm_trainer_data(p->trainer,
                              sgm_minibatches(p->training, .size = data->batch, .seed = (uint64_t)c->seed,
                                              .no_shuffle = !data->shuffle, .drop_last = data->drop_last)));
@@ -192,7 +192,7 @@ static sgm_status measure(const run_parts *p, const config *c, const char *name,
     sgm_metrics metrics;
     sgm_iterator *iterator = experiment_measuring(dataset, c);
     sgm_status status =
-        iterator != NULL ? sgm_trainer_evaluate(p->trainer, iterator, &metrics) : sgm_last_status();
+        iterator != NULL ? sgm_trainer_evaluate(p->trainer, iterator, &metrics) : sgm__last_failure();
     sgm_iterator_free(iterator);
     if (status == SGM_OK)
         print_metrics(name, &metrics);

@@ -24,6 +24,12 @@ static inline sgm_status sgm__failed(sgm_status status)
 #define sgm_fail(...) sgm__failed(sgm_fail(__VA_ARGS__))
 #define sgm__fail_memory(size) sgm__failed(sgm__fail_memory(size))
 #define sgm__fail_within(...) sgm__failed(sgm__fail_within(__VA_ARGS__))
+/* The status of a call that gave NULL. */
+static inline sgm_status sgm__last_failure(void)
+{
+    sgm_status status = sgm_last_status();
+    return status != SGM_OK ? status : SGM_ERROR_STATE;
+}
 /* Returns from the caller with the status of a call that failed. */
 #define SGM_TRY(call)                                                                                        \
     do {                                                                                                     \

@@ -171,7 +171,7 @@ static sgm_status check_tensor(const sgm_tensor *tensor)
     if (tensor)
         return SGM_OK;
     if (sgm_last_status() != SGM_OK)
-        return sgm_last_status();
+        return sgm__last_failure();
     return sgm_fail(SGM_ERROR_ARGUMENT, "expected a tensor, got NULL");
 }
 
@@ -247,7 +247,7 @@ sgm_tensor *sgm_tensor_slice(sgm_tensor *tensor, int32_t axis, int64_t start, in
     if (check_tensor(tensor) != SGM_OK || check_slice(&tensor->shape, axis, start, stop, step) != SGM_OK)
         return NULL;
     uint64_t distance = step > 0 ? (uint64_t)(stop - start) : (uint64_t)(start - stop);
-    uint64_t pace = step > 0 ? (uint64_t)step : 0 - (uint64_t)step;
+    uint64_t pace = step > 0 ? (uint64_t)step : 0 - (uint64_t)step; /* not 0: checked */
     int64_t count = (int64_t)(distance / pace + (distance % pace != 0));
     sgm_shape shape = tensor->shape;
     int64_t strides[SGM_MAX_RANK];
@@ -466,7 +466,7 @@ sgm_status sgm_tensor_assign(sgm_tensor *target, const sgm_tensor *source)
     if (may_overlap(target, source)) {
         apart = sgm_tensor_copy(source);
         if (!apart)
-            return sgm_last_status();
+            return sgm__last_failure();
         source = apart;
     }
     sgm__copy_strided(&target->shape, target->dtype, target->data, target->strides, source->dtype,

@@ -153,7 +153,8 @@ static sgm_status adaptive_get_state(void *pointer, double *numbers, size_t *cou
 static sgm_status read_section(adaptive *self, const double *numbers, size_t count, size_t *used)
 {
     double elements = numbers[*used];
-    if (!(elements >= 1 && elements <= (double)((count - *used - 1) / 2)) || elements != floor(elements) ||
+    size_t most = (count - *used - 1) / 2;
+    if (!(elements >= 1 && elements <= (double)most) || elements != floor(elements) ||
         (!self->per_index && elements != 1) || self->section_count == SGM_MAX_SECTIONS)
         return sgm_fail(SGM_ERROR_FORMAT,
                         "learnt ranges: number %zu of %zu is %g, no number of ranges that fits", *used, count,

@@ -254,7 +254,7 @@ static sgm_status open_array(npy_reader *self)
     size_t got;
     sgm_stream *stream = sgm_source_open(self->input.source);
     if (stream == NULL)
-        return sgm_last_status();
+        return sgm__last_failure();
     sgm_status status = sgm_stream_read(stream, magic, sizeof magic, &got);
     bool is_zip = memcmp(magic, "PK", 2) == 0;
     if (status == SGM_OK && !is_zip && self->array != NULL)
@@ -266,9 +266,9 @@ static sgm_status open_array(npy_reader *self)
     SGM_TRY(status);
     stream = sgm_source_open(self->input.source); /* again from the start: not every stream can go back */
     if (stream == NULL)
-        return sgm_last_status();
+        return sgm__last_failure();
     self->input.stream = is_zip ? sgm__archive_open(stream, self->array) : stream;
-    return self->input.stream != NULL ? SGM_OK : sgm_last_status();
+    return self->input.stream != NULL ? SGM_OK : sgm__last_failure();
 }
 
 static sgm_status npy_rewind(void *user)

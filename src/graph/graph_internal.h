@@ -58,6 +58,7 @@ extern const sgm_op sgm__op_broadcast, sgm__op_reshape, sgm__op_permute, sgm__op
 sgm_value sgm__graph_append(sgm_graph *graph, const sgm__instruction *instruction, const sgm_value *inputs);
 int32_t sgm__graph_name(sgm_graph *graph, const char *text); /* interned; -1 on failure */
 const char *sgm__graph_string(const sgm_graph *graph, int32_t name);
+bool sgm__attributes_equal(const sgm_attributes *a, const sgm_attributes *b); /* bit for bit */
 bool sgm__graph_structure_equal(const sgm_graph *a, const sgm_graph *b);
 /* Adds `constant` (retained) to the table; -1 on failure. */
 int32_t sgm__graph_add_constant(sgm_graph *graph, sgm_tensor *constant);

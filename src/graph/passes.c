@@ -244,7 +244,7 @@ static bool is_same(const rebuild *work, const sgm__instruction *instruction, co
     return known->op == instruction->op && known->input_count == instruction->input_count &&
            known->type.dtype == instruction->type.dtype &&
            sgm_shape_equal(&known->type.shape, &instruction->type.shape) &&
-           memcmp(&known->attributes, &instruction->attributes, sizeof known->attributes) == 0 &&
+           sgm__attributes_equal(&known->attributes, &instruction->attributes) &&
            (known->input_count == 0 || memcmp(work->graph->operands + known->first_input, work->inputs,
                                               (size_t)known->input_count * sizeof(sgm_value)) == 0);
 }

@@ -140,8 +140,11 @@ sgm_value sgm_record(sgm_graph *graph, const sgm_op *op, const sgm_value *inputs
     if (check_call(graph, op, inputs, count) != SGM_OK)
         return fail_within(graph, op);
     if ((op->flags & SGM_OP_ELEMENTWISE) != 0 && op->infer != NULL &&
-        adapt_operands(graph, adapted, count) != SGM_OK)
-        return graph->status != SGM_OK ? (sgm_value){-1} : fail_within(graph, op);
+        adapt_operands(graph, adapted, count) != SGM_OK) {
+        if (graph->status == SGM_OK)
+            fail_within(graph, op);
+        return (sgm_value){-1};
+    }
     if (op->infer == NULL)
         return op->compose(graph, inputs, count, attributes);
     sgm__instruction instruction = {

@@ -86,7 +86,7 @@ uint64_t sgm_graph_hash(const sgm_graph *graph)
     return hash;
 }
 
-static bool same_attributes(const sgm_attributes *a, const sgm_attributes *b)
+bool sgm__attributes_equal(const sgm_attributes *a, const sgm_attributes *b)
 {
     return a->integer_count == b->integer_count && a->number_count == b->number_count &&
            memcmp(a->integers, b->integers, (size_t)a->integer_count * sizeof(int64_t)) == 0 &&
@@ -115,7 +115,7 @@ static bool same_instruction(const sgm_graph *a, const sgm_graph *b, size_t inde
     const sgm__instruction *x = &a->instructions[index], *y = &b->instructions[index];
     return x->op == y->op && x->type.dtype == y->type.dtype &&
            sgm_shape_equal(&x->type.shape, &y->type.shape) &&
-           same_attributes(&x->attributes, &y->attributes) && same_operands(a, b, x, y) &&
+           sgm__attributes_equal(&x->attributes, &y->attributes) && same_operands(a, b, x, y) &&
            strcmp(sgm__graph_string(a, x->name), sgm__graph_string(b, y->name)) == 0 &&
            same_constant(a, b, x->constant, y->constant);
 }

@@ -235,13 +235,13 @@ static sgm_status fill_orthogonal(const sgm_initialiser *initialiser, double *va
 }
 
 static void fill_elements(const sgm_initialiser *initialiser, double *values, const sgm_shape *shape,
-                          draw *call)
+                          draw call)
 {
     int64_t elements = sgm_shape_elements(shape), indices[SGM_MAX_RANK] = {0};
-    call->indices = indices;
-    call->shape = shape;
+    call.indices = indices;
+    call.shape = shape;
     for (int64_t i = 0; i < elements; i++) {
-        values[i] = initialiser->type->draw(call);
+        values[i] = initialiser->type->draw(&call);
         for (int32_t axis = shape->rank; axis-- > 0 && ++indices[axis] == shape->dims[axis];)
             indices[axis] = 0;
     }
@@ -267,7 +267,7 @@ sgm_status sgm_initialiser_fill(const sgm_initialiser *initialiser, sgm_tensor *
     if (initialiser->type->draw == NULL)
         status = fill_orthogonal(initialiser, values, shape, &random);
     else
-        fill_elements(initialiser, values, shape, &call);
+        fill_elements(initialiser, values, shape, call);
     if (status == SGM_OK)
         status = sgm_tensor_write(tensor, values, (size_t)elements);
     sgm__free(values);

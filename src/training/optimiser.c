@@ -2,6 +2,7 @@
 #include "training/optimiser.h"
 
 #include <math.h>
+#include <stdio.h>
 
 /* Decays are below 1; everything is finite and not negative. */
 static sgm_status check_options(const char *type, const sgm_optimiser_options *options)
@@ -110,8 +111,7 @@ sgm_value sgm_optimiser_slot(const sgm_update_call *call, const char *slot)
     char dotted[96];
     if (strlen(slot) + 2 > sizeof dotted)
         return sgm_graph_fail(call->graph, SGM_ERROR_ARGUMENT, "the name of slot '%s' is too long", slot);
-    memcpy(dotted, slot, strlen(slot));
-    memcpy(dotted + strlen(slot), ".", 2);
+    snprintf(dotted, sizeof dotted, "%s.", slot);
     return named_state(call->graph, SGM__SLOT_PREFIX, dotted, call->parameter_name, call->parameter);
 }
 

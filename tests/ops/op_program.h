@@ -38,8 +38,20 @@ typedef struct op_data { /* what is fed for one input */
 
 static inline sgm_dtype op_dtype(op_kind kind, sgm_dtype floats)
 {
-    static const sgm_dtype dtypes[] = {SGM_FLOAT32, SGM_FLOAT32, SGM_INT64, SGM_INT32, SGM_UINT8, SGM_BOOL};
-    return kind <= OP_WHOLE ? floats : dtypes[kind];
+    switch (kind) {
+    case OP_FLOATS:
+    case OP_WHOLE:
+        break;
+    case OP_INT64:
+        return SGM_INT64;
+    case OP_INT32:
+        return SGM_INT32;
+    case OP_UINT8:
+        return SGM_UINT8;
+    case OP_BOOL:
+        return SGM_BOOL;
+    }
+    return floats;
 }
 
 /* Shape of case `c`'s input `i` in variant `variant`. */

@@ -197,6 +197,11 @@ DEFINE_COPY_ROWS(copy_rows_f64, double, d, LANES_D)
         UNROLL for (int i = 0; i < (lanes); i++, to += to_stride) store_##letter(to, rows[i]);               \
     }
 
+static inline int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* Squares at the edges go through memory that is large enough. */
 #define DEFINE_TRANSPOSE(name, square, element, letter, lanes)                                               \
     static void name##_edge(element *to, int64_t padded, int64_t kept, const element *from, int64_t stride,  \
@@ -216,8 +221,8 @@ DEFINE_COPY_ROWS(copy_rows_f64, double, d, LANES_D)
                      int64_t depth)                                                                          \
     {                                                                                                        \
         for (int64_t i = 0; i < padded; i += (lanes)) {                                                      \
-            int64_t filled = width - i < (lanes) ? width - i : (lanes);                                      \
-            int64_t kept = padded - i < (lanes) ? padded - i : (lanes);                                      \
+            int64_t filled = least(width - i, lanes);                                                        \
+            int64_t kept = least(padded - i, lanes);                                                         \
             const element *from = (const element *)source + i * stride;                                      \
             element *to = (element *)target + i;                                                             \
             int64_t k = 0;                                                                                   \
@@ -225,7 +230,7 @@ DEFINE_COPY_ROWS(copy_rows_f64, double, d, LANES_D)
                 square(to + k * padded, padded, from + k, stride);                                           \
             for (; k < depth; k += (lanes))                                                                  \
                 name##_edge(to + k * padded, padded, kept, from + k, stride, filled,                         \
-                            depth - k < (lanes) ? depth - k : (lanes));                                      \
+                            least(depth - k, lanes));                                                        \
         }                                                                                                    \
     }
 DEFINE_SQUARE(square_f32, float, f, i, LANES)
