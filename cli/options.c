@@ -82,7 +82,7 @@ static const option *find(const option *table, size_t count, const char *key, si
 
 static sgm_status fail_unknown(const option *table, size_t count, const arrival *at, const char *key)
 {
-    const char *names[64];
+    const char *names[64] = {NULL};
     sgm__text known = {0};
     for (size_t i = 0; i < count && i < 64; i++) {
         names[i] = table[i].name;

@@ -163,7 +163,7 @@ bool sgm__phrase_is_step(const sgm__phrase *phrase)
 /* "at start" is every start; "at epoch 5" is once. */
 static sgm_status parse_at(sgm__phrase *phrase, sgm_time_step *step)
 {
-    sgm_time_scale scale;
+    sgm_time_scale scale = SGM_EPOCH;
     int64_t count = 1;
     SGM_TRY(need_scale(phrase, &scale));
     if (is_lifecycle(scale) && phrase->kind != SGM__PHRASE_NUMBER) {
@@ -193,7 +193,7 @@ static sgm_status parse_live(sgm__phrase *phrase, sgm_time_step *step)
 sgm_status sgm__phrase_step(sgm__phrase *phrase, sgm_time_step *step)
 {
     static const char *const words[] = {"every", "after", "at"};
-    sgm_time_scale scale;
+    sgm_time_scale scale = SGM_EPOCH;
     int64_t count = 1;
     if (sgm__phrase_take(phrase, "at")) {
         SGM_TRY(parse_at(phrase, step));
