@@ -37,14 +37,14 @@ static double time_case(sgm_handler *handler, const op_case *c)
     sgm_value inputs[OP_MAX_INPUTS] = {0};
     op_data data[OP_MAX_INPUTS] = {0};
     double seconds = -1;
-    for (int32_t i = 0; i < c->input_count; i++) {
+    for (int32_t i = 0; i < c->input_count && i < OP_MAX_INPUTS; i++) {
         data[i] = op_data_create(&c->inputs[i], &c->inputs[i].shape, SGM_FLOAT32, &random);
         inputs[i] = sgm_input_value(graph, op_names[i], data[i].dtype, &data[i].shape);
     }
     sgm_output(graph, "y", c->record(graph, inputs, SGM_FLOAT32));
     sgm_program *program = sgm_session_prepare(session, graph);
     bool fed = program != NULL;
-    for (int32_t i = 0; i < c->input_count; i++) {
+    for (int32_t i = 0; i < c->input_count && i < OP_MAX_INPUTS; i++) {
         fed = fed && op_feed(session, program, op_names[i], &data[i]) == SGM_OK;
         free(data[i].values);
     }
@@ -58,7 +58,7 @@ static double time_case(sgm_handler *handler, const op_case *c)
 static void print_case(sgm_handler *const *handlers, int count, const op_case *c)
 {
     char shapes[160] = "", text[64];
-    for (int32_t i = 0; i < c->input_count; i++) {
+    for (int32_t i = 0; i < c->input_count && i < OP_MAX_INPUTS; i++) {
         size_t used = strlen(shapes);
         snprintf(shapes + used, sizeof shapes - used, "%s%s", i > 0 ? " " : "",
                  sgm_shape_text(&c->inputs[i].shape, text, sizeof text));

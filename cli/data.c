@@ -150,7 +150,7 @@ static sgm_status print_section(const section_summary *s, sgm_tensor *values, in
     int64_t size = sgm_shape_elements(&s->shape);
     double *numbers = one != NULL ? sgm__calloc((size_t)size, sizeof *numbers) : NULL;
     sgm_status status = numbers != NULL ? sgm_tensor_read(one, numbers, (size_t)size) : sgm__last_failure();
-    if (status == SGM_OK) {
+    if (status == SGM_OK && numbers != NULL) {
         printf("    %s:", s->name);
         if (s->shape.rank == 2 && s->shape.dims[0] <= 64 && s->shape.dims[1] <= 64) {
             printf("\n");

@@ -221,7 +221,9 @@ static sgm_tensor *view_make(const sgm_tensor *tensor, const sgm_shape *shape, c
     return tensor_make(tensor->dtype, shape, strides, data, tensor->buffer);
 }
 
-static sgm_status check_slice(const sgm_shape *shape, int32_t axis, int64_t start, int64_t stop, int64_t step)
+/* How many entries the slice has. */
+static sgm_status count_slice(const sgm_shape *shape, int32_t axis, int64_t start, int64_t stop, int64_t step,
+                              int64_t *count)
 {
     char text[SHAPE_TEXT];
     if (axis < 0 || axis >= shape->rank)
@@ -239,16 +241,21 @@ static sgm_status check_slice(const sgm_shape *shape, int32_t axis, int64_t star
                         (long long)start, (long long)stop, (long long)step, (int)axis,
                         sgm_shape_text(shape, text, sizeof text),
                         step > 0 ? "0 <= start <= stop <= size" : "-1 <= stop <= start < size");
+    uint64_t distance = (uint64_t)(stop - start), pace = (uint64_t)step;
+    if (step < 0) {
+        distance = 0 - distance;
+        pace = 0 - pace;
+    }
+    *count = (int64_t)(distance / pace + (distance % pace != 0));
     return SGM_OK;
 }
 
 sgm_tensor *sgm_tensor_slice(sgm_tensor *tensor, int32_t axis, int64_t start, int64_t stop, int64_t step)
 {
-    if (check_tensor(tensor) != SGM_OK || check_slice(&tensor->shape, axis, start, stop, step) != SGM_OK)
+    int64_t count;
+    if (check_tensor(tensor) != SGM_OK ||
+        count_slice(&tensor->shape, axis, start, stop, step, &count) != SGM_OK)
         return NULL;
-    uint64_t distance = step > 0 ? (uint64_t)(stop - start) : (uint64_t)(start - stop);
-    uint64_t pace = step > 0 ? (uint64_t)step : 0 - (uint64_t)step; /* not 0: checked */
-    int64_t count = (int64_t)(distance / pace + (distance % pace != 0));
     sgm_shape shape = tensor->shape;
     int64_t strides[SGM_MAX_RANK];
     memcpy(strides, tensor->strides, sizeof strides);
@@ -318,7 +325,7 @@ static sgm_status resolve_shape(const sgm_shape *from, const sgm_shape *wanted, 
 {
     char from_text[SHAPE_TEXT], text[SHAPE_TEXT];
     if (!wanted)
-        return sgm__shape_check(wanted);
+        return sgm_fail(SGM_ERROR_ARGUMENT, "expected a shape, got NULL");
     int64_t elements = sgm_shape_elements(from);
     int32_t open = -1;
     *shape = sgm_shape_make(wanted->rank, wanted->dims);

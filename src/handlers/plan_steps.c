@@ -119,6 +119,8 @@ static sgm_status write_order(grouping *work)
     plan->order = sgm__calloc((size_t)plan->node_count + 1, sizeof(int32_t));
     if (plan->steps == NULL || plan->order == NULL)
         return SGM_ERROR_MEMORY;
+    if (work->steps == NULL) /* nothing is computed */
+        return SGM_OK;
     for (int32_t s = 0; s < work->count; s++)
         work->steps[s].count = 0;
     for (int32_t i = 0; i < plan->node_count; i++) {

@@ -1,6 +1,6 @@
 /* Text to tokens. */
-#include "network/network_internal.h"
 #include "network/lexer.h"
+#include "network/network_internal.h"
 
 static bool is_letter(char c)
 {

@@ -2,8 +2,8 @@
 #ifndef SGM_NETWORK_PARSER_H
 #define SGM_NETWORK_PARSER_H
 
-#include "network/network_internal.h"
 #include "network/lexer.h"
+#include "network/network_internal.h"
 
 typedef struct sgm__parser {
     sgm__lexer lexer;

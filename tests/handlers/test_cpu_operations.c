@@ -147,9 +147,14 @@ static void record_unary(sgm_graph *g, const sgm_value *in)
     ADD(absolute, )
     ADD(sign, )
     ADD(exp, )
-    ADD(sin, ) ADD(cos, ) ADD(atan, ) ADD(tanh, ) ADD(erf, ) ADD(floor, )
+    ADD(sin, )
+    ADD(cos, )
+    ADD(atan, )
+    ADD(tanh, )
+    ADD(erf, )
+    ADD(floor, )
 #undef ADD
-        sgm_output(g, "0", sum);
+    sgm_output(g, "0", sum);
     sgm_value positive = sgm_add(g, sgm_absolute(g, x), sgm_number(g, 0.01));
     sgm_value roots = sgm_add(g, sgm_log(g, positive), sgm_log1p(g, positive));
     sgm_output(g, "1", sgm_add(g, roots, sgm_square_root(g, positive)));

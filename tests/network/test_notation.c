@@ -1,5 +1,5 @@
-#include "base/base.h"
 #include "base/allocator.h"
+#include "base/base.h"
 #include "test.h"
 
 #include <sigma/network.h>

@@ -208,11 +208,13 @@ static inline int64_t least(int64_t a, int64_t b)
                             int64_t filled, int64_t steps)                                                   \
     {                                                                                                        \
         element in[(lanes) * (lanes)], out[(lanes) * (lanes)];                                               \
-        for (int64_t i = 0; i < (lanes); i++)                                                                \
-            store_##letter(in + i * (lanes), i >= filled ? (vec_##letter){0}                                 \
-                                             : steps == (lanes)                                              \
-                                                 ? load_##letter(from + i * stride)                          \
-                                                 : load_part_##letter(from + i * stride, steps));            \
+        for (int64_t i = 0; i < (lanes); i++) {                                                              \
+            vec_##letter row = {0};                                                                          \
+            if (i < filled)                                                                                  \
+                row = steps == (lanes) ? load_##letter(from + i * stride)                                    \
+                                       : load_part_##letter(from + i * stride, steps);                       \
+            store_##letter(in + i * (lanes), row);                                                           \
+        }                                                                                                    \
         square(out, lanes, in, lanes);                                                                       \
         for (int64_t k = 0; k < steps; k++)                                                                  \
             store_part_##letter(to + k * padded, load_##letter(out + k * (lanes)), kept);                    \

@@ -142,7 +142,7 @@ typedef struct stopwatch {
  * longer, and so does one that saved a checkpoint. */
 static double usual_mean(const stopwatch *self)
 {
-    double sorted[MOST_TIMES];
+    double sorted[MOST_TIMES] = {0};
     int32_t first = 0, count = self->count;
     for (int32_t i = 0; i < count; i++) {
         int32_t at = i;

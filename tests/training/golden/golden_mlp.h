@@ -1,4 +1,5 @@
 /* Made by golden_mlp.py: the loss before each of 100 steps. */
+/* clang-format off */
 static const double golden_losses[100] = {
     1.2876932792700262,
     0.97124432790975823,

@@ -48,7 +48,7 @@ def train():
 
 
 def main():
-    lines = ["/* Made by golden_mlp.py: the loss before each of 100 steps. */", "static const double golden_losses[100] = {"]
+    lines = ["/* Made by golden_mlp.py: the loss before each of 100 steps. */", "/* clang-format off */", "static const double golden_losses[100] = {"]
     lines += ["    %.17g," % loss for loss in train()]
     lines += ["};", ""]
     pathlib.Path(__file__).with_name("golden_mlp.h").write_text("\n".join(lines))
