@@ -60,6 +60,17 @@ check "SONAME is libsigma.so.0" \
     bash -c 'readelf -d "$1" | grep -q "SONAME.*\[libsigma\.so\.0\]"' - "$library"
 check "libsigma.so.0 is there" test -e "${library%/*}/libsigma.so.0"
 
+# What the headers promise is there, and nothing is there that they do not speak of.
+headers_keep_their_promises()
+{
+    cat "$root"/include/sigma/*.h | cc -E -P -I"$root/include" -x c - | grep -oE '\bsgm_[a-z0-9_]+\(' |
+        tr -d '(' | sort -u >"$folder/declared"
+    nm -D --defined-only "$library" | awk '{ print $NF }' | sort -u >"$folder/exported"
+    echo "declared, or exported, alone:"
+    [ -s "$folder/declared" ] && ! comm -3 "$folder/declared" "$folder/exported" | grep .
+}
+check "exports what the headers declare" headers_keep_their_promises
+
 headers_stand_alone()
 {
     local header

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# The house: files include their own folder and lower floors only; files and functions stay within what can be read.
+set -u
+cd "$SIGMA_SOURCE_DIR" || exit 1
+passed=0 failed=0
+
+# report NAME FINDINGS
+report()
+{
+    if [ -z "$2" ]; then
+        passed=$((passed + 1))
+    else
+        echo "FAILED: $1:"
+        echo "$2"
+        failed=$((failed + 1))
+    fi
+}
+
+# Folders of src/ and headers of include/sigma/ with their floors. The three of floor 4 do not know each other;
+# graphs and operations make floor 2 together.
+floors='base 0 status 0 tensor 0 registry 1 graph 2 ops 2 op 2 operations 2 handlers 3 handler 3 data 4
+    network 4 persistence 4 training 5 criteria 5 hook 5 hooks 5 rule 5 time 5 monitors 6 monitor 6
+    environment 7 model 7 cli 8'
+wrong_includes()
+{
+    grep -rnE '^#include [<"](sigma/)?[a-z_]+[./]' src include/sigma --include='*.[ch]' | awk -v floors="$floors" '
+    BEGIN {
+        n = split(floors, list)
+        for (i = 1; i < n; i += 2) floor[list[i]] = list[i + 1]
+    }
+    {
+        split($0, place, ":")
+        split(place[1], path, "/")
+        own = path[1] == "src" ? path[2] : path[3]
+        sub(/\.h$/, "", own)
+        target = $0
+        sub(/^[^<"]*[<"]/, "", target)
+        sub(/[>"].*$/, "", target)
+        public = sub(/^sigma\//, "", target)
+        if (!public && target !~ /\//) next # a system header
+        if (public) sub(/\.h$/, "", target)
+        else sub(/\/.*$/, "", target)
+        if (own == "sigma" && path[1] != "src" || !(target in floor) && !public) next
+        if (!(own in floor) || !(target in floor)) print $0 ": unknown floor"
+        else if (floor[target] > floor[own]) print $0 ": upward"
+        else if (floor[target] == 4 && floor[own] == 4 && target != own) print $0 ": sideways"
+    }'
+}
+report "includes go downward" "$(wrong_includes)"
+
+long_functions()
+{
+    find src cli tests bench examples -name '*.[ch]' -print0 | xargs -0 awk '
+        FNR == 1 { start = 0 }
+        /^\{$/ { start = FNR }
+        /^\}$/ && start { if (FNR - start - 1 > 100) print FILENAME ":" start ": " FNR - start - 1 " lines"; start = 0 }'
+}
+report "functions have at most 100 lines" "$(long_functions)"
+
+long_files()
+{
+    find src cli tests bench examples include -name '*.[ch]' -exec wc -l {} + | awk '$2 != "total" && $1 > 1000'
+}
+report "files have at most 1000 lines" "$(long_files)"
+
+report "nothing is left to do in the sources" "$(grep -rnE '\b(TODO|FIXME|XXX|HACK)\b' src include cli examples bench)"
+
+echo "$passed passed, $failed failed, 0 skipped"
+[ "$failed" -eq 0 ]
