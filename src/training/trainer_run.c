@@ -343,6 +343,23 @@ static sgm_status iterate(training_run *run)
     return SGM_OK;
 }
 
+/* The order of records is a function of the position: whoever else has used the data, or brought new ones. */
+static sgm_status place_data(sgm_trainer *trainer)
+{
+    sgm__training_position *position = &trainer->position;
+    sgm_iterator_state state;
+    SGM_TRY(sgm_iterator_batches(trainer->training, &trainer->batches));
+    if (position->batch > trainer->batches) { /* of other data, whose epoch ends here */
+        position->batch = 0;
+        position->sums = (sgm__metric_sums){0};
+    }
+    sgm_iterator_get_state(trainer->training, &state);
+    if (state.epoch == position->epoch && state.batches == position->batch)
+        return SGM_OK;
+    state = (sgm_iterator_state){.epoch = position->epoch, .batches = position->batch};
+    return sgm_iterator_set_state(trainer->training, &state);
+}
+
 static sgm_status start(training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
@@ -355,8 +372,7 @@ static sgm_status start(training_run *run)
         SGM_TRY(sgm__run_folder_open(trainer, run->options->folder, run->options->resume, &run->lock));
         run->server = sgm__control_server_start(trainer, run->options->folder);
     }
-    if (sgm_iterator_batches(trainer->training, &trainer->batches) != SGM_OK)
-        return sgm_last_status();
+    SGM_TRY(place_data(trainer));
     SGM_TRY(sgm_trainer_prepare(trainer));
     SGM_TRY(sgm__trainer_publish_states(trainer));
     report(run, SGM_PROGRESS_START);

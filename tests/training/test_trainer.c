@@ -333,6 +333,42 @@ TEST(predictions_are_probabilities_and_survive_a_checkpoint)
 
 /* --- define by run --- */
 
+/* Evaluation goes through the whole iterator; the run goes on where it was. */
+TEST(evaluating_the_training_data_in_between_does_not_change_training)
+{
+    wave_trainer plain = resumable(NULL), asked = resumable(NULL);
+    CHECK_OK(sgm_trainer_run(plain.trainer, .iterations = 3));
+    CHECK_OK(sgm_trainer_run(asked.trainer, .iterations = 3));
+    sgm_metrics metrics;
+    CHECK_OK(sgm_trainer_evaluate(asked.trainer, asked.trainer->training, &metrics));
+    CHECK_OK(sgm_trainer_run(plain.trainer, .epochs = 2));
+    CHECK_OK(sgm_trainer_run(asked.trainer, .epochs = 2));
+    check_same_bytes(plain.trainer, asked.trainer, "1-dense.weights");
+    free_wave_trainer(plain);
+    free_wave_trainer(asked);
+}
+
+TEST(data_may_come_after_the_checkpoint)
+{
+    char folder[64], path[96];
+    make_folder(folder);
+    snprintf(path, sizeof path, "%s/c.safetensors", folder);
+    wave_trainer whole = resumable(NULL), first = resumable(NULL), second = resumable(NULL);
+    CHECK_OK(sgm_trainer_run(whole.trainer, .epochs = 2));
+    CHECK_OK(sgm_trainer_run(first.trainer, .iterations = 8));
+    CHECK_OK(sgm_trainer_save(first.trainer, path));
+    CHECK_OK(sgm_trainer_load(second.trainer, path));
+    sgm_dataset *dataset = wave_dataset();
+    CHECK_OK(sgm_trainer_data(second.trainer, sgm_minibatches(dataset, .size = 7, .seed = 7)));
+    sgm_dataset_free(dataset);
+    CHECK_OK(sgm_trainer_run(second.trainer, .epochs = 2));
+    check_same_bytes(whole.trainer, second.trainer, "1-dense.weights");
+    free_wave_trainer(whole);
+    free_wave_trainer(first);
+    free_wave_trainer(second);
+    remove_folder(folder);
+}
+
 static sgm_value switching(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
 {
     (void)count;
