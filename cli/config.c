@@ -17,6 +17,15 @@ static sgm_status check_network(const char *value)
     return SGM_OK;
 }
 
+static sgm_status check_modifier(const char *value)
+{
+    sgm_modifier *modifier = sgm_modifier_parse(value);
+    if (modifier == NULL)
+        return sgm__last_failure();
+    sgm_modifier_free(modifier);
+    return SGM_OK;
+}
+
 static sgm_status check_initialiser(const char *value)
 {
     sgm_initialiser *initialiser = sgm_initialiser_parse(value);
@@ -307,6 +316,11 @@ const option config_table[] = {
      OF(config, initialisers),
      .check = check_initialiser,
      .doc = "by parameter, {\"*.weights\": he}"},
+    {.name = "modifiers",
+     .kind = OPTION_MAP,
+     OF(config, modifiers),
+     .check = check_modifier,
+     .doc = "after each update, by parameter, {\"*.weights\": max_norm(3)}"},
     {.name = "freeze",
      .kind = OPTION_LIST,
      OF(config, freeze),

@@ -43,7 +43,7 @@ typedef struct config {
     char *name, *network;
     data_group data;
     optimiser_config optimiser;
-    text_map initialisers;
+    text_map initialisers, modifiers;
     text_list freeze;
     text_list rules;
     int64_t epochs, iterations, seed, threads, checkpoint_every;

@@ -116,6 +116,8 @@ sgm_trainer *experiment_trainer(sgm_env *env, const config *c)
     for (size_t i = 0; i < c->initialisers.count; i++)
         sgm_trainer_initialiser(trainer, c->initialisers.keys[i],
                                 sgm_initialiser_parse(c->initialisers.values[i]));
+    for (size_t i = 0; i < c->modifiers.count; i++)
+        sgm_trainer_modifier(trainer, c->modifiers.keys[i], sgm_modifier_parse(c->modifiers.values[i]));
     for (size_t i = 0; i < c->freeze.count; i++)
         sgm_trainer_freeze(trainer, c->freeze.items[i]);
     for (size_t i = 0; i < c->rules.count; i++)

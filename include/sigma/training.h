@@ -137,6 +137,16 @@ SGM_API const sgm_optimiser_type *sgm_optimiser_type_at(size_t index);     /* NU
 /* For update(): memory "optimiser.SLOT.PARAMETER" of the parameter's type, zero before the first update. */
 SGM_API sgm_value sgm_optimiser_slot(const sgm_update_call *call, const char *slot);
 
+/* --- modifiers: what becomes of a parameter after each update; recorded, like the update --- */
+typedef struct sgm_modifier sgm_modifier;
+/* "clip(-1, 1)": to these bounds; "scale(0.999)"; "max_norm(3)": what goes into one output (a column) is made no
+ * longer than that. */
+SGM_API sgm_modifier *sgm_modifier_parse(const char *text);
+/* Records the new value, of the same type and shape. */
+typedef sgm_value (*sgm_modifier_function)(void *user, sgm_graph *graph, sgm_value parameter);
+SGM_API sgm_modifier *sgm_modifier_create(sgm_modifier_function function, void *user);
+SGM_API void sgm_modifier_free(sgm_modifier *modifier);
+
 /* --- the trainer --- */
 typedef struct sgm_trainer sgm_trainer;
 
@@ -150,6 +160,8 @@ SGM_API sgm_status sgm_trainer_optimiser(sgm_trainer *trainer, sgm_optimiser *op
  * twice is an error. */
 SGM_API sgm_status sgm_trainer_initialiser(sgm_trainer *trainer, const char *pattern,
                                            sgm_initialiser *initialiser);
+/* For parameters whose name matches; several act in the order in which they came. */
+SGM_API sgm_status sgm_trainer_modifier(sgm_trainer *trainer, const char *pattern, sgm_modifier *modifier);
 /* Parameters whose name matches stay as they are. */
 SGM_API sgm_status sgm_trainer_freeze(sgm_trainer *trainer, const char *pattern);
 SGM_API sgm_status sgm_trainer_unfreeze(sgm_trainer *trainer, const char *pattern);

@@ -159,7 +159,8 @@ static void clip(const sgm_optimiser_options *options, sgm_graph *graph, sgm_val
 }
 
 static void update_parameter(const sgm_optimiser *optimiser, sgm_graph *graph,
-                             const sgm__trained_parameter *parameter, sgm_value gradient)
+                             const sgm__update_request *request, const sgm__trained_parameter *parameter,
+                             sgm_value gradient)
 {
     const sgm_optimiser_options *options = &optimiser->options;
     sgm_shape scalar = sgm_shape_scalar();
@@ -174,7 +175,8 @@ static void update_parameter(const sgm_optimiser *optimiser, sgm_graph *graph,
                             .gradient = gradient,
                             .learning_rate = sgm_input_value(graph, SGM__LEARNING_RATE, dtype, &scalar),
                             .step = sgm_input_value(graph, SGM__STEP, dtype, &scalar)};
-    sgm_value updated = optimiser->type->update(&call);
+    sgm_value updated = sgm__modifiers_record(request->modifiers, request->modifier_count, graph,
+                                              parameter->name, optimiser->type->update(&call));
     sgm_assign(graph, parameter->value, updated);
     if (options->average > 0) {
         sgm_value average = named_state(graph, SGM__AVERAGE_PREFIX, "", parameter->name, parameter->value);
@@ -183,23 +185,24 @@ static void update_parameter(const sgm_optimiser *optimiser, sgm_graph *graph,
     }
 }
 
-sgm_status sgm__optimiser_record(const sgm_optimiser *optimiser, sgm_graph *graph, sgm_value cost,
-                                 const sgm__trained_parameter *parameters, size_t count, bool update)
+sgm_status sgm__optimiser_record(const sgm_optimiser *optimiser, sgm_graph *graph,
+                                 const sgm__update_request *request)
 {
+    size_t count = request->count;
     sgm_value *values = sgm__calloc(count + 1, 2 * sizeof(sgm_value));
     if (values == NULL)
         return SGM_ERROR_MEMORY;
     sgm_value *gradients = values + count;
     for (size_t i = 0; i < count; i++)
-        values[i] = parameters[i].value;
-    sgm_status status = sgm_gradients(graph, cost, values, (int32_t)count, gradients);
+        values[i] = request->parameters[i].value;
+    sgm_status status = sgm_gradients(graph, request->cost, values, (int32_t)count, gradients);
     sgm_graph_push_label(graph, "optimiser");
     if (status == SGM_OK)
-        accumulate(optimiser, graph, parameters, count, gradients, update);
-    if (status == SGM_OK && update) {
+        accumulate(optimiser, graph, request->parameters, count, gradients, request->update);
+    if (status == SGM_OK && request->update) {
         clip(&optimiser->options, graph, gradients, count);
         for (size_t i = 0; i < count; i++)
-            update_parameter(optimiser, graph, &parameters[i], gradients[i]);
+            update_parameter(optimiser, graph, request, &request->parameters[i], gradients[i]);
     }
     sgm_graph_pop_label(graph);
     sgm__free(values);

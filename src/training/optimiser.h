@@ -2,8 +2,7 @@
 #ifndef SGM_TRAINING_OPTIMISER_H
 #define SGM_TRAINING_OPTIMISER_H
 
-#include "base/base.h"
-#include <sigma/training.h>
+#include "training/modifier.h"
 
 struct sgm_optimiser {
     const sgm_optimiser_type *type;
@@ -20,9 +19,17 @@ typedef struct sgm__trained_parameter {
     sgm_value value;
 } sgm__trained_parameter;
 
-/* Records gradients of `cost` and what becomes of them. `update` false: this minibatch's gradients are only
- * accumulated. */
-sgm_status sgm__optimiser_record(const sgm_optimiser *optimiser, sgm_graph *graph, sgm_value cost,
-                                 const sgm__trained_parameter *parameters, size_t count, bool update);
+/* What an update is made of. */
+typedef struct sgm__update_request {
+    sgm_value cost;
+    const sgm__trained_parameter *parameters;
+    size_t count;
+    const sgm__modifier_rule *modifiers;
+    size_t modifier_count;
+    bool update; /* false: this minibatch's gradients are only accumulated */
+} sgm__update_request;
+/* Records gradients of the cost and what becomes of them. */
+sgm_status sgm__optimiser_record(const sgm_optimiser *optimiser, sgm_graph *graph,
+                                 const sgm__update_request *request);
 
 #endif

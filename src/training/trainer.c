@@ -52,6 +52,10 @@ void sgm__trainer_free(sgm_trainer *trainer)
         sgm__free(trainer->rules[i].pattern);
         sgm_initialiser_free(trainer->rules[i].initialiser);
     }
+    for (size_t i = 0; i < trainer->modifier_count; i++) {
+        sgm__free(trainer->modifiers[i].pattern);
+        sgm_modifier_free(trainer->modifiers[i].modifier);
+    }
     for (size_t i = 0; i < trainer->frozen_count; i++)
         sgm__free(trainer->frozen[i]);
     sgm_iterator_free(trainer->training);
@@ -61,6 +65,7 @@ void sgm__trainer_free(sgm_trainer *trainer)
     sgm_graph_free(trainer->graph);
     sgm__free(trainer->validation);
     sgm__free(trainer->rules);
+    sgm__free(trainer->modifiers);
     sgm__free(trainer->frozen);
     sgm__free(trainer->observers);
     sgm__free(trainer->metrics);
@@ -214,6 +219,31 @@ sgm_status sgm_trainer_initialiser(sgm_trainer *trainer, const char *pattern, sg
         status = sgm__trainer_keep(trainer, add_rule(trainer, pattern, initialiser));
     if (status != SGM_OK)
         sgm_initialiser_free(initialiser);
+    return status;
+}
+
+static sgm_status add_modifier(sgm_trainer *trainer, const char *pattern, sgm_modifier *modifier)
+{
+    SGM_TRY(sgm__pattern_check(pattern));
+    SGM_TRY(sgm__reserve(&trainer->modifiers, &trainer->modifier_capacity, trainer->modifier_count + 1,
+                         sizeof(sgm__modifier_rule)));
+    char *copy = sgm__strdup(pattern);
+    if (copy == NULL)
+        return SGM_ERROR_MEMORY;
+    trainer->modifiers[trainer->modifier_count++] = (sgm__modifier_rule){copy, modifier};
+    sgm__trainer_forget_programs(trainer);
+    return SGM_OK;
+}
+
+sgm_status sgm_trainer_modifier(sgm_trainer *trainer, const char *pattern, sgm_modifier *modifier)
+{
+    sgm_status status = sgm_trainer_status(trainer);
+    if (status == SGM_OK && (modifier == NULL || pattern == NULL))
+        status = keep_newest(trainer, "modifier, or no pattern for it");
+    else if (status == SGM_OK)
+        status = sgm__trainer_keep(trainer, add_modifier(trainer, pattern, modifier));
+    if (status != SGM_OK)
+        sgm_modifier_free(modifier);
     return status;
 }
 

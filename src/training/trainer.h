@@ -80,6 +80,8 @@ struct sgm_trainer {
     size_t validation_count, validation_capacity;
     sgm__initialiser_rule *rules;
     size_t rule_count, rule_capacity;
+    sgm__modifier_rule *modifiers;
+    size_t modifier_count, modifier_capacity;
     char **frozen;
     size_t frozen_count, frozen_capacity;
     sgm__observer *observers;

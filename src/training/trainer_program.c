@@ -162,6 +162,9 @@ static sgm_status check_patterns(const sgm_trainer *trainer)
     for (size_t i = 0; i < trainer->rule_count; i++)
         if (!matches_any(trainer, trainer->rules[i].pattern))
             return fail_unmatched(trainer, "the initialiser for", trainer->rules[i].pattern);
+    for (size_t i = 0; i < trainer->modifier_count; i++)
+        if (!matches_any(trainer, trainer->modifiers[i].pattern))
+            return fail_unmatched(trainer, "the modifier for", trainer->modifiers[i].pattern);
     return SGM_OK;
 }
 
@@ -180,8 +183,13 @@ static sgm_status record_update(sgm_trainer *trainer, bool update)
     if (trainer->trained_count == 0)
         return sgm_fail(SGM_ERROR_STATE,
                         "nothing is left to train: the network has no parameters, or all are frozen");
-    return sgm__optimiser_record(trainer->optimiser, trainer->graph, trainer->recording.total,
-                                 trainer->trained, trainer->trained_count, update);
+    return sgm__optimiser_record(trainer->optimiser, trainer->graph,
+                                 &(sgm__update_request){.cost = trainer->recording.total,
+                                                        .parameters = trainer->trained,
+                                                        .count = trainer->trained_count,
+                                                        .modifiers = trainer->modifiers,
+                                                        .modifier_count = trainer->modifier_count,
+                                                        .update = update});
 }
 
 static void record_random_step(sgm_graph *graph)

@@ -24,7 +24,9 @@ static void check_optimiser(sgm_optimiser *optimiser, void (*update)(follower *s
     sgm_value difference = sgm_subtract(graph, p, sgm_number(graph, 3));
     sgm_value cost = sgm_multiply(graph, sgm_square(graph, difference), sgm_number(graph, 0.5));
     sgm__trained_parameter parameter = {"p", p};
-    CHECK_OK(sgm__optimiser_record(optimiser, graph, cost, &parameter, 1, true));
+    CHECK_OK(sgm__optimiser_record(
+        optimiser, graph,
+        &(sgm__update_request){.cost = cost, .parameters = &parameter, .count = 1, .update = true}));
     double start = 10;
     sgm_tensor *value = sgm_tensor_from(SGM_FLOAT64, &scalar, &start),
                *zero = sgm_tensor_create(SGM_FLOAT64, &scalar);

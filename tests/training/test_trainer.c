@@ -333,6 +333,58 @@ TEST(predictions_are_probabilities_and_survive_a_checkpoint)
 
 /* --- define by run --- */
 
+static double largest_norm(sgm_trainer *trainer, int64_t rows, int64_t columns)
+{
+    double largest = 0;
+    for (int64_t k = 0; k < columns; k++) {
+        double sum = 0;
+        for (int64_t i = 0; i < rows; i++) {
+            double value = value_of(trainer, "1-dense.weights", i * columns + k);
+            sum += value * value;
+        }
+        largest = fmax(largest, sqrt(sum));
+    }
+    return largest;
+}
+
+static sgm_value set_to_one(void *user, sgm_graph *graph, sgm_value parameter)
+{
+    ++*(int *)user;
+    return sgm_filled_like(graph, parameter, 1);
+}
+
+TEST(modifiers_act_after_each_update)
+{
+    wave_trainer made = make_wave_trainer((wave_options){.precision = SGM_FLOAT64});
+    int recorded = 0;
+    CHECK_OK(sgm_trainer_modifier(made.trainer, "1-*.weights", sgm_modifier_parse("max_norm(0.25)")));
+    CHECK_OK(sgm_trainer_modifier(made.trainer, "2-*.weights", sgm_modifier_parse("scale(0)")));
+    CHECK_OK(sgm_trainer_modifier(made.trainer, "*.biases", sgm_modifier_parse("clip(-0.001, most=0.001)")));
+    CHECK_OK(sgm_trainer_modifier(made.trainer, "3-*.weights", sgm_modifier_create(set_to_one, &recorded)));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
+    CHECK_NEAR(largest_norm(made.trainer, 6, 8), 0.25, 1e-12);
+    CHECK(value_of(made.trainer, "2-dense.weights", 5) == 0);
+    CHECK_NEAR(fabs(value_of(made.trainer, "3-dense.biases", 0)), 0.001, 1e-15);
+    CHECK(value_of(made.trainer, "3-dense.weights", 2) == 1);
+    CHECK(recorded > 0);
+    free_wave_trainer(made);
+}
+
+TEST(modifiers_are_checked)
+{
+    CHECK_ERROR(sgm_modifier_parse("clipp(0, 1)"), "did you mean 'clip'?");
+    CHECK_ERROR(sgm_modifier_parse("clip(1)"), "wants a number for most");
+    CHECK_ERROR(sgm_modifier_parse("clip(1, -1)"), "must be below");
+    CHECK_ERROR(sgm_modifier_parse("max_norm(0)"), "must be above 0");
+    CHECK_ERROR(sgm_modifier_parse("scale(2, 3)"), "write '");
+    CHECK_ERROR(sgm_modifier_parse(NULL), "got NULL");
+    CHECK_ERROR(sgm_modifier_create(NULL, NULL), "wants a function");
+    wave_trainer made = make_wave_trainer((wave_options){0});
+    CHECK_OK(sgm_trainer_modifier(made.trainer, "7-*", sgm_modifier_parse("scale(1)")));
+    CHECK_ERROR(sgm_trainer_run(made.trainer, .epochs = 1), "the modifier for '7-*' matches no parameter");
+    free_wave_trainer(made);
+}
+
 /* Evaluation goes through the whole iterator; the run goes on where it was. */
 TEST(evaluating_the_training_data_in_between_does_not_change_training)
 {
