@@ -33,7 +33,7 @@ static sgm_status add_node(sgm__plan_build *build, const sgm__node *node, const 
     plan->nodes[*index] = *node;
     plan->nodes[*index].first_input = plan->operand_count;
     sgm__contiguous_strides(&node->type.shape, plan->nodes[*index].place.strides);
-    if (operands != NULL)
+    if (node->input_count > 0 && operands != NULL)
         memcpy(plan->operands + plan->operand_count, operands, (size_t)node->input_count * sizeof(int32_t));
     plan->operand_count += node->input_count;
     build->notes[*index] = (sgm__plan_node_notes){
