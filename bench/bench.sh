@@ -30,9 +30,10 @@ for folder in /usr/lib/*/openblas-openmp /usr/lib64/openblas-openmp; do
         break
     fi
 done
-# PyTorch 1.13 uses AVX-512 only when told to.
+# PyTorch 1.13 uses AVX-512 only when told to, and its OpenBLAS 0.3.21 takes the kernels of a Pentium 4 on processors
+# that it does not know: the peer gets the best that this machine has.
 if grep -q avx512f /proc/cpuinfo; then
-    settings+=(ATEN_CPU_CAPABILITY=avx512)
+    settings+=(ATEN_CPU_CAPABILITY=avx512 OPENBLAS_CORETYPE=SkylakeX)
 fi
 
 torch()
