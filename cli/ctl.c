@@ -214,13 +214,12 @@ static void print_member(const char *key, const json_t *value)
 static int print_answer(const sgm__text *line, bool as_json)
 {
     json_t *answer = json_loadb(line->data != NULL ? line->data : "", line->length, 0, NULL);
-    const char *key;
-    json_t *value;
     int code = json_is_true(json_object_get(answer, "ok")) ? CLI_OK : CLI_FAILED;
     if (as_json && json_is_object(answer)) {
         printf("%s\n", line->data);
     } else if (code == CLI_OK) {
-        json_object_foreach(answer, key, value) print_member(key, value);
+        for (void *at = json_object_iter(answer); at != NULL; at = json_object_iter_next(answer, at))
+            print_member(json_object_iter_key(at), json_object_iter_value(at));
     } else {
         const char *error = text_of(answer, "error");
         fprintf(stderr, "sigma ctl: %s\n", *error != '\0' ? error : "the answer is not what a run answers");
