@@ -74,7 +74,9 @@ static sgm_status outcome(const sgm_env *env)
 
 static sgm_status run_all(sgm_env *env)
 {
-    bool catches = env->runners != NULL && env->runners[0].options.catch_interrupt;
+    if (env->runners == NULL)
+        return sgm__env_check(env);
+    bool catches = env->runners[0].options.catch_interrupt;
     sgm__log(SGM_LOG_INFO, env->name, "running %zu trainer%s with seed %llu", env->runner_count,
              env->runner_count == 1 ? "" : "s", (unsigned long long)env->seed);
     sgm__signals_catch(catches); /* also between the first trainer's end and the last one's start */
