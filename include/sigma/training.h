@@ -139,8 +139,8 @@ SGM_API sgm_value sgm_optimiser_slot(const sgm_update_call *call, const char *sl
 
 /* --- modifiers: what becomes of a parameter after each update; recorded, like the update --- */
 typedef struct sgm_modifier sgm_modifier;
-/* "clip(-1, 1)": to these bounds; "scale(0.999)"; "max_norm(3)": what goes into one output (a column) is made no
- * longer than that. */
+/* "clip(-1, 1)": to these bounds; "scale(0.999)"; "max_norm(3)": what goes into one output (a column) is made
+ * no longer than that. */
 SGM_API sgm_modifier *sgm_modifier_parse(const char *text);
 /* Records the new value, of the same type and shape. */
 typedef sgm_value (*sgm_modifier_function)(void *user, sgm_graph *graph, sgm_value parameter);
