@@ -141,22 +141,6 @@ sgm_status sgm__input_fill(sgm__input *input)
     return sgm_stream_read(input->stream, input->buffer, INPUT_SIZE, &input->end);
 }
 
-sgm_status sgm__input_read(sgm__input *input, void *target, size_t size, size_t *got)
-{
-    for (*got = 0; *got < size;) {
-        SGM_TRY(sgm__input_fill(input));
-        size_t part = input->end - input->begin;
-        if (part == 0)
-            break;
-        part = part < size - *got ? part : size - *got;
-        memcpy((char *)target + *got, input->buffer + input->begin, part);
-        input->begin += part;
-        input->position += part;
-        *got += part;
-    }
-    return SGM_OK;
-}
-
 /* --- memory for records --- */
 
 #define FIRST_CHUNK ((size_t)1 << 20)

@@ -17,8 +17,6 @@ sgm_status sgm__input_open(sgm__input *input);
 void sgm__input_close(sgm__input *input);
 /* Refills an empty buffer; afterwards it is empty only at the end. */
 sgm_status sgm__input_fill(sgm__input *input);
-/* Up to `size` bytes, fewer only at the end. */
-sgm_status sgm__input_read(sgm__input *input, void *target, size_t size, size_t *got);
 
 /* Bytes for a run of records, which grow with what really arrives, not with what a file promises. */
 typedef struct sgm__bytes {

@@ -141,11 +141,6 @@ bool sgm__resolve_axis(sgm_graph *graph, const char *name, sgm_value x, int32_t 
     return true;
 }
 
-void sgm__no_gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
-{
-    (void)graph, (void)call, (void)gradients;
-}
-
 bool sgm__is_number(const sgm_graph *graph, sgm_value value, double *number)
 {
     const sgm_value *inputs;

@@ -30,8 +30,6 @@ sgm_value sgm__record_one(sgm_graph *graph, const sgm_op *op, sgm_value x, const
 bool sgm__can_record(sgm_graph *graph, const char *name, sgm_value value);
 /* Counts a negative axis from the end; false and a failure if there is no such axis. */
 bool sgm__resolve_axis(sgm_graph *graph, const char *name, sgm_value x, int32_t *axis);
-/* A gradient rule for what is constant almost everywhere: all stays nothing, that is zero. */
-void sgm__no_gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients);
 /* The number behind a value, also if it was broadcast. */
 bool sgm__is_number(const sgm_graph *graph, sgm_value value, double *number);
 

@@ -25,17 +25,6 @@ void sgm__cpu_collapse(int32_t *rank, int64_t *dims, int64_t **strides, int32_t 
     *rank = kept;
 }
 
-bool sgm__cpu_is_contiguous(const sgm_array *array)
-{
-    int64_t stride = 1;
-    for (int32_t i = array->shape.rank; i-- > 0;) {
-        if (array->shape.dims[i] != 1 && array->strides[i] != stride)
-            return false;
-        stride *= array->shape.dims[i];
-    }
-    return true;
-}
-
 /* --- copies --- */
 
 typedef struct copy {

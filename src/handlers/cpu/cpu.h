@@ -85,7 +85,6 @@ void sgm__fused_run(const sgm__cpu *cpu, const sgm__plan *plan, const sgm__fused
 /* Joins neighbouring dimensions that all `count` lists of strides walk through in one go, and drops those of
  * 1. At least one dimension stays. `count` is at most SGM__CPU_MOST_LISTS. */
 void sgm__cpu_collapse(int32_t *rank, int64_t *dims, int64_t **strides, int32_t count);
-bool sgm__cpu_is_contiguous(const sgm_array *array);
 /* Elements from the first to this one in row-major order. */
 int64_t sgm__cpu_offset(int64_t number, int32_t rank, const int64_t *dims, const int64_t *strides);
 /* Strides count elements of `size` bytes. */
