@@ -29,6 +29,7 @@ extern "C" {
 #define SGM_HOOK_API 1
 
 typedef struct sgm_hook sgm_hook; /* reference-counted */
+typedef struct sgm_trainer sgm_trainer;
 
 /* What a hook sees of the training while it runs; valid until it returns. */
 typedef struct sgm_hook_call {
@@ -99,6 +100,8 @@ SGM_API sgm_criteria *sgm_hook_criteria(sgm_hook *hook);
  */
 SGM_API sgm_status sgm_hook_number(sgm_hook_call *call, const char *identifier, double *value);
 SGM_API sgm_status sgm_hook_get(sgm_hook_call *call, const char *identifier, sgm_content *content);
+/* The trainer, to evaluate, predict, or read its states in between two iterations; NULL in the background. */
+SGM_API sgm_trainer *sgm_hook_trainer(const sgm_hook_call *call);
 /* Where hooks leave results for one another and for whoever watches: "shared.NAME". */
 SGM_API sgm_status sgm_hook_share(sgm_hook_call *call, const char *name, sgm_content content);
 /* What a hook may ask for; done by the training's thread after the current iteration. Texts are copied. */

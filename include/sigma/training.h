@@ -148,8 +148,6 @@ SGM_API sgm_modifier *sgm_modifier_create(sgm_modifier_function function, void *
 SGM_API void sgm_modifier_free(sgm_modifier *modifier);
 
 /* --- the trainer --- */
-typedef struct sgm_trainer sgm_trainer;
-
 SGM_API sgm_status sgm_trainer_network(sgm_trainer *trainer, const char *notation);
 SGM_API sgm_status sgm_trainer_network_of(sgm_trainer *trainer, sgm_network *network);
 /* The iterator that is trained on, and others to validate on after each epoch. */

@@ -345,7 +345,7 @@ static sgm_status find_shared(sgm__hooks *hooks)
     return status;
 }
 
-sgm__hooks *sgm__hooks_create(const char *trainer, sgm_registry *registry)
+sgm__hooks *sgm__hooks_create(const char *trainer, sgm_registry *registry, sgm_trainer *owner)
 {
     sgm__hooks *hooks = sgm__calloc(1, sizeof *hooks);
     if (!hooks)
@@ -355,6 +355,7 @@ sgm__hooks *sgm__hooks_create(const char *trainer, sgm_registry *registry)
     pthread_cond_init(&hooks->idle, NULL);
     hooks->last_request = &hooks->first_request;
     hooks->registry = sgm_registry_retain(registry);
+    hooks->owner = owner;
     hooks->trainer = sgm__strdup(trainer ? trainer : "");
     if (!hooks->trainer || find_shared(hooks) != SGM_OK) {
         sgm__hooks_free(hooks);

@@ -24,8 +24,9 @@ typedef struct sgm__request {
 } sgm__request;
 
 /* `registry` (retained) is what identifiers are resolved in; it gets a child "shared" if it has none. */
-sgm__hooks *sgm__hooks_create(const char *trainer, sgm_registry *registry);
-void sgm__hooks_free(sgm__hooks *hooks); /* waits for background hooks */
+sgm__hooks *sgm__hooks_create(const char *trainer, sgm_registry *registry,
+                              sgm_trainer *owner); /* `owner`: for sgm_hook_trainer, may be NULL */
+void sgm__hooks_free(sgm__hooks *hooks);           /* waits for background hooks */
 /* Attaches a hook (retained) and those it requires; *attached false: an equal one is there already. Refused,
  * with nothing attached: a required hook that is not in the same place (foreground or background), or whose
  * time step does not cover its dependent's. (Circles: sgm_hook_require refuses them.) Any thread. */

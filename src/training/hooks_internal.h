@@ -73,6 +73,7 @@ typedef struct sgm__bucket {
 struct sgm__hooks {
     char *trainer;
     sgm_registry *registry, *shared;
+    sgm_trainer *owner;
     atomic_uint wanted; /* bit of each scale that has a hook */
     pthread_mutex_t lock;
     /* All that is attached, in order of attachment and in order of running. */

@@ -63,6 +63,13 @@ static sgm_status share_in_copy(sgm_registry *copy, const char *name, sgm_conten
     return status;
 }
 
+sgm_trainer *sgm_hook_trainer(const sgm_hook_call *call)
+{
+    if (call == NULL || call->control == NULL || call->background)
+        return NULL;
+    return ((const sgm__hook_control *)call->control)->hooks->owner;
+}
+
 sgm_status sgm_hook_share(sgm_hook_call *call, const char *name, sgm_content content)
 {
     SGM_TRY(check_call(call, name, "the name of a shared result"));

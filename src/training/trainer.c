@@ -31,7 +31,7 @@ sgm_trainer *sgm__trainer_create(const char *name, const sgm__trainer_settings *
     trainer->session = sgm_session_create(settings->handler);
     trainer->registry = sgm_registry_create();
     if (trainer->registry != NULL && sgm__trainer_publish(trainer) == SGM_OK)
-        trainer->hooks = sgm__hooks_create(name, trainer->registry);
+        trainer->hooks = sgm__hooks_create(name, trainer->registry, trainer);
     if (trainer->name != NULL && trainer->graph != NULL && trainer->session != NULL && trainer->hooks != NULL)
         return trainer;
     sgm__trainer_free(trainer);

@@ -111,7 +111,7 @@ typedef struct floor_of_test {
 static floor_of_test open_floor(void)
 {
     floor_of_test made = {.registry = sgm_registry_create()};
-    made.hooks = sgm__hooks_create("mnist", made.registry);
+    made.hooks = sgm__hooks_create("mnist", made.registry, NULL);
     if (!made.hooks)
         TEST_FAIL("no hooks: %s", sgm_last_error());
     seen_clear();

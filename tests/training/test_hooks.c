@@ -630,7 +630,7 @@ TEST(shared_results_of_the_registry_are_used)
 {
     sgm_registry *registry = sgm_registry_create();
     CHECK_OK(sgm_registry_set(registry, "shared", sgm_number_content(1)));
-    CHECK_ERROR(sgm__hooks_create("t", registry), "'shared' is number, expected a registry");
+    CHECK_ERROR(sgm__hooks_create("t", registry, NULL), "'shared' is number, expected a registry");
     sgm_registry_free(registry);
 }
 
@@ -807,7 +807,7 @@ static void try_all(int64_t *frees, int64_t *made)
     probe_self probes[3] = {PROBE("r", 1), PROBE("d", 2, .act = ask), PROBE("x", 3)};
     *frees = *made = 0;
     sgm_registry *registry = sgm_registry_create();
-    sgm__hooks *hooks = registry ? sgm__hooks_create("t", registry) : NULL;
+    sgm__hooks *hooks = registry ? sgm__hooks_create("t", registry, NULL) : NULL;
     if (hooks) {
         sgm_hook *required = sgm_hook_create(&probe_type, &probes[0], .reads = two_reads);
         sgm_hook *hook = sgm_hook_create(&probe_type, &probes[1], .requires_hooks = {required});

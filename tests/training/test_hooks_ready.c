@@ -374,7 +374,7 @@ TEST(rules_remember_over_a_resume)
 static void use_all(void)
 {
     sgm_registry *registry = sgm_registry_create();
-    sgm__hooks *hooks = registry ? sgm__hooks_create("t", registry) : NULL;
+    sgm__hooks *hooks = registry ? sgm__hooks_create("t", registry, NULL) : NULL;
     sgm_time_step always = sgm_every(1, SGM_ITERATION);
     sgm_hook *made[] = {
         sgm_value_reporter("loss", always, .report = note_line, .release = note_release, .with_time = true,

@@ -183,6 +183,29 @@ TEST(a_hook_sees_values_and_stops_the_run)
     free_wave_trainer(made);
 }
 
+/* A hook may use its trainer in between two iterations. */
+static sgm_status look_at_weights(void *self, sgm_hook_call *call)
+{
+    sgm_tensor *weights = sgm_trainer_get(sgm_hook_trainer(call), "2-dense.weights");
+    if (weights == NULL)
+        return sgm_last_status();
+    *(int64_t *)self = sgm_tensor_shape(weights)->dims[1];
+    sgm_tensor_free(weights);
+    return SGM_OK;
+}
+
+static const sgm_hook_type looker = {.api = SGM_HOOK_API, .name = "looker", .invoke = look_at_weights};
+
+TEST(a_hook_may_use_its_trainer)
+{
+    int64_t columns = 0;
+    wave_trainer made = make_wave_trainer((wave_options){0});
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_hook_create(&looker, &columns, .failure = SGM_HOOK_STOP)));
+    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 1));
+    CHECK_INT(columns, 5);
+    free_wave_trainer(made);
+}
+
 /* --- rules --- */
 
 static sgm_hook *patience(void)
