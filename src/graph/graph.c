@@ -31,6 +31,7 @@ void sgm_graph_free(sgm_graph *graph)
     free_constants(graph);
     sgm__free(graph->instructions);
     sgm__free(graph->operands);
+    sgm__free(graph->sources);
     sgm__free(graph->constants);
     sgm__free(graph->outputs);
     sgm__free(graph->assignments);
@@ -45,6 +46,7 @@ void sgm_graph_clear(sgm_graph *graph)
         return;
     free_constants(graph);
     graph->count = graph->operand_count = graph->output_count = graph->assignment_count = 0;
+    graph->source_count = 0;
     graph->names.length = 1;
     graph->name_count = 0;
     if (graph->slot_count > 0)
@@ -192,6 +194,11 @@ static sgm_status append(sgm_graph *graph, const sgm__instruction *instruction, 
                          sizeof(sgm_value)));
     if (known)
         inputs = graph->operands + position;
+    if (instruction->op == &sgm__op_input || instruction->op == &sgm__op_state) {
+        SGM_TRY(sgm__reserve(&graph->sources, &graph->source_capacity, graph->source_count + 1,
+                             sizeof *graph->sources));
+        graph->sources[graph->source_count++] = (int32_t)graph->count;
+    }
     sgm__instruction *added = &graph->instructions[graph->count++];
     *added = *instruction;
     added->first_input = (int32_t)graph->operand_count;

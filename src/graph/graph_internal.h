@@ -31,6 +31,8 @@ struct sgm_graph {
     size_t count, capacity;
     sgm_value *operands;
     size_t operand_count, operand_capacity;
+    int32_t *sources; /* inputs and states */
+    size_t source_count, source_capacity;
     sgm__text names; /* strings one after the other, each with its 0 */
     int32_t *slots;  /* offsets of the names, hashed; 0: free */
     size_t slot_count, name_count;

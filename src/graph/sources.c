@@ -41,21 +41,21 @@ static sgm_value named_source(sgm_graph *graph, const sgm_op *op, const char *na
     if (sgm_shape_elements(shape) < 0)
         return sgm_graph_fail(graph, SGM_ERROR_SHAPE, "%s '%s' has the impossible shape %s", op->name, name,
                               sgm_shape_text(shape, text, sizeof text));
-    for (size_t i = 0; i < graph->count; i++) {
-        const sgm__instruction *known = &graph->instructions[i];
-        if (known->op != op || strcmp(sgm__graph_string(graph, known->name), name) != 0)
+    int32_t offset = sgm__graph_name(graph, name);
+    if (offset < 0)
+        return sgm_graph_fail(graph, SGM_ERROR_MEMORY, "no memory for the name '%s'", name);
+    for (size_t i = 0; i < graph->source_count; i++) {
+        const sgm__instruction *known = &graph->instructions[graph->sources[i]];
+        if (known->op != op || known->name != offset)
             continue;
         if (known->type.dtype == dtype && sgm_shape_equal(&known->type.shape, shape))
-            return (sgm_value){(int32_t)i};
+            return (sgm_value){graph->sources[i]};
         char known_text[128];
         return sgm_graph_fail(graph, SGM_ERROR_SHAPE, "%s '%s' is %s %s here and was %s %s before", op->name,
                               name, sgm_dtype_name(dtype), sgm_shape_text(shape, text, sizeof text),
                               sgm_dtype_name(known->type.dtype),
                               sgm_shape_text(&known->type.shape, known_text, sizeof known_text));
     }
-    int32_t offset = sgm__graph_name(graph, name);
-    if (offset < 0)
-        return sgm_graph_fail(graph, SGM_ERROR_MEMORY, "no memory for the name '%s'", name);
     return sgm__graph_append(
         graph, &(sgm__instruction){.op = op, .type = {dtype, *shape}, .name = offset, .constant = -1}, NULL);
 }

@@ -21,6 +21,30 @@ static sgm_graph *lower(const sgm_graph *graph, const sgm_handler *handler)
     return simple;
 }
 
+sgm_status sgm__plan_index_readers(sgm__plan_build *build)
+{
+    const sgm__plan *plan = build->plan;
+    size_t nodes = (size_t)plan->node_count, reads = 0;
+    for (size_t i = 0; i < nodes; i++)
+        reads += (size_t)plan->nodes[i].input_count;
+    build->first_reader = sgm__calloc(nodes + 2, sizeof(int32_t));
+    build->readers = sgm__calloc(reads + 1, sizeof(sgm__plan_reader));
+    if (build->first_reader == NULL || build->readers == NULL)
+        return SGM_ERROR_MEMORY;
+    int32_t *next = build->first_reader + 1; /* counts, then places, which end as the next root's first */
+    for (size_t i = 0; i < nodes; i++)
+        for (int32_t k = 0; k < plan->nodes[i].input_count; k++)
+            next[build->notes[plan->operands[plan->nodes[i].first_input + k]].root + 1]++;
+    for (size_t i = 0; i < nodes; i++)
+        next[i + 1] += next[i];
+    for (size_t i = 0; i < nodes; i++)
+        for (int32_t k = 0; k < plan->nodes[i].input_count; k++) {
+            int32_t operand = plan->operands[plan->nodes[i].first_input + k];
+            build->readers[next[build->notes[operand].root]++] = (sgm__plan_reader){(int32_t)i, operand};
+        }
+    return SGM_OK;
+}
+
 static sgm_status build_plan(sgm__plan_build *build)
 {
     const sgm_graph *graph = build->graph;
@@ -32,6 +56,7 @@ static sgm_status build_plan(sgm__plan_build *build)
     if (plan->inputs == NULL || plan->states == NULL || plan->outputs == NULL || build->node_of == NULL)
         return SGM_ERROR_MEMORY;
     SGM_TRY(sgm__plan_build_nodes(build));
+    SGM_TRY(sgm__plan_index_readers(build));
     SGM_TRY(sgm__plan_build_steps(build));
     return sgm__plan_build_places(build);
 }
@@ -46,6 +71,8 @@ sgm_status sgm__plan_create(const sgm_graph *graph, const sgm_handler *handler, 
         status = sgm_last_status() != SGM_OK ? sgm_last_status() : SGM_ERROR_MEMORY;
     else
         status = build_plan(&build);
+    sgm__free(build.first_reader);
+    sgm__free(build.readers);
     sgm__free(build.notes);
     sgm__free(build.node_of);
     sgm_graph_free(lowered);

@@ -16,6 +16,11 @@ typedef struct sgm__plan_node_notes {
     int32_t last_use;    /* last step that reads the root's memory; INT32_MAX: it is an output */
 } sgm__plan_node_notes;
 
+/* Who reads a root's memory, itself or through a view: readers[first[root]] to readers[first[root + 1]]. */
+typedef struct sgm__plan_reader {
+    int32_t node, operand;
+} sgm__plan_reader;
+
 typedef struct sgm__plan_build {
     const sgm_graph *graph; /* lowered */
     const sgm_handler *handler;
@@ -23,11 +28,16 @@ typedef struct sgm__plan_build {
     int32_t *node_of; /* graph value -> node */
     sgm__plan_node_notes *notes;
     size_t node_capacity, notes_capacity, operand_capacity;
+    int32_t *first_reader; /* these two: from sgm__plan_index_readers on */
+    sgm__plan_reader *readers;
 } sgm__plan_build;
 
 /* plan_nodes.c: nodes, views, copies where contiguous memory is wanted, inputs, states, constants, outputs.
  */
 sgm_status sgm__plan_build_nodes(sgm__plan_build *build);
+/* plan.c: fills in the index of readers, in order of nodes; nodes and operands stay as they are from then on.
+ */
+sgm_status sgm__plan_index_readers(sgm__plan_build *build);
 /* plan_steps.c: the order of execution, elementwise chains in one step. */
 sgm_status sgm__plan_build_steps(sgm__plan_build *build);
 /* plan_merge.c: elementwise steps join the only step that reads them; nodes' steps and positions change. */

@@ -8,8 +8,10 @@
 typedef struct merge {
     sgm__plan_build *build;
     int32_t count;
-    int32_t *sizes; /* nodes of a step */
-    int32_t *some;  /* one of its nodes */
+    int32_t *sizes;  /* nodes of a step */
+    int32_t *first;  /* one of its nodes, then `next` of that, -1 at the end */
+    int32_t *next;   /* of nodes */
+    int32_t *writer; /* of nodes: the one that writes this state; -1 */
 } merge;
 
 static const sgm__node *node_at(const merge *m, int32_t index)
@@ -34,48 +36,44 @@ static int32_t step_of(const merge *m, int32_t index)
 
 static bool is_elementwise(const merge *m, int32_t step)
 {
-    return m->sizes[step] > 0 && sgm__plan_is_fusable(node_at(m, m->some[step])->op);
+    return m->sizes[step] > 0 && sgm__plan_is_fusable(node_at(m, m->first[step])->op);
+}
+
+static const sgm__plan_reader *readers_of(const merge *m, int32_t root, int32_t *count)
+{
+    const int32_t *first = &m->build->first_reader[root];
+    *count = first[1] - first[0];
+    return &m->build->readers[first[0]];
 }
 
 /* The one later step that reads what `step` makes, element by element; -1 if there is no such one. */
 static int32_t only_reader(const merge *m, int32_t step)
 {
-    int32_t reader = -1;
-    for (int32_t i = m->some[step] + 1; i < m->build->plan->node_count; i++) {
-        int32_t at = step_of(m, i);
-        if (at < 0 || at == step)
-            continue;
-        for (int32_t k = 0; k < node_at(m, i)->input_count; k++) {
-            int32_t operand = operand_of(m, i, k);
-            if (step_of(m, root_of(m, operand)) != step)
+    int32_t only = -1, count;
+    for (int32_t i = m->first[step]; i >= 0; i = m->next[i]) {
+        const sgm__plan_reader *readers = readers_of(m, i, &count);
+        for (int32_t r = 0; r < count; r++) {
+            int32_t at = step_of(m, readers[r].node);
+            if (at < 0 || at == step)
                 continue;
-            if (root_of(m, operand) != operand || (reader >= 0 && reader != at))
+            if (readers[r].operand != i || (only >= 0 && only != at))
                 return -1;
-            reader = at;
+            only = at;
         }
     }
-    return reader;
-}
-
-static bool reads(const merge *m, int32_t step, int32_t root, bool only_views)
-{
-    for (int32_t i = m->some[step]; i < m->build->plan->node_count; i++)
-        for (int32_t k = 0; step_of(m, i) == step && k < node_at(m, i)->input_count; k++) {
-            int32_t operand = operand_of(m, i, k);
-            if (root_of(m, operand) == root && !(only_views && operand == root))
-                return true;
-        }
-    return false;
+    return only;
 }
 
 /* A state that `step` reads gets its new value before `later` ends. */
 static bool is_overtaken(const merge *m, int32_t step, int32_t later)
 {
-    for (int32_t i = 0; i < m->build->plan->node_count; i++) {
-        int32_t state = m->build->notes[i].writes, at = step_of(m, i);
-        if (state >= 0 && at > step && at <= later && reads(m, step, state, at == later))
-            return true;
-    }
+    for (int32_t i = m->first[step]; i >= 0; i = m->next[i])
+        for (int32_t k = 0; k < node_at(m, i)->input_count; k++) {
+            int32_t operand = operand_of(m, i, k), root = root_of(m, operand);
+            int32_t at = m->writer[root] >= 0 ? step_of(m, m->writer[root]) : -1;
+            if (at > step && at <= later && !(at == later && operand == root))
+                return true;
+        }
     return false;
 }
 
@@ -86,10 +84,11 @@ static int64_t bytes_of(const sgm__node *node)
 
 static bool is_read_after(const merge *m, int32_t root, int32_t step)
 {
-    for (int32_t i = 0; i < m->build->plan->node_count; i++)
-        for (int32_t k = 0; step_of(m, i) > step && k < node_at(m, i)->input_count; k++)
-            if (root_of(m, operand_of(m, i, k)) == root)
-                return true;
+    int32_t count;
+    const sgm__plan_reader *readers = readers_of(m, root, &count);
+    for (int32_t r = 0; r < count; r++)
+        if (step_of(m, readers[r].node) > step)
+            return true;
     return false;
 }
 
@@ -97,8 +96,8 @@ static bool is_read_after(const merge *m, int32_t root, int32_t step)
 static int64_t cost_of(const merge *m, int32_t step)
 {
     int64_t cost = 0;
-    for (int32_t i = m->some[step]; i < m->build->plan->node_count; i++)
-        for (int32_t k = 0; step_of(m, i) == step && k < node_at(m, i)->input_count; k++) {
+    for (int32_t i = m->first[step]; i >= 0; i = m->next[i])
+        for (int32_t k = 0; k < node_at(m, i)->input_count; k++) {
             int32_t root = root_of(m, operand_of(m, i, k));
             if (step_of(m, root) >= 0 && step_of(m, root) != step && !is_read_after(m, root, step))
                 cost += bytes_of(node_at(m, root));
@@ -110,8 +109,8 @@ static int64_t cost_of(const merge *m, int32_t step)
 static int64_t gain_of(const merge *m, int32_t step)
 {
     int64_t gain = 0;
-    for (int32_t i = m->some[step]; i < m->build->plan->node_count; i++)
-        if (step_of(m, i) == step && is_read_after(m, i, step))
+    for (int32_t i = m->first[step]; i >= 0; i = m->next[i])
+        if (is_read_after(m, i, step))
             gain += bytes_of(node_at(m, i));
     return gain;
 }
@@ -119,17 +118,21 @@ static int64_t gain_of(const merge *m, int32_t step)
 static bool can_move(const merge *m, int32_t step, int32_t reader)
 {
     return is_elementwise(m, reader) && m->sizes[step] + m->sizes[reader] <= SGM__PLAN_LONGEST_CHAIN &&
-           sgm_shape_equal(&node_at(m, m->some[step])->type.shape,
-                           &node_at(m, m->some[reader])->type.shape) &&
+           sgm_shape_equal(&node_at(m, m->first[step])->type.shape,
+                           &node_at(m, m->first[reader])->type.shape) &&
            !is_overtaken(m, step, reader) && (reader == step + 1 || cost_of(m, step) <= gain_of(m, step));
 }
 
 static void move(merge *m, int32_t step, int32_t reader)
 {
-    for (int32_t i = m->some[step]; i < m->build->plan->node_count; i++)
-        if (step_of(m, i) == step)
-            m->build->notes[i].step = reader;
-    m->some[reader] = m->some[step] < m->some[reader] ? m->some[step] : m->some[reader];
+    int32_t last = m->first[step];
+    for (int32_t i = last; i >= 0; i = m->next[i]) {
+        m->build->notes[i].step = reader;
+        last = i;
+    }
+    m->next[last] = m->first[reader];
+    m->first[reader] = m->first[step];
+    m->first[step] = -1;
     m->sizes[reader] += m->sizes[step];
     m->sizes[step] = 0;
 }
@@ -137,7 +140,7 @@ static void move(merge *m, int32_t step, int32_t reader)
 /* Steps are numbered anew; nodes keep their order. */
 static void renumber(merge *m)
 {
-    int32_t kept = 0, *numbers = m->some;
+    int32_t kept = 0, *numbers = m->first;
     for (int32_t s = 0; s < m->count; s++)
         numbers[s] = m->sizes[s] > 0 ? kept++ : -1;
     memset(m->sizes, 0, (size_t)m->count * sizeof *m->sizes);
@@ -157,18 +160,35 @@ static void renumber(merge *m)
     m->count = kept;
 }
 
+static void list_members(merge *m)
+{
+    for (int32_t s = 0; s < m->count; s++)
+        m->first[s] = -1;
+    for (int32_t i = m->build->plan->node_count; i-- > 0;)
+        m->writer[i] = -1;
+    for (int32_t i = m->build->plan->node_count; i-- > 0;) {
+        int32_t step = step_of(m, i), state = m->build->notes[i].writes;
+        if (state >= 0)
+            m->writer[state] = i;
+        if (step < 0)
+            continue;
+        m->sizes[step]++;
+        m->next[i] = m->first[step];
+        m->first[step] = i;
+    }
+}
+
 sgm_status sgm__plan_merge_steps(sgm__plan_build *build, int32_t *count)
 {
     merge m = {.build = build, .count = *count};
-    m.sizes = sgm__calloc((size_t)*count + 1, 2 * sizeof(int32_t));
+    size_t steps = (size_t)*count, nodes = (size_t)build->plan->node_count;
+    m.sizes = sgm__calloc(2 * (steps + nodes) + 1, sizeof(int32_t));
     if (m.sizes == NULL)
         return SGM_ERROR_MEMORY;
-    m.some = m.sizes + *count;
-    for (int32_t i = build->plan->node_count; i-- > 0;)
-        if (step_of(&m, i) >= 0) {
-            m.sizes[step_of(&m, i)]++;
-            m.some[step_of(&m, i)] = i; /* the first */
-        }
+    m.first = m.sizes + steps;
+    m.next = m.first + steps;
+    m.writer = m.next + nodes;
+    list_members(&m);
     for (int32_t s = *count; s-- > 0;) {
         int32_t reader = is_elementwise(&m, s) ? only_reader(&m, s) : -1;
         if (reader >= 0 && can_move(&m, s, reader))

@@ -124,20 +124,43 @@ static int32_t find_heir(const sgm__plan_build *build, const sgm__step *step, in
     return -1;
 }
 
-static sgm_status free_dead(sgm__plan_build *build, int32_t step, arena *memory, const bool *inherited)
+/* Nodes by the last step that reads their memory: first[step], then next[node], -1 at the end. */
+typedef struct deaths {
+    int32_t *first, *next;
+} deaths;
+
+static sgm_status find_deaths(const sgm__plan_build *build, deaths *dying)
 {
-    for (int32_t i = 0; i < build->plan->node_count; i++) {
-        const sgm__node *node = &build->plan->nodes[i];
+    int32_t nodes = build->plan->node_count, steps = build->plan->step_count;
+    dying->first = sgm__calloc((size_t)nodes + (size_t)steps + 1, sizeof(int32_t));
+    if (dying->first == NULL)
+        return SGM_ERROR_MEMORY;
+    dying->next = dying->first + steps;
+    for (int32_t s = 0; s < steps; s++)
+        dying->first[s] = -1;
+    for (int32_t i = nodes; i-- > 0;) {
         const sgm__plan_node_notes *notes = &build->notes[i];
-        if (notes->root == i && notes->step >= 0 && node->place.store == SGM__STORE_ARENA &&
-            notes->last_use == step && !inherited[i])
+        if (notes->root != i || notes->step < 0 || notes->last_use < 0 || notes->last_use >= steps)
+            continue;
+        dying->next[i] = dying->first[notes->last_use];
+        dying->first[notes->last_use] = i;
+    }
+    return SGM_OK;
+}
+
+static sgm_status free_dead(sgm__plan_build *build, int32_t first, const deaths *dying, arena *memory,
+                            const bool *inherited)
+{
+    for (int32_t i = first; i >= 0; i = dying->next[i]) {
+        const sgm__node *node = &build->plan->nodes[i];
+        if (node->place.store == SGM__STORE_ARENA && !inherited[i])
             SGM_TRY(give_back(memory, node->place.offset, bytes_of(node)));
     }
     return SGM_OK;
 }
 
-static sgm_status place_step(sgm__plan_build *build, int32_t index, arena *memory, bool *inherited,
-                             const bool *outside)
+static sgm_status place_step(sgm__plan_build *build, int32_t index, const deaths *dying, arena *memory,
+                             bool *inherited, const bool *outside)
 {
     sgm__plan *plan = build->plan;
     const sgm__step *step = &plan->steps[index];
@@ -157,7 +180,7 @@ static sgm_status place_step(sgm__plan_build *build, int32_t index, arena *memor
             inherited[heir] = true;
         node->place.offset = heir >= 0 ? plan->nodes[heir].place.offset : take(memory, bytes_of(node));
     }
-    return free_dead(build, index, memory, inherited);
+    return free_dead(build, dying->first[index], dying, memory, inherited);
 }
 
 /* Views see their root's memory. */
@@ -184,12 +207,14 @@ sgm_status sgm__plan_build_places(sgm__plan_build *build)
         return SGM_ERROR_MEMORY;
     bool *inherited = flags, *outside = flags + build->plan->node_count;
     find_outside_uses(build, outside);
-    sgm_status status = SGM_OK;
+    deaths dying = {0};
+    sgm_status status = find_deaths(build, &dying);
     for (int32_t s = 0; s < build->plan->step_count && status == SGM_OK; s++)
-        status = place_step(build, s, &memory, inherited, outside);
+        status = place_step(build, s, &dying, &memory, inherited, outside);
     if (status == SGM_OK)
         place_views(build);
     build->plan->arena_bytes = memory.end;
+    sgm__free(dying.first);
     sgm__free(memory.free);
     sgm__free(flags);
     return status;

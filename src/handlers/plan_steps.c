@@ -35,16 +35,11 @@ static void find_bounds(const sgm__plan_build *build, int32_t index, int32_t *af
 static int32_t last_reader(const sgm__plan_build *build, int32_t writer, int32_t group)
 {
     int32_t state = build->notes[writer].writes, last = -1;
-    for (int32_t i = 0; i < writer; i++) {
-        const sgm__node *node = &build->plan->nodes[i];
-        int32_t step = build->notes[i].step;
-        if (step < 0 || step <= last)
-            continue;
-        for (int32_t k = 0; k < node->input_count; k++) {
-            int32_t operand = build->plan->operands[node->first_input + k];
-            if (build->notes[operand].root == state && !(operand == state && step == group))
-                last = step;
-        }
+    for (int32_t r = build->first_reader[state]; r < build->first_reader[state + 1]; r++) {
+        const sgm__plan_reader *reader = &build->readers[r];
+        int32_t step = build->notes[reader->node].step;
+        if (reader->node < writer && step > last && !(reader->operand == state && step == group))
+            last = step;
     }
     return last;
 }
