@@ -42,7 +42,7 @@ static double time_round(sgm__hooks *hooks)
 static void print_cost(int count, sgm_time_step when, const char *what)
 {
     sgm_registry *registry = sgm_registry_create();
-    sgm__hooks *hooks = sgm__hooks_create("bench", registry);
+    sgm__hooks *hooks = sgm__hooks_create("bench", registry, NULL);
     check(hooks != NULL);
     for (int i = 0; i < count; i++) {
         sgm_hook *hook = sgm_hook_create(&idle_type, &hook_numbers[i], .when = when);
