@@ -42,6 +42,13 @@ static sgm_status check_rule(const char *value)
     return rule != NULL ? SGM_OK : sgm_last_status();
 }
 
+static sgm_status check_hook(const char *value)
+{
+    sgm_hook *hook = sgm_hook_parse(value);
+    sgm_hook_free(hook);
+    return hook != NULL ? SGM_OK : sgm__last_failure();
+}
+
 static sgm_status check_optimiser(const char *value)
 {
     sgm_optimiser *optimiser = SGM_OPTIMISER(value, .learning_rate = 0);
@@ -331,6 +338,11 @@ const option config_table[] = {
      OF(config, rules),
      .check = check_rule,
      .doc = "what to do when, \"if validation.loss stalls 5 epochs then stop\""},
+    {.name = "hooks",
+     .kind = OPTION_LIST,
+     OF(config, hooks),
+     .check = check_hook,
+     .doc = "what else runs in a training, \"early_stopper(validation.loss)\"; see 'sigma info --hooks'"},
     {.name = "epochs",
      .kind = OPTION_INTEGER,
      OF(config, epochs),

@@ -45,7 +45,7 @@ typedef struct config {
     optimiser_config optimiser;
     text_map initialisers, modifiers;
     text_list freeze;
-    text_list rules;
+    text_list rules, hooks;
     int64_t epochs, iterations, seed, threads, checkpoint_every;
     char *handler, *precision, *folder;
 } config;

@@ -122,6 +122,8 @@ sgm_trainer *experiment_trainer(sgm_env *env, const config *c)
         sgm_trainer_freeze(trainer, c->freeze.items[i]);
     for (size_t i = 0; i < c->rules.count; i++)
         sgm_trainer_hook(trainer, sgm_rule_hook(c->rules.items[i]));
+    for (size_t i = 0; i < c->hooks.count; i++)
+        sgm_trainer_hook(trainer, sgm_hook_parse(c->hooks.items[i]));
     return sgm_trainer_status(trainer) == SGM_OK ? trainer : NULL;
 }
 

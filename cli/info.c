@@ -5,9 +5,10 @@
 #include <stdlib.h>
 
 static const char usage_text[] =
-    "Usage: sigma info\n\n"
+    "Usage: sigma info [--hooks]\n\n"
     "Shows the version, the handlers with what they found on this machine (processor, libraries, devices),\n"
     "where data is looked for, and the ready-made datasets.\n\n"
+    "  --hooks   list the ready-made hooks, as 'hooks:' in a file and 'sigma ctl FOLDER attach' take them\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage.\n";
 
 static void print_indented(const char *text)
@@ -95,14 +96,27 @@ static void print_datasets(void)
     printf("  %-12s %s\n", "text:PATH", "characters of a file");
 }
 
+static void print_hooks(void)
+{
+    for (size_t i = 0; sgm_hook_name_at(i) != NULL; i++) {
+        char *text = sgm_hook_help(sgm_hook_name_at(i));
+        printf("%s%s", i > 0 ? "\n" : "", text != NULL ? text : sgm_last_error());
+        sgm_string_free(text);
+    }
+}
+
 int info_run(int argc, char **argv)
 {
-    arguments a = {.help = usage_text};
+    bool hooks = false;
+    const argument_rule rules[] = {{"--hooks", ARGUMENT_FLAG, &hooks}};
+    arguments a = {.rules = rules, .rule_count = 1, .help = usage_text};
     int code;
     if (arguments_read(&a, argc, argv, &code)) {
         code = CLI_OK;
         if (a.word_count > 0) {
             code = usage_error("info", "expected no arguments, got '%s'", a.words[0]);
+        } else if (hooks) {
+            print_hooks();
         } else {
             printf("sigma %s\n", sgm_version());
             print_handlers();

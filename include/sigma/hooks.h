@@ -84,6 +84,22 @@ SGM_API sgm_hook *sgm_save_hook_create(sgm_time_step when, const char *name, con
 /* Does what a rule says (rule.h). `set` changes each value that matches, from its own value on. */
 SGM_API sgm_hook *sgm_rule_hook(const char *text);
 
+/* --- as text --- */
+/* A ready-made hook, or a rule:
+ *
+ *     every 2 epochs value_reporter(training.loss optimiser.*rate, with_time=true) if epoch > 3
+ *     early_stopper(validation.accuracy, patience=5)
+ *     at epoch 3 save("epoch-{epoch}")
+ *     after 10 iterations set optimiser.learning_rate *= 0.5
+ *
+ * `[STEP] NAME(VALUE, ARGUMENT=VALUE, ...) [if CRITERIA]`: STEP is as in sgm_time_step_parse, without it the
+ * hook's own; CRITERIA as in sgm_criteria_parse. What begins with `if`, or has an action behind the step, is
+ * a rule. Errors name column and argument, and the nearest name. */
+SGM_API sgm_hook *sgm_hook_parse(const char *text);
+SGM_API const char *sgm_hook_name_at(size_t index); /* of what can be parsed; NULL: past the last */
+/* How it is written, what it does, its arguments: lines; free with sgm_string_free. */
+SGM_API char *sgm_hook_help(const char *name);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,5 +1,6 @@
 /* Hook objects. */
 #include "training/hooks_internal.h"
+#include "training/hooks_ready/hook_text.h"
 
 #include <math.h>
 
@@ -12,6 +13,7 @@ static void free_parts(sgm_hook *hook)
         sgm__free(hook->reads[i]);
     sgm__free(hook->reads);
     sgm_criteria_free(hook->criteria);
+    sgm__free(hook->text);
     if (hook->type && hook->type->free)
         hook->type->free(hook->self);
     pthread_mutex_destroy(&hook->lock);
@@ -112,6 +114,39 @@ static sgm_status copy_reads(sgm_hook *hook, const char *const *reads)
     for (size_t i = 0; i < asked; i++)
         SGM_TRY(add_read(hook, sgm_criteria_identifier(hook->criteria, i)));
     return SGM_OK;
+}
+
+sgm_status sgm__hook_add_condition(sgm_hook *hook, sgm_criteria *condition)
+{
+    sgm_criteria *both = hook->criteria ? sgm_criteria_and(condition, hook->criteria) : condition;
+    hook->criteria = both; /* a failed `and` has freed its parts */
+    if (!both)
+        return sgm__last_failure();
+    size_t asked = 0;
+    while (sgm_criteria_identifier(both, asked))
+        asked++;
+    char **reads = sgm__realloc(hook->reads, (hook->read_count + asked + 1) * sizeof *reads);
+    if (!reads)
+        return SGM_ERROR_MEMORY;
+    hook->reads = reads;
+    for (size_t i = 0; i < asked; i++)
+        SGM_TRY(add_read(hook, sgm_criteria_identifier(both, i)));
+    return SGM_OK;
+}
+
+sgm_status sgm__hook_set_text(sgm_hook *hook, const char *text)
+{
+    char *copy = sgm__strdup(text);
+    if (!copy)
+        return SGM_ERROR_MEMORY;
+    sgm__free(hook->text);
+    hook->text = copy;
+    return SGM_OK;
+}
+
+const char *sgm__hook_source(const sgm_hook *hook)
+{
+    return hook->text;
 }
 
 static sgm_hook *allocate(void)

@@ -22,6 +22,7 @@ struct sgm_hook {
     bool background;
     double time_limit;
     sgm_hook_failure failure;
+    char *text; /* that it was parsed from; NULL: a program made it */
 };
 
 /* Same type, self, time step and options, and equal required hooks. */

@@ -331,6 +331,16 @@ same "a checkpoint of a rule" "$(ls ruled/two.safetensors)" ruled/two.safetensor
 run 2 train "$examples/iris.yaml" --folder unruled 'rules=["if training.loss stals 5 epochs then stop"]'
 has err "column 18.*did you mean 'stalls'"
 
+# --- hooks ---
+run 0 train "$examples/iris.yaml" epochs=500 --folder hooked \
+    'hooks=["at epoch 2 save(\"epoch-{epoch}\")", "early_stopper(training.loss, 2, maximum) if epoch > 3"]'
+has out '^stopped by early_stopper: training.loss has had no new maximum for 2 checks$'
+same "a checkpoint of a hook" "$(ls hooked/epoch-2.safetensors)" hooked/epoch-2.safetensors
+run 2 train "$examples/iris.yaml" --folder unhooked 'hooks=["early_stoper(training.loss)"]'
+has err "column 1.*did you mean 'early_stopper'"
+run 0 info --hooks
+has out '^\[every epoch\] early_stopper\('
+
 # --- interruption ---
 "$sigma" train "$examples/digits.yaml" epochs=1000000 --folder long >out 2>err </dev/null &
 process=$!

@@ -1,6 +1,6 @@
 /* Stopping and saving. */
-#include "base/base.h"
-#include <sigma/hooks.h>
+#include "training/criteria.h"
+#include "training/hooks_ready/hook_text.h"
 
 #define STOP_PRIORITY 10000
 #define SAVE_PRIORITY 9000 /* before a stop at the same event */
@@ -31,6 +31,12 @@ static const sgm_hook_type stop_type = {.api = SGM_HOOK_API,
                                         .invoke = stop,
                                         .equal = equal_texts,
                                         .free = sgm__free},
+                           early_stopper_type = {.api = SGM_HOOK_API,
+                                                 .name = "early_stopper",
+                                                 .doc = "stops the run when a value stalls",
+                                                 .invoke = stop,
+                                                 .equal = equal_texts,
+                                                 .free = sgm__free},
                            save_type = {.api = SGM_HOOK_API,
                                         .name = "save",
                                         .doc = "saves the training under a name",
@@ -68,7 +74,7 @@ sgm_hook *sgm_early_stopper(const char *identifier, int64_t patience, sgm_extrem
         return NULL;
     char *reason = sgm__format("%s has had no new %s for %lld checks", identifier,
                                extremum == SGM_MAXIMUM ? "maximum" : "minimum", (long long)patience);
-    return create(&stop_type, reason, when, stalls, STOP_PRIORITY);
+    return create(&early_stopper_type, reason, when, stalls, STOP_PRIORITY);
 }
 
 sgm_hook *sgm_save_hook_create(sgm_time_step when, const char *name, const sgm_save_options *given)
@@ -86,3 +92,54 @@ sgm_hook *sgm_save_hook_create(sgm_time_step when, const char *name, const sgm_s
     }
     return create(&save_type, sgm__strdup(name), when, options.only_if, SAVE_PRIORITY);
 }
+
+/* --- as text --- */
+
+static sgm_hook *parse_stop(const sgm__hook_text *call)
+{
+    return sgm_stop_hook(call->when, .reason = sgm__hook_text_of(call, "reason"));
+}
+
+const sgm__hook_row sgm__stop_row = {
+    .name = "stop",
+    .doc = "stops the run, with a checkpoint",
+    .when = {SGM_EPOCH, 1, 0},
+    .arguments = {{"reason", SGM__ARGUMENT_WORD, .doc = "what the end of the run says"}},
+    .create = parse_stop,
+};
+
+static const char *const extrema[] = {"maximum", "minimum", NULL};
+
+static sgm_hook *parse_early_stopper(const sgm__hook_text *call)
+{
+    const char *identifier = sgm__hook_text_of(call, "value");
+    bool falls = sgm__hook_has(call, "extremum") ? sgm__hook_choice_of(call, "extremum") == 1
+                                                 : sgm__criteria_falls(identifier);
+    return sgm_early_stopper(identifier, sgm__hook_count_of(call, "patience"),
+                             falls ? SGM_MINIMUM : SGM_MAXIMUM, call->when);
+}
+
+const sgm__hook_row sgm__early_stopper_row = {
+    .name = "early_stopper",
+    .doc = "stops the run when a value has had no new extremum for some checks in a row",
+    .when = {SGM_EPOCH, 1, 0},
+    .arguments = {{"value", SGM__ARGUMENT_IDENTIFIER, .needed = true, .doc = "what is watched"},
+                  {"patience", SGM__ARGUMENT_COUNT, .standard = "5", .doc = "checks without a new extremum"},
+                  {"extremum", SGM__ARGUMENT_CHOICE, .choices = extrema,
+                   .doc = "if not given: the minimum of losses, costs and errors, else the maximum"}},
+    .create = parse_early_stopper,
+};
+
+static sgm_hook *parse_save(const sgm__hook_text *call)
+{
+    return sgm_save_hook(call->when, sgm__hook_text_of(call, "name"));
+}
+
+const sgm__hook_row sgm__save_row = {
+    .name = "save",
+    .doc = "writes NAME.safetensors into the folder of the run",
+    .when = {SGM_EPOCH, 1, 0},
+    .arguments = {{"name", SGM__ARGUMENT_WORD, .needed = true,
+                   .doc = "in quotes it may have values in it, \"epoch-{epoch}\""}},
+    .create = parse_save,
+};

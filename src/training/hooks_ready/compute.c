@@ -1,7 +1,7 @@
 /* Results for other hooks: sums and means, running times. */
-#include "base/base.h"
+#include "training/hooks_ready/hook_text.h"
+
 #include <math.h>
-#include <sigma/hooks.h>
 #include <stdio.h>
 
 /* --- sums and means --- */
@@ -125,6 +125,27 @@ sgm_hook *sgm_accumulator_create(const char *identifier, const sgm_accumulator_o
     return sgm_hook_create(&accumulator_type, self, .when = options.when, .reads = reads, .priority = -500);
 }
 
+static sgm_hook *parse_accumulator(const sgm__hook_text *call)
+{
+    return sgm_accumulator(sgm__hook_text_of(call, "value"), .when = call->when,
+                           .name = sgm__hook_text_of(call, "name"), .mean = sgm__hook_flag_of(call, "mean"),
+                           .reset_every = sgm__hook_count_of(call, "reset_every"),
+                           .each_epoch = sgm__hook_flag_of(call, "each_epoch"));
+}
+
+const sgm__hook_row sgm__accumulator_row = {
+    .name = "accumulator",
+    .doc = "sum or mean of a value so far, as shared.NAME",
+    .when = {SGM_ITERATION, 1, 0},
+    .arguments = {{"value", SGM__ARGUMENT_IDENTIFIER, .needed = true, .doc = "what is added up"},
+                  {"name", SGM__ARGUMENT_WORD, .doc = "if not given: as in training_loss_sum"},
+                  {"mean", SGM__ARGUMENT_FLAG, .standard = "false", .doc = "instead of the sum"},
+                  {"reset_every", SGM__ARGUMENT_COUNT, .doc = "begins anew after so many values"},
+                  {"each_epoch", SGM__ARGUMENT_FLAG, .standard = "false",
+                   .doc = "begins anew in each epoch"}},
+    .create = parse_accumulator,
+};
+
 /* --- running times --- */
 
 #define MOST_TIMES 64
@@ -196,7 +217,7 @@ static bool equal_stopwatches(const void *a, const void *b)
 }
 
 static const sgm_hook_type stopwatch_type = {.api = SGM_HOOK_API,
-                                             .name = "running time",
+                                             .name = "running_time",
                                              .doc = "seconds between events of a scale",
                                              .invoke = measure,
                                              .equal = equal_stopwatches,
@@ -223,3 +244,24 @@ sgm_hook *sgm_running_time_create(sgm_time_scale scale, const sgm_running_time_o
     return sgm_hook_create(&stopwatch_type, self, .when = sgm_every(1, scale), .reads = reads,
                            .priority = -1000);
 }
+
+static sgm_hook *parse_running_time(const sgm__hook_text *call)
+{
+    int64_t span = sgm__hook_count_of(call, "span");
+    if (span > MOST_TIMES)
+        return sgm__hook_text_fail(call, "span", "expected 1 to %d, got %lld", MOST_TIMES, (long long)span);
+    if (call->when.interval > 1 || call->when.live != 0) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "running_time measures every event: every iteration, or every epoch");
+        return NULL;
+    }
+    return sgm_running_time(call->when.scale, .span = (int32_t)span);
+}
+
+const sgm__hook_row sgm__running_time_row = {
+    .name = "running_time",
+    .doc = "seconds between events, as shared.time_iteration_last, _average, _min and _max",
+    .when = {SGM_ITERATION, 1, 0},
+    .arguments = {{"span", SGM__ARGUMENT_COUNT, .standard = "4",
+                   .doc = "the average is of so many times, without the most unusual ones; at most 64"}},
+    .create = parse_running_time,
+};

@@ -1,6 +1,5 @@
 /* Reports values as lines. */
-#include "base/base.h"
-#include <sigma/hooks.h>
+#include "training/hooks_ready/hook_text.h"
 
 typedef struct reporter {
     char *identifiers; /* cut at their spaces */
@@ -88,7 +87,7 @@ static void free_reporter(void *state)
 }
 
 static const sgm_hook_type reporter_type = {.api = SGM_HOOK_API,
-                                            .name = "value reporter",
+                                            .name = "value_reporter",
                                             .doc = "reports values as lines",
                                             .invoke = report,
                                             .equal = is_equal,
@@ -131,3 +130,22 @@ sgm_hook *sgm_value_reporter_create(const char *identifiers, sgm_time_step when,
     return sgm_hook_create(&reporter_type, self, .when = when, .reads = (const char *const *)self->list,
                            .background = options.background, .only_if = options.only_if);
 }
+
+static sgm_hook *parse_reporter(const sgm__hook_text *call)
+{
+    return sgm_value_reporter(sgm__hook_text_of(call, "values"), call->when,
+                              .with_time = sgm__hook_flag_of(call, "with_time"),
+                              .background = sgm__hook_flag_of(call, "background"));
+}
+
+const sgm__hook_row sgm__value_reporter_row = {
+    .name = "value_reporter",
+    .doc = "logs values by name, as in \"training.loss = 0.25\"",
+    .when = {SGM_EPOCH, 1, 0},
+    .arguments = {{"values", SGM__ARGUMENT_IDENTIFIERS, .needed = true,
+                   .doc = "training.loss optimiser.*rate"},
+                  {"with_time", SGM__ARGUMENT_FLAG, .standard = "false",
+                   .doc = "begins with epoch and iteration"},
+                  {"background", SGM__ARGUMENT_FLAG, .standard = "false", .doc = "on a thread of its own"}},
+    .create = parse_reporter,
+};

@@ -1,0 +1,116 @@
+/* Hooks as text: the rows of the table of ready-made hooks. Internal.
+ *
+ * A row is all that a hook needs to be written in YAML, in sgm_hook_parse and in `sigma ctl RUN attach`, and
+ * to be listed by `sigma info --hooks`. To add one, export it from the hook's file, and name it in the list
+ * at the end of this header:
+ *
+ *     static sgm_hook *parse_confusion(const sgm__hook_text *call)
+ *     {
+ *         return sgm_confusion_matrix(sgm__hook_text_of(call, "data"), call->when,
+ *                                     .classes = sgm__hook_count_of(call, "classes"));
+ *     }
+ *
+ *     const sgm__hook_row sgm__confusion_row = {
+ *         .name = "confusion_matrix",
+ *         .doc = "how often each class was taken for each other one, as shared.confusion",
+ *         .when = {SGM_EPOCH, 1, 0},
+ *         .arguments = {{"data", SGM__ARGUMENT_WORD, .needed = true, .doc = "a data set of the trainer"},
+ *                       {"classes", SGM__ARGUMENT_COUNT, .standard = "10", .doc = "number of classes"}},
+ *         .create = parse_confusion,
+ *     };
+ *
+ * The hook's type has the row's name. The reader fills in values and what is standard, checks them (errors
+ * name column and argument), sees that nothing needed is missing, and hangs the condition behind `if` on what
+ * create() gives. When create() refuses values, sgm__hook_text_fail() says so at the argument's column.
+ */
+#ifndef SGM_TRAINING_HOOK_TEXT_H
+#define SGM_TRAINING_HOOK_TEXT_H
+
+#include "training/phrase.h"
+#include <sigma/hooks.h>
+
+#define SGM__HOOK_MOST_ARGUMENTS 12
+#define SGM__HOOK_MOST_NUMBERS 16
+
+typedef enum sgm__argument_kind {
+    SGM__ARGUMENT_NONE,        /* behind the last */
+    SGM__ARGUMENT_IDENTIFIER,  /* training.loss */
+    SGM__ARGUMENT_IDENTIFIERS, /* training.loss optimiser.*: one text, with spaces */
+    SGM__ARGUMENT_WORD,        /* best, "epoch-{epoch}": a word, or any text in quotes */
+    SGM__ARGUMENT_NUMBER,      /* finite */
+    SGM__ARGUMENT_NUMBERS,     /* 1 3 5 */
+    SGM__ARGUMENT_COUNT,       /* whole, from 1 */
+    SGM__ARGUMENT_FLAG,        /* true or false */
+    SGM__ARGUMENT_CHOICE       /* one of `choices` */
+} sgm__argument_kind;
+
+typedef struct sgm__hook_argument {
+    const char *name;
+    sgm__argument_kind kind;
+    bool needed;
+    const char *standard;       /* as it would be written; NULL: none */
+    const char *const *choices; /* NULL at the end */
+    const char *doc;
+} sgm__hook_argument;
+
+typedef struct sgm__hook_text sgm__hook_text;
+
+typedef struct sgm__hook_row {
+    const char *name, *doc;
+    sgm_time_step when; /* if the text has none */
+    /* In the order in which they may come without their names. */
+    sgm__hook_argument arguments[SGM__HOOK_MOST_ARGUMENTS + 1];
+    sgm_hook *(*create)(const sgm__hook_text *call);
+} sgm__hook_row;
+
+typedef struct sgm__hook_value {
+    bool given; /* by the text; what is standard does not count */
+    size_t at;  /* in the text; that of the name if it was not given */
+    char *text;
+    double numbers[SGM__HOOK_MOST_NUMBERS];
+    size_t count; /* of numbers, or the place of the choice */
+    int64_t whole;
+} sgm__hook_value;
+
+/* A call as it was read. */
+struct sgm__hook_text {
+    const sgm__hook_row *row;
+    const sgm__phrase *phrase;
+    size_t name_at;
+    sgm_time_step when;
+    bool has_step; /* it was in the text */
+    sgm__hook_value values[SGM__HOOK_MOST_ARGUMENTS];
+};
+
+/* For create(), by the argument's name. */
+bool sgm__hook_has(const sgm__hook_text *call, const char *name);            /* given, or it has a standard */
+const char *sgm__hook_text_of(const sgm__hook_text *call, const char *name); /* NULL: none; belongs to call */
+double sgm__hook_number_of(const sgm__hook_text *call, const char *name);    /* NaN: none */
+const double *sgm__hook_numbers_of(const sgm__hook_text *call, const char *name, size_t *count);
+int64_t sgm__hook_count_of(const sgm__hook_text *call, const char *name); /* 0: none */
+bool sgm__hook_flag_of(const sgm__hook_text *call, const char *name);     /* false: none */
+size_t sgm__hook_choice_of(const sgm__hook_text *call, const char *name); /* SIZE_MAX: none */
+/* "column 21: patience: " and a message; returns NULL. */
+sgm_hook *sgm__hook_text_fail(const sgm__hook_text *call, const char *name, const char *format, ...)
+    SGM_PRINTF(3, 4);
+
+/* hook.c: one more condition, checked before those that it has; taken over, also on failure. Before the hook
+ * is attached. */
+sgm_status sgm__hook_add_condition(sgm_hook *hook, sgm_criteria *condition);
+/* What it was parsed from, kept for checkpoints and lists. */
+sgm_status sgm__hook_set_text(sgm_hook *hook, const char *text);
+const char *sgm__hook_source(const sgm_hook *hook); /* NULL: it was made by a program */
+
+/* All rows: add yours. */
+#define SGM__HOOK_ROWS(X)                                                                                    \
+    X(sgm__value_reporter_row)                                                                               \
+    X(sgm__accumulator_row)                                                                                  \
+    X(sgm__running_time_row)                                                                                 \
+    X(sgm__stop_row)                                                                                         \
+    X(sgm__early_stopper_row)                                                                                \
+    X(sgm__save_row)
+#define SGM__HOOK_ROW_DECLARATION(row) extern const sgm__hook_row row;
+SGM__HOOK_ROWS(SGM__HOOK_ROW_DECLARATION)
+#undef SGM__HOOK_ROW_DECLARATION
+
+#endif
