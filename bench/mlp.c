@@ -123,7 +123,7 @@ static void measure(sgm_session *session, sgm_program *program, int steps, bool 
     }
     qsort(times, (size_t)steps, sizeof *times, compare);
     if (only_median)
-        printf("%.3f\n", times[steps / 2] * 1e3);
+        printf("%.4g\n", times[steps / 2] * 1e3);
     else
         printf("step: median %.3f ms, best %.3f ms, 90 %% below %.3f ms; cost %.6f to %.6f in %d steps\n",
                times[steps / 2] * 1e3, times[0] * 1e3, times[steps * 9 / 10] * 1e3, first, last, steps);

@@ -53,7 +53,8 @@
 #define SGM__WHOLE_LIST(X)                                                                                   \
     X(softmax)                                                                                               \
     X(log_softmax)                                                                                           \
-    X(softmax_cross_entropy)
+    X(softmax_cross_entropy)                                                                                 \
+    X(softmax_cross_entropy_slope)
 
 #define SGM__DECLARE_OP(name) extern const sgm_op sgm__op_##name;
 #define SGM__DECLARE_DOCUMENTED_OP(name, doc) SGM__DECLARE_OP(name)

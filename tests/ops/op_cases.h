@@ -203,6 +203,7 @@ OP_RECORD(random_uniform, sgm_random_uniform(g, x[0], x[1], 3, dtype, OP_DIMS(5,
 OP_RECORD(random_normal, sgm_random_normal(g, x[0], x[1], 4, dtype, OP_DIMS(3, 33)))
 OP_RECORD(softmax, sgm_softmax(g, x[0]))
 OP_RECORD(log_softmax, sgm_log_softmax(g, x[0]))
+OP_RECORD(cross_entropy_slope, sgm_record(g, sgm_find_op("softmax_cross_entropy_slope"), x, 3, NULL))
 OP_RECORD(cross_entropy, sgm_softmax_cross_entropy_values(g, x[0], x[1]))
 
 /* --- the cases --- */
@@ -450,6 +451,18 @@ static const op_case op_cases[] = {
      OP_SECOND,
      {OP_X(0, 5), OP_IN(OP_FLOATS, 0, 1, 0, 5)},
      0},
+    {"softmax_cross_entropy_slope",
+     op_record_cross_entropy_slope,
+     3,
+     OP_SECOND,
+     {OP_X(3, 5), OP_IN(OP_FLOATS, 0, 1, 3, 5), OP_X(3)},
+     0},
+    {"softmax_cross_entropy_slope",
+     op_record_cross_entropy_slope,
+     3,
+     0,
+     {OP_X(131, 97), OP_IN(OP_FLOATS, 0, 1, 131, 97), OP_X(131)},
+     4},
 
     /* long ones, for handlers that work tile by tile and in threads */
     {"matmul", op_record_matmul, 2, 0, {OP_X(70, 131), OP_X(131, 67)}, 20},

@@ -42,7 +42,8 @@ const sgm__cpu_kernel *sgm__cpu_find_kernel(const sgm_op *op, sgm_dtype dtype);
 
 extern const sgm__cpu_kernel sgm__cpu_matmul;
 extern const sgm__cpu_kernel sgm__cpu_reduce_sum, sgm__cpu_reduce_max, sgm__cpu_reduce_min;
-extern const sgm__cpu_kernel sgm__cpu_softmax, sgm__cpu_log_softmax, sgm__cpu_softmax_cross_entropy;
+extern const sgm__cpu_kernel sgm__cpu_softmax, sgm__cpu_log_softmax, sgm__cpu_softmax_cross_entropy,
+    sgm__cpu_softmax_cross_entropy_slope;
 extern const sgm__cpu_kernel sgm__cpu_concatenate, sgm__cpu_pad, sgm__cpu_gather, sgm__cpu_scatter_add;
 extern const sgm__cpu_kernel sgm__cpu_arg_max, sgm__cpu_arg_min;
 extern const sgm__cpu_kernel sgm__cpu_random_uniform;

@@ -52,6 +52,20 @@ static void cross_entropy_row(const rows *r, int64_t index)
     ((float *)r->call->output.data)[index] = (float)cost;
 }
 
+/* (softmax(x) * sum(t) - t) * factor */
+static void cross_entropy_slope_row(const rows *r, int64_t index)
+{
+    const sgm__vector *vector = r->call->cpu->vector;
+    const float *x = row_of(&r->call->inputs[0], index, r->columns);
+    const float *targets = row_of(&r->call->inputs[1], index, r->columns);
+    float factor = ((const float *)r->call->inputs[2].data)[index];
+    float *to = (float *)r->call->output.data + index * r->columns;
+    double sum = vector->exp_shifted_f32(r->columns, to, x, vector->largest_f32(r->columns, x));
+    float share = (float)(vector->sum_f32(r->columns, targets) / sum);
+    for (int64_t i = 0; i < r->columns; i++)
+        to[i] = (to[i] * share - targets[i]) * factor;
+}
+
 static void run_task(void *context, int64_t index, int32_t thread)
 {
     (void)thread;
@@ -90,6 +104,11 @@ static sgm_status run_cross_entropy(const sgm__cpu_call *call)
     return run_rows(call, cross_entropy_row);
 }
 
+static sgm_status run_cross_entropy_slope(const sgm__cpu_call *call)
+{
+    return run_rows(call, cross_entropy_slope_row);
+}
+
 static bool takes(sgm_dtype dtype)
 {
     return dtype == SGM_FLOAT32;
@@ -100,3 +119,5 @@ const sgm__cpu_kernel sgm__cpu_log_softmax = {
     .op = &sgm__op_log_softmax, .takes = takes, .run = run_log_softmax};
 const sgm__cpu_kernel sgm__cpu_softmax_cross_entropy = {
     .op = &sgm__op_softmax_cross_entropy, .takes = takes, .run = run_cross_entropy};
+const sgm__cpu_kernel sgm__cpu_softmax_cross_entropy_slope = {
+    .op = &sgm__op_softmax_cross_entropy_slope, .takes = takes, .run = run_cross_entropy_slope};
