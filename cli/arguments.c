@@ -24,10 +24,12 @@ int usage_error(const char *command, const char *format, ...)
 
 static int fail_unknown(const arguments *a, const char *command, const char *word)
 {
-    const char *names[32];
+    const char *names[34];
     size_t count = 0;
     for (; count < a->rule_count && count < 31; count++)
         names[count] = a->rules[count].name;
+    names[count++] = "--log-level";
+    names[count++] = "--log-file";
     names[count++] = "--help";
     const char *near = sgm__nearest(word, names, count);
     if (near != NULL)
@@ -35,15 +37,48 @@ static int fail_unknown(const arguments *a, const char *command, const char *wor
     return usage_error(command, "unknown option '%s'", word);
 }
 
+static const argument_rule *find_rule(const argument_rule *rules, size_t count, const char *word,
+                                      size_t length)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strlen(rules[i].name) == length && memcmp(rules[i].name, word, length) == 0)
+            return &rules[i];
+    return NULL;
+}
+
+/* What every command understands: where messages go. */
+static const char *log_level, *log_file;
+static const argument_rule common_rules[] = {
+    {"--log-level", ARGUMENT_TEXT, &log_level},
+    {"--log-file", ARGUMENT_TEXT, &log_file},
+};
+
+/* The sink of the file stays until the end of the process. */
+static bool begin_logging(const char *command, int *code)
+{
+    sgm_log_level level;
+    if (log_level != NULL) {
+        if (sgm_log_level_parse(log_level, &level) != SGM_OK) {
+            *code = usage_error(command, "--log-level: %s", sgm_last_error());
+            return false;
+        }
+        sgm_log_set_level(NULL, level);
+    }
+    if (log_file != NULL && sgm_log_to_file(log_file) == NULL) {
+        *code = report_error(command, CLI_FAILED);
+        return false;
+    }
+    return true;
+}
+
 /* One option, at *index; its value may be the next word. */
 static bool read_option(const arguments *a, int argc, char **argv, int *index, int *code)
 {
     const char *word = argv[*index], *equals = strchr(word, '=');
     size_t length = equals != NULL ? (size_t)(equals - word) : strlen(word);
-    const argument_rule *rule = NULL;
-    for (size_t i = 0; i < a->rule_count; i++)
-        if (strlen(a->rules[i].name) == length && memcmp(a->rules[i].name, word, length) == 0)
-            rule = &a->rules[i];
+    const argument_rule *rule = find_rule(a->rules, a->rule_count, word, length);
+    if (rule == NULL)
+        rule = find_rule(common_rules, sizeof common_rules / sizeof *common_rules, word, length);
     if (rule == NULL) {
         *code = fail_unknown(a, argv[0], word);
         return false;
@@ -95,7 +130,7 @@ bool arguments_read(arguments *a, int argc, char **argv, int *code)
             a->words[a->word_count++] = word;
         }
     }
-    return true;
+    return begin_logging(argv[0], code);
 }
 
 void arguments_free(arguments *a)

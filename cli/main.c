@@ -24,6 +24,10 @@ static void print_help(void)
         printf("  %-9s %s\n", commands[i].name, commands[i].summary);
     printf("\n  --help     this text; 'sigma COMMAND --help' has more\n"
            "  --version  the version\n\n"
+           "Every command also takes\n"
+           "  --log-level LEVEL  messages to show on stderr: debug, info, warning (default), error, off;\n"
+           "                     the variable SIGMA_LOG sets the default\n"
+           "  --log-file FILE    append all messages to FILE, of which 5 old ones of 15 MB are kept\n\n"
            "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 130 interrupted.\n");
 }
 

@@ -9,6 +9,7 @@
 #include <sigma/handler.h>
 #include <sigma/hook.h>
 #include <sigma/hooks.h>
+#include <sigma/log.h>
 #include <sigma/model.h>
 #include <sigma/monitor.h>
 #include <sigma/network.h>

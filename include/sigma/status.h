@@ -79,18 +79,6 @@ typedef struct sgm_allocator {
 } sgm_allocator;
 SGM_API void sgm_set_allocator(const sgm_allocator *allocator); /* NULL: the C library's */
 
-/* Logging: the library prints nothing itself unless the logger set here does. Default: warnings and errors to
- * stderr. `log` may be called from any thread, one call at a time. */
-typedef enum sgm_log_level {
-    SGM_LOG_DEBUG,
-    SGM_LOG_INFO,
-    SGM_LOG_WARNING,
-    SGM_LOG_ERROR,
-    SGM_LOG_NONE
-} sgm_log_level;
-typedef void (*sgm_log_function)(void *user, sgm_log_level level, const char *component, const char *message);
-SGM_API void sgm_set_logger(sgm_log_function log, void *user, sgm_log_level least);
-
 #ifdef __cplusplus
 }
 #endif

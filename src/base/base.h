@@ -3,7 +3,7 @@
 #define SGM_BASE_BASE_H
 
 #include <pthread.h>
-#include <sigma/status.h>
+#include <sigma/log.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -104,7 +104,9 @@ sgm_status sgm__make_folders(const char *path); /* like mkdir -p */
 bool sgm__file_exists(const char *path);
 
 /* --- logging (log.c) --- */
-void sgm__log(sgm_log_level level, const char *component, const char *format, ...) SGM_PRINTF(3, 4);
-void sgm__vlog(sgm_log_level level, const char *component, const char *format, va_list arguments);
+#define sgm__log(...) sgm_log_message(__VA_ARGS__)
+void sgm__vlog(sgm_log_level level, const char *source, const char *format, va_list arguments);
+/* For those who draw a line without an end on the terminal: a message clears it first. */
+void sgm__log_line_is_open(bool open);
 
 #endif

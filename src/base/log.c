@@ -1,57 +1,348 @@
-/* The one way out for messages. */
-#include "base/base.h"
+/* The one way out for messages: to every sink whose level they reach. */
+#include "base/log_sink.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
-#define MESSAGE_SIZE 2048
+/* --- levels --- */
 
-static void log_to_stderr(void *user, sgm_log_level level, const char *component, const char *message)
+static const char *const level_names[] = {"debug", "info", "warning", "error", "off"};
+#define LEVEL_COUNT (sizeof level_names / sizeof *level_names)
+
+const char *sgm_log_level_name(sgm_log_level level)
 {
-    static const char *const names[] = {"debug", "info", "warning", "error"};
-    (void)user;
-    fprintf(stderr, "sigma: %s: %s: %s\n", names[level], component, message);
+    return (size_t)level < LEVEL_COUNT ? level_names[level] : "unknown";
 }
 
+static bool find_level(const char *name, sgm_log_level *level)
+{
+    for (size_t i = 0; name != NULL && i < LEVEL_COUNT; i++)
+        if (strcmp(name, level_names[i]) == 0) {
+            *level = (sgm_log_level)i;
+            return true;
+        }
+    return false;
+}
+
+sgm_status sgm_log_level_parse(const char *name, sgm_log_level *level)
+{
+    if (find_level(name, level))
+        return SGM_OK;
+    const char *near = name != NULL ? sgm__nearest(name, level_names, LEVEL_COUNT) : NULL;
+    return sgm_fail(SGM_ERROR_ARGUMENT,
+                    "unknown log level '%.40s'%s%s%s there are debug, info, warning, error and off",
+                    name != NULL ? name : "", near != NULL ? " (did you mean '" : ";",
+                    near != NULL ? near : "", near != NULL ? "'?);" : "");
+}
+
+/* --- lines --- */
+
+size_t sgm__log_end_line(char *line, size_t length, const sgm__log_entry *entry)
+{
+    const size_t most = SGM__LOG_LINE - 6; /* a line break with its spaces, or the end */
+    int source =
+        entry->source[0] != '\0' ? snprintf(line + length, SGM__LOG_LINE / 4, "%.200s: ", entry->source) : 0;
+    length += source > 0 ? (size_t)source : 0;
+    for (const char *c = entry->message; *c != '\0' && length < most; c++) {
+        if (*c == '\n') {
+            memcpy(line + length, "\n    ", 5);
+            length += 5;
+        } else {
+            line[length++] = (unsigned char)*c < 0x20 || *c == 0x7f ? (*c == '\t' ? ' ' : '?') : *c;
+        }
+    }
+    line[length++] = '\n';
+    return length;
+}
+
+/* --- stderr --- */
+
+static atomic_bool line_is_open; /* see sgm__log_line_is_open */
+
+void sgm__log_line_is_open(bool open)
+{
+    atomic_store(&line_is_open, open);
+}
+
+static bool wants_colour(void)
+{
+    const char *none = getenv("NO_COLOR"), *kind = getenv("TERM");
+    return (none == NULL || none[0] == '\0') && (kind == NULL || strcmp(kind, "dumb") != 0);
+}
+
+static void write_to_stderr(sgm_log_sink *self, const sgm__log_entry *entry)
+{
+    static const char *const colours[] = {"\033[2m", "\033[32m", "\033[33m", "\033[1;31m"};
+    (void)self;
+    char line[SGM__LOG_LINE];
+    bool terminal = isatty(STDERR_FILENO), colour = terminal && wants_colour();
+    struct tm local;
+    localtime_r(&entry->time.tv_sec, &local);
+    int length = snprintf(line, sizeof line, "%s%s%02d:%02d:%02d.%03d%s %s%s%s ",
+                          terminal && atomic_load(&line_is_open) ? "\r\033[K" : "", colour ? "\033[2m" : "",
+                          local.tm_hour, local.tm_min, local.tm_sec, (int)(entry->time.tv_nsec / 1000000),
+                          colour ? "\033[0m" : "", colour ? colours[entry->level] : "",
+                          level_names[entry->level], colour ? "\033[0m" : "");
+    fwrite(line, 1, sgm__log_end_line(line, (size_t)length, entry), stderr);
+}
+
+/* --- functions --- */
+
+typedef struct function_sink {
+    sgm_log_sink base;
+    sgm_log_function function;
+    void *user;
+} function_sink;
+
+static void call_function(sgm_log_sink *sink, const sgm__log_entry *entry)
+{
+    const function_sink *self = (const function_sink *)sink;
+    self->function(self->user, entry->level, entry->source, entry->message);
+}
+
+static void free_sink(sgm_log_sink *sink)
+{
+    sgm__free(sink);
+}
+
+/* --- the sinks --- */
+
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static sgm_log_function logger = log_to_stderr;
-static void *logger_user;
-static atomic_int least_level = SGM_LOG_WARNING;
-/* Set while this thread's logger runs: what it makes the library log is dropped instead of locking up. */
+static function_sink standard = {.base = {.least = SGM_LOG_WARNING, .write = write_to_stderr}};
+static sgm_log_sink *sinks = &standard.base;
+static atomic_int least_level;
+/* Set while this thread calls sinks: what they make the library log is dropped, and the lock is held. */
 static _Thread_local bool logging;
 
-void sgm_set_logger(sgm_log_function log, void *user, sgm_log_level least)
+static void lock_sinks(void)
 {
     if (!logging)
         pthread_mutex_lock(&mutex);
-    logger = log ? log : log_to_stderr;
-    logger_user = user;
-    atomic_store(&least_level, (int)least);
+}
+
+static void unlock_sinks(void)
+{
     if (!logging)
         pthread_mutex_unlock(&mutex);
 }
 
-void sgm__vlog(sgm_log_level level, const char *component, const char *format, va_list arguments)
+static void update_least_level(void)
 {
-    if (logging || level < SGM_LOG_DEBUG || level >= SGM_LOG_NONE || (int)level < atomic_load(&least_level))
+    sgm_log_level least = SGM_LOG_NONE;
+    for (const sgm_log_sink *sink = sinks; sink != NULL; sink = sink->next)
+        if (!sink->ended && sink->least < least)
+            least = sink->least;
+    atomic_store(&least_level, (int)least);
+}
+
+static void add_sink(sgm_log_sink *sink)
+{
+    sink->next = sinks;
+    sinks = sink;
+    update_least_level();
+}
+
+static void write_to_all(const sgm__log_entry *entry)
+{
+    for (sgm_log_sink *sink = sinks; sink != NULL; sink = sink->next)
+        if (!sink->ended && entry->level >= sink->least)
+            sink->write(sink, entry);
+}
+
+/* A sink may have got into trouble; it says so only once, so this ends. */
+static void tell_troubles(const sgm__log_entry *entry)
+{
+    for (sgm_log_sink *sink = sinks; sink != NULL; sink = sink->next) {
+        if (sink->trouble[0] == '\0')
+            continue;
+        char message[sizeof sink->trouble];
+        memcpy(message, sink->trouble, sizeof message);
+        sink->trouble[0] = '\0';
+        write_to_all(&(sgm__log_entry){SGM_LOG_WARNING, "log", message, entry->time});
+    }
+}
+
+static void remove_ended(void)
+{
+    for (sgm_log_sink **place = &sinks; *place != NULL;) {
+        sgm_log_sink *sink = *place;
+        if (sink->ended) {
+            *place = sink->next;
+            sink->close(sink);
+        } else {
+            place = &sink->next;
+        }
+    }
+    update_least_level();
+}
+
+static void deliver(sgm_log_level level, const char *source, const char *message)
+{
+    sgm__log_entry entry = {.level = level, .source = source != NULL ? source : "", .message = message};
+    clock_gettime(CLOCK_REALTIME, &entry.time);
+    pthread_mutex_lock(&mutex);
+    logging = true;
+    write_to_all(&entry);
+    tell_troubles(&entry);
+    remove_ended();
+    logging = false;
+    pthread_mutex_unlock(&mutex);
+}
+
+/* --- what the user's environment says; without memory and without touching the thread's newest error --- */
+
+static pthread_once_t configured = PTHREAD_ONCE_INIT;
+
+static void before_fork(void)
+{
+    lock_sinks();
+}
+
+static void after_fork(void)
+{
+    unlock_sinks();
+}
+
+static void open_users_file(const char *path)
+{
+    static max_align_t memory[(SGM__LOG_FILE_ROOM + sizeof(max_align_t) - 1) / sizeof(max_align_t)];
+    char message[SGM__LOG_MESSAGE];
+    int error = sgm__log_file_open(memory, path, &(sgm_log_file_options){.level = SGM_LOG_DEBUG});
+    if (error == 0) {
+        add_sink((sgm_log_sink *)memory);
         return;
-    char message[MESSAGE_SIZE];
+    }
+    snprintf(message, sizeof message, "SIGMA_LOG_FILE: '%.1000s' cannot be opened: %s", path,
+             sgm__errno_text(error));
+    deliver(SGM_LOG_WARNING, "log", message);
+}
+
+static void configure(void)
+{
+    const char *level = getenv("SIGMA_LOG"), *path = getenv("SIGMA_LOG_FILE");
+    char message[160];
+    pthread_atfork(before_fork, after_fork, after_fork); /* a child must not inherit a lock that is held */
+    bool wrong = level != NULL && level[0] != '\0' && !find_level(level, &standard.base.least);
+    update_least_level();
+    if (wrong) {
+        snprintf(message, sizeof message, "SIGMA_LOG is '%.40s'; expected debug, info, warning, error or off",
+                 level);
+        deliver(SGM_LOG_WARNING, "log", message);
+    }
+    if (path != NULL && path[0] != '\0')
+        open_users_file(path);
+}
+
+/* --- for everyone --- */
+
+void sgm__vlog(sgm_log_level level, const char *source, const char *format, va_list arguments)
+{
+    if (logging || level < SGM_LOG_DEBUG || level >= SGM_LOG_NONE)
+        return;
+    pthread_once(&configured, configure);
+    if ((int)level < atomic_load_explicit(&least_level, memory_order_relaxed))
+        return;
+    char message[SGM__LOG_MESSAGE];
     int length = vsnprintf(message, sizeof message, format, arguments);
     if (length < 0)
         return;
     if ((size_t)length >= sizeof message)
         memcpy(message + sizeof message - 4, "...", 4);
-    pthread_mutex_lock(&mutex);
-    logging = true;
-    logger(logger_user, level, component ? component : "", message);
-    logging = false;
-    pthread_mutex_unlock(&mutex);
+    deliver(level, source, message);
 }
 
-void sgm__log(sgm_log_level level, const char *component, const char *format, ...)
+void sgm_log_message(sgm_log_level level, const char *source, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    sgm__vlog(level, component, format, arguments);
+    sgm__vlog(level, source, format, arguments);
     va_end(arguments);
+}
+
+void sgm_set_logger(sgm_log_function log, void *user, sgm_log_level least)
+{
+    pthread_once(&configured, configure);
+    lock_sinks();
+    standard.base.write = log != NULL ? call_function : write_to_stderr;
+    standard.base.least = least;
+    standard.function = log;
+    standard.user = user;
+    update_least_level();
+    unlock_sinks();
+}
+
+sgm_log_sink *sgm_log_to(sgm_log_function log, void *user, sgm_log_level least)
+{
+    pthread_once(&configured, configure);
+    if (log == NULL) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "sgm_log_to: expected a function, got NULL");
+        return NULL;
+    }
+    function_sink *self = sgm__calloc(1, sizeof *self);
+    if (self == NULL)
+        return NULL;
+    self->base = (sgm_log_sink){.least = least, .write = call_function, .close = free_sink};
+    self->function = log;
+    self->user = user;
+    lock_sinks();
+    add_sink(&self->base);
+    unlock_sinks();
+    return &self->base;
+}
+
+static bool file_options_are_good(const char *path, const sgm_log_file_options *options)
+{
+    if (path == NULL || path[0] == '\0')
+        sgm_fail(SGM_ERROR_ARGUMENT, "sgm_log_to_file: expected a path, got none");
+    else if (options->bytes < -1 || options->files < -1 || options->files > 999)
+        sgm_fail(SGM_ERROR_ARGUMENT,
+                 "sgm_log_to_file: expected at least -1 bytes and -1 to 999 old files, got %lld and %d",
+                 (long long)options->bytes, options->files);
+    else
+        return true;
+    return false;
+}
+
+sgm_log_sink *sgm_log_to_file_options(const char *path, const sgm_log_file_options *given)
+{
+    sgm_log_file_options options;
+    pthread_once(&configured, configure);
+    if (sgm__options_read(&options, sizeof options, given, "sgm_log_to_file") != SGM_OK ||
+        !file_options_are_good(path, &options))
+        return NULL;
+    sgm_log_sink *sink = sgm__calloc(1, SGM__LOG_FILE_ROOM);
+    if (sink == NULL)
+        return NULL;
+    int error = sgm__log_file_open(sink, path, &options);
+    if (error != 0) {
+        sgm__free(sink);
+        sgm_fail(SGM_ERROR_FILE, "the log file '%s' cannot be opened: %s", path, sgm__errno_text(error));
+        return NULL;
+    }
+    lock_sinks();
+    add_sink(sink);
+    unlock_sinks();
+    return sink;
+}
+
+void sgm_log_set_level(sgm_log_sink *sink, sgm_log_level least)
+{
+    pthread_once(&configured, configure);
+    lock_sinks();
+    (sink != NULL ? sink : &standard.base)->least = least;
+    update_least_level();
+    unlock_sinks();
+}
+
+void sgm_log_end(sgm_log_sink *sink)
+{
+    if (sink == NULL || sink->close == NULL)
+        return;
+    lock_sinks();
+    sink->ended = true;
+    if (!logging)
+        remove_ended();
+    unlock_sinks();
 }

@@ -94,6 +94,16 @@ sgm_status sgm__run_folder_open(sgm_trainer *trainer, const char *folder, bool r
     return status;
 }
 
+sgm_log_sink *sgm__run_folder_log(const sgm_trainer *trainer, const char *folder)
+{
+    char *path = path_of(folder, SGM__LOG_FILE);
+    sgm_log_sink *sink = path != NULL ? sgm_log_to_file(path, .level = SGM_LOG_INFO) : NULL;
+    if (sink == NULL)
+        sgm__log(SGM_LOG_WARNING, trainer->name, "the run goes on without a log: %s", sgm_last_error());
+    sgm__free(path);
+    return sink;
+}
+
 static void set_number(json_t *object, const char *prefix, const char *name, double value)
 {
     char key[128];

@@ -1,4 +1,4 @@
-/* The run directory: checkpoint.safetensors and metrics.jsonl. Internal. */
+/* The run directory: checkpoint.safetensors, metrics.jsonl, changes.jsonl and log.txt. Internal. */
 #ifndef SGM_TRAINING_RUN_FOLDER_H
 #define SGM_TRAINING_RUN_FOLDER_H
 
@@ -7,11 +7,15 @@
 #define SGM__CHECKPOINT_FILE "checkpoint.safetensors"
 #define SGM__METRICS_FILE "metrics.jsonl"
 #define SGM__CHANGES_FILE "changes.jsonl"
+#define SGM__LOG_FILE "log.txt"
 
 /* Makes the folder and keeps other runs out of it until it is closed; with `resume`, loads its checkpoint if
  * there is one and drops metrics that are newer than it. */
 sgm_status sgm__run_folder_open(sgm_trainer *trainer, const char *folder, bool resume, int *lock);
 void sgm__run_folder_close(int lock); /* -1: nothing to do */
+/* What the process logs from now on, from SGM_LOG_INFO on, goes to the folder too; NULL (and a warning): it
+ * does not. */
+sgm_log_sink *sgm__run_folder_log(const sgm_trainer *trainer, const char *folder);
 /* Appends the line of an epoch that has just ended. */
 sgm_status sgm__run_folder_epoch(const sgm_trainer *trainer, const char *folder, double seconds);
 /* Appends who changed what; without a folder it does nothing. Texts of the contents before and after. */

@@ -65,6 +65,7 @@ typedef struct training_run {
     bool stopped;    /* by a signal, an observer or a hook */
     bool saved;
     int lock; /* of the folder */
+    sgm_log_sink *log;
     sgm__control_server *server;
 } training_run;
 
@@ -370,11 +371,17 @@ static sgm_status start(training_run *run)
     trainer->epochs = run->options->epochs;
     if (run->options->folder != NULL) {
         SGM_TRY(sgm__run_folder_open(trainer, run->options->folder, run->options->resume, &run->lock));
+        run->log = sgm__run_folder_log(trainer, run->options->folder);
         run->server = sgm__control_server_start(trainer, run->options->folder);
     }
     SGM_TRY(place_data(trainer));
     SGM_TRY(sgm_trainer_prepare(trainer));
     SGM_TRY(sgm__trainer_publish_states(trainer));
+    sgm__log(SGM_LOG_INFO, trainer->name,
+             "training begins after epoch %lld, iteration %lld: seed %llu, %s, %s",
+             (long long)trainer->position.epoch, (long long)trainer->position.iteration,
+             (unsigned long long)trainer->settings.seed, sgm_handler_name(trainer->settings.handler),
+             sgm_dtype_name(trainer->settings.precision));
     report(run, SGM_PROGRESS_START);
     return tell_hooks(run, SGM_START);
 }
@@ -389,6 +396,21 @@ static sgm_status run_all(training_run *run)
                : SGM_OK;
 }
 
+static void log_end(const training_run *run, sgm_status status)
+{
+    sgm_trainer *trainer = run->trainer;
+    char time[64], reason[256] = "";
+    sgm_duration_text(sgm__now() - run->began, time, sizeof time);
+    if (status != SGM_OK) {
+        sgm__log(SGM_LOG_INFO, trainer->name, "training failed after %s: %s", time, trainer->message);
+        return;
+    }
+    sgm__control_stops(&trainer->control, reason, sizeof reason);
+    sgm__log(SGM_LOG_INFO, trainer->name, "training ended after epoch %lld, iteration %lld, in %s%s%s%s",
+             (long long)trainer->position.epoch, (long long)trainer->position.iteration, time,
+             reason[0] != '\0' ? ", stopped by " : "", reason, run->stopped ? ", interrupted" : "");
+}
+
 /* Observers are told of the end of everything that began, also when it failed. */
 static sgm_status run_to_the_end(training_run *run)
 {
@@ -398,6 +420,7 @@ static sgm_status run_to_the_end(training_run *run)
         return sgm__trainer_keep(trainer, status);
     status = sgm__trainer_keep(trainer, run_all(run));
     bool stopped = run->stopped;
+    log_end(run, status);
     report(run, SGM_PROGRESS_STOP);
     if (status != SGM_OK)
         return sgm_trainer_status(trainer); /* its message again, whatever observers did */
@@ -431,6 +454,7 @@ static sgm_status run_with(sgm_trainer *trainer, const sgm_run_options *options)
     trainer->folder = NULL;
     sgm__trainer_unlock(trainer);
     sgm__signals_release(options->catch_interrupt);
+    sgm_log_end(current.log);
     sgm__run_folder_close(current.lock);
     return status;
 }

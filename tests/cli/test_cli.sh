@@ -341,6 +341,26 @@ has err "column 1.*did you mean 'early_stopper'"
 run 0 info --hooks
 has out '^\[every epoch\] early_stopper\('
 
+# --- messages ---
+has ruled/log.txt '^[0-9-]{10} [0-9:.]{12} \[[0-9]+\] info iris: training begins after epoch 0, iteration 0: seed [0-9]+, cpu'
+has ruled/log.txt ' info iris: training ended after epoch .*stopped by .*good enough$'
+same "warnings only, unless asked" "$(cat err | grep -c info)" 0
+run 0 train "$examples/iris.yaml" epochs=1 --folder logged --quiet --log-level info --log-file all.log
+has err '^[0-9:.]{12} info iris: training begins'
+has all.log ' info iris: running 1 trainer with seed [0-9]+$'
+SIGMA_LOG=info SIGMA_LOG_FILE=variable.log "$sigma" train "$examples/iris.yaml" epochs=1 --folder logged2 >out 2>err
+has err ' info iris: training ended'
+has variable.log ' info iris: training ended'
+SIGMA_LOG=info run 0 train "$examples/iris.yaml" epochs=1 --folder logged3 --log-level=off
+same "an option counts more than the variable" "$(cat err)" ""
+SIGMA_LOG=loud SIGMA_LOG_FILE=/nowhere/x run 0 train "$examples/iris.yaml" epochs=1 --folder logged4
+has err "warning log: SIGMA_LOG is 'loud'; expected debug"
+has err "warning log: SIGMA_LOG_FILE: '/nowhere/x' cannot be opened"
+run 2 info --log-level loud
+has err "^sigma info: --log-level: unknown log level 'loud'"
+run 1 info --log-file /nowhere/x
+has err "'/nowhere/x' cannot be opened"
+
 # --- interruption ---
 "$sigma" train "$examples/digits.yaml" epochs=1000000 --folder long >out 2>err </dev/null &
 process=$!
