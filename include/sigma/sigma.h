@@ -2,6 +2,7 @@
 #ifndef SIGMA_SIGMA_H
 #define SIGMA_SIGMA_H
 
+#include <sigma/checkpoint.h>
 #include <sigma/criteria.h>
 #include <sigma/data.h>
 #include <sigma/environment.h>

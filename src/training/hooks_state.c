@@ -219,11 +219,14 @@ static sgm_status restore_hook(sgm_hook *hook, const double *one)
     return status == SGM_OK ? SGM_OK : sgm__fail_within("state of hook '%s'", hook->type->name);
 }
 
-static void take_off_gone(sgm__hooks *hooks)
+/* With a state that was refused, none goes. */
+static void take_off_gone(sgm__hooks *hooks, bool refused)
 {
     sgm__hook_entry *garbage = NULL;
     pthread_mutex_lock(&hooks->lock);
     for (size_t i = hooks->count; i-- > 0;) {
+        if (i < hooks->count && refused)
+            hooks->order[i]->cancelled = false;
         if (i >= hooks->count || !hooks->order[i]->cancelled)
             continue;
         sgm__hook_entry *entry = hooks->order[i];
@@ -247,6 +250,6 @@ sgm_status sgm__hooks_set_state(sgm__hooks *hooks, const double *numbers, size_t
         status = restore_hook(hook, numbers + at);
         sgm_hook_free(hook);
     }
-    take_off_gone(hooks);
+    take_off_gone(hooks, status != SGM_OK);
     return status;
 }

@@ -1,4 +1,5 @@
 #include "training/run_folder.h"
+#include "training/parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -61,7 +62,7 @@ static sgm_status open_files(sgm_trainer *trainer, const char *checkpoint, const
         return sgm_fail(SGM_ERROR_STATE, "'%s' holds a run already; resume it or choose another folder",
                         checkpoint);
     if (there)
-        SGM_TRY(sgm_trainer_load(trainer, checkpoint));
+        SGM_TRY(sgm_trainer_load_parts(trainer, checkpoint, .parts = SGM_PART_EVERYTHING));
     return drop_newer_lines(metrics, there ? trainer->position.epoch : 0);
 }
 
@@ -131,15 +132,28 @@ static json_t *describe_epoch(const sgm_trainer *trainer, double seconds)
     return line;
 }
 
+/* True if the file's last line has no end: the system went down while it was written. */
+static bool is_torn(int file)
+{
+    char last;
+    off_t size = lseek(file, 0, SEEK_END);
+    return size > 0 && pread(file, &last, 1, size - 1) == 1 && last != '\n';
+}
+
+/* In one write, so that a process that is killed leaves the whole line or nothing. */
 static sgm_status append_line(const char *path, const char *text)
 {
-    FILE *file = fopen(path, "ab");
-    if (file == NULL)
-        return sgm_fail(SGM_ERROR_FILE, "cannot open '%s': %s", path, strerror(errno));
-    bool written = fprintf(file, "%s\n", text) >= 0;
-    if (fclose(file) != 0 || !written)
-        return sgm_fail(SGM_ERROR_FILE, "cannot write '%s': %s", path, strerror(errno));
-    return SGM_OK;
+    int file = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    if (file < 0)
+        return sgm_fail(SGM_ERROR_FILE, "cannot open '%s': %s", path, sgm__errno_text(errno));
+    char *line = sgm__format("%s%s\n", is_torn(file) ? "\n" : "", text);
+    ssize_t length = line != NULL ? (ssize_t)strlen(line) : -1;
+    sgm_status status = line != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    if (line != NULL && write(file, line, (size_t)length) != length)
+        status = sgm_fail(SGM_ERROR_FILE, "cannot write '%s': %s", path, sgm__errno_text(errno));
+    sgm__free(line);
+    close(file);
+    return status;
 }
 
 sgm_status sgm__run_folder_epoch(const sgm_trainer *trainer, const char *folder, double seconds)
@@ -181,10 +195,11 @@ static void set_now(json_t *line)
         json_object_set_new(line, "when", json_string(text));
 }
 
-sgm_status sgm__run_folder_change(const sgm_trainer *trainer, const char *identifier, const char *before,
+sgm_status sgm__run_folder_change(sgm_trainer *trainer, const char *identifier, const char *before,
                                   const char *after)
 {
-    if (trainer->folder == NULL)
+    SGM_TRY(sgm__settings_note(trainer, identifier, before, after));
+    if (trainer->folder == NULL || trainer->restoring)
         return SGM_OK;
     char *path = path_of(trainer->folder, SGM__CHANGES_FILE);
     json_t *line = json_object();

@@ -18,8 +18,9 @@ void sgm__run_folder_close(int lock); /* -1: nothing to do */
 sgm_log_sink *sgm__run_folder_log(const sgm_trainer *trainer, const char *folder);
 /* Appends the line of an epoch that has just ended. */
 sgm_status sgm__run_folder_epoch(const sgm_trainer *trainer, const char *folder, double seconds);
-/* Appends who changed what; without a folder it does nothing. Texts of the contents before and after. */
-sgm_status sgm__run_folder_change(const sgm_trainer *trainer, const char *identifier, const char *before,
+/* Appends who changed what, if there is a folder, and keeps it for checkpoints. Texts of the contents before
+ * and after. */
+sgm_status sgm__run_folder_change(sgm_trainer *trainer, const char *identifier, const char *before,
                                   const char *after);
 /* NAME.safetensors; "checkpoint" is the one that a resume goes on from. */
 sgm_status sgm__run_folder_save_as(sgm_trainer *trainer, const char *folder, const char *name);

@@ -1,5 +1,5 @@
 /* The trainer's parts: setting them, and the first failure. */
-#include "training/trainer.h"
+#include "training/parts.h"
 
 #include "registry/pattern.h"
 
@@ -73,6 +73,7 @@ void sgm__trainer_free(sgm_trainer *trainer)
     sgm__free(trainer->programs);
     pthread_mutex_destroy(&trainer->lock);
     sgm__control_destroy(&trainer->control);
+    sgm__settings_forget(trainer);
     sgm__free(trainer->name);
     sgm__free(trainer);
 }

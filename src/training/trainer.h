@@ -101,11 +101,14 @@ struct sgm_trainer {
     double running_time, running_since; /* seconds before; the moment it began to run, 0: it does not */
     sgm_registry *registry;
     sgm__hooks *hooks;
-    size_t published;       /* states of the session that the registry shows */
-    pthread_mutex_t lock;   /* held during a step; recursive, for hooks */
-    atomic_int waiting;     /* threads that want it */
-    const char *folder;     /* of the run, for changes.jsonl; NULL: none */
-    const char *changed_by; /* who sets values just now */
+    size_t published;                     /* states of the session that the registry shows */
+    pthread_mutex_t lock;                 /* held during a step; recursive, for hooks */
+    atomic_int waiting;                   /* threads that want it */
+    const char *folder;                   /* of the run, for changes.jsonl; NULL: none */
+    const char *changed_by;               /* who sets values just now */
+    struct sgm__changed_setting *changed; /* values that are not what the program set; settings.c */
+    size_t changed_count, changed_capacity;
+    bool restoring; /* changes that a checkpoint brings are no new ones */
     sgm__control control;
 };
 

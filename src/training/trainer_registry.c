@@ -199,7 +199,7 @@ static double *setting_of(const bound_setting *bound)
 }
 
 /* Tells the run directory; a change that cannot be recorded is made nevertheless, and the log says so. */
-static void record_change(const sgm_trainer *trainer, const char *group, const char *name, const char *before,
+static void record_change(sgm_trainer *trainer, const char *group, const char *name, const char *before,
                           const char *after)
 {
     char *identifier = sgm__format("%s%s", group, name);

@@ -1,0 +1,80 @@
+/* Parts of checkpoints: which state belongs to which, what was asked for, and what fits. Internal. */
+#ifndef SGM_TRAINING_PARTS_H
+#define SGM_TRAINING_PARTS_H
+
+#include "training/trainer.h"
+#include <jansson.h>
+#include <sigma/checkpoint.h>
+
+/* --- parts.c: what was asked for --- */
+typedef struct sgm__parts {
+    unsigned parts; /* 0: what the file has */
+    bool relaxed;
+    char *text; /* of the patterns, cut at its spaces */
+    char **patterns;
+    size_t pattern_count; /* 0: all states */
+} sgm__parts;
+sgm_status sgm__parts_read(const sgm_part_options *given, const char *what, sgm__parts *wanted, char ***left);
+void sgm__parts_free(sgm__parts *wanted);
+/* The part that a state of this name belongs to. */
+unsigned sgm__part_of_state(const char *name);
+bool sgm__parts_have(const sgm__parts *wanted, const char *state);
+/* "network, parameters"; sgm__free. */
+char *sgm__parts_text(unsigned parts);
+
+/* --- parts_fit.c: comparing a bundle with a trainer, of which nothing changes --- */
+typedef struct sgm__fit {
+    const sgm_trainer *trainer;
+    const sgm_bundle *bundle;
+    const sgm__parts *wanted;
+    const char *source; /* a path, or who it is from */
+    char *notation;     /* of the network to compare with: the trainer's, or the bundle's */
+    sgm_network *network;
+    sgm_graph *graph;
+    sgm_recording recording;
+    sgm__text differences;
+    size_t difference_count;
+    size_t fitting; /* states of the bundle that will be taken over */
+} sgm__fit;
+sgm_status sgm__fit_open(sgm__fit *fit, const sgm_trainer *trainer, const sgm_bundle *bundle,
+                         const sgm__parts *wanted, const char *source);
+void sgm__fit_close(sgm__fit *fit);
+void sgm__fit_differs(sgm__fit *fit, const char *format, ...) SGM_PRINTF(2, 3);
+void sgm__fit_compare_network(sgm__fit *fit);
+/* Names no state that is not there: patterns that match nothing are an error. */
+sgm_status sgm__fit_compare_states(sgm__fit *fit);
+/* Fails if something differs and that was not allowed. */
+sgm_status sgm__fit_decide(const sgm__fit *fit);
+/* Whether the bundle's state of this name is asked for, known, and of the right type. */
+bool sgm__fit_takes(const sgm__fit *fit, const char *name);
+
+/* --- parts_state.c: everything that is no tensor --- */
+#define SGM__NETWORK_KEY "sigma.network"
+#define SGM__STATE_KEY "sigma.state"
+typedef struct sgm__saved_state {
+    json_t *json; /* NULL: the file has none */
+    unsigned parts;
+    sgm__training_position position;
+    const char *optimiser; /* NULL: none */
+} sgm__saved_state;
+sgm_status sgm__state_add(sgm_trainer *trainer, unsigned parts, sgm_bundle *bundle);
+/* Reads and checks; free with sgm__state_close, also when that fails. */
+sgm_status sgm__state_open(sgm__saved_state *state, const sgm_bundle *bundle, const char *source);
+void sgm__state_close(sgm__saved_state *state);
+/* What can be refused: when it is, everything is as it was. */
+sgm_status sgm__state_set_learnt(sgm_trainer *trainer, const sgm__saved_state *state, unsigned parts);
+/* The rest. */
+sgm_status sgm__state_set_position(sgm_trainer *trainer, const sgm__saved_state *state, unsigned parts);
+
+/* --- settings.c: values that were changed while the trainer ran --- */
+sgm_status sgm__settings_note(sgm_trainer *trainer, const char *identifier, const char *before,
+                              const char *after);
+void sgm__settings_forget(sgm_trainer *trainer);
+/* Puts every changed value back to what it was at first. */
+void sgm__settings_revert(sgm_trainer *trainer);
+json_t *sgm__settings_describe(const sgm_trainer *trainer);
+/* Makes these changes, and takes others back. One that was set otherwise by the program stays so: that is
+ * logged. */
+void sgm__settings_restore(sgm_trainer *trainer, const json_t *settings);
+
+#endif

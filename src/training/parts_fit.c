@@ -1,0 +1,183 @@
+/* Comparing what a file has with what a trainer needs, before anything changes. */
+#include "training/parts.h"
+
+#include <stdio.h>
+
+#define MOST_TOLD 6    /* differences in an error's message */
+#define MOST_KEPT 1000 /* and in the text of what was left */
+
+/* The network is recorded once more, aside: its parameters are known then though the trainer has none. */
+static sgm_status record(sgm__fit *fit)
+{
+    sgm_recording_options options = {.struct_size = sizeof options,
+                                     .batch = 1,
+                                     .dtype = fit->trainer->settings.precision,
+                                     .training = true,
+                                     .iteration = (uint64_t)fit->trainer->position.iteration};
+    fit->network = sgm_network_parse(fit->notation);
+    fit->graph = fit->network != NULL ? sgm_graph_create() : NULL;
+    if (fit->graph == NULL)
+        return sgm__fail_within("'%s': its network", fit->source);
+    SGM_TRY(sgm_network_record(fit->network, fit->graph, &options, &fit->recording));
+    return sgm_graph_status(fit->graph);
+}
+
+sgm_status sgm__fit_open(sgm__fit *fit, const sgm_trainer *trainer, const sgm_bundle *bundle,
+                         const sgm__parts *wanted, const char *source)
+{
+    *fit = (sgm__fit){.trainer = trainer, .bundle = bundle, .wanted = wanted, .source = source};
+    const char *saved = sgm_bundle_text(bundle, SGM__NETWORK_KEY);
+    if (trainer->network == NULL && ((wanted->parts & SGM_PART_NETWORK) == 0 || saved == NULL))
+        return sgm_fail(SGM_ERROR_STATE,
+                        "the trainer has no network yet, and '%s' has none to take: call "
+                        "sgm_trainer_network first",
+                        source);
+    fit->notation = trainer->network != NULL ? sgm_network_text(trainer->network) : sgm__strdup(saved);
+    return fit->notation != NULL ? record(fit) : sgm_last_status();
+}
+
+void sgm__fit_close(sgm__fit *fit)
+{
+    sgm_graph_free(fit->graph);
+    sgm_network_free(fit->network);
+    sgm__free(fit->notation);
+    sgm__text_free(&fit->differences);
+}
+
+void sgm__fit_differs(sgm__fit *fit, const char *format, ...)
+{
+    char text[768];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    size_t most = fit->wanted->relaxed ? MOST_KEPT : MOST_TOLD;
+    if (fit->difference_count++ < most)
+        sgm__text_append(&fit->differences, "%s%s", fit->difference_count > 1 ? "; " : "", text);
+}
+
+void sgm__fit_compare_network(sgm__fit *fit)
+{
+    const char *saved = sgm_bundle_text(fit->bundle, SGM__NETWORK_KEY);
+    if ((fit->wanted->parts & SGM_PART_NETWORK) != 0 && saved != NULL && strcmp(saved, fit->notation) != 0)
+        sgm__fit_differs(fit, "it is of the network \"%.250s\", the trainer has \"%.250s\"", saved,
+                         fit->notation);
+}
+
+static const sgm_type *parameter_type(const sgm__fit *fit, const char *name)
+{
+    for (size_t i = 0; i < fit->recording.parameter_count; i++)
+        if (strcmp(fit->recording.parameters[i].name, name) == 0)
+            return &fit->recording.parameters[i].type;
+    return NULL;
+}
+
+/* What of "average.PARAMETER" and "optimiser.SLOT.PARAMETER" is the parameter's name. */
+static const char *owner_of(const char *state)
+{
+    if (strncmp(state, SGM__AVERAGE_PREFIX, strlen(SGM__AVERAGE_PREFIX)) == 0)
+        return state + strlen(SGM__AVERAGE_PREFIX);
+    if (sgm__part_of_state(state) != SGM_PART_OPTIMISER)
+        return state;
+    const char *slot = state + strlen(SGM__SLOT_PREFIX);
+    return strchr(slot, '.') + 1;
+}
+
+/* What a state must be. Parameters of a network that changes as it runs are not all known. */
+static bool expected_type(const sgm__fit *fit, const char *name, sgm_type *type)
+{
+    const sgm_type *found = parameter_type(fit, name);
+    if (found == NULL && fit->trainer->network != NULL && sgm_session_has(fit->trainer->session, name))
+        return sgm_session_state_type(fit->trainer->session, name, type) == SGM_OK;
+    if (found == NULL)
+        found = parameter_type(fit, owner_of(name));
+    if (found != NULL)
+        *type = *found;
+    else if (sgm__part_of_state(name) == SGM_PART_RANDOM)
+        *type = (sgm_type){.dtype = SGM_INT64, .shape = sgm_shape_scalar()};
+    else
+        return false;
+    return true;
+}
+
+static bool is_of_type(const sgm_tensor *value, const sgm_type *type)
+{
+    return type->dtype == sgm_tensor_dtype(value) && sgm_shape_equal(&type->shape, sgm_tensor_shape(value));
+}
+
+bool sgm__fit_takes(const sgm__fit *fit, const char *name)
+{
+    sgm_type type;
+    if (!sgm__parts_have(fit->wanted, name))
+        return false;
+    /* Sums of gradients without the place in the data that they are of would be counted twice. */
+    if (strncmp(name, SGM__SLOT_PREFIX "accumulated.", strlen(SGM__SLOT_PREFIX "accumulated.")) == 0 &&
+        (fit->wanted->parts & SGM_PART_POSITION) == 0)
+        return false;
+    if (!expected_type(fit, name, &type))
+        return sgm_network_is_dynamic(fit->network);
+    return is_of_type(sgm_bundle_get(fit->bundle, name), &type);
+}
+
+static void compare_state(sgm__fit *fit, const char *name)
+{
+    sgm_type type;
+    char wanted[128], got[128];
+    const sgm_tensor *value = sgm_bundle_get(fit->bundle, name);
+    if (!expected_type(fit, name, &type)) {
+        if (!sgm_network_is_dynamic(fit->network))
+            sgm__fit_differs(fit, "'%.100s' is surplus: the network has no such state", name);
+    } else if (!is_of_type(value, &type)) {
+        sgm__fit_differs(fit, "'%.100s' is %s %s, the network wants %s %s", name,
+                         sgm_dtype_name(sgm_tensor_dtype(value)),
+                         sgm_shape_text(sgm_tensor_shape(value), got, sizeof got), sgm_dtype_name(type.dtype),
+                         sgm_shape_text(&type.shape, wanted, sizeof wanted));
+    }
+}
+
+static void compare_missing(sgm__fit *fit)
+{
+    for (size_t i = 0; i < fit->recording.parameter_count; i++) {
+        const sgm_parameter *parameter = &fit->recording.parameters[i];
+        char shape[128];
+        if (sgm__parts_have(fit->wanted, parameter->name) && !sgm_bundle_has(fit->bundle, parameter->name))
+            sgm__fit_differs(fit, "'%.100s' is missing: %s %s", parameter->name,
+                             sgm_dtype_name(parameter->type.dtype),
+                             sgm_shape_text(&parameter->type.shape, shape, sizeof shape));
+    }
+}
+
+sgm_status sgm__fit_compare_states(sgm__fit *fit)
+{
+    size_t asked = 0;
+    for (size_t i = 0; i < sgm_bundle_count(fit->bundle); i++) {
+        const char *name = sgm_bundle_name(fit->bundle, i);
+        if (!sgm__parts_have(fit->wanted, name))
+            continue;
+        asked += sgm__part_of_state(name) != SGM_PART_RANDOM;
+        compare_state(fit, name);
+        fit->fitting += sgm__fit_takes(fit, name);
+    }
+    if (asked == 0 && fit->wanted->pattern_count > 0)
+        return sgm_fail(SGM_ERROR_NOT_FOUND,
+                        "'%s' has no state that matches '%s'%s; its states are such as '%s'", fit->source,
+                        fit->wanted->patterns[0], fit->wanted->pattern_count > 1 ? " or the others" : "",
+                        sgm_bundle_count(fit->bundle) > 0 ? sgm_bundle_name(fit->bundle, 0) : "none");
+    if (!sgm_network_is_dynamic(fit->network))
+        compare_missing(fit);
+    return fit->differences.failed ? sgm__fail_memory(fit->differences.capacity) : SGM_OK;
+}
+
+sgm_status sgm__fit_decide(const sgm__fit *fit)
+{
+    const char *told = fit->differences.data != NULL ? fit->differences.data : "";
+    bool wants_states = (fit->wanted->parts & SGM_PART_PARAMETERS) != 0;
+    if (fit->difference_count == 0 || (fit->wanted->relaxed && (fit->fitting > 0 || !wants_states)))
+        return SGM_OK;
+    if (fit->wanted->relaxed)
+        return sgm_fail(SGM_ERROR_FORMAT, "nothing of '%s' fits the trainer: %s", fit->source, told);
+    char more[48] = "";
+    if (fit->difference_count > MOST_TOLD)
+        snprintf(more, sizeof more, "; and %zu more", fit->difference_count - MOST_TOLD);
+    return sgm_fail(SGM_ERROR_FORMAT, "'%s' does not fit the trainer: %s%s", fit->source, told, more);
+}
