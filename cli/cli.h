@@ -75,6 +75,9 @@ bool is_folder(const char *path);
 char *saved_path(const char *path); /* of the checkpoint in a folder, or the path itself; sgm__free */
 sgm_status saved_open(saved *s, const char *path);
 void saved_close(saved *s);
+/* Gives a trainer what its configuration begins with; says so unless `quiet`, and in any case what was left.
+ */
+sgm_status saved_start_from(sgm_trainer *trainer, const start_config *start, bool quiet);
 /* `name` is a ready-made dataset or one of the run's: training, validation, test. */
 sgm_dataset *saved_dataset(const saved *s, const char *name);
 

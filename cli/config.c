@@ -49,6 +49,12 @@ static sgm_status check_hook(const char *value)
     return hook != NULL ? SGM_OK : sgm__last_failure();
 }
 
+static sgm_status check_part(const char *value)
+{
+    unsigned parts;
+    return sgm_parts_parse(value + (value[0] == '-'), &parts); /* one that is taken away: its name */
+}
+
 static sgm_status check_optimiser(const char *value)
 {
     sgm_optimiser *optimiser = SGM_OPTIMISER(value, .learning_rate = 0);
@@ -295,6 +301,29 @@ static const option optimiser_table[] = {
      .doc = "of the learning rate; a kind or the keys below"},
 };
 
+static const option start_table[] = {
+    {.name = "run",
+     .kind = OPTION_PATH,
+     OF(start_config, run),
+     .doc = "a folder of a run, or a checkpoint; only where the own run begins anew"},
+    {.name = "parts",
+     .kind = OPTION_LIST,
+     OF(start_config, parts),
+     .check = check_part,
+     .doc = "of it; if not given: [parameters]; also network, optimiser, position, random, hooks, metrics, "
+            "settings, everything"},
+    {.name = "states",
+     .kind = OPTION_LIST,
+     OF(start_config, states),
+     .check = sgm__pattern_check,
+     .doc = "only those whose names match, [\"*.weights\"]"},
+    {.name = "relaxed",
+     .kind = OPTION_FLAG,
+     OF(start_config, relaxed),
+     .standard = "false",
+     .doc = "take what fits and leave the rest, instead of refusing"},
+};
+
 const option config_table[] = {
     {.name = "name",
      .kind = OPTION_TEXT,
@@ -343,6 +372,12 @@ const option config_table[] = {
      OF(config, hooks),
      .check = check_hook,
      .doc = "what else runs in a training, \"early_stopper(validation.loss)\"; see 'sigma info --hooks'"},
+    {.name = "start_from",
+     .kind = OPTION_GROUP,
+     OF(config, start_from),
+     .children = start_table,
+     .child_count = COUNT(start_table),
+     .doc = "another training, whose parameters this one begins with; a folder or the keys below"},
     {.name = "epochs",
      .kind = OPTION_INTEGER,
      OF(config, epochs),

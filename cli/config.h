@@ -39,6 +39,12 @@ typedef struct data_group {
     bool shuffle, drop_last;
 } data_group;
 
+typedef struct start_config {
+    char *run; /* a folder or a checkpoint */
+    text_list parts, states;
+    bool relaxed;
+} start_config;
+
 typedef struct config {
     char *name, *network;
     data_group data;
@@ -46,6 +52,7 @@ typedef struct config {
     text_map initialisers, modifiers;
     text_list freeze;
     text_list rules, hooks;
+    start_config start_from;
     int64_t epochs, iterations, seed, threads, checkpoint_every;
     char *handler, *precision, *folder;
 } config;

@@ -1,6 +1,7 @@
 /* Checkpoints and folders of runs. */
 #include "cli.h"
 
+#include <stdio.h>
 #include <sys/stat.h>
 
 bool is_folder(const char *path)
@@ -102,4 +103,45 @@ sgm_dataset *saved_dataset(const saved *s, const char *name)
                 return experiment_dataset(parts[i], name, (uint64_t)s->c.seed);
     }
     return sgm_dataset_open(name);
+}
+
+/* --- beginning with what another training has learnt --- */
+
+static char *joined(const text_list *list)
+{
+    sgm__text text = {0};
+    for (size_t i = 0; i < list->count; i++)
+        sgm__text_append(&text, "%s%s", i > 0 ? " " : "", list->items[i]);
+    return sgm__text_take(&text);
+}
+
+static sgm_status load_start(sgm_trainer *trainer, const char *path, const start_config *start,
+                             const char *parts_text, const char *states, char **left)
+{
+    unsigned parts = SGM_PART_PARAMETERS;
+    if (start->parts.count > 0)
+        SGM_TRY(sgm_parts_parse(parts_text, &parts));
+    sgm_status status = sgm_trainer_load_parts(trainer, path, .parts = parts,
+                                               .states = start->states.count > 0 ? states : NULL,
+                                               .relaxed = start->relaxed, .left = left);
+    if (status == SGM_ERROR_FORMAT && !start->relaxed)
+        return sgm__fail_within("start_from (with start_from.relaxed=true what fits would be taken)");
+    return status != SGM_OK ? sgm__fail_within("start_from") : SGM_OK;
+}
+
+sgm_status saved_start_from(sgm_trainer *trainer, const start_config *start, bool quiet)
+{
+    char *path = saved_path(start->run), *parts = joined(&start->parts), *states = joined(&start->states),
+         *left = NULL;
+    sgm_status status =
+        path != NULL ? load_start(trainer, path, start, parts, states, &left) : sgm__last_failure();
+    if (status == SGM_OK && !quiet)
+        printf("starting from %s: %s\n", path, start->parts.count > 0 ? parts : "parameters");
+    if (left != NULL)
+        printf("left as it is: %s\n", left);
+    sgm_string_free(left);
+    sgm__free(states);
+    sgm__free(parts);
+    sgm__free(path);
+    return status;
 }

@@ -7,13 +7,17 @@
 #include <time.h>
 
 static const char usage_text[] =
-    "Usage: sigma train FILE.yaml|FOLDER [KEY=VALUE ...] [--folder DIR] [--resume] [--quiet]\n\n"
+    "Usage: sigma train FILE.yaml|FOLDER [KEY=VALUE ...] [--folder DIR] [--resume] [--from RUN]\n"
+    "             [--quiet]\n\n"
     "Trains what the file describes; a folder is that of a run, with its config.yaml. KEY=VALUE counts more "
     "than the file: optimiser.learning_rate=0.01.\n"
     "Lists and maps are written as in YAML: 'freeze=[0-dense.*]'.\n\n"
     "  --folder DIR   where the run is kept (default runs/NAME-TIME): config.yaml, checkpoint.safetensors,\n"
     "                 metrics.jsonl\n"
     "  --resume       go on from the folder's checkpoint; epochs count from the first run's beginning\n"
+    "  --from RUN     begin with the parameters of another run, or of a checkpoint: start_from.run=RUN; the "
+    "keys\n"
+    "                 start_from.parts, .states and .relaxed say what of it\n"
     "  --quiet        results only, no progress\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 130 interrupted (a checkpoint was "
     "written).\n\nKeys:\n";
@@ -71,6 +75,14 @@ static sgm_status save_config(config *c)
     return status;
 }
 
+static bool has_checkpoint(const config *c)
+{
+    char *checkpoint = c->folder != NULL ? sgm__format("%s/checkpoint.safetensors", c->folder) : NULL;
+    bool there = checkpoint != NULL && sgm__file_exists(checkpoint);
+    sgm__free(checkpoint);
+    return there;
+}
+
 /* The folder must be new, or the one to resume. Nothing in it changes before the run has begun. */
 static int prepare_folder(config *c, bool resume)
 {
@@ -80,9 +92,7 @@ static int prepare_folder(config *c, bool resume)
         if (new_folder(c) != SGM_OK)
             return report_error("train", CLI_FAILED);
     } else {
-        char *checkpoint = sgm__format("%s/checkpoint.safetensors", c->folder);
-        bool there = checkpoint != NULL && sgm__file_exists(checkpoint);
-        sgm__free(checkpoint);
+        bool there = has_checkpoint(c);
         if (!there && resume)
             printf("%s has no checkpoint to resume from: training begins anew\n", c->folder);
         if (there && !resume)
@@ -125,8 +135,9 @@ static bool keep_config(void *user, const sgm_training_progress *progress)
 static void tell_changes(const config *c)
 {
     /* The optimiser's type and the network are the library's to compare, with the checkpoint. */
-    static const char *const free_keys[] = {"name",    "folder",           "epochs", "iterations",
-                                            "threads", "checkpoint_every", "type",   "network"};
+    static const char *const free_keys[] = {"name",       "folder",  "epochs",
+                                            "iterations", "threads", "checkpoint_every",
+                                            "type",       "network", "start_from"};
     config old;
     char *path = sgm__format("%s/config.yaml", c->folder);
     if (path == NULL || !sgm__file_exists(path) || config_load(&old, path, NULL, 0) != SGM_OK) {
@@ -199,6 +210,16 @@ static sgm_status measure(const run_parts *p, const config *c, const char *name,
     return status;
 }
 
+/* A run with a checkpoint of its own goes on from that. */
+static int start_from_another(const run_parts *p, bool quiet)
+{
+    const config *c = p->c;
+    if (c->start_from.run == NULL || has_checkpoint(c))
+        return CLI_OK;
+    return saved_start_from(p->trainer, &c->start_from, quiet) == SGM_OK ? CLI_OK
+                                                                         : report_error("train", CLI_FAILED);
+}
+
 static int train(config *c, bool resume, bool quiet)
 {
     run_parts parts = {0};
@@ -209,6 +230,8 @@ static int train(config *c, bool resume, bool quiet)
     if (open_parts(&parts, c, quiet) != SGM_OK || sgm_trainer_prepare(parts.trainer) != SGM_OK)
         code = report_error("train", CLI_FAILED);
     else
+        code = start_from_another(&parts, quiet);
+    if (code == CLI_OK)
         code = prepare_folder(c, resume);
     if (code == CLI_OK && resume)
         tell_changes(c);
@@ -283,48 +306,57 @@ static int train_file(const char *file, const char *const *overrides, size_t cou
     return code;
 }
 
+typedef struct train_arguments {
+    const char *folder, *from;
+    bool resume, quiet;
+} train_arguments;
+
 /* The file, or the folder of a run, is the first word; everything else is KEY=VALUE. */
-static int train_words(const arguments *a, const char *folder, bool resume, bool quiet)
+static int train_words(const arguments *a, const train_arguments *given)
 {
     if (a->word_count == 0)
         return usage_error("train", "expected a file that describes what to train");
-    char *folder_argument = folder != NULL ? sgm__format("folder=%s", folder) : NULL;
+    if (given->from != NULL && given->resume)
+        return usage_error("train", "--resume goes on from the run's own checkpoint; leave --from out");
+    char *folder = sgm__format("folder=%s", given->folder != NULL ? given->folder : "");
+    char *from = sgm__format("start_from.run=%s", given->from != NULL ? given->from : "");
     char *file =
         is_folder(a->words[0]) ? sgm__format("%s/config.yaml", a->words[0]) : sgm__strdup(a->words[0]);
-    const char **overrides = sgm__calloc(a->word_count, sizeof *overrides);
+    const char **overrides = sgm__calloc(a->word_count + 1, sizeof *overrides);
     size_t count = 0;
     int code = CLI_FAILED;
-    if (overrides == NULL || file == NULL || (folder != NULL && folder_argument == NULL)) {
-        sgm__free(overrides);
-        sgm__free(file);
-        sgm__free(folder_argument);
-        return report_error("train", code);
+    if (overrides == NULL || file == NULL || folder == NULL || from == NULL) {
+        report_error("train", code);
+    } else {
+        for (size_t i = 1; i < a->word_count; i++)
+            overrides[count++] = a->words[i];
+        if (given->folder != NULL)
+            overrides[count++] = folder;
+        if (given->from != NULL)
+            overrides[count++] = from;
+        code = train_file(file, overrides, count, given->resume, given->quiet);
     }
-    for (size_t i = 1; i < a->word_count; i++)
-        overrides[count++] = a->words[i];
-    if (folder_argument != NULL)
-        overrides[count++] = folder_argument;
-    code = train_file(file, overrides, count, resume, quiet);
     sgm__free(overrides);
     sgm__free(file);
-    sgm__free(folder_argument);
+    sgm__free(from);
+    sgm__free(folder);
     return code;
 }
 
 int train_run(int argc, char **argv)
 {
-    const char *folder = NULL;
-    bool resume = false, quiet = false;
+    train_arguments given = {0};
     const argument_rule rules[] = {
-        {"--folder", ARGUMENT_TEXT, &folder},
-        {"--resume", ARGUMENT_FLAG, &resume},
-        {"--quiet", ARGUMENT_FLAG, &quiet},
+        {"--folder", ARGUMENT_TEXT, &given.folder},
+        {"--from", ARGUMENT_TEXT, &given.from},
+        {"--resume", ARGUMENT_FLAG, &given.resume},
+        {"--quiet", ARGUMENT_FLAG, &given.quiet},
     };
     char *help = full_help();
-    arguments a = {.rules = rules, .rule_count = 3, .help = help != NULL ? help : usage_text};
+    arguments a = {.rules = rules, .rule_count = 4, .help = help != NULL ? help : usage_text};
     int code;
     if (arguments_read(&a, argc, argv, &code))
-        code = train_words(&a, folder, resume, quiet);
+        code = train_words(&a, &given);
     arguments_free(&a);
     sgm_string_free(help);
     return code;

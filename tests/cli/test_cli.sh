@@ -110,6 +110,27 @@ run 1 train "$examples/iris.yaml" 'network=input(5) + dense(3) + softmax_cross_e
 has err "data.training: section 'inputs' has records of the shape \(4,\), the network wants \(5,\)"
 same "no folder is left by data that do not fit" "$(ls -d shapes 2>/dev/null)" ""
 
+# --- beginning with another run ---
+run 0 train "$examples/iris.yaml" epochs=1 --folder begun --from whole
+has out '^starting from .*/whole/checkpoint.safetensors: parameters$'
+has out '^epoch 1/1 '
+has begun/config.yaml '^  run: .*/whole$'
+run 0 train begun epochs=2 --resume # which does not start again
+same "lines about the start" "$(grep -c '^starting' out)" 0
+run 1 train "$examples/iris.yaml" --folder other --from whole 'network=input(4) + dense(16, tanh) + dense(9, relu) + dense(3) + softmax_cross_entropy'
+has err "start_from.relaxed=true .*'2-dense.weights' is float32 \(16, 3\), the network wants float32 \(16, 9\); .*'3-dense.weights' is missing"
+same "no folder is left by a start that does not fit" "$(ls -d other 2>/dev/null)" ""
+run 0 train "$examples/iris.yaml" epochs=1 --folder other --from whole start_from.relaxed=true 'network=input(4) + dense(16, tanh) + dense(9, relu) + dense(3) + softmax_cross_entropy'
+has out "^left as it is: '2-dense.weights' is float32"
+run 0 train "$examples/iris.yaml" epochs=6 --folder moved --from whole/checkpoint.safetensors 'start_from.parts=[everything, -settings]'
+same "epochs that were left" "$(grep -c '^epoch [56]/6' out)" 2
+run 2 train "$examples/iris.yaml" --from whole --resume --folder begun
+has err 'leave --from out'
+run 2 train "$examples/iris.yaml" 'start_from.parts=[paramters]'
+has err "did you mean 'parameters'"
+run 1 train "$examples/iris.yaml" --from nowhere
+has err "start_from: .*nowhere"
+
 # --- what must not go wrong ---
 run 2 train "$examples/iris.yaml" name=../elsewhere
 has err "without '/'"
