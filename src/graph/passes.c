@@ -265,10 +265,40 @@ static sgm_value find_or_transcribe(rebuild *work, const sgm__instruction *instr
     return value;
 }
 
+/* Arithmetic of numbers is done here, to the bits that a run would give; numbers of other types and other
+ * functions are left, since handlers compute those in ways of their own. */
+static bool fold(const rebuild *work, const sgm__instruction *instruction, sgm__instruction *number)
+{
+    const sgm_op *op = instruction->op;
+    sgm_dtype dtype = instruction->type.dtype;
+    if ((op != &sgm__op_add && op != &sgm__op_subtract && op != &sgm__op_multiply && op != &sgm__op_divide) ||
+        instruction->type.shape.rank != 0 || (dtype != SGM_FLOAT32 && dtype != SGM_FLOAT64))
+        return false;
+    double values[2];
+    for (int32_t k = 0; k < 2; k++) {
+        const sgm__instruction *operand = &work->graph->instructions[work->inputs[k].index];
+        if (operand->op != &sgm__op_number || operand->type.dtype != dtype)
+            return false;
+        double value = operand->attributes.numbers[0];
+        values[k] = dtype == SGM_FLOAT32 ? (double)(float)value : value;
+    }
+    double result = op->scalar(values, &instruction->attributes);
+    *number = (sgm__instruction){
+        .op = &sgm__op_number,
+        .type = instruction->type,
+        .attributes = {.number_count = 1, .numbers = {dtype == SGM_FLOAT32 ? (double)(float)result : result}},
+        .label = instruction->label,
+        .constant = -1};
+    return true;
+}
+
 static sgm_value simplify(rebuild *work, const sgm__instruction *instruction)
 {
     map_inputs(work, instruction);
     shorten_chain(work, instruction);
+    sgm__instruction number;
+    if (fold(work, instruction, &number))
+        return find_or_transcribe(work, &number);
     int32_t equal = equals_operand(work, instruction);
     return equal >= 0 ? work->inputs[equal] : find_or_transcribe(work, instruction);
 }

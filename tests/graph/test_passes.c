@@ -95,6 +95,23 @@ TEST(duplicates_are_one)
     sgm_graph_free(simple);
 }
 
+/* 0.1f / 3 in single precision; what is left is the product. */
+TEST(arithmetic_of_numbers_is_done_before)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = input(graph, DIMS(2)),
+              third = sgm_divide(graph, sgm_number(graph, 0.1), sgm_number(graph, 3));
+    sgm_output(graph, "y", sgm_multiply(graph, x, sgm_add(graph, third, sgm_number(graph, 1))));
+    sgm_graph *simple = simplify(graph);
+    CHECK_INT(count_ops(simple, "number"), 1);
+    CHECK_INT(count_ops(simple, "divide"), 0);
+    CHECK_INT(count_ops(simple, "add"), 0);
+    for (size_t i = 0; i < simple->count; i++)
+        if (simple->instructions[i].op == &sgm__op_number)
+            CHECK_NEAR(simple->instructions[i].attributes.numbers[0], (double)(0.1f / 3.0f + 1.0f), 0);
+    sgm_graph_free(simple);
+}
+
 TEST(chains_of_reshapes_are_one)
 {
     sgm_graph *graph = sgm_graph_create();

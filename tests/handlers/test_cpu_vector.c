@@ -135,6 +135,32 @@ TEST(all_lengths)
         }
 }
 
+/* Sums of rows are the plain loop's to the bit, and nothing else is written. */
+TEST(rows_are_added_in_order)
+{
+    bool here;
+    for (int i = 0; i < COUNT; i++)
+        x[i] = (float)(1.0 / (i + 1) - 0.3);
+    for (int32_t v = 0; sgm__vector_at(v, &here) != NULL; v++)
+        for (int64_t n = 0; here && n < 40; n++) {
+            double sums[41], wide[COUNT], again[41];
+            sums[n] = again[n] = 77;
+            for (int i = 0; i < COUNT; i++)
+                wide[i] = (double)x[i];
+            sgm__vector_at(v, &here)->add_rows_f32(n, sums, x, 9, 43);
+            sgm__vector_at(v, &here)->add_rows_f64(n, again, wide, 9, 43);
+            for (int64_t i = 0; i < n; i++) {
+                double sum = 0;
+                for (int64_t row = 0; row < 9; row++)
+                    sum += wide[row * 43 + i];
+                CHECK_NEAR(sums[i], sum, 0);
+                CHECK_NEAR(again[i], sum, 0);
+            }
+            CHECK_NEAR(sums[n], 77, 0);
+            CHECK_NEAR(again[n], 77, 0);
+        }
+}
+
 TEST(bfloat16_rounds_to_even)
 {
     const float from[] = {1.0f, 1.00390625f, 1.01171875f, 1.005f, -2.0f, 3e38f, INFINITY, NAN};

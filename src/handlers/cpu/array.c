@@ -77,11 +77,11 @@ void sgm__cpu_copy_row(unsigned char *to, int64_t to_stride, const unsigned char
 int64_t sgm__cpu_offset(int64_t number, int32_t rank, const int64_t *dims, const int64_t *strides)
 {
     int64_t offset = 0;
-    for (int32_t i = rank; i-- > 0;) {
+    for (int32_t i = rank; i-- > 1;) { /* divisions cost more than all the rest */
         offset += number % dims[i] * strides[i];
         number /= dims[i];
     }
-    return offset;
+    return rank > 0 ? offset + number * strides[0] : 0;
 }
 
 static void copy_rows(void *context, int64_t index, int32_t thread)

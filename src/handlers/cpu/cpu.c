@@ -8,6 +8,7 @@
 typedef struct compiled_step {
     sgm__elementwise *elementwise; /* NULL: one operation */
     const sgm__cpu_kernel *kernel; /* NULL: the operation's own loop */
+    void *plan;                    /* the kernel's */
     int32_t node;
     int32_t first_array; /* in executable->arrays */
     sgm__fused *fused;   /* elementwise: with the product of step `partner`; NULL: alone */
@@ -112,6 +113,7 @@ static void discard(void *self, void *compiled)
     for (int32_t i = 0; i < e->step_count; i++) {
         sgm__elementwise_free(e->steps[i].elementwise);
         sgm__fused_free(e->steps[i].fused);
+        sgm__free(e->steps[i].plan);
     }
     sgm__free(e->steps);
     sgm__free(e->arrays);
@@ -135,7 +137,8 @@ static sgm__cpu_call call_of(sgm__cpu *cpu, const executable *e, const compiled_
                            .inputs = arrays,
                            .input_count = node->input_count,
                            .output = arrays[node->input_count],
-                           .scratch = e->scratch};
+                           .scratch = e->scratch,
+                           .plan = step->plan};
 }
 
 /* Arrays of the step's operands and of its result, from `*used` on. */
@@ -160,6 +163,12 @@ static sgm_status compile_kernel(sgm__cpu *cpu, executable *e, compiled_step *st
                         node->op->name, sgm_dtype_name(node->type.dtype));
     if (step->kernel != NULL && step->kernel->scratch != NULL)
         *scratch = step->kernel->scratch(&call);
+    if (step->kernel == NULL || step->kernel->plan == NULL)
+        return SGM_OK;
+    step->plan = sgm__calloc(1, step->kernel->plan_size);
+    if (step->plan == NULL)
+        return SGM_ERROR_MEMORY;
+    step->kernel->plan(&call, step->plan);
     return SGM_OK;
 }
 

@@ -27,6 +27,7 @@ typedef struct sgm__cpu_call {
     int32_t input_count;
     sgm_array output;
     unsigned char *scratch; /* 64-byte aligned */
+    const void *plan;       /* what the kernel found out when it was compiled; NULL: nothing, or not yet */
 } sgm__cpu_call;
 
 typedef struct sgm__cpu_kernel {
@@ -34,6 +35,9 @@ typedef struct sgm__cpu_kernel {
     bool (*takes)(sgm_dtype dtype);               /* of the result */
     bool (*accepts)(const sgm__cpu_call *call);   /* NULL: all that has such a type */
     size_t (*scratch)(const sgm__cpu_call *call); /* NULL: none */
+    /* All that shapes and strides decide, once for all runs: fills in `plan_size` bytes. NULL: nothing. */
+    size_t plan_size;
+    void (*plan)(const sgm__cpu_call *call, void *plan);
     sgm_status (*run)(const sgm__cpu_call *call);
 } sgm__cpu_kernel;
 

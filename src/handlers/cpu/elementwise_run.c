@@ -30,10 +30,26 @@ static int64_t row_offset(const sgm__elementwise *e, const sgm__slot *slot, int6
     return sgm__cpu_offset(row, e->rank - 1, e->dims, slot->strides);
 }
 
+/* Fills `bytes` with repetitions of the first `filled`. */
+static void repeat(unsigned char *buffer, size_t filled, size_t bytes)
+{
+    while (filled < bytes) {
+        size_t more = bytes - filled < filled ? bytes - filled : filled;
+        memcpy(buffer + filled, buffer, more);
+        filled += more;
+    }
+}
+
 static void load_tile(const sgm__elementwise *e, const sgm__slot *slot, const unsigned char *base,
                       unsigned char *buffer, const tile *t)
 {
     int64_t step = slot->strides[e->rank - 1], size = (int64_t)slot->size;
+    if (e->rank == 2 && slot->strides[0] == 0) {
+        size_t row = (size_t)t->columns * slot->size;
+        sgm__cpu_copy_row(buffer, 1, base + t->column * step * size, step, t->columns, slot->size);
+        repeat(buffer, row, row * (size_t)t->rows);
+        return;
+    }
     for (int64_t r = 0; r < t->rows; r++) {
         int64_t offset = row_offset(e, slot, t->row + r) + t->column * step;
         sgm__cpu_copy_row(buffer + r * t->columns * size, 1, base + offset * size, step, t->columns,

@@ -8,8 +8,8 @@ typedef struct batches {
     int32_t rank;         /* of the leading dimensions */
     int64_t count;
     int64_t a_strides[SGM_MAX_RANK], b_strides[SGM_MAX_RANK];
-    bool together; /* a thread does whole products */
-    size_t product_scratch, a_bytes, b_bytes, c_bytes;
+    bool together;                    /* a thread does whole products */
+    size_t a_bytes, b_bytes, c_bytes; /* of float32 copies */
 } batches;
 
 static size_t align(int64_t bytes)
@@ -67,17 +67,26 @@ static batches prepare(const sgm__cpu_call *call)
         b.b_bytes = align(p->k * p->n * 4);
         b.c_bytes = align(p->m * p->n * 4);
     }
-    b.product_scratch = align(
-        (int64_t)sgm__dense_scratch(call->cpu->dense, call->cpu->vector, &b.product, call->cpu->threads));
     double work = (double)b.product.m * (double)b.product.n * (double)b.product.k;
     b.together =
         b.count > 1 && (work < SGM__PRODUCT_SMALL_WORK || b.count >= 4 * (int64_t)call->cpu->threads);
     return b;
 }
 
+static void plan(const sgm__cpu_call *call, void *to)
+{
+    *(batches *)to = prepare(call);
+}
+
+static size_t product_scratch(const batches *b)
+{
+    const sgm__cpu *cpu = b->call->cpu;
+    return align((int64_t)sgm__dense_scratch(cpu->dense, cpu->vector, &b->product, cpu->threads));
+}
+
 static size_t scratch_of_one(const batches *b)
 {
-    return b->product_scratch + b->a_bytes + b->b_bytes + b->c_bytes;
+    return product_scratch(b) + b->a_bytes + b->b_bytes + b->c_bytes;
 }
 
 static size_t scratch(const sgm__cpu_call *call)
@@ -114,7 +123,7 @@ static const void *widen(const sgm__cpu_call *call, const void *matrix, int64_t 
 static void run_bfloat16(const batches *b, sgm__product p, sgm__pool *pool, unsigned char *memory)
 {
     const sgm__cpu *cpu = b->call->cpu;
-    unsigned char *a = memory + b->product_scratch, *other = a + b->a_bytes;
+    unsigned char *a = memory + product_scratch(b), *other = a + b->a_bytes;
     float *c = (float *)(void *)(other + b->b_bytes);
     void *result = p.c;
     p.a = widen(b->call, p.a, p.m, p.k, &p.a_row, &p.a_column, (float *)(void *)a);
@@ -155,7 +164,11 @@ static void run_task(void *context, int64_t index, int32_t thread)
 
 static sgm_status run(const sgm__cpu_call *call)
 {
-    batches b = prepare(call);
+    batches b = *(const batches *)call->plan;
+    b.call = call;
+    b.product.a = call->inputs[0].data;
+    b.product.b = call->inputs[1].data;
+    b.product.c = call->output.data;
     if (b.together)
         sgm__pool_run(call->cpu->pool, b.count, run_task, &b);
     else
@@ -169,5 +182,9 @@ static bool takes(sgm_dtype dtype)
     return sgm_dtype_is_float(dtype);
 }
 
-const sgm__cpu_kernel sgm__cpu_matmul = {
-    .op = &sgm__op_matmul, .takes = takes, .scratch = scratch, .run = run};
+const sgm__cpu_kernel sgm__cpu_matmul = {.op = &sgm__op_matmul,
+                                         .takes = takes,
+                                         .scratch = scratch,
+                                         .plan_size = sizeof(batches),
+                                         .plan = plan,
+                                         .run = run};

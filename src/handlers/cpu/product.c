@@ -192,9 +192,44 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* A quarter of the work may be packing then. */
+#define SMALL_WORK (32 * 32 * 24)
+
+static bool is_small(const sgm__tiles *tiles, const sgm__product *p)
+{
+    bool known = p->b_column == 1 || p->b_row == 1;
+    return known && p->m > 0 && p->n > 0 && p->k > 0 && p->n <= tiles->columns && p->k <= MOST_DEPTH &&
+           p->m <= SMALL_WORK && p->m * p->n * p->k <= SMALL_WORK;
+}
+
+static void run_small(const sgm__tiles *tiles, const sgm__product *p, unsigned char *scratch)
+{
+    sgm__small_product small = {.m = p->m,
+                                .n = p->n,
+                                .k = p->k,
+                                .a = p->a,
+                                .a_row = p->a_row,
+                                .a_column = p->a_column,
+                                .b = p->b,
+                                .b_row = p->b_row,
+                                .c = p->c,
+                                .c_row = p->c_row};
+    if (p->b_column != 1) {
+        tiles->transpose(scratch, p->n, p->b, p->b_column, p->n, p->k);
+        small.b = scratch;
+        small.b_row = p->n;
+    }
+    tiles->small(&small);
+}
+
 void sgm__product_run(const sgm__vector *vector, sgm__pool *pool, const sgm__product *product,
                       unsigned char *scratch)
 {
+    const sgm__tiles *tiles = product->dtype == SGM_FLOAT64 ? &vector->f64 : &vector->f32;
+    if (is_small(tiles, product)) {
+        run_small(tiles, product, scratch);
+        return;
+    }
     work w = plan(vector, product);
     if (product->m == 0 || product->n == 0 || product->k == 0) {
         clear(&w);

@@ -7,6 +7,7 @@
 #include "ops/ops.h"
 
 #define COLUMNS 512     /* that one task sums at once: 4 KiB of running sums */
+#define SMALL 4096      /* elements that lie in the first cache */
 #define PART 16384      /* elements of a sum over everything */
 #define PART_ROWS 256   /* of a sum over rows with few columns */
 #define MOST_PARTS 4096 /* more make no difference */
@@ -62,6 +63,19 @@ static reduction prepare(const sgm__cpu_call *call)
     return r;
 }
 
+static void plan(const sgm__cpu_call *call, void *to)
+{
+    *(reduction *)to = prepare(call);
+}
+
+/* As planned, for this run's memory. */
+static reduction begin(const sgm__cpu_call *call)
+{
+    reduction r = *(const reduction *)call->plan;
+    r.call = call;
+    return r;
+}
+
 static size_t scratch(const sgm__cpu_call *call)
 {
     reduction r = prepare(call);
@@ -85,6 +99,15 @@ static void add_rows(const reduction *r, int64_t result, int64_t count, int64_t 
     const sgm__vector *vector = r->call->cpu->vector;
     const unsigned char *x = r->call->inputs[0].data;
     x += sgm__cpu_offset(result, r->kept_rank, r->kept, r->kept_strides) * (int64_t)r->size;
+    if (r->gone_rank == 1 && (last - first) * r->gone_strides[0] <= SMALL) {
+        int64_t stride = r->gone_strides[0];
+        const void *from = x + first * stride * (int64_t)r->size;
+        if (r->dtype == SGM_FLOAT32)
+            vector->add_rows_f32(count, sums, from, last - first, stride);
+        else
+            vector->add_rows_f64(count, sums, from, last - first, stride);
+        return;
+    }
     memset(sums, 0, (size_t)count * sizeof *sums);
     for (int64_t term = first; term < last; term++) {
         const unsigned char *row =
@@ -182,7 +205,7 @@ static void share(const reduction *r, int64_t tasks, sgm__pool_task task, void *
 
 static sgm_status run_sum(const sgm__cpu_call *call)
 {
-    reduction r = prepare(call);
+    reduction r = begin(call);
     r.partial = (double *)(void *)call->scratch;
     if (r.results == 0 || r.terms == 0) {
         memset(call->output.data, 0, (size_t)r.results * r.size);
@@ -251,7 +274,7 @@ static void find_smallest(void *context, int64_t index, int32_t thread)
 
 static sgm_status run_extreme(const sgm__cpu_call *call, sgm__pool_task task)
 {
-    reduction r = prepare(call);
+    reduction r = begin(call);
     if (r.results == 0)
         return SGM_OK;
     int64_t tasks = 4 * (int64_t)call->cpu->threads;
@@ -275,7 +298,13 @@ static bool takes(sgm_dtype dtype)
     return dtype == SGM_FLOAT32 || dtype == SGM_FLOAT64;
 }
 
-const sgm__cpu_kernel sgm__cpu_reduce_sum = {
-    .op = &sgm__op_reduce_sum, .takes = takes, .scratch = scratch, .run = run_sum};
-const sgm__cpu_kernel sgm__cpu_reduce_max = {.op = &sgm__op_reduce_max, .takes = takes, .run = run_max};
-const sgm__cpu_kernel sgm__cpu_reduce_min = {.op = &sgm__op_reduce_min, .takes = takes, .run = run_min};
+const sgm__cpu_kernel sgm__cpu_reduce_sum = {.op = &sgm__op_reduce_sum,
+                                             .takes = takes,
+                                             .scratch = scratch,
+                                             .plan_size = sizeof(reduction),
+                                             .plan = plan,
+                                             .run = run_sum};
+const sgm__cpu_kernel sgm__cpu_reduce_max = {
+    .op = &sgm__op_reduce_max, .takes = takes, .plan_size = sizeof(reduction), .plan = plan, .run = run_max};
+const sgm__cpu_kernel sgm__cpu_reduce_min = {
+    .op = &sgm__op_reduce_min, .takes = takes, .plan_size = sizeof(reduction), .plan = plan, .run = run_min};

@@ -6,11 +6,15 @@
 #include <math.h>
 
 #define ROWS_PER_TASK_WORK 4096
+#define NARROW 16 /* columns from which on a row fills vectors of its own */
+#define BLOCK 256 /* elements of narrow rows that are done together */
 
 typedef struct rows {
     const sgm__cpu_call *call;
     int64_t count, columns, tasks;
-    void (*row)(const struct rows *r, int64_t index);
+    /* Up to `together` rows from `first` on. */
+    void (*block)(const struct rows *r, int64_t first, int64_t count);
+    int64_t together;
 } rows;
 
 static const float *row_of(const sgm_array *array, int64_t index, int64_t columns)
@@ -18,52 +22,103 @@ static const float *row_of(const sgm_array *array, int64_t index, int64_t column
     return (const float *)array->data + index * columns;
 }
 
-static void softmax_row(const rows *r, int64_t index)
+static float *result_of(const rows *r, int64_t index)
 {
-    const sgm__vector *vector = r->call->cpu->vector;
-    const float *x = row_of(&r->call->inputs[0], index, r->columns);
-    float *to = (float *)r->call->output.data + index * r->columns;
-    double sum = vector->exp_shifted_f32(r->columns, to, x, vector->largest_f32(r->columns, x));
-    vector->scale_f32(r->columns, to, to, (float)(1 / sum));
+    return (float *)r->call->output.data + index * r->columns;
 }
 
-static void log_softmax_row(const rows *r, int64_t index)
+/* What all of them need of a row: its largest element, exp(x - largest), and the sum of that. */
+typedef struct weights {
+    float largest[BLOCK], exps[BLOCK];
+    double sums[BLOCK];
+} weights;
+
+static void weigh_narrow(const rows *r, const float *x, int64_t count, float *exps, weights *w)
+{
+    for (int64_t row = 0; row < count; row++, x += r->columns) {
+        float largest = -INFINITY;
+        for (int64_t i = 0; i < r->columns; i++)
+            largest = x[i] > largest || x[i] != x[i] ? x[i] : largest;
+        for (int64_t i = 0; i < r->columns; i++)
+            exps[row * r->columns + i] = x[i] - largest;
+        w->largest[row] = largest;
+    }
+    r->call->cpu->vector->exp_shifted_f32(count * r->columns, exps, exps, 0);
+    for (int64_t row = 0; row < count; row++) {
+        double sum = 0;
+        for (int64_t i = 0; i < r->columns; i++)
+            sum += (double)exps[row * r->columns + i];
+        w->sums[row] = sum;
+    }
+}
+
+/* `exps` NULL: they are not kept. */
+static void weigh(const rows *r, int64_t first, int64_t count, float *exps, weights *w)
 {
     const sgm__vector *vector = r->call->cpu->vector;
-    const float *x = row_of(&r->call->inputs[0], index, r->columns);
-    float *to = (float *)r->call->output.data + index * r->columns;
-    float largest = vector->largest_f32(r->columns, x);
-    double sum = vector->exp_shifted_f32(r->columns, NULL, x, largest);
-    vector->shift_f32(r->columns, to, x, largest);
-    vector->shift_f32(r->columns, to, to, (float)log(sum));
+    const float *x = row_of(&r->call->inputs[0], first, r->columns);
+    if (r->columns < NARROW) {
+        weigh_narrow(r, x, count, exps != NULL ? exps : w->exps, w);
+        return;
+    }
+    w->largest[0] = vector->largest_f32(r->columns, x);
+    w->sums[0] = vector->exp_shifted_f32(r->columns, exps, x, w->largest[0]);
+}
+
+static void softmax_block(const rows *r, int64_t first, int64_t count)
+{
+    weights w;
+    float *to = result_of(r, first);
+    weigh(r, first, count, to, &w);
+    for (int64_t row = 0; row < count; row++, to += r->columns)
+        r->call->cpu->vector->scale_f32(r->columns, to, to, (float)(1 / w.sums[row]));
+}
+
+static void log_softmax_block(const rows *r, int64_t first, int64_t count)
+{
+    weights w;
+    const float *x = row_of(&r->call->inputs[0], first, r->columns);
+    float *to = result_of(r, first);
+    weigh(r, first, count, NULL, &w);
+    for (int64_t row = 0; row < count; row++, x += r->columns, to += r->columns) {
+        r->call->cpu->vector->shift_f32(r->columns, to, x, w.largest[row]);
+        r->call->cpu->vector->shift_f32(r->columns, to, to, (float)log(w.sums[row]));
+    }
 }
 
 /* -sum(t * (x - l)) = l * sum(t) - sum(t * x), where l is the logarithm of sum(exp(x)); both relative to the
  * largest x. */
-static void cross_entropy_row(const rows *r, int64_t index)
+static void cross_entropy_block(const rows *r, int64_t first, int64_t count)
 {
-    const sgm__vector *vector = r->call->cpu->vector;
-    const float *x = row_of(&r->call->inputs[0], index, r->columns);
-    const float *targets = row_of(&r->call->inputs[1], index, r->columns);
-    float largest = vector->largest_f32(r->columns, x);
-    double total = log(vector->exp_shifted_f32(r->columns, NULL, x, largest)), cost = 0;
-    for (int64_t i = 0; i < r->columns; i++)
-        cost -= (double)targets[i] * ((double)x[i] - (double)largest - total);
-    ((float *)r->call->output.data)[index] = (float)cost;
+    weights w;
+    const float *x = row_of(&r->call->inputs[0], first, r->columns);
+    const float *targets = row_of(&r->call->inputs[1], first, r->columns);
+    float *to = (float *)r->call->output.data + first;
+    weigh(r, first, count, NULL, &w);
+    for (int64_t row = 0; row < count; row++, x += r->columns, targets += r->columns) {
+        double total = log(w.sums[row]) + (double)w.largest[row], cost = 0;
+        for (int64_t i = 0; i < r->columns; i++)
+            cost -= (double)targets[i] * ((double)x[i] - total);
+        to[row] = (float)cost;
+    }
 }
 
 /* (softmax(x) * sum(t) - t) * factor */
-static void cross_entropy_slope_row(const rows *r, int64_t index)
+static void cross_entropy_slope_block(const rows *r, int64_t first, int64_t count)
 {
-    const sgm__vector *vector = r->call->cpu->vector;
-    const float *x = row_of(&r->call->inputs[0], index, r->columns);
-    const float *targets = row_of(&r->call->inputs[1], index, r->columns);
-    float factor = ((const float *)r->call->inputs[2].data)[index];
-    float *to = (float *)r->call->output.data + index * r->columns;
-    double sum = vector->exp_shifted_f32(r->columns, to, x, vector->largest_f32(r->columns, x));
-    float share = (float)(vector->sum_f32(r->columns, targets) / sum);
-    for (int64_t i = 0; i < r->columns; i++)
-        to[i] = (to[i] * share - targets[i]) * factor;
+    weights w;
+    const float *targets = row_of(&r->call->inputs[1], first, r->columns);
+    const float *factors = (const float *)r->call->inputs[2].data + first;
+    float *to = result_of(r, first);
+    weigh(r, first, count, to, &w);
+    for (int64_t row = 0; row < count; row++, targets += r->columns, to += r->columns) {
+        double total = 0;
+        for (int64_t i = 0; i < r->columns; i++)
+            total += (double)targets[i];
+        float share = (float)(total / w.sums[row]), factor = factors[row];
+        for (int64_t i = 0; i < r->columns; i++)
+            to[i] = (to[i] * share - targets[i]) * factor;
+    }
 }
 
 static void run_task(void *context, int64_t index, int32_t thread)
@@ -72,14 +127,16 @@ static void run_task(void *context, int64_t index, int32_t thread)
     const rows *r = context;
     int64_t first, last;
     sgm__pool_part(r->count, 1, r->tasks, index, &first, &last);
-    for (int64_t i = first; i < last; i++)
-        r->row(r, i);
+    for (int64_t i = first; i < last; i += r->together)
+        r->block(r, i, last - i < r->together ? last - i : r->together);
 }
 
-static sgm_status run_rows(const sgm__cpu_call *call, void (*row)(const rows *r, int64_t index))
+static sgm_status run_rows(const sgm__cpu_call *call,
+                           void (*block)(const rows *r, int64_t first, int64_t count))
 {
     const sgm_shape *shape = &call->inputs[0].shape;
-    rows r = {.call = call, .columns = shape->dims[shape->rank - 1], .count = 1, .row = row};
+    rows r = {.call = call, .columns = shape->dims[shape->rank - 1], .count = 1, .block = block};
+    r.together = r.columns < NARROW ? BLOCK / r.columns : 1;
     for (int32_t i = 0; i + 1 < shape->rank; i++)
         r.count *= shape->dims[i];
     r.tasks = r.count * r.columns / ROWS_PER_TASK_WORK;
@@ -91,22 +148,22 @@ static sgm_status run_rows(const sgm__cpu_call *call, void (*row)(const rows *r,
 
 static sgm_status run_softmax(const sgm__cpu_call *call)
 {
-    return run_rows(call, softmax_row);
+    return run_rows(call, softmax_block);
 }
 
 static sgm_status run_log_softmax(const sgm__cpu_call *call)
 {
-    return run_rows(call, log_softmax_row);
+    return run_rows(call, log_softmax_block);
 }
 
 static sgm_status run_cross_entropy(const sgm__cpu_call *call)
 {
-    return run_rows(call, cross_entropy_row);
+    return run_rows(call, cross_entropy_block);
 }
 
 static sgm_status run_cross_entropy_slope(const sgm__cpu_call *call)
 {
-    return run_rows(call, cross_entropy_slope_row);
+    return run_rows(call, cross_entropy_slope_block);
 }
 
 static bool takes(sgm_dtype dtype)

@@ -31,12 +31,23 @@ typedef struct sgm__tile {
     bool add; /* to c; else c is overwritten */
 } sgm__tile;
 typedef void (*sgm__tile_function)(const sgm__tile *tile);
+/* A product too small for packing: rows of b lie together, a lies anyhow. */
+typedef struct sgm__small_product {
+    int64_t m, n, k;
+    const void *a;
+    int64_t a_row, a_column;
+    const void *b;
+    int64_t b_row;
+    void *c;
+    int64_t c_row;
+} sgm__small_product;
 #define SGM__MOST_TILE_ROWS 14
 typedef struct sgm__tiles {
     int32_t rows;    /* of the largest tile */
     int32_t columns; /* of a panel that is two vectors wide; `narrow` panels have half */
     sgm__tile_function wide[SGM__MOST_TILE_ROWS], narrow[SGM__MOST_TILE_ROWS]; /* by rows - 1 */
     sgm__tile_function keep; /* largest tile, wide; also stores b in `keep` */
+    void (*small)(const sgm__small_product *product);
     /* Packing: target[k * padded + i] = element i of step k, for i < width; zeros up to padded. Element i of
      * step k is source[k * stride + i] for `copy_rows`, source[i * stride + k] for `transpose`. */
     void (*copy_rows)(void *target, int64_t padded, const void *source, int64_t stride, int64_t width,
@@ -55,6 +66,10 @@ typedef struct sgm__vector {
     double (*sum_f64)(int64_t n, const double *x);
     void (*add_f32)(int64_t n, double *sums, const float *x);
     void (*add_f64)(int64_t n, double *sums, const double *x);
+    /* sums[i] = the sum of x[row * stride + i] over the rows, in their order; for little that lies in cache.
+     */
+    void (*add_rows_f32)(int64_t n, double *sums, const float *x, int64_t rows, int64_t stride);
+    void (*add_rows_f64)(int64_t n, double *sums, const double *x, int64_t rows, int64_t stride);
     float (*largest_f32)(int64_t n, const float *x); /* -infinity if n is 0; NaN if there is one */
     /* out = exp(x - shift); returns the sum. `out` may be NULL or x. */
     double (*exp_shifted_f32)(int64_t n, float *out, const float *x, float shift);

@@ -48,21 +48,71 @@
         TILE_ROW_LIST(ROW_STORE)                                                                             \
     }
 
+/* Without packing: `rows` rows of c at once, of which the last may come again when fewer are left. */
+#define DEFINE_SMALL(name, element_type, vector, lane_count)                                                 \
+    static inline __attribute__((always_inline)) void name##_rows(const sgm__small_product *p, int64_t row,  \
+                                                                  int64_t column, int rows)                  \
+    {                                                                                                        \
+        typedef element_type element;                                                                        \
+        enum { lanes = lane_count };                                                                         \
+        int64_t filled = p->n - column < lanes ? p->n - column : lanes, left = p->m - row;                   \
+        const element *b = (const element *)p->b + column, *a[8];                                            \
+        vector sums[8];                                                                                      \
+        UNROLL for (int i = 0; i < rows; i++)                                                                \
+        {                                                                                                    \
+            a[i] = (const element *)p->a + (row + (i < left ? i : left - 1)) * p->a_row;                     \
+            sums[i] = (vector){0};                                                                           \
+        }                                                                                                    \
+        for (int64_t k = 0; k < p->k; k++, b += p->b_row) {                                                  \
+            vector y = filled == lanes ? load(b) : load_part(b, filled);                                     \
+            UNROLL for (int i = 0; i < rows; i++) sums[i] = fma(splat(a[i][k * p->a_column]), y, sums[i]);   \
+        }                                                                                                    \
+        UNROLL for (int i = 0; i < rows; i++)                                                                \
+        {                                                                                                    \
+            element *c = (element *)p->c + (row + i) * p->c_row + column;                                    \
+            if (i < left && filled == lanes)                                                                 \
+                store(c, sums[i]);                                                                           \
+            else if (i < left)                                                                               \
+                store_part(c, sums[i], filled);                                                              \
+        }                                                                                                    \
+    }                                                                                                        \
+    static void name(const sgm__small_product *p)                                                            \
+    {                                                                                                        \
+        for (int64_t column = 0; column < p->n; column += lane_count) {                                      \
+            int64_t row = 0;                                                                                 \
+            for (; row + 4 < p->m; row += 8)                                                                 \
+                name##_rows(p, row, column, 8);                                                              \
+            if (row < p->m)                                                                                  \
+                name##_rows(p, row, column, 4);                                                              \
+        }                                                                                                    \
+    }
+
+#define UNROLL _Pragma("GCC unroll 16")
 #define load load_f
+#define load_part load_part_f
+#define store_part store_part_f
 #define store store_f
 #define splat splat_f
 #define fma FMA_F
 DEFINE_TILE(tile_f32, float, vec_f, f, F, LANES)
+DEFINE_SMALL(small_f32, float, vec_f, LANES)
 #undef load
+#undef load_part
+#undef store_part
 #undef store
 #undef splat
 #undef fma
 #define load load_d
+#define load_part load_part_d
+#define store_part store_part_d
 #define store store_d
 #define splat splat_d
 #define fma FMA_D
 DEFINE_TILE(tile_f64, double, vec_d, d, D, LANES_D)
+DEFINE_SMALL(small_f64, double, vec_d, LANES_D)
 #undef load
+#undef load_part
+#undef store_part
 #undef store
 #undef splat
 #undef fma
@@ -141,8 +191,6 @@ static void keep_f64(const sgm__tile *tile)
     }
 DEFINE_COPY_ROWS(copy_rows_f32, float, f, LANES)
 DEFINE_COPY_ROWS(copy_rows_f64, double, d, LANES_D)
-
-#define UNROLL _Pragma("GCC unroll 16")
 
 #if VECTOR_BYTES == 64
 #define LANE_NUMBERS_f                                                                                       \

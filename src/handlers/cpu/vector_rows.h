@@ -60,6 +60,28 @@ static void add_row_f64(int64_t n, double *sums, const double *x)
         sums[i] += x[i];
 }
 
+/* Sums of rows that lie in the first cache, `stride` elements apart; they stay in registers meanwhile. The
+ * last vector overlaps the one before. */
+#define DEFINE_ADD_ROWS(name, element, load_row)                                                             \
+    static void name(int64_t n, double *sums, const element *x, int64_t rows, int64_t stride)                \
+    {                                                                                                        \
+        for (int64_t i = 0; i < n && n >= LANES_D; i += LANES_D) {                                           \
+            int64_t at = i + LANES_D <= n ? i : n - LANES_D;                                                 \
+            vec_d sum = {0};                                                                                 \
+            for (int64_t row = 0; row < rows; row++)                                                         \
+                sum += load_row(x + row * stride + at);                                                      \
+            store_d(sums + at, sum);                                                                         \
+        }                                                                                                    \
+        for (int64_t i = 0; i < n && n < LANES_D; i++) {                                                     \
+            double sum = 0;                                                                                  \
+            for (int64_t row = 0; row < rows; row++)                                                         \
+                sum += (double)x[row * stride + i];                                                          \
+            sums[i] = sum;                                                                                   \
+        }                                                                                                    \
+    }
+DEFINE_ADD_ROWS(add_rows_f32, float, widen_half)
+DEFINE_ADD_ROWS(add_rows_f64, double, load_d)
+
 static float largest_f32(int64_t n, const float *x)
 {
     vec_f largest = splat_f(-INFINITY);

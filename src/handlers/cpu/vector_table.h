@@ -3,15 +3,15 @@
 #define TILES(type, lanes)                                                                                   \
     {                                                                                                        \
         .rows = TILE_ROWS, .columns = 2 * (lanes), .wide = TILE_TABLE(wide_##type),                          \
-        .narrow = TILE_TABLE(narrow_##type), .keep = keep_##type, .copy_rows = copy_rows_##type,             \
-        .transpose = transpose_##type                                                                        \
+        .narrow = TILE_TABLE(narrow_##type), .keep = keep_##type, .small = small_##type,                     \
+        .copy_rows = copy_rows_##type, .transpose = transpose_##type                                         \
     }
 
 #define VECTOR_TABLE(text)                                                                                   \
     {                                                                                                        \
         .name = (text), .entries = entries, .entry_count = (int32_t)(sizeof entries / sizeof *entries),      \
         .f32 = TILES(f32, LANES), .f64 = TILES(f64, LANES_D), .sum_f32 = sum_f32, .sum_f64 = sum_f64,        \
-        .add_f32 = add_row_f32, .add_f64 = add_row_f64, .largest_f32 = largest_f32,                          \
-        .exp_shifted_f32 = exp_shifted_f32, .scale_f32 = scale_f32, .shift_f32 = shift_f32,                  \
-        .dot_f32 = dot_f32, .uniform_f32 = uniform_f32                                                       \
+        .add_f32 = add_row_f32, .add_f64 = add_row_f64, .add_rows_f32 = add_rows_f32,                        \
+        .add_rows_f64 = add_rows_f64, .largest_f32 = largest_f32, .exp_shifted_f32 = exp_shifted_f32,        \
+        .scale_f32 = scale_f32, .shift_f32 = shift_f32, .dot_f32 = dot_f32, .uniform_f32 = uniform_f32       \
     }
