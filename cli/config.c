@@ -64,12 +64,6 @@ static sgm_status check_optimiser(const char *value)
     return SGM_OK;
 }
 
-static sgm_status check_schedule(const char *value)
-{
-    sgm_schedule_kind kind;
-    return sgm_schedule_kind_parse(value, &kind);
-}
-
 static sgm_status fail_choice(const char *value, const char *const *names, size_t count)
 {
     const char *near = sgm__nearest(value, names, count);
@@ -102,14 +96,6 @@ static sgm_status check_handler(const char *value)
         if (strcmp(names[count], value) == 0)
             return SGM_OK;
     return fail_choice(value, names, count);
-}
-
-static sgm_status check_precision(const char *value)
-{
-    static const char *const names[] = {"float32", "float64"};
-    if (strcmp(value, names[0]) == 0 || strcmp(value, names[1]) == 0)
-        return SGM_OK;
-    return fail_choice(value, names, 2);
 }
 
 static sgm_status check_dataset(const char *value)
@@ -157,6 +143,10 @@ static sgm_status check_columns(const char *value)
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 #define OF(type, member) .offset = offsetof(type, member)
+#define SETTING(type, member, table)                                                                         \
+    {                                                                                                        \
+        .name = #member, .kind = OPTION_SETTING, OF(type, member), .settings = table                         \
+    }
 #define NUMBER(type, member, low, high, text)                                                                \
     {                                                                                                        \
         .name = #member, .kind = OPTION_NUMBER, OF(type, member), .least = low, .most = high, .doc = text    \
@@ -241,34 +231,61 @@ static const option data_group_table[] = {
      .child_count = COUNT(data_table),
      .doc = "measured at the end; the same keys"},
     {.name = "batch",
-     .kind = OPTION_INTEGER,
+     .kind = OPTION_SETTING,
      OF(data_group, batch),
-     .least = 1,
-     .most = 1e7,
-     .standard = "32",
-     .doc = "records of a minibatch"},
-    {.name = "shuffle",
-     .kind = OPTION_FLAG,
-     OF(data_group, shuffle),
-     .standard = "true",
-     .doc = "another order in each epoch"},
-    {.name = "drop_last",
-     .kind = OPTION_FLAG,
-     OF(data_group, drop_last),
-     .standard = "false",
-     .doc = "leave a smaller last minibatch out"},
+     .settings = sgm_iterator_settings,
+     .setting = "minibatch_size"},
+    SETTING(data_group, shuffle, sgm_iterator_settings),
+    SETTING(data_group, drop_last, sgm_iterator_settings),
 };
 
 static const option schedule_table[] = {
-    {.name = "kind",
-     .kind = OPTION_TEXT,
-     OF(schedule_config, kind),
-     .check = check_schedule,
-     .doc = "constant, step, exponential, cosine, one_cycle or plateau"},
-    NUMBER(schedule_config, period, 1e-6, 1e9, "epochs; cosine, one_cycle: those of the run"),
-    NUMBER(schedule_config, factor, 0, 1, "of the learning rate"),
-    NUMBER(schedule_config, warm_up, 0, 1e9, "epochs of linear rise at the beginning"),
+    SETTING(schedule_config, kind, sgm_schedule_settings),
+    SETTING(schedule_config, period, sgm_schedule_settings),
+    SETTING(schedule_config, factor, sgm_schedule_settings),
+    SETTING(schedule_config, warm_up, sgm_schedule_settings),
 };
+
+/* "gradient_descent, momentum, ...": those that there are. */
+static void list_types(const option *o, sgm__text *out)
+{
+    const sgm_optimiser_type *type;
+    (void)o;
+    for (size_t i = 0; (type = sgm_optimiser_type_at(i)) != NULL; i++)
+        sgm__text_append(out, "%s%s", i > 0 ? ", " : ": ", type->name);
+}
+
+/* "; adam, adamw: 0.9": the defaults of the types that have one, types of one default together. */
+static void list_defaults(const option *o, sgm__text *out)
+{
+    const sgm_optimiser_type *type, *other;
+    size_t count;
+    const sgm_setting *settings = sgm_optimiser_settings(&count);
+    const sgm_setting *setting = sgm_setting_find(settings, count, o->name);
+    for (size_t i = 0; (type = sgm_optimiser_type_at(i)) != NULL; i++) {
+        double standard, same;
+        bool told = false;
+        memcpy(&standard, (const char *)&type->defaults + setting->offset, sizeof standard);
+        for (size_t k = 0; k < i && (other = sgm_optimiser_type_at(k)) != NULL; k++) {
+            memcpy(&same, (const char *)&other->defaults + setting->offset, sizeof same);
+            told |= same == standard;
+        }
+        if (standard == 0 || told)
+            continue;
+        for (size_t k = i; (other = sgm_optimiser_type_at(k)) != NULL; k++) {
+            memcpy(&same, (const char *)&other->defaults + setting->offset, sizeof same);
+            if (same == standard)
+                sgm__text_append(out, "%s%s", k == i ? "; " : ", ", other->name);
+        }
+        sgm__text_append(out, " %.15g", standard);
+    }
+}
+
+#define OPTIMISER(member)                                                                                    \
+    {                                                                                                        \
+        .name = #member, .kind = OPTION_SETTING, OF(optimiser_config, member),                               \
+        .settings = sgm_optimiser_settings, .more = list_defaults                                            \
+    }
 
 static const option optimiser_table[] = {
     {.name = "type",
@@ -276,23 +293,19 @@ static const option optimiser_table[] = {
      OF(optimiser_config, type),
      .check = check_optimiser,
      .standard = "adam",
-     .doc = "gradient_descent, momentum, nesterov, adagrad, adadelta, rmsprop, adam, adamw"},
-    NUMBER(optimiser_config, learning_rate, 1e-12, 1e6, "if not given: the type's"),
-    NUMBER(optimiser_config, momentum, 1e-9, 0.999999999, "momentum, nesterov; 0.9"),
-    NUMBER(optimiser_config, decay_rate, 1e-9, 0.999999999, "adadelta 0.9, rmsprop 0.99"),
-    NUMBER(optimiser_config, beta1, 1e-9, 0.999999999, "adam, adamw; 0.9"),
-    NUMBER(optimiser_config, beta2, 1e-9, 0.999999999, "adam, adamw; 0.999"),
-    NUMBER(optimiser_config, epsilon, 1e-30, 1, "against division by 0"),
-    NUMBER(optimiser_config, weight_decay, 0, 1e6, "adamw 0.01 (0 means that too), others none"),
-    NUMBER(optimiser_config, clip_value, 0, 1e30, "largest gradient; 0: any"),
-    NUMBER(optimiser_config, clip_norm, 0, 1e30, "largest norm of all gradients; 0: any"),
-    NUMBER(optimiser_config, average, 0, 0.999999999, "decay of a moving average of parameters; 0: none"),
-    {.name = "accumulate",
-     .kind = OPTION_INTEGER,
-     OF(optimiser_config, accumulate),
-     .least = 1,
-     .most = 1e6,
-     .doc = "minibatches for one update; 1"},
+     .doc = "how parameters are updated",
+     .more = list_types},
+    OPTIMISER(learning_rate),
+    OPTIMISER(momentum),
+    OPTIMISER(decay_rate),
+    OPTIMISER(beta1),
+    OPTIMISER(beta2),
+    OPTIMISER(epsilon),
+    OPTIMISER(weight_decay),
+    OPTIMISER(clip_value),
+    OPTIMISER(clip_norm),
+    OPTIMISER(average),
+    SETTING(optimiser_config, accumulate, sgm_optimiser_settings),
     {.name = "schedule",
      .kind = OPTION_GROUP,
      OF(optimiser_config, schedule),
@@ -378,54 +391,21 @@ const option config_table[] = {
      .children = start_table,
      .child_count = COUNT(start_table),
      .doc = "another training, whose parameters this one begins with; a folder or the keys below"},
-    {.name = "epochs",
-     .kind = OPTION_INTEGER,
-     OF(config, epochs),
-     .least = 1,
-     .most = 1e9,
-     .doc = "through the data; 1 if there are no iterations either"},
-    {.name = "iterations",
-     .kind = OPTION_INTEGER,
-     OF(config, iterations),
-     .least = 1,
-     .most = 1e15,
-     .doc = "minibatches in all"},
-    {.name = "seed",
-     .kind = OPTION_INTEGER,
-     OF(config, seed),
-     .least = 0,
-     .most = 9e18,
-     .standard = "0",
-     .doc = "of all that is random"},
+    SETTING(config, epochs, sgm_run_settings),
+    SETTING(config, iterations, sgm_run_settings),
+    SETTING(config, seed, sgm_env_settings),
     {.name = "handler",
-     .kind = OPTION_TEXT,
+     .kind = OPTION_SETTING,
      OF(config, handler),
-     .check = check_handler,
-     .standard = "cpu",
-     .doc = "who computes (see 'sigma info')"},
-    {.name = "threads",
-     .kind = OPTION_INTEGER,
-     OF(config, threads),
-     .least = 1,
-     .most = 1024,
-     .doc = "if not given: one per processor"},
-    {.name = "precision",
-     .kind = OPTION_TEXT,
-     OF(config, precision),
-     .check = check_precision,
-     .standard = "float32",
-     .doc = "float32 or float64"},
+     .settings = sgm_env_settings,
+     .check = check_handler},
+    SETTING(config, threads, sgm_env_settings),
+    SETTING(config, precision, sgm_env_settings),
     {.name = "folder",
      .kind = OPTION_TEXT,
      OF(config, folder),
      .doc = "of the run; if not given: runs/NAME-TIME"},
-    {.name = "checkpoint_every",
-     .kind = OPTION_INTEGER,
-     OF(config, checkpoint_every),
-     .least = -1,
-     .most = 1e9,
-     .standard = "1",
-     .doc = "epochs; -1: only at the end"},
+    SETTING(config, checkpoint_every, sgm_run_settings),
 };
 const size_t config_table_count = COUNT(config_table);
 
@@ -549,35 +529,41 @@ char *config_text(const config *c)
     return sgm__text_take(&out);
 }
 
-/* The library's defaults are behind 0. */
-static double or_zero(double value)
+/* What was given; what was not stays the type's default. */
+static sgm_status give(const option *table, size_t count, const void *base, const char *prefix,
+                       sgm_optimiser *optimiser)
 {
-    return isnan(value) ? 0 : value;
+    for (size_t i = 0; i < count; i++) {
+        const option whole = option_complete(&table[i]);
+        const char *value = (const char *)base + whole.offset;
+        char name[64];
+        sgm_content content = {0};
+        if (table[i].kind != OPTION_SETTING)
+            continue;
+        if (whole.kind == OPTION_INTEGER && *(const int64_t *)value != OPTION_UNSET)
+            content = sgm_integer_content(*(const int64_t *)value);
+        else if (whole.kind == OPTION_NUMBER && !isnan(*(const double *)value))
+            content = sgm_number_content(*(const double *)value);
+        else if (whole.kind == OPTION_TEXT && *(char *const *)value != NULL)
+            content = sgm_text_content(*(char *const *)value);
+        else
+            continue;
+        snprintf(name, sizeof name, "%s%s", prefix, whole.name);
+        SGM_TRY(sgm_optimiser_set(optimiser, name, &content));
+    }
+    return SGM_OK;
 }
 
 sgm_optimiser *config_optimiser(const optimiser_config *o)
 {
-    sgm_optimiser_options options = {
-        .struct_size = sizeof options,
-        .learning_rate = or_zero(o->learning_rate),
-        .momentum = or_zero(o->momentum),
-        .decay_rate = or_zero(o->decay_rate),
-        .beta1 = or_zero(o->beta1),
-        .beta2 = or_zero(o->beta2),
-        .epsilon = or_zero(o->epsilon),
-        .weight_decay = or_zero(o->weight_decay),
-        .clip_value = or_zero(o->clip_value),
-        .clip_norm = or_zero(o->clip_norm),
-        .average = or_zero(o->average),
-        .accumulate = o->accumulate != OPTION_UNSET ? o->accumulate : 0,
-        .schedule = {.period = or_zero(o->schedule.period),
-                     .factor = or_zero(o->schedule.factor),
-                     .warm_up = or_zero(o->schedule.warm_up)},
-    };
-    if (o->schedule.kind != NULL &&
-        sgm_schedule_kind_parse(o->schedule.kind, &options.schedule.kind) != SGM_OK)
+    sgm_optimiser *optimiser = sgm_optimiser_create(o->type, NULL);
+    if (optimiser == NULL)
         return NULL;
-    return sgm_optimiser_create(o->type, &options);
+    if (give(optimiser_table, COUNT(optimiser_table), o, "", optimiser) == SGM_OK &&
+        give(schedule_table, COUNT(schedule_table), &o->schedule, "schedule.", optimiser) == SGM_OK)
+        return optimiser;
+    sgm_optimiser_free(optimiser);
+    return NULL;
 }
 
 sgm_dtype config_precision(const config *c)

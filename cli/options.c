@@ -16,6 +16,42 @@ typedef struct arrival {
     char path[MAX_PATH_TEXT];
 } arrival;
 
+/* A default of a number that is 0 is none: such rows say in words what happens without a value. The first
+ * choice needs no saying either. */
+option option_complete(const option *o)
+{
+    static const option_kind kinds[] = {[SGM_KIND_BOOLEAN] = OPTION_FLAG,
+                                        [SGM_KIND_INTEGER] = OPTION_INTEGER,
+                                        [SGM_KIND_NUMBER] = OPTION_NUMBER,
+                                        [SGM_KIND_TEXT] = OPTION_TEXT};
+    option whole = *o;
+    size_t count;
+    if (o->kind != OPTION_SETTING)
+        return whole;
+    const sgm_setting *settings = o->settings(&count);
+    const sgm_setting *setting = sgm_setting_find(settings, count, o->setting != NULL ? o->setting : o->name);
+    const sgm_option *row = &setting->option;
+    whole.kind = kinds[row->kind];
+    whole.choices = row->choices;
+    whole.unit = row->unit;
+    whole.least = row->least;
+    whole.most = row->most;
+    whole.doc = row->doc;
+    if (row->kind == SGM_KIND_BOOLEAN)
+        whole.standard = row->standard != 0 ? "true" : "false";
+    else if (row->kind == SGM_KIND_TEXT)
+        whole.standard = row->standard_text;
+    else if (row->standard != 0 ||
+             (row->kind == SGM_KIND_INTEGER && row->least <= 0 && row->most > row->least))
+        snprintf(whole.standard_room, sizeof whole.standard_room, "%.15g", row->standard);
+    return whole;
+}
+
+const char *option_standard(const option *o)
+{
+    return o->standard_room[0] != '\0' ? o->standard_room : o->standard;
+}
+
 static void *field(void *base, const option *o)
 {
     return (char *)base + o->offset;
@@ -52,8 +88,9 @@ static char *number_text(double value, char *buffer, size_t size)
 /* What an option wants: "a whole number from 1 to 100". */
 static char *expectation(const option *o, char *buffer, size_t size)
 {
-    static const char *const kinds[] = {"a text",        "a path",          "a whole number", "a number",
-                                        "true or false", "a list of texts", "a map of texts", "a map"};
+    static const char *const kinds[] = {"a text",         "a path",        "a whole number",
+                                        "a number",       "true or false", "a list of texts",
+                                        "a map of texts", "a map",         ""};
     char least[32], most[32];
     if (o->least == o->most)
         snprintf(buffer, size, "%s", kinds[o->kind]);
@@ -106,8 +143,31 @@ static sgm_status fail_unknown(const option *table, size_t count, const arrival 
 }
 
 /* Puts the place before the message of a check that failed. */
+static sgm_status check_choice(const option *o, const arrival *at, const char *value)
+{
+    size_t count = 0;
+    sgm__text known = {0};
+    for (; o->choices[count] != NULL; count++) {
+        if (strcmp(o->choices[count], value) == 0) {
+            sgm__text_free(&known);
+            return SGM_OK;
+        }
+        sgm__text_append(&known, "%s%s", count > 0 ? ", " : "", o->choices[count]);
+    }
+    const char *near = sgm__nearest(value, o->choices, count);
+    char where[PATH_MAX + 400];
+    sgm_status status =
+        sgm_fail(SGM_ERROR_ARGUMENT, "%s: expected one of %s, got '%.60s'%s%s%s",
+                 place(at, where, sizeof where), known.data != NULL ? known.data : "", value,
+                 near != NULL ? " (did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?)" : "");
+    sgm__text_free(&known);
+    return status;
+}
+
 static sgm_status check_value(const option *o, const arrival *at, const char *value)
 {
+    if (o->choices != NULL)
+        return check_choice(o, at, value);
     if (o->check == NULL || o->check(value) == SGM_OK)
         return SGM_OK;
     char where[PATH_MAX + 400];
@@ -289,8 +349,9 @@ static sgm_status set_map(const option *o, void *base, const arrival *at, const 
 
 static sgm_status apply_map(const option *table, size_t count, void *base, const arrival *at);
 
-static sgm_status set_option(const option *o, void *base, const arrival *at)
+static sgm_status set_option(const option *given, void *base, const arrival *at)
 {
+    const option whole = option_complete(given), *o = &whole;
     const yaml_node *node = at->node;
     switch (o->kind) {
     case OPTION_LIST:
@@ -400,7 +461,7 @@ sgm_status options_set_defaults(const option *table, size_t count, void *base)
 {
     option_source source = {.folder = "", .argument = "default"};
     for (size_t i = 0; i < count; i++) {
-        const option *o = &table[i];
+        const option whole = option_complete(&table[i]), *o = &whole;
         void *target = field(base, o);
         if (o->kind == OPTION_GROUP) {
             SGM_TRY(options_set_defaults(o->children, o->child_count, target));
@@ -410,9 +471,9 @@ sgm_status options_set_defaults(const option *table, size_t count, void *base)
             *(int64_t *)target = OPTION_UNSET;
         else if (o->kind == OPTION_NUMBER)
             *(double *)target = NAN;
-        if (o->standard == NULL)
+        if (option_standard(o) == NULL)
             continue;
-        char *value = sgm__strdup(o->standard);
+        char *value = sgm__strdup(option_standard(o));
         if (value == NULL)
             return sgm_last_status();
         yaml_node node = {.kind = YAML_TEXT, .text = value, .plain = true};
@@ -427,7 +488,7 @@ sgm_status options_set_defaults(const option *table, size_t count, void *base)
 void options_free(const option *table, size_t count, void *base)
 {
     for (size_t i = 0; i < count; i++) {
-        const option *o = &table[i];
+        const option whole = option_complete(&table[i]), *o = &whole;
         if (o->kind == OPTION_TEXT || o->kind == OPTION_PATH) {
             sgm__free(*(char **)field(base, o));
         } else if (o->kind == OPTION_LIST) {

@@ -3,6 +3,7 @@
 #define SGM_CLI_OPTIONS_H
 
 #include "yaml_tree.h"
+#include <sigma/registry.h>
 
 typedef enum option_kind {
     OPTION_TEXT,    /* char * */
@@ -12,7 +13,8 @@ typedef enum option_kind {
     OPTION_FLAG,    /* bool */
     OPTION_LIST,    /* text_list */
     OPTION_MAP,     /* text_map */
-    OPTION_GROUP    /* a struct with options of its own; a single value stands for the first of them */
+    OPTION_GROUP,   /* a struct with options of its own; a single value stands for the first of them */
+    OPTION_SETTING  /* kind, bounds, default, choices and words are those of the library's row */
 } option_kind;
 
 typedef struct text_list {
@@ -25,17 +27,24 @@ typedef struct text_map {
     size_t count, key_capacity, capacity;
 } text_map;
 
+/* What only the command knows stands here; what the library knows too stands in the library's tables. */
 typedef struct option {
     const char *name;
     option_kind kind;
-    size_t offset;        /* in the struct */
+    size_t offset;                                 /* in the struct */
+    const sgm_setting *(*settings)(size_t *count); /* the library's table; then the members below are its */
+    const char *setting;                           /* the name there; NULL: the same */
+    const char *const *choices;                    /* of a text */
+    const char *unit;
     double least, most;   /* numbers; equal: no bounds */
     const char *standard; /* as it would be written; NULL: none (NULL, NAN, OPTION_UNSET) */
     const char *doc;
-    sgm_status (*check)(const char *value); /* texts, items, values of maps */
+    sgm_status (*check)(const char *value);               /* texts, items, values of maps */
+    void (*more)(const struct option *o, sgm__text *out); /* adds to the words of the help */
     const char *path_after; /* a text that begins so goes on with a path, as OPTION_PATH has them */
     const struct option *children;
     size_t child_count;
+    char standard_room[32];
 } option;
 
 #define OPTION_ANY 1e15        /* a `most` from here on is not shown */
@@ -48,6 +57,9 @@ typedef struct option_source {
     const char *argument;
 } option_source;
 
+/* The option with what the library's row says filled in. */
+option option_complete(const option *o);
+const char *option_standard(const option *o); /* of a complete one; NULL: none */
 sgm_status options_set_defaults(const option *table, size_t count, void *base);
 /* Applies a map of a file. */
 sgm_status options_apply(const option *table, size_t count, void *base, const option_source *source,

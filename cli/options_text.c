@@ -9,8 +9,9 @@ static const void *field(const void *base, const option *o)
     return (const char *)base + o->offset;
 }
 
-static bool has_value(const option *o, const void *base)
+static bool has_value(const option *given, const void *base)
 {
+    const option whole = option_complete(given), *o = &whole;
     const void *value = field(base, o);
     switch (o->kind) {
     case OPTION_TEXT:
@@ -29,9 +30,11 @@ static bool has_value(const option *o, const void *base)
          */
         if (has_value(&o->children[0], value))
             return true;
-        for (size_t i = 1; i < o->child_count; i++)
-            if (o->children[i].standard == NULL && has_value(&o->children[i], value))
+        for (size_t i = 1; i < o->child_count; i++) {
+            const option child = option_complete(&o->children[i]);
+            if (option_standard(&child) == NULL && has_value(&child, value))
                 return true;
+        }
         return false;
     default:
         return true;
@@ -53,8 +56,9 @@ static void write_number(sgm__text *out, double value)
 
 static void write_table(const option *table, size_t count, const void *base, int depth, sgm__text *out);
 
-static void write_value(const option *o, const void *base, int depth, sgm__text *out)
+static void write_value(const option *given, const void *base, int depth, sgm__text *out)
 {
+    const option whole = option_complete(given), *o = &whole;
     const void *value = field(base, o);
     const text_list *list = value;
     const text_map *map = value;
@@ -93,6 +97,8 @@ static void write_value(const option *o, const void *base, int depth, sgm__text 
     case OPTION_GROUP:
         sgm__text_append(out, "\n");
         write_table(o->children, o->child_count, value, depth + 1, out);
+        return;
+    case OPTION_SETTING: /* not a complete option's */
         return;
     }
 }
@@ -167,11 +173,28 @@ void options_compare(const option *table, size_t count, const void *old, const v
     compare(table, count, "", old, new, ignored, ignored_count, out);
 }
 
+static void help_option(const option *o, const char *name, sgm__text *out)
+{
+    static const char *const kinds[] = {"text", "file", "integer", "number", "flag", "list", "map", "", ""};
+    sgm__text_append(out, "  %-28s %-8s %s", name, kinds[o->kind], o->doc);
+    if (o->more != NULL)
+        o->more(o, out);
+    for (size_t i = 0; o->choices != NULL && o->choices[i] != NULL; i++)
+        sgm__text_append(out, "%s%s", i > 0 ? ", " : ": ", o->choices[i]);
+    const char *space = o->unit != NULL ? " " : "", *unit = o->unit != NULL ? o->unit : "";
+    if (o->least != o->most && o->most >= OPTION_ANY)
+        sgm__text_append(out, " [from %.15g%s%s]", o->least, space, unit);
+    else if (o->least != o->most)
+        sgm__text_append(out, " [%.15g to %.15g%s%s]", o->least, o->most, space, unit);
+    if (option_standard(o) != NULL)
+        sgm__text_append(out, " (default %s)", option_standard(o));
+    sgm__text_append(out, "\n");
+}
+
 static void help_table(const option *table, size_t count, const char *prefix, sgm__text *out)
 {
-    static const char *const kinds[] = {"text", "file", "integer", "number", "flag", "list", "map", ""};
     for (size_t i = 0; i < count; i++) {
-        const option *o = &table[i];
+        const option whole = option_complete(&table[i]), *o = &whole;
         char name[120];
         snprintf(name, sizeof name, "%s%s", prefix, o->name);
         if (o->kind == OPTION_GROUP) {
@@ -183,14 +206,7 @@ static void help_table(const option *table, size_t count, const char *prefix, sg
                 help_table(o->children, o->child_count, name, out);
             continue;
         }
-        sgm__text_append(out, "  %-28s %-8s %s", name, kinds[o->kind], o->doc);
-        if (o->least != o->most && o->most >= OPTION_ANY)
-            sgm__text_append(out, " [from %.15g]", o->least);
-        else if (o->least != o->most)
-            sgm__text_append(out, " [%.15g to %.15g]", o->least, o->most);
-        if (o->standard != NULL)
-            sgm__text_append(out, " (default %s)", o->standard);
-        sgm__text_append(out, "\n");
+        help_option(o, name, out);
     }
 }
 

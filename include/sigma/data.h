@@ -14,7 +14,7 @@
 #ifndef SIGMA_DATA_H
 #define SIGMA_DATA_H
 
-#include <sigma/tensor.h>
+#include <sigma/registry.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -301,7 +301,7 @@ SGM_API const char *const *sgm_dataset_names(size_t *count);
 typedef struct sgm_iterator sgm_iterator;
 typedef struct sgm_iterator_options {
     size_t struct_size;
-    int64_t size;     /* minibatch: records, default 16; the last of an epoch may be smaller */
+    int64_t size;     /* minibatch: records, default 32; the last of an epoch may be smaller */
     uint64_t seed;    /* of the order; the order is a function of seed and epoch only */
     bool no_shuffle;  /* minibatch: in the order of the dataset */
     bool drop_last;   /* minibatch: leave a smaller last one out */
@@ -328,6 +328,13 @@ SGM_API sgm_dataset *sgm_iterator_dataset(sgm_iterator *iterator);
 /* Batches in an epoch. */
 SGM_API sgm_status sgm_iterator_batches(sgm_iterator *iterator, int64_t *batches);
 SGM_API void sgm_iterator_free(sgm_iterator *iterator);
+/* Members of sgm_iterator_options. */
+SGM_API const sgm_setting *sgm_iterator_settings(size_t *count);
+/* "minibatch_size", "shuffle" or "drop_last" of minibatches: what is set counts from the next epoch on, so
+ * that an epoch has each record once; before its first batch, from this one on. sgm_iterator_get gives what
+ * was set last, sgm_iterator_batches the number of the epoch at hand. */
+SGM_API sgm_status sgm_iterator_set(sgm_iterator *iterator, const char *name, const sgm_content *content);
+SGM_API sgm_status sgm_iterator_get(const sgm_iterator *iterator, const char *name, sgm_content *content);
 
 #ifdef __cplusplus
 }

@@ -27,6 +27,7 @@ typedef struct sgm_env_options {
     sgm_dtype precision; /* SGM_FLOAT32 (default) or SGM_FLOAT64 */
 } sgm_env_options;
 #define sgm_env_create(...) SGM_WITH_OPTIONS(sgm_env_create_options, sgm_env_options, __VA_ARGS__)
+SGM_API const sgm_setting *sgm_env_settings(size_t *count); /* members of sgm_env_options */
 SGM_API sgm_env *sgm_env_create_options(const char *name, const sgm_env_options *options);
 /* Frees all that was created from it, newest first; stops and awaits what runs in the background. */
 SGM_API void sgm_env_free(sgm_env *env);

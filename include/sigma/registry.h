@@ -77,6 +77,25 @@ typedef struct sgm_option {
     const char *doc;
 } sgm_option;
 
+/* A row whose value is a member of a struct of options. The library has a table of them for each of these
+ * structs (sgm_optimiser_settings and so on): bounds, defaults and words stand there and nowhere else. The
+ * row is about values that are given; in the structs 0 means that none is. */
+typedef struct sgm_setting {
+    sgm_option option;
+    size_t offset, size; /* of the member: bool, int64_t, int, double, const char *; an int for a text with
+                          * choices is the number of the choice */
+    bool inverted;       /* the member says the opposite: "shuffle" is no_shuffle */
+} sgm_setting;
+#define SGM_MEMBER(type, member) .offset = offsetof(type, member), .size = sizeof(((type *)0)->member)
+/* NULL: the table has no such row. */
+SGM_API const sgm_setting *sgm_setting_find(const sgm_setting *settings, size_t count, const char *name);
+/* The member as it is, in the row's kind; the content belongs to the caller. */
+SGM_API sgm_status sgm_setting_get(const sgm_setting *setting, const void *options, sgm_content *content);
+/* Checks kind, bounds and choices; messages begin with `identifier` (NULL: the row's name). A text without
+ * choices is borrowed. */
+SGM_API sgm_status sgm_setting_set(const sgm_setting *setting, void *options, const char *identifier,
+                                   const sgm_content *content);
+
 /* Reference-counted; the last release frees it and lets go of its children. */
 SGM_API sgm_registry *sgm_registry_create(void);
 SGM_API sgm_registry *sgm_registry_retain(sgm_registry *registry);

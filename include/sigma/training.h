@@ -19,6 +19,7 @@
 #include <sigma/handler.h>
 #include <sigma/hook.h>
 #include <sigma/network.h>
+#include <sigma/registry.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -82,6 +83,7 @@ SGM_API double sgm_schedule_factor(const sgm_schedule *schedule, double epoch, d
                                    int64_t reductions);
 SGM_API sgm_status sgm_schedule_kind_parse(const char *name, sgm_schedule_kind *kind);
 SGM_API const char *sgm_schedule_kind_name(sgm_schedule_kind kind);
+SGM_API const sgm_setting *sgm_schedule_settings(size_t *count); /* members of sgm_schedule */
 
 /* --- optimisers: recorded as instructions, like layers --- */
 typedef struct sgm_optimiser sgm_optimiser;
@@ -103,6 +105,11 @@ typedef struct sgm_optimiser_options {
 } sgm_optimiser_options;
 SGM_API sgm_optimiser *sgm_optimiser_create(const char *type, const sgm_optimiser_options *options);
 SGM_API void sgm_optimiser_free(sgm_optimiser *optimiser);
+/* Members of sgm_optimiser_options, but for the schedule, which has a table of its own. */
+SGM_API const sgm_setting *sgm_optimiser_settings(size_t *count);
+/* Sets "beta1" or "schedule.kind" of an optimiser that no trainer has yet. Unlike in the options 0 is a value
+ * like any other. */
+SGM_API sgm_status sgm_optimiser_set(sgm_optimiser *optimiser, const char *name, const sgm_content *content);
 #define SGM_OPTIMISER(type, ...)                                                                             \
     sgm_optimiser_create(                                                                                    \
         type, &(const sgm_optimiser_options){.struct_size = sizeof(sgm_optimiser_options), __VA_ARGS__})
@@ -219,6 +226,7 @@ typedef struct sgm_run_options {
     bool resume;              /* go on from the folder's checkpoint if there is one */
     bool catch_interrupt;     /* SIGINT and SIGTERM stop the run after the step, with a checkpoint */
 } sgm_run_options;
+SGM_API const sgm_setting *sgm_run_settings(size_t *count); /* members of sgm_run_options */
 #define sgm_trainer_run(...) SGM_WITH_OPTIONS(sgm_trainer_run_options, sgm_run_options, __VA_ARGS__)
 /* SGM_ERROR_INTERRUPTED when it was stopped; the checkpoint is there then. */
 SGM_API sgm_status sgm_trainer_run_options(sgm_trainer *trainer, const sgm_run_options *options);

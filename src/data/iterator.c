@@ -2,7 +2,6 @@
  * one. */
 #include "data/dataset.h"
 
-#define DEFAULT_SIZE 16
 #define NO_EPOCH (-1)
 
 typedef enum { MINIBATCHES, UNDIVIDED, UNIFIED } iterator_kind;
@@ -13,6 +12,7 @@ struct sgm_iterator {
     int64_t size;
     uint64_t seed;
     bool shuffle, drop_last, prefetches;
+    sgm_iterator_options wanted; /* from the next epoch on; defaults filled in */
     sgm_iterator_state state;
 
     /* the blocks, as far as they had to be counted */
@@ -37,6 +37,83 @@ struct sgm_iterator {
     int64_t held_index;
     sgm_block *joined; /* unified: several blocks as one */
 };
+
+/* --- what may change --- */
+
+/* Rows are about values that are given; the struct's 0 is the default. */
+static const sgm_setting settings[] = {
+    {.option = {.name = "minibatch_size",
+                .kind = SGM_KIND_INTEGER,
+                .unit = "records",
+                .least = 1,
+                .most = 1e7,
+                .standard = 32,
+                .live = true,
+                .doc = "records of a minibatch"},
+     SGM_MEMBER(sgm_iterator_options, size)},
+    {.option = {.name = "shuffle",
+                .kind = SGM_KIND_BOOLEAN,
+                .standard = true,
+                .live = true,
+                .doc = "another order in each epoch"},
+     SGM_MEMBER(sgm_iterator_options, no_shuffle),
+     .inverted = true},
+    {.option = {.name = "drop_last",
+                .kind = SGM_KIND_BOOLEAN,
+                .live = true,
+                .doc = "leave a smaller last minibatch out"},
+     SGM_MEMBER(sgm_iterator_options, drop_last)},
+};
+#define SETTING_COUNT (sizeof settings / sizeof *settings)
+
+const sgm_setting *sgm_iterator_settings(size_t *count)
+{
+    *count = SETTING_COUNT;
+    return settings;
+}
+
+static sgm_status find_setting(const sgm_iterator *iterator, const char *name, const sgm_setting **setting)
+{
+    if (!iterator || !name)
+        return sgm__missing_part("a setting of an iterator: an iterator and a name");
+    *setting = iterator->kind == MINIBATCHES ? sgm_setting_find(settings, SETTING_COUNT, name) : NULL;
+    return *setting ? SGM_OK
+                    : sgm_fail(SGM_ERROR_NOT_FOUND, "the iterator of \"%s\" has no setting '%.100s'%s",
+                               sgm_dataset_name(iterator->dataset), name,
+                               iterator->kind == MINIBATCHES ? "" : ": it gives whole blocks");
+}
+
+/* At the beginning of an epoch. */
+static void take_wanted(sgm_iterator *iterator)
+{
+    if (iterator->size != iterator->wanted.size) {
+        sgm_block_free(iterator->full);
+        sgm_block_free(iterator->rest);
+        iterator->full = iterator->rest = NULL;
+    }
+    if (iterator->shuffle == iterator->wanted.no_shuffle)
+        iterator->order_epoch = NO_EPOCH;
+    iterator->size = iterator->wanted.size;
+    iterator->shuffle = !iterator->wanted.no_shuffle;
+    iterator->drop_last = iterator->wanted.drop_last;
+    iterator->placed = false;
+}
+
+sgm_status sgm_iterator_set(sgm_iterator *iterator, const char *name, const sgm_content *content)
+{
+    const sgm_setting *setting = NULL;
+    SGM_TRY(find_setting(iterator, name, &setting));
+    if (!content)
+        return sgm__missing_part("sgm_iterator_set: a content");
+    return sgm_setting_set(setting, &iterator->wanted, NULL, content);
+}
+
+sgm_status sgm_iterator_get(const sgm_iterator *iterator, const char *name, sgm_content *content)
+{
+    const sgm_setting *setting = NULL;
+    SGM_TRY(find_setting(iterator, name, &setting));
+    return sgm_setting_get(setting, &iterator->wanted, content);
+}
 
 /* --- blocks --- */
 
@@ -245,6 +322,8 @@ static sgm_status fill_batch(sgm_iterator *iterator, int64_t *got)
 static sgm_status next_minibatch(sgm_iterator *iterator, const sgm_block **batch)
 {
     int64_t got;
+    if (iterator->state.batches == 0)
+        take_wanted(iterator);
     if (!iterator->placed)
         SGM_TRY(find_place(iterator));
     SGM_TRY(fill_batch(iterator, &got));
@@ -358,6 +437,8 @@ sgm_status sgm_iterator_set_state(sgm_iterator *iterator, const sgm_iterator_sta
     if (!iterator || !state)
         return sgm__missing_part("sgm_iterator_set_state: an iterator and a state");
     int64_t batches;
+    if (state->batches == 0 && iterator->kind == MINIBATCHES)
+        take_wanted(iterator);
     SGM_TRY(sgm_iterator_batches(iterator, &batches));
     if (state->epoch < 0 || state->batches < 0 || state->batches > batches)
         return sgm_fail(SGM_ERROR_ARGUMENT,
@@ -379,6 +460,8 @@ sgm_status sgm_iterator_batches(sgm_iterator *iterator, int64_t *batches)
     if (!iterator || !batches)
         return sgm__missing_part("sgm_iterator_batches: an iterator and a place for the number");
     SGM_TRY(count_blocks(iterator));
+    if (iterator->kind == MINIBATCHES && iterator->state.batches == 0)
+        take_wanted(iterator);
     if (iterator->kind == MINIBATCHES)
         *batches = iterator->record_count / iterator->size +
                    (!iterator->drop_last && iterator->record_count % iterator->size != 0);
@@ -403,9 +486,13 @@ static sgm_iterator *create(sgm_dataset *dataset, iterator_kind kind, const sgm_
         return NULL;
     made->kind = kind;
     made->dataset = sgm_dataset_retain(dataset);
-    made->size = options->size > 0 ? options->size : DEFAULT_SIZE;
+    made->wanted = *options;
+    if (made->wanted.size == 0)
+        made->wanted.size = (int64_t)settings[0].option.standard;
+    made->wanted.no_shuffle |= kind != MINIBATCHES;
+    made->size = made->wanted.size;
     made->seed = options->seed;
-    made->shuffle = kind == MINIBATCHES && !options->no_shuffle;
+    made->shuffle = !made->wanted.no_shuffle;
     made->drop_last = options->drop_last;
     made->prefetches = !options->no_prefetch;
     made->order_epoch = NO_EPOCH;

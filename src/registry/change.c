@@ -110,6 +110,16 @@ static void set_back(sgm__change *changes, size_t count, sgm_status status)
     sgm_fail(status, "%s", message);
 }
 
+/* With the whole identifier in front, which needs the lock. */
+static void fail_set(const sgm__change *change, sgm_status status)
+{
+    char path[SGM__MOST_TEXT];
+    sgm__tree *tree = sgm__tree_lock(change->core);
+    sgm__core_path(change->core, change->entry->name, path);
+    sgm__tree_unlock(tree);
+    sgm__fail_binding(path, status);
+}
+
 static sgm_status set_bindings(sgm__change *changes, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -124,7 +134,7 @@ static sgm_status set_bindings(sgm__change *changes, size_t count)
         if (status == SGM_OK)
             status = sgm__entry_read(change->entry, change->entry->name, &change->after);
         else
-            sgm__fail_binding(change->entry->name, status);
+            fail_set(change, status);
         if (status != SGM_OK)
             set_back(changes, i + 1, status);
     }

@@ -8,9 +8,8 @@
 #ifndef SGM_REGISTRY_INTERNAL_H
 #define SGM_REGISTRY_INTERNAL_H
 
-#include "base/base.h"
+#include "registry/option_check.h"
 
-#include <sigma/registry.h>
 #include <stdatomic.h>
 
 #define SGM__MOST_LEVELS 64 /* of a tree: bounds every recursion */
@@ -108,8 +107,7 @@ char *sgm__content_text(const sgm_content *content);
 /* Whether a set changes something; tensors always do: to compare them takes longer than a copy. */
 bool sgm__content_same(const sgm_content *a, const sgm_content *b);
 const char *sgm__kind_article(sgm_kind kind); /* "an integer" */
-/* Whether a content of this kind, bounds and choices; messages begin with the identifier. */
-sgm_status sgm__option_check(const sgm_option *option, const char *identifier, const sgm_content *value);
+/* Borrows the content in this kind; messages begin with the identifier. */
 sgm_status sgm__kind_convert(sgm_kind kind, const char *identifier, const sgm_content *content,
                              sgm_content *value);
 

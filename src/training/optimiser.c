@@ -1,38 +1,7 @@
 /* What all optimisers share: gradients, accumulation, clipping, decay, averages. All of it is recorded. */
 #include "training/optimiser.h"
 
-#include <math.h>
 #include <stdio.h>
-
-/* Decays are below 1; everything is finite and not negative. */
-static sgm_status check_options(const char *type, const sgm_optimiser_options *options)
-{
-    const struct {
-        const char *name;
-        double value;
-        bool decay;
-    } numbers[] = {
-        {"learning_rate", options->learning_rate, false},
-        {"momentum", options->momentum, true},
-        {"decay_rate", options->decay_rate, true},
-        {"beta1", options->beta1, true},
-        {"beta2", options->beta2, true},
-        {"epsilon", options->epsilon, false},
-        {"weight_decay", options->weight_decay, false},
-        {"clip_value", options->clip_value, false},
-        {"clip_norm", options->clip_norm, false},
-        {"average", options->average, true},
-    };
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (!isfinite(numbers[i].value) || numbers[i].value < 0 ||
-            (numbers[i].decay && numbers[i].value >= 1))
-            return sgm_fail(SGM_ERROR_ARGUMENT, "optimiser %s: %s: expected a number from 0%s, got %g", type,
-                            numbers[i].name, numbers[i].decay ? " to below 1" : "", numbers[i].value);
-    return options->accumulate >= 1
-               ? SGM_OK
-               : sgm_fail(SGM_ERROR_ARGUMENT, "optimiser %s: accumulate: expected at least 1, got %lld", type,
-                          (long long)options->accumulate);
-}
 
 static void or_default(double *value, double standard)
 {
@@ -81,7 +50,7 @@ sgm_optimiser *sgm_optimiser_create(const char *type, const sgm_optimiser_option
     or_default(&own->weight_decay, found->defaults.weight_decay);
     if (own->accumulate == 0)
         own->accumulate = 1;
-    if (check_options(type, own) == SGM_OK)
+    if (sgm__optimiser_check(type, own) == SGM_OK)
         return optimiser;
     sgm__free(optimiser);
     return NULL;

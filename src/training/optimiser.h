@@ -2,6 +2,7 @@
 #ifndef SGM_TRAINING_OPTIMISER_H
 #define SGM_TRAINING_OPTIMISER_H
 
+#include "registry/option_check.h"
 #include "training/modifier.h"
 
 struct sgm_optimiser {
@@ -18,6 +19,12 @@ typedef struct sgm__trained_parameter {
     const char *name;
     sgm_value value;
 } sgm__trained_parameter;
+
+/* settings.c: the row of "beta1" or "schedule.kind", and the struct that has its member; NULL: none. */
+#define SGM__SCHEDULE_PREFIX "schedule."
+const sgm_setting *sgm__optimiser_setting(sgm_optimiser *optimiser, const char *name, void **options);
+sgm_status sgm__optimiser_check(const char *type, const sgm_optimiser_options *options);
+extern const char *const sgm__schedule_kind_names[]; /* by kind; NULL at the end */
 
 /* What an update is made of. */
 typedef struct sgm__update_request {

@@ -118,8 +118,11 @@ static void append_optimiser(const sgm_trainer *trainer, json_t *state)
     json_object_set_new(state, "best_loss", number_or_null(position->best_loss));
     json_object_set_new(state, "bad_epochs", json_integer(position->bad_epochs));
     json_object_set_new(state, "reductions", json_integer(position->reductions));
-    if (trainer->optimiser != NULL)
-        json_object_set_new(state, "optimiser", json_string(trainer->optimiser->type->name));
+    if (trainer->optimiser == NULL)
+        return;
+    json_object_set_new(state, "optimiser", json_string(trainer->optimiser->type->name));
+    json_object_set_new(state, "accumulated", json_integer(position->accumulated));
+    json_object_set_new(state, "accumulate", json_integer(trainer->optimiser->options.accumulate));
 }
 
 static sgm_status append_position(const sgm_trainer *trainer, json_t *state)
@@ -386,6 +389,24 @@ static void set_optimiser(sgm_trainer *trainer, const sgm__saved_state *state)
     trainer->position.reductions = state->position.reductions;
 }
 
+/* In the middle of an accumulation the number of minibatches that it began with counts to its end. Older
+ * files do not say where they are in it; then the number never changed. */
+static void set_accumulation(sgm_trainer *trainer, const sgm__saved_state *state)
+{
+    int64_t accumulated, accumulate;
+    if (trainer->optimiser == NULL)
+        return;
+    sgm_optimiser_options *options = &trainer->optimiser->options;
+    bool known = get_count(state->json, "accumulated", &accumulated) &&
+                 get_count(state->json, "accumulate", &accumulate) && accumulated < accumulate;
+    trainer->position.accumulated = known ? accumulated : state->position.iteration % options->accumulate;
+    if (!known || accumulated == 0 || accumulate == options->accumulate)
+        return;
+    if (trainer->next_accumulate == 0)
+        trainer->next_accumulate = options->accumulate;
+    options->accumulate = accumulate;
+}
+
 static sgm_status set_place(sgm_trainer *trainer, const sgm__training_position *saved)
 {
     sgm__training_position *position = &trainer->position;
@@ -408,6 +429,8 @@ sgm_status sgm__state_set_position(sgm_trainer *trainer, const sgm__saved_state 
         set_shared(trainer, json_object_get(state->json, "shared"));
     if ((parts & SGM_PART_SETTINGS) != 0)
         sgm__settings_restore(trainer, json_object_get(state->json, "settings"));
+    if ((parts & SGM_PART_OPTIMISER) != 0)
+        set_accumulation(trainer, state);
     if ((parts & SGM_PART_METRICS) != 0)
         SGM_TRY(set_metrics(trainer, state->json));
     return (parts & SGM_PART_POSITION) != 0 ? set_place(trainer, &state->position) : SGM_OK;

@@ -1,11 +1,11 @@
 /* Schedules: factors of the learning rate. */
-#include "base/base.h"
-#include <sigma/training.h>
+#include "training/optimiser.h"
 
 #include <math.h>
 
-static const char *const names[] = {"constant", "step", "exponential", "cosine", "one_cycle", "plateau"};
-#define NAME_COUNT (sizeof names / sizeof *names)
+const char *const sgm__schedule_kind_names[] = {"constant",  "step",    "exponential", "cosine",
+                                                "one_cycle", "plateau", NULL};
+#define NAME_COUNT (sizeof sgm__schedule_kind_names / sizeof *sgm__schedule_kind_names - 1)
 #define PI 3.14159265358979323846
 
 sgm_status sgm_schedule_kind_parse(const char *name, sgm_schedule_kind *kind)
@@ -13,11 +13,11 @@ sgm_status sgm_schedule_kind_parse(const char *name, sgm_schedule_kind *kind)
     if (name == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "a schedule expects a name, such as 'cosine'; got NULL");
     for (size_t i = 0; i < NAME_COUNT; i++)
-        if (strcmp(name, names[i]) == 0) {
+        if (strcmp(name, sgm__schedule_kind_names[i]) == 0) {
             *kind = (sgm_schedule_kind)i;
             return SGM_OK;
         }
-    const char *near = sgm__nearest(name, names, NAME_COUNT);
+    const char *near = sgm__nearest(name, sgm__schedule_kind_names, NAME_COUNT);
     return sgm_fail(SGM_ERROR_NOT_FOUND,
                     "unknown schedule '%s'; did you mean '%s'? There are constant, step, exponential, "
                     "cosine, one_cycle, plateau",
@@ -26,7 +26,7 @@ sgm_status sgm_schedule_kind_parse(const char *name, sgm_schedule_kind *kind)
 
 const char *sgm_schedule_kind_name(sgm_schedule_kind kind)
 {
-    return (size_t)kind < NAME_COUNT ? names[kind] : "unknown";
+    return (size_t)kind < NAME_COUNT ? sgm__schedule_kind_names[kind] : "unknown";
 }
 
 static double or_default(double value, double standard)

@@ -1,7 +1,7 @@
 /* The trainer's parts: setting them, and the first failure. */
-#include "training/parts.h"
-
 #include "registry/pattern.h"
+#include "training/parts.h"
+#include "training/trainer_publish.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -52,6 +52,7 @@ typedef struct sgm__metric_sums {
 /* Where training stands: all of it goes into a checkpoint. */
 typedef struct sgm__training_position {
     int64_t epoch, batch, iteration, updates;
+    int64_t accumulated; /* minibatches since the newest update */
     sgm__metric_sums sums;
     double best_loss; /* of an epoch, for a plateau schedule */
     int64_t bad_epochs, reductions;
@@ -110,6 +111,7 @@ struct sgm_trainer {
     size_t changed_count, changed_capacity;
     bool restoring; /* changes that a checkpoint brings are no new ones */
     sgm__control control;
+    int64_t next_accumulate; /* after the update that is being accumulated for; 0: as before */
 };
 
 sgm_trainer *sgm__trainer_create(const char *name, const sgm__trainer_settings *settings);
@@ -153,8 +155,14 @@ void sgm__trainer_lock(sgm_trainer *trainer);
 void sgm__trainer_unlock(sgm_trainer *trainer);
 void sgm__trainer_let_others(sgm_trainer *trainer);
 sgm_status sgm__trainer_publish(sgm_trainer *trainer);
-sgm_status sgm__trainer_publish_states(sgm_trainer *trainer);
-sgm_status sgm__trainer_publish_metrics(sgm_trainer *trainer);
+sgm_status sgm__trainer_publish_states(sgm_trainer *trainer);  /* trainer_states.c: those that are new */
+sgm_status sgm__trainer_publish_metrics(sgm_trainer *trainer); /* trainer_values.c */
+
+/* trainer_settings.c: whether the next minibatch completes an update. */
+bool sgm__trainer_updates_next(sgm_trainer *trainer);
+
+/* trainer_program.c: whether training can go on with these frozen. */
+sgm_status sgm__trainer_check_frozen(const sgm_trainer *trainer, char *const *patterns, size_t count);
 
 sgm_metrics sgm__metrics_of(const sgm__metric_sums *sums);
 double sgm__trainer_learning_rate(const sgm_trainer *trainer, int64_t batches);

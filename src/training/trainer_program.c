@@ -168,6 +168,28 @@ static sgm_status check_patterns(const sgm_trainer *trainer)
     return SGM_OK;
 }
 
+static bool is_among(const char *parameter, char *const *patterns, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (sgm__pattern_matches(patterns[i], parameter))
+            return true;
+    return false;
+}
+
+/* Before anything is recorded nobody knows; then recording will say it. */
+sgm_status sgm__trainer_check_frozen(const sgm_trainer *trainer, char *const *patterns, size_t count)
+{
+    const sgm_recording *recording = &trainer->recording;
+    bool any = recording->parameter_count == 0;
+    for (size_t i = 0; i < count && !any && !sgm_network_is_dynamic(trainer->network); i++)
+        if (!matches_any(trainer, patterns[i]))
+            return fail_unmatched(trainer, "freezing", patterns[i]);
+    for (size_t i = 0; i < recording->parameter_count && !any; i++)
+        any = recording->parameters[i].trainable && !is_among(recording->parameters[i].name, patterns, count);
+    return any ? SGM_OK
+               : sgm_fail(SGM_ERROR_STATE, "nothing would be left to train: all parameters would be frozen");
+}
+
 static sgm_status record_update(sgm_trainer *trainer, bool update)
 {
     trainer->trained_count = 0;

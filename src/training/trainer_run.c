@@ -146,9 +146,8 @@ static sgm_status check_loss(const training_run *run)
 static sgm_status train_on(training_run *run, const sgm_block *block)
 {
     sgm_trainer *trainer = run->trainer;
-    int64_t every = trainer->optimiser->options.accumulate;
     sgm__training_position *position = &trainer->position;
-    bool update = (position->iteration + 1) % every == 0;
+    bool update = sgm__trainer_updates_next(trainer);
     sgm_program *program =
         sgm__trainer_program(trainer, update ? SGM__UPDATE : SGM__ACCUMULATE, block->count);
     if (program == NULL)
@@ -166,6 +165,7 @@ static sgm_status train_on(training_run *run, const sgm_block *block)
     SGM_TRY(sgm__trainer_count(trainer, program, block->count, &position->sums));
     trainer->newest_loss = (position->sums.loss - before) / (double)block->count;
     position->updates += update;
+    position->accumulated = update ? 0 : position->accumulated + 1;
     position->iteration++;
     position->batch++;
     run->records += block->count;

@@ -97,7 +97,7 @@ has err 'expected a number from 0 to'
 ctl 1 run set epoch 7
 has err '^sigma ctl: .*epoch'
 ctl 0 run list optimiser
-has out '^optimiser.learning_rate +number +set +size of a step, before the schedule \(0 to 1000000\)$'
+has out '^optimiser.learning_rate +number +set +size of a step, before the schedule \(0 to 1e\+30\)$'
 ctl 0 run step 3
 wait_for "^iteration +$((before + 3))\$"
 wait_for '^state +paused$'

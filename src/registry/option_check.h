@@ -1,0 +1,12 @@
+/* Checking a content against a row, for floors above. Internal. */
+#ifndef SGM_REGISTRY_OPTION_CHECK_H
+#define SGM_REGISTRY_OPTION_CHECK_H
+
+#include "base/base.h"
+
+#include <sigma/registry.h>
+
+/* Bounds and choices; messages begin with the identifier. */
+sgm_status sgm__option_check(const sgm_option *option, const char *identifier, const sgm_content *value);
+
+#endif

@@ -1,0 +1,124 @@
+/* Settings: rows whose values are members of structs. */
+#include "registry/registry_internal.h"
+
+const sgm_setting *sgm_setting_find(const sgm_setting *settings, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count && name != NULL; i++)
+        if (strcmp(settings[i].option.name, name) == 0)
+            return &settings[i];
+    return NULL;
+}
+
+static int64_t read_integer(const void *member, size_t size)
+{
+    int64_t wide;
+    int narrow;
+    if (size == sizeof narrow) {
+        memcpy(&narrow, member, sizeof narrow);
+        return narrow;
+    }
+    memcpy(&wide, member, sizeof wide);
+    return wide;
+}
+
+static void write_integer(void *member, size_t size, int64_t value)
+{
+    int narrow = (int)value;
+    if (size == sizeof narrow)
+        memcpy(member, &narrow, sizeof narrow);
+    else
+        memcpy(member, &value, sizeof value);
+}
+
+/* A choice is kept as its number. */
+static bool is_choice(const sgm_setting *setting)
+{
+    return setting->option.choices != NULL && setting->size == sizeof(int);
+}
+
+static const char *choice_at(const char *const *choices, int64_t index)
+{
+    for (int64_t i = 0; choices[i] != NULL; i++)
+        if (i == index)
+            return choices[i];
+    return choices[0];
+}
+
+static int64_t index_of(const char *const *choices, const char *text)
+{
+    int64_t index = 0;
+    while (choices[index] != NULL && strcmp(choices[index], text) != 0)
+        index++;
+    return index;
+}
+
+sgm_status sgm_setting_get(const sgm_setting *setting, const void *options, sgm_content *content)
+{
+    const char *member = (const char *)options + setting->offset;
+    const char *text;
+    double number;
+    bool flag;
+    switch (setting->option.kind) {
+    case SGM_KIND_BOOLEAN:
+        memcpy(&flag, member, sizeof flag);
+        *content = sgm_boolean_content(flag != setting->inverted);
+        return SGM_OK;
+    case SGM_KIND_INTEGER:
+        *content = sgm_integer_content(read_integer(member, setting->size));
+        return SGM_OK;
+    case SGM_KIND_NUMBER:
+        memcpy(&number, member, sizeof number);
+        *content = sgm_number_content(number);
+        return SGM_OK;
+    case SGM_KIND_TEXT:
+        if (is_choice(setting))
+            text = choice_at(setting->option.choices, read_integer(member, setting->size));
+        else
+            memcpy(&text, member, sizeof text);
+        return sgm__content_copy(&(sgm_content){SGM_KIND_TEXT, {.text = text != NULL ? text : ""}}, false,
+                                 content);
+    case SGM_KIND_NOTHING:
+    case SGM_KIND_TENSOR:
+    case SGM_KIND_REGISTRY:
+        break;
+    }
+    *content = (sgm_content){0};
+    return sgm_fail(SGM_ERROR_UNSUPPORTED, "setting '%s': %s cannot be a member of options",
+                    setting->option.name, sgm__kind_article(setting->option.kind));
+}
+
+sgm_status sgm_setting_set(const sgm_setting *setting, void *options, const char *identifier,
+                           const sgm_content *content)
+{
+    char *member = (char *)options + setting->offset;
+    sgm_content value;
+    bool flag;
+    if (identifier == NULL)
+        identifier = setting->option.name;
+    SGM_TRY(sgm__kind_convert(setting->option.kind, identifier, content, &value));
+    SGM_TRY(sgm__option_check(&setting->option, identifier, &value));
+    switch (value.kind) {
+    case SGM_KIND_BOOLEAN:
+        flag = value.as.boolean != setting->inverted;
+        memcpy(member, &flag, sizeof flag);
+        return SGM_OK;
+    case SGM_KIND_INTEGER:
+        write_integer(member, setting->size, value.as.integer);
+        return SGM_OK;
+    case SGM_KIND_NUMBER:
+        memcpy(member, &value.as.number, sizeof value.as.number);
+        return SGM_OK;
+    case SGM_KIND_TEXT:
+        if (is_choice(setting))
+            write_integer(member, setting->size, index_of(setting->option.choices, value.as.text));
+        else
+            memcpy(member, &value.as.text, sizeof value.as.text);
+        return SGM_OK;
+    case SGM_KIND_NOTHING:
+    case SGM_KIND_TENSOR:
+    case SGM_KIND_REGISTRY:
+        break;
+    }
+    return sgm_fail(SGM_ERROR_UNSUPPORTED, "%s: %s cannot be a member of options", identifier,
+                    sgm__kind_article(value.kind));
+}

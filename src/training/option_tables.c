@@ -1,0 +1,149 @@
+/* What optimisers, schedules and runs can be set to: the one place where bounds, defaults and words stand. */
+#include "training/optimiser.h"
+
+#include <sigma/registry.h>
+#include <stdio.h>
+
+#define BELOW_ONE 0.9999999999
+#define OPTIMISER(member, lowest, highest, words)                                                            \
+    {                                                                                                        \
+        .option = {.name = #member,                                                                          \
+                   .kind = SGM_KIND_NUMBER,                                                                  \
+                   .least = lowest,                                                                          \
+                   .most = highest,                                                                          \
+                   .live = true,                                                                             \
+                   .doc = words},                                                                            \
+        SGM_MEMBER(sgm_optimiser_options, member)                                                            \
+    }
+
+/* Defaults that depend on the type stand in the table of types. */
+static const sgm_setting optimiser_rows[] = {
+    OPTIMISER(learning_rate, 0, 1e30, "size of a step, before the schedule"),
+    OPTIMISER(momentum, 0, BELOW_ONE, "share of the velocity that stays"),
+    OPTIMISER(decay_rate, 0, BELOW_ONE, "share of the mean square that stays"),
+    OPTIMISER(beta1, 0, BELOW_ONE, "share of the mean gradient that stays"),
+    OPTIMISER(beta2, 0, BELOW_ONE, "share of the mean square that stays"),
+    OPTIMISER(epsilon, 0, 1, "keeps divisions finite"),
+    OPTIMISER(weight_decay, 0, 1e30, "pull of the parameters towards 0"),
+    OPTIMISER(clip_value, 0, 1e30, "largest absolute gradient; 0: any"),
+    OPTIMISER(clip_norm, 0, 1e30, "largest norm of all gradients together; 0: any"),
+    OPTIMISER(average, 0, BELOW_ONE,
+              "share of the moving average of the parameters that stays, used for validation; 0: none"),
+    {.option = {.name = "accumulate",
+                .kind = SGM_KIND_INTEGER,
+                .unit = "minibatches",
+                .least = 1,
+                .most = 1e6,
+                .standard = 1,
+                .live = true,
+                .doc = "minibatches whose gradients are averaged for one update"},
+     SGM_MEMBER(sgm_optimiser_options, accumulate)},
+};
+
+const sgm_setting *sgm_optimiser_settings(size_t *count)
+{
+    *count = sizeof optimiser_rows / sizeof *optimiser_rows;
+    return optimiser_rows;
+}
+
+#define SCHEDULE(member, words, ...)                                                                         \
+    {                                                                                                        \
+        .option = {.name = #member, .live = true, .doc = words, __VA_ARGS__},                                \
+        SGM_MEMBER(sgm_schedule, member)                                                                     \
+    }
+
+static const sgm_setting schedule_rows[] = {
+    SCHEDULE(kind, "how the learning rate goes on", .kind = SGM_KIND_TEXT,
+             .choices = sgm__schedule_kind_names),
+    SCHEDULE(period,
+             "step: from one reduction to the next (0: 1); plateau: patience (0: 5); exponential: of one "
+             "factor (0: 1); cosine, one_cycle: whole length (0: the run's)",
+             .kind = SGM_KIND_NUMBER, .unit = "epochs", .most = 1e9),
+    SCHEDULE(factor, "of the learning rate; 0: step, plateau 0.1, exponential 0.95, one_cycle 0.04, cosine 0",
+             .kind = SGM_KIND_NUMBER, .most = 1),
+    SCHEDULE(warm_up, "linear rise at the beginning", .kind = SGM_KIND_NUMBER, .unit = "epochs", .most = 1e9),
+};
+
+const sgm_setting *sgm_schedule_settings(size_t *count)
+{
+    *count = sizeof schedule_rows / sizeof *schedule_rows;
+    return schedule_rows;
+}
+
+#define RUN(member, words, ...)                                                                              \
+    {                                                                                                        \
+        .option = {.name = #member, .doc = words, __VA_ARGS__}, SGM_MEMBER(sgm_run_options, member)          \
+    }
+
+static const sgm_setting run_rows[] = {
+    RUN(epochs, "through the data; 1 if there are no iterations either", .kind = SGM_KIND_INTEGER, .least = 1,
+        .most = 1e9),
+    RUN(iterations, "minibatches in all", .kind = SGM_KIND_INTEGER, .least = 1, .most = 1e15),
+    RUN(folder, "where checkpoints and metrics go", .kind = SGM_KIND_TEXT),
+    RUN(checkpoint_every, "from one checkpoint to the next; -1: only at the end", .kind = SGM_KIND_INTEGER,
+        .unit = "epochs", .least = -1, .most = 1e9, .standard = 1),
+    RUN(resume, "go on from the folder's checkpoint if there is one", .kind = SGM_KIND_BOOLEAN),
+    RUN(catch_interrupt, "SIGINT and SIGTERM stop the run, with a checkpoint", .kind = SGM_KIND_BOOLEAN),
+};
+
+const sgm_setting *sgm_run_settings(size_t *count)
+{
+    *count = sizeof run_rows / sizeof *run_rows;
+    return run_rows;
+}
+
+/* --- an optimiser's --- */
+
+const sgm_setting *sgm__optimiser_setting(sgm_optimiser *optimiser, const char *name, void **options)
+{
+    size_t count;
+    if (strncmp(name, SGM__SCHEDULE_PREFIX, strlen(SGM__SCHEDULE_PREFIX)) == 0) {
+        const sgm_setting *rows = sgm_schedule_settings(&count);
+        *options = &optimiser->options.schedule;
+        return sgm_setting_find(rows, count, name + strlen(SGM__SCHEDULE_PREFIX));
+    }
+    const sgm_setting *rows = sgm_optimiser_settings(&count);
+    *options = &optimiser->options;
+    return sgm_setting_find(rows, count, name);
+}
+
+sgm_status sgm_optimiser_set(sgm_optimiser *optimiser, const char *name, const sgm_content *content)
+{
+    void *options;
+    if (optimiser == NULL || name == NULL || content == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_optimiser_set: expected an optimiser, a name and a content, "
+                                            "got NULL");
+    const sgm_setting *setting = sgm__optimiser_setting(optimiser, name, &options);
+    if (setting == NULL)
+        return sgm_fail(SGM_ERROR_NOT_FOUND, "optimiser %s: there is no setting '%s'", optimiser->type->name,
+                        name);
+    return sgm_setting_set(setting, options, name, content);
+}
+
+/* Every member within its row's bounds; `type` is for the message. */
+static sgm_status check_rows(const char *type, const char *prefix, const sgm_setting *rows, size_t count,
+                             const void *options)
+{
+    for (size_t i = 0; i < count; i++) {
+        char identifier[128];
+        sgm_content content;
+        snprintf(identifier, sizeof identifier, "optimiser %s: %s%s", type, prefix, rows[i].option.name);
+        SGM_TRY(sgm_setting_get(&rows[i], options, &content));
+        sgm_status status = sgm__option_check(&rows[i].option, identifier, &content);
+        sgm_content_clear(&content);
+        SGM_TRY(status);
+    }
+    return SGM_OK;
+}
+
+sgm_status sgm__optimiser_check(const char *type, const sgm_optimiser_options *options)
+{
+    size_t count, schedule_count;
+    const sgm_setting *rows = sgm_optimiser_settings(&count);
+    const sgm_setting *schedule = sgm_schedule_settings(&schedule_count);
+    if ((unsigned)options->schedule.kind > SGM_PLATEAU)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "optimiser %s: schedule.kind: there is no kind %d", type,
+                        (int)options->schedule.kind);
+    SGM_TRY(check_rows(type, "", rows, count, options));
+    return check_rows(type, SGM__SCHEDULE_PREFIX, schedule, schedule_count, &options->schedule);
+}

@@ -1,0 +1,38 @@
+/* What the rooms of a trainer's registry share. Internal. */
+#ifndef SGM_TRAINING_TRAINER_PUBLISH_H
+#define SGM_TRAINING_TRAINER_PUBLISH_H
+
+#include "training/trainer.h"
+
+/* --- trainer_registry.c --- */
+
+typedef struct sgm__bound sgm__bound;
+/* How a value is read and set, with the trainer's lock. A set is checked against the option before. */
+typedef struct sgm__access {
+    sgm_status (*get)(const sgm__bound *bound, sgm_content *content);
+    sgm_status (*set)(const sgm__bound *bound, const sgm_content *content); /* NULL: read-only */
+} sgm__access;
+struct sgm__bound {
+    sgm_trainer *trainer;
+    const sgm__access *access;
+    const void *row; /* what get and set need to know */
+    char identifier[];
+};
+
+/* Shows a value as PREFIX.NAME (from the trainer's registry on); what is set is recorded, and kept by
+ * checkpoints, under this identifier. */
+sgm_status sgm__publish_value(sgm_trainer *trainer, sgm_registry *registry, const char *prefix,
+                              const sgm_option *option, const sgm__access *access, const void *row);
+/* The child of this name, made if it is not there; retained by its parent only. */
+sgm_status sgm__publish_child(sgm_registry *registry, const char *name, const char *tag,
+                              sgm_registry **child);
+
+/* --- rooms --- */
+sgm_status sgm__publish_values(sgm_trainer *trainer);
+sgm_status sgm__publish_settings(sgm_trainer *trainer);
+
+/* Notes a change for checkpoints, and writes it to the run's folder; when that fails, the log says so. */
+void sgm__trainer_changed(sgm_trainer *trainer, const char *identifier, const char *before,
+                          const char *after);
+
+#endif

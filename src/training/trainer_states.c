@@ -1,0 +1,96 @@
+/* States in the registry: parameters, and the optimiser's memory. */
+#include "training/trainer_publish.h"
+
+typedef struct bound_state {
+    sgm_trainer *trainer;
+    sgm_option option;
+    char name[]; /* in the session, then the entry's */
+} bound_state;
+
+static sgm_status get_state(void *user, sgm_content *content)
+{
+    const bound_state *bound = user;
+    sgm__trainer_lock(bound->trainer);
+    sgm_tensor *value = sgm_session_get(bound->trainer->session, bound->name);
+    sgm__trainer_unlock(bound->trainer);
+    if (value == NULL)
+        return sgm_last_status();
+    *content = sgm_tensor_content(value);
+    return SGM_OK;
+}
+
+/* Checkpoints have the tensor itself. */
+static void record_state(const bound_state *bound)
+{
+    char *identifier = sgm__format("state %s", bound->name);
+    if (identifier != NULL)
+        sgm__trainer_changed(bound->trainer, identifier, "tensor", "tensor");
+    sgm__free(identifier);
+}
+
+static sgm_status set_state(void *user, const sgm_content *content)
+{
+    const bound_state *bound = user;
+    sgm__trainer_lock(bound->trainer);
+    sgm_status status = sgm_session_set(bound->trainer->session, bound->name, content->as.tensor);
+    if (status == SGM_OK)
+        record_state(bound);
+    sgm__trainer_unlock(bound->trainer);
+    return status;
+}
+
+static sgm_status bind_state(sgm_trainer *trainer, sgm_registry *registry, const char *entry,
+                             const char *state)
+{
+    size_t state_size = strlen(state) + 1, entry_size = strlen(entry) + 1;
+    bound_state *bound = sgm__calloc(1, sizeof(bound_state) + state_size + entry_size);
+    if (bound == NULL)
+        return SGM_ERROR_MEMORY;
+    memcpy(bound->name, state, state_size);
+    memcpy(bound->name + state_size, entry, entry_size);
+    bound->trainer = trainer;
+    bound->option = (sgm_option){.name = bound->name + state_size,
+                                 .kind = SGM_KIND_TENSOR,
+                                 .live = true,
+                                 .doc = "a parameter, or an optimiser's memory of one"};
+    const sgm_binding binding = {.get = get_state, .set = set_state, .release = sgm__free, .user = bound};
+    return sgm_registry_bind(registry, &bound->option, &binding);
+}
+
+/* "2-dense.weights" becomes PARENT.2-dense.weights. */
+static sgm_status publish_state(sgm_trainer *trainer, sgm_registry *parent, const char *path,
+                                const char *state)
+{
+    char part[128];
+    const char *dot;
+    while ((dot = strchr(path, '.')) != NULL) {
+        size_t length = (size_t)(dot - path);
+        if (length >= sizeof part)
+            return sgm_fail(SGM_ERROR_ARGUMENT, "the name of state '%s' has a part that is too long", state);
+        memcpy(part, path, length);
+        part[length] = '\0';
+        const char *dash = strchr(part, '-');
+        SGM_TRY(sgm__publish_child(parent, part, dash != NULL ? dash + 1 : NULL, &parent));
+        path = dot + 1;
+    }
+    return sgm_registry_has(parent, path) ? SGM_OK : bind_state(trainer, parent, path, state);
+}
+
+/* States that came since the last call: parameters as network.layers.LAYER.NAME, slots as
+ * optimiser.slots.SLOT.LAYER.NAME. */
+sgm_status sgm__trainer_publish_states(sgm_trainer *trainer)
+{
+    const char *name;
+    sgm_registry *layers, *slots;
+    SGM_TRY(sgm__publish_child(trainer->registry, "network", "network", &layers));
+    SGM_TRY(sgm__publish_child(layers, "layers", NULL, &layers));
+    SGM_TRY(sgm__publish_child(trainer->registry, "optimiser", "optimiser", &slots));
+    SGM_TRY(sgm__publish_child(slots, "slots", NULL, &slots));
+    for (; (name = sgm_session_state_at(trainer->session, trainer->published)) != NULL;
+         trainer->published++) {
+        bool slot = strncmp(name, SGM__SLOT_PREFIX, strlen(SGM__SLOT_PREFIX)) == 0;
+        SGM_TRY(publish_state(trainer, slot ? slots : layers, slot ? name + strlen(SGM__SLOT_PREFIX) : name,
+                              name));
+    }
+    return SGM_OK;
+}

@@ -1,0 +1,212 @@
+/* One row for each setting: what the command shows, checks and fills in is what the library says. */
+#include "test.h"
+
+#include "config.h"
+#include <math.h>
+
+static char help[32768];
+
+static void fill_help(void)
+{
+    sgm__text text = {0};
+    options_help(config_table, config_table_count, &text);
+    CHECK(text.length < sizeof help);
+    memcpy(help, text.data, text.length + 1);
+    sgm__text_free(&text);
+}
+
+/* "  optimiser.beta1   number   share of ...": the line of a key. */
+static const char *help_line(const char *key)
+{
+    static char line[1024];
+    char start[256];
+    snprintf(start, sizeof start, "\n  %s ", key);
+    const char *found = strstr(help, start);
+    CHECK(found != NULL);
+    snprintf(line, sizeof line, "%.*s", (int)strcspn(found + 1, "\n"), found + 1);
+    return line;
+}
+
+static const sgm_option *row_of(const option *o)
+{
+    size_t count;
+    const sgm_setting *settings = o->settings(&count);
+    const sgm_setting *setting = sgm_setting_find(settings, count, o->setting != NULL ? o->setting : o->name);
+    CHECK(setting != NULL);
+    return &setting->option;
+}
+
+static void check_help(const char *key, const sgm_option *row)
+{
+    const char *line = help_line(key);
+    char bounds[120];
+    CHECK(strstr(line, row->doc) != NULL);
+    CHECK(row->unit == NULL || strstr(line, row->unit) != NULL);
+    snprintf(bounds, sizeof bounds, row->most >= OPTION_ANY ? "[from %.15g" : "[%.15g to %.15g", row->least,
+             row->most);
+    CHECK((strstr(line, bounds) != NULL) == (row->least != row->most));
+    for (size_t i = 0; row->choices != NULL && row->choices[i] != NULL; i++)
+        CHECK(strstr(line, row->choices[i]) != NULL);
+}
+
+/* The rest of an option would say it a second time. */
+static void check_says_nothing_itself(const option *o)
+{
+    CHECK(o->doc == NULL && o->unit == NULL && o->standard == NULL && o->choices == NULL);
+    CHECK(o->least == 0 && o->most == 0);
+}
+
+typedef struct seen {
+    const sgm_option *rows[128];
+    size_t count;
+} seen;
+
+static void check_table(const option *table, size_t count, const char *prefix, seen *all)
+{
+    for (size_t i = 0; i < count; i++) {
+        char key[160];
+        snprintf(key, sizeof key, "%s%s", prefix, table[i].name);
+        if (table[i].kind == OPTION_GROUP) {
+            char below[200];
+            snprintf(below, sizeof below, "%s.", key);
+            check_table(table[i].children, table[i].child_count, below, all);
+        }
+        if (table[i].kind != OPTION_SETTING)
+            continue;
+        check_says_nothing_itself(&table[i]);
+        check_help(key, row_of(&table[i]));
+        all->rows[all->count++] = row_of(&table[i]);
+    }
+}
+
+static void check_used(const seen *all, const sgm_setting *(*table)(size_t *count), const char *but)
+{
+    size_t count;
+    const sgm_setting *settings = table(&count);
+    for (size_t i = 0; i < count; i++) {
+        bool is_there = false;
+        for (size_t k = 0; k < all->count; k++)
+            is_there |= all->rows[k] == &settings[i].option;
+        CHECK(is_there || strstr(but, settings[i].option.name) != NULL);
+    }
+}
+
+TEST(every_setting_of_the_library_is_a_key_with_the_same_row)
+{
+    seen all = {0};
+    fill_help();
+    check_table(config_table, config_table_count, "", &all);
+    check_used(&all, sgm_optimiser_settings, "");
+    check_used(&all, sgm_schedule_settings, "");
+    check_used(&all, sgm_iterator_settings, "");
+    check_used(&all, sgm_env_settings, "");
+    /* the command has arguments of its own for these */
+    check_used(&all, sgm_run_settings, "folder resume catch_interrupt");
+}
+
+/* The trainer's registry has the very rows. */
+TEST(the_registry_has_the_rows_of_the_tables)
+{
+    size_t count;
+    sgm_env *env = sgm_env_create("rows", .handler = "reference");
+    sgm_trainer *trainer = sgm_trainer_create(env, "rows");
+    sgm_content content;
+    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(trainer), "optimiser", &content));
+    const sgm_setting *settings = sgm_optimiser_settings(&count);
+    for (size_t i = 0; i < count; i++)
+        CHECK(sgm_registry_option(content.as.registry, settings[i].option.name) == &settings[i].option);
+    sgm_content_clear(&content);
+    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(trainer), "optimiser.schedule", &content));
+    settings = sgm_schedule_settings(&count);
+    for (size_t i = 0; i < count; i++)
+        CHECK(sgm_registry_option(content.as.registry, settings[i].option.name) == &settings[i].option);
+    sgm_content_clear(&content);
+    sgm_env_free(env);
+}
+
+/* --- bounds: the same in a file, in options and in a set --- */
+
+#define NETWORK "network: input(4) + dense(3) + softmax_cross_entropy\n"
+
+static sgm_status read_argument(const char *argument, config *c)
+{
+    return config_parse(c, "rows.yaml", NETWORK, strlen(NETWORK), &argument, 1);
+}
+
+static void check_refused(const char *key, double value)
+{
+    char argument[200];
+    config c;
+    snprintf(argument, sizeof argument, "%s=%.17g", key, value);
+    CHECK(read_argument(argument, &c) != SGM_OK);
+    CHECK(strstr(sgm_last_error(), key) != NULL);
+}
+
+static void check_accepted(const char *key, double value)
+{
+    char argument[200];
+    config c;
+    snprintf(argument, sizeof argument, "%s=%.17g", key, value);
+    CHECK_OK(read_argument(argument, &c));
+    config_free(&c);
+}
+
+TEST(files_and_the_library_have_the_same_bounds)
+{
+    size_t count;
+    const sgm_setting *settings = sgm_optimiser_settings(&count);
+    for (size_t i = 0; i < count; i++) {
+        const sgm_option *row = &settings[i].option;
+        char key[120];
+        snprintf(key, sizeof key, "optimiser.%s", row->name);
+        check_accepted(key, row->least);
+        check_accepted(key, row->most);
+        check_refused(key, row->least - 1);
+        check_refused(key, row->kind == SGM_KIND_INTEGER ? row->most + 1 : nextafter(row->most, INFINITY));
+    }
+}
+
+TEST(every_row_can_be_a_row_of_a_registry)
+{
+    const sgm_setting *(*const tables[])(size_t * count) = {sgm_optimiser_settings, sgm_schedule_settings,
+                                                            sgm_run_settings, sgm_iterator_settings,
+                                                            sgm_env_settings};
+    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++) {
+        size_t count;
+        const sgm_setting *settings = tables[t](&count);
+        CHECK(count > 0);
+        for (size_t i = 0; i < count; i++)
+            CHECK(settings[i].option.doc != NULL && settings[i].size > 0);
+    }
+}
+
+/* --- values: 0 in a file is 0 --- */
+
+TEST(a_zero_that_is_given_is_a_zero)
+{
+    config c;
+    sgm_content content;
+    CHECK_OK(config_parse(&c, "rows.yaml", NETWORK "optimiser: {type: adamw, weight_decay: 0, beta1: 0}\n",
+                          strlen(NETWORK "optimiser: {type: adamw, weight_decay: 0, beta1: 0}\n"), NULL, 0));
+    sgm_env *env = sgm_env_create("rows", .handler = "reference");
+    sgm_trainer *trainer = sgm_trainer_create(env, "rows");
+    CHECK_OK(sgm_trainer_optimiser(trainer, config_optimiser(&c.optimiser)));
+    static const struct {
+        const char *identifier;
+        double value;
+    } expected[] = {{"optimiser.weight_decay", 0}, {"optimiser.beta1", 0}, {"optimiser.beta2", 0.999}};
+    for (size_t i = 0; i < 3; i++) {
+        CHECK_OK(sgm_resolve_one(sgm_trainer_registry(trainer), expected[i].identifier, &content));
+        CHECK_NEAR(content.as.number, expected[i].value, 0);
+    }
+    sgm_env_free(env);
+    config_free(&c);
+}
+
+TEST(defaults_of_types_are_shown_from_their_table)
+{
+    fill_help();
+    CHECK(strstr(help_line("optimiser.learning_rate"), "adadelta 1; rmsprop, adam, adamw 0.001") != NULL);
+    CHECK(strstr(help_line("optimiser.beta2"), "adam, adamw 0.999") != NULL);
+    CHECK(strstr(help_line("optimiser.type"), "gradient_descent, momentum, nesterov") != NULL);
+}
