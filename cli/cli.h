@@ -41,9 +41,7 @@ int usage_error(const char *command, const char *format, ...) SGM_PRINTF(2, 3);
 /* "sigma COMMAND: the newest error"; returns `code`. */
 int report_error(const char *command, int code);
 
-/* --- text.c: texts go into `buffer`, 64 bytes are enough --- */
-char *count_text(int64_t number, char *buffer, size_t size); /* 12,345 */
-char *bytes_text(int64_t bytes, char *buffer, size_t size);  /* 1.2 MB */
+/* --- text.c --- */
 void print_metrics(const char *name, const sgm_metrics *metrics);
 void print_json_number(double value);
 void print_json_text(const char *text);

@@ -107,20 +107,20 @@ static sgm_status add_block(summary *all, const sgm_block *block)
 static void print_summary(const summary *all)
 {
     char number[64], shape[128];
-    printf("  %s records\n", count_text(all->records, number, sizeof number));
+    printf("  %s records\n", sgm_count_text(all->records, number, sizeof number));
     for (int32_t i = 0; i < all->section_count; i++) {
         const section_summary *s = &all->sections[i];
         printf("  %-10s %-14s", s->name, sgm_shape_text(&s->shape, shape, sizeof shape));
         if (s->numbers > 0)
             printf(" from %.4g to %.4g, mean %.4g", s->least, s->most, s->sum / (double)s->numbers);
         if (s->bad > 0)
-            printf(", %s not finite", count_text(s->bad, number, sizeof number));
+            printf(", %s not finite", sgm_count_text(s->bad, number, sizeof number));
         printf("\n");
         if (s->classes == NULL)
             continue;
         printf("    classes");
         for (int64_t k = 0; k < s->class_count && k < 20; k++)
-            printf(" %lld: %s%s", (long long)k, count_text(s->classes[k], number, sizeof number),
+            printf(" %lld: %s%s", (long long)k, sgm_count_text(s->classes[k], number, sizeof number),
                    k + 1 < s->class_count ? "," : "");
         printf("%s\n", s->class_count > 20 ? " ..." : "");
     }

@@ -7,7 +7,7 @@
 static const char usage_text[] =
     "Usage: sigma info [--hooks]\n\n"
     "Shows the version, the handlers with what they found on this machine (processor, libraries, devices),\n"
-    "where data is looked for, and the ready-made datasets.\n\n"
+    "where data is looked for, the variables that count, and the ready-made datasets.\n\n"
     "  --hooks   list the ready-made hooks, as 'hooks:' in a file and 'sigma ctl FOLDER attach' take them\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage.\n";
 
@@ -49,16 +49,37 @@ static void print_layers_and_optimisers(void)
     printf("\n");
 }
 
+/* The address of a proxy may have a password in front, which is nobody's business. */
+static void print_variable(const char *name, bool *first)
+{
+    const char *value = getenv(name);
+    if (value == NULL || value[0] == '\0')
+        return;
+    const char *at = strrchr(value, '@');
+    bool secret = at != NULL && strstr(name, "proxy") != NULL;
+    printf("%s  %s=%s%s\n", *first ? "variables\n" : "", name, secret ? "***" : "", secret ? at : value);
+    *first = false;
+}
+
+static char *folder_text(sgm_folder folder)
+{
+    char *path = sgm_folder_path(folder);
+    return path != NULL ? path : sgm__strdup("(HOME is not set)");
+}
+
 static void print_places(void)
 {
-    const char *folder = getenv("SIGMA_DATA_DIR"), *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    printf("data is looked for in\n  SIGMA_DATA_DIR: %s\n",
-           folder != NULL && folder[0] != '\0' ? folder : "(not set)");
-    if (cache != NULL && cache[0] == '/')
-        printf("  %s/sigma\n", cache);
-    else if (home != NULL && home[0] == '/')
-        printf("  %s/.cache/sigma\n", home);
-    printf("  data\n  %s\n", SIGMA_INSTALLED_DATA_DIR);
+    static const char *const variables[] = {"SIGMA_DATA_DIR", "SIGMA_CACHE_DIR", "SIGMA_LOG",
+                                            "SIGMA_LOG_FILE", "http_proxy",      "https_proxy",
+                                            "all_proxy",      "no_proxy"};
+    char *own = folder_text(SGM_FOLDER_DATA), *cache = folder_text(SGM_FOLDER_CACHE);
+    printf("data is looked for in\n  %s\n  %s (what was fetched)\n  data\n  %s\n", own, cache,
+           SIGMA_INSTALLED_DATA_DIR);
+    bool first = true;
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        print_variable(variables[i], &first);
+    sgm_string_free(own);
+    sgm_string_free(cache);
 }
 
 /* Only looks: nothing is fetched. */

@@ -31,7 +31,7 @@ static sgm_status print_layers(const char *notation, const sgm_parameter *parame
             if (belongs_to(parameters[k].name, name))
                 elements += sgm_shape_elements(&parameters[k].type.shape);
         if (elements > 0)
-            printf("  %-32s %14s parameters\n", name, count_text(elements, number, sizeof number));
+            printf("  %-32s %14s parameters\n", name, sgm_count_text(elements, number, sizeof number));
         else
             printf("  %s\n", name);
     }
@@ -49,13 +49,13 @@ static void print_parameters(const sgm_parameter *parameters, size_t count)
         int64_t own = sgm_shape_elements(&parameter->type.shape);
         elements += own;
         bytes += own * (int64_t)sgm_dtype_size(parameter->type.dtype);
-        printf("  %-32s %14s  %-8s %s%s\n", parameter->name, count_text(own, number, sizeof number),
+        printf("  %-32s %14s  %-8s %s%s\n", parameter->name, sgm_count_text(own, number, sizeof number),
                sgm_dtype_name(parameter->type.dtype),
                sgm_shape_text(&parameter->type.shape, shape, sizeof shape),
                parameter->trainable ? "" : ", not trained");
     }
-    printf("  %-32s %14s  %s\n", "all", count_text(elements, number, sizeof number),
-           bytes_text(bytes, size, sizeof size));
+    printf("  %-32s %14s  %s\n", "all", sgm_count_text(elements, number, sizeof number),
+           sgm_bytes_text((double)bytes, size, sizeof size));
 }
 
 static void print_memory(const sgm_program_memory *memory, int64_t batch)
@@ -71,10 +71,10 @@ static void print_memory(const sgm_program_memory *memory, int64_t batch)
         {"peak", "of activations, as they are placed", memory->arena},
     };
     char number[64];
-    printf("memory of a training step of %s records\n", count_text(batch, number, sizeof number));
+    printf("memory of a training step of %s records\n", sgm_count_text(batch, number, sizeof number));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        printf("  %-12s %12s  %s\n", rows[i].name, bytes_text(rows[i].bytes, number, sizeof number),
-               rows[i].doc);
+        printf("  %-12s %12s  %s\n", rows[i].name,
+               sgm_bytes_text((double)rows[i].bytes, number, sizeof number), rows[i].doc);
     printf("  %d instructions in %d steps, %d of them fused\n", memory->instructions, memory->steps,
            memory->fused);
 }

@@ -1,5 +1,6 @@
 /* The command `sigma`: finds the subcommand. */
 #include "cli.h"
+#include "monitors/task_lines.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -75,6 +76,7 @@ int main(int argc, char **argv)
         print_help();
         return CLI_USAGE;
     }
+    sgm__task_lines_begin();
     int code = run_command(argc, argv);
     /* A full disk or a closed pipe is a failure too. */
     if ((fflush(stdout) != 0 || ferror(stdout)) && code == CLI_OK) {

@@ -4,38 +4,13 @@
 #include <math.h>
 #include <stdio.h>
 
-char *count_text(int64_t number, char *buffer, size_t size)
-{
-    char digits[32];
-    int length = snprintf(digits, sizeof digits, "%lld", (long long)number);
-    size_t used = 0;
-    for (int i = 0; i < length && used + 2 < size; i++) {
-        buffer[used++] = digits[i];
-        if (i + 1 < length && (length - i - 1) % 3 == 0 && digits[i] != '-')
-            buffer[used++] = ',';
-    }
-    buffer[used] = '\0';
-    return buffer;
-}
-
-char *bytes_text(int64_t bytes, char *buffer, size_t size)
-{
-    static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};
-    double value = (double)bytes;
-    size_t unit = 0;
-    for (; value >= 1000 && unit < 4; unit++)
-        value /= 1000;
-    snprintf(buffer, size, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
-    return buffer;
-}
-
 void print_metrics(const char *name, const sgm_metrics *metrics)
 {
     char records[64];
     printf("%s: loss %.4f", name, isnan(metrics->loss) ? NAN : metrics->loss); /* without a sign */
     if (!isnan(metrics->accuracy))
         printf(", accuracy %.2f %%", 100 * metrics->accuracy);
-    printf(" (%s records)\n", count_text(metrics->records, records, sizeof records));
+    printf(" (%s records)\n", sgm_count_text(metrics->records, records, sizeof records));
 }
 
 void print_json_number(double value)

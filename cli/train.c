@@ -1,5 +1,6 @@
 /* sigma train: a run, from a file to a checkpoint. */
 #include "cli.h"
+#include "monitors/task_lines.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -355,7 +356,10 @@ int train_run(int argc, char **argv)
     char *help = full_help();
     arguments a = {.rules = rules, .rule_count = 4, .help = help != NULL ? help : usage_text};
     int code;
-    if (arguments_read(&a, argc, argv, &code))
+    bool understood = arguments_read(&a, argc, argv, &code);
+    if (given.quiet)
+        sgm__task_lines_end();
+    if (understood)
         code = train_words(&a, &given);
     arguments_free(&a);
     sgm_string_free(help);

@@ -52,7 +52,7 @@ SGM_API sgm_source *sgm_first_source_of(sgm_source *const *sources, size_t count
 #define sgm_first_source(...)                                                                                \
     sgm_first_source_of((sgm_source *const[]){__VA_ARGS__},                                                  \
                         sizeof((sgm_source *const[]){__VA_ARGS__}) / sizeof(sgm_source *))
-/* A file of a known dataset: looked for in $SIGMA_DATA_DIR (also in its folders), the cache, data/, then
+/* A file of a known dataset: looked for in SGM_FOLDER_DATA (also in its folders), the cache, data/, then
  * `url` (may be NULL); decompressed if it ends in .gz and the like. */
 SGM_API sgm_source *sgm_known_source(const char *file, const char *url, const char *sha256);
 

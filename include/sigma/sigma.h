@@ -16,12 +16,15 @@
 #include <sigma/network.h>
 #include <sigma/op.h>
 #include <sigma/operations.h>
+#include <sigma/paths.h>
 #include <sigma/persistence.h>
 #include <sigma/registry.h>
 #include <sigma/rule.h>
 #include <sigma/status.h>
+#include <sigma/task.h>
 #include <sigma/tensor.h>
 #include <sigma/time.h>
 #include <sigma/training.h>
+#include <sigma/units.h>
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef SIGMA_TIME_H
 #define SIGMA_TIME_H
 
-#include <sigma/status.h>
+#include <sigma/units.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -57,11 +57,6 @@ typedef struct sgm_time_count {
 /* Counts one event of `scale`; true: due now. A step that has lived is never due again. */
 SGM_API bool sgm_time_count_event(const sgm_time_step *step, sgm_time_count *count, sgm_time_scale scale);
 SGM_API bool sgm_time_count_is_dead(const sgm_time_step *step, const sgm_time_count *count);
-
-/* "1 h 2 min", "12.4 s", "3.1 ms"; returns `buffer`. */
-SGM_API char *sgm_duration_text(double seconds, char *buffer, size_t size);
-/* "12.4 records/s", "3.5 epochs/min": in the shortest unit in which it is 1 or more; returns `buffer`. */
-SGM_API char *sgm_rate_text(double per_second, const char *what, char *buffer, size_t size);
 
 #ifdef __cplusplus
 }

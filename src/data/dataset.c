@@ -1,6 +1,7 @@
 /* Datasets: blocks by index. Blocks stay in memory up to a limit, the longest unused go first; what is not
  * there is read from the cache file or extracted again, from the start of the source if need be. */
 #include "data/dataset_internal.h"
+#include "data/source.h"
 
 #define MOST_RECORDS 65536
 #define BLOCK_BYTES ((size_t)32 << 20)
@@ -252,6 +253,14 @@ static sgm_status move_to(sgm_dataset *dataset, int64_t index)
     return SGM_OK;
 }
 
+static sgm_status extract(sgm_dataset *dataset, int64_t index, sgm_block **block)
+{
+    SGM_TRY(move_to(dataset, index));
+    if (dataset->position < index || has_ended_before(dataset, index))
+        return SGM_OK;
+    return extract_next(dataset, block);
+}
+
 static sgm_status load(sgm_dataset *dataset, int64_t index, sgm_block **block)
 {
     *block = NULL;
@@ -264,10 +273,10 @@ static sgm_status load(sgm_dataset *dataset, int64_t index, sgm_block **block)
     pthread_mutex_unlock(&dataset->mutex);
     if (slot.disk >= 0)
         return sgm__cache_read(dataset, slot.disk, slot.records, block);
-    SGM_TRY(move_to(dataset, index));
-    if (dataset->position < index || has_ended_before(dataset, index))
-        return SGM_OK;
-    return extract_next(dataset, block);
+    sgm__extraction_begin(dataset->name);
+    sgm_status status = extract(dataset, index, block);
+    sgm__extraction_end(status);
+    return status;
 }
 
 /* --- one thread at a time --- */
@@ -368,7 +377,9 @@ static sgm_status see_block(sgm_dataset *dataset, int64_t index)
         begin_work(dataset);
         if (index >= (int64_t)dataset->slot_count && !dataset->ended) {
             pthread_mutex_unlock(&dataset->mutex);
+            sgm__extraction_begin(dataset->name);
             status = move_to(dataset, index + 1);
+            sgm__extraction_end(status);
             if (status != SGM_OK)
                 status = fail_work(dataset);
             pthread_mutex_lock(&dataset->mutex);

@@ -2,6 +2,7 @@
 #include "data/source.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <sigma/task.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -153,6 +154,25 @@ void sgm_stream_close(sgm_stream *stream)
     sgm__free(stream);
 }
 
+/* --- extractions --- */
+
+static _Thread_local struct {
+    sgm_task task;
+    uint64_t bytes;
+} extraction;
+
+void sgm__extraction_begin(const char *name)
+{
+    extraction.bytes = 0;
+    extraction.task = sgm_task_begin(SGM_TASK_EXTRACT, name, "bytes");
+}
+
+void sgm__extraction_end(sgm_status status)
+{
+    sgm_task_end(extraction.task, status);
+    extraction.task = 0;
+}
+
 /* --- files --- */
 
 typedef struct file_stream {
@@ -173,6 +193,8 @@ static sgm_status file_read(sgm_stream *stream, void *buffer, size_t size, size_
         return sgm_fail(SGM_ERROR_FILE, "%s: cannot be read at byte %llu: %s", stream->name,
                         (unsigned long long)stream->position, sgm__errno_text(errno));
     *got = (size_t)count;
+    if (extraction.task != 0)
+        sgm_task_progress(extraction.task, extraction.bytes += (uint64_t)count, 0);
     return SGM_OK;
 }
 

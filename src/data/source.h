@@ -55,7 +55,10 @@ sgm_stream *sgm__gzip_open(sgm_stream *inner);
 
 /* Whether the name ends like a compressed file or archive. */
 bool sgm__is_compressed_name(const char *name);
-/* $XDG_CACHE_HOME/sigma or ~/.cache/sigma; NULL (and error) when there is no home. Free with sgm__free. */
-char *sgm__cache_folder(void);
+
+/* What this thread reads from files from now on belongs to an extraction of the data set NAME, until the end.
+ */
+void sgm__extraction_begin(const char *name);
+void sgm__extraction_end(sgm_status status);
 
 #endif

@@ -2,33 +2,18 @@
 #include "data/source.h"
 #include <dirent.h>
 #include <errno.h>
-#include <pwd.h>
+#include <sigma/paths.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SEARCH_DEPTH 2 /* folders below $SIGMA_DATA_DIR */
+#define SEARCH_DEPTH 2 /* folders below the data folder */
 
 typedef struct known_source {
     sgm_source base; /* its name is the file's */
     char *url, *sha256;
     sgm_source *found; /* NULL until it was looked for */
 } known_source;
-
-/* XDG: what is not an absolute path is ignored. */
-char *sgm__cache_folder(void)
-{
-    const char *cache = getenv("XDG_CACHE_HOME");
-    if (cache != NULL && cache[0] == '/')
-        return sgm__format("%s/sigma", cache);
-    const char *home = getenv("HOME");
-    if (home != NULL && home[0] == '/')
-        return sgm__format("%s/.cache/sigma", home);
-    sgm_fail(SGM_ERROR_FILE,
-             "there is no folder for downloaded files, because neither XDG_CACHE_HOME nor HOME is an "
-             "absolute path; set one of them");
-    return NULL;
-}
 
 static bool is_folder(const char *path)
 {
@@ -92,14 +77,14 @@ static sgm_status look_below(const char *folder, const char *file, int depth, ch
 /* `places` lists for the message where was looked. */
 static sgm_status look_around(const char *file, char **path, sgm__text *places)
 {
-    const char *shared = getenv("SIGMA_DATA_DIR");
-    if (shared != NULL && *shared != '\0') {
-        sgm__text_append(places, "%s (SIGMA_DATA_DIR, with its folders), ", shared);
-        SGM_TRY(look_below(shared, file, SEARCH_DEPTH, path));
-    } else {
-        sgm__text_append(places, "SIGMA_DATA_DIR (not set), ");
+    char *own = sgm_folder_path(SGM_FOLDER_DATA);
+    if (own != NULL) {
+        sgm__text_append(places, "%s (with its folders), ", own);
+        sgm_status status = look_below(own, file, SEARCH_DEPTH, path);
+        sgm__free(own);
+        SGM_TRY(status);
     }
-    char *cache = *path == NULL ? sgm__cache_folder() : NULL;
+    char *cache = *path == NULL ? sgm_folder_path(SGM_FOLDER_CACHE) : NULL;
     if (cache != NULL) {
         sgm__text_append(places, "%s, ", cache);
         sgm_status status = look_in(cache, file, path);
@@ -134,7 +119,7 @@ static const char *extra_ending(const char *file, const char *url)
 
 static sgm_source *from_url(const known_source *self)
 {
-    char *folder = sgm__cache_folder();
+    char *folder = sgm_folder_path(SGM_FOLDER_CACHE);
     if (folder == NULL)
         return NULL;
     char *path = sgm__format("%s/%s%s", folder, self->base.name, extra_ending(self->base.name, self->url));
@@ -183,8 +168,9 @@ static sgm_status known_prepare(sgm_source *source)
         return SGM_OK;
     if (self->url == NULL)
         return sgm_last_status();
+    const char *folder = getenv("SIGMA_DATA_DIR");
     return sgm__fail_within("%s, which is not in SIGMA_DATA_DIR (%s), the cache or data/", source->name,
-                            getenv("SIGMA_DATA_DIR") != NULL ? getenv("SIGMA_DATA_DIR") : "not set");
+                            folder != NULL && folder[0] != '\0' ? folder : "not set");
 }
 
 static sgm_stream *known_open(sgm_source *source)

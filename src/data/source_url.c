@@ -8,6 +8,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <nettle/sha2.h>
+#include <sigma/paths.h>
+#include <sigma/task.h>
+#include <sigma/units.h>
 #include <stdio.h>
 #include <strings.h>
 #include <sys/file.h>
@@ -33,6 +36,7 @@ typedef struct url_source {
 /* One attempt to download. */
 typedef struct download {
     const url_source *source;
+    sgm_task task;
     int descriptor;
     int write_error; /* errno of a failed write */
     bool cancelled;
@@ -48,9 +52,10 @@ static void start_curl(void)
 }
 
 /* True: go on. */
-static bool report(const url_source *self, uint64_t done, uint64_t total)
+static bool report(const url_source *self, sgm_task task, uint64_t done, uint64_t total)
 {
-    return self->progress == NULL || self->progress(self->user, self->task, done, total);
+    bool wanted = self->progress == NULL || self->progress(self->user, self->task, done, total);
+    return sgm_task_progress(task, done, total) && wanted;
 }
 
 static size_t on_bytes(char *bytes, size_t size, size_t count, void *user)
@@ -75,8 +80,8 @@ static int on_progress(void *user, curl_off_t total, curl_off_t done, curl_off_t
 {
     (void)up_total, (void)up_done;
     download *transfer = user;
-    transfer->cancelled =
-        !report(transfer->source, done > 0 ? (uint64_t)done : 0, total > 0 ? (uint64_t)total : 0);
+    transfer->cancelled = !report(transfer->source, transfer->task, done > 0 ? (uint64_t)done : 0,
+                                  total > 0 ? (uint64_t)total : 0);
     return transfer->cancelled;
 }
 
@@ -168,10 +173,10 @@ static sgm_status fail_transfer(const download *transfer, CURLcode result, long 
 }
 
 /* False when cancelled meanwhile. */
-static bool wait_for(const url_source *self, double seconds)
+static bool wait_for(const url_source *self, sgm_task task, double seconds)
 {
     for (double end = sgm__now() + seconds; sgm__now() < end;) {
-        if (!report(self, 0, 0))
+        if (!report(self, task, 0, 0))
             return false;
         nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
     }
@@ -199,7 +204,7 @@ static sgm_status try_all(const url_source *self, CURL *curl, download *transfer
         if (attempt > self->retries || transfer->cancelled || !is_passing(result, http_status))
             return status;
         sgm__log(SGM_LOG_WARNING, "data", "%s; trying again", sgm_last_error());
-        if (!wait_for(self, wait)) {
+        if (!wait_for(self, transfer->task, wait)) {
             transfer->cancelled = true;
             return fail_transfer(transfer, result, 0, attempt);
         }
@@ -242,12 +247,12 @@ static void sync_folder(const char *path)
     sgm__free(folder);
 }
 
-static sgm_status download_to(const url_source *self, int descriptor)
+static sgm_status download_to(const url_source *self, sgm_task task, int descriptor)
 {
     CURL *curl = create_handle(self);
     if (curl == NULL)
         return SGM_ERROR_NETWORK;
-    download transfer = {.source = self, .descriptor = descriptor};
+    download transfer = {.source = self, .task = task, .descriptor = descriptor};
     sgm_status status = try_all(self, curl, &transfer);
     curl_easy_cleanup(curl);
     SGM_TRY(status);
@@ -260,7 +265,7 @@ static sgm_status download_to(const url_source *self, int descriptor)
 }
 
 /* Opens and locks PATH.download, waiting for others that download it. */
-static sgm_status lock_download(const url_source *self, int *descriptor)
+static sgm_status lock_download(const url_source *self, sgm_task task, int *descriptor)
 {
     for (;;) {
         *descriptor = open(self->download_path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
@@ -268,7 +273,7 @@ static sgm_status lock_download(const url_source *self, int *descriptor)
             return sgm_fail(SGM_ERROR_FILE, "%s: cannot be written: %s; give another path",
                             self->download_path, sgm__errno_text(errno));
         while (flock(*descriptor, LOCK_EX | LOCK_NB) != 0 && (errno == EWOULDBLOCK || errno == EINTR)) {
-            if (wait_for(self, 0.1))
+            if (wait_for(self, task, 0.1))
                 continue;
             close(*descriptor);
             return sgm_fail(SGM_ERROR_INTERRUPTED, "%s: the download was cancelled", self->base.name);
@@ -294,18 +299,34 @@ static sgm_status make_parent(const char *path)
     return status;
 }
 
+static sgm_status download_once(const url_source *self, sgm_task task)
+{
+    int descriptor;
+    SGM_TRY(make_parent(self->path));
+    SGM_TRY(lock_download(self, task, &descriptor));
+    sgm_status status = sgm__file_exists(self->path) ? SGM_OK : download_to(self, task, descriptor);
+    unlink(self->download_path); /* what a failure left, or this call made after another one had renamed its
+                                    own */
+    close(descriptor);
+    return status;
+}
+
 static sgm_status url_prepare(sgm_source *source)
 {
     const url_source *self = (const url_source *)source;
     if (sgm__file_exists(self->path))
         return SGM_OK;
-    int descriptor;
-    SGM_TRY(make_parent(self->path));
-    SGM_TRY(lock_download(self, &descriptor));
-    sgm_status status = sgm__file_exists(self->path) ? SGM_OK : download_to(self, descriptor);
-    unlink(self->download_path); /* what a failure left, or this call made after another one had renamed its
-                                    own */
-    close(descriptor);
+    const char *slash = strrchr(self->path, '/');
+    char took[64];
+    double began = sgm__now();
+    sgm__log(SGM_LOG_INFO, "data", "downloading %s to %s", source->name, self->path);
+    sgm_task task = sgm_task_begin(SGM_TASK_DOWNLOAD, slash != NULL ? slash + 1 : self->path, "bytes");
+    sgm_task_can_cancel(task);
+    sgm_status status = download_once(self, task);
+    sgm_task_end(task, status);
+    if (status == SGM_OK)
+        sgm__log(SGM_LOG_INFO, "data", "%s is there after %s", self->path,
+                 sgm_duration_text(sgm__now() - began, took, sizeof took));
     return status;
 }
 
@@ -370,7 +391,7 @@ static char *name_in_url(const char *url)
 static char *default_path(const char *url)
 {
     char *name = name_in_url(url);
-    char *folder = name != NULL ? sgm__cache_folder() : NULL;
+    char *folder = name != NULL ? sgm_folder_path(SGM_FOLDER_CACHE) : NULL;
     char *path = folder != NULL ? sgm__format("%s/%s", folder, name) : NULL;
     sgm__free(folder);
     sgm__free(name);

@@ -1,6 +1,7 @@
 /* Progress on stdout. On a terminal one line that is drawn again and again, and a line for each finished
  * epoch; elsewhere (a file, a pipe) only the latter. */
 #include "monitors/monitor.h"
+#include "monitors/task_lines.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -30,23 +31,14 @@ static size_t terminal_width(void)
 
 static void append_count(sgm__text *line, int64_t number)
 {
-    if (number >= 1000) {
-        append_count(line, number / 1000);
-        sgm__text_append(line, ",%03d", (int)(number % 1000));
-    } else {
-        sgm__text_append(line, "%d", (int)number);
-    }
+    char text[64];
+    sgm__text_append(line, "%s", sgm_count_text(number, text, sizeof text));
 }
 
-/* 0:12, 3:07, 1:02:03 */
 static void append_duration(sgm__text *line, double seconds)
 {
-    int64_t whole = seconds < 1e12 ? (int64_t)(seconds + 0.5) : 0;
-    if (whole >= 3600)
-        sgm__text_append(line, "%lld:%02d:%02d", (long long)(whole / 3600), (int)(whole / 60 % 60),
-                         (int)(whole % 60));
-    else
-        sgm__text_append(line, "%d:%02d", (int)(whole / 60), (int)(whole % 60));
+    char text[64];
+    sgm__text_append(line, "%s", sgm_clock_text(seconds, text, sizeof text));
 }
 
 static void append_metrics(sgm__text *line, const sgm_metrics *metrics)
@@ -94,8 +86,10 @@ static void append_rate(sgm__text *line, double rate)
 
 static void clear_line(terminal_monitor *self)
 {
-    if (self->drawn)
+    if (self->drawn) {
         fputs("\r\033[K", stdout);
+        sgm__log_line_is_open(false);
+    }
     self->drawn = false;
 }
 
@@ -140,6 +134,7 @@ static void draw(terminal_monitor *self, const sgm_training_progress *progress)
     fwrite(text, 1, length, stdout);
     fflush(stdout);
     self->drawn = true;
+    sgm__log_line_is_open(true);
     sgm__free(text);
 }
 
@@ -189,10 +184,14 @@ static void start(terminal_monitor *self, const sgm_training_progress *progress)
     if (other)
         printf("%s:\n", self->trainer);
     self->redrawn = 0;
+    if (self->is_terminal)
+        sgm__task_lines_hold(true);
 }
 
 static void stop(terminal_monitor *self, const sgm_training_progress *progress)
 {
+    if (self->is_terminal)
+        sgm__task_lines_hold(false);
     /* An epoch that was not finished has a line too, so that nothing trained goes unseen. */
     if (progress->batch > 0)
         print_epoch(self, progress, progress->epoch + 1);
@@ -247,6 +246,7 @@ static void release(sgm_monitor *monitor)
 {
     terminal_monitor *self = (terminal_monitor *)monitor;
     clear_line(self);
+    sgm__task_lines_end();
     pthread_mutex_destroy(&self->lock);
     sgm__free(monitor);
 }
@@ -264,5 +264,6 @@ sgm_monitor *sgm_terminal_monitor(void)
     const char *kind = getenv("TERM");
     self->is_terminal = isatty(STDOUT_FILENO) && (kind == NULL || strcmp(kind, "dumb") != 0);
     self->colour = self->is_terminal && (no_colour == NULL || no_colour[0] == '\0');
+    sgm__task_lines_begin();
     return &self->base;
 }

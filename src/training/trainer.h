@@ -5,6 +5,7 @@
 #include "training/hooks.h"
 #include "training/optimiser.h"
 #include <sigma/persistence.h>
+#include <sigma/task.h>
 #include <stdatomic.h>
 
 typedef struct sgm__trainer_settings {

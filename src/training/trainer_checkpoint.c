@@ -60,9 +60,11 @@ sgm_status sgm_trainer_save_with(sgm_trainer *trainer, const char *path, const s
         status = sgm_fail(SGM_ERROR_ARGUMENT, "sgm_trainer_save_parts: expected a path, got NULL");
     if (wanted.parts == 0)
         wanted.parts = SGM_PART_EVERYTHING;
+    sgm_task task = sgm_task_begin(SGM_TASK_SAVE, path, NULL);
     sgm_bundle *bundle = status == SGM_OK ? make_bundle(trainer, &wanted) : NULL;
     if (status == SGM_OK)
         status = bundle != NULL ? sgm_bundle_save(bundle, path) : sgm_last_status();
+    sgm_task_end(task, status);
     sgm_bundle_free(bundle);
     sgm__parts_free(&wanted);
     return status;
@@ -229,9 +231,11 @@ sgm_status sgm_trainer_load_with(sgm_trainer *trainer, const char *path, const s
     sgm_status status = sgm__parts_read(options, "sgm_trainer_load_parts", &wanted, &left);
     if (status == SGM_OK && path == NULL)
         status = sgm_fail(SGM_ERROR_ARGUMENT, "sgm_trainer_load_parts: expected a path, got NULL");
+    sgm_task task = sgm_task_begin(SGM_TASK_LOAD, path, NULL);
     sgm_bundle *bundle = status == SGM_OK ? sgm_bundle_load(path) : NULL;
     if (status == SGM_OK)
         status = bundle != NULL ? load_bundle(trainer, bundle, &wanted, path, left) : sgm_last_status();
+    sgm_task_end(task, status);
     sgm_bundle_free(bundle);
     sgm__parts_free(&wanted);
     return status;

@@ -270,17 +270,27 @@ static sgm_status remember(sgm_trainer *trainer, sgm__step_purpose purpose, int6
     return SGM_OK;
 }
 
-sgm_program *sgm__trainer_program(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch)
+static sgm_program *make_program(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch)
 {
-    for (size_t i = 0; i < trainer->program_count; i++)
-        if (trainer->programs[i].purpose == purpose && trainer->programs[i].batch == batch)
-            return trainer->programs[i].program;
     if (check_parts(trainer, purpose) != SGM_OK || record(trainer, purpose, batch) != SGM_OK)
         return NULL;
     sgm_program *program = sgm_session_prepare(trainer->session, trainer->graph);
     if (program != NULL && !sgm_network_is_dynamic(trainer->network) &&
         remember(trainer, purpose, batch, program) != SGM_OK)
         return NULL;
+    return program;
+}
+
+sgm_program *sgm__trainer_program(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch)
+{
+    for (size_t i = 0; i < trainer->program_count; i++)
+        if (trainer->programs[i].purpose == purpose && trainer->programs[i].batch == batch)
+            return trainer->programs[i].program;
+    if (sgm_session_state_at(trainer->session, 0) != NULL) /* quick, and a dynamic network does it always */
+        return make_program(trainer, purpose, batch);
+    sgm_task task = sgm_task_begin(SGM_TASK_PREPARE, trainer->name, NULL);
+    sgm_program *program = make_program(trainer, purpose, batch);
+    sgm_task_end(task, program != NULL ? SGM_OK : sgm__last_failure());
     return program;
 }
 

@@ -66,6 +66,7 @@ typedef struct training_run {
     bool saved;
     int lock; /* of the folder */
     sgm_log_sink *log;
+    sgm_task task;
     sgm__control_server *server;
 } training_run;
 
@@ -319,6 +320,17 @@ static sgm_status obey(training_run *run)
     return SGM_OK;
 }
 
+/* Iterations done, of those wanted as far as that is known. */
+static void tell_task(training_run *run)
+{
+    const sgm__training_position *position = &run->trainer->position;
+    int64_t total = run->options->iterations, of_epoch = run->trainer->batches;
+    if (total == 0 && of_epoch > 0 && run->options->epochs <= INT64_MAX / of_epoch)
+        total = run->options->epochs * of_epoch;
+    if (!sgm_task_progress(run->task, (uint64_t)position->iteration, (uint64_t)total))
+        run->stopped = true;
+}
+
 static sgm_status iterate(training_run *run)
 {
     while (!is_done(run)) {
@@ -335,6 +347,7 @@ static sgm_status iterate(training_run *run)
             run->saved = false;
             SGM_TRY(tell_hooks(run, SGM_ITERATION));
             report(run, SGM_PROGRESS_ITERATION);
+            tell_task(run);
             SGM_TRY(obey(run));
         }
         sgm__trainer_let_others(run->trainer);
@@ -446,7 +459,10 @@ static sgm_status run_with(sgm_trainer *trainer, const sgm_run_options *options)
     sgm__trainer_lock(trainer);
     trainer->folder = options->folder;
     trainer->running_since = current.began;
+    current.task = sgm_task_begin(SGM_TASK_TRAIN, trainer->name, "iterations");
+    sgm_task_can_cancel(current.task);
     sgm_status status = run_to_the_end(&current);
+    sgm_task_end(current.task, status);
     sgm__control_server_stop(current.server);
     sgm__control_end(&trainer->control);
     trainer->running_time += sgm__now() - trainer->running_since;

@@ -4,6 +4,7 @@
 #include <archive_entry.h>
 #include <arpa/inet.h>
 #include <pthread.h>
+#include <sigma/task.h>
 #include <sys/socket.h>
 #include <zlib.h>
 
@@ -269,6 +270,16 @@ TEST(known_source_looks_in_the_data_folders)
     CHECK_STR(data_text(sgm_known_source("cached.csv", NULL, NULL)), "cached");
     CHECK_ERROR(sgm_known_source("../secret", NULL, NULL), "sgm_file_source");
     unsetenv("SIGMA_DATA_DIR");
+
+    mkdir(data_path("home"), 0755);
+    mkdir(data_path("home/sigma"), 0755);
+    data_write("home/sigma/own.csv", "own", 3);
+    setenv("XDG_DATA_HOME", data_path("home"), 1);
+    CHECK_STR(data_text(sgm_known_source("own.csv", NULL, NULL)), "own");
+    unsetenv("XDG_DATA_HOME");
+    setenv("SIGMA_CACHE_DIR", data_path("home/sigma"), 1);
+    CHECK_STR(data_text(sgm_known_source("own.csv", NULL, NULL)), "own");
+    unsetenv("SIGMA_CACHE_DIR");
 }
 
 /* --- downloads: a server with one thread; each path has its behaviour --- */
@@ -451,6 +462,49 @@ TEST(download_reports_progress_and_can_be_cancelled)
     CHECK_INT(sgm_last_status(), SGM_ERROR_INTERRUPTED);
     CHECK(access(data_path("cancel.txt"), F_OK) != 0);
     CHECK(access(data_path("cancel.txt.download"), F_OK) != 0);
+    sgm_source_free(source);
+}
+
+typedef struct watched {
+    int begun;
+    sgm_task_info newest;
+} watched;
+
+static void watch_download(void *user, const sgm_task_info *info)
+{
+    watched *self = user;
+    self->begun += info->status == SGM_TASK_RUNNING && info->done == 0;
+    self->newest = *info;
+}
+
+static void *cancel_the_task(void *user)
+{
+    sgm_task_info info;
+    (void)user;
+    while (sgm_tasks(&info, 1) == 0 || sgm_task_cancel(info.task) != SGM_OK)
+        usleep(1000);
+    return NULL;
+}
+
+TEST(download_is_a_task_that_can_be_cancelled)
+{
+    watched self = {0};
+    pthread_t canceller;
+    CHECK_OK(sgm_task_watch(watch_download, &self));
+    CHECK_STR(data_text(sgm_url_source(url("/good.txt"), .path = data_path("task.txt"))), BODY);
+    CHECK_INT(self.begun, 1);
+    CHECK_INT(self.newest.kind, SGM_TASK_DOWNLOAD);
+    CHECK_INT(self.newest.status, SGM_TASK_ENDED);
+    CHECK_STR(self.newest.description, "task.txt");
+    CHECK_INT(self.newest.done, sizeof BODY - 1);
+    CHECK_NEAR(self.newest.progress, 1, 0);
+    sgm_task_unwatch(watch_download, &self);
+    CHECK_INT(pthread_create(&canceller, NULL, cancel_the_task, NULL), 0);
+    sgm_source *source = sgm_url_source(url("/silent"), .path = data_path("task2.txt"));
+    CHECK_ERROR(sgm_source_prepare(source), "the download was cancelled");
+    pthread_join(canceller, NULL);
+    CHECK_INT(sgm_last_status(), SGM_ERROR_INTERRUPTED);
+    CHECK_INT(sgm_tasks(NULL, 0), 0);
     sgm_source_free(source);
 }
 

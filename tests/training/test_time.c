@@ -1,4 +1,4 @@
-/* Time scales, steps and their counts, durations. */
+/* Time scales, steps and their counts. */
 #include "base/allocator.h"
 #include "test.h"
 
@@ -208,56 +208,6 @@ TEST(texts_fit_short_buffers)
     char buffer[8];
     sgm_time_step step = sgm_every(100, SGM_ITERATION);
     CHECK_STR(sgm_time_step_text(&step, buffer, sizeof buffer), "every 1");
-    CHECK_STR(sgm_duration_text(-100, buffer, 3), "-1");
-    CHECK_STR(sgm_duration_text(-100, buffer, 1), "");
-}
-
-TEST(durations)
-{
-    static const struct {
-        double seconds;
-        const char *text;
-    } cases[] = {
-        {0, "0.0 s"},
-        {2.5e-6, "2.5 us"},
-        {0.0031, "3.1 ms"},
-        {0.99994, "999.9 ms"},
-        {0.99996, "1.0 s"},
-        {12.42, "12.4 s"},
-        {59.94, "59.9 s"},
-        {59.96, "1 min"},
-        {60, "1 min"},
-        {61, "1 min 1 s"},
-        {3599.4, "59 min 59 s"},
-        {3599.6, "1 h"},
-        {3720, "1 h 2 min"},
-        {86399, "23 h 59 min"},
-        {90000, "1 d 1 h"},
-        {604800, "1 w"},
-        {1209600 + 172800, "2 w 2 d"},
-        {31536000, "1 y"},
-        {31536000 + 3 * 604800, "1 y 3 w"},
-        {-3720, "-1 h 2 min"},
-        {-0.5, "-500.0 ms"},
-        {(double)INFINITY, "unknown"},
-        {(double)NAN, "unknown"},
-    };
-    char buffer[64];
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        CHECK_STR(sgm_duration_text(cases[i].seconds, buffer, sizeof buffer), cases[i].text);
-}
-
-TEST(rates_choose_their_unit)
-{
-    char buffer[64];
-    CHECK_STR(sgm_rate_text(12.42, "records", buffer, sizeof buffer), "12.4 records/s");
-    CHECK_STR(sgm_rate_text(123456.7, "records", buffer, sizeof buffer), "123457 records/s");
-    CHECK_STR(sgm_rate_text(3.5 / 60, "epochs", buffer, sizeof buffer), "3.5 epochs/min");
-    CHECK_STR(sgm_rate_text(2.0 / 3600, "epochs", buffer, sizeof buffer), "2.0 epochs/h");
-    CHECK_STR(sgm_rate_text(0.5 / 86400, "epochs", buffer, sizeof buffer), "0.5 epochs/d");
-    CHECK_STR(sgm_rate_text(0, "epochs", buffer, sizeof buffer), "0.0 epochs/s");
-    CHECK_STR(sgm_rate_text(-1, "epochs", buffer, sizeof buffer), "unknown");
-    CHECK_STR(sgm_rate_text((double)NAN, "epochs", buffer, sizeof buffer), "unknown");
 }
 
 TEST(memory_that_fails_is_reported)

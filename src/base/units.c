@@ -1,0 +1,124 @@
+/* Quantities for people: how long, how often, how much. Independent of the locale. */
+#include "base/base.h"
+#include <sigma/units.h>
+
+#include <math.h>
+#include <stdio.h>
+
+typedef struct unit {
+    const char *name;
+    double seconds;
+} unit;
+
+/* Without a decimal point from the program's locale: `value` to one decimal. */
+static void write_tenths(double value, const char *name, char *buffer, size_t size)
+{
+    long long tenths = llround(value * 10);
+    snprintf(buffer, size, "%lld.%lld %s", tenths / 10, tenths % 10, name);
+}
+
+/* The largest two units, "1 h 2 min"; `seconds` is 60 or more. */
+static void write_two_units(double seconds, char *buffer, size_t size)
+{
+    static const unit units[] = {{"y", 31536000}, {"w", 604800}, {"d", 86400},
+                                 {"h", 3600},     {"min", 60},   {"s", 1}};
+    size_t first = 0;
+    double rounded = round(seconds);
+    while (first < 4 && rounded < units[first].seconds)
+        first++;
+    /* The smaller unit is what is full of it: there is never "1 h 60 min". */
+    double whole = floor(rounded / units[first].seconds);
+    double rest = floor((rounded - whole * units[first].seconds) / units[first + 1].seconds);
+    if (rest > 0)
+        snprintf(buffer, size, "%.0f %s %.0f %s", whole, units[first].name, rest, units[first + 1].name);
+    else
+        snprintf(buffer, size, "%.0f %s", whole, units[first].name);
+}
+
+char *sgm_duration_text(double seconds, char *buffer, size_t size)
+{
+    static const unit small[] = {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}};
+    if (!isfinite(seconds)) {
+        snprintf(buffer, size, "unknown");
+        return buffer;
+    }
+    char *rest = buffer;
+    if (seconds < 0 && size > 1) {
+        *rest++ = '-';
+        size--;
+        seconds = -seconds;
+    }
+    size_t i = seconds == 0 ? 2 : 0;
+    while (i < 2 && seconds >= small[i + 1].seconds * 0.99995)
+        i++;
+    if (seconds >= 59.95)
+        write_two_units(seconds, rest, size);
+    else
+        write_tenths(seconds / small[i].seconds, small[i].name, rest, size);
+    return buffer;
+}
+
+char *sgm_rate_text(double per_second, const char *what, char *buffer, size_t size)
+{
+    static const unit units[] = {{"s", 1}, {"min", 60}, {"h", 3600}, {"d", 86400}};
+    char per[64];
+    size_t i = 0;
+    if (!isfinite(per_second) || per_second < 0) {
+        snprintf(buffer, size, "unknown");
+        return buffer;
+    }
+    while (i < 3 && per_second > 0 && per_second * units[i].seconds < 1)
+        i++;
+    snprintf(per, sizeof per, "%.40s/%s", what != NULL ? what : "", units[i].name);
+    double value = per_second * units[i].seconds;
+    if (value >= 1000)
+        snprintf(buffer, size, "%.0f %s", value, per);
+    else
+        write_tenths(value, per, buffer, size);
+    return buffer;
+}
+
+char *sgm_clock_text(double seconds, char *buffer, size_t size)
+{
+    int64_t whole = seconds >= 0 && seconds < 1e12 ? (int64_t)(seconds + 0.5) : 0;
+    int hours = snprintf(buffer, size, "%lld:%02d:%02d", (long long)(whole / 3600), (int)(whole / 60 % 60),
+                         (int)(whole % 60));
+    if (whole < 3600 && hours > 0)
+        snprintf(buffer, size, "%d:%02d", (int)(whole / 60), (int)(whole % 60));
+    return buffer;
+}
+
+char *sgm_count_text(int64_t number, char *buffer, size_t size)
+{
+    char digits[32];
+    int length = snprintf(digits, sizeof digits, "%lld", (long long)number);
+    size_t used = 0;
+    if (size == 0)
+        return buffer;
+    for (int i = 0; i < length && used + 2 < size; i++) {
+        buffer[used++] = digits[i];
+        if (i + 1 < length && (length - i - 1) % 3 == 0 && digits[i] != '-')
+            buffer[used++] = ',';
+    }
+    buffer[used] = '\0';
+    return buffer;
+}
+
+char *sgm_bytes_text(double bytes, char *buffer, size_t size)
+{
+    static const char *const names[] = {"kB", "MB", "GB", "TB"};
+    if (!isfinite(bytes) || bytes < 0 || bytes >= 1e18) {
+        snprintf(buffer, size, "unknown");
+        return buffer;
+    }
+    if (bytes < 999.5) {
+        snprintf(buffer, size, "%.0f bytes", bytes);
+        return buffer;
+    }
+    size_t i = 0;
+    double value = bytes / 1000;
+    for (; value >= 999.95 && i < 3; i++)
+        value /= 1000;
+    write_tenths(value, names[i], buffer, size);
+    return buffer;
+}

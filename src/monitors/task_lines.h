@@ -1,0 +1,14 @@
+/* A line for what takes long, on stderr. Internal to the monitors and the command. */
+#ifndef SGM_MONITORS_TASK_LINES_H
+#define SGM_MONITORS_TASK_LINES_H
+
+#include "base/base.h"
+
+/* From the first begin to the last end: tasks that take longer than half a second have a line on a terminal, which
+ * is drawn again and again and goes when they end; downloads that took as long leave one, also elsewhere. */
+void sgm__task_lines_begin(void);
+void sgm__task_lines_end(void);
+/* While a training is drawn, only that. */
+void sgm__task_lines_hold(bool hold);
+
+#endif
