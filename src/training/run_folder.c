@@ -1,6 +1,7 @@
 #include "training/run_folder.h"
 #include "training/parts.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -66,6 +67,30 @@ static sgm_status open_files(sgm_trainer *trainer, const char *checkpoint, const
     return drop_newer_lines(metrics, there ? trainer->position.epoch : 0);
 }
 
+static bool is_leftover(const char *name)
+{
+    static const char *const ends[] = {".safetensors.tmp", ".jsonl.tmp", ".yaml.tmp"};
+    size_t length = strlen(name);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        size_t end = strlen(ends[i]);
+        if (length > end && strcmp(name + length - end, ends[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What a run was writing when it was killed. Nothing depends on it. */
+static void remove_leftovers(const char *folder, int descriptor)
+{
+    DIR *entries = opendir(folder);
+    const struct dirent *entry;
+    while (entries != NULL && (entry = readdir(entries)) != NULL)
+        if (is_leftover(entry->d_name))
+            unlinkat(descriptor, entry->d_name, 0);
+    if (entries != NULL)
+        closedir(entries);
+}
+
 /* The lock goes with the process, however it ends. File systems that have no locks do without. */
 static sgm_status lock_folder(const char *folder, int *lock)
 {
@@ -88,6 +113,7 @@ sgm_status sgm__run_folder_open(sgm_trainer *trainer, const char *folder, bool r
 {
     SGM_TRY(sgm__make_folders(folder));
     SGM_TRY(lock_folder(folder, lock));
+    remove_leftovers(folder, *lock);
     char *checkpoint = path_of(folder, SGM__CHECKPOINT_FILE), *metrics = path_of(folder, SGM__METRICS_FILE);
     sgm_status status = open_files(trainer, checkpoint, metrics, resume);
     sgm__free(checkpoint);
