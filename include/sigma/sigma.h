@@ -11,6 +11,7 @@
 #include <sigma/hook.h>
 #include <sigma/hooks.h>
 #include <sigma/log.h>
+#include <sigma/metrics.h>
 #include <sigma/model.h>
 #include <sigma/monitor.h>
 #include <sigma/network.h>

@@ -182,6 +182,12 @@ typedef struct sgm_named_metrics {
     const char *name;
     sgm_metrics metrics;
 } sgm_named_metrics;
+/* A number that a hook measured (metrics.h). */
+typedef struct sgm_score {
+    const char *data, *name; /* "validation", "f1" */
+    double value;
+    bool headline; /* worth a place in a short line */
+} sgm_score;
 typedef enum sgm_progress_kind {
     SGM_PROGRESS_START,
     SGM_PROGRESS_ITERATION,
@@ -198,11 +204,13 @@ typedef struct sgm_training_progress {
     const sgm_named_metrics *validation; /* EPOCH only */
     size_t validation_count;
     double learning_rate;
-    double seconds;      /* since the run began */
-    double rate;         /* records per second */
-    double seconds_left; /* negative: unknown */
-    bool interrupted;    /* STOP: by a signal or by a callback */
-    const char *reason;  /* STOP: why a hook or a command ended the run; NULL: none did */
+    double seconds;          /* since the run began */
+    double rate;             /* records per second */
+    double seconds_left;     /* negative: unknown */
+    bool interrupted;        /* STOP: by a signal or by a callback */
+    const char *reason;      /* STOP: why a hook or a command ended the run; NULL: none did */
+    const sgm_score *scores; /* EPOCH only: since the epoch before */
+    size_t score_count;
 } sgm_training_progress;
 /* Called at the start, after iterations, after epochs, at the end; returning false stops the run after this
  * step. */

@@ -138,6 +138,23 @@ static void draw(terminal_monitor *self, const sgm_training_progress *progress)
     sgm__free(text);
 }
 
+/* Of these data, or of all that have no metrics in the line. */
+static void append_scores(sgm__text *line, const sgm_training_progress *progress, const char *data)
+{
+    for (size_t i = 0; i < progress->score_count; i++) {
+        const sgm_score *score = &progress->scores[i];
+        if (!score->headline)
+            continue;
+        bool shown = false;
+        for (size_t j = 0; j < progress->validation_count; j++)
+            shown = shown || strcmp(progress->validation[j].name, score->data) == 0;
+        if (data == NULL && !shown)
+            sgm__text_append(line, ", %s %s %.4f", score->data, score->name, score->value);
+        else if (data != NULL && strcmp(data, score->data) == 0)
+            sgm__text_append(line, " %s %.4f", score->name, score->value);
+    }
+}
+
 /* One line that stays. */
 static void print_epoch(terminal_monitor *self, const sgm_training_progress *progress, int64_t epoch)
 {
@@ -160,7 +177,9 @@ static void print_epoch(terminal_monitor *self, const sgm_training_progress *pro
     for (size_t i = 0; i < progress->validation_count; i++) {
         sgm__text_append(&line, ", %s", progress->validation[i].name);
         append_metrics(&line, &progress->validation[i].metrics);
+        append_scores(&line, progress, progress->validation[i].name);
     }
+    append_scores(&line, progress, NULL);
     sgm__text_append(&line, ",");
     append_rate(&line, progress->rate);
     sgm__text_append(&line, " ");

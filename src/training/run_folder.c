@@ -155,6 +155,11 @@ static json_t *describe_epoch(const sgm_trainer *trainer, double seconds)
         set_number(line, prefix, "loss", trainer->metrics[i].metrics.loss);
         set_number(line, prefix, "accuracy", trainer->metrics[i].metrics.accuracy);
     }
+    for (size_t i = 0; i < trainer->score_count; i++) {
+        char prefix[96];
+        snprintf(prefix, sizeof prefix, "%s.", trainer->scores[i].data);
+        set_number(line, prefix, trainer->scores[i].name, trainer->scores[i].value);
+    }
     return line;
 }
 

@@ -69,6 +69,7 @@ void sgm__trainer_free(sgm_trainer *trainer)
     sgm__free(trainer->frozen);
     sgm__free(trainer->observers);
     sgm__free(trainer->metrics);
+    sgm__trainer_free_passes(trainer);
     sgm__free(trainer->trained);
     sgm__free(trainer->programs);
     pthread_mutex_destroy(&trainer->lock);

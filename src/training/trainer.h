@@ -3,6 +3,7 @@
 #define SGM_TRAINING_TRAINER_H
 
 #include "training/hooks.h"
+#include "training/metrics.h"
 #include "training/optimiser.h"
 #include <sigma/persistence.h>
 #include <sigma/task.h>
@@ -59,6 +60,14 @@ typedef struct sgm__training_position {
     int64_t bad_epochs, reductions;
 } sgm__training_position;
 
+/* What hooks had gathered in a pass over data: NAME.outputs and NAME.targets of the registry. */
+typedef struct sgm__passed {
+    char *data, *output, *section; /* output, section NULL: the first */
+    int64_t iteration;             /* when it was, if `current` */
+    bool current;                  /* the registry has what these parameters give */
+    bool wanted;                   /* since the newest validation, which the next one gathers for */
+} sgm__passed;
+
 /* What other threads ask of a running trainer. */
 typedef struct sgm__control {
     pthread_mutex_t lock;
@@ -89,6 +98,12 @@ struct sgm_trainer {
     sgm__observer *observers;
     size_t observer_count, observer_capacity;
     sgm_named_metrics *metrics; /* of the newest validation, one for each iterator */
+    sgm__passed *passed;
+    size_t passed_count, passed_capacity;
+    sgm_score *scores;  /* since the newest epoch's line */
+    char **score_texts; /* what their texts are in */
+    size_t score_count, score_capacity, score_text_capacity;
+    char first_targets[sizeof((sgm_section *)NULL)->name]; /* section of the first cost, once recorded */
     sgm_session *session;
     sgm_graph *graph;        /* recorded into again and again */
     sgm_recording recording; /* the newest */
@@ -151,6 +166,21 @@ void sgm__signals_release(bool wanted);
 /* Runs a trainer that was reserved, which it is no longer afterwards. */
 sgm_status sgm__trainer_run_reserved(sgm_trainer *trainer, const sgm_run_options *options);
 
+/* trainer_pass.c: measuring without training */
+sgm_status sgm__trainer_validate(sgm_trainer *trainer, size_t index); /* into metrics[index] */
+/* Leaves outputs, targets and cost of data ("training", or a name of validation data) in the registry, unless
+ * they are there; `each_epoch`: the next validation may do it. output, section NULL: the first. */
+sgm_status sgm__trainer_pass_for_hooks(sgm_trainer *trainer, const char *data, const char *output,
+                                       const char *section, bool each_epoch);
+/* "outputs", or "outputs_OF"; free with sgm__free. */
+char *sgm__passed_name(const char *base, const char *of);
+void sgm__trainer_parameters_changed(sgm_trainer *trainer); /* otherwise than by an iteration */
+/* DATA.NAME of the registry; numbers also for the epoch's line, by weight. */
+sgm_status sgm__trainer_leave(sgm_trainer *trainer, const char *data, const char *name,
+                              const sgm_content *content, sgm__weight weight);
+void sgm__trainer_forget_scores(sgm_trainer *trainer);
+void sgm__trainer_free_passes(sgm_trainer *trainer);
+
 /* trainer_registry.c: the lock between steps, and what the registry shows. */
 void sgm__trainer_lock(sgm_trainer *trainer);
 void sgm__trainer_unlock(sgm_trainer *trainer);
@@ -158,6 +188,8 @@ void sgm__trainer_let_others(sgm_trainer *trainer);
 sgm_status sgm__trainer_publish(sgm_trainer *trainer);
 sgm_status sgm__trainer_publish_states(sgm_trainer *trainer);  /* trainer_states.c: those that are new */
 sgm_status sgm__trainer_publish_metrics(sgm_trainer *trainer); /* trainer_values.c */
+/* The child that has the metrics of data; belongs to its parent. */
+sgm_status sgm__trainer_data_registry(sgm_trainer *trainer, const char *data, sgm_registry **registry);
 
 /* trainer_settings.c: whether the next minibatch completes an update. */
 bool sgm__trainer_updates_next(sgm_trainer *trainer);

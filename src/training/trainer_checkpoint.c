@@ -219,6 +219,7 @@ static sgm_status load_bundle(sgm_trainer *trainer, const sgm_bundle *bundle, sg
     if (status == SGM_OK)
         status = load_state(trainer, bundle, wanted, source, &state, left);
     sgm__state_close(&state);
+    sgm__trainer_parameters_changed(trainer);
     sgm__trainer_unlock(trainer);
     return status;
 }

@@ -29,6 +29,7 @@ sgm_status sgm_trainer_set(sgm_trainer *trainer, const char *state, const sgm_te
     SGM_TRY(sgm_trainer_prepare(trainer));
     sgm_type type;
     SGM_TRY(sgm_session_state_type(trainer->session, state, &type)); /* a new name would be a mistake */
+    sgm__trainer_parameters_changed(trainer);
     return sgm_session_set(trainer->session, state, value);
 }
 

@@ -5,6 +5,7 @@
 #include "graph/graph_internal.h"
 #include "registry/pattern.h"
 #include <sigma/operations.h>
+#include <stdio.h>
 
 /* Outputs beside the network's, under names that no layer can have. */
 #define LOSS "trainer.loss"
@@ -234,6 +235,9 @@ static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_
                                      .prefix = averaged ? SGM__AVERAGE_PREFIX : ""};
     sgm_graph_clear(trainer->graph);
     SGM_TRY(sgm_network_record(trainer->network, trainer->graph, &options, &trainer->recording));
+    if (trainer->recording.target_count > 0)
+        snprintf(trainer->first_targets, sizeof trainer->first_targets, "%s",
+                 trainer->recording.targets[0].name);
     if (purpose != SGM__PREDICT && !sgm_value_is(trainer->recording.total))
         return sgm_fail(SGM_ERROR_STATE,
                         "its network has no cost: add one at its end, such as softmax_cross_entropy");

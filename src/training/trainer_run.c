@@ -120,6 +120,8 @@ static void report(training_run *run, sgm_progress_kind kind)
     if (kind == SGM_PROGRESS_EPOCH) {
         progress.validation = trainer->metrics;
         progress.validation_count = trainer->validation_count;
+        progress.scores = trainer->scores;
+        progress.score_count = trainer->score_count;
     }
     for (size_t i = 0; i < trainer->observer_count; i++)
         if (!trainer->observers[i].function(trainer->observers[i].user, &progress))
@@ -171,31 +173,6 @@ static sgm_status train_on(training_run *run, const sgm_block *block)
     position->batch++;
     run->records += block->count;
     return check_loss(run);
-}
-
-sgm_status sgm_trainer_evaluate(sgm_trainer *trainer, sgm_iterator *iterator, sgm_metrics *metrics)
-{
-    SGM_TRY(sgm_trainer_status(trainer));
-    if (iterator == NULL || metrics == NULL)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_trainer_evaluate: expected %s, got NULL",
-                        iterator == NULL ? "an iterator" : "a place for the metrics");
-    sgm_iterator_state start = {0};
-    SGM_TRY(sgm_iterator_set_state(iterator, &start));
-    sgm__metric_sums sums = {0};
-    const sgm_block *block;
-    for (;;) {
-        SGM_TRY(sgm_iterator_next(iterator, &block));
-        if (block == NULL)
-            break;
-        sgm_program *program = sgm__trainer_program(trainer, SGM__VALIDATE, block->count);
-        if (program == NULL)
-            return sgm_last_status();
-        SGM_TRY(sgm__trainer_feed(trainer, program, block));
-        SGM_TRY(sgm_session_run(trainer->session, program));
-        SGM_TRY(sgm__trainer_count(trainer, program, block->count, &sums));
-    }
-    *metrics = sgm__metrics_of(&sums);
-    return SGM_OK;
 }
 
 static void watch_plateau(sgm_trainer *trainer, double loss)
@@ -272,17 +249,20 @@ static sgm_status end_epoch(training_run *run)
     sgm_trainer *trainer = run->trainer;
     const sgm_run_options *options = run->options;
     for (size_t i = 0; i < trainer->validation_count; i++)
-        SGM_TRY(sgm_trainer_evaluate(trainer, trainer->validation[i].iterator, &trainer->metrics[i].metrics));
+        SGM_TRY(sgm__trainer_validate(trainer, i));
     double training_loss = sgm__metrics_of(&trainer->position.sums).loss;
     SGM_TRY(sgm__trainer_publish_metrics(trainer));
     watch_plateau(trainer, trainer->validation_count > 0 ? trainer->metrics[0].metrics.loss : training_loss);
     run->trainer->batches = trainer->position.batch; /* now it is known */
     trainer->position.epoch++;
     trainer->position.batch = 0;
+    /* hooks first, as observers are told what they measured */
+    sgm_status status = sgm__trainer_keep(trainer, tell_hooks(run, SGM_EPOCH));
     report(run, SGM_PROGRESS_EPOCH);
-    SGM_TRY(tell_hooks(run, SGM_EPOCH));
+    SGM_TRY(status);
     if (options->folder != NULL)
         SGM_TRY(sgm__run_folder_epoch(trainer, options->folder, sgm__now() - run->began));
+    sgm__trainer_forget_scores(trainer);
     trainer->position.sums = (sgm__metric_sums){0};
     int64_t every = options->checkpoint_every != 0 ? options->checkpoint_every : 1;
     run->saved = options->folder != NULL && every > 0 && trainer->position.epoch % every == 0;

@@ -35,6 +35,7 @@ static sgm_status set_state(void *user, const sgm_content *content)
     sgm_status status = sgm_session_set(bound->trainer->session, bound->name, content->as.tensor);
     if (status == SGM_OK)
         record_state(bound);
+    sgm__trainer_parameters_changed(bound->trainer);
     sgm__trainer_unlock(bound->trainer);
     return status;
 }

@@ -207,14 +207,19 @@ static const sgm_option accuracy_row = {.name = "accuracy",
                                         .read_only = true,
                                         .doc = "share of right answers of the newest validation"};
 
+sgm_status sgm__trainer_data_registry(sgm_trainer *trainer, const char *data, sgm_registry **registry)
+{
+    char *part = sgm__identifier_part(data);
+    sgm_status status =
+        part != NULL ? sgm__publish_child(trainer->registry, part, "validation", registry) : SGM_ERROR_MEMORY;
+    sgm__free(part);
+    return status;
+}
+
 static sgm_status publish_metrics(sgm_trainer *trainer, const sgm_named_metrics *measured)
 {
     sgm_registry *metrics;
-    char *part = sgm__identifier_part(measured->name);
-    sgm_status status =
-        part != NULL ? sgm__publish_child(trainer->registry, part, "validation", &metrics) : SGM_ERROR_MEMORY;
-    sgm__free(part);
-    SGM_TRY(status);
+    SGM_TRY(sgm__trainer_data_registry(trainer, measured->name, &metrics));
     if (!sgm_registry_has(metrics, loss_row.name)) {
         SGM_TRY(sgm_registry_define(metrics, &loss_row));
         SGM_TRY(sgm_registry_define(metrics, &accuracy_row));

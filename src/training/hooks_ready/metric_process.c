@@ -1,0 +1,183 @@
+/* Functions of values of the registry, as results for other hooks. */
+#include "base/base.h"
+#include <math.h>
+#include <sigma/metrics.h>
+
+#define PROCESS_PRIORITY (-1000)
+
+typedef struct processor {
+    char *identifiers; /* cut at their spaces */
+    char **list;       /* into it, NULL at the end */
+    size_t count;
+    char *name;
+    sgm_metric_function function;
+    sgm_metric_processor_options options;
+} processor;
+
+typedef struct mean {
+    double sum;
+    int64_t count;
+} mean;
+
+static sgm_status process_content(const processor *self, const sgm_content *content, mean *results);
+
+static sgm_status process_below(const processor *self, sgm_registry *registry, mean *results)
+{
+    sgm_matches below;
+    SGM_TRY(sgm_resolve(registry, "*", &below));
+    sgm_status status = SGM_OK;
+    for (size_t i = 0; i < below.count && status == SGM_OK; i++)
+        status = process_content(self, &below.items[i].content, results);
+    sgm_matches_free(&below);
+    return status;
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as the tree */
+static sgm_status process_content(const processor *self, const sgm_content *content, mean *results)
+{
+    if (content->kind == SGM_KIND_REGISTRY)
+        return process_below(self, content->as.registry, results);
+    double value = self->function(self->options.user, content);
+    if (isnan(value))
+        return SGM_OK;
+    results->sum += value;
+    results->count++;
+    return SGM_OK;
+}
+
+static sgm_status process(void *state, sgm_hook_call *call)
+{
+    const processor *self = state;
+    mean results = {0};
+    for (size_t i = 0; i < self->count; i++) {
+        sgm_matches matches;
+        sgm_status status = SGM_OK;
+        SGM_TRY(sgm_resolve(call->registry, self->list[i], &matches));
+        for (size_t j = 0; j < matches.count && status == SGM_OK; j++)
+            status = process_content(self, &matches.items[j].content, &results);
+        sgm_matches_free(&matches);
+        SGM_TRY(status);
+    }
+    return results.count > 0
+               ? sgm_hook_share(call, self->name, sgm_number_content(results.sum / (double)results.count))
+               : SGM_OK;
+}
+
+static bool is_equal(const void *a, const void *b)
+{
+    const processor *left = a, *right = b;
+    return left->function == right->function && left->options.user == right->options.user &&
+           strcmp(left->name, right->name) == 0;
+}
+
+static void free_processor(void *state)
+{
+    processor *self = state;
+    if (self->options.release != NULL)
+        self->options.release(self->options.user);
+    sgm__free(self->identifiers);
+    sgm__free(self->list);
+    sgm__free(self->name);
+    sgm__free(self);
+}
+
+static const sgm_hook_type processor_type = {.api = SGM_HOOK_API,
+                                             .name = "metric processor",
+                                             .doc = "mean of a function of values",
+                                             .invoke = process,
+                                             .equal = is_equal,
+                                             .free = free_processor};
+
+static sgm_status fill_in(processor *self, const char *identifiers, const char *name)
+{
+    if (self->function == NULL || name == NULL || name[0] == '\0')
+        return sgm_fail(SGM_ERROR_ARGUMENT, "a metric processor needs %s",
+                        self->function == NULL ? "a function" : "a name for its result");
+    self->name = sgm__strdup(name);
+    self->identifiers = sgm__strdup(identifiers != NULL ? identifiers : "");
+    self->list =
+        self->identifiers != NULL ? sgm__calloc(strlen(self->identifiers) / 2 + 2, sizeof(char *)) : NULL;
+    if (self->name == NULL || self->list == NULL)
+        return SGM_ERROR_MEMORY;
+    char *rest = self->identifiers, *word;
+    while ((word = strtok_r(rest, " \t\n", &rest)) != NULL)
+        self->list[self->count++] = word;
+    return self->count > 0
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_ARGUMENT,
+                          "a metric processor needs identifiers, as in \"network.layers.*.weights\"");
+}
+
+sgm_hook *sgm_metric_processor_create(const char *identifiers, sgm_metric_function function, const char *name,
+                                      const sgm_metric_processor_options *given)
+{
+    sgm_metric_processor_options options;
+    if (sgm__options_read(&options, sizeof options, given, "sgm_metric_processor") != SGM_OK)
+        return NULL;
+    processor *self = sgm__calloc(1, sizeof *self);
+    if (self == NULL) {
+        if (options.release != NULL)
+            options.release(options.user);
+        return NULL;
+    }
+    self->options = options;
+    self->function = function;
+    if (fill_in(self, identifiers, name) != SGM_OK) {
+        free_processor(self);
+        return NULL;
+    }
+    return sgm_hook_create(&processor_type, self, .when = options.when,
+                           .reads = (const char *const *)self->list, .background = options.background,
+                           .priority = PROCESS_PRIORITY);
+}
+
+/* --- functions for it --- */
+
+/* All elements; *count 0: it has none. The caller frees. */
+static double *elements_of(const sgm_content *content, size_t *count)
+{
+    *count = 0;
+    if (content->kind == SGM_KIND_TENSOR) {
+        int64_t elements = sgm_shape_elements(sgm_tensor_shape(content->as.tensor));
+        double *numbers = sgm__calloc((size_t)elements, sizeof *numbers);
+        if (numbers != NULL && sgm_tensor_read(content->as.tensor, numbers, (size_t)elements) == SGM_OK)
+            *count = (size_t)elements;
+        return numbers;
+    }
+    if (content->kind != SGM_KIND_NUMBER && content->kind != SGM_KIND_INTEGER)
+        return NULL;
+    double *number = sgm__alloc(sizeof *number);
+    if (number == NULL)
+        return NULL;
+    *number = content->kind == SGM_KIND_NUMBER ? content->as.number : (double)content->as.integer;
+    *count = 1;
+    return number;
+}
+
+static double mean_of(const double *numbers, size_t count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += numbers[i];
+    return count > 0 ? sum / (double)count : NAN;
+}
+
+double sgm_metric_mean(void *user, const sgm_content *content)
+{
+    size_t count;
+    (void)user;
+    double *numbers = elements_of(content, &count), result = mean_of(numbers, count);
+    sgm__free(numbers);
+    return result;
+}
+
+double sgm_metric_standard_deviation(void *user, const sgm_content *content)
+{
+    size_t count;
+    (void)user;
+    double *numbers = elements_of(content, &count), mean_value = mean_of(numbers, count), squares = 0;
+    for (size_t i = 0; i < count; i++)
+        squares += (numbers[i] - mean_value) * (numbers[i] - mean_value);
+    sgm__free(numbers);
+    return count > 0 ? sqrt(squares / (double)count) : NAN;
+}

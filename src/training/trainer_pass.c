@@ -1,0 +1,416 @@
+/* Passes over data without training: sums of loss and right answers, and what outputs were next to targets.
+ */
+#include "registry/pattern.h"
+#include "training/metrics.h"
+#include "training/trainer.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* --- gathering --- */
+
+/* Records so far, one after the other. */
+typedef struct gathered {
+    char *bytes;
+    size_t length, capacity;
+    sgm_dtype dtype;
+    sgm_shape shape; /* of all; rank 0: nothing yet */
+} gathered;
+
+/* What a pass is to remember; names NULL: the first. */
+typedef struct gathering {
+    const char *output, *section;
+    gathered outputs, targets;
+    char message[512]; /* of `status` */
+    sgm_status status;
+} gathering;
+
+static void let_go(void *bytes)
+{
+    sgm__free(bytes);
+}
+
+static bool same_records(const gathered *all, sgm_dtype dtype, const sgm_shape *shape)
+{
+    bool same = all->dtype == dtype && all->shape.rank == shape->rank;
+    for (int32_t i = 1; i < shape->rank && same; i++)
+        same = all->shape.dims[i] == shape->dims[i];
+    return same;
+}
+
+/* Room for a batch; a view of it that does not own the memory. */
+static sgm_tensor *add_room(gathered *all, const char *name, sgm_dtype dtype, const sgm_shape *shape)
+{
+    char before[128], now[128];
+    size_t size = (size_t)sgm_shape_elements(shape) * sgm_dtype_size(dtype), needed;
+    if (shape->rank < 1 || (all->shape.rank > 0 && !same_records(all, dtype, shape))) {
+        sgm_fail(SGM_ERROR_SHAPE, "'%s' cannot be put together: minibatches of %s %s and %s %s", name,
+                 sgm_dtype_name(all->dtype), sgm_shape_text(&all->shape, before, sizeof before),
+                 sgm_dtype_name(dtype), sgm_shape_text(shape, now, sizeof now));
+        return NULL;
+    }
+    if (sgm__add_overflows(all->length, size, &needed)) {
+        sgm__fail_memory(SIZE_MAX);
+        return NULL;
+    }
+    if (sgm__reserve(&all->bytes, &all->capacity, needed, 1) != SGM_OK)
+        return NULL;
+    int64_t records = all->shape.rank > 0 ? all->shape.dims[0] : 0;
+    all->dtype = dtype;
+    all->shape = *shape;
+    all->shape.dims[0] += records;
+    sgm_tensor *room = sgm_tensor_wrap(dtype, shape, all->bytes + all->length, NULL, NULL);
+    all->length = needed;
+    return room;
+}
+
+static sgm_status gather_output(gathering *to, const sgm_trainer *trainer, sgm_program *program)
+{
+    const char *name = to->output;
+    if (name == NULL && trainer->recording.output_count > 0)
+        name = trainer->recording.outputs[0].name;
+    if (name == NULL || !sgm_program_has_output(program, name))
+        return sgm_fail(SGM_ERROR_NOT_FOUND, "the network has no output '%s'", name != NULL ? name : "");
+    sgm_type type = sgm_program_output_type(program, name);
+    sgm_tensor *room = add_room(&to->outputs, name, type.dtype, &type.shape);
+    sgm_status status =
+        room != NULL ? sgm_session_read(trainer->session, program, name, room) : sgm__last_failure();
+    sgm_tensor_free(room);
+    return status;
+}
+
+static sgm_status gather_targets(gathering *to, const sgm_trainer *trainer, const sgm_block *block)
+{
+    const char *name = to->section != NULL ? to->section : trainer->first_targets;
+    sgm_tensor *values = sgm_block_section(block, name);
+    if (values == NULL)
+        return sgm__last_failure();
+    sgm_tensor *room = add_room(&to->targets, name, sgm_tensor_dtype(values), sgm_tensor_shape(values));
+    sgm_status status = room != NULL ? sgm_tensor_assign(room, values) : sgm__last_failure();
+    sgm_tensor_free(room);
+    return status;
+}
+
+/* A pass goes on without what cannot be gathered. */
+static void gather(gathering *to, const sgm_trainer *trainer, sgm_program *program, const sgm_block *block)
+{
+    if (to == NULL || to->status != SGM_OK)
+        return;
+    to->status = gather_output(to, trainer, program);
+    if (to->status == SGM_OK)
+        to->status = gather_targets(to, trainer, block);
+    if (to->status != SGM_OK)
+        snprintf(to->message, sizeof to->message, "%s", sgm_last_error());
+}
+
+static void free_gathering(gathering *made)
+{
+    sgm__free(made->outputs.bytes);
+    sgm__free(made->targets.bytes);
+    made->outputs.bytes = made->targets.bytes = NULL;
+}
+
+/* The tensor takes the memory. */
+static sgm_tensor *take(gathered *all)
+{
+    char *bytes = all->bytes;
+    if (all->shape.rank == 0) {
+        sgm_fail(SGM_ERROR_STATE, "there are no records to measure");
+        return NULL;
+    }
+    all->bytes = NULL;
+    return sgm_tensor_wrap(all->dtype, &all->shape, bytes, let_go, bytes);
+}
+
+/* --- passes --- */
+
+static sgm_status pass_on(sgm_trainer *trainer, sgm_iterator *iterator, gathering *to, sgm__metric_sums *sums)
+{
+    const sgm_block *block;
+    for (;;) {
+        SGM_TRY(sgm_iterator_next(iterator, &block));
+        if (block == NULL)
+            return SGM_OK;
+        sgm_program *program = sgm__trainer_program(trainer, SGM__VALIDATE, block->count);
+        if (program == NULL)
+            return sgm_last_status();
+        SGM_TRY(sgm__trainer_feed(trainer, program, block));
+        SGM_TRY(sgm_session_run(trainer->session, program));
+        SGM_TRY(sgm__trainer_count(trainer, program, block->count, sums));
+        gather(to, trainer, program, block);
+    }
+}
+
+/* From the iterator's beginning; afterwards it stands where it stood. `to` NULL: only the sums. */
+static sgm_status pass(sgm_trainer *trainer, sgm_iterator *iterator, gathering *to, sgm_metrics *metrics)
+{
+    sgm_iterator_state start = {0}, before;
+    sgm__metric_sums sums = {0};
+    sgm_iterator_get_state(iterator, &before);
+    SGM_TRY(sgm_iterator_set_state(iterator, &start));
+    SGM_TRY(pass_on(trainer, iterator, to, &sums));
+    *metrics = sgm__metrics_of(&sums);
+    return sgm_iterator_set_state(iterator, &before);
+}
+
+sgm_status sgm_trainer_evaluate(sgm_trainer *trainer, sgm_iterator *iterator, sgm_metrics *metrics)
+{
+    SGM_TRY(sgm_trainer_status(trainer));
+    if (iterator == NULL || metrics == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_trainer_evaluate: expected %s, got NULL",
+                        iterator == NULL ? "an iterator" : "a place for the metrics");
+    return pass(trainer, iterator, NULL, metrics);
+}
+
+/* --- scores --- */
+
+static sgm_status leave_score(void *registry, const char *name, double value)
+{
+    sgm_content content = sgm_number_content(value);
+    return sgm__leave_in_registry(registry, name, &content, SGM__QUIET);
+}
+
+static sgm_status compute(const char *metrics, gathering *from, const sgm_metrics *measured,
+                          sgm_registry *results)
+{
+    sgm_tensor *outputs = take(&from->outputs), *targets = outputs != NULL ? take(&from->targets) : NULL;
+    sgm_status status = targets != NULL ? SGM_OK : sgm__last_failure();
+    sgm__answers answers = {0};
+    const sgm__results into = {sgm__leave_in_registry, results};
+    if (status == SGM_OK)
+        status = sgm__answers_open(&answers, outputs, targets);
+    answers.cost = measured->loss;
+    if (status == SGM_OK)
+        status = sgm__metrics_compute(metrics, &answers, &into);
+    sgm__answers_close(&answers);
+    sgm_tensor_free(outputs);
+    sgm_tensor_free(targets);
+    return status;
+}
+
+sgm_status sgm_trainer_score(sgm_trainer *trainer, sgm_iterator *iterator, const char *metrics,
+                             sgm_registry *results)
+{
+    SGM_TRY(sgm_trainer_status(trainer));
+    if (iterator == NULL || results == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_trainer_score: expected %s, got NULL",
+                        iterator == NULL ? "an iterator" : "a registry for results");
+    gathering all = {0};
+    sgm_metrics measured;
+    sgm_status status = pass(trainer, iterator, &all, &measured);
+    if (status == SGM_OK && all.status != SGM_OK)
+        status = sgm_fail(all.status, "%s", all.message);
+    bool classes = !isnan(measured.accuracy);
+    if (status == SGM_OK)
+        status = compute(metrics != NULL ? metrics
+                         : classes       ? "confusion f1 roc_auc"
+                                         : "regression",
+                         &all, &measured, results);
+    free_gathering(&all);
+    if (status == SGM_OK)
+        status = leave_score(results, "loss", measured.loss);
+    if (status == SGM_OK && classes)
+        status = leave_score(results, "accuracy", measured.accuracy);
+    sgm_content records = sgm_integer_content(measured.records);
+    return status == SGM_OK ? sgm_registry_set(results, "records", records) : status;
+}
+
+/* --- what passes leave for hooks --- */
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+static sgm_status find_data(const sgm_trainer *trainer, const char *data, sgm_iterator **iterator)
+{
+    sgm__text known = {0};
+    *iterator = NULL;
+    for (size_t i = 0; i < trainer->validation_count && *iterator == NULL; i++) {
+        if (strcmp(trainer->validation[i].name, data) == 0)
+            *iterator = trainer->validation[i].iterator;
+        sgm__text_append(&known, "%s, ", trainer->validation[i].name);
+    }
+    if (*iterator == NULL && strcmp(data, "training") == 0)
+        *iterator = trainer->training;
+    sgm_status status = *iterator != NULL
+                            ? SGM_OK
+                            : sgm_fail(SGM_ERROR_NOT_FOUND, "the trainer has no data '%s'; it has %straining",
+                                       data, known.data != NULL ? known.data : "");
+    sgm__text_free(&known);
+    return status;
+}
+
+/* "outputs", or "outputs_2-dense". */
+char *sgm__passed_name(const char *base, const char *of)
+{
+    if (of == NULL)
+        return sgm__strdup(base);
+    char *part = sgm__identifier_part(of), *name = part != NULL ? sgm__format("%s_%s", base, part) : NULL;
+    sgm__free(part);
+    return name;
+}
+
+static sgm_status publish_tensor(sgm_trainer *trainer, const char *data, const char *base, const char *of,
+                                 gathered *all)
+{
+    char *name = sgm__passed_name(base, of);
+    sgm_tensor *tensor = name != NULL ? take(all) : NULL;
+    sgm_status status = SGM_ERROR_MEMORY;
+    if (tensor != NULL) {
+        sgm_content content = sgm_tensor_content(tensor);
+        status = sgm__trainer_leave(trainer, data, name, &content, SGM__QUIET);
+    }
+    sgm_tensor_free(tensor);
+    sgm__free(name);
+    return tensor != NULL ? status : sgm__last_failure();
+}
+
+static sgm_status publish(sgm_trainer *trainer, sgm__passed *passed, gathering *from,
+                          const sgm_metrics *measured)
+{
+    sgm_content cost = sgm_number_content(measured->loss);
+    if (from->status != SGM_OK)
+        return sgm_fail(from->status, "%s", from->message);
+    SGM_TRY(publish_tensor(trainer, passed->data, "outputs", passed->output, &from->outputs));
+    SGM_TRY(publish_tensor(trainer, passed->data, "targets", passed->section, &from->targets));
+    SGM_TRY(sgm__trainer_leave(trainer, passed->data, "cost", &cost, SGM__QUIET));
+    passed->current = true;
+    passed->iteration = trainer->position.iteration;
+    return SGM_OK;
+}
+
+static sgm_status add_passed(sgm_trainer *trainer, const char *data, const char *output, const char *section,
+                             sgm__passed **passed)
+{
+    SGM_TRY(sgm__reserve(&trainer->passed, &trainer->passed_capacity, trainer->passed_count + 1,
+                         sizeof(sgm__passed)));
+    sgm__passed *made = &trainer->passed[trainer->passed_count];
+    *made = (sgm__passed){sgm__strdup(data), sgm__strdup(output), sgm__strdup(section), 0, false, false};
+    if (made->data == NULL || (output != NULL && made->output == NULL) ||
+        (section != NULL && made->section == NULL)) {
+        sgm__free(made->data);
+        sgm__free(made->output);
+        sgm__free(made->section);
+        return SGM_ERROR_MEMORY;
+    }
+    trainer->passed_count++;
+    *passed = made;
+    return SGM_OK;
+}
+
+sgm_status sgm__trainer_pass_for_hooks(sgm_trainer *trainer, const char *data, const char *output,
+                                       const char *section, bool each_epoch)
+{
+    sgm_iterator *iterator;
+    sgm__passed *passed = NULL;
+    SGM_TRY(find_data(trainer, data, &iterator));
+    for (size_t i = 0; i < trainer->passed_count && passed == NULL; i++)
+        if (strcmp(trainer->passed[i].data, data) == 0 && same_text(trainer->passed[i].output, output) &&
+            same_text(trainer->passed[i].section, section))
+            passed = &trainer->passed[i];
+    if (passed == NULL)
+        SGM_TRY(add_passed(trainer, data, output, section, &passed));
+    passed->wanted = passed->wanted || each_epoch;
+    if (passed->current && passed->iteration == trainer->position.iteration)
+        return SGM_OK;
+    gathering all = {.output = output, .section = section};
+    sgm_metrics measured;
+    sgm_status status = pass(trainer, iterator, &all, &measured);
+    if (status == SGM_OK)
+        status = publish(trainer, passed, &all, &measured);
+    free_gathering(&all);
+    return status;
+}
+
+/* Gathers along what hooks wanted at the epoch before. What fails here, fails again for the hook, which says
+ * so. */
+sgm_status sgm__trainer_validate(sgm_trainer *trainer, size_t index)
+{
+    const sgm__named_iterator *data = &trainer->validation[index];
+    sgm_metrics *metrics = &trainer->metrics[index].metrics;
+    sgm__passed *passed = NULL;
+    for (size_t i = 0; i < trainer->passed_count && passed == NULL; i++)
+        if (trainer->passed[i].wanted && strcmp(trainer->passed[i].data, data->name) == 0)
+            passed = &trainer->passed[i];
+    if (passed == NULL)
+        return pass(trainer, data->iterator, NULL, metrics);
+    gathering all = {.output = passed->output, .section = passed->section};
+    passed->wanted = false;
+    sgm_status status = pass(trainer, data->iterator, &all, metrics);
+    if (status == SGM_OK && publish(trainer, passed, &all, metrics) != SGM_OK)
+        passed->current = false;
+    free_gathering(&all);
+    return status;
+}
+
+void sgm__trainer_parameters_changed(sgm_trainer *trainer)
+{
+    for (size_t i = 0; i < trainer->passed_count; i++)
+        trainer->passed[i].current = false;
+}
+
+/* --- scores of the epoch --- */
+
+static sgm_status add_score(sgm_trainer *trainer, const char *data, const char *name)
+{
+    size_t count = trainer->score_count, data_size = strlen(data) + 1, name_size = strlen(name) + 1;
+    SGM_TRY(sgm__reserve(&trainer->scores, &trainer->score_capacity, count + 1, sizeof(sgm_score)));
+    SGM_TRY(sgm__reserve(&trainer->score_texts, &trainer->score_text_capacity, count + 1, sizeof(char *)));
+    char *texts = sgm__alloc(data_size + name_size);
+    if (texts == NULL)
+        return SGM_ERROR_MEMORY;
+    memcpy(texts, data, data_size);
+    memcpy(texts + data_size, name, name_size);
+    trainer->score_texts[count] = texts;
+    trainer->scores[count] = (sgm_score){.data = texts, .name = texts + data_size};
+    trainer->score_count++;
+    return SGM_OK;
+}
+
+static sgm_status note_score(sgm_trainer *trainer, const char *data, const char *name, double value,
+                             bool headline)
+{
+    size_t at = 0;
+    while (at < trainer->score_count &&
+           (strcmp(trainer->scores[at].data, data) != 0 || strcmp(trainer->scores[at].name, name) != 0))
+        at++;
+    if (at == trainer->score_count)
+        SGM_TRY(add_score(trainer, data, name));
+    trainer->scores[at].value = value;
+    trainer->scores[at].headline = headline;
+    return SGM_OK;
+}
+
+void sgm__trainer_forget_scores(sgm_trainer *trainer)
+{
+    for (size_t i = 0; i < trainer->score_count; i++)
+        sgm__free(trainer->score_texts[i]);
+    trainer->score_count = 0;
+}
+
+void sgm__trainer_free_passes(sgm_trainer *trainer)
+{
+    sgm__trainer_forget_scores(trainer);
+    sgm__free(trainer->scores);
+    sgm__free(trainer->score_texts);
+    for (size_t i = 0; i < trainer->passed_count; i++) {
+        sgm__free(trainer->passed[i].data);
+        sgm__free(trainer->passed[i].output);
+        sgm__free(trainer->passed[i].section);
+    }
+    sgm__free(trainer->passed);
+}
+
+sgm_status sgm__trainer_leave(sgm_trainer *trainer, const char *data, const char *name,
+                              const sgm_content *content, sgm__weight weight)
+{
+    sgm_registry *registry;
+    sgm_iterator *iterator;
+    SGM_TRY(find_data(trainer, data, &iterator));
+    SGM_TRY(sgm__trainer_data_registry(trainer, data, &registry));
+    SGM_TRY(sgm__leave_in_registry(registry, name, content, weight));
+    return weight != SGM__QUIET && content->kind == SGM_KIND_NUMBER
+               ? note_score(trainer, data, name, content->as.number, weight == SGM__HEADLINE)
+               : SGM_OK;
+}

@@ -1,0 +1,432 @@
+/* Metrics as hooks of trainers: what they leave, when, and for whom. */
+#include "hooks_test.h"
+#include "waves.h"
+
+#include <unistd.h>
+
+static wave_trainer make(uint64_t seed)
+{
+    wave_trainer made = make_wave_trainer((wave_options){.seed = seed, .shuffle = true});
+    sgm_dataset *dataset = wave_dataset();
+    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation",
+                                  sgm_minibatches(dataset, .size = 16, .no_shuffle = true)));
+    sgm_dataset_free(dataset);
+    return made;
+}
+
+static double number(sgm_trainer *trainer, const char *identifier)
+{
+    sgm_content content;
+    if (sgm_resolve_one(sgm_trainer_registry(trainer), identifier, &content) != SGM_OK)
+        return -1;
+    double value = content.kind == SGM_KIND_NUMBER ? content.as.number : -2;
+    sgm_content_clear(&content);
+    return value;
+}
+
+/* By the definitions, from predictions made one record at a time. */
+typedef struct by_hand {
+    double top_1, top_2, macro_f1;
+    double counts[3][3];
+} by_hand;
+
+static by_hand measure_by_hand(sgm_trainer *trainer)
+{
+    by_hand found = {0};
+    sgm_tensor *inputs = wave(WAVE_RECORDS, 6, 0.3, 1, SGM_FLOAT32);
+    for (int64_t i = 0; i < WAVE_RECORDS; i++) {
+        double o[3];
+        int64_t target = i * 7 % 3, larger = 0, answer = 0;
+        sgm_tensor *one = sgm_tensor_slice(inputs, 0, i, i + 1, 1);
+        sgm_tensor *outputs = sgm_trainer_predict(trainer, one, NULL);
+        CHECK_OK(sgm_tensor_read(outputs, o, 3));
+        sgm_tensor_free(one);
+        sgm_tensor_free(outputs);
+        for (int j = 0; j < 3; j++) {
+            larger += o[j] > o[target];
+            answer = o[j] > o[answer] ? j : answer;
+        }
+        found.top_1 += (larger == 0) / (double)WAVE_RECORDS;
+        found.top_2 += (larger <= 1) / (double)WAVE_RECORDS;
+        found.counts[target][answer]++;
+    }
+    for (int k = 0; k < 3; k++) {
+        double in_row = 0, in_column = 0;
+        for (int j = 0; j < 3; j++) {
+            in_row += found.counts[k][j];
+            in_column += found.counts[j][k];
+        }
+        found.macro_f1 += in_row + in_column > 0 ? 2 * found.counts[k][k] / (in_row + in_column) / 3 : 0;
+    }
+    sgm_tensor_free(inputs);
+    return found;
+}
+
+static int64_t observed;
+
+static void count_observed(void *user, const char *identifier, const sgm_content *before,
+                           const sgm_content *after)
+{
+    (void)user;
+    (void)identifier;
+    (void)before;
+    (void)after;
+    observed++;
+}
+
+TEST(metrics_of_one_event_share_one_pass)
+{
+    wave_trainer made = make(3);
+    observed = 0;
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_f1_metric("validation")));
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_top_k_metric("validation", .tops = {1, 2})));
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_confusion_metric("validation")));
+    CHECK_OK(
+        sgm_trainer_hook(made.trainer, sgm_roc_auc_metric("validation", .when = sgm_every(2, SGM_EPOCH))));
+    CHECK_INT(sgm__hooks_count(made.trainer->hooks), 6); /* two of them pass */
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_f1_metric("validation")));
+    CHECK_INT(sgm__hooks_count(made.trainer->hooks), 6);
+    CHECK_OK(
+        sgm_observe(sgm_trainer_registry(made.trainer), "validation.outputs", count_observed, NULL, NULL));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 5));
+    CHECK_INT(observed, 5);
+    by_hand expected = measure_by_hand(made.trainer);
+    sgm_content confusion;
+    double counts[9];
+    CHECK_NEAR(number(made.trainer, "validation.top_1"), expected.top_1, 1e-12);
+    CHECK_NEAR(number(made.trainer, "validation.top_1"), number(made.trainer, "validation.accuracy"), 1e-12);
+    CHECK_NEAR(number(made.trainer, "validation.top_2"), expected.top_2, 1e-12);
+    CHECK_NEAR(number(made.trainer, "validation.f1"), expected.macro_f1, 1e-12);
+    CHECK_NEAR(number(made.trainer, "validation.cost"), number(made.trainer, "validation.loss"), 0);
+    CHECK(number(made.trainer, "validation.roc_auc") > 0); /* of epoch 4 */
+    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(made.trainer), "validation.confusion", &confusion));
+    CHECK_OK(sgm_tensor_read(confusion.as.tensor, counts, 9));
+    sgm_content_clear(&confusion);
+    for (int i = 0; i < 9; i++)
+        CHECK_NEAR(counts[i], expected.counts[i / 3][i % 3], 0);
+    free_wave_trainer(made);
+}
+
+/* A pass over the data that is trained on, in the middle of epochs, changes nothing of the training. */
+TEST(training_goes_on_as_without_metrics)
+{
+    sgm_tensor *weights[2];
+    for (int i = 0; i < 2; i++) {
+        wave_trainer made = make(5);
+        if (i == 1)
+            CHECK_OK(sgm_trainer_hook(made.trainer,
+                                      sgm_f1_metric("training", .when = sgm_every(3, SGM_ITERATION))));
+        CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 4));
+        CHECK(i == 0 || number(made.trainer, "training.f1") > 0);
+        weights[i] = sgm_trainer_get(made.trainer, "2-dense.weights");
+        CHECK_OK(weights[i]);
+        free_wave_trainer(made);
+    }
+    CHECK(memcmp(sgm_tensor_data(weights[0]), sgm_tensor_data(weights[1]), 40 * sizeof(float)) == 0);
+    sgm_tensor_free(weights[0]);
+    sgm_tensor_free(weights[1]);
+}
+
+TEST(rules_see_the_metrics_of_their_event)
+{
+    char folder[64] = "/tmp/sigma-test-XXXXXX", path[128], command[128];
+    wave_trainer made = make(3);
+    CHECK(mkdtemp(folder) != NULL);
+    CHECK_OK(
+        sgm_trainer_hook(made.trainer, sgm_rule_hook("if validation.top_1 >= 0 then stop \"measured\"")));
+    CHECK_OK(sgm_trainer_hook(
+        made.trainer, sgm_rule_hook("every epoch if validation.f1 reaches maximum then save \"best\"")));
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_top_k_metric("validation")));
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_f1_metric("validation")));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 5, .folder = folder));
+    CHECK_INT(made.trainer->position.epoch, 1);
+    snprintf(path, sizeof path, "%s/best.safetensors", folder);
+    CHECK(access(path, R_OK) == 0);
+    free_wave_trainer(made);
+    snprintf(command, sizeof command, "rm -r '%s'", folder);
+    CHECK_INT(system(command), 0);
+}
+
+/* metrics.jsonl without what differs between runs; sgm__free. */
+static char *read_lines(const char *folder)
+{
+    char path[128], *text, *from, *to;
+    size_t length;
+    snprintf(path, sizeof path, "%s/metrics.jsonl", folder);
+    CHECK_OK(sgm__file_read(path, 65536, &text, &length));
+    while ((from = strstr(text, "\"seconds\":")) != NULL && (to = strchr(from, ',')) != NULL)
+        memmove(from, to + 1, strlen(to));
+    return text;
+}
+
+static void run_in(const char *folder, int64_t epochs)
+{
+    wave_trainer made = make(11);
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_f1_metric("validation")));
+    CHECK_OK(
+        sgm_trainer_hook(made.trainer, sgm_perplexity_metric("validation", .when = sgm_every(2, SGM_EPOCH))));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = epochs, .folder = folder, .resume = true));
+    free_wave_trainer(made);
+}
+
+TEST(a_resumed_run_writes_the_same_lines)
+{
+    char whole[64] = "/tmp/sigma-test-XXXXXX", parts[64] = "/tmp/sigma-test-XXXXXX", command[160];
+    CHECK(mkdtemp(whole) != NULL && mkdtemp(parts) != NULL);
+    run_in(whole, 5);
+    for (int64_t epochs = 1; epochs <= 5; epochs += 2)
+        run_in(parts, epochs);
+    char *expected = read_lines(whole), *found = read_lines(parts);
+    CHECK_STR(found, expected);
+    size_t lines = 0, perplexities = 0;
+    for (const char *at = expected; (at = strstr(at, "\"validation.f1\":")) != NULL; at++)
+        lines++;
+    for (const char *at = expected; (at = strstr(at, "\"validation.perplexity\":")) != NULL; at++)
+        perplexities++;
+    CHECK_INT(lines, 5);
+    CHECK_INT(perplexities, 2);
+    CHECK(strstr(expected, "\"validation.precision\":") != NULL);
+    CHECK(strstr(expected, "f1_weighted") == NULL); /* only in the registry */
+    sgm__free(expected);
+    sgm__free(found);
+    snprintf(command, sizeof command, "rm -r '%s' '%s'", whole, parts);
+    CHECK_INT(system(command), 0);
+}
+
+static double score_seen;
+static size_t scores_seen;
+
+static bool see_scores(void *user, const sgm_training_progress *progress)
+{
+    (void)user;
+    if (progress->kind != SGM_PROGRESS_EPOCH)
+        return true;
+    scores_seen = progress->score_count;
+    for (size_t i = 0; i < progress->score_count; i++)
+        if (strcmp(progress->scores[i].name, "left_top_1") == 0 && progress->scores[i].headline)
+            score_seen = progress->scores[i].value;
+    return true;
+}
+
+TEST(observers_are_told_what_was_measured_in_the_epoch)
+{
+    wave_trainer made = make(3);
+    score_seen = -1;
+    CHECK_OK(sgm_trainer_on_progress(made.trainer, see_scores, NULL));
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_top_k_metric("validation", .name = "left", .tops = {1, 2},
+                                                             .when = sgm_after(1, SGM_EPOCH))));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1));
+    CHECK_INT(scores_seen, 2);
+    CHECK_NEAR(score_seen, number(made.trainer, "validation.left_top_1"), 0);
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
+    CHECK_INT(scores_seen, 0);
+    free_wave_trainer(made);
+}
+
+static sgm_status spoil(void *self, sgm_hook_call *call)
+{
+    (void)self;
+    sgm_shape weights = sgm_shape_of(5, 3), biases = sgm_shape_of(3);
+    sgm_tensor *zero = sgm_tensor_create(SGM_FLOAT32, &weights),
+               *one = sgm_tensor_from(SGM_FLOAT32, &biases, (const float[]){0, 1, 0});
+    SGM_TRY(sgm_trainer_set(sgm_hook_trainer(call), "3-dense.weights", zero));
+    SGM_TRY(sgm_trainer_set(sgm_hook_trainer(call), "3-dense.biases", one));
+    sgm_tensor_free(zero);
+    sgm_tensor_free(one);
+    return SGM_OK;
+}
+
+static const sgm_hook_type spoiler = {.api = SGM_HOOK_API, .name = "spoiler", .invoke = spoil};
+
+/* All answers are class 1, of which there are 13 of 40 records. */
+TEST(a_hook_that_sets_parameters_first_is_seen)
+{
+    wave_trainer made = make(3);
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_f1_metric("validation")));
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_hook_create(&spoiler, NULL, .when = sgm_every(2, SGM_EPOCH),
+                                                            .priority = SGM_METRIC_PRIORITY - 1)));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 4));
+    CHECK_NEAR(number(made.trainer, "validation.f1_micro"), 13 / 40.0, 1e-12);
+    free_wave_trainer(made);
+}
+
+static sgm_status count_classes(void *self, sgm_hook_call *call)
+{
+    (void)self;
+    sgm_content targets;
+    SGM_TRY(sgm_hook_get(call, "validation.targets", &targets));
+    int64_t records = sgm_tensor_shape(targets.as.tensor)->dims[0];
+    sgm_content_clear(&targets);
+    CHECK_ERROR(sgm_hook_score(call, "validation", "loss", 1, false), "a name of its own, not 'loss'");
+    CHECK_ERROR(sgm_hook_score(call, "", "x", 1, false), "expected the name of a trainer's data");
+    return sgm_hook_score(call, "validation", "records_seen", (double)records, true);
+}
+
+static const sgm_hook_type counter = {.api = SGM_HOOK_API, .name = "counter", .invoke = count_classes};
+
+TEST(hooks_of_a_program_use_the_pass_and_leave_scores)
+{
+    wave_trainer made = make(3);
+    sgm_hook *hook = sgm_hook_create(&counter, NULL, .when = sgm_every(1, SGM_EPOCH));
+    CHECK_OK(sgm_hook_require(hook, sgm_predictions_hook("validation")));
+    CHECK_OK(sgm_trainer_hook(made.trainer, hook));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1));
+    CHECK_NEAR(number(made.trainer, "validation.records_seen"), 40, 0);
+    hook = sgm_hook_create(&counter, &observed, .background = true, .when = sgm_every(1, SGM_EPOCH));
+    CHECK_OK(sgm_hook_require(hook, sgm_predictions_hook("validation")));
+    CHECK_ERROR(sgm_trainer_hook(made.trainer, hook),
+                "hook 'counter' runs in the background, but 'predictions'");
+    free_wave_trainer(made);
+}
+
+TEST(what_cannot_be_measured_is_said_and_training_goes_on)
+{
+    wave_trainer made = make(3);
+    seen_clear();
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_f1_metric("test")));
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_uni_accuracy_metric("validation")));
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_roc_auc_metric("validation", .output = "9-none")));
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_roc_auc_metric("validation", .targets = "inputs")));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
+    CHECK(strstr(seen_log, "the trainer has no data 'test'; it has validation, training") != NULL);
+    CHECK(strstr(seen_log, "hook 'uni_accuracy' failed and is taken off: uni_accuracy wants one output") !=
+          NULL);
+    CHECK(strstr(seen_log, "the network has no output '9-none'") != NULL);
+    CHECK(strstr(seen_log, "got (40, 3) and (40, 6)") != NULL);
+    CHECK_INT(sgm__hooks_count(made.trainer->hooks), 0);
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_f1_metric("test", .failure = SGM_HOOK_STOP)));
+    free_wave_trainer(made);
+    CHECK_ERROR(sgm_metric_create("f2", "validation", NULL), "unknown metric 'f2'; did you mean 'f1'?");
+    CHECK_ERROR(sgm_f1_metric(NULL), "f1: expected the name of a trainer's data");
+    CHECK_ERROR(sgm_f1_metric("validation", .tops = {1}), "f1 has no .tops");
+    CHECK_ERROR(sgm_top_k_metric("validation", .lower = 1, .upper = 2), "top_k has no .lower");
+    CHECK_ERROR(sgm_top_k_metric("validation", .tops = {0, 2}), "must be 1 or more");
+    floor_of_test at = open_floor();
+    attach(&at, sgm_f1_metric("validation", .when = sgm_every(1, SGM_ITERATION)));
+    iterate(&at, 1);
+    CHECK(strstr(seen_log, "metrics need their trainer") != NULL);
+    close_floor(&at);
+}
+
+TEST(numbers_are_measured_too)
+{
+    wave_trainer made =
+        make_wave_trainer((wave_options){.seed = 3, .network = "input(6) + dense(3) + mean_squared"});
+    sgm_dataset *dataset = wave_dataset();
+    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_undivided(dataset)));
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_regression_metric("validation")));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 3));
+    double root = number(made.trainer, "validation.root_mean_squared_error");
+    CHECK_NEAR(root * root, number(made.trainer, "validation.loss"), 1e-6);
+    sgm_iterator *all = sgm_undivided(dataset);
+    sgm_registry *results = sgm_registry_create();
+    double value;
+    CHECK_OK(sgm_trainer_score(made.trainer, all, NULL, results));
+    CHECK_OK(sgm_registry_get_number(results, "root_mean_squared_error", &value));
+    CHECK_NEAR(value, root, 1e-12);
+    CHECK_OK(sgm_registry_get_number(results, "records", &value));
+    CHECK_NEAR(value, 40, 0);
+    CHECK(!sgm_registry_has(results, "accuracy"));
+    CHECK_ERROR(sgm_trainer_score(made.trainer, all, "f2", results), "unknown metric 'f2'");
+    CHECK_ERROR(sgm_trainer_score(made.trainer, NULL, NULL, results), "expected an iterator");
+    sgm_registry_free(results);
+    sgm_iterator_free(all);
+    sgm_dataset_free(dataset);
+    free_wave_trainer(made);
+}
+
+/* --- reports --- */
+
+static char lines[2048];
+
+static void note_line(void *user, const char *line)
+{
+    (void)user;
+    seen_append(lines, sizeof lines, line);
+    seen_append(lines, sizeof lines, "|");
+}
+
+TEST(reporters_bring_their_metrics)
+{
+    static const char *const names[] = {"a", "b", "c", NULL}, *const few[] = {"a", NULL};
+    char expected[128];
+    wave_trainer made = make(3);
+    lines[0] = 0;
+    sgm_time_step at_the_end = sgm_every(3, SGM_EPOCH);
+    CHECK_OK(sgm_trainer_hook(
+        made.trainer, sgm_accuracy_reporter("validation", at_the_end, .tops = {1, 2}, .report = note_line)));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 4));
+    snprintf(expected, sizeof expected, "top1 = %.4g, top2 = %.4g |",
+             number(made.trainer, "validation.top_1"), number(made.trainer, "validation.top_2"));
+    CHECK_STR(lines, expected);
+    lines[0] = 0;
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_confusion_reporter("validation", sgm_every(1, SGM_EPOCH),
+                                                                   .report = note_line, .classes = names)));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 5));
+    CHECK(strncmp(lines, "target \\ answer ", 16) == 0 && strstr(lines, "records   recall | 0 a ") != NULL);
+    seen_clear();
+    CHECK_OK(sgm_trainer_hook(made.trainer,
+                              sgm_confusion_reporter("validation", sgm_every(1, SGM_EPOCH), .classes = few)));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 6));
+    CHECK(strstr(seen_log, "there are 3 classes, but names for 1") != NULL);
+    free_wave_trainer(made);
+}
+
+/* --- processors --- */
+
+static double largest(void *user, const sgm_content *content)
+{
+    (void)user;
+    return content->kind == SGM_KIND_NUMBER && content->as.number < 100 ? content->as.number : NAN;
+}
+
+TEST(processors_average_over_matches)
+{
+    floor_of_test at = open_floor();
+    sgm_registry *layers = sgm_registry_create(), *inner = sgm_registry_create();
+    sgm_shape shape = sgm_shape_of(2, 2);
+    sgm_tensor *tensor = sgm_tensor_from(SGM_FLOAT32, &shape, (const float[]){1, 3, 5, 7});
+    CHECK_OK(sgm_registry_put(at.registry, "layers", layers));
+    CHECK_OK(sgm_registry_put(layers, "inner", inner));
+    attach(&at, sgm_metric_processor("layers.*", largest, "of_layers"));
+    attach(&at, sgm_metric_processor("layers.inner", sgm_metric_mean, "mean"));
+    attach(&at, sgm_metric_processor("layers.inner.t gone", sgm_metric_standard_deviation, "deviation",
+                                     .background = true));
+    CHECK(!attach(&at, sgm_metric_processor("layers.*", largest, "of_layers")));
+    iterate(&at, 1);
+    sgm__hooks_wait(at.hooks);
+    CHECK(isnan(shared_number(&at, "of_layers")));
+    CHECK_OK(sgm_registry_set(layers, "a", sgm_number_content(2)));
+    CHECK_OK(sgm_registry_set(layers, "b", sgm_number_content(1000)));
+    CHECK_OK(sgm_registry_set(inner, "c", sgm_number_content(6)));
+    CHECK_OK(sgm_registry_set(inner, "t", sgm_tensor_content(tensor)));
+    iterate(&at, 1);
+    sgm__hooks_wait(at.hooks);
+    CHECK_NEAR(shared_number(&at, "of_layers"), 4, 0);
+    CHECK_NEAR(shared_number(&at, "mean"), 5, 0);
+    CHECK_NEAR(shared_number(&at, "deviation"), sqrt(5), 1e-12);
+    close_floor(&at);
+    sgm_tensor_free(tensor);
+    sgm_registry_free(layers);
+    sgm_registry_free(inner);
+    CHECK_ERROR(sgm_metric_processor("", largest, "x"), "needs identifiers");
+    CHECK_ERROR(sgm_metric_processor("a", NULL, "x"), "needs a function");
+}
+
+/* --- side by side --- */
+
+TEST(each_of_two_trainers_has_its_own)
+{
+    wave_trainer made[2] = {make(1), make(2)};
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(sgm_trainer_hook(made[i].trainer, sgm_f1_metric("validation")));
+    for (int64_t epochs = 1; epochs <= 3; epochs++)
+        for (int i = 0; i < 2; i++)
+            CHECK_OK(sgm_trainer_run(made[i].trainer, .epochs = epochs));
+    for (int i = 0; i < 2; i++)
+        CHECK_NEAR(number(made[i].trainer, "validation.f1"), measure_by_hand(made[i].trainer).macro_f1,
+                   1e-12);
+    CHECK(number(made[0].trainer, "validation.cost") != number(made[1].trainer, "validation.cost"));
+    free_wave_trainer(made[0]);
+    free_wave_trainer(made[1]);
+}
