@@ -103,7 +103,9 @@ static sgm_status leave_tops(const sgm__answers *answers, const sgm_metric_optio
             return sgm_fail(SGM_ERROR_ARGUMENT, "top_k: %d largest of only %lld outputs are always right",
                             (int)tops[i], (long long)answers->columns);
         snprintf(name, sizeof name, "top_%d", (int)tops[i]);
-        SGM_TRY(leave_number(results, name, sgm__top_k(answers, tops[i]), SGM__HEADLINE));
+        /* the line has an accuracy already */
+        sgm__weight weight = tops[i] == 1 ? SGM__RECORDED : SGM__HEADLINE;
+        SGM_TRY(leave_number(results, name, sgm__top_k(answers, tops[i]), weight));
     }
     return SGM_OK;
 }

@@ -203,7 +203,7 @@ static bool see_scores(void *user, const sgm_training_progress *progress)
         return true;
     scores_seen = progress->score_count;
     for (size_t i = 0; i < progress->score_count; i++)
-        if (strcmp(progress->scores[i].name, "left_top_1") == 0 && progress->scores[i].headline)
+        if (strcmp(progress->scores[i].name, "left_top_2") == 0 && progress->scores[i].headline)
             score_seen = progress->scores[i].value;
     return true;
 }
@@ -217,7 +217,7 @@ TEST(observers_are_told_what_was_measured_in_the_epoch)
                                                              .when = sgm_after(1, SGM_EPOCH))));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1));
     CHECK_INT(scores_seen, 2);
-    CHECK_NEAR(score_seen, number(made.trainer, "validation.left_top_1"), 0);
+    CHECK_NEAR(score_seen, number(made.trainer, "validation.left_top_2"), 0);
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
     CHECK_INT(scores_seen, 0);
     free_wave_trainer(made);
@@ -370,6 +370,37 @@ TEST(reporters_bring_their_metrics)
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 6));
     CHECK(strstr(seen_log, "there are 3 classes, but names for 1") != NULL);
     free_wave_trainer(made);
+}
+
+static void hook_from_text(sgm_trainer *trainer, const char *text)
+{
+    sgm_hook *hook = sgm_hook_parse(text);
+    CHECK_OK(hook);
+    CHECK_OK(sgm_trainer_hook(trainer, hook));
+}
+
+TEST(metrics_come_as_text)
+{
+    wave_trainer made = make(3);
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_top_k_metric("validation", .tops = {1, 2})));
+    size_t count = sgm__hooks_count(made.trainer->hooks);
+    hook_from_text(made.trainer, "every epoch top_k(validation, 1 2)");
+    CHECK_INT(sgm__hooks_count(made.trainer->hooks), count);
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_f1_metric("validation")));
+    count = sgm__hooks_count(made.trainer->hooks);
+    hook_from_text(made.trainer, "f1"); /* of validation, every epoch */
+    CHECK_INT(sgm__hooks_count(made.trainer->hooks), count);
+    hook_from_text(made.trainer, "after 1 epoch roc_auc(training, name=own)");
+    hook_from_text(made.trainer, "every 2 epochs confusion_reporter(validation, \"a b c\")");
+    hook_from_text(made.trainer, "metric_processor(network.layers.*.weights, spread, standard_deviation)");
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
+    CHECK(number(made.trainer, "validation.top_2") > 0);
+    CHECK(number(made.trainer, "training.own_roc_auc") > 0);
+    CHECK(number(made.trainer, "shared.spread") > 0);
+    free_wave_trainer(made);
+    CHECK_ERROR(sgm_hook_parse("top_k(validation, 0)"), "tops: expected whole numbers from 1, got 0");
+    CHECK_ERROR(sgm_hook_parse("uni_accuracy(validation, lower=2, upper=1)"),
+                "must not be above the upper one");
 }
 
 /* --- processors --- */

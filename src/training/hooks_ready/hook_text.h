@@ -108,7 +108,19 @@ const char *sgm__hook_source(const sgm_hook *hook); /* NULL: it was made by a pr
     X(sgm__running_time_row)                                                                                 \
     X(sgm__stop_row)                                                                                         \
     X(sgm__early_stopper_row)                                                                                \
-    X(sgm__save_row)
+    X(sgm__save_row)                                                                                         \
+    X(sgm__cost_row)                                                                                         \
+    X(sgm__top_k_row)                                                                                        \
+    X(sgm__uni_accuracy_row)                                                                                 \
+    X(sgm__confusion_row)                                                                                    \
+    X(sgm__f1_row)                                                                                           \
+    X(sgm__roc_auc_row)                                                                                      \
+    X(sgm__regression_row)                                                                                   \
+    X(sgm__perplexity_row)                                                                                   \
+    X(sgm__accuracy_reporter_row)                                                                            \
+    X(sgm__uni_accuracy_reporter_row)                                                                        \
+    X(sgm__confusion_reporter_row)                                                                           \
+    X(sgm__metric_processor_row)
 #define SGM__HOOK_ROW_DECLARATION(row) extern const sgm__hook_row row;
 SGM__HOOK_ROWS(SGM__HOOK_ROW_DECLARATION)
 #undef SGM__HOOK_ROW_DECLARATION

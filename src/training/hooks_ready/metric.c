@@ -61,6 +61,8 @@ static sgm_status read_options(const sgm_metric_options *given, sgm_metric_optio
     SGM_TRY(sgm__options_read(options, sizeof *options, given, what));
     if (options->when.interval == 0 && options->when.scale == SGM_ITERATION)
         options->when.scale = SGM_EPOCH;
+    if (options->threshold == 0)
+        options->threshold = 0.5;
     return SGM_OK;
 }
 

@@ -82,7 +82,7 @@ static void free_processor(void *state)
 }
 
 static const sgm_hook_type processor_type = {.api = SGM_HOOK_API,
-                                             .name = "metric processor",
+                                             .name = "metric_processor",
                                              .doc = "mean of a function of values",
                                              .invoke = process,
                                              .equal = is_equal,
