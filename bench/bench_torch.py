@@ -1,72 +1,87 @@
 #!/usr/bin/env python3
-"""Time of one training step in PyTorch, for comparison: bench_torch.py THREADS
+"""Time of training steps in PyTorch, for comparison.
 
-Prints the median in milliseconds. The step is that of bench_mlp: a 784-1024-1024-10 network with relu, softmax
-cross-entropy, a batch of 100 records that stay in memory, float32, plain gradient descent. `--version` prints
-PyTorch's version; without PyTorch the exit code is 77.
+    bench_torch.py --sizes 784,1024,1024,10 --batch 100 --optimiser sgd --threads 1 [--seconds 2] [--foreach]
+    bench_torch.py --version          (exit code 77 without PyTorch)
+
+The network has dense layers of these sizes with relu between them and softmax cross-entropy at the end; the records
+stay in memory. Prints the median of a step in microseconds, its 10th and 90th percentile, and the process's largest
+memory in MB, as bench/step.c does.
 """
+import argparse
 import os
-import statistics
 import sys
 import time
 
-SIZES = (784, 1024, 1024, 10)
-BATCH = 100
-LEARNING_RATE = 0.01
-WARM_UP_STEPS = 10
-LEAST_STEPS = 30
-LEAST_SECONDS = 1.0
+WARM_UP_STEPS = 5
+LEAST_STEPS = 20
+MOST_STEPS = 200000
 
 
-def make_step(torch):
+def make_step(torch, arguments):
     """One step of training as a function without arguments."""
     torch.manual_seed(7)
+    sizes = [int(size) for size in arguments.sizes.split(",")]
     layers = []
-    for fan_in, fan_out in zip(SIZES, SIZES[1:]):
+    for fan_in, fan_out in zip(sizes, sizes[1:]):
         if layers:
             layers.append(torch.nn.ReLU())
         layers.append(torch.nn.Linear(fan_in, fan_out))
     network = torch.nn.Sequential(*layers)
     cost_of = torch.nn.CrossEntropyLoss()
-    descent = torch.optim.SGD(network.parameters(), lr=LEARNING_RATE)
-    records = torch.rand(BATCH, SIZES[0])
-    classes = torch.randint(SIZES[-1], (BATCH,))
+    optimisers = {"sgd": (torch.optim.SGD, 0.01), "adam": (torch.optim.Adam, 0.001)}
+    kind, rate = optimisers[arguments.optimiser]
+    optimiser = kind(network.parameters(), lr=rate, foreach=arguments.foreach)
+    records = torch.rand(arguments.batch, sizes[0])
+    classes = torch.randint(sizes[-1], (arguments.batch,))
 
     def step():
         # Gradients are let go of rather than zeroed: the faster way, and the default since PyTorch 2.
-        descent.zero_grad(set_to_none=True)
+        optimiser.zero_grad(set_to_none=True)
         cost_of(network(records), classes).backward()
-        descent.step()
+        optimiser.step()
 
     return step
 
 
-def median_milliseconds(step):
+def measure(step, seconds):
     for _ in range(WARM_UP_STEPS):
         step()
-    times = []
-    while len(times) < LEAST_STEPS or sum(times) < LEAST_SECONDS:
+    times, end = [], time.perf_counter() + seconds
+    while len(times) < LEAST_STEPS or (len(times) < MOST_STEPS and time.perf_counter() < end):
         begin = time.perf_counter()
         step()
         times.append(time.perf_counter() - begin)
-    return 1000 * statistics.median(times)
+    return sorted(times)
+
+
+def peak_megabytes():
+    with open("/proc/self/status", encoding="ascii") as status:
+        return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
 
 
 def main():
-    argument = sys.argv[1] if len(sys.argv) == 2 else ""
-    if argument != "--version" and not (argument.isdigit() and int(argument) > 0):
-        sys.exit("usage: bench_torch.py THREADS | --version")
-    if argument != "--version":
-        os.environ["OMP_NUM_THREADS"] = argument  # read when the library is loaded
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--sizes")
+    parser.add_argument("--batch", type=int)
+    parser.add_argument("--optimiser", choices=["sgd", "adam"], default="sgd")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--foreach", action="store_true", help="the optimiser does all parameters in one call")
+    parser.add_argument("--version", action="store_true")
+    arguments = parser.parse_args()
+    os.environ["OMP_NUM_THREADS"] = str(arguments.threads)  # read when the library is loaded
     try:
         import torch
     except ImportError:
         sys.exit(77)
-    if argument == "--version":
+    if arguments.version:
         print(torch.__version__)
         return
-    torch.set_num_threads(int(argument))
-    print("%.4f" % median_milliseconds(make_step(torch)))
+    torch.set_num_threads(arguments.threads)
+    times = measure(make_step(torch, arguments), arguments.seconds)
+    part = lambda share: 1e6 * times[int(share * len(times))]
+    print("%.3f %.3f %.3f %.1f" % (part(0.5), part(0.1), part(0.9), peak_megabytes()))
 
 
 main()
