@@ -175,10 +175,12 @@ typedef struct search {
 #define FIND_BEST(type)                                                                                      \
     do {                                                                                                     \
         const type *x = (const type *)s->call->inputs[0].data + offset;                                      \
+        type old = *x;                                                                                       \
         for (int64_t k = 1; k < s->size; k++) {                                                              \
-            type value = x[k * s->stride], old = x[best * s->stride];                                        \
-            if ((s->largest ? value > old : value < old) || (value != value && old == old))                  \
-                best = k;                                                                                    \
+            type value = x[k * s->stride];                                                                   \
+            bool better = (s->largest ? value > old : value < old) || (value != value && old == old);        \
+            best = better ? k : best; /* no branch, which would be guessed wrong half of the time */         \
+            old = better ? value : old;                                                                      \
         }                                                                                                    \
     } while (0)
 
