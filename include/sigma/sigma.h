@@ -5,6 +5,7 @@
 #include <sigma/checkpoint.h>
 #include <sigma/criteria.h>
 #include <sigma/data.h>
+#include <sigma/diagnostics.h>
 #include <sigma/environment.h>
 #include <sigma/graph.h>
 #include <sigma/handler.h>

@@ -394,6 +394,17 @@ void sgm__hooks_free(sgm__hooks *hooks)
     sgm__free(hooks);
 }
 
+void *sgm__hooks_find(sgm__hooks *hooks, const sgm_hook_type *type)
+{
+    void *self = NULL;
+    pthread_mutex_lock(&hooks->lock);
+    for (size_t i = 0; i < hooks->count && !self; i++)
+        if (hooks->entries[i]->hook->type == type)
+            self = hooks->entries[i]->hook->self;
+    pthread_mutex_unlock(&hooks->lock);
+    return self;
+}
+
 size_t sgm__hooks_count(sgm__hooks *hooks)
 {
     pthread_mutex_lock(&hooks->lock);

@@ -13,15 +13,24 @@ typedef enum sgm__request_kind {
     SGM__REQUEST_SAVE,
     SGM__REQUEST_SET,
     SGM__REQUEST_PAUSE,
-    SGM__REQUEST_RESET
+    SGM__REQUEST_RESET,
+    SGM__REQUEST_ACT
 } sgm__request_kind;
+typedef sgm_status (*sgm__action_function)(void *user, sgm_trainer *trainer);
 typedef struct sgm__request {
     sgm__request_kind kind;
     char *who;  /* the hook's name */
     char *text; /* reason, name or identifier; "" of pause and reset */
     sgm_content content;
+    sgm__action_function act; /* of an act, and what it is done with */
+    void *user;
+    void (*release)(void *user);
     struct sgm__request *next;
 } sgm__request;
+/* Asks for something that has no kind of its own: act(user, trainer), after all hooks of the event. `user` is
+ * released once, also on failure. */
+sgm_status sgm__hook_request_act(sgm_hook_call *call, sgm__action_function act, void *user,
+                                 void (*release)(void *user));
 
 /* `registry` (retained) is what identifiers are resolved in; it gets a child "shared" if it has none. */
 sgm__hooks *sgm__hooks_create(const char *trainer, sgm_registry *registry,
@@ -33,6 +42,8 @@ void sgm__hooks_free(sgm__hooks *hooks);           /* waits for background hooks
 sgm_status sgm__hooks_attach(sgm__hooks *hooks, sgm_hook *hook, bool *attached);
 /* Also takes off required hooks that nobody else needs; refused while another hook requires it. */
 sgm_status sgm__hooks_detach(sgm__hooks *hooks, sgm_hook *hook);
+/* The self of the first attached hook of a type, NULL: there is none. */
+void *sgm__hooks_find(sgm__hooks *hooks, const sgm_hook_type *type);
 size_t sgm__hooks_count(sgm__hooks *hooks); /* with those attached for others */
 /* How often a background hook did not run because its group was still busy, all hooks together. */
 int64_t sgm__hooks_skipped(sgm__hooks *hooks);

@@ -99,11 +99,19 @@ static sgm_status copy_content(const sgm_content *content, sgm_content *copy)
     return SGM_OK;
 }
 
+static void append_request(sgm__hooks *hooks, sgm__request *made)
+{
+    pthread_mutex_lock(&hooks->request_lock);
+    *hooks->last_request = made;
+    hooks->last_request = &made->next;
+    atomic_store(&hooks->has_request, true);
+    pthread_mutex_unlock(&hooks->request_lock);
+}
+
 static sgm_status request(sgm_hook_call *call, sgm__request_kind kind, const char *text,
                           const sgm_content *content)
 {
     const sgm__hook_control *control = call->control;
-    sgm__hooks *hooks = control->hooks;
     sgm__request *made = sgm__calloc(1, sizeof *made);
     if (!made)
         return SGM_ERROR_MEMORY;
@@ -114,11 +122,29 @@ static sgm_status request(sgm_hook_call *call, sgm__request_kind kind, const cha
         sgm__request_free(made);
         return SGM_ERROR_MEMORY;
     }
-    pthread_mutex_lock(&hooks->request_lock);
-    *hooks->last_request = made;
-    hooks->last_request = &made->next;
-    atomic_store(&hooks->has_request, true);
-    pthread_mutex_unlock(&hooks->request_lock);
+    append_request(control->hooks, made);
+    return SGM_OK;
+}
+
+sgm_status sgm__hook_request_act(sgm_hook_call *call, sgm__action_function act, void *user,
+                                 void (*release)(void *user))
+{
+    const sgm__hook_control *control = call->control;
+    sgm__request *made = sgm__calloc(1, sizeof *made);
+    if (!made) {
+        release(user);
+        return SGM_ERROR_MEMORY;
+    }
+    made->kind = SGM__REQUEST_ACT;
+    made->act = act;
+    made->user = user;
+    made->release = release;
+    made->who = sgm__strdup(control->hook->type->name);
+    if (!made->who) {
+        sgm__request_free(made);
+        return SGM_ERROR_MEMORY;
+    }
+    append_request(control->hooks, made);
     return SGM_OK;
 }
 
@@ -176,6 +202,8 @@ void sgm__request_free(sgm__request *made)
 {
     if (!made)
         return;
+    if (made->release)
+        made->release(made->user);
     sgm_content_clear(&made->content);
     sgm__free(made->who);
     sgm__free(made->text);

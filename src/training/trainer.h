@@ -78,12 +78,14 @@ typedef struct sgm__control {
     char *reason;  /* of the newest stop */
 } sgm__control;
 
+#define SGM__KEPT_RATES 256
+
 struct sgm_trainer {
     char *name;
     sgm__trainer_settings settings;
     bool ghost;        /* does not run with its environment */
     sgm_status status; /* first failure */
-    char message[768];
+    char message[1024];
     sgm_network *network;
     sgm_optimiser *optimiser;
     sgm_iterator *training;
@@ -115,6 +117,7 @@ struct sgm_trainer {
     int64_t epochs;  /* wanted by the run, 0: no limit */
     int64_t batches; /* of an epoch, 0: unknown */
     double newest_loss;
+    double rates[SGM__KEPT_RATES];      /* learning rates of the newest iterations, by number */
     double running_time, running_since; /* seconds before; the moment it began to run, 0: it does not */
     sgm_registry *registry;
     sgm__hooks *hooks;
@@ -159,7 +162,9 @@ void sgm__control_wait(sgm__control *control, bool (*interrupted)(void)); /* NUL
 bool sgm__control_stops(sgm__control *control, char *reason,
                         size_t size); /* `reason`: filled in if it does */
 
-/* trainer_run.c. SIGINT and SIGTERM are caught from the first of these to the last release, by whichever
+/* trainer_run.c. One step of training with this learning rate; counts it. */
+sgm_status sgm__trainer_step(sgm_trainer *trainer, const sgm_block *block, double rate);
+/* SIGINT and SIGTERM are caught from the first of these to the last release, by whichever
  * threads; one signal stops all runs that want it. */
 void sgm__signals_catch(bool wanted);
 void sgm__signals_release(bool wanted);

@@ -1,5 +1,6 @@
 /* Running: iterations and epochs, validation, progress, stopping. */
 #include "training/control_socket.h"
+#include "training/nan_watch.h"
 #include "training/run_folder.h"
 #include "training/trainer.h"
 
@@ -146,20 +147,18 @@ static sgm_status check_loss(const training_run *run)
                     debug ? "" : " names the instruction that it comes from");
 }
 
-static sgm_status train_on(training_run *run, const sgm_block *block)
+sgm_status sgm__trainer_step(sgm_trainer *trainer, const sgm_block *block, double rate)
 {
-    sgm_trainer *trainer = run->trainer;
     sgm__training_position *position = &trainer->position;
     bool update = sgm__trainer_updates_next(trainer);
+    trainer->rates[position->iteration % SGM__KEPT_RATES] = rate;
     sgm_program *program =
         sgm__trainer_program(trainer, update ? SGM__UPDATE : SGM__ACCUMULATE, block->count);
     if (program == NULL)
         return sgm_last_status();
     SGM_TRY(sgm__trainer_feed(trainer, program, block));
-    if (sgm_program_has_input(program, SGM__LEARNING_RATE)) {
-        double rate = sgm__trainer_learning_rate(trainer, run->trainer->batches);
+    if (sgm_program_has_input(program, SGM__LEARNING_RATE))
         SGM_TRY(sgm_session_feed_number(trainer->session, program, SGM__LEARNING_RATE, rate));
-    }
     if (sgm_program_has_input(program, SGM__STEP))
         SGM_TRY(
             sgm_session_feed_number(trainer->session, program, SGM__STEP, (double)(position->updates + 1)));
@@ -171,8 +170,19 @@ static sgm_status train_on(training_run *run, const sgm_block *block)
     position->accumulated = update ? 0 : position->accumulated + 1;
     position->iteration++;
     position->batch++;
-    run->records += block->count;
-    return check_loss(run);
+    return SGM_OK;
+}
+
+static sgm_status train_on(training_run *run, const sgm_block *block)
+{
+    sgm_trainer *trainer = run->trainer;
+    double rate = sgm__trainer_learning_rate(trainer, trainer->batches);
+    sgm_status status = sgm__trainer_step(trainer, block, rate);
+    if (status == SGM_OK) {
+        run->records += block->count;
+        status = check_loss(run);
+    }
+    return status == SGM_ERROR_NUMERIC ? sgm__nan_watch_look(trainer, status) : status;
 }
 
 static void watch_plateau(sgm_trainer *trainer, double loss)
@@ -226,6 +236,8 @@ static sgm_status fulfil(training_run *run, const sgm__request *request)
     case SGM__REQUEST_RESET:
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
                         "a trainer cannot be reset while it runs: stop, and train anew");
+    case SGM__REQUEST_ACT:
+        return request->act(request->user, trainer);
     }
     return SGM_OK;
 }
@@ -323,11 +335,14 @@ static sgm_status iterate(training_run *run)
                                 "minibatch and the rest is dropped");
             SGM_TRY(end_epoch(run));
         } else {
+            int64_t before = run->trainer->position.iteration;
             SGM_TRY(train_on(run, block));
             run->saved = false;
-            SGM_TRY(tell_hooks(run, SGM_ITERATION));
-            report(run, SGM_PROGRESS_ITERATION);
-            tell_task(run);
+            if (run->trainer->position.iteration > before) { /* else it was undone */
+                SGM_TRY(tell_hooks(run, SGM_ITERATION));
+                report(run, SGM_PROGRESS_ITERATION);
+                tell_task(run);
+            }
             SGM_TRY(obey(run));
         }
         sgm__trainer_let_others(run->trainer);
@@ -376,6 +391,7 @@ static sgm_status start(training_run *run)
              (unsigned long long)trainer->settings.seed, sgm_handler_name(trainer->settings.handler),
              sgm_dtype_name(trainer->settings.precision));
     report(run, SGM_PROGRESS_START);
+    SGM_TRY(sgm__nan_watch_begin(trainer));
     return tell_hooks(run, SGM_START);
 }
 
