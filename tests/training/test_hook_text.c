@@ -3,6 +3,7 @@
 #include "test.h"
 #include "training/hooks_internal.h"
 
+#include <sigma/diagnostics.h>
 #include <sigma/hooks.h>
 
 static sgm_hook *early_stopper(void)
@@ -63,10 +64,28 @@ static sgm_hook *rule_if(void)
     return sgm_rule_hook("if a > 1 then pause");
 }
 
+static sgm_hook *last_two(void)
+{
+    return sgm_last_checkpoints(2, sgm_every(10, SGM_ITERATION), .name = "x");
+}
+
+static sgm_hook *best_three(void)
+{
+    return sgm_best_checkpoints(3, "validation.loss", SGM_MINIMUM, sgm_every(1, SGM_EPOCH));
+}
+
+static sgm_hook *pausing_watch(void)
+{
+    return sgm_nan_watch(.every = 50, .pause = true);
+}
+
 static const struct {
     const char *text;
     sgm_hook *(*made)(void);
 } good[] = {
+    {"every 10 iterations last_checkpoints(2, x)", last_two},
+    {"best_checkpoints(validation.loss)", best_three},
+    {"every 50 iterations nan_watch(pause=true)", pausing_watch},
     {"every 2 epochs early_stopper(validation.loss, 3)", early_stopper},
     {" every 2 epochs early_stopper ( patience = 3 , value=\"validation.loss\", extremum=minimum ) ",
      early_stopper},
@@ -133,6 +152,7 @@ static const struct {
      "column 16: running_time measures every event: every iteration, or every epoch"},
     {"value_reporter(a, with_time=1)",
      "column 29: value_reporter: with_time: expected false or true, found '1'"},
+    {"every epoch nan_watch", "column 13: nan_watch: pause: the step is every 1 to 250 iterations"},
     {"every epoch stop now", "column 18: expected 'and' with another action, or the end, found 'now'"},
 };
 

@@ -1,5 +1,7 @@
 /* The last and the best checkpoints. Which files are ours is written down beside them, before a file comes
  * and after one has gone: whenever a run ends, the list names all of them. */
+#include "training/criteria.h"
+#include "training/hooks_ready/hook_text.h"
 #include "training/run_folder.h"
 
 #include <jansson.h>
@@ -281,13 +283,13 @@ static void free_keeper(void *state)
 }
 
 static const sgm_hook_type last_type = {.api = SGM_HOOK_API,
-                                        .name = "last checkpoints",
+                                        .name = "last_checkpoints",
                                         .doc = "keeps the newest checkpoints",
                                         .invoke = ask,
                                         .equal = is_equal,
                                         .free = free_keeper},
                            best_type = {.api = SGM_HOOK_API,
-                                        .name = "best checkpoints",
+                                        .name = "best_checkpoints",
                                         .doc = "keeps the checkpoints with the best values",
                                         .invoke = ask,
                                         .equal = is_equal,
@@ -356,3 +358,52 @@ sgm_hook *sgm_best_checkpoints_create(int64_t count, const char *identifier, sgm
         sgm_criteria_free(options->only_if);
     return NULL;
 }
+
+/* --- as text --- */
+
+static sgm_hook *parse_last(const sgm__hook_text *call)
+{
+    return sgm_last_checkpoints(sgm__hook_count_of(call, "count"), call->when,
+                                .name = sgm__hook_text_of(call, "name"));
+}
+
+#define COUNT_ARGUMENT                                                                                       \
+    {                                                                                                        \
+        "count", SGM__ARGUMENT_COUNT, .standard = "3", .doc = "how many stay"                                \
+    }
+#define NAME_ARGUMENT(standard_name)                                                                         \
+    {                                                                                                        \
+        "name", SGM__ARGUMENT_WORD, .doc = "files begin with it; if not given: " standard_name               \
+    }
+
+const sgm__hook_row sgm__last_checkpoints_row = {
+    .name = "last_checkpoints",
+    .doc = "keeps the newest checkpoints in the folder of the run",
+    .when = {SGM_EPOCH, 1, 0},
+    .arguments = {COUNT_ARGUMENT, NAME_ARGUMENT("last")},
+    .create = parse_last,
+};
+
+static sgm_hook *parse_best(const sgm__hook_text *call)
+{
+    const char *identifier = sgm__hook_text_of(call, "value");
+    bool falls = sgm__hook_has(call, "extremum") ? sgm__hook_choice_of(call, "extremum") == 1
+                                                 : sgm__criteria_falls(identifier);
+    return sgm_best_checkpoints(sgm__hook_count_of(call, "count"), identifier,
+                                falls ? SGM_MINIMUM : SGM_MAXIMUM, call->when,
+                                .name = sgm__hook_text_of(call, "name"));
+}
+
+static const char *const extrema[] = {"maximum", "minimum", NULL};
+
+const sgm__hook_row sgm__best_checkpoints_row = {
+    .name = "best_checkpoints",
+    .doc = "keeps the checkpoints with the best values in the folder of the run",
+    .when = {SGM_EPOCH, 1, 0},
+    .arguments = {{"value", SGM__ARGUMENT_IDENTIFIER, .needed = true, .doc = "what is compared"},
+                  COUNT_ARGUMENT,
+                  {"extremum", SGM__ARGUMENT_CHOICE, .choices = extrema,
+                   .doc = "if not given: the minimum of losses, costs and errors, else the maximum"},
+                  NAME_ARGUMENT("best and the value")},
+    .create = parse_best,
+};

@@ -109,6 +109,9 @@ const char *sgm__hook_source(const sgm_hook *hook); /* NULL: it was made by a pr
     X(sgm__stop_row)                                                                                         \
     X(sgm__early_stopper_row)                                                                                \
     X(sgm__save_row)                                                                                         \
+    X(sgm__last_checkpoints_row)                                                                             \
+    X(sgm__best_checkpoints_row)                                                                             \
+    X(sgm__nan_watch_row)                                                                                    \
     X(sgm__cost_row)                                                                                         \
     X(sgm__top_k_row)                                                                                        \
     X(sgm__uni_accuracy_row)                                                                                 \

@@ -1,6 +1,7 @@
 /* Where a value that is no number comes from: back to a snapshot, forward to the first bad step, and that one
  * slowly. As long as all is well it costs a copy of the states now and then. */
 #include "training/nan_watch.h"
+#include "training/hooks_ready/hook_text.h"
 #include "training/snapshot.h"
 
 #include <math.h>
@@ -315,7 +316,7 @@ static void free_watch(void *state)
 }
 
 static const sgm_hook_type watch_type = {.api = SGM_HOOK_API,
-                                         .name = "NaN watch",
+                                         .name = "nan_watch",
                                          .doc = "finds where a value that is no number comes from",
                                          .invoke = remember,
                                          .equal = is_equal,
@@ -341,6 +342,26 @@ sgm_hook *sgm_nan_watch_create(const sgm_nan_watch_options *given)
     return sgm_hook_create(&watch_type, self, .when = sgm_every(options.every, SGM_ITERATION),
                            .priority = -2000, .failure = SGM_HOOK_STOP);
 }
+
+/* --- as text --- */
+
+static sgm_hook *parse_watch(const sgm__hook_text *call)
+{
+    const sgm_time_step *when = &call->when;
+    if (when->scale != SGM_ITERATION || when->live > 0 || when->interval > MOST_EVERY)
+        return sgm__hook_text_fail(call, "pause", "the step is every 1 to %d iterations", MOST_EVERY);
+    return sgm_nan_watch(.every = when->interval, .pause = sgm__hook_flag_of(call, "pause"));
+}
+
+const sgm__hook_row sgm__nan_watch_row = {
+    .name = "nan_watch",
+    .doc = "finds the instruction and the layer that a loss or a parameter that is no number comes from; "
+           "keeps what it goes back to as often as it is due",
+    .when = {SGM_ITERATION, DEFAULT_EVERY, 0},
+    .arguments = {{"pause", SGM__ARGUMENT_FLAG, .standard = "false",
+                   .doc = "pause before the bad step instead of failing"}},
+    .create = parse_watch,
+};
 
 /* --- what a run tells --- */
 
