@@ -143,8 +143,8 @@ static sgm_status check_loss(const training_run *run)
                     "gradients, or look for such values in the data%s%s%s",
                     isnan(position->sums.loss) ? "not a number" : "infinite", (long long)position->iteration,
                     (long long)position->epoch + 1, sgm__trainer_learning_rate(trainer, trainer->batches),
-                    debug ? "" : "; handler debug:", debug ? "" : handler,
-                    debug ? "" : " names the instruction that it comes from");
+                    debug ? "" : "; the hook nan_watch, or handler debug:", debug ? "" : handler,
+                    debug ? "" : ", names the instruction that it comes from");
 }
 
 sgm_status sgm__trainer_step(sgm_trainer *trainer, const sgm_block *block, double rate)

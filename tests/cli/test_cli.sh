@@ -148,7 +148,7 @@ cp kept.yaml run/config.yaml
 run 1 train "$examples/iris.yaml" 'network=input(4) + dense(3) + mean_squared' optimiser.type=gradient_descent \
     optimiser.learning_rate=1e6 --folder diverged
 has err 'the loss is (infinite|not a number) at iteration [0-9]+, in epoch [0-9]+: lower the learning rate'
-has err 'handler debug:cpu names'
+has err 'the hook nan_watch, or handler debug:cpu, names'
 run 1 train "$examples/iris.yaml" 'freeze=[1-dense.weihgts]' --folder frozen
 has err "freezing '1-dense.weihgts' matches no parameter"
 run 2 train "$examples/iris.yaml" 'freeze=[a!]'
