@@ -12,6 +12,7 @@ typedef struct subcommand {
     int (*run)(int argc, char **argv);
 } subcommand;
 int train_run(int argc, char **argv);
+int search_run(int argc, char **argv);
 int ctl_run(int argc, char **argv);
 int eval_run(int argc, char **argv);
 int predict_run(int argc, char **argv);
@@ -41,6 +42,14 @@ int usage_error(const char *command, const char *format, ...) SGM_PRINTF(2, 3);
 /* "sigma COMMAND: the newest error"; returns `code`. */
 int report_error(const char *command, int code);
 
+/* --- train.c --- */
+/* Makes a folder for a run, "runs/NAME-TIME", and names it in *c. */
+sgm_status train_new_folder(config *c);
+/* config.yaml in the folder of *c. */
+sgm_status train_save_config(config *c);
+/* Also checks that the network can take its records; `name` is training, validation or test. */
+sgm_status train_open_data(const config *c, const data_config *data, const char *name, sgm_dataset **dataset);
+
 /* --- text.c --- */
 void print_metrics(const char *name, const sgm_metrics *metrics);
 void print_json_number(double value);
@@ -52,6 +61,11 @@ sgm_dataset *experiment_dataset(const data_config *data, const char *name, uint6
 sgm_env *experiment_env(const config *c);
 /* Network, optimiser, initialisers; no data. Belongs to the environment. */
 sgm_trainer *experiment_trainer(sgm_env *env, const config *c);
+/* The same for a trainer that is there. */
+sgm_status experiment_fill(sgm_trainer *trainer, const config *c);
+/* Minibatches to train on, and what is measured after each epoch (NULL: nothing). Takes nothing. */
+sgm_status experiment_feed(sgm_trainer *trainer, const config *c, sgm_dataset *training,
+                           sgm_dataset *validation);
 /* In order, for measuring. Takes nothing. */
 sgm_iterator *experiment_measuring(sgm_dataset *dataset, const config *c);
 /* The sections that the network wants, with records of the shapes that it wants. Reads the beginning. */

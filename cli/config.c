@@ -498,6 +498,7 @@ static sgm_status from_tree(config *c, const char *name, yaml_node *root, const 
     memset(c, 0, sizeof *c);
     if (root == NULL)
         return sgm_last_status();
+    yaml_tree_free(yaml_tree_take(root, "search")); /* for `sigma search`; the rest is an experiment */
     sgm_status status = fill(c, name, root, arguments, count);
     yaml_tree_free(root);
     if (status != SGM_OK)

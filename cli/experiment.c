@@ -106,11 +106,8 @@ sgm_env *experiment_env(const config *c)
                           .precision = config_precision(c));
 }
 
-sgm_trainer *experiment_trainer(sgm_env *env, const config *c)
+sgm_status experiment_fill(sgm_trainer *trainer, const config *c)
 {
-    sgm_trainer *trainer = sgm_trainer_create(env, c->name);
-    if (trainer == NULL)
-        return NULL;
     sgm_trainer_network(trainer, c->network);
     sgm_trainer_optimiser(trainer, config_optimiser(&c->optimiser));
     for (size_t i = 0; i < c->initialisers.count; i++)
@@ -124,7 +121,24 @@ sgm_trainer *experiment_trainer(sgm_env *env, const config *c)
         sgm_trainer_hook(trainer, sgm_rule_hook(c->rules.items[i]));
     for (size_t i = 0; i < c->hooks.count; i++)
         sgm_trainer_hook(trainer, sgm_hook_parse(c->hooks.items[i]));
-    return sgm_trainer_status(trainer) == SGM_OK ? trainer : NULL;
+    return sgm_trainer_status(trainer);
+}
+
+sgm_trainer *experiment_trainer(sgm_env *env, const config *c)
+{
+    sgm_trainer *trainer = sgm_trainer_create(env, c->name);
+    return trainer != NULL && experiment_fill(trainer, c) == SGM_OK ? trainer : NULL;
+}
+
+sgm_status experiment_feed(sgm_trainer *trainer, const config *c, sgm_dataset *training,
+                           sgm_dataset *validation)
+{
+    SGM_TRY(sgm_trainer_data(
+        trainer, sgm_minibatches(training, .size = c->data.batch, .seed = (uint64_t)c->seed,
+                                 .no_shuffle = !c->data.shuffle, .drop_last = c->data.drop_last)));
+    return validation != NULL
+               ? sgm_trainer_add_data(trainer, "validation", experiment_measuring(validation, c))
+               : SGM_OK;
 }
 
 sgm_iterator *experiment_measuring(sgm_dataset *dataset, const config *c)

@@ -425,6 +425,35 @@ static sgm_status apply_path(const option *table, size_t count, void *base, arri
     }
 }
 
+sgm_status options_apply_key(const option *table, size_t count, void *base, const option_source *source,
+                             const char *key, const yaml_node *value)
+{
+    arrival at = {.source = source, .node = value};
+    return apply_path(table, count, base, &at, key);
+}
+
+const option *options_find(const option *table, size_t count, const char *key, const void **base,
+                           const char **entry)
+{
+    *entry = NULL;
+    for (;;) {
+        const char *dot = strchr(key, '.');
+        const option *o = find(table, count, key, dot != NULL ? (size_t)(dot - key) : strlen(key));
+        if (o == NULL || (dot != NULL && o->kind != OPTION_GROUP && o->kind != OPTION_MAP))
+            return NULL;
+        if (o->kind == OPTION_MAP) {
+            *entry = dot != NULL ? dot + 1 : NULL;
+            return o;
+        }
+        if (o->kind != OPTION_GROUP)
+            return o;
+        *base = (const char *)*base + o->offset;
+        table = o->children;
+        count = o->child_count;
+        key = dot != NULL ? dot + 1 : table[0].name;
+    }
+}
+
 sgm_status options_apply_argument(const option *table, size_t count, void *base, const char *argument)
 {
     const char *equals = strchr(argument, '=');

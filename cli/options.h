@@ -66,6 +66,15 @@ sgm_status options_apply(const option *table, size_t count, void *base, const op
                          const yaml_node *map);
 /* Applies "path.to.key=value". */
 sgm_status options_apply_argument(const option *table, size_t count, void *base, const char *argument);
+/* Applies a value of a file to "path.to.key". */
+sgm_status options_apply_key(const option *table, size_t count, void *base, const option_source *source,
+                             const char *key, const yaml_node *value);
+/* The option that "path.to.key" names, the first one of a group; NULL: none. *base becomes the struct that it
+ * is in, *entry the rest of the key in a map (else NULL). */
+const option *options_find(const option *table, size_t count, const char *key, const void **base,
+                           const char **entry);
+/* The value of "path.to.key" as an argument would give it; sgm__free. */
+char *options_key_text(const option *table, size_t count, const void *base, const char *key);
 /* Everything that has a value, as YAML. */
 void options_write(const option *table, size_t count, const void *base, sgm__text *out);
 /* Appends a line "  KEY: was OLD, is NEW" for each option that differs; `ignored` are left out. */

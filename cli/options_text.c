@@ -142,6 +142,19 @@ static char *value_text(const option *o, const void *base)
     return line;
 }
 
+char *options_key_text(const option *table, size_t count, const void *base, const char *key)
+{
+    const char *entry;
+    const option *o = options_find(table, count, key, &base, &entry);
+    if (o == NULL)
+        return NULL;
+    if (entry != NULL)
+        return sgm__strdup(text_map_get(field(base, o), entry));
+    if (o->kind == OPTION_TEXT || o->kind == OPTION_PATH)
+        return sgm__strdup(*(char *const *)field(base, o));
+    return value_text(o, base);
+}
+
 static void compare(const option *table, size_t count, const char *prefix, const void *old, const void *new,
                     const char *const *ignored, size_t ignored_count, sgm__text *out)
 {

@@ -32,7 +32,7 @@ static char *full_help(void)
 }
 
 /* "runs/digits-20250102-150405", with a number behind it when that is taken. */
-static sgm_status new_folder(config *c)
+sgm_status train_new_folder(config *c)
 {
     char stamp[32];
     time_t now = time(NULL);
@@ -62,7 +62,7 @@ static sgm_status new_folder(config *c)
 
 /* The effective configuration, which can be read again: `sigma train DIR --resume`. Its folder is where it
  * lies, so that a run may be moved and copied. */
-static sgm_status save_config(config *c)
+sgm_status train_save_config(config *c)
 {
     char *folder = c->folder;
     c->folder = NULL;
@@ -90,7 +90,7 @@ static int prepare_folder(config *c, bool resume)
     if (c->folder == NULL) {
         if (resume)
             return usage_error("train", "--resume needs the folder of the run: --folder DIR");
-        if (new_folder(c) != SGM_OK)
+        if (train_new_folder(c) != SGM_OK)
             return report_error("train", CLI_FAILED);
     } else {
         bool there = has_checkpoint(c);
@@ -127,7 +127,7 @@ static bool keep_config(void *user, const sgm_training_progress *progress)
     else if (p->c->iterations != OPTION_UNSET && progress->iteration >= p->c->iterations)
         printf("nothing to do: %lld of %lld iterations are done\n", (long long)progress->iteration,
                (long long)p->c->iterations);
-    if (save_config(p->c) != SGM_OK)
+    if (train_save_config(p->c) != SGM_OK)
         snprintf(p->failure, sizeof p->failure, "%s", sgm_last_error());
     return p->failure[0] == '\0';
 }
@@ -155,7 +155,7 @@ static void tell_changes(const config *c)
     sgm__free(path);
 }
 
-static sgm_status open_data(const config *c, const data_config *data, const char *name, sgm_dataset **dataset)
+sgm_status train_open_data(const config *c, const data_config *data, const char *name, sgm_dataset **dataset)
 {
     *dataset = experiment_dataset(data, name, (uint64_t)c->seed);
     if (*dataset != NULL && experiment_check(c->network, *dataset) == SGM_OK) {
@@ -173,20 +173,16 @@ static sgm_status open_parts(run_parts *p, config *c, bool quiet)
 {
     const data_group *data = &c->data;
     p->c = c;
-    SGM_TRY(open_data(c, &data->training, "training", &p->training));
+    SGM_TRY(train_open_data(c, &data->training, "training", &p->training));
     if (!data_config_is_empty(&data->validation))
-        SGM_TRY(open_data(c, &data->validation, "validation", &p->validation));
+        SGM_TRY(train_open_data(c, &data->validation, "validation", &p->validation));
     if (!data_config_is_empty(&data->test))
-        SGM_TRY(open_data(c, &data->test, "test", &p->test));
+        SGM_TRY(train_open_data(c, &data->test, "test", &p->test));
     p->env = experiment_env(c);
     p->trainer = p->env != NULL ? experiment_trainer(p->env, c) : NULL;
     if (p->trainer == NULL)
         return sgm__last_failure();
-    SGM_TRY(sgm_trainer_data(p->trainer,
-                             sgm_minibatches(p->training, .size = data->batch, .seed = (uint64_t)c->seed,
-                                             .no_shuffle = !data->shuffle, .drop_last = data->drop_last)));
-    if (p->validation != NULL)
-        SGM_TRY(sgm_trainer_add_data(p->trainer, "validation", experiment_measuring(p->validation, c)));
+    SGM_TRY(experiment_feed(p->trainer, c, p->training, p->validation));
     SGM_TRY(sgm_trainer_on_progress(p->trainer, keep_config, p));
     return quiet ? SGM_OK : sgm_env_monitor(p->env, sgm_terminal_monitor());
 }

@@ -30,6 +30,21 @@ void yaml_tree_free(yaml_node *node)
     sgm__free(node);
 }
 
+yaml_node *yaml_tree_take(yaml_node *map, const char *key)
+{
+    for (size_t i = 0; map->kind == YAML_MAP && i < map->count; i++) {
+        if (strcmp(map->keys[i]->text, key) != 0)
+            continue;
+        yaml_node *taken = map->children[i];
+        size_t behind = --map->count - i;
+        yaml_tree_free(map->keys[i]);
+        memmove(&map->keys[i], &map->keys[i + 1], behind * sizeof(yaml_node *));
+        memmove(&map->children[i], &map->children[i + 1], behind * sizeof(yaml_node *));
+        return taken;
+    }
+    return NULL;
+}
+
 static bool next_event(yaml_reader *reader, yaml_event_t *event)
 {
     if (yaml_parser_parse(&reader->parser, event))

@@ -25,6 +25,8 @@ typedef struct yaml_node {
 yaml_node *yaml_tree_parse(const char *name, const char *text, size_t length);
 yaml_node *yaml_tree_load(const char *path);
 void yaml_tree_free(yaml_node *node);
+/* Takes the value of a key out of a map, which then has neither; NULL: there is none. */
+yaml_node *yaml_tree_take(yaml_node *map, const char *key);
 /* What a node is, for messages: "'many'", "a list", "a map", "nothing". */
 char *yaml_node_describe(const yaml_node *node, char *buffer, size_t size);
 /* Appends `text` as a scalar that reads back as the same text. */

@@ -22,6 +22,7 @@
 #include <sigma/persistence.h>
 #include <sigma/registry.h>
 #include <sigma/rule.h>
+#include <sigma/search.h>
 #include <sigma/status.h>
 #include <sigma/task.h>
 #include <sigma/tensor.h>

@@ -301,7 +301,7 @@ static sgm_status publish(sgm_env *env, sgm_trainer *trainer)
     return status;
 }
 
-static sgm_status add_trainer(sgm_env *env, const char *name, bool ghost, sgm_trainer **added)
+sgm_status sgm__env_add_trainer(sgm_env *env, const char *name, bool ghost, sgm_trainer **added)
 {
     SGM_TRY(check_trainer_name(env, name));
     sgm__trainer_settings settings = {
@@ -323,6 +323,26 @@ static sgm_status add_trainer(sgm_env *env, const char *name, bool ghost, sgm_tr
     return SGM_OK;
 }
 
+void sgm__env_drop_trainer(sgm_env *env, sgm_trainer *trainer)
+{
+    char *part = sgm__identifier_part(sgm_trainer_name(trainer));
+    if (part != NULL && sgm_registry_has(env->registry, part))
+        sgm_registry_remove(env->registry, part);
+    sgm__free(part);
+    for (size_t i = 0; i < env->trainer_count; i++)
+        if (env->trainers[i] == trainer) {
+            memmove(&env->trainers[i], &env->trainers[i + 1],
+                    (--env->trainer_count - i) * sizeof *env->trainers);
+            break;
+        }
+    for (size_t i = 0; i < env->object_count; i++)
+        if (env->objects[i].object == trainer) {
+            memmove(&env->objects[i], &env->objects[i + 1], (--env->object_count - i) * sizeof *env->objects);
+            sgm__trainer_free(trainer);
+            break;
+        }
+}
+
 static sgm_trainer *create_trainer(sgm_env *env, const char *name, bool ghost)
 {
     sgm_trainer *trainer = NULL;
@@ -331,7 +351,7 @@ static sgm_trainer *create_trainer(sgm_env *env, const char *name, bool ghost)
         return NULL;
     }
     if (sgm__env_check(env) != SGM_OK || !is_free(env, "trainer") ||
-        sgm__env_keep(env, add_trainer(env, name, ghost, &trainer)) != SGM_OK)
+        sgm__env_keep(env, sgm__env_add_trainer(env, name, ghost, &trainer)) != SGM_OK)
         return NULL;
     return trainer;
 }

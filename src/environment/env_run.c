@@ -38,7 +38,7 @@ static void *run_trainer(void *argument)
 
 /* --- all --- */
 
-static void tell_monitors(const sgm_env *env, size_t trainers)
+void sgm__env_expect(const sgm_env *env, size_t trainers)
 {
     for (size_t i = 0; i < env->monitor_count; i++)
         if (env->monitors[i]->expect != NULL)
@@ -80,12 +80,12 @@ static sgm_status run_all(sgm_env *env)
     sgm__log(SGM_LOG_INFO, env->name, "running %zu trainer%s with seed %llu", env->runner_count,
              env->runner_count == 1 ? "" : "s", (unsigned long long)env->seed);
     sgm__signals_catch(catches); /* also between the first trainer's end and the last one's start */
-    tell_monitors(env, env->runner_count);
+    sgm__env_expect(env, env->runner_count);
     if (env->runner_count == 1)
         run_trainer(&env->runners[0]);
     else
         run_side_by_side(env);
-    tell_monitors(env, 1);
+    sgm__env_expect(env, 1);
     sgm__signals_release(catches);
     return outcome(env);
 }
@@ -203,6 +203,24 @@ static sgm_status begin_run(sgm_env *env, const sgm_run_options *given)
     return status;
 }
 
+sgm_status sgm__env_begin_search(sgm_env *env, sgm_search *search)
+{
+    SGM_TRY(sgm__env_check(env));
+    SGM_TRY(claim(env));
+    sgm__env_lock();
+    env->search = search;
+    sgm__env_unlock();
+    return SGM_OK;
+}
+
+void sgm__env_end_search(sgm_env *env)
+{
+    sgm__env_lock();
+    env->search = NULL;
+    env->running = false;
+    sgm__env_unlock();
+}
+
 static void end_run(sgm_env *env)
 {
     sgm__runner *runners = env->runners;
@@ -279,6 +297,9 @@ sgm_status sgm_stop(sgm_env *env, const char *reason)
     sgm__env_lock();
     for (size_t i = 0; i < env->runner_count; i++)
         stopped += sgm_trainer_stop(env->runners[i].trainer, reason) == SGM_OK;
+    if (env->search != NULL)
+        sgm__search_stop(env->search);
+    stopped += env->search != NULL;
     sgm__env_unlock();
     if (stopped == 0)
         return sgm_fail(SGM_ERROR_STATE, "%s: does not run and cannot be stopped", env->name);

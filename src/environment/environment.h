@@ -4,7 +4,7 @@
 
 #include "base/base.h"
 #include <pthread.h>
-#include <sigma/environment.h>
+#include <sigma/search.h>
 
 typedef struct sgm__owned_object {
     void *object;
@@ -42,6 +42,7 @@ struct sgm_env {
     bool running;         /* by sgm_run or in the background: trainers and monitors stay those they are */
     bool in_background;   /* until somebody has waited */
     bool awaited;         /* somebody waits */
+    sgm_search *search;   /* that runs; NULL: none */
     sgm__runner *runners; /* of the run; stay while `running` */
     size_t runner_count;
     /* of the run in the background; the last two are its thread's until it was joined */
@@ -60,6 +61,16 @@ void sgm__env_end(sgm_env *env);
 sgm_status sgm__env_own(sgm_env *env, void *object, void (*release)(void *object));
 /* Keeps the thread's newest error, with the environment's name in front, unless there is one already. */
 sgm_status sgm__env_keep(sgm_env *env, sgm_status status);
+/* A trainer also while the environment is running, and the end of one; by one thread at a time. */
+sgm_status sgm__env_add_trainer(sgm_env *env, const char *name, bool ghost, sgm_trainer **added);
+void sgm__env_drop_trainer(sgm_env *env, sgm_trainer *trainer);
+/* env_run.c: tells monitors how many trainers run side by side. */
+void sgm__env_expect(const sgm_env *env, size_t trainers);
+/* env_run.c: nothing else runs until the end of the search; `search` is what sgm_stop ends. */
+sgm_status sgm__env_begin_search(sgm_env *env, sgm_search *search);
+void sgm__env_end_search(sgm_env *env);
+/* search_run.c: no more trials, and those that run stop; any thread. */
+void sgm__search_stop(sgm_search *search);
 /* 1, 2, ...: for the names of what nobody named. */
 int64_t sgm__env_number(sgm_env *env);
 uint64_t sgm__env_seed(const sgm_env *env);

@@ -92,7 +92,7 @@ static void remove_leftovers(const char *folder, int descriptor)
 }
 
 /* The lock goes with the process, however it ends. File systems that have no locks do without. */
-static sgm_status lock_folder(const char *folder, int *lock)
+sgm_status sgm__run_folder_lock(const char *folder, int *lock)
 {
     *lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (*lock < 0)
@@ -112,7 +112,7 @@ void sgm__run_folder_close(int lock)
 sgm_status sgm__run_folder_open(sgm_trainer *trainer, const char *folder, bool resume, int *lock)
 {
     SGM_TRY(sgm__make_folders(folder));
-    SGM_TRY(lock_folder(folder, lock));
+    SGM_TRY(sgm__run_folder_lock(folder, lock));
     remove_leftovers(folder, *lock);
     char *checkpoint = path_of(folder, SGM__CHECKPOINT_FILE), *metrics = path_of(folder, SGM__METRICS_FILE);
     sgm_status status = open_files(trainer, checkpoint, metrics, resume);

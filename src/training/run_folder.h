@@ -12,6 +12,8 @@
 /* Makes the folder and keeps other runs out of it until it is closed; with `resume`, loads its checkpoint if
  * there is one and drops metrics that are newer than it. */
 sgm_status sgm__run_folder_open(sgm_trainer *trainer, const char *folder, bool resume, int *lock);
+/* Keeps others out of a folder that is there, until it is closed. */
+sgm_status sgm__run_folder_lock(const char *folder, int *lock);
 void sgm__run_folder_close(int lock); /* -1: nothing to do */
 /* What the process logs from now on, from SGM_LOG_INFO on, goes to the folder too; NULL (and a warning): it
  * does not. */

@@ -1,0 +1,491 @@
+/* sigma search: trainings with different values, and which are best. */
+#include "cli.h"
+#include "search_file.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define MANY_TRIALS 100
+#define SHOWN_TRIALS 30
+#define REDRAW_SECONDS 0.1
+
+static const char usage_text[] =
+    "Usage: sigma search FILE.yaml|FOLDER [KEY=VALUE ...] [--folder DIR] [--resume] [--quiet]\n\n"
+    "Trains what the file describes again and again, with the values of its section 'search', and tells "
+    "which "
+    "are best:\n\n"
+    "  search:\n"
+    "    method: random\n"
+    "    objective: validation.accuracy\n"
+    "    trials: 20\n"
+    "    values:\n"
+    "      optimiser.learning_rate: {from: 1e-4, to: 0.1, scale: log}\n"
+    "      data.batch: [16, 32, 64]\n\n"
+    "Each trial has a folder below that of the search, like a run of 'sigma train'. KEY=VALUE counts more "
+    "than "
+    "the file: epochs=20, search.trials=50.\n\n"
+    "  --folder DIR   where the search is kept (default runs/NAME-TIME): trial-001 and so on, results.csv, "
+    "best.yaml\n"
+    "                 (for 'sigma train'), search.jsonl, search.yaml\n"
+    "  --resume       go on with the folder's search: what has ended is not repeated, what was interrupted\n"
+    "                 goes on from its checkpoint\n"
+    "  --quiet        the table only, no progress\n\n"
+    "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 130 interrupted (everything was "
+    "saved).\n\n"
+    "Keys (all others are those of 'sigma train'):\n";
+
+static char *full_help(void)
+{
+    sgm__text out = {0};
+    sgm__text_append(&out, "%s", usage_text);
+    options_help(search_table, search_table_count, &out);
+    return sgm__text_take(&out);
+}
+
+/* What the functions of a search share. */
+typedef struct search_run_parts {
+    search_file *file;
+    sgm_env *env;
+    sgm_search *search;
+    const char *folder, *objective;
+    sgm_dataset *training, *validation; /* of all trials; NULL: each opens its own */
+    bool quiet, is_terminal, drawn;
+    double redrawn;
+} search_run_parts;
+
+/* --- trials --- */
+
+/* Whether some value of the search changes what the data are, and not only how they are gone through. */
+static bool data_vary(const search_file *f)
+{
+    static const char *const harmless[] = {"data.batch", "data.shuffle", "data.drop_last"};
+    for (size_t i = 0; i < f->value_count; i++) {
+        const char *name = f->values[i].name;
+        bool varies = strncmp(name, "data", 4) == 0 || strcmp(name, "seed") == 0;
+        for (size_t k = 0; k < 3; k++)
+            varies &= strcmp(name, harmless[k]) != 0;
+        if (varies)
+            return true;
+    }
+    return false;
+}
+
+static sgm_status open_data(const config *c, sgm_dataset **training, sgm_dataset **validation)
+{
+    SGM_TRY(train_open_data(c, &c->data.training, "training", training));
+    return data_config_is_empty(&c->data.validation)
+               ? SGM_OK
+               : train_open_data(c, &c->data.validation, "validation", validation);
+}
+
+static sgm_status check_shapes(const config *c, sgm_dataset *training, sgm_dataset *validation)
+{
+    SGM_TRY(experiment_check(c->network, training));
+    return validation != NULL ? experiment_check(c->network, validation) : SGM_OK;
+}
+
+static sgm_status fill_trainer(const search_run_parts *p, config *c, const sgm_trial *trial,
+                               sgm_trainer *trainer)
+{
+    sgm_dataset *training = NULL, *validation = NULL;
+    sgm_status status = p->training != NULL ? check_shapes(c, p->training, p->validation)
+                                            : open_data(c, &training, &validation);
+    if (status == SGM_OK)
+        status = experiment_fill(trainer, c);
+    if (status == SGM_OK)
+        status = experiment_feed(trainer, c, p->training != NULL ? p->training : training,
+                                 p->training != NULL ? p->validation : validation);
+    sgm_dataset_free(training);
+    sgm_dataset_free(validation);
+    SGM_TRY(status);
+    SGM_TRY(sgm__make_folders(trial->folder));
+    sgm__free(c->folder);
+    c->folder = sgm__strdup(trial->folder);
+    return c->folder != NULL ? train_save_config(c) : SGM_ERROR_MEMORY;
+}
+
+static sgm_status set_up(void *user, const sgm_trial *trial, sgm_trainer *trainer)
+{
+    search_run_parts *p = user;
+    config c;
+    for (size_t i = 0; i < trial->value_count; i++)
+        sgm_trial_text(trial, trial->values[i].name); /* all are set here */
+    SGM_TRY(search_file_config(p->file, trial->values, trial->value_count, &c));
+    sgm_status status = fill_trainer(p, &c, trial, trainer);
+    config_free(&c);
+    return status;
+}
+
+/* --- progress --- */
+
+static size_t terminal_width(void)
+{
+    struct winsize size;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+static void clear_line(search_run_parts *p)
+{
+    if (p->drawn)
+        fputs("\r\033[K", stdout);
+    p->drawn = false;
+}
+
+static void append_duration(sgm__text *line, double seconds)
+{
+    int64_t whole = seconds < 1e12 ? (int64_t)(seconds + 0.5) : 0;
+    if (whole >= 3600)
+        sgm__text_append(line, "%lld:%02d:%02d", (long long)(whole / 3600), (int)(whole / 60 % 60),
+                         (int)(whole % 60));
+    else
+        sgm__text_append(line, "%d:%02d", (int)(whole / 60), (int)(whole % 60));
+}
+
+static void append_values(sgm__text *line, const sgm_trial *trial)
+{
+    for (size_t i = 0; i < trial->value_count; i++) {
+        const char *name = trial->values[i].name, *dot = strrchr(name, '.');
+        bool clear = dot != NULL;
+        for (size_t k = 0; k < trial->value_count && clear; k++) {
+            const char *other = strrchr(trial->values[k].name, '.');
+            clear = k == i || strcmp(other != NULL ? other + 1 : trial->values[k].name, dot + 1) != 0;
+        }
+        sgm__text_append(line, "%s%s %s", i > 0 ? ", " : "", clear ? dot + 1 : name, trial->values[i].brief);
+    }
+}
+
+static void append_left(sgm__text *line, double seconds)
+{
+    if (seconds < 0)
+        return;
+    sgm__text_append(line, ", ");
+    append_duration(line, seconds);
+    sgm__text_append(line, " left");
+}
+
+/* The line that is drawn again and again. */
+static void draw(search_run_parts *p, const sgm_search_progress *progress)
+{
+    sgm__text line = {0};
+    const sgm_trial *trial = progress->trial;
+    sgm__text_append(&line, "[%zu/%zu] %s: epoch %lld", progress->ended, progress->trials, trial->name,
+                     (long long)trial->epochs);
+    if (!isnan(trial->objective))
+        sgm__text_append(&line, ", %s %.6g", p->objective, trial->objective);
+    if (progress->best != NULL)
+        sgm__text_append(&line, ", best %.6g", progress->best->objective);
+    append_left(&line, progress->seconds_left);
+    char *text = sgm__text_take(&line);
+    size_t length = text != NULL ? strlen(text) : 0, width = terminal_width();
+    clear_line(p);
+    if (text != NULL)
+        fwrite(text, 1, length < width ? length : width - 1, stdout);
+    fflush(stdout);
+    p->drawn = true;
+    p->redrawn = sgm__now();
+    sgm__free(text);
+}
+
+/* The line that stays. */
+static void print_trial(search_run_parts *p, const sgm_search_progress *progress)
+{
+    sgm__text line = {0};
+    const sgm_trial *trial = progress->trial;
+    sgm__text_append(&line, "[%zu/%zu] %s: ", progress->ended, progress->trials, trial->name);
+    append_values(&line, trial);
+    if (trial->state == SGM_TRIAL_FAILED)
+        sgm__text_append(&line, ": failed: %s", trial->error);
+    else
+        sgm__text_append(&line, ": %s %.6g after %lld epoch%s, %.1f s", p->objective, trial->objective,
+                         (long long)trial->epochs, trial->epochs == 1 ? "" : "s", trial->seconds);
+    append_left(&line, progress->seconds_left);
+    char *text = sgm__text_take(&line);
+    clear_line(p);
+    if (text != NULL)
+        puts(text);
+    fflush(stdout);
+    sgm__free(text);
+}
+
+static void print_rung(search_run_parts *p, const sgm_search_progress *progress)
+{
+    int64_t trials, epochs;
+    clear_line(p);
+    if (sgm_search_rung(p->search, progress->rung + 1, &trials, &epochs) && progress->best != NULL)
+        printf("rung %zu of %zu: best %s of %s; the best %lld go on to %lld epochs\n", progress->rung + 1,
+               progress->rungs, p->objective, progress->best->name, (long long)trials, (long long)epochs);
+    fflush(stdout);
+}
+
+static bool show(void *user, const sgm_search_progress *progress)
+{
+    search_run_parts *p = user;
+    bool ended = progress->event == SGM_SEARCH_TRIAL_ENDS && progress->trial->state != SGM_TRIAL_WAITING;
+    if (p->quiet)
+        return true;
+    if (ended)
+        print_trial(p, progress);
+    else if (progress->event == SGM_SEARCH_RUNG_ENDS)
+        print_rung(p, progress);
+    else if (progress->event == SGM_SEARCH_EPOCH && p->is_terminal &&
+             sgm__now() - p->redrawn >= REDRAW_SECONDS)
+        draw(p, progress);
+    return true;
+}
+
+/* --- plan and results --- */
+
+static void print_plan(const search_run_parts *p)
+{
+    int64_t trials, epochs;
+    size_t count = sgm_search_count(p->search);
+    const search_config *own = &p->file->root.search;
+    if (count > MANY_TRIALS)
+        fprintf(stderr, "sigma search: warning: these are %zu trainings\n", count);
+    if (p->quiet)
+        return;
+    printf("%s: ", own->method);
+    for (size_t i = 0; sgm_search_rung(p->search, i, &trials, &epochs); i++) {
+        printf("%s%lld trial%s", i > 0 ? ", then " : "", (long long)trials, trials == 1 ? "" : "s");
+        if (epochs > 0)
+            printf(" to %lld epoch%s", (long long)epochs, epochs == 1 ? "" : "s");
+    }
+    if (own->at_once > 1)
+        printf(", %lld at once", (long long)own->at_once);
+    printf("; objective %s; folder %s\n", p->objective, p->folder);
+    fflush(stdout);
+}
+
+static void print_table(const search_run_parts *p)
+{
+    char *text = sgm_search_text(p->search);
+    size_t lines = 0, count = sgm_search_count(p->search);
+    const char *end = text;
+    while (end != NULL && *end != '\0' && lines <= SHOWN_TRIALS) {
+        end = strchr(end, '\n');
+        end = end != NULL ? end + 1 : NULL;
+        lines++;
+    }
+    if (!p->quiet)
+        printf("\n");
+    if (text != NULL)
+        fwrite(text, 1, end != NULL ? (size_t)(end - text) : strlen(text), stdout);
+    if (count > SHOWN_TRIALS)
+        printf("and %zu more in %s/results.csv\n", count - SHOWN_TRIALS, p->folder);
+    sgm_string_free(text);
+}
+
+/* best.yaml: the experiment with the best values, for `sigma train`. */
+static sgm_status save_best(const search_run_parts *p)
+{
+    const sgm_trial *best = sgm_search_best(p->search);
+    config c;
+    if (best == NULL)
+        return SGM_OK;
+    SGM_TRY(search_file_config(p->file, best->values, best->value_count, &c));
+    sgm__free(c.folder);
+    c.folder = NULL;
+    char *text = config_text(&c), *path = sgm__format("%s/best.yaml", p->folder);
+    sgm_status status =
+        text != NULL && path != NULL ? sgm__file_write_atomic(path, text, strlen(text)) : sgm__last_failure();
+    if (status == SGM_OK)
+        printf("best: %s, %s %.6g: %s\n", best->name, p->objective, best->objective, path);
+    sgm_string_free(text);
+    sgm__free(path);
+    config_free(&c);
+    return status;
+}
+
+/* --- the folder --- */
+
+static sgm_status save_search(const search_run_parts *p)
+{
+    char *path = sgm__format("%s/search.yaml", p->folder), *text = search_file_text(p->file);
+    sgm_status status = path != NULL && text != NULL ? sgm__make_folders(p->folder) : sgm__last_failure();
+    if (status == SGM_OK)
+        status = sgm__file_write_atomic(path, text, strlen(text));
+    sgm_string_free(text);
+    sgm__free(path);
+    return status;
+}
+
+/* Values are the library's to compare; trials of another experiment are nothing to go on with. */
+static sgm_status compare_experiments(const search_run_parts *p)
+{
+    static const char *const free_keys[] = {"name", "folder", "threads", "checkpoint_every"};
+    char *path = sgm__format("%s/search.yaml", p->folder);
+    search_file old;
+    if (path == NULL || !sgm__file_exists(path)) {
+        sgm__free(path);
+        return SGM_OK;
+    }
+    sgm_status status = search_file_load(&old, path, NULL, 0);
+    sgm__free(path);
+    SGM_TRY(status);
+    sgm__text changes = {0};
+    options_compare(config_table, config_table_count, &old.base, &p->file->base, free_keys, 4, &changes);
+    if (changes.length > 0)
+        status =
+            sgm_fail(SGM_ERROR_STATE, "'%s' has a search of another experiment; choose another folder:\n%.*s",
+                     p->folder, (int)changes.length - 1, changes.data);
+    sgm__text_free(&changes);
+    search_file_free(&old);
+    return status;
+}
+
+/* --- all of it --- */
+
+/* A mistake in any trial's configuration is found before the first one is trained. */
+static sgm_status check_trials(const search_run_parts *p)
+{
+    for (size_t i = 0; i < sgm_search_count(p->search); i++) {
+        const sgm_trial *trial = sgm_search_trial(p->search, i);
+        config c;
+        if (search_file_config(p->file, trial->values, trial->value_count, &c) != SGM_OK)
+            return sgm__fail_within("%s", trial->name);
+        config_free(&c);
+    }
+    return SGM_OK;
+}
+
+static sgm_status make_search(search_run_parts *p, bool resume)
+{
+    const config *c = &p->file->base;
+    const search_config *own = &p->file->root.search;
+    sgm_search_options options = {.struct_size = sizeof options,
+                                  .method = search_file_method(p->file),
+                                  .objective = p->objective,
+                                  .goal = search_file_goal(p->file),
+                                  .trials = own->trials != OPTION_UNSET ? own->trials : 0,
+                                  .seed = (uint64_t)(own->seed != OPTION_UNSET ? own->seed : c->seed),
+                                  .factor = isnan(own->factor) ? 0 : own->factor,
+                                  .least_epochs = own->least_epochs != OPTION_UNSET ? own->least_epochs : 0,
+                                  .at_once = own->at_once,
+                                  .epochs = c->epochs != OPTION_UNSET ? c->epochs : 0,
+                                  .iterations = c->iterations != OPTION_UNSET ? c->iterations : 0,
+                                  .checkpoint_every = c->checkpoint_every,
+                                  .folder = p->folder,
+                                  .resume = resume,
+                                  .catch_interrupt = true,
+                                  .set_up = set_up,
+                                  .progress = show,
+                                  .user = p};
+    memcpy(options.values, p->file->values, p->file->value_count * sizeof *options.values);
+    p->env = experiment_env(c);
+    p->search = p->env != NULL ? sgm_search_create_options(p->env, &options) : NULL;
+    return p->search != NULL ? check_trials(p) : sgm__last_failure();
+}
+
+static int finish(search_run_parts *p, sgm_status status)
+{
+    char failure[1024];
+    snprintf(failure, sizeof failure, "%s", sgm_last_error());
+    clear_line(p);
+    if (status == SGM_OK || status == SGM_ERROR_INTERRUPTED || sgm_search_best(p->search) != NULL)
+        print_table(p);
+    if (save_best(p) != SGM_OK)
+        return report_error("search", CLI_FAILED);
+    if (status == SGM_ERROR_INTERRUPTED) {
+        printf("stopped; go on with: sigma search %s --resume\n", p->folder);
+        return CLI_INTERRUPTED;
+    }
+    if (status == SGM_OK)
+        return CLI_OK;
+    fflush(stdout);
+    fprintf(stderr, "sigma search: %s\n", failure);
+    return CLI_FAILED;
+}
+
+static int run_parts(search_run_parts *p, bool resume)
+{
+    if (make_search(p, resume) != SGM_OK)
+        return report_error("search", CLI_USAGE);
+    if (!data_vary(p->file) && open_data(&p->file->base, &p->training, &p->validation) != SGM_OK)
+        return report_error("search", CLI_FAILED);
+    char *log = sgm__format("%s/search.jsonl", p->folder);
+    bool there = log != NULL && sgm__file_exists(log);
+    sgm__free(log);
+    if (there && !resume)
+        return usage_error(
+            "search", "%s has a search already: --resume goes on with it, --folder names another", p->folder);
+    if (!there && resume)
+        printf("%s has no search to resume: it begins anew\n", p->folder);
+    if ((there && compare_experiments(p) != SGM_OK) || save_search(p) != SGM_OK)
+        return report_error("search", CLI_FAILED);
+    print_plan(p);
+    return finish(p, sgm_search_run(p->search));
+}
+
+/* A new folder goes again if nothing has come of it. */
+static int search(search_file *f, const char *folder, bool resume, bool quiet)
+{
+    const char *kind = getenv("TERM");
+    config *base = &f->base;
+    bool made = false;
+    if (data_config_is_empty(&base->data.training))
+        return usage_error("search", "there is no training data; name some as data.training");
+    if (folder == NULL && base->folder == NULL) {
+        if (resume)
+            return usage_error("search", "--resume needs the folder of the search: --folder DIR");
+        if (train_new_folder(base) != SGM_OK)
+            return report_error("search", CLI_FAILED);
+        made = true;
+    }
+    const char *objective = f->root.search.objective;
+    if (objective == NULL)
+        objective = data_config_is_empty(&base->data.validation) ? "training.loss" : "validation.loss";
+    search_run_parts p = {.file = f,
+                          .folder = folder != NULL ? folder : base->folder,
+                          .objective = objective,
+                          .quiet = quiet,
+                          .is_terminal =
+                              isatty(STDOUT_FILENO) && (kind == NULL || strcmp(kind, "dumb") != 0)};
+    int code = run_parts(&p, resume);
+    sgm_search_free(p.search);
+    sgm_env_free(p.env);
+    sgm_dataset_free(p.training);
+    sgm_dataset_free(p.validation);
+    if (made && code != CLI_OK)
+        rmdir(p.folder); /* only when it is empty */
+    return code;
+}
+
+static int search_words(const arguments *a, const char *folder, bool resume, bool quiet)
+{
+    if (a->word_count == 0)
+        return usage_error("search", "expected a file that describes what to search");
+    bool whole = is_folder(a->words[0]);
+    char *file = whole ? sgm__format("%s/search.yaml", a->words[0]) : sgm__strdup(a->words[0]);
+    search_file f;
+    int code = CLI_USAGE;
+    if (file == NULL || search_file_load(&f, file, a->words + 1, a->word_count - 1) != SGM_OK) {
+        sgm__free(file);
+        return report_error("search", code);
+    }
+    code = search(&f, folder == NULL && whole ? a->words[0] : folder, resume, quiet);
+    search_file_free(&f);
+    sgm__free(file);
+    return code;
+}
+
+int search_run(int argc, char **argv)
+{
+    const char *folder = NULL;
+    bool resume = false, quiet = false;
+    const argument_rule rules[] = {
+        {"--folder", ARGUMENT_TEXT, &folder},
+        {"--resume", ARGUMENT_FLAG, &resume},
+        {"--quiet", ARGUMENT_FLAG, &quiet},
+    };
+    char *help = full_help();
+    arguments a = {.rules = rules, .rule_count = 3, .help = help != NULL ? help : usage_text};
+    int code;
+    if (arguments_read(&a, argc, argv, &code))
+        code = search_words(&a, folder, resume, quiet);
+    arguments_free(&a);
+    sgm_string_free(help);
+    return code;
+}

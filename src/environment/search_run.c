@@ -1,0 +1,272 @@
+/* Running a search: rung after rung, some trials side by side. */
+#include "environment/search.h"
+#include "training/run_folder.h"
+#include "training/trainer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* --- what happens on the way --- */
+
+void sgm__search_stop(sgm_search *search)
+{
+    atomic_store(&search->stopping, true);
+}
+
+void sgm__search_fail(sgm_search *search, sgm_status status)
+{
+    atomic_store(&search->stopping, true);
+    if (search->status != SGM_OK)
+        return;
+    search->status = status;
+    snprintf(search->message, sizeof search->message, "%s", sgm_last_error());
+}
+
+/* By epochs, which are of like length; by trials where there are none. */
+static double seconds_left(const sgm_search *search)
+{
+    double done = (double)search->epochs_done, left = (double)(search->epochs_wanted - search->epochs_done);
+    if (search->options.epochs == 0) {
+        done = (double)search->ended;
+        left = (double)(search->jobs - search->ended);
+    }
+    return done > 0 && left >= 0 ? (sgm__now() - search->began) * left / done : -1;
+}
+
+void sgm__search_tell(sgm_search *search, sgm_search_event event, const sgm__trial *trial)
+{
+    const sgm__trial *best = sgm__search_best(search);
+    const sgm_search_progress progress = {.event = event,
+                                          .trial = trial != NULL ? &trial->shown : NULL,
+                                          .rung = search->rung,
+                                          .rungs = search->rung_count,
+                                          .ended = search->ended,
+                                          .trials = search->jobs,
+                                          .best = best != NULL ? &best->shown : NULL,
+                                          .seconds_left = seconds_left(search)};
+    if (search->options.progress != NULL && !search->options.progress(search->options.user, &progress))
+        atomic_store(&search->stopping, true);
+}
+
+/* --- a rung --- */
+
+typedef struct rung_jobs {
+    sgm_search *search;
+    sgm__trial **trials;
+    size_t count, next; /* `next` is guarded by the search's lock */
+} rung_jobs;
+
+static sgm__trial *next_job(rung_jobs *jobs)
+{
+    sgm__trial *trial = NULL;
+    pthread_mutex_lock(&jobs->search->lock);
+    if (jobs->next < jobs->count && !atomic_load(&jobs->search->stopping))
+        trial = jobs->trials[jobs->next++];
+    pthread_mutex_unlock(&jobs->search->lock);
+    return trial;
+}
+
+static void *work(void *argument)
+{
+    rung_jobs *jobs = argument;
+    for (sgm__trial *trial; (trial = next_job(jobs)) != NULL;)
+        sgm__search_train(jobs->search, trial);
+    return NULL;
+}
+
+/* Fewer threads than were asked for do the same, later. */
+static void run_jobs(rung_jobs *jobs)
+{
+    size_t wanted = (size_t)jobs->search->options.at_once, started = 0;
+    pthread_t *threads = sgm__calloc(wanted, sizeof *threads);
+    for (; threads != NULL && started + 1 < wanted && started + 1 < jobs->count; started++)
+        if (pthread_create(&threads[started], NULL, work, jobs) != 0)
+            break;
+    work(jobs);
+    for (size_t i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+    sgm__free(threads);
+}
+
+/* --- who goes on --- */
+
+typedef struct climber {
+    const sgm_search *search;
+    sgm__trial *trial;
+    double objective;
+} climber;
+
+static int compare(const void *left, const void *right)
+{
+    const climber *a = left, *b = right;
+    if (a->objective != b->objective)
+        return sgm__search_is_better(a->search, a->objective, b->objective) ? -1 : 1;
+    return a->trial->shown.number < b->trial->shown.number ? -1 : 1;
+}
+
+static int by_number(const void *left, const void *right)
+{
+    sgm__trial *const *a = left, *const *b = right;
+    return (*a)->shown.number < (*b)->shown.number ? -1 : 1;
+}
+
+/* Of the `count` trials of a rung that has ended those that reach the next one; the others are dropped. */
+static size_t select_best(sgm_search *search, sgm__trial **trials, size_t count, size_t rung)
+{
+    size_t good = 0, kept = (size_t)search->rungs[rung + 1].trials;
+    climber *list = sgm__calloc(count + 1, sizeof *list);
+    if (list == NULL) {
+        sgm__search_fail(search, SGM_ERROR_MEMORY);
+        return 0;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (!isnan(trials[i]->objectives[rung])) /* it may have failed in a later one, before a resume */
+            list[good++] = (climber){search, trials[i], trials[i]->objectives[rung]};
+    qsort(list, good, sizeof *list, compare);
+    kept = kept < good ? kept : good;
+    for (size_t i = 0; i < kept; i++)
+        trials[i] = list[i].trial;
+    for (size_t i = kept; i < good; i++)
+        list[i].trial->shown.state = SGM_TRIAL_DROPPED;
+    qsort(trials, kept, sizeof *trials, by_number);
+    sgm__free(list);
+    return kept;
+}
+
+/* --- all rungs --- */
+
+/* A trial that its own rules have stopped has nothing to go on with: it climbs as it is. */
+static bool climbs_alone(sgm__trial *trial, size_t rung)
+{
+    if (!trial->stopped || rung == 0 || trial->shown.rung != (int64_t)rung)
+        return false;
+    trial->objectives[rung] = trial->shown.objective = trial->objectives[rung - 1];
+    trial->shown.rung = (int64_t)rung + 1;
+    return true;
+}
+
+static bool is_wanted(sgm__trial *trial, size_t rung)
+{
+    return trial->shown.state != SGM_TRIAL_FAILED && trial->shown.rung <= (int64_t)rung &&
+           !climbs_alone(trial, rung);
+}
+
+/* Whether there was anything left to do. */
+static bool run_rung(sgm_search *search, sgm__trial **trials, size_t count, sgm__trial **jobs)
+{
+    rung_jobs own = {.search = search, .trials = jobs};
+    for (size_t i = 0; i < count; i++)
+        if (is_wanted(trials[i], search->rung))
+            jobs[own.count++] = trials[i];
+    pthread_mutex_lock(&search->lock);
+    search->jobs = count;
+    search->ended = count - own.count;
+    pthread_mutex_unlock(&search->lock);
+    if (own.count > 0)
+        run_jobs(&own);
+    return own.count > 0;
+}
+
+static bool goes_on(const sgm_search *search)
+{
+    return search->status == SGM_OK && !atomic_load(&search->stopping);
+}
+
+static void run_rungs(sgm_search *search, sgm__trial **trials, sgm__trial **jobs)
+{
+    size_t count = search->trial_count;
+    for (size_t i = 0; i < count; i++)
+        trials[i] = &search->trials[i];
+    for (size_t rung = 0; rung < search->rung_count && count > 0 && goes_on(search); rung++) {
+        search->rung = rung;
+        bool ran = run_rung(search, trials, count, jobs);
+        if (!goes_on(search))
+            break;
+        if (rung + 1 < search->rung_count)
+            count = select_best(search, trials, count, rung);
+        if (!ran)
+            continue;
+        pthread_mutex_lock(&search->lock);
+        sgm__search_tell(search, SGM_SEARCH_RUNG_ENDS, sgm__search_best(search));
+        pthread_mutex_unlock(&search->lock);
+    }
+}
+
+/* --- beginning and end --- */
+
+/* What is left to train; as much as can be known before it is known who climbs. */
+static void count_epochs(sgm_search *search)
+{
+    for (size_t rung = 0; rung < search->rung_count; rung++) {
+        int64_t before = rung > 0 ? search->rungs[rung - 1].epochs : 0, left = search->rungs[rung].trials;
+        for (size_t i = 0; i < search->trial_count; i++)
+            left -= search->trials[i].shown.rung > (int64_t)rung;
+        if (left > 0)
+            search->epochs_wanted += left * (search->rungs[rung].epochs - before);
+    }
+}
+
+static sgm_status outcome(const sgm_search *search)
+{
+    if (search->status != SGM_OK)
+        return sgm_fail(search->status, "%s", search->message);
+    if (search->interrupted || atomic_load(&search->stopping))
+        return sgm_fail(SGM_ERROR_INTERRUPTED, "the search was stopped before its end");
+    const sgm__trial *first = &search->trials[0];
+    if (sgm__search_best(search) == NULL)
+        return sgm_fail(SGM_ERROR_STATE, "all %zu trials have failed, the first one so: %s",
+                        search->trial_count, first->error != NULL ? first->error : "unknown");
+    return SGM_OK;
+}
+
+static sgm_status run_in_folder(sgm_search *search)
+{
+    sgm__trial **trials = sgm__calloc(search->trial_count * 2, sizeof *trials);
+    if (trials == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_status status = sgm__search_log_open(search);
+    if (status == SGM_OK) {
+        count_epochs(search);
+        search->began = search->written = sgm__now();
+        run_rungs(search, trials, trials + search->trial_count);
+        status = sgm__search_write_table(search);
+        sgm_status whole = outcome(search);
+        status = whole != SGM_OK ? whole : status;
+    }
+    if (search->log >= 0)
+        close(search->log);
+    search->log = -1;
+    sgm__free(trials);
+    return status;
+}
+
+static sgm_status run(sgm_search *search)
+{
+    int lock = -1;
+    SGM_TRY(sgm__make_folders(search->options.folder));
+    sgm_status status = sgm__run_folder_lock(search->options.folder, &lock);
+    if (status == SGM_OK)
+        status = run_in_folder(search);
+    sgm__run_folder_close(lock);
+    return status;
+}
+
+sgm_status sgm_search_run(sgm_search *search)
+{
+    if (search == NULL)
+        return sgm_last_status() != SGM_OK ? sgm_last_status()
+                                           : sgm_fail(SGM_ERROR_ARGUMENT, "expected a search, got NULL");
+    if (search->ran)
+        return sgm_fail(SGM_ERROR_STATE, "a search runs once; make another one to go on with the folder");
+    SGM_TRY(sgm__env_begin_search(search->env, search));
+    search->ran = true;
+    sgm__signals_catch(search->options.catch_interrupt); /* also between two trials */
+    sgm__env_expect(search->env, (size_t)search->options.at_once);
+    sgm_status status = run(search);
+    sgm__env_expect(search->env, 1);
+    sgm__signals_release(search->options.catch_interrupt);
+    sgm__env_end_search(search->env);
+    return status;
+}

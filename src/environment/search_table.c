@@ -1,0 +1,206 @@
+/* What a search has found: order, table for people, table for programs. */
+#include "environment/search.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define TABLE_FILE "results.csv"
+#define WIDEST_CELL 40
+
+bool sgm__search_is_better(const sgm_search *search, double a, double b)
+{
+    return search->minimum ? a < b : a > b;
+}
+
+/* --- order --- */
+
+typedef struct ranked {
+    const sgm_search *search;
+    const sgm__trial *trial;
+} ranked;
+
+/* Failed ones last, those that have begun before those that have not. */
+static int kind_of(const sgm__trial *trial)
+{
+    if (trial->shown.state == SGM_TRIAL_FAILED)
+        return 2;
+    return isnan(trial->shown.objective) ? 1 : 0;
+}
+
+static int compare(const void *left, const void *right)
+{
+    const ranked *l = left, *r = right;
+    const sgm_trial *a = &l->trial->shown, *b = &r->trial->shown;
+    int kind = kind_of(l->trial) - kind_of(r->trial);
+    if (kind != 0)
+        return kind;
+    if (kind_of(l->trial) == 0) {
+        if (a->rung != b->rung)
+            return a->rung > b->rung ? -1 : 1;
+        if (a->objective != b->objective)
+            return sgm__search_is_better(l->search, a->objective, b->objective) ? -1 : 1;
+    }
+    return a->number < b->number ? -1 : 1;
+}
+
+static ranked *rank(const sgm_search *search)
+{
+    ranked *list = sgm__calloc(search->trial_count + 1, sizeof *list);
+    for (size_t i = 0; list != NULL && i < search->trial_count; i++)
+        list[i] = (ranked){search, &search->trials[i]};
+    if (list != NULL)
+        qsort(list, search->trial_count, sizeof *list, compare);
+    return list;
+}
+
+const sgm__trial *sgm__search_best(const sgm_search *search)
+{
+    const sgm__trial *best = NULL;
+    for (size_t i = 0; i < search->trial_count; i++) {
+        const sgm__trial *trial = &search->trials[i];
+        const sgm_trial *shown = &trial->shown;
+        if (shown->state == SGM_TRIAL_FAILED || shown->rung == 0 || isnan(shown->objective))
+            continue;
+        if (best == NULL || shown->rung > best->shown.rung ||
+            (shown->rung == best->shown.rung &&
+             sgm__search_is_better(search, shown->objective, best->shown.objective)))
+            best = trial;
+    }
+    return best;
+}
+
+/* --- comma-separated --- */
+
+static void append_cell(sgm__text *out, const char *text)
+{
+    if (strpbrk(text, ",\"\r\n") == NULL) {
+        sgm__text_append(out, "%s", text);
+        return;
+    }
+    sgm__text_append(out, "\"");
+    for (const char *c = text; *c != '\0'; c++)
+        sgm__text_append(out, "%s%c", *c == '"' ? "\"" : "", *c);
+    sgm__text_append(out, "\"");
+}
+
+static void append_row(sgm__text *out, const sgm__trial *trial)
+{
+    const sgm_trial *shown = &trial->shown;
+    sgm__text_append(out, "%lld,", (long long)shown->number);
+    if (!isnan(shown->objective))
+        sgm__text_append(out, "%.9g", shown->objective);
+    for (size_t i = 0; i < shown->value_count; i++) {
+        sgm__text_append(out, ",");
+        append_cell(out, shown->values[i].text);
+    }
+    sgm__text_append(out, ",%lld,%.3f,%s,", (long long)shown->epochs, shown->seconds,
+                     sgm_trial_state_name(shown->state));
+    append_cell(out, shown->error != NULL ? shown->error : "");
+    sgm__text_append(out, "\n");
+}
+
+char *sgm_search_csv(const sgm_search *search)
+{
+    sgm__text out = {0};
+    ranked *list = search != NULL ? rank(search) : NULL;
+    if (list == NULL)
+        return NULL;
+    sgm__text_append(&out, "trial,");
+    append_cell(&out, search->options.objective);
+    for (size_t i = 0; i < search->value_count; i++) {
+        sgm__text_append(&out, ",");
+        append_cell(&out, search->options.values[i].name);
+    }
+    sgm__text_append(&out, ",epochs,seconds,state,error\n");
+    for (size_t i = 0; i < search->trial_count; i++)
+        append_row(&out, list[i].trial);
+    sgm__free(list);
+    return sgm__text_take(&out);
+}
+
+sgm_status sgm__search_write_table(sgm_search *search)
+{
+    char *path = sgm__format("%s/" TABLE_FILE, search->options.folder), *text = sgm_search_csv(search);
+    sgm_status status =
+        path != NULL && text != NULL ? sgm__file_write_atomic(path, text, strlen(text)) : sgm__last_failure();
+    sgm__free(path);
+    sgm_string_free(text);
+    search->written = sgm__now();
+    return status;
+}
+
+/* --- for people --- */
+
+/* Cells of one column as they are shown: long texts are cut. */
+static size_t cell(const sgm_search *search, const sgm__trial *trial, size_t column, char *text, size_t size)
+{
+    const sgm_trial *shown = trial != NULL ? &trial->shown : NULL;
+    size_t values = search->value_count;
+    static const char *const heads[] = {"epochs", "seconds", "state"};
+    if (column == 0)
+        shown == NULL ? snprintf(text, size, "trial")
+                      : snprintf(text, size, "%lld", (long long)shown->number);
+    else if (column == 1 && shown == NULL)
+        snprintf(text, size, "%s", search->options.objective);
+    else if (column == 1)
+        isnan(shown->objective) ? snprintf(text, size, "-") : snprintf(text, size, "%.6g", shown->objective);
+    else if (column < values + 2)
+        snprintf(text, size, "%s",
+                 shown == NULL ? search->options.values[column - 2].name : shown->values[column - 2].brief);
+    else if (shown == NULL)
+        snprintf(text, size, "%s", heads[column - values - 2]);
+    else if (column == values + 2)
+        snprintf(text, size, "%lld", (long long)shown->epochs);
+    else if (column == values + 3)
+        snprintf(text, size, "%.1f", shown->seconds);
+    else
+        snprintf(text, size, "%s", sgm_trial_state_name(shown->state));
+    size_t length = strlen(text);
+    if (length > WIDEST_CELL && shown != NULL) {
+        memcpy(text + WIDEST_CELL - 3, "...", 4);
+        length = WIDEST_CELL;
+    }
+    return length;
+}
+
+static void append_line(const sgm_search *search, const sgm__trial *trial, const size_t *widths,
+                        size_t columns, sgm__text *out)
+{
+    char text[256];
+    for (size_t c = 0; c < columns; c++) {
+        cell(search, trial, c, text, sizeof text);
+        bool last = c + 1 == columns;
+        sgm__text_append(out, "%*s%s",
+                         last    ? 0
+                         : c < 2 ? (int)widths[c]
+                                 : -(int)widths[c],
+                         text, last ? "" : "  ");
+    }
+    if (trial != NULL && trial->error != NULL)
+        sgm__text_append(out, ": %s", trial->error);
+    sgm__text_append(out, "\n");
+}
+
+char *sgm_search_text(const sgm_search *search)
+{
+    sgm__text out = {0};
+    ranked *list = search != NULL ? rank(search) : NULL;
+    size_t widths[SGM_SEARCH_VALUES + 5], columns;
+    char text[256];
+    if (list == NULL)
+        return NULL;
+    columns = search->value_count + 5;
+    for (size_t c = 0; c < columns; c++) {
+        widths[c] = cell(search, NULL, c, text, sizeof text);
+        for (size_t i = 0; i < search->trial_count; i++) {
+            size_t width = cell(search, &search->trials[i], c, text, sizeof text);
+            widths[c] = width > widths[c] ? width : widths[c];
+        }
+    }
+    append_line(search, NULL, widths, columns, &out);
+    for (size_t i = 0; i < search->trial_count; i++)
+        append_line(search, list[i].trial, widths, columns, &out);
+    sgm__free(list);
+    return sgm__text_take(&out);
+}
