@@ -134,16 +134,6 @@ static void clear_line(search_run_parts *p)
     p->drawn = false;
 }
 
-static void append_duration(sgm__text *line, double seconds)
-{
-    int64_t whole = seconds < 1e12 ? (int64_t)(seconds + 0.5) : 0;
-    if (whole >= 3600)
-        sgm__text_append(line, "%lld:%02d:%02d", (long long)(whole / 3600), (int)(whole / 60 % 60),
-                         (int)(whole % 60));
-    else
-        sgm__text_append(line, "%d:%02d", (int)(whole / 60), (int)(whole % 60));
-}
-
 static void append_values(sgm__text *line, const sgm_trial *trial)
 {
     for (size_t i = 0; i < trial->value_count; i++) {
@@ -161,9 +151,8 @@ static void append_left(sgm__text *line, double seconds)
 {
     if (seconds < 0)
         return;
-    sgm__text_append(line, ", ");
-    append_duration(line, seconds);
-    sgm__text_append(line, " left");
+    char text[64];
+    sgm__text_append(line, ", %s left", sgm_clock_text(seconds, text, sizeof text));
 }
 
 /* The line that is drawn again and again. */
@@ -173,8 +162,8 @@ static void draw(search_run_parts *p, const sgm_search_progress *progress)
     const sgm_trial *trial = progress->trial;
     sgm__text_append(&line, "[%zu/%zu] %s: epoch %lld", progress->ended, progress->trials, trial->name,
                      (long long)trial->epochs);
-    if (!isnan(trial->objective))
-        sgm__text_append(&line, ", %s %.6g", p->objective, trial->objective);
+    if (!isnan(progress->objective))
+        sgm__text_append(&line, ", %s %.6g", p->objective, progress->objective);
     if (progress->best != NULL)
         sgm__text_append(&line, ", best %.6g", progress->best->objective);
     append_left(&line, progress->seconds_left);
@@ -384,7 +373,7 @@ static int finish(search_run_parts *p, sgm_status status)
     char failure[1024];
     snprintf(failure, sizeof failure, "%s", sgm_last_error());
     clear_line(p);
-    if (status == SGM_OK || status == SGM_ERROR_INTERRUPTED || sgm_search_best(p->search) != NULL)
+    if (sgm_search_best(p->search) != NULL)
         print_table(p);
     if (save_best(p) != SGM_OK)
         return report_error("search", CLI_FAILED);

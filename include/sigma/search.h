@@ -81,7 +81,7 @@ typedef struct sgm_trial {
     sgm_trial_state state;
     int64_t rung;     /* rungs that it has climbed: 0 or 1 but for halving */
     int64_t epochs;   /* trained so far */
-    double objective; /* the newest, of 9 digits; NaN: none yet */
+    double objective; /* of 9 digits, at the end of the newest rung that it has climbed; NaN: of none */
     double seconds;   /* of training, without what a crash has lost */
     const char *error;
 } sgm_trial;
@@ -106,6 +106,7 @@ typedef struct sgm_search_progress {
     size_t rung, rungs;    /* from 0 */
     size_t ended, trials;  /* of this rung */
     const sgm_trial *best; /* NULL: none yet */
+    double objective;      /* EPOCH: just now; NaN: it is not there yet */
     double seconds_left;   /* negative: unknown */
 } sgm_search_progress;
 /* One call at a time, on the trials' threads; false ends the search, with checkpoints. */

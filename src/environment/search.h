@@ -19,6 +19,7 @@ typedef struct sgm__trial {
     bool taken[SGM_SEARCH_VALUES]; /* set_up has asked for it */
     char *name, *folder, *error;
     bool stopped;                         /* by a rule or a command: there is nothing to go on with */
+    double newest;                        /* objective, while it trains */
     double objectives[SGM__SEARCH_RUNGS]; /* at the end of each rung */
 } sgm__trial;
 

@@ -38,7 +38,7 @@ static sgm_status add_trial(sgm_search *search, sgm__trial **added)
     sgm__trial *trial = &search->trials[search->trial_count];
     memset(trial, 0, sizeof *trial);
     trial->shown.number = (int64_t)search->trial_count + 1;
-    trial->shown.objective = NAN;
+    trial->shown.objective = trial->newest = NAN;
     for (size_t i = 0; i < SGM__SEARCH_RUNGS; i++)
         trial->objectives[i] = NAN;
     search->trial_count++;

@@ -45,6 +45,7 @@ void sgm__search_tell(sgm_search *search, sgm_search_event event, const sgm__tri
                                           .ended = search->ended,
                                           .trials = search->jobs,
                                           .best = best != NULL ? &best->shown : NULL,
+                                          .objective = trial != NULL ? trial->newest : NAN,
                                           .seconds_left = seconds_left(search)};
     if (search->options.progress != NULL && !search->options.progress(search->options.user, &progress))
         atomic_store(&search->stopping, true);

@@ -70,8 +70,7 @@ static void note_epoch(piece *p, const sgm_training_progress *progress)
         sgm_trainer_stop(p->trainer, NOT_FINITE);
     pthread_mutex_lock(&search->lock);
     p->trial->shown.epochs = progress->epoch;
-    if (there && isfinite(value))
-        p->trial->shown.objective = p->objective;
+    p->trial->newest = p->objective;
     search->epochs_done++;
     sgm__search_tell(search, SGM_SEARCH_EPOCH, p->trial);
     pthread_mutex_unlock(&search->lock);
@@ -216,6 +215,8 @@ static void keep(const piece *p, sgm_status status, double seconds)
         trial->shown.objective = trial->objectives[search->rung] = p->objective;
         trial->shown.rung = (int64_t)search->rung + 1;
     }
+    if (status != SGM_ERROR_INTERRUPTED && p->end > trial->shown.epochs) /* nothing comes of these */
+        search->epochs_wanted -= p->end - trial->shown.epochs;
     status = sgm__search_log_append(search, trial, state, seconds);
     if (status == SGM_OK && sgm__now() - search->written > 1)
         status = sgm__search_write_table(search);
