@@ -45,6 +45,7 @@ int report_error(const char *command, int code);
 /* --- train.c --- */
 /* Makes a folder for a run, "runs/NAME-TIME", and names it in *c. */
 sgm_status train_new_folder(config *c);
+bool train_has_checkpoint(const config *c); /* in its folder */
 /* config.yaml in the folder of *c. */
 sgm_status train_save_config(config *c);
 /* Also checks that the network can take its records; `name` is training, validation or test. */

@@ -150,7 +150,8 @@ char *options_key_text(const option *table, size_t count, const void *base, cons
         return NULL;
     if (entry != NULL)
         return sgm__strdup(text_map_get(field(base, o), entry));
-    if (o->kind == OPTION_TEXT || o->kind == OPTION_PATH)
+    const option_kind kind = option_complete(o).kind;
+    if (kind == OPTION_TEXT || kind == OPTION_PATH)
         return sgm__strdup(*(char *const *)field(base, o));
     return value_text(o, base);
 }

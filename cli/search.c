@@ -104,7 +104,10 @@ static sgm_status fill_trainer(const search_run_parts *p, config *c, const sgm_t
     SGM_TRY(sgm__make_folders(trial->folder));
     sgm__free(c->folder);
     c->folder = sgm__strdup(trial->folder);
-    return c->folder != NULL ? train_save_config(c) : SGM_ERROR_MEMORY;
+    SGM_TRY(c->folder != NULL ? train_save_config(c) : SGM_ERROR_MEMORY);
+    if (c->start_from.run == NULL || train_has_checkpoint(c))
+        return SGM_OK;
+    return saved_start_from(trainer, &c->start_from, true);
 }
 
 static sgm_status set_up(void *user, const sgm_trial *trial, sgm_trainer *trainer)

@@ -136,7 +136,7 @@ typedef struct reader {
     option_source source;
     config scratch; /* values go in here one by one, so that they are checked */
     const yaml_node *key;
-    const option *option;
+    option_kind kind; /* of the key */
 } reader;
 
 static sgm_status fail_at(const reader *r, const yaml_node *node, const char *format, ...) SGM_PRINTF(3, 4);
@@ -204,7 +204,7 @@ static sgm_status check_range(reader *r, const yaml_node *node, const sgm_search
     const yaml_node *from = child_of(node, "from"), *to = child_of(node, "to");
     if (from == NULL || to == NULL)
         return fail_at(r, node, "expected a list, or a range such as {from: 0.001, to: 0.1, scale: log}");
-    if (r->option->kind == OPTION_NUMBER || r->option->kind == OPTION_INTEGER) {
+    if (r->kind == OPTION_NUMBER || r->kind == OPTION_INTEGER) {
         SGM_TRY(apply(r, from)); /* the bounds of the key, and whole numbers */
         SGM_TRY(apply(r, to));
     } else {
@@ -231,7 +231,7 @@ static sgm_status read_range(reader *r, const yaml_node *node, sgm_search_values
     values->from = range.from;
     values->to = range.to;
     values->logarithmic = range.scale != NULL && strcmp(range.scale, "log") == 0;
-    values->whole = r->option->kind == OPTION_INTEGER;
+    values->whole = r->kind == OPTION_INTEGER;
     values->steps = range.steps != OPTION_UNSET ? range.steps : 0;
     options_free(range_table, RANGE_COUNT, &range);
     return status == SGM_OK ? check_range(r, node, values) : status;
@@ -248,10 +248,11 @@ static sgm_status check_key(reader *r)
         if (strcmp(r->key->text, common[i]) == 0)
             return fail_at(r, r->key,
                            "all trials of a search have this in common; give it outside of 'search'");
-    r->option = options_find(config_table, config_table_count, r->key->text, &base, &entry);
-    if (r->option == NULL) /* whose message knows the nearest name */
+    const option *o = options_find(config_table, config_table_count, r->key->text, &base, &entry);
+    if (o == NULL) /* whose message knows the nearest name */
         return apply(r, r->key) != SGM_OK ? sgm__fail_within("search.values") : SGM_ERROR_ARGUMENT;
-    if (r->option->kind == OPTION_MAP && entry == NULL)
+    r->kind = option_complete(o).kind;
+    if (r->kind == OPTION_MAP && entry == NULL)
         return fail_at(r, r->key, "expected one entry of the map, such as %s.NAME", r->key->text);
     return SGM_OK;
 }

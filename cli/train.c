@@ -76,7 +76,7 @@ sgm_status train_save_config(config *c)
     return status;
 }
 
-static bool has_checkpoint(const config *c)
+bool train_has_checkpoint(const config *c)
 {
     char *checkpoint = c->folder != NULL ? sgm__format("%s/checkpoint.safetensors", c->folder) : NULL;
     bool there = checkpoint != NULL && sgm__file_exists(checkpoint);
@@ -93,7 +93,7 @@ static int prepare_folder(config *c, bool resume)
         if (train_new_folder(c) != SGM_OK)
             return report_error("train", CLI_FAILED);
     } else {
-        bool there = has_checkpoint(c);
+        bool there = train_has_checkpoint(c);
         if (!there && resume)
             printf("%s has no checkpoint to resume from: training begins anew\n", c->folder);
         if (there && !resume)
@@ -211,7 +211,7 @@ static sgm_status measure(const run_parts *p, const config *c, const char *name,
 static int start_from_another(const run_parts *p, bool quiet)
 {
     const config *c = p->c;
-    if (c->start_from.run == NULL || has_checkpoint(c))
+    if (c->start_from.run == NULL || train_has_checkpoint(c))
         return CLI_OK;
     return saved_start_from(p->trainer, &c->start_from, quiet) == SGM_OK ? CLI_OK
                                                                          : report_error("train", CLI_FAILED);
