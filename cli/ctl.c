@@ -179,13 +179,16 @@ static const char *text_of(const json_t *object, const char *key)
 
 static void print_entry(const json_t *entry)
 {
-    const json_t *least = json_object_get(entry, "least"), *most = json_object_get(entry, "most");
+    const json_t *least = json_object_get(entry, "least"), *most = json_object_get(entry, "most"),
+                 *choices = json_object_get(entry, "choices");
     printf("%-44s %-8s %-4s %s", text_of(entry, "identifier"), text_of(entry, "kind"),
            json_is_true(json_object_get(entry, "settable")) ? "set" : "", text_of(entry, "doc"));
     if (json_object_get(entry, "unit") != NULL)
         printf(", %s", text_of(entry, "unit"));
     if (json_is_number(least) && json_is_number(most))
         printf(" (%.10g to %.10g)", json_number_value(least), json_number_value(most));
+    for (size_t i = 0; i < json_array_size(choices); i++)
+        printf("%s%s", i > 0 ? ", " : ": ", json_string_value(json_array_get(choices, i)));
     putchar('\n');
 }
 

@@ -321,6 +321,10 @@ SGM_API sgm_status sgm_iterator_next(sgm_iterator *iterator, const sgm_block **b
 typedef struct sgm_iterator_state {
     int64_t epoch;   /* epochs ended */
     int64_t batches; /* given in the current epoch */
+    /* Of minibatches in the current epoch, if another one was set for the next: what was set counts
+     * otherwise, as it does with a size of 0. */
+    int64_t size;
+    bool no_shuffle, drop_last;
 } sgm_iterator_state;
 SGM_API void sgm_iterator_get_state(const sgm_iterator *iterator, sgm_iterator_state *state);
 SGM_API sgm_status sgm_iterator_set_state(sgm_iterator *iterator, const sgm_iterator_state *state);

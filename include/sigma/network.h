@@ -21,6 +21,7 @@
 #define SIGMA_NETWORK_H
 
 #include <sigma/operations.h>
+#include <sigma/registry.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -87,6 +88,15 @@ SGM_API void sgm_network_free(sgm_network *network);
 SGM_API char *sgm_network_text(const sgm_network *network); /* the notation again; sgm_string_free */
 SGM_API size_t sgm_network_layers(const sgm_network *network);
 SGM_API const char *sgm_network_layer_name(const sgm_network *network, size_t index);
+SGM_API const struct sgm_layer_type *sgm_network_layer_type(const sgm_network *network, size_t index);
+/* An argument of a layer as it will be recorded, given or default: flags are booleans, shapes texts ("28,
+ * 28"). The content belongs to the caller. */
+SGM_API sgm_status sgm_network_argument(const sgm_network *network, size_t index, const char *name,
+                                        sgm_content *content);
+/* From the next recording on, for this one of repeated layers; only arguments that are live. The notation
+ * stays as it was described. */
+SGM_API sgm_status sgm_network_set_argument(sgm_network *network, size_t index, const char *name,
+                                            const sgm_content *content);
 
 typedef struct sgm_parameter {
     const char *name; /* "2-dense.weights" */
@@ -162,6 +172,7 @@ typedef struct sgm_argument {
     double least, most, standard; /* numbers: bounds (equal: none) and default */
     const char *standard_text;
     const char *doc;
+    bool live; /* integers, numbers, flags: may change between two recordings, as no parameter's shape does */
 } sgm_argument;
 
 typedef struct sgm_layer_call sgm_layer_call; /* one layer being recorded */

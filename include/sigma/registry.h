@@ -104,7 +104,8 @@ SGM_API void sgm_registry_free(sgm_registry *registry); /* drops one reference *
  * through it; it follows all changes. One more reference. */
 SGM_API sgm_registry *sgm_registry_read_only(sgm_registry *registry);
 /* A copy of all below, as it is at one moment: tags, rows, values (of tensors too); bound entries become
- * values, which are read afterwards. Observers stay behind. */
+ * values, which are read afterwards; those that have none just now (SGM_ERROR_STATE) are left out. Observers
+ * stay behind. */
 SGM_API sgm_registry *sgm_registry_copy(sgm_registry *registry);
 
 SGM_API sgm_status sgm_registry_tag(sgm_registry *registry, const char *tag);
@@ -160,7 +161,9 @@ typedef struct sgm_matches {
     sgm_match *items;
     size_t count;
 } sgm_matches;
-/* All that match, in the order of the tree. None is no error: count 0. */
+/* All that match, in the order of the tree. None is no error: count 0. Where the identifier has a `*` or
+ * tags, bindings that have no value just now (SGM_ERROR_STATE) are left out; if all are, that is the error.
+ */
 SGM_API sgm_status sgm_resolve(sgm_registry *root, const char *identifier, sgm_matches *matches);
 /* The first one; none is an error with the nearest identifier. */
 SGM_API sgm_status sgm_resolve_one(sgm_registry *root, const char *identifier, sgm_content *content);

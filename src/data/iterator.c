@@ -83,20 +83,26 @@ static sgm_status find_setting(const sgm_iterator *iterator, const char *name, c
                                iterator->kind == MINIBATCHES ? "" : ": it gives whole blocks");
 }
 
-/* At the beginning of an epoch. */
-static void take_wanted(sgm_iterator *iterator)
+static void use(sgm_iterator *iterator, int64_t size, bool no_shuffle, bool drop_last)
 {
-    if (iterator->size != iterator->wanted.size) {
+    if (iterator->size != size) {
         sgm_block_free(iterator->full);
         sgm_block_free(iterator->rest);
         iterator->full = iterator->rest = NULL;
     }
-    if (iterator->shuffle == iterator->wanted.no_shuffle)
+    if (iterator->shuffle == no_shuffle)
         iterator->order_epoch = NO_EPOCH;
-    iterator->size = iterator->wanted.size;
-    iterator->shuffle = !iterator->wanted.no_shuffle;
-    iterator->drop_last = iterator->wanted.drop_last;
+    iterator->size = size;
+    iterator->shuffle = !no_shuffle;
+    iterator->drop_last = drop_last;
     iterator->placed = false;
+}
+
+/* At the beginning of an epoch. */
+static void take_wanted(sgm_iterator *iterator)
+{
+    if (iterator->kind == MINIBATCHES)
+        use(iterator, iterator->wanted.size, iterator->wanted.no_shuffle, iterator->wanted.drop_last);
 }
 
 sgm_status sgm_iterator_set(sgm_iterator *iterator, const char *name, const sgm_content *content)
@@ -427,25 +433,51 @@ sgm_status sgm_iterator_next(sgm_iterator *iterator, const sgm_block **batch)
     return SGM_OK;
 }
 
+/* Of the epoch at hand. */
+static sgm_status count_batches(sgm_iterator *iterator, int64_t *batches)
+{
+    SGM_TRY(count_blocks(iterator));
+    if (iterator->kind == MINIBATCHES)
+        *batches = iterator->record_count / iterator->size +
+                   (!iterator->drop_last && iterator->record_count % iterator->size != 0);
+    else
+        *batches = iterator->kind == UNDIVIDED ? iterator->block_count : iterator->block_count > 0;
+    return SGM_OK;
+}
+
 void sgm_iterator_get_state(const sgm_iterator *iterator, sgm_iterator_state *state)
 {
     *state = iterator ? iterator->state : (sgm_iterator_state){0};
+    if (!iterator || state->batches == 0 ||
+        (iterator->size == iterator->wanted.size && iterator->shuffle != iterator->wanted.no_shuffle &&
+         iterator->drop_last == iterator->wanted.drop_last))
+        return;
+    state->size = iterator->size;
+    state->no_shuffle = !iterator->shuffle;
+    state->drop_last = iterator->drop_last;
 }
 
 sgm_status sgm_iterator_set_state(sgm_iterator *iterator, const sgm_iterator_state *state)
 {
     if (!iterator || !state)
         return sgm__missing_part("sgm_iterator_set_state: an iterator and a state");
-    int64_t batches;
-    if (state->batches == 0 && iterator->kind == MINIBATCHES)
+    int64_t batches, size = iterator->size;
+    bool no_shuffle = !iterator->shuffle, drop_last = iterator->drop_last;
+    if (state->size > 0 && state->batches > 0 && iterator->kind == MINIBATCHES)
+        use(iterator, state->size, state->no_shuffle, state->drop_last);
+    else
         take_wanted(iterator);
-    SGM_TRY(sgm_iterator_batches(iterator, &batches));
-    if (state->epoch < 0 || state->batches < 0 || state->batches > batches)
-        return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "iterator of \"%s\": batch %lld of epoch %lld; an epoch has %lld batches",
-                        sgm_dataset_name(iterator->dataset), (long long)state->batches,
-                        (long long)state->epoch, (long long)batches);
-    iterator->state = *state;
+    sgm_status status = count_batches(iterator, &batches);
+    if (status == SGM_OK && (state->epoch < 0 || state->batches < 0 || state->batches > batches))
+        status = sgm_fail(SGM_ERROR_ARGUMENT,
+                          "iterator of \"%s\": batch %lld of epoch %lld; an epoch has %lld batches",
+                          sgm_dataset_name(iterator->dataset), (long long)state->batches,
+                          (long long)state->epoch, (long long)batches);
+    if (status != SGM_OK) {
+        use(iterator, size, no_shuffle, drop_last);
+        return status;
+    }
+    iterator->state = (sgm_iterator_state){.epoch = state->epoch, .batches = state->batches};
     iterator->placed = false;
     return SGM_OK;
 }
@@ -459,15 +491,9 @@ sgm_status sgm_iterator_batches(sgm_iterator *iterator, int64_t *batches)
 {
     if (!iterator || !batches)
         return sgm__missing_part("sgm_iterator_batches: an iterator and a place for the number");
-    SGM_TRY(count_blocks(iterator));
-    if (iterator->kind == MINIBATCHES && iterator->state.batches == 0)
+    if (iterator->state.batches == 0)
         take_wanted(iterator);
-    if (iterator->kind == MINIBATCHES)
-        *batches = iterator->record_count / iterator->size +
-                   (!iterator->drop_last && iterator->record_count % iterator->size != 0);
-    else
-        *batches = iterator->kind == UNDIVIDED ? iterator->block_count : iterator->block_count > 0;
-    return SGM_OK;
+    return count_batches(iterator, batches);
 }
 
 static sgm_iterator *create(sgm_dataset *dataset, iterator_kind kind, const sgm_iterator_options *options)

@@ -354,8 +354,10 @@ void sgm_network_free(sgm_network *network)
 {
     if (network == NULL)
         return;
-    for (size_t i = 0; i < network->entry_count; i++)
+    for (size_t i = 0; i < network->entry_count; i++) {
         sgm__free(network->entries[i].name);
+        sgm__free(network->entries[i].own);
+    }
     for (size_t i = 0; i < network->string_count; i++)
         sgm__free(network->strings[i]);
     network->root->owned = false;

@@ -89,6 +89,7 @@ typedef struct sgm__entry {
     const sgm_layer *layer;
     char *name;
     int32_t first_input, input_count; /* in network->slots */
+    sgm__argument_value *own; /* arguments, once one was changed; texts are the layer's; NULL: none was */
 } sgm__entry;
 
 typedef struct sgm__network_output {
@@ -118,6 +119,12 @@ struct sgm_network {
         cost_count, cost_capacity;
     int64_t streams; /* of random numbers handed out */
 };
+
+/* As they are recorded. */
+static inline const sgm__argument_value *sgm__entry_arguments(const sgm__entry *entry)
+{
+    return entry->own != NULL ? entry->own : entry->layer->arguments;
+}
 
 struct sgm_layer_call {
     sgm_network *network;

@@ -60,7 +60,7 @@ static const sgm__argument_value *find_argument(const sgm_layer_call *call, cons
         return NULL;
     }
     *table = &layer->type->arguments[index];
-    return &layer->arguments[index];
+    return &sgm__entry_arguments(call->entry)[index];
 }
 
 int64_t sgm_layer_integer(const sgm_layer_call *call, const char *argument)
@@ -269,13 +269,14 @@ sgm_value sgm_layer_activate(sgm_layer_call *call, sgm_graph *graph, const char 
 
 /* --- recording --- */
 
-static double importance_of(const sgm_layer *layer)
+static double importance_of(const sgm__entry *entry)
 {
+    const sgm_layer *layer = entry->layer;
     int32_t index = sgm__argument_find(layer->type, "importance");
     if (index < 0 || layer->type->arguments[index].kind != SGM_ARGUMENT_NUMBER)
         return 1;
-    return layer->arguments[index].given ? layer->arguments[index].number
-                                         : layer->type->arguments[index].standard;
+    const sgm__argument_value *value = &sgm__entry_arguments(entry)[index];
+    return value->given ? value->number : layer->type->arguments[index].standard;
 }
 
 /* One number: the mean over the batch of each record's sum. */
@@ -348,7 +349,7 @@ static sgm_status record_layer(sgm_network *network, sgm_graph *graph, const sgm
         value = reduce_cost(graph, value, options->batch);
     network->values[entry] = value;
     if (cost) {
-        double importance = importance_of(call.entry->layer);
+        double importance = importance_of(call.entry);
         sgm_value weighted =
             importance == 1 ? value : sgm_multiply(graph, value, sgm_number(graph, importance));
         *total = network->cost_count == 0 ? weighted : sgm_add(graph, *total, weighted);

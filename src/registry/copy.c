@@ -6,6 +6,7 @@
 /* Bound entries are read after the lock is gone. */
 typedef struct bound_entry {
     sgm__entry *from, *to;
+    sgm__core *core; /* of the copy */
 } bound_entry;
 
 typedef struct copying {
@@ -38,7 +39,7 @@ static sgm_status copy_entry(copying *state, sgm__entry *from, sgm__core *to)
     sgm__core_add(to, entry);
     sgm__entry_release(entry); /* the copy holds it */
     if (from->binding.get != NULL) {
-        state->bound[state->count++] = (bound_entry){sgm__entry_retain(from), entry};
+        state->bound[state->count++] = (bound_entry){sgm__entry_retain(from), entry, to};
         return SGM_OK;
     }
     sgm__core *child = sgm__entry_child(from);
@@ -65,8 +66,12 @@ static sgm_status read_bound(copying *state, sgm_status status)
 {
     for (size_t i = 0; i < state->count; i++) {
         bound_entry *bound = &state->bound[i];
+        sgm_status read = status == SGM_OK
+                              ? sgm__entry_read(bound->from, bound->from->name, &bound->to->content)
+                              : status;
+        /* what has no value just now is not there */
         if (status == SGM_OK)
-            status = sgm__entry_read(bound->from, bound->from->name, &bound->to->content);
+            status = read == SGM_ERROR_STATE ? sgm_registry_remove(&bound->core->own, bound->to->name) : read;
         sgm__entry_release(bound->from);
     }
     sgm__free(state->bound);

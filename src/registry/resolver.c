@@ -188,18 +188,40 @@ static sgm_status copy_found(const sgm_resolver *resolver, sgm_matches *matches,
     return SGM_OK;
 }
 
-/* Asks the bindings, without the lock, and lets their entries go. */
-static sgm_status read_bound(sgm_matches *matches, sgm__entry **bound, sgm_status status)
+/* Takes out the matches that were left empty, whose identifier is NULL. */
+static void close_gaps(sgm_matches *matches)
 {
+    size_t kept = 0;
+    for (size_t i = 0; i < matches->count; i++)
+        if (matches->items[i].identifier != NULL)
+            matches->items[kept++] = matches->items[i];
+    matches->count = kept;
+}
+
+/* Asks the bindings, without the lock, and lets their entries go. Of several, those that have no value just
+ * now are left out, unless that is all of them. */
+static sgm_status read_bound(sgm_matches *matches, sgm__entry **bound, bool is_plain, sgm_status status)
+{
+    size_t missing = 0;
     for (size_t i = 0; bound != NULL && i < matches->count; i++) {
+        sgm_match *match = &matches->items[i];
         if (bound[i] == NULL)
             continue;
-        if (status == SGM_OK)
-            status = sgm__entry_read(bound[i], matches->items[i].identifier, &matches->items[i].content);
+        sgm_status read =
+            status == SGM_OK ? sgm__entry_read(bound[i], match->identifier, &match->content) : status;
+        if (read == SGM_ERROR_STATE && status == SGM_OK && !is_plain) {
+            sgm__free(match->identifier);
+            match->identifier = NULL;
+            missing++;
+        } else {
+            status = read;
+        }
         sgm__entry_release(bound[i]);
     }
     sgm__free(bound);
-    return status;
+    if (missing > 0)
+        close_gaps(matches);
+    return status == SGM_OK && missing > 0 && matches->count == 0 ? SGM_ERROR_STATE : status;
 }
 
 static sgm_status get_matches(sgm_resolver *resolver, bool must_match, sgm_matches *matches)
@@ -212,7 +234,7 @@ static sgm_status get_matches(sgm_resolver *resolver, bool must_match, sgm_match
     if (status == SGM_OK)
         status = copy_found(resolver, matches, &bound);
     sgm__tree_unlock(tree);
-    status = read_bound(matches, bound, status);
+    status = read_bound(matches, bound, strpbrk(resolver->identifier->text, "*<") == NULL, status);
     if (status != SGM_OK)
         sgm_matches_free(matches);
     return status;

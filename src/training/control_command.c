@@ -273,6 +273,12 @@ static void add_entry(json_t *list, const char *identifier, sgm_kind kind, const
         json_object_set_new(item, "least", number_value(option->least));
         json_object_set_new(item, "most", number_value(option->most));
     }
+    if (option != NULL && option->choices != NULL) {
+        json_t *choices = json_array();
+        for (size_t i = 0; option->choices[i] != NULL; i++)
+            json_array_append_new(choices, text_value(option->choices[i]));
+        json_object_set_new(item, "choices", choices);
+    }
     if (option != NULL && option->doc != NULL)
         json_object_set_new(item, "doc", text_value(option->doc));
     json_array_append_new(list, item);

@@ -52,6 +52,8 @@ int64_t sgm__hooks_skipped(sgm__hooks *hooks);
  * background hook's: at the next event of any scale). A required hook runs whenever one that requires it is
  * due. One thread at a time; hooks may attach and detach hooks. */
 sgm_status sgm__hooks_event(sgm__hooks *hooks, sgm_time_scale scale, int64_t epoch, int64_t iteration);
+/* Reads once what hooks say they read, so that values which are kept only for readers are there in time. */
+void sgm__hooks_ask(sgm__hooks *hooks, sgm_registry *registry);
 void sgm__hooks_wait(sgm__hooks *hooks); /* until no background hook runs; not from one */
 /* The oldest request, NULL: none; free with sgm__request_free. */
 sgm__request *sgm__hooks_take_request(sgm__hooks *hooks);

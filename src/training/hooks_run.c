@@ -269,3 +269,23 @@ sgm_status sgm__hooks_event(sgm__hooks *hooks, sgm_time_scale scale, int64_t epo
                           .iteration = iteration};
     return run_event(hooks, &call);
 }
+
+/* --- asking --- */
+
+void sgm__hooks_ask(sgm__hooks *hooks, sgm_registry *registry)
+{
+    sgm__text all = {0}; /* identifiers, each with its end */
+    pthread_mutex_lock(&hooks->lock);
+    for (size_t i = 0; i < hooks->count; i++)
+        for (size_t k = 0; k < hooks->order[i]->hook->read_count; k++) {
+            const char *identifier = hooks->order[i]->hook->reads[k];
+            sgm__text_append_bytes(&all, identifier, strlen(identifier) + 1);
+        }
+    pthread_mutex_unlock(&hooks->lock);
+    for (size_t at = 0; !all.failed && at < all.length; at += strlen(all.data + at) + 1) {
+        sgm_matches matches = {0};
+        if (sgm_resolve(registry, all.data + at, &matches) == SGM_OK)
+            sgm_matches_free(&matches);
+    }
+    sgm__text_free(&all);
+}

@@ -146,6 +146,9 @@ static void update_parameter(const sgm_optimiser *optimiser, sgm_graph *graph,
                             .step = sgm_input_value(graph, SGM__STEP, dtype, &scalar)};
     sgm_value updated = sgm__modifiers_record(request->modifiers, request->modifier_count, graph,
                                               parameter->name, optimiser->type->update(&call));
+    if (request->keep_updates)
+        sgm_assign(graph, named_state(graph, SGM__STEP_PREFIX, "", parameter->name, parameter->value),
+                   sgm_subtract(graph, updated, parameter->value));
     sgm_assign(graph, parameter->value, updated);
     if (options->average > 0) {
         sgm_value average = named_state(graph, SGM__AVERAGE_PREFIX, "", parameter->name, parameter->value);
@@ -169,6 +172,10 @@ sgm_status sgm__optimiser_record(const sgm_optimiser *optimiser, sgm_graph *grap
     if (status == SGM_OK)
         accumulate(optimiser, graph, request->parameters, count, gradients, request->update);
     if (status == SGM_OK && request->update) {
+        for (size_t i = 0; i < count && request->keep_gradients; i++)
+            sgm_assign(graph,
+                       named_state(graph, SGM__GRADIENT_PREFIX, "", request->parameters[i].name, values[i]),
+                       gradients[i]);
         clip(&optimiser->options, graph, gradients, count);
         for (size_t i = 0; i < count; i++)
             update_parameter(optimiser, graph, request, &request->parameters[i], gradients[i]);

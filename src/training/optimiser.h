@@ -14,6 +14,9 @@ struct sgm_optimiser {
 #define SGM__STEP "optimiser.step"
 #define SGM__SLOT_PREFIX "optimiser."
 #define SGM__AVERAGE_PREFIX "average."
+#define SGM__KEPT_PREFIX "trainer." /* states for whoever looks, no part of a checkpoint */
+#define SGM__GRADIENT_PREFIX SGM__KEPT_PREFIX "gradients."
+#define SGM__STEP_PREFIX SGM__KEPT_PREFIX "updates."
 
 typedef struct sgm__trained_parameter {
     const char *name;
@@ -33,7 +36,8 @@ typedef struct sgm__update_request {
     size_t count;
     const sgm__modifier_rule *modifiers;
     size_t modifier_count;
-    bool update; /* false: this minibatch's gradients are only accumulated */
+    bool update;                       /* false: this minibatch's gradients are only accumulated */
+    bool keep_gradients, keep_updates; /* in states of these prefixes */
 } sgm__update_request;
 /* Records gradients of the cost and what becomes of them. */
 sgm_status sgm__optimiser_record(const sgm_optimiser *optimiser, sgm_graph *graph,

@@ -100,7 +100,8 @@ unsigned sgm__part_of_state(const char *name)
 bool sgm__parts_have(const sgm__parts *wanted, const char *state)
 {
     unsigned part = sgm__part_of_state(state);
-    if ((wanted->parts & part) == 0)
+    bool is_kept = strncmp(state, SGM__KEPT_PREFIX, strlen(SGM__KEPT_PREFIX)) == 0;
+    if ((wanted->parts & part) == 0 || is_kept)
         return false;
     bool matches = wanted->pattern_count == 0 || part == SGM_PART_RANDOM;
     for (size_t i = 0; i < wanted->pattern_count && !matches; i++)

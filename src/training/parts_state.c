@@ -125,6 +125,19 @@ static void append_optimiser(const sgm_trainer *trainer, json_t *state)
     json_object_set_new(state, "accumulate", json_integer(trainer->optimiser->options.accumulate));
 }
 
+/* Where another size was set for the next epoch, that of this one. */
+static void append_iterator(const sgm_trainer *trainer, json_t *state)
+{
+    sgm_iterator_state place = {0};
+    if (trainer->training != NULL)
+        sgm_iterator_get_state(trainer->training, &place);
+    if (place.size == 0)
+        return;
+    json_object_set_new(state, "batch_size", json_integer(place.size));
+    json_object_set_new(state, "no_shuffle", json_boolean(place.no_shuffle));
+    json_object_set_new(state, "drop_last", json_boolean(place.drop_last));
+}
+
 static sgm_status append_position(const sgm_trainer *trainer, json_t *state)
 {
     const sgm__training_position *position = &trainer->position;
@@ -135,6 +148,7 @@ static sgm_status append_position(const sgm_trainer *trainer, json_t *state)
     json_object_set_new(state, "correct_sum", number_or_null(position->sums.correct));
     json_object_set_new(state, "record_sum", json_integer(position->sums.records));
     json_object_set_new(state, "has_accuracy", json_boolean(position->sums.has_accuracy));
+    append_iterator(trainer, state);
     return append_dataset(trainer, state);
 }
 
@@ -387,6 +401,7 @@ static void set_optimiser(sgm_trainer *trainer, const sgm__saved_state *state)
     trainer->position.best_loss = state->position.best_loss;
     trainer->position.bad_epochs = state->position.bad_epochs;
     trainer->position.reductions = state->position.reductions;
+    trainer->kept_from = trainer->position.updates; /* gradients and updates are of another place */
 }
 
 /* In the middle of an accumulation the number of minibatches that it began with counts to its end. Older
@@ -407,8 +422,9 @@ static void set_accumulation(sgm_trainer *trainer, const sgm__saved_state *state
     options->accumulate = accumulate;
 }
 
-static sgm_status set_place(sgm_trainer *trainer, const sgm__training_position *saved)
+static sgm_status set_place(sgm_trainer *trainer, const sgm__saved_state *state)
 {
+    const sgm__training_position *saved = &state->position;
     sgm__training_position *position = &trainer->position;
     position->epoch = saved->epoch;
     position->batch = saved->batch;
@@ -418,6 +434,12 @@ static sgm_status set_place(sgm_trainer *trainer, const sgm__training_position *
     if (trainer->training == NULL)
         return SGM_OK;
     sgm_iterator_state place = {.epoch = saved->epoch, .batches = saved->batch};
+    if (get_count(state->json, "batch_size", &place.size)) {
+        place.no_shuffle = json_is_true(json_object_get(state->json, "no_shuffle"));
+        place.drop_last = json_is_true(json_object_get(state->json, "drop_last"));
+    } else {
+        place.size = 0;
+    }
     return sgm_iterator_set_state(trainer->training, &place);
 }
 
@@ -433,5 +455,5 @@ sgm_status sgm__state_set_position(sgm_trainer *trainer, const sgm__saved_state 
         set_accumulation(trainer, state);
     if ((parts & SGM_PART_METRICS) != 0)
         SGM_TRY(set_metrics(trainer, state->json));
-    return (parts & SGM_PART_POSITION) != 0 ? set_place(trainer, &state->position) : SGM_OK;
+    return (parts & SGM_PART_POSITION) != 0 ? set_place(trainer, state) : SGM_OK;
 }

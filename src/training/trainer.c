@@ -75,6 +75,7 @@ void sgm__trainer_free(sgm_trainer *trainer)
     pthread_mutex_destroy(&trainer->lock);
     sgm__control_destroy(&trainer->control);
     sgm__settings_forget(trainer);
+    sgm__trainer_unpublish_network(trainer);
     sgm__free(trainer->name);
     sgm__free(trainer);
 }
@@ -123,7 +124,8 @@ sgm_status sgm_trainer_network_of(sgm_trainer *trainer, sgm_network *network)
     sgm__trainer_forget_programs(trainer);
     sgm_network_free(trainer->network);
     trainer->network = network;
-    return SGM_OK;
+    trainer->recording = (sgm_recording){0}; /* names in it were the old one's */
+    return sgm__trainer_keep(trainer, sgm__trainer_publish_network(trainer));
 }
 
 sgm_status sgm_trainer_network(sgm_trainer *trainer, const char *notation)
@@ -147,7 +149,7 @@ sgm_status sgm_trainer_data(sgm_trainer *trainer, sgm_iterator *iterator)
         return keep_newest(trainer, "data");
     sgm_iterator_free(trainer->training);
     trainer->training = iterator;
-    return SGM_OK;
+    return sgm__trainer_keep(trainer, sgm__trainer_publish_training(trainer));
 }
 
 static sgm_status add_iterator(sgm_trainer *trainer, const char *name, sgm_iterator *iterator)
@@ -165,6 +167,11 @@ static sgm_status add_iterator(sgm_trainer *trainer, const char *name, sgm_itera
     char *copy = sgm__strdup(name);
     if (copy == NULL)
         return SGM_ERROR_MEMORY;
+    sgm_status status = sgm__trainer_publish_validation(trainer, copy, iterator);
+    if (status != SGM_OK) {
+        sgm__free(copy);
+        return status;
+    }
     metrics[count - 1] = (sgm_named_metrics){.name = copy};
     trainer->validation[count - 1] = (sgm__named_iterator){copy, iterator};
     trainer->validation_count = count;
@@ -311,6 +318,8 @@ sgm_status sgm_trainer_hook(sgm_trainer *trainer, sgm_hook *hook)
         return keep_newest(trainer, "hook");
     if (status == SGM_OK)
         status = sgm__trainer_keep(trainer, sgm__hooks_attach(trainer->hooks, hook, &attached));
+    if (status == SGM_OK && sgm_trainer_state_of(trainer) != SGM_TRAINER_IDLE)
+        sgm__hooks_ask(trainer->hooks, trainer->registry);
     sgm_hook_free(hook);
     return status;
 }

@@ -79,6 +79,11 @@ typedef struct sgm__control {
 } sgm__control;
 
 #define SGM__KEPT_RATES 256
+#define SGM__COST_PREFIX "trainer.cost." /* of the outputs of programs */
+typedef struct sgm__cost {
+    char *output;
+    double newest; /* of the newest minibatch */
+} sgm__cost;
 
 struct sgm_trainer {
     char *name;
@@ -130,7 +135,13 @@ struct sgm_trainer {
     size_t changed_count, changed_capacity;
     bool restoring; /* changes that a checkpoint brings are no new ones */
     sgm__control control;
-    int64_t next_accumulate; /* after the update that is being accumulated for; 0: as before */
+    sgm__cost **costs; /* one for each layer that is a cost */
+    size_t cost_count, cost_capacity;
+    sgm_option **rows; /* of layers' arguments */
+    size_t row_count, row_capacity;
+    bool keep_gradients, keep_updates; /* somebody reads them */
+    int64_t kept_from;                 /* updates when that began */
+    int64_t next_accumulate;           /* after the update that is being accumulated for; 0: as before */
 };
 
 sgm_trainer *sgm__trainer_create(const char *name, const sgm__trainer_settings *settings);
@@ -198,6 +209,18 @@ sgm_status sgm__trainer_data_registry(sgm_trainer *trainer, const char *data, sg
 
 /* trainer_settings.c: whether the next minibatch completes an update. */
 bool sgm__trainer_updates_next(sgm_trainer *trainer);
+
+/* trainer_layers.c: shows the network that the trainer has now, or none. */
+sgm_status sgm__trainer_publish_network(sgm_trainer *trainer);
+void sgm__trainer_unpublish_network(sgm_trainer *trainer); /* frees what that needed */
+/* Outputs of the costs, if the total does not say them. */
+sgm_status sgm__trainer_record_costs(sgm_trainer *trainer);
+sgm_status sgm__trainer_read_costs(sgm_trainer *trainer, sgm_program *program);
+
+/* trainer_iterators.c */
+sgm_status sgm__trainer_publish_training(sgm_trainer *trainer);
+/* `name` stays. */
+sgm_status sgm__trainer_publish_validation(sgm_trainer *trainer, const char *name, sgm_iterator *iterator);
 
 /* trainer_program.c: whether training can go on with these frozen. */
 sgm_status sgm__trainer_check_frozen(const sgm_trainer *trainer, char *const *patterns, size_t count);

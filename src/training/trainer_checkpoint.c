@@ -118,7 +118,8 @@ static sgm_status take_back_network(sgm_trainer *trainer, sgm_status failure)
         return sgm__trainer_keep(trainer, sgm_last_status());
     sgm_session_free(trainer->session);
     trainer->session = session;
-    return failure;
+    sgm_status status = sgm__trainer_keep(trainer, sgm__trainer_publish_network(trainer));
+    return status == SGM_OK ? failure : status;
 }
 
 /* Defines all states. The network goes from `fit` to the trainer if that has none. */
@@ -129,6 +130,7 @@ static sgm_status prepare(sgm_trainer *trainer, sgm__fit *fit, bool *is_new)
         return sgm_trainer_prepare(trainer);
     trainer->network = fit->network;
     fit->network = NULL;
+    SGM_TRY(sgm__trainer_publish_network(trainer));
     sgm__step_purpose purpose = trainer->optimiser != NULL ? SGM__UPDATE : SGM__PREDICT;
     return sgm__trainer_program(trainer, purpose, 1) != NULL ? SGM_OK : sgm_last_status();
 }

@@ -212,7 +212,9 @@ static sgm_status record_update(sgm_trainer *trainer, bool update)
                                                         .count = trainer->trained_count,
                                                         .modifiers = trainer->modifiers,
                                                         .modifier_count = trainer->modifier_count,
-                                                        .update = update});
+                                                        .update = update,
+                                                        .keep_gradients = trainer->keep_gradients,
+                                                        .keep_updates = trainer->keep_updates});
 }
 
 static void record_random_step(sgm_graph *graph)
@@ -248,6 +250,8 @@ static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_
     for (size_t i = 0; i < trainer->recording.output_count && !training; i++)
         sgm_output(trainer->graph, trainer->recording.outputs[i].name, trainer->recording.outputs[i].value);
     SGM_TRY(check_patterns(trainer));
+    if (training)
+        SGM_TRY(sgm__trainer_record_costs(trainer));
     if (training)
         SGM_TRY(record_update(trainer, purpose == SGM__UPDATE));
     if (training && trainer->recording.random)

@@ -30,6 +30,12 @@ sgm_status sgm__publish_child(sgm_registry *registry, const char *name, const ch
 /* --- rooms --- */
 sgm_status sgm__publish_values(sgm_trainer *trainer);
 sgm_status sgm__publish_settings(sgm_trainer *trainer);
+sgm_status sgm__publish_kept(sgm_trainer *trainer); /* gradients and updates of the recorded parameters */
+/* Rows that are made stay as long as the trainer, for copies of the registry use them too. NULL without
+ * memory. */
+const sgm_option *sgm__trainer_keep_row(sgm_trainer *trainer, const sgm_option *row);
+/* The child at "2-dense." below `registry`, with the levels in between; what comes after '-' is the tag. */
+sgm_status sgm__publish_path(sgm_registry *registry, const char *path, sgm_registry **child);
 
 /* Notes a change for checkpoints, and writes it to the run's folder; when that fails, the log says so. */
 void sgm__trainer_changed(sgm_trainer *trainer, const char *identifier, const char *before,

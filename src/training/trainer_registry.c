@@ -118,9 +118,12 @@ sgm_status sgm__publish_child(sgm_registry *registry, const char *name, const ch
     sgm_content content = {0};
     if (sgm_registry_has(registry, name)) {
         SGM_TRY(sgm_registry_get(registry, name, &content));
-        *child = content.as.registry;
+        bool is_registry = content.kind == SGM_KIND_REGISTRY;
+        *child = is_registry ? content.as.registry : NULL;
         sgm_content_clear(&content);
-        return SGM_OK;
+        return is_registry ? SGM_OK
+                           : sgm_fail(SGM_ERROR_ARGUMENT,
+                                      "'%s' is a value of the trainer; choose another name", name);
     }
     sgm_registry *made = sgm_registry_create();
     sgm_status status = made != NULL ? SGM_OK : SGM_ERROR_MEMORY;
@@ -131,6 +134,43 @@ sgm_status sgm__publish_child(sgm_registry *registry, const char *name, const ch
     *child = made;
     sgm_registry_free(made);
     return status;
+}
+
+const sgm_option *sgm__trainer_keep_row(sgm_trainer *trainer, const sgm_option *row)
+{
+    for (size_t i = 0; i < trainer->row_count; i++) {
+        const sgm_option *known = trainer->rows[i];
+        if (strcmp(known->name, row->name) == 0 && known->doc == row->doc && known->kind == row->kind)
+            return known;
+    }
+    if (sgm__reserve(&trainer->rows, &trainer->row_capacity, trainer->row_count + 1, sizeof(sgm_option *)) !=
+        SGM_OK)
+        return NULL;
+    size_t size = strlen(row->name) + 1;
+    sgm_option *copy = sgm__alloc(sizeof *copy + size);
+    if (copy == NULL)
+        return NULL;
+    *copy = *row;
+    copy->name = memcpy(copy + 1, row->name, size);
+    trainer->rows[trainer->row_count++] = copy;
+    return copy;
+}
+
+sgm_status sgm__publish_path(sgm_registry *registry, const char *path, sgm_registry **child)
+{
+    char part[128];
+    const char *dot;
+    *child = registry;
+    for (; (dot = strchr(path, '.')) != NULL; path = dot + 1) {
+        size_t length = (size_t)(dot - path);
+        if (length >= sizeof part)
+            return sgm_fail(SGM_ERROR_ARGUMENT, "the name '%.140s' has a part that is too long", path);
+        memcpy(part, path, length);
+        part[length] = '\0';
+        const char *dash = strchr(part, '-');
+        SGM_TRY(sgm__publish_child(*child, part, dash != NULL ? dash + 1 : NULL, child));
+    }
+    return SGM_OK;
 }
 
 sgm_status sgm__trainer_publish(sgm_trainer *trainer)

@@ -166,6 +166,7 @@ sgm_status sgm__trainer_step(sgm_trainer *trainer, const sgm_block *block, doubl
     double before = position->sums.loss;
     SGM_TRY(sgm__trainer_count(trainer, program, block->count, &position->sums));
     trainer->newest_loss = (position->sums.loss - before) / (double)block->count;
+    SGM_TRY(sgm__trainer_read_costs(trainer, program));
     position->updates += update;
     position->accumulated = update ? 0 : position->accumulated + 1;
     position->iteration++;
@@ -265,7 +266,7 @@ static sgm_status end_epoch(training_run *run)
     double training_loss = sgm__metrics_of(&trainer->position.sums).loss;
     SGM_TRY(sgm__trainer_publish_metrics(trainer));
     watch_plateau(trainer, trainer->validation_count > 0 ? trainer->metrics[0].metrics.loss : training_loss);
-    run->trainer->batches = trainer->position.batch; /* now it is known */
+    SGM_TRY(sgm_iterator_batches(trainer->training, &trainer->batches)); /* of the next one */
     trainer->position.epoch++;
     trainer->position.batch = 0;
     /* hooks first, as observers are told what they measured */
@@ -385,6 +386,7 @@ static sgm_status start(training_run *run)
     SGM_TRY(place_data(trainer));
     SGM_TRY(sgm_trainer_prepare(trainer));
     SGM_TRY(sgm__trainer_publish_states(trainer));
+    sgm__hooks_ask(trainer->hooks, trainer->registry);
     sgm__log(SGM_LOG_INFO, trainer->name,
              "training begins after epoch %lld, iteration %lld: seed %llu, %s, %s",
              (long long)trainer->position.epoch, (long long)trainer->position.iteration,

@@ -58,40 +58,42 @@ static sgm_status bind_state(sgm_trainer *trainer, sgm_registry *registry, const
     return sgm_registry_bind(registry, &bound->option, &binding);
 }
 
-/* "2-dense.weights" becomes PARENT.2-dense.weights. */
+/* "2-dense.weights" becomes PARENT.2-dense.weights. A parameter counts more than an argument of its layer
+ * that has its name. */
 static sgm_status publish_state(sgm_trainer *trainer, sgm_registry *parent, const char *path,
                                 const char *state)
 {
-    char part[128];
-    const char *dot;
-    while ((dot = strchr(path, '.')) != NULL) {
-        size_t length = (size_t)(dot - path);
-        if (length >= sizeof part)
-            return sgm_fail(SGM_ERROR_ARGUMENT, "the name of state '%s' has a part that is too long", state);
-        memcpy(part, path, length);
-        part[length] = '\0';
-        const char *dash = strchr(part, '-');
-        SGM_TRY(sgm__publish_child(parent, part, dash != NULL ? dash + 1 : NULL, &parent));
-        path = dot + 1;
-    }
-    return sgm_registry_has(parent, path) ? SGM_OK : bind_state(trainer, parent, path, state);
+    const char *dot = strrchr(path, '.'), *entry = dot != NULL ? dot + 1 : path;
+    SGM_TRY(sgm__publish_path(parent, path, &parent));
+    const sgm_option *known = sgm_registry_has(parent, entry) ? sgm_registry_option(parent, entry) : NULL;
+    if (known != NULL && known->kind == SGM_KIND_TENSOR)
+        return SGM_OK;
+    if (sgm_registry_has(parent, entry))
+        SGM_TRY(sgm_registry_remove(parent, entry));
+    return bind_state(trainer, parent, entry, state);
+}
+
+static bool begins_with(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
 /* States that came since the last call: parameters as network.layers.LAYER.NAME, slots as
- * optimiser.slots.SLOT.LAYER.NAME. */
+ * optimiser.slots.SLOT.LAYER.NAME; then gradients and updates of what was recorded. */
 sgm_status sgm__trainer_publish_states(sgm_trainer *trainer)
 {
     const char *name;
     sgm_registry *layers, *slots;
     SGM_TRY(sgm__publish_child(trainer->registry, "network", "network", &layers));
-    SGM_TRY(sgm__publish_child(layers, "layers", NULL, &layers));
+    SGM_TRY(sgm__publish_child(layers, "layers", "layers", &layers));
     SGM_TRY(sgm__publish_child(trainer->registry, "optimiser", "optimiser", &slots));
-    SGM_TRY(sgm__publish_child(slots, "slots", NULL, &slots));
+    SGM_TRY(sgm__publish_child(slots, "slots", "slots", &slots));
     for (; (name = sgm_session_state_at(trainer->session, trainer->published)) != NULL;
          trainer->published++) {
-        bool slot = strncmp(name, SGM__SLOT_PREFIX, strlen(SGM__SLOT_PREFIX)) == 0;
-        SGM_TRY(publish_state(trainer, slot ? slots : layers, slot ? name + strlen(SGM__SLOT_PREFIX) : name,
-                              name));
+        bool slot = begins_with(name, SGM__SLOT_PREFIX);
+        if (!begins_with(name, SGM__KEPT_PREFIX))
+            SGM_TRY(publish_state(trainer, slot ? slots : layers,
+                                  slot ? name + strlen(SGM__SLOT_PREFIX) : name, name));
     }
-    return SGM_OK;
+    return trainer->optimiser != NULL ? sgm__publish_kept(trainer) : SGM_OK;
 }

@@ -359,7 +359,19 @@ TEST(bindings_that_fail_are_released_once)
     binding.get = place_fail;
     CHECK_OK(sgm_registry_bind(registry, &size_row, &binding));
     CHECK_ERROR(sgm_registry_get(registry, "size", &content), "size: not possible in the current state");
-    CHECK_ERROR(sgm_resolve(registry, "*", &(sgm_matches){0}), "size: ");
+    CHECK_ERROR(sgm_resolve(registry, "size", &(sgm_matches){0}), "size: ");
+    /* no value just now: of several it is left out, and a copy does without it */
+    sgm_matches matches;
+    CHECK_OK(sgm_resolve(registry, "*", &matches));
+    CHECK_INT(matches.count, 1);
+    CHECK_STR(matches.items[0].identifier, "learning_rate");
+    sgm_matches_free(&matches);
+    CHECK_ERROR(sgm_resolve(registry, "s*e", &matches), "size: not possible in the current state");
+    CHECK_ERROR(sgm_resolve_one(registry, "siz*", &content), "size: not possible in the current state");
+    sgm_registry *copy = sgm_registry_copy(registry);
+    CHECK_OK(copy);
+    CHECK(sgm_registry_has(copy, "learning_rate") && !sgm_registry_has(copy, "size"));
+    sgm_registry_free(copy);
     sgm_registry_free(registry);
     CHECK_INT(at.releases, 7);
 }

@@ -88,7 +88,8 @@ static const sgm_argument arguments[] = {
      .least = 0,
      .most = 1e12,
      .standard = 1,
-     .doc = "the factor of this cost in the total"},
+     .doc = "the factor of this cost in the total",
+     .live = true},
 };
 
 #define COST(text, words, extra_flags, prediction)                                                           \

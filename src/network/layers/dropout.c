@@ -21,7 +21,8 @@ static const sgm_argument arguments[] = {
      .required = true,
      .least = 0,
      .most = 0.9999,
-     .doc = "the share of elements that become 0"},
+     .doc = "the share of elements that become 0",
+     .live = true},
 };
 
 const sgm_layer_type sgm__layer_dropout = {

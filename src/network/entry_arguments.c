@@ -1,0 +1,116 @@
+/* Arguments of a network's layers, one by one: looking at them, and changing those that may change. */
+#include "network/network_internal.h"
+#include "registry/option_check.h"
+
+#include <math.h>
+#include <stdio.h>
+
+const sgm_layer_type *sgm_network_layer_type(const sgm_network *network, size_t index)
+{
+    return network != NULL && index < network->entry_count ? network->entries[index].layer->type : NULL;
+}
+
+static sgm_status find(const sgm_network *network, size_t index, const char *name, int32_t *argument)
+{
+    const sgm_layer_type *type = sgm_network_layer_type(network, index);
+    if (type == NULL || name == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "an argument of a layer: expected a network that has the layer "
+                                            "and a name");
+    *argument = sgm__argument_find(type, name);
+    if (*argument >= 0)
+        return SGM_OK;
+    char list[300];
+    return sgm_fail(SGM_ERROR_NOT_FOUND, "%s has no argument '%.100s'; it has %s",
+                    network->entries[index].name, name, sgm__arguments_list(type, list, sizeof list));
+}
+
+static sgm_status give_text(const char *text, sgm_content *content)
+{
+    *content = (sgm_content){SGM_KIND_TEXT, {.text = sgm__strdup(text != NULL ? text : "")}};
+    return content->as.text != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+}
+
+static sgm_status give_shape(const sgm_shape *shape, sgm_content *content)
+{
+    sgm__text text = {0};
+    sgm__text_append(&text, "%s", "");
+    for (int32_t i = 0; i < shape->rank; i++)
+        sgm__text_append(&text, "%s%lld", i > 0 ? ", " : "", (long long)shape->dims[i]);
+    char *list = sgm__text_take(&text);
+    *content = (sgm_content){SGM_KIND_TEXT, {.text = list}};
+    return list != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+}
+
+sgm_status sgm_network_argument(const sgm_network *network, size_t index, const char *name,
+                                sgm_content *content)
+{
+    int32_t argument = -1;
+    *content = (sgm_content){0};
+    SGM_TRY(find(network, index, name, &argument));
+    const sgm_argument *row = &network->entries[index].layer->type->arguments[argument];
+    const sgm__argument_value *value = &sgm__entry_arguments(&network->entries[index])[argument];
+    switch (row->kind) {
+    case SGM_ARGUMENT_INTEGER:
+        *content = sgm_integer_content(value->given ? value->integer : (int64_t)row->standard);
+        return SGM_OK;
+    case SGM_ARGUMENT_NUMBER:
+        *content = sgm_number_content(value->given ? value->number : row->standard);
+        return SGM_OK;
+    case SGM_ARGUMENT_FLAG:
+        *content = sgm_boolean_content(value->given ? value->integer != 0 : row->standard != 0);
+        return SGM_OK;
+    case SGM_ARGUMENT_TEXT:
+        return give_text(value->given ? value->text : row->standard_text, content);
+    case SGM_ARGUMENT_SHAPE:
+        return give_shape(&value->shape, content);
+    }
+    return SGM_OK;
+}
+
+static sgm_status check(const char *layer, const sgm_argument *row, const sgm_content *content)
+{
+    static const sgm_kind kinds[] = {[SGM_ARGUMENT_INTEGER] = SGM_KIND_INTEGER,
+                                     [SGM_ARGUMENT_NUMBER] = SGM_KIND_NUMBER,
+                                     [SGM_ARGUMENT_FLAG] = SGM_KIND_BOOLEAN,
+                                     [SGM_ARGUMENT_TEXT] = SGM_KIND_TEXT,
+                                     [SGM_ARGUMENT_SHAPE] = SGM_KIND_TEXT};
+    sgm_option option = {.name = row->name, .kind = kinds[row->kind], .least = row->least, .most = row->most};
+    if (!row->live || option.kind == SGM_KIND_TEXT)
+        return sgm_fail(SGM_ERROR_STATE, "%s.%s is read-only: describe another network to have another",
+                        layer, row->name);
+    if (content->kind != option.kind)
+        return sgm_fail(SGM_ERROR_TYPE, "%s.%s: expected %s, got %s", layer, row->name,
+                        sgm_kind_name(option.kind), sgm_kind_name(content->kind));
+    char identifier[2 * SGM__MAX_NAME + 8];
+    snprintf(identifier, sizeof identifier, "%s.%s", layer, row->name);
+    if (content->kind == SGM_KIND_NUMBER && !isfinite(content->as.number))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: expected a finite number, got %g", identifier,
+                        content->as.number);
+    return sgm__option_check(&option, identifier, content);
+}
+
+sgm_status sgm_network_set_argument(sgm_network *network, size_t index, const char *name,
+                                    const sgm_content *content)
+{
+    int32_t argument = -1;
+    SGM_TRY(find(network, index, name, &argument));
+    if (content == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_network_set_argument: expected a content, got NULL");
+    sgm__entry *entry = &network->entries[index];
+    const sgm_layer_type *type = entry->layer->type;
+    SGM_TRY(check(entry->name, &type->arguments[argument], content));
+    if (entry->own == NULL) {
+        size_t size = type->argument_count * sizeof(sgm__argument_value);
+        entry->own = sgm__alloc(size);
+        if (entry->own == NULL)
+            return SGM_ERROR_MEMORY;
+        memcpy(entry->own, entry->layer->arguments, size);
+    }
+    sgm__argument_value *value = &entry->own[argument];
+    value->given = true;
+    if (content->kind == SGM_KIND_NUMBER)
+        value->number = content->as.number;
+    else
+        value->integer = content->kind == SGM_KIND_BOOLEAN ? content->as.boolean : content->as.integer;
+    return SGM_OK;
+}

@@ -1,0 +1,106 @@
+/* Gradients and updates in the registry. Nobody pays for them until somebody reads one: then the training
+ * step is recorded anew, with states that keep them from the next iteration on. */
+#include "training/trainer_publish.h"
+
+typedef struct kept_kind {
+    sgm_option option;  /* but for the name */
+    const char *prefix; /* of the identifier */
+    const char *state_prefix;
+    bool updates;
+} kept_kind;
+
+static const kept_kind kinds[] = {
+    {{.kind = SGM_KIND_TENSOR,
+      .read_only = true,
+      .doc =
+          "gradient of the newest update, averaged over its minibatches, before clipping and weight decay"},
+     "optimiser.gradients.",
+     SGM__GRADIENT_PREFIX,
+     false},
+    {{.kind = SGM_KIND_TENSOR,
+      .read_only = true,
+      .doc = "the step that the newest update took: the parameter after it less the one before"},
+     "optimiser.updates.",
+     SGM__STEP_PREFIX,
+     true},
+};
+
+static const sgm_parameter *parameter_of(const sgm_trainer *trainer, const char *name)
+{
+    for (size_t i = 0; i < trainer->recording.parameter_count; i++)
+        if (strcmp(trainer->recording.parameters[i].name, name) == 0)
+            return &trainer->recording.parameters[i];
+    return NULL;
+}
+
+/* Reading is asking for them. */
+static sgm_status ask(sgm_trainer *trainer, const kept_kind *kind)
+{
+    bool *keep = kind->updates ? &trainer->keep_updates : &trainer->keep_gradients;
+    if (*keep)
+        return SGM_OK;
+    *keep = true;
+    trainer->kept_from = trainer->position.updates;
+    sgm__trainer_forget_programs(trainer);
+    return SGM_OK;
+}
+
+static sgm_status get_kept(const sgm__bound *bound, sgm_content *content)
+{
+    sgm_trainer *trainer = bound->trainer;
+    const kept_kind *kind = bound->row;
+    const char *what = kind->updates ? "updates" : "gradients";
+    const char *name = bound->identifier + strlen(kind->prefix);
+    const sgm_parameter *parameter = parameter_of(trainer, name);
+    if (parameter == NULL || sgm__trainer_is_frozen(trainer, name))
+        return sgm_fail(SGM_ERROR_STATE, "%s is frozen and has no %s", name, what);
+    SGM_TRY(ask(trainer, kind));
+    char *state = sgm__format("%s%s", kind->state_prefix, name);
+    if (state == NULL)
+        return SGM_ERROR_MEMORY;
+    bool is_there =
+        trainer->position.updates > trainer->kept_from && sgm_session_has(trainer->session, state);
+    sgm_tensor *value = is_there ? sgm_session_get(trainer->session, state) : NULL;
+    sgm__free(state);
+    if (!is_there)
+        return sgm_fail(
+            SGM_ERROR_STATE,
+            "%s are kept from now on, as somebody reads them: there are some after the next update", what);
+    *content = sgm_tensor_content(value);
+    return value != NULL ? SGM_OK : sgm_last_status();
+}
+
+static const sgm__access kept_access = {.get = get_kept};
+
+/* "2-dense.weights" becomes PREFIX2-dense.weights. */
+static sgm_status publish_kept(sgm_trainer *trainer, sgm_registry *parent, const kept_kind *kind,
+                               const char *parameter)
+{
+    const char *dot = strrchr(parameter, '.');
+    const char *entry = dot != NULL ? dot + 1 : parameter;
+    sgm_option row = kind->option;
+    row.name = entry;
+    const sgm_option *kept = sgm__trainer_keep_row(trainer, &row);
+    char *prefix = sgm__format("%s%.*s", kind->prefix, (int)(entry - parameter), parameter);
+    sgm_status status = kept != NULL && prefix != NULL
+                            ? sgm__publish_path(parent, prefix + strlen(kind->prefix), &parent)
+                            : SGM_ERROR_MEMORY;
+    if (status == SGM_OK && !sgm_registry_has(parent, entry))
+        status = sgm__publish_value(trainer, parent, prefix, kept, &kept_access, kind);
+    sgm__free(prefix);
+    return status;
+}
+
+sgm_status sgm__publish_kept(sgm_trainer *trainer)
+{
+    static const char *const names[] = {"gradients", "updates"};
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        sgm_registry *parent;
+        SGM_TRY(sgm__publish_child(trainer->registry, "optimiser", "optimiser", &parent));
+        SGM_TRY(sgm__publish_child(parent, names[k], names[k], &parent));
+        for (size_t i = 0; i < trainer->recording.parameter_count; i++)
+            if (trainer->recording.parameters[i].trainable)
+                SGM_TRY(publish_kept(trainer, parent, &kinds[k], trainer->recording.parameters[i].name));
+    }
+    return SGM_OK;
+}
