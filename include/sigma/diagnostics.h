@@ -60,6 +60,45 @@ typedef struct sgm_nan_watch_options {
         &(const sgm_nan_watch_options){.struct_size = sizeof(sgm_nan_watch_options), __VA_ARGS__})
 SGM_API sgm_hook *sgm_nan_watch_create(const sgm_nan_watch_options *options);
 
+/* --- weights, gradients, updates in numbers ---
+ * For each tensor that matches the identifiers (separated by spaces; "network.layers.*.weights"), without its
+ * values that are not finite: shared.PREFIX_mean, _deviation (of the population), _minimum, _maximum, _norm
+ * (L2), _zeros (share), _not_finite (number), and _histogram (float64 (bins): counts); PREFIX is the
+ * identifier with
+ * '_' for dots. For optimiser.gradients.X and optimiser.updates.X also _ratio: the norm over that of the
+ * parameter network.layers.X. A run with a folder gets a line for each tensor in its histograms.jsonl. */
+typedef struct sgm_statistics_options {
+    size_t struct_size;
+    /* Equal parts between least and most; the last includes most. Default 20, at most 1000. */
+    int64_t bins;
+    /* Values beyond count in the outer bins. Equal: the least and the largest value of the tensor, or 0.5
+     * around it when all are equal. */
+    double least, most;
+    bool no_file;
+    sgm_criteria *only_if; /* taken over */
+} sgm_statistics_options;
+#define sgm_statistics(identifiers, ...)                                                                     \
+    SGM_STATISTICS(identifiers, __VA_ARGS__, .struct_size = sizeof(sgm_statistics_options))
+#define SGM_STATISTICS(identifiers, when, ...)                                                               \
+    sgm_statistics_create(identifiers, when, &(const sgm_statistics_options){__VA_ARGS__})
+SGM_API sgm_hook *sgm_statistics_create(const char *identifiers, sgm_time_step when,
+                                        const sgm_statistics_options *options);
+
+/* --- how fast it goes ---
+ * Over the newest `span` iterations: shared.time_throughput_records and _iterations (a second of running
+ * time), _waiting (share of it that went by until the data gave a minibatch) and _waited (how many iterations
+ * waited for longer than a tenth of their time). Time spent in hooks and measuring counts as running. */
+typedef struct sgm_throughput_options {
+    size_t struct_size;
+    int64_t span;  /* default 100, at most 10000 */
+    int64_t every; /* iterations between two results; default 10 */
+} sgm_throughput_options;
+/* sgm_throughput(), sgm_throughput(.span = 1000) */
+#define sgm_throughput(...)                                                                                  \
+    sgm_throughput_create(                                                                                   \
+        &(const sgm_throughput_options){.struct_size = sizeof(sgm_throughput_options), __VA_ARGS__})
+SGM_API sgm_hook *sgm_throughput_create(const sgm_throughput_options *options);
+
 #ifdef __cplusplus
 }
 #endif

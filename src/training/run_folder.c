@@ -19,18 +19,18 @@ static char *path_of(const char *folder, const char *file)
     return sgm__format("%s/%s", folder, file);
 }
 
-/* The epoch that a line tells of; -1 if it is none of ours. */
-static json_int_t epoch_of(const char *line, size_t length)
+/* The epoch or iteration that a line tells of; -1 if it is none of ours. */
+static json_int_t number_of(const char *line, size_t length, const char *key)
 {
     json_t *values = json_loadb(line, length, 0, NULL);
-    json_t *epoch = json_object_get(values, "epoch");
-    json_int_t number = json_is_integer(epoch) ? json_integer_value(epoch) : -1;
+    json_t *found = json_object_get(values, key);
+    json_int_t number = json_is_integer(found) ? json_integer_value(found) : -1;
     json_decref(values);
     return number;
 }
 
-/* Lines of epochs up to `epoch` stay. A line that a crash cut off goes. */
-static sgm_status drop_newer_lines(const char *path, int64_t epoch)
+/* Lines of epochs (or iterations: `key`) up to `newest` stay. A line that a crash cut off goes. */
+static sgm_status drop_newer_lines(const char *path, const char *key, int64_t newest)
 {
     char *text;
     size_t length, kept = 0;
@@ -42,8 +42,8 @@ static sgm_status drop_newer_lines(const char *path, int64_t epoch)
         if (end == NULL)
             break;
         size_t line = (size_t)(end - (text + start)) + 1;
-        json_int_t number = epoch_of(text + start, line);
-        if (number >= 0 && number <= epoch) {
+        json_int_t number = number_of(text + start, line, key);
+        if (number >= 0 && number <= newest) {
             memmove(text + kept, text + start, line);
             kept += line;
         }
@@ -54,9 +54,10 @@ static sgm_status drop_newer_lines(const char *path, int64_t epoch)
     return status;
 }
 
-static sgm_status open_files(sgm_trainer *trainer, const char *checkpoint, const char *metrics, bool resume)
+static sgm_status open_files(sgm_trainer *trainer, const char *checkpoint, const char *metrics,
+                             const char *histograms, bool resume)
 {
-    if (checkpoint == NULL || metrics == NULL)
+    if (checkpoint == NULL || metrics == NULL || histograms == NULL)
         return SGM_ERROR_MEMORY;
     bool there = sgm__file_exists(checkpoint);
     if (there && !resume)
@@ -64,12 +65,13 @@ static sgm_status open_files(sgm_trainer *trainer, const char *checkpoint, const
                         checkpoint);
     if (there)
         SGM_TRY(sgm_trainer_load_parts(trainer, checkpoint, .parts = SGM_PART_EVERYTHING));
-    return drop_newer_lines(metrics, there ? trainer->position.epoch : 0);
+    SGM_TRY(drop_newer_lines(histograms, "iteration", there ? trainer->position.iteration : 0));
+    return drop_newer_lines(metrics, "epoch", there ? trainer->position.epoch : 0);
 }
 
 static bool is_leftover(const char *name)
 {
-    static const char *const ends[] = {".safetensors.tmp", ".jsonl.tmp", ".yaml.tmp"};
+    static const char *const ends[] = {".safetensors.tmp", ".jsonl.tmp", ".json.tmp", ".yaml.tmp"};
     size_t length = strlen(name);
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         size_t end = strlen(ends[i]);
@@ -115,9 +117,11 @@ sgm_status sgm__run_folder_open(sgm_trainer *trainer, const char *folder, bool r
     SGM_TRY(sgm__run_folder_lock(folder, lock));
     remove_leftovers(folder, *lock);
     char *checkpoint = path_of(folder, SGM__CHECKPOINT_FILE), *metrics = path_of(folder, SGM__METRICS_FILE);
-    sgm_status status = open_files(trainer, checkpoint, metrics, resume);
+    char *histograms = path_of(folder, SGM__HISTOGRAMS_FILE);
+    sgm_status status = open_files(trainer, checkpoint, metrics, histograms, resume);
     sgm__free(checkpoint);
     sgm__free(metrics);
+    sgm__free(histograms);
     return status;
 }
 
@@ -184,6 +188,14 @@ static sgm_status append_line(const char *path, const char *text)
         status = sgm_fail(SGM_ERROR_FILE, "cannot write '%s': %s", path, sgm__errno_text(errno));
     sgm__free(line);
     close(file);
+    return status;
+}
+
+sgm_status sgm__run_folder_append(const char *folder, const char *file, const char *line)
+{
+    char *path = path_of(folder, file);
+    sgm_status status = path != NULL ? append_line(path, line) : SGM_ERROR_MEMORY;
+    sgm__free(path);
     return status;
 }
 

@@ -6,11 +6,12 @@
 
 #define SGM__CHECKPOINT_FILE "checkpoint.safetensors"
 #define SGM__METRICS_FILE "metrics.jsonl"
+#define SGM__HISTOGRAMS_FILE "histograms.jsonl"
 #define SGM__CHANGES_FILE "changes.jsonl"
 #define SGM__LOG_FILE "log.txt"
 
 /* Makes the folder and keeps other runs out of it until it is closed; with `resume`, loads its checkpoint if
- * there is one and drops metrics that are newer than it. */
+ * there is one and drops metrics and histograms that are newer than it. */
 sgm_status sgm__run_folder_open(sgm_trainer *trainer, const char *folder, bool resume, int *lock);
 /* Keeps others out of a folder that is there, until it is closed. */
 sgm_status sgm__run_folder_lock(const char *folder, int *lock);
@@ -18,6 +19,8 @@ void sgm__run_folder_close(int lock); /* -1: nothing to do */
 /* What the process logs from now on, from SGM_LOG_INFO on, goes to the folder too; NULL (and a warning): it
  * does not. */
 sgm_log_sink *sgm__run_folder_log(const sgm_trainer *trainer, const char *folder);
+/* Appends a line of text to a file. */
+sgm_status sgm__run_folder_append(const char *folder, const char *file, const char *line);
 /* Appends the line of an epoch that has just ended. */
 sgm_status sgm__run_folder_epoch(const sgm_trainer *trainer, const char *folder, double seconds);
 /* Appends who changed what, if there is a folder, and keeps it for checkpoints. Texts of the contents before

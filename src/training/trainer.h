@@ -122,6 +122,8 @@ struct sgm_trainer {
     int64_t epochs;  /* wanted by the run, 0: no limit */
     int64_t batches; /* of an epoch, 0: unknown */
     double newest_loss;
+    double waited;                      /* seconds in all that the data took for minibatches to train on */
+    int64_t given;                      /* records of the newest minibatch */
     double rates[SGM__KEPT_RATES];      /* learning rates of the newest iterations, by number */
     double running_time, running_since; /* seconds before; the moment it began to run, 0: it does not */
     sgm_registry *registry;

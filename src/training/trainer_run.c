@@ -324,11 +324,20 @@ static void tell_task(training_run *run)
         run->stopped = true;
 }
 
+static sgm_status next_block(sgm_trainer *trainer, const sgm_block **block)
+{
+    double start = sgm__now();
+    SGM_TRY(sgm_iterator_next(trainer->training, block));
+    trainer->waited += sgm__now() - start;
+    trainer->given = *block != NULL ? (*block)->count : 0;
+    return SGM_OK;
+}
+
 static sgm_status iterate(training_run *run)
 {
     while (!is_done(run)) {
         const sgm_block *block;
-        SGM_TRY(sgm_iterator_next(run->trainer->training, &block));
+        SGM_TRY(next_block(run->trainer, &block));
         if (block == NULL) {
             if (run->trainer->position.batch == 0)
                 return sgm_fail(SGM_ERROR_STATE,

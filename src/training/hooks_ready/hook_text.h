@@ -112,6 +112,8 @@ const char *sgm__hook_source(const sgm_hook *hook); /* NULL: it was made by a pr
     X(sgm__last_checkpoints_row)                                                                             \
     X(sgm__best_checkpoints_row)                                                                             \
     X(sgm__nan_watch_row)                                                                                    \
+    X(sgm__statistics_row)                                                                                   \
+    X(sgm__throughput_row)                                                                                   \
     X(sgm__cost_row)                                                                                         \
     X(sgm__top_k_row)                                                                                        \
     X(sgm__uni_accuracy_row)                                                                                 \

@@ -1,0 +1,133 @@
+/* Records and iterations a second, and how much of it was spent waiting for data. */
+#include "training/hooks_ready/hook_text.h"
+#include "training/trainer.h"
+
+#include <sigma/diagnostics.h>
+#include <stdio.h>
+
+#define DEFAULT_SPAN 100
+#define MOST_SPAN 10000
+#define DEFAULT_EVERY 10
+#define LONG_WAIT 0.1 /* of an iteration's time */
+
+/* What one iteration took. */
+typedef struct lap {
+    double seconds, waited;
+    int64_t records;
+} lap;
+
+typedef struct throughput {
+    int64_t span, every;
+    int64_t count, next; /* of `laps` */
+    int64_t iterations;  /* since the last result */
+    bool runs;           /* `running_time` and `waited` are those of the last iteration */
+    double running_time, waited;
+    lap laps[];
+} throughput;
+
+static sgm_status share(sgm_hook_call *call, const char *what, double value)
+{
+    char name[64];
+    snprintf(name, sizeof name, "time_throughput_%s", what);
+    return sgm_hook_share(call, name, sgm_number_content(value));
+}
+
+static sgm_status share_all(const throughput *self, sgm_hook_call *call)
+{
+    double seconds = 0, waited = 0;
+    int64_t records = 0, long_waits = 0;
+    for (int64_t i = 0; i < self->count; i++) {
+        const lap *each = &self->laps[i];
+        seconds += each->seconds;
+        waited += each->waited;
+        records += each->records;
+        long_waits += each->waited > LONG_WAIT * each->seconds;
+    }
+    if (seconds <= 0)
+        return SGM_OK;
+    SGM_TRY(share(call, "records", (double)records / seconds));
+    SGM_TRY(share(call, "iterations", (double)self->count / seconds));
+    SGM_TRY(share(call, "waiting", waited / seconds));
+    return share(call, "waited", (double)long_waits);
+}
+
+static sgm_status measure(void *state, sgm_hook_call *call)
+{
+    throughput *self = state;
+    const sgm_trainer *trainer = sgm_hook_trainer(call);
+    if (!trainer)
+        return sgm_fail(SGM_ERROR_STATE, "throughput is measured of a trainer, in the foreground");
+    double now = trainer->running_time + sgm__now() - trainer->running_since;
+    lap newest = {now - self->running_time, trainer->waited - self->waited, trainer->given};
+    bool first = !self->runs || newest.seconds <= 0;
+    self->runs = true;
+    self->running_time = now;
+    self->waited = trainer->waited;
+    if (first)
+        return SGM_OK;
+    self->laps[self->next] = newest;
+    self->next = (self->next + 1) % self->span;
+    if (self->count < self->span)
+        self->count++;
+    if (++self->iterations < self->every)
+        return SGM_OK;
+    self->iterations = 0;
+    return share_all(self, call);
+}
+
+static bool is_equal(const void *a, const void *b)
+{
+    const throughput *left = a, *right = b;
+    return left->span == right->span && left->every == right->every;
+}
+
+static const sgm_hook_type throughput_type = {.api = SGM_HOOK_API,
+                                              .name = "throughput",
+                                              .doc = "records and iterations a second",
+                                              .invoke = measure,
+                                              .equal = is_equal,
+                                              .free = sgm__free};
+
+sgm_hook *sgm_throughput_create(const sgm_throughput_options *given)
+{
+    sgm_throughput_options options;
+    if (sgm__options_read(&options, sizeof options, given, "sgm_throughput") != SGM_OK)
+        return NULL;
+    if (options.span == 0)
+        options.span = DEFAULT_SPAN;
+    if (options.every == 0)
+        options.every = DEFAULT_EVERY;
+    if (options.span < 1 || options.span > MOST_SPAN || options.every < 1) {
+        sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "throughput: expected a .span of 1 to %d iterations and .every of 1 or more, got %lld and %lld",
+            MOST_SPAN, (long long)options.span, (long long)options.every);
+        return NULL;
+    }
+    throughput *self = sgm__calloc(1, sizeof *self + (size_t)options.span * sizeof(lap));
+    if (!self)
+        return NULL;
+    self->span = options.span;
+    self->every = options.every;
+    return sgm_hook_create(&throughput_type, self, .priority = -1000);
+}
+
+/* --- as text --- */
+
+static sgm_hook *parse_throughput(const sgm__hook_text *call)
+{
+    if (call->when.scale != SGM_ITERATION || call->when.live > 0)
+        return sgm__hook_text_fail(call, "span", "results come every few iterations");
+    if (sgm__hook_count_of(call, "span") > MOST_SPAN)
+        return sgm__hook_text_fail(call, "span", "at most %d iterations", MOST_SPAN);
+    return sgm_throughput(.span = sgm__hook_count_of(call, "span"), .every = call->when.interval);
+}
+
+const sgm__hook_row sgm__throughput_row = {
+    .name = "throughput",
+    .doc = "records and iterations a second, and the share of the time that waited for data, as "
+           "shared.time_throughput_records, _iterations, _waiting and _waited",
+    .when = {SGM_ITERATION, DEFAULT_EVERY, 0},
+    .arguments = {{"span", SGM__ARGUMENT_COUNT, .standard = "100", .doc = "the newest so many iterations"}},
+    .create = parse_throughput,
+};
