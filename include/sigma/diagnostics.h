@@ -9,7 +9,7 @@
 #ifndef SIGMA_DIAGNOSTICS_H
 #define SIGMA_DIAGNOSTICS_H
 
-#include <sigma/hook.h>
+#include <sigma/training.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -98,6 +98,42 @@ typedef struct sgm_throughput_options {
     sgm_throughput_create(                                                                                   \
         &(const sgm_throughput_options){.struct_size = sizeof(sgm_throughput_options), __VA_ARGS__})
 SGM_API sgm_hook *sgm_throughput_create(const sgm_throughput_options *options);
+
+/* --- which learning rate? (Smith, 2015) ---
+ * Trains from where the trainer stands with rates that rise geometrically, and then puts everything back as
+ * it was: parameters, the optimiser's memory, random numbers, the place in the data. (A trainer that was not
+ * prepared is prepared then.) Ends early when the smoothed loss is beyond `divergence` times the lowest one,
+ * or a loss is no number. */
+typedef struct sgm_rate_finder_options {
+    size_t struct_size;
+    double least, most; /* default 1e-7 and 10 */
+    int64_t iterations; /* default 100, at least 10, at most 100000 */
+    double smoothing;   /* of the mean that fades: weight of the past; default 0.9, below 1; negative: none */
+    double divergence;  /* default 4 */
+} sgm_rate_finder_options;
+typedef struct sgm_rate_point {
+    double rate, loss, smoothed;
+} sgm_rate_point;
+typedef struct sgm_rate_curve {
+    sgm_rate_point *points;
+    size_t count;
+    bool diverged; /* it ended early */
+    /* Where the smoothed loss falls fastest over the logarithm of the rate (the slope of a line through the
+     * point and up to three on both sides), before its lowest point; NaN: it fell nowhere. */
+    double proposed;
+    double lowest; /* rate at the lowest smoothed loss */
+} sgm_rate_curve;
+/* NULL: it failed. The trainer has network, data and optimiser, and does not run. */
+#define sgm_learning_rate_finder(...)                                                                        \
+    SGM_WITH_OPTIONS(sgm_learning_rate_finder_run, sgm_rate_finder_options, __VA_ARGS__)
+SGM_API sgm_rate_curve *sgm_learning_rate_finder_run(sgm_trainer *trainer,
+                                                     const sgm_rate_finder_options *options);
+SGM_API void sgm_rate_curve_free(sgm_rate_curve *curve);
+/* A line of JSON for each point: iteration, rate, loss, smoothed. */
+SGM_API sgm_status sgm_rate_curve_save(const sgm_rate_curve *curve, const char *path);
+/* A plot in text, the logarithm of the rate to the right, `columns` by `rows` characters for the points (20
+ * to 200, 5 to 100); free with sgm_string_free. */
+SGM_API char *sgm_rate_curve_text(const sgm_rate_curve *curve, int32_t columns, int32_t rows);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,254 @@
+/* The learning rate finder. Smith, Cyclical learning rates for training neural networks, 2015. */
+#include "training/snapshot.h"
+
+#include <math.h>
+#include <sigma/diagnostics.h>
+#include <stdio.h>
+
+#define MOST_ITERATIONS 100000
+#define SLOPE_REACH 3 /* points on each side of one whose slope is wanted */
+
+void sgm_rate_curve_free(sgm_rate_curve *curve)
+{
+    if (curve == NULL)
+        return;
+    sgm__free(curve->points);
+    sgm__free(curve);
+}
+
+/* --- options --- */
+
+static sgm_status read_options(const sgm_rate_finder_options *given, sgm_rate_finder_options *options)
+{
+    SGM_TRY(sgm__options_read(options, sizeof *options, given, "sgm_learning_rate_finder"));
+    if (options->least == 0)
+        options->least = 1e-7;
+    if (options->most == 0)
+        options->most = 10;
+    if (options->iterations == 0)
+        options->iterations = 100;
+    if (options->smoothing == 0)
+        options->smoothing = 0.9;
+    if (options->smoothing < 0)
+        options->smoothing = 0;
+    if (options->divergence == 0)
+        options->divergence = 4;
+    bool good = options->least > 0 && options->least < options->most && isfinite(options->most) &&
+                options->iterations >= 10 && options->iterations <= MOST_ITERATIONS &&
+                options->smoothing < 1 && options->divergence > 1;
+    return good ? SGM_OK
+                : sgm_fail(SGM_ERROR_ARGUMENT,
+                           "learning rate finder: expected 0 < least < most, 10 to %d iterations, smoothing "
+                           "below 1 and divergence above 1; got %g, %g, %lld, %g and %g",
+                           MOST_ITERATIONS, options->least, options->most, (long long)options->iterations,
+                           options->smoothing, options->divergence);
+}
+
+/* --- training --- */
+
+static sgm_status next_block(sgm_trainer *trainer, const sgm_block **block)
+{
+    SGM_TRY(sgm_iterator_next(trainer->training, block));
+    if (*block == NULL)
+        SGM_TRY(sgm_iterator_next(trainer->training, block));
+    return *block != NULL ? SGM_OK : sgm_fail(SGM_ERROR_STATE, "the training data gives no minibatch");
+}
+
+static double rate_at(const sgm_rate_finder_options *options, int64_t iteration)
+{
+    double part = (double)iteration / (double)(options->iterations - 1);
+    return options->least * pow(options->most / options->least, part);
+}
+
+/* A mean whose weights fade, without the pull of its first value (as in Adam). */
+static void add_point(const sgm_rate_finder_options *options, sgm_rate_curve *curve, double rate, double loss,
+                      double *mean)
+{
+    *mean = options->smoothing * *mean + (1 - options->smoothing) * loss;
+    double smoothed = *mean / (1 - pow(options->smoothing, (double)(curve->count + 1)));
+    curve->points[curve->count++] = (sgm_rate_point){rate, loss, smoothed};
+}
+
+static sgm_status raise_rate(sgm_trainer *trainer, const sgm_rate_finder_options *options,
+                             sgm_rate_curve *curve)
+{
+    double mean = 0, best = INFINITY;
+    for (int64_t i = 0; i < options->iterations && !curve->diverged; i++) {
+        const sgm_block *block;
+        double rate = rate_at(options, i);
+        SGM_TRY(next_block(trainer, &block));
+        sgm_status status = sgm__trainer_step(trainer, block, rate);
+        if (status != SGM_OK && status != SGM_ERROR_NUMERIC)
+            return status;
+        if (status == SGM_ERROR_NUMERIC || !isfinite(trainer->newest_loss)) {
+            curve->diverged = true;
+            break;
+        }
+        add_point(options, curve, rate, trainer->newest_loss, &mean);
+        double smoothed = curve->points[curve->count - 1].smoothed;
+        best = smoothed < best ? smoothed : best;
+        curve->diverged = i > 0 && smoothed > options->divergence * best;
+    }
+    return curve->count > 0
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_NUMERIC, "the loss is no number at the least learning rate, %g, already",
+                          options->least);
+}
+
+/* --- what the curve says --- */
+
+/* Least squares, over the logarithm of the rate. */
+static double slope_at(const sgm_rate_curve *curve, size_t at)
+{
+    size_t first = at > SLOPE_REACH ? at - SLOPE_REACH : 0;
+    size_t last = at + SLOPE_REACH < curve->count ? at + SLOPE_REACH : curve->count - 1;
+    double count = (double)(last - first + 1), x = 0, y = 0, xx = 0, xy = 0;
+    for (size_t i = first; i <= last; i++) {
+        x += log(curve->points[i].rate) / count;
+        y += curve->points[i].smoothed / count;
+    }
+    for (size_t i = first; i <= last; i++) {
+        double dx = log(curve->points[i].rate) - x;
+        xx += dx * dx;
+        xy += dx * (curve->points[i].smoothed - y);
+    }
+    return xx > 0 ? xy / xx : 0;
+}
+
+static void propose(sgm_rate_curve *curve)
+{
+    size_t lowest = 0;
+    double steepest = 0;
+    for (size_t i = 1; i < curve->count; i++)
+        if (curve->points[i].smoothed < curve->points[lowest].smoothed)
+            lowest = i;
+    curve->lowest = curve->points[lowest].rate;
+    curve->proposed = NAN;
+    for (size_t i = 0; i <= lowest; i++) {
+        double slope = slope_at(curve, i);
+        if (slope < steepest) {
+            steepest = slope;
+            curve->proposed = curve->points[i].rate;
+        }
+    }
+}
+
+/* --- together --- */
+
+static sgm_status check_parts(const sgm_trainer *trainer)
+{
+    if (trainer->training == NULL)
+        return sgm_fail(SGM_ERROR_STATE, "has no data yet: call sgm_trainer_data");
+    if (trainer->optimiser == NULL)
+        return sgm_fail(SGM_ERROR_STATE, "has no optimiser yet: call sgm_trainer_optimiser");
+    return SGM_OK;
+}
+
+/* Whatever comes of it, the trainer is put back. */
+static sgm_status explore(sgm_trainer *trainer, const sgm_rate_finder_options *options, sgm_rate_curve *curve)
+{
+    char message[512] = "";
+    SGM_TRY(check_parts(trainer));
+    SGM_TRY(sgm_trainer_prepare(trainer));
+    sgm__snapshot *before = sgm__snapshot_take(trainer);
+    if (before == NULL)
+        return sgm_last_status();
+    sgm_status status = raise_rate(trainer, options, curve);
+    if (status != SGM_OK)
+        snprintf(message, sizeof message, "%s", sgm_last_error());
+    sgm_status restored = sgm__snapshot_restore(trainer, before);
+    sgm__snapshot_free(before);
+    return status != SGM_OK ? sgm_fail(status, "%s", message) : restored;
+}
+
+sgm_rate_curve *sgm_learning_rate_finder_run(sgm_trainer *trainer, const sgm_rate_finder_options *given)
+{
+    sgm_rate_finder_options options;
+    if (sgm_trainer_status(trainer) != SGM_OK || read_options(given, &options) != SGM_OK ||
+        sgm__trainer_reserve(trainer) != SGM_OK)
+        return NULL;
+    sgm_rate_curve *curve = sgm__calloc(1, sizeof *curve);
+    if (curve != NULL)
+        curve->points = sgm__calloc((size_t)options.iterations, sizeof(sgm_rate_point));
+    sgm_status status = curve != NULL && curve->points != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    sgm__trainer_lock(trainer);
+    if (status == SGM_OK)
+        status = explore(trainer, &options, curve);
+    sgm__trainer_unlock(trainer);
+    sgm__control_end(&trainer->control);
+    if (status == SGM_OK) {
+        propose(curve);
+        return curve;
+    }
+    sgm__fail_within("learning rate finder, trainer '%s'", trainer->name);
+    sgm_rate_curve_free(curve);
+    return NULL;
+}
+
+/* --- showing it --- */
+
+sgm_status sgm_rate_curve_save(const sgm_rate_curve *curve, const char *path)
+{
+    if (curve == NULL || path == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_rate_curve_save: expected a curve and a path, got NULL");
+    sgm__text text = {0};
+    for (size_t i = 0; i < curve->count; i++) {
+        const sgm_rate_point *point = &curve->points[i];
+        sgm__text_append(&text, "{\"iteration\":%zu,\"rate\":%.9g,\"loss\":%.9g,\"smoothed\":%.9g}\n", i + 1,
+                         point->rate, point->loss, point->smoothed);
+    }
+    sgm_status status = text.failed ? SGM_ERROR_MEMORY : sgm__file_write_atomic(path, text.data, text.length);
+    sgm__text_free(&text);
+    return status;
+}
+
+/* Losses above the first ones are the divergence, which would squeeze the rest: they are cut off. */
+static void find_bounds(const sgm_rate_curve *curve, double *low, double *high)
+{
+    *low = INFINITY;
+    *high = -INFINITY;
+    for (size_t i = 0; i < curve->count; i++) {
+        double value = curve->points[i].smoothed;
+        *low = value < *low ? value : *low;
+        if (curve->points[i].rate <= curve->lowest)
+            *high = value > *high ? value : *high;
+    }
+    *high += (*high - *low) * 0.2;
+    if (*high <= *low)
+        *high = *low + 1;
+}
+
+char *sgm_rate_curve_text(const sgm_rate_curve *curve, int32_t columns, int32_t rows)
+{
+    if (curve == NULL || curve->count == 0 || columns < 20 || columns > 200 || rows < 5 || rows > 100) {
+        sgm_fail(SGM_ERROR_ARGUMENT,
+                 "sgm_rate_curve_text: expected a curve, 20 to 200 columns and 5 to 100 rows; got %d and %d",
+                 (int)columns, (int)rows);
+        return NULL;
+    }
+    char grid[100][201];
+    double low, high;
+    find_bounds(curve, &low, &high);
+    double first = log(curve->points[0].rate), last = log(curve->points[curve->count - 1].rate);
+    double width = last > first ? last - first : 1;
+    for (int32_t row = 0; row < rows; row++) {
+        memset(grid[row], ' ', (size_t)columns);
+        grid[row][columns] = '\0';
+    }
+    for (size_t i = 0; i < curve->count; i++) {
+        const sgm_rate_point *point = &curve->points[i];
+        double height = (point->smoothed - low) / (high - low);
+        int32_t row = rows - 1 - (int32_t)(height * (rows - 1) + 0.5);
+        int32_t column = (int32_t)((log(point->rate) - first) / width * (columns - 1) + 0.5);
+        grid[row < 0 ? 0 : row][column] = point->rate == curve->proposed ? 'O' : '*';
+    }
+    sgm__text text = {0};
+    for (int32_t row = 0; row < rows; row++)
+        sgm__text_append(&text, "%10.4g |%s\n", high - (high - low) * row / (rows - 1), grid[row]);
+    sgm__text_append(&text, "%10s +", "loss");
+    for (int32_t i = 0; i < columns; i++)
+        sgm__text_append(&text, "-");
+    sgm__text_append(&text, "\n%12s%-*.3g%.3g\n", "", (int)columns - 6, curve->points[0].rate,
+                     curve->points[curve->count - 1].rate);
+    return sgm__text_take(&text);
+}
