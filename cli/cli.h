@@ -13,6 +13,7 @@ typedef struct subcommand {
 } subcommand;
 int train_run(int argc, char **argv);
 int search_run(int argc, char **argv);
+int find_rate_run(int argc, char **argv);
 int ctl_run(int argc, char **argv);
 int eval_run(int argc, char **argv);
 int predict_run(int argc, char **argv);

@@ -10,6 +10,7 @@
 static const subcommand commands[] = {
     {"train", "train what a file describes", train_run},
     {"search", "train with different values, and tell which are best", search_run},
+    {"find-rate", "propose a learning rate to begin with", find_rate_run},
     {"ctl", "watch and steer a training that runs", ctl_run},
     {"eval", "measure a trained network on data", eval_run},
     {"predict", "ask a trained network", predict_run},

@@ -202,7 +202,7 @@ sgm_status sgm_rate_curve_save(const sgm_rate_curve *curve, const char *path)
     return status;
 }
 
-/* Losses above the first ones are the divergence, which would squeeze the rest: they are cut off. */
+/* The last fifth may be the divergence, which would squeeze the rest: what is above the others is cut off. */
 static void find_bounds(const sgm_rate_curve *curve, double *low, double *high)
 {
     *low = INFINITY;
@@ -210,10 +210,10 @@ static void find_bounds(const sgm_rate_curve *curve, double *low, double *high)
     for (size_t i = 0; i < curve->count; i++) {
         double value = curve->points[i].smoothed;
         *low = value < *low ? value : *low;
-        if (curve->points[i].rate <= curve->lowest)
+        if (i * 5 <= curve->count * 4)
             *high = value > *high ? value : *high;
     }
-    *high += (*high - *low) * 0.2;
+    *high += (*high - *low) * 0.1;
     if (*high <= *low)
         *high = *low + 1;
 }

@@ -149,6 +149,14 @@ run 1 train "$examples/iris.yaml" 'network=input(4) + dense(3) + mean_squared' o
     optimiser.learning_rate=1e6 --folder diverged
 has err 'the loss is (infinite|not a number) at iteration [0-9]+, in epoch [0-9]+: lower the learning rate'
 has err 'the hook nan_watch, or handler debug:cpu, names'
+run 0 find-rate "$examples/iris.yaml" --iterations 50 --curve curve.jsonl
+has out '^the loss falls fastest at [0-9.e-]+ \(O\), and is lowest at [0-9.e-]+; try:$'
+has out 'optimiser.learning_rate=0\.[0-9]+$'
+same "a curve has its points" "$(head -c 30 curve.jsonl)" '{"iteration":1,"rate":1e-07,"l'
+run 2 find-rate "$examples/iris.yaml" --least -1
+has err 'expected a number above 0'
+run 1 find-rate "$examples/iris.yaml" --iterations 3
+has err '10 to 100000 iterations'
 run 1 train "$examples/iris.yaml" 'freeze=[1-dense.weihgts]' --folder frozen
 has err "freezing '1-dense.weihgts' matches no parameter"
 run 2 train "$examples/iris.yaml" 'freeze=[a!]'

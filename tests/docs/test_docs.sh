@@ -93,8 +93,8 @@ rm -f "$folder/programs"/readme-*
 # --- subcommands in the README ---
 
 if [ -x "$SIGMA_BUILD_DIR/sigma" ]; then
-    "$SIGMA_BUILD_DIR/sigma" --help | sed -n 's/^  \([a-z]*\) .*/\1/p' >"$folder/known"
-    grep -ohE '(^|[`$] ?)sigma [a-z]+' README.md docs/manual/*.md | sed 's/.*sigma //' | sort -u |
+    "$SIGMA_BUILD_DIR/sigma" --help | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p' >"$folder/known"
+    grep -ohE '(^|[`$] ?)sigma [a-z][a-z-]*' README.md docs/manual/*.md | sed 's/.*sigma //' | sort -u |
         grep -vxFf "$folder/known" >"$folder/log"
     [ ! -s "$folder/log" ]
     verdict "every 'sigma SUBCOMMAND' in the documents is in sigma --help" $?

@@ -1,0 +1,154 @@
+/* sigma find-rate: which learning rate to begin with. */
+#include "cli.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define COLUMNS 64
+#define ROWS 14
+
+static const char usage_text[] =
+    "Usage: sigma find-rate FILE.yaml|FOLDER [KEY=VALUE ...] [--least R] [--most R] [--iterations N]\n"
+    "                       [--curve FILE]\n\n"
+    "Trains what the file describes for a moment, with learning rates that rise, shows the loss over the\n"
+    "rate, and proposes the rate at which it falls fastest. With the folder of a run it begins at that "
+    "run's\n"
+    "checkpoint. Nothing is trained by it, and the run is not changed.\n\n"
+    "  --least R       the first rate (default 1e-7)\n"
+    "  --most R        the last one (default 10), unless training diverges before\n"
+    "  --iterations N  steps from one to the other (default 100)\n"
+    "  --curve FILE    a line of JSON for each step: iteration, rate, loss, smoothed (default with a "
+    "folder:\n"
+    "                  find-rate.jsonl in it)\n\n"
+    "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
+
+typedef struct find_rate_wish {
+    const char *file; /* as it was given */
+    const char *least_text, *most_text, *curve;
+    int64_t iterations;
+    double least, most;                    /* 0: default */
+    char *config, *checkpoint, *own_curve; /* of a folder; checkpoint NULL: none */
+} find_rate_wish;
+
+static bool read_rate(const char *name, const char *text, double *rate)
+{
+    if (text == NULL)
+        return true;
+    if (sgm__parse_double(text, rate) && *rate > 0 && isfinite(*rate))
+        return true;
+    usage_error("find-rate", "%s: expected a number above 0, got '%s'", name, text);
+    return false;
+}
+
+static sgm_status find_files(find_rate_wish *wish)
+{
+    bool folder = is_folder(wish->file);
+    wish->config = folder ? sgm__format("%s/config.yaml", wish->file) : sgm__strdup(wish->file);
+    if (wish->config == NULL)
+        return sgm_last_status();
+    if (!folder)
+        return SGM_OK;
+    wish->own_curve = sgm__format("%s/find-rate.jsonl", wish->file);
+    wish->checkpoint = sgm__format("%s/checkpoint.safetensors", wish->file);
+    if (wish->own_curve == NULL || wish->checkpoint == NULL)
+        return sgm_last_status();
+    if (!sgm__file_exists(wish->checkpoint)) {
+        sgm__free(wish->checkpoint);
+        wish->checkpoint = NULL;
+    }
+    if (wish->curve == NULL)
+        wish->curve = wish->own_curve;
+    return SGM_OK;
+}
+
+static void show(const find_rate_wish *wish, const sgm_rate_curve *curve)
+{
+    char *text = sgm_rate_curve_text(curve, COLUMNS, ROWS);
+    if (text != NULL)
+        printf("%s\n", text);
+    sgm_string_free(text);
+    double last = curve->points[curve->count - 1].rate;
+    printf("%zu iterations, %s %.3g\n", curve->count,
+           curve->diverged ? "training diverged at a learning rate of" : "up to a learning rate of", last);
+    if (isnan(curve->proposed))
+        printf("the loss fell nowhere: look at network and data, or try other bounds\n");
+    else
+        printf("the loss falls fastest at %.3g (O), and is lowest at %.3g; try:\n"
+               "  sigma train %s optimiser.learning_rate=%.2g\n",
+               curve->proposed, curve->lowest, wish->file, curve->proposed);
+    if (wish->curve != NULL)
+        printf("curve: %s\n", wish->curve);
+}
+
+static sgm_status find_with(const find_rate_wish *wish, const config *c, sgm_env *env, sgm_dataset *training)
+{
+    sgm_trainer *trainer = experiment_trainer(env, c);
+    if (trainer == NULL)
+        return sgm__last_failure();
+    SGM_TRY(experiment_feed(trainer, c, training, NULL));
+    if (wish->checkpoint != NULL)
+        SGM_TRY(sgm_trainer_load(trainer, wish->checkpoint));
+    sgm_rate_curve *curve = sgm_learning_rate_finder(trainer, .least = wish->least, .most = wish->most,
+                                                     .iterations = wish->iterations);
+    if (curve == NULL)
+        return sgm__last_failure();
+    sgm_status status = wish->curve != NULL ? sgm_rate_curve_save(curve, wish->curve) : SGM_OK;
+    if (status == SGM_OK)
+        show(wish, curve);
+    sgm_rate_curve_free(curve);
+    return status;
+}
+
+static int find(const find_rate_wish *wish, const config *c)
+{
+    sgm_dataset *training = NULL;
+    if (data_config_is_empty(&c->data.training))
+        return usage_error("find-rate", "there is no training data; name some as data.training");
+    sgm_status status = train_open_data(c, &c->data.training, "training", &training);
+    sgm_env *env = status == SGM_OK ? experiment_env(c) : NULL;
+    if (status == SGM_OK)
+        status = env != NULL ? find_with(wish, c, env, training) : sgm__last_failure();
+    int code = status == SGM_OK ? CLI_OK : report_error("find-rate", CLI_FAILED);
+    sgm_env_free(env);
+    sgm_dataset_free(training);
+    return code;
+}
+
+static int find_in_file(find_rate_wish *wish, const arguments *a)
+{
+    config c;
+    if (find_files(wish) != SGM_OK)
+        return report_error("find-rate", CLI_FAILED);
+    if (config_load(&c, wish->config, a->words + 1, a->word_count - 1) != SGM_OK)
+        return report_error("find-rate", CLI_USAGE);
+    int code = find(wish, &c);
+    config_free(&c);
+    return code;
+}
+
+int find_rate_run(int argc, char **argv)
+{
+    find_rate_wish wish = {0};
+    const argument_rule rules[] = {{"--least", ARGUMENT_TEXT, &wish.least_text},
+                                   {"--most", ARGUMENT_TEXT, &wish.most_text},
+                                   {"--iterations", ARGUMENT_COUNT, &wish.iterations},
+                                   {"--curve", ARGUMENT_TEXT, &wish.curve}};
+    arguments a = {.rules = rules, .rule_count = 4, .help = usage_text};
+    int code = CLI_USAGE;
+    if (arguments_read(&a, argc, argv, &code)) {
+        if (a.word_count == 0) {
+            code = usage_error("find-rate", "expected a file that describes what to train");
+        } else {
+            code = CLI_USAGE;
+            wish.file = a.words[0];
+            if (read_rate("--least", wish.least_text, &wish.least) &&
+                read_rate("--most", wish.most_text, &wish.most))
+                code = find_in_file(&wish, &a);
+        }
+    }
+    arguments_free(&a);
+    sgm__free(wish.config);
+    sgm__free(wish.checkpoint);
+    sgm__free(wish.own_curve);
+    return code;
+}
