@@ -9,7 +9,7 @@
 
 static const char usage_text[] =
     "Usage: sigma train FILE.yaml|FOLDER [KEY=VALUE ...] [--folder DIR] [--resume] [--from RUN]\n"
-    "             [--quiet]\n\n"
+    "             [--quiet] [--paused]\n\n"
     "Trains what the file describes; a folder is that of a run, with its config.yaml. KEY=VALUE counts more "
     "than the file: optimiser.learning_rate=0.01.\n"
     "Lists and maps are written as in YAML: 'freeze=[0-dense.*]'.\n\n"
@@ -19,7 +19,8 @@ static const char usage_text[] =
     "  --from RUN     begin with the parameters of another run, or of a checkpoint: start_from.run=RUN; the "
     "keys\n"
     "                 start_from.parts, .states and .relaxed say what of it\n"
-    "  --quiet        results only, no progress\n\n"
+    "  --quiet        results only, no progress\n"
+    "  --paused       begin paused: 'sigma ctl DIR resume' (or step) lets it go on\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 130 interrupted (a checkpoint was "
     "written).\n\nKeys:\n";
 
@@ -105,12 +106,18 @@ static int prepare_folder(config *c, bool resume)
     return CLI_OK;
 }
 
+typedef struct train_arguments {
+    const char *folder, *from;
+    bool resume, quiet, paused;
+} train_arguments;
+
 /* What a run needs beside its trainer. */
 typedef struct run_parts {
     sgm_env *env;
     sgm_trainer *trainer;
     sgm_dataset *training, *validation, *test;
     config *c;
+    bool paused;
     char failure[1024]; /* of saving the configuration; "": none */
 } run_parts;
 
@@ -127,6 +134,9 @@ static bool keep_config(void *user, const sgm_training_progress *progress)
     else if (p->c->iterations != OPTION_UNSET && progress->iteration >= p->c->iterations)
         printf("nothing to do: %lld of %lld iterations are done\n", (long long)progress->iteration,
                (long long)p->c->iterations);
+    if (p->paused)
+        printf("paused; go on with: sigma ctl %s resume\n", p->c->folder);
+    fflush(stdout);
     if (train_save_config(p->c) != SGM_OK)
         snprintf(p->failure, sizeof p->failure, "%s", sgm_last_error());
     return p->failure[0] == '\0';
@@ -217,26 +227,27 @@ static int start_from_another(const run_parts *p, bool quiet)
                                                                          : report_error("train", CLI_FAILED);
 }
 
-static int train(config *c, bool resume, bool quiet)
+static int train(config *c, const train_arguments *given)
 {
-    run_parts parts = {0};
+    run_parts parts = {.paused = given->paused};
     int code = CLI_OK;
     if (data_config_is_empty(&c->data.training))
         return usage_error("train", "there is no training data; name some as data.training");
     /* What can be wrong without training is found before there is a folder for the run. */
-    if (open_parts(&parts, c, quiet) != SGM_OK || sgm_trainer_prepare(parts.trainer) != SGM_OK)
+    if (open_parts(&parts, c, given->quiet) != SGM_OK || sgm_trainer_prepare(parts.trainer) != SGM_OK)
         code = report_error("train", CLI_FAILED);
     else
-        code = start_from_another(&parts, quiet);
+        code = start_from_another(&parts, given->quiet);
     if (code == CLI_OK)
-        code = prepare_folder(c, resume);
-    if (code == CLI_OK && resume)
+        code = prepare_folder(c, given->resume);
+    if (code == CLI_OK && given->resume)
         tell_changes(c);
     if (code == CLI_OK) {
         sgm_status status =
             sgm_run(parts.env, .epochs = c->epochs != OPTION_UNSET ? c->epochs : 0,
                     .iterations = c->iterations != OPTION_UNSET ? c->iterations : 0, .folder = c->folder,
-                    .checkpoint_every = c->checkpoint_every, .resume = resume, .catch_interrupt = true);
+                    .checkpoint_every = c->checkpoint_every, .resume = given->resume, .paused = given->paused,
+                    .catch_interrupt = true);
         if (parts.failure[0] != '\0') {
             fprintf(stderr, "sigma train: %s\n", parts.failure);
             code = CLI_FAILED;
@@ -283,7 +294,8 @@ static sgm_status folder_of_run(config *c, const char *file, bool resume)
     return SGM_OK;
 }
 
-static int train_file(const char *file, const char *const *overrides, size_t count, bool resume, bool quiet)
+static int train_file(const char *file, const char *const *overrides, size_t count,
+                      const train_arguments *given)
 {
     config c;
     bool folder_given = false;
@@ -297,16 +309,12 @@ static int train_file(const char *file, const char *const *overrides, size_t cou
     }
     if (config_load(&c, file, overrides, count) != SGM_OK)
         return report_error("train", CLI_USAGE);
-    int code = folder_given || folder_of_run(&c, file, resume) == SGM_OK ? train(&c, resume, quiet)
-                                                                         : report_error("train", CLI_FAILED);
+    int code = folder_given || folder_of_run(&c, file, given->resume) == SGM_OK
+                   ? train(&c, given)
+                   : report_error("train", CLI_FAILED);
     config_free(&c);
     return code;
 }
-
-typedef struct train_arguments {
-    const char *folder, *from;
-    bool resume, quiet;
-} train_arguments;
 
 /* The file, or the folder of a run, is the first word; everything else is KEY=VALUE. */
 static int train_words(const arguments *a, const train_arguments *given)
@@ -331,7 +339,7 @@ static int train_words(const arguments *a, const train_arguments *given)
             overrides[count++] = folder;
         if (given->from != NULL)
             overrides[count++] = from;
-        code = train_file(file, overrides, count, given->resume, given->quiet);
+        code = train_file(file, overrides, count, given);
     }
     sgm__free(overrides);
     sgm__free(file);
@@ -344,13 +352,13 @@ int train_run(int argc, char **argv)
 {
     train_arguments given = {0};
     const argument_rule rules[] = {
-        {"--folder", ARGUMENT_TEXT, &given.folder},
-        {"--from", ARGUMENT_TEXT, &given.from},
-        {"--resume", ARGUMENT_FLAG, &given.resume},
-        {"--quiet", ARGUMENT_FLAG, &given.quiet},
+        {"--folder", ARGUMENT_TEXT, &given.folder}, {"--from", ARGUMENT_TEXT, &given.from},
+        {"--resume", ARGUMENT_FLAG, &given.resume}, {"--quiet", ARGUMENT_FLAG, &given.quiet},
+        {"--paused", ARGUMENT_FLAG, &given.paused},
     };
     char *help = full_help();
-    arguments a = {.rules = rules, .rule_count = 4, .help = help != NULL ? help : usage_text};
+    arguments a = {
+        .rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = help != NULL ? help : usage_text};
     int code;
     bool understood = arguments_read(&a, argc, argv, &code);
     if (given.quiet)

@@ -21,7 +21,8 @@ extern "C" {
 typedef struct sgm_env sgm_env;
 typedef struct sgm_env_options {
     size_t struct_size;
-    uint64_t seed;       /* of all that is random; the default 0 is a seed like any other */
+    uint64_t seed;       /* of all that is random; the default 0 is a seed like any other: without one, every
+                          * run is the same. The log.txt of a run with a folder has it */
     const char *handler; /* default "cpu" */
     int threads;         /* default: one per processor */
     sgm_dtype precision; /* SGM_FLOAT32 (default) or SGM_FLOAT64 */
@@ -31,6 +32,15 @@ SGM_API const sgm_setting *sgm_env_settings(size_t *count); /* members of sgm_en
 SGM_API sgm_env *sgm_env_create_options(const char *name, const sgm_env_options *options);
 /* Frees all that was created from it, newest first; stops and awaits what runs in the background. */
 SGM_API void sgm_env_free(sgm_env *env);
+SGM_API const char *sgm_env_name(const sgm_env *env);
+/* The newest environment of this name in the process, from any thread; NULL (and no error) if there is none.
+ * Several may have one name, as parts of a program know nothing of each other. Whoever asks must know that it
+ * is not freed meanwhile. */
+SGM_API sgm_env *sgm_env_find(const char *name);
+/* Called once when the environment is freed, after all that runs has ended and before anything is freed;
+ * newest first. Not called if this fails. */
+typedef void (*sgm_shutdown_function)(void *user);
+SGM_API sgm_status sgm_env_on_shutdown(sgm_env *env, sgm_shutdown_function function, void *user);
 /* The first failure that stays in the environment, which later calls repeat, sgm_run first of all: "digits:
  * trainer 'a': column 14: unknown layer ..."; "" if there was none. What fails and changes nothing does not
  * stay (evaluating, predicting, saving, loading), so behind a call print sgm_last_error(), which has both. */
@@ -48,7 +58,15 @@ SGM_API sgm_trainer *sgm_trainer_create(sgm_env *env, const char *name);
  * come from a checkpoint or from another trainer. Everything else is as with other trainers. */
 SGM_API sgm_trainer *sgm_ghost_trainer_create(sgm_env *env, const char *name);
 
+/* Frees a trainer and takes it from the registry. SGM_ERROR_STATE while it or the environment runs, and for
+ * the trainer of a model, which goes with its environment. */
+SGM_API sgm_status sgm_env_remove_trainer(sgm_env *env, sgm_trainer *trainer);
+
 SGM_API sgm_status sgm_env_monitor(sgm_env *env, sgm_monitor *monitor); /* takes it */
+
+/* What sgm_run does first, without running: parameters of all trainers, ghosts too, are initialised, and
+ * monitors begin. */
+SGM_API sgm_status sgm_env_prepare(sgm_env *env);
 
 /* Runs all trainers with these options: one on this thread, several side by side, each on a thread of its own
  * and with a folder of its own below `folder`. Each computes what it would compute alone. They share the

@@ -204,7 +204,7 @@ typedef struct sgm_training_progress {
     const sgm_named_metrics *validation; /* EPOCH only */
     size_t validation_count;
     double learning_rate;
-    double seconds;          /* since the run began */
+    double seconds;          /* since the run began, without those paused */
     double rate;             /* records per second */
     double seconds_left;     /* negative: unknown */
     bool interrupted;        /* STOP: by a signal or by a callback */
@@ -233,6 +233,7 @@ typedef struct sgm_run_options {
     int64_t checkpoint_every; /* epochs; default 1; -1: only at the end */
     bool resume;              /* go on from the folder's checkpoint if there is one */
     bool catch_interrupt;     /* SIGINT and SIGTERM stop the run after the step, with a checkpoint */
+    bool paused;              /* begins paused: nothing is trained until sgm_trainer_resume or _step */
 } sgm_run_options;
 SGM_API const sgm_setting *sgm_run_settings(size_t *count); /* members of sgm_run_options */
 #define sgm_trainer_run(...) SGM_WITH_OPTIONS(sgm_trainer_run_options, sgm_run_options, __VA_ARGS__)

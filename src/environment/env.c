@@ -129,6 +129,7 @@ sgm_env *sgm_env_create_options(const char *name, const sgm_env_options *given)
         sgm_env_free(env);
         return NULL;
     }
+    sgm__env_enter(env);
     return env;
 }
 
@@ -136,7 +137,9 @@ void sgm_env_free(sgm_env *env)
 {
     if (env == NULL)
         return;
+    sgm__env_leave(env);
     sgm__env_end(env);
+    sgm__env_shut_down(env);
     sgm_registry_free(env->registry);
     while (env->object_count > 0) {
         sgm__owned_object *last = &env->objects[--env->object_count];
@@ -145,6 +148,7 @@ void sgm_env_free(sgm_env *env)
     sgm__free(env->objects);
     sgm__free(env->trainers);
     sgm__free(env->monitors);
+    sgm__free(env->shutdowns);
     sgm__free(env->handler_name);
     sgm__free(env->name);
     sgm__free(env);

@@ -146,7 +146,7 @@ static sgm_status make_runners(sgm_env *env, const sgm_run_options *options, sgm
 static sgm_status reserve(const sgm__runner *runners, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        sgm_status status = sgm__trainer_reserve(runners[i].trainer);
+        sgm_status status = sgm__trainer_reserve(runners[i].trainer, runners[i].options.paused);
         if (status == SGM_OK)
             continue;
         while (i-- > 0)
@@ -167,6 +167,7 @@ static sgm_status plan_run(sgm_env *env, const sgm_run_options *given, sgm__runn
 {
     sgm_run_options options;
     SGM_TRY(sgm__options_read(&options, sizeof options, given, "sgm_run"));
+    SGM_TRY(sgm__env_start_monitors(env));
     *count = count_runners(env);
     if (*count == 0)
         return sgm_fail(SGM_ERROR_STATE, "there is no trainer to run; make one with sgm_trainer_create");

@@ -22,7 +22,13 @@ typedef struct sgm__runner {
     char message[800];
 } sgm__runner;
 
+typedef struct sgm__shutdown {
+    sgm_shutdown_function function;
+    void *user;
+} sgm__shutdown;
+
 struct sgm_env {
+    sgm_env *older; /* in the table of environments */
     char *name, *handler_name;
     uint64_t seed;
     int threads;
@@ -35,6 +41,9 @@ struct sgm_env {
     size_t trainer_count, trainer_capacity;
     sgm_monitor **monitors;
     size_t monitor_count, monitor_capacity;
+    size_t monitors_started;
+    sgm__shutdown *shutdowns;
+    size_t shutdown_count, shutdown_capacity;
     int64_t number;
     /* what follows is guarded by sgm__env_lock */
     sgm_status status;
@@ -53,6 +62,11 @@ struct sgm_env {
 
 void sgm__env_lock(void);
 void sgm__env_unlock(void);
+/* env_life.c: the table of environments; monitors that have not begun yet do; the functions of the end. */
+void sgm__env_enter(sgm_env *env);
+void sgm__env_leave(sgm_env *env);
+sgm_status sgm__env_start_monitors(sgm_env *env);
+void sgm__env_shut_down(sgm_env *env);
 /* env_run.c: stops what runs in the background, and waits for it. */
 void sgm__env_end(sgm_env *env);
 

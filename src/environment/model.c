@@ -1,6 +1,7 @@
 /* Models: a network, a trainer and data from tensors, in three calls. */
 #include "environment/environment.h"
 #include "network/network_internal.h"
+#include "training/trainer.h"
 #include <sigma/model.h>
 
 #include <math.h>
@@ -120,6 +121,7 @@ static sgm_status make_trainer(sgm_model *model, sgm_tensor *features, sgm_optim
         sgm_optimiser_free(optimiser);
         return status;
     }
+    model->trainer->held = true;
     sgm_layer *layers = model->layers;
     model->layers = NULL;
     sgm_trainer_network_of(model->trainer, complete(layers, sgm_tensor_shape(records)));

@@ -6,6 +6,8 @@
 #include <sigma/monitor.h>
 
 struct sgm_monitor {
+    /* Once, before the first run or at sgm_env_prepare; NULL: there is nothing to begin. */
+    sgm_status (*start)(sgm_monitor *self);
     /* How many trainers are about to run side by side; NULL: it does not matter. */
     void (*expect)(sgm_monitor *self, size_t trainers);
     /* Told what a trainer's observers are told, on the trainer's thread, so that several may call at once;

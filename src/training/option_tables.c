@@ -84,6 +84,7 @@ static const sgm_setting run_rows[] = {
         .unit = "epochs", .least = -1, .most = 1e9, .standard = 1),
     RUN(resume, "go on from the folder's checkpoint if there is one", .kind = SGM_KIND_BOOLEAN),
     RUN(catch_interrupt, "SIGINT and SIGTERM stop the run, with a checkpoint", .kind = SGM_KIND_BOOLEAN),
+    RUN(paused, "begin paused, and wait for a command", .kind = SGM_KIND_BOOLEAN),
 };
 
 const sgm_setting *sgm_run_settings(size_t *count)

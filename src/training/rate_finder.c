@@ -165,7 +165,7 @@ sgm_rate_curve *sgm_learning_rate_finder_run(sgm_trainer *trainer, const sgm_rat
 {
     sgm_rate_finder_options options;
     if (sgm_trainer_status(trainer) != SGM_OK || read_options(given, &options) != SGM_OK ||
-        sgm__trainer_reserve(trainer) != SGM_OK)
+        sgm__trainer_reserve(trainer, false) != SGM_OK)
         return NULL;
     sgm_rate_curve *curve = sgm__calloc(1, sizeof *curve);
     if (curve != NULL)

@@ -89,6 +89,7 @@ struct sgm_trainer {
     char *name;
     sgm__trainer_settings settings;
     bool ghost;        /* does not run with its environment */
+    bool held;         /* by a model, which needs it as long as there is the environment */
     sgm_status status; /* first failure */
     char message[1024];
     sgm_network *network;
@@ -167,10 +168,13 @@ bool sgm__trainer_is_frozen(const sgm_trainer *trainer, const char *parameter);
  * end, whether to stop. */
 void sgm__control_init(sgm__control *control);
 void sgm__control_destroy(sgm__control *control);
-/* From here on the trainer counts as running, and commands reach it; SGM_ERROR_STATE if it runs already. */
-sgm_status sgm__trainer_reserve(sgm_trainer *trainer);
+/* From here on the trainer counts as running, and commands reach it; `paused`: a pause was the first.
+ * SGM_ERROR_STATE if it runs already. */
+sgm_status sgm__trainer_reserve(sgm_trainer *trainer, bool paused);
 void sgm__control_end(sgm__control *control);
 bool sgm__control_wants_pause(sgm__control *control);
+/* The same before the first iteration: no step has been done. */
+bool sgm__control_is_held(sgm__control *control);
 void sgm__control_wait(sgm__control *control, bool (*interrupted)(void)); /* NULL: nothing interrupts */
 bool sgm__control_stops(sgm__control *control, char *reason,
                         size_t size); /* `reason`: filled in if it does */

@@ -95,14 +95,15 @@ sgm_status sgm_trainer_stop(sgm_trainer *trainer, const char *reason)
 
 /* --- for the training's thread --- */
 
-sgm_status sgm__trainer_reserve(sgm_trainer *trainer)
+sgm_status sgm__trainer_reserve(sgm_trainer *trainer, bool paused)
 {
     sgm__control *control = &trainer->control;
     pthread_mutex_lock(&control->lock);
     sgm_status status = control->state != SGM_TRAINER_IDLE ? wrong_state(trainer, "run again") : SGM_OK;
     if (status == SGM_OK) {
         control->state = SGM_TRAINER_RUNNING;
-        control->pause = control->stop = false;
+        control->pause = paused;
+        control->stop = false;
         control->steps = -1;
     }
     pthread_mutex_unlock(&control->lock);
@@ -114,6 +115,14 @@ void sgm__control_end(sgm__control *control)
     pthread_mutex_lock(&control->lock);
     control->state = SGM_TRAINER_IDLE;
     pthread_mutex_unlock(&control->lock);
+}
+
+bool sgm__control_is_held(sgm__control *control)
+{
+    pthread_mutex_lock(&control->lock);
+    bool held = control->pause && !control->stop;
+    pthread_mutex_unlock(&control->lock);
+    return held;
 }
 
 bool sgm__control_wants_pause(sgm__control *control)

@@ -61,9 +61,9 @@ void sgm__signals_release(bool wanted)
 typedef struct training_run {
     sgm_trainer *trainer;
     const sgm_run_options *options;
-    double began;
-    int64_t records; /* trained on in this run */
-    bool stopped;    /* by a signal, an observer or a hook */
+    double ran_before; /* the trainer's running time at the beginning */
+    int64_t records;   /* trained on in this run */
+    bool stopped;      /* by a signal, an observer or a hook */
     bool saved;
     int lock; /* of the folder */
     sgm_log_sink *log;
@@ -95,12 +95,20 @@ static double seconds_left(const training_run *run, double seconds)
     return given > 0 ? batches * records * per_record : -1;
 }
 
+/* Without pauses. */
+static double run_seconds(const training_run *run)
+{
+    const sgm_trainer *trainer = run->trainer;
+    double now = trainer->running_since > 0 ? sgm__now() - trainer->running_since : 0;
+    return trainer->running_time + now - run->ran_before;
+}
+
 static void report(training_run *run, sgm_progress_kind kind)
 {
     sgm_trainer *trainer = run->trainer;
     if (trainer->observer_count == 0)
         return;
-    double seconds = sgm__now() - run->began;
+    double seconds = run_seconds(run);
     sgm_training_progress progress = {.kind = kind,
                                       .trainer = trainer->name,
                                       .epoch = trainer->position.epoch,
@@ -274,7 +282,7 @@ static sgm_status end_epoch(training_run *run)
     report(run, SGM_PROGRESS_EPOCH);
     SGM_TRY(status);
     if (options->folder != NULL)
-        SGM_TRY(sgm__run_folder_epoch(trainer, options->folder, sgm__now() - run->began));
+        SGM_TRY(sgm__run_folder_epoch(trainer, options->folder, run_seconds(run)));
     sgm__trainer_forget_scores(trainer);
     trainer->position.sums = (sgm__metric_sums){0};
     int64_t every = options->checkpoint_every != 0 ? options->checkpoint_every : 1;
@@ -408,6 +416,8 @@ static sgm_status start(training_run *run)
 
 static sgm_status run_all(training_run *run)
 {
+    if (run->options->paused && sgm__control_is_held(&run->trainer->control))
+        SGM_TRY(obey(run));
     SGM_TRY(iterate(run));
     SGM_TRY(tell_hooks(run, SGM_STOP));
     sgm__hooks_wait(run->trainer->hooks);
@@ -420,7 +430,7 @@ static void log_end(const training_run *run, sgm_status status)
 {
     sgm_trainer *trainer = run->trainer;
     char time[64], reason[256] = "";
-    sgm_duration_text(sgm__now() - run->began, time, sizeof time);
+    sgm_duration_text(run_seconds(run), time, sizeof time);
     if (status != SGM_OK) {
         sgm__log(SGM_LOG_INFO, trainer->name, "training failed after %s: %s", time, trainer->message);
         return;
@@ -461,11 +471,12 @@ static sgm_status read_options(const sgm_run_options *given, sgm_run_options *op
 
 static sgm_status run_with(sgm_trainer *trainer, const sgm_run_options *options)
 {
-    training_run current = {.trainer = trainer, .options = options, .began = sgm__now(), .lock = -1};
+    training_run current = {.trainer = trainer, .options = options, .lock = -1};
     sgm__signals_catch(options->catch_interrupt);
     sgm__trainer_lock(trainer);
     trainer->folder = options->folder;
-    trainer->running_since = current.began;
+    trainer->running_since = sgm__now();
+    current.ran_before = trainer->running_time;
     current.task = sgm_task_begin(SGM_TASK_TRAIN, trainer->name, "iterations");
     sgm_task_can_cancel(current.task);
     sgm_status status = run_to_the_end(&current);
@@ -494,7 +505,9 @@ sgm_status sgm__trainer_run_reserved(sgm_trainer *trainer, const sgm_run_options
 
 sgm_status sgm_trainer_run_options(sgm_trainer *trainer, const sgm_run_options *options)
 {
+    sgm_run_options first;
     SGM_TRY(sgm_trainer_status(trainer));
-    SGM_TRY(sgm__trainer_reserve(trainer));
+    bool readable = sgm__options_read(&first, sizeof first, options, "sgm_trainer_run") == SGM_OK;
+    SGM_TRY(sgm__trainer_reserve(trainer, readable && first.paused));
     return sgm__trainer_run_reserved(trainer, options);
 }

@@ -101,7 +101,7 @@ TEST(every_setting_of_the_library_is_a_key_with_the_same_row)
     check_used(&all, sgm_iterator_settings, "");
     check_used(&all, sgm_env_settings, "");
     /* the command has arguments of its own for these */
-    check_used(&all, sgm_run_settings, "folder resume catch_interrupt");
+    check_used(&all, sgm_run_settings, "folder resume catch_interrupt paused");
 }
 
 /* The trainer's registry has the very rows. */

@@ -1,5 +1,5 @@
 #!/bin/bash
-# What the command takes from around it: folders and variables.
+# What the command takes from around it: folders, variables, and commands before a run begins.
 set -u
 passed=0 failed=0
 folder=$(mktemp -d) || exit 1
@@ -35,6 +35,23 @@ has '^  \(HOME is not set\)$' 'no home'
 http_proxy=http://ada:secret@proxy:80 SIGMA_LOG=error "$sigma" info >out
 has '^  http_proxy=\*\*\*@proxy:80$' 'a proxy without its password'
 has '^  SIGMA_LOG=error$' 'SIGMA_LOG'
+
+# --- beginning paused ---
+export SIGMA_DATA_DIR=$SIGMA_SOURCE_DIR/data
+"$sigma" train "$SIGMA_SOURCE_DIR/examples/iris.yaml" epochs=3 --folder paused --paused >train.out 2>&1 </dev/null &
+process=$!
+for _ in $(seq 200); do
+    "$sigma" ctl paused status >out 2>/dev/null && grep -q paused out && break
+    sleep 0.05
+done
+has 'paused' 'a run that begins paused'
+cp train.out out
+has '^paused; go on with: sigma ctl paused resume$' 'what to do next'
+"$sigma" ctl paused resume >/dev/null
+wait "$process" && echo 'ended well' >>train.out
+cp train.out out
+has '^checkpoint: paused/checkpoint.safetensors$' 'it goes on'
+has '^ended well$' 'its exit code'
 
 echo "$passed passed, $failed failed, 0 skipped"
 [ "$failed" -eq 0 ]

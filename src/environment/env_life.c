@@ -1,0 +1,135 @@
+/* Environments among each other, and what begins and ends with them. */
+#include "environment/environment.h"
+#include "monitors/monitor.h"
+#include "training/trainer.h"
+
+/* --- the table --- */
+
+static sgm_env *newest; /* guarded by sgm__env_lock, like `older` */
+
+void sgm__env_enter(sgm_env *env)
+{
+    sgm__env_lock();
+    env->older = newest;
+    newest = env;
+    sgm__env_unlock();
+}
+
+void sgm__env_leave(sgm_env *env)
+{
+    sgm__env_lock();
+    for (sgm_env **place = &newest; *place != NULL; place = &(*place)->older)
+        if (*place == env) {
+            *place = env->older;
+            break;
+        }
+    sgm__env_unlock();
+}
+
+const char *sgm_env_name(const sgm_env *env)
+{
+    return env != NULL ? env->name : "";
+}
+
+sgm_env *sgm_env_find(const char *name)
+{
+    sgm__env_lock();
+    sgm_env *env = newest;
+    while (env != NULL && (name == NULL || strcmp(env->name, name) != 0))
+        env = env->older;
+    sgm__env_unlock();
+    return env;
+}
+
+/* --- the beginning --- */
+
+sgm_status sgm__env_start_monitors(sgm_env *env)
+{
+    for (; env->monitors_started < env->monitor_count; env->monitors_started++) {
+        sgm_monitor *monitor = env->monitors[env->monitors_started];
+        if (monitor->start != NULL)
+            SGM_TRY(monitor->start(monitor));
+    }
+    return SGM_OK;
+}
+
+static bool is_running(const sgm_env *env)
+{
+    sgm__env_lock();
+    bool running = env->running;
+    sgm__env_unlock();
+    return running;
+}
+
+static sgm_status prepare(sgm_env *env)
+{
+    for (size_t i = 0; i < env->trainer_count; i++)
+        SGM_TRY(sgm_trainer_prepare(env->trainers[i]));
+    return sgm__env_start_monitors(env);
+}
+
+sgm_status sgm_env_prepare(sgm_env *env)
+{
+    if (env == NULL)
+        return sgm_last_status() != SGM_OK
+                   ? sgm_last_status()
+                   : sgm_fail(SGM_ERROR_ARGUMENT, "sgm_env_prepare: expected an environment, got NULL");
+    SGM_TRY(sgm__env_check(env));
+    if (is_running(env))
+        return sgm_fail(SGM_ERROR_STATE, "%s: is running, and so prepared already", env->name);
+    return sgm__env_keep(env, prepare(env));
+}
+
+/* --- the end --- */
+
+sgm_status sgm_env_on_shutdown(sgm_env *env, sgm_shutdown_function function, void *user)
+{
+    if (env == NULL || function == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_env_on_shutdown: expected %s, got NULL",
+                        env == NULL ? "an environment" : "a function");
+    SGM_TRY(sgm__reserve(&env->shutdowns, &env->shutdown_capacity, env->shutdown_count + 1,
+                         sizeof *env->shutdowns));
+    env->shutdowns[env->shutdown_count++] = (sgm__shutdown){function, user};
+    return SGM_OK;
+}
+
+void sgm__env_shut_down(sgm_env *env)
+{
+    while (env->shutdown_count > 0) {
+        sgm__shutdown last = env->shutdowns[--env->shutdown_count];
+        last.function(last.user);
+    }
+}
+
+/* --- removing a trainer --- */
+
+static sgm_status check_owner(const sgm_env *env, const sgm_trainer *trainer)
+{
+    for (size_t i = 0; i < env->trainer_count; i++)
+        if (env->trainers[i] == trainer)
+            return SGM_OK;
+    return sgm_fail(SGM_ERROR_ARGUMENT, "%s: the trainer to remove belongs to another environment",
+                    env->name);
+}
+
+static sgm_status check_removable(const sgm_env *env, sgm_trainer *trainer)
+{
+    if (is_running(env) || sgm_trainer_state_of(trainer) != SGM_TRAINER_IDLE)
+        return sgm_fail(SGM_ERROR_STATE, "%s: trainer '%s' cannot be removed while %s runs; stop it first",
+                        env->name, trainer->name, is_running(env) ? "the environment" : "it");
+    if (trainer->held)
+        return sgm_fail(SGM_ERROR_STATE, "%s: trainer '%s' is a model's and goes with the environment",
+                        env->name, trainer->name);
+    return SGM_OK;
+}
+
+sgm_status sgm_env_remove_trainer(sgm_env *env, sgm_trainer *trainer)
+{
+    if (env == NULL || trainer == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_env_remove_trainer: expected %s, got NULL",
+                        env == NULL ? "an environment" : "a trainer");
+    SGM_TRY(check_owner(env, trainer));
+    SGM_TRY(check_removable(env, trainer));
+    sgm__env_drop_trainer(env, trainer);
+    return SGM_OK;
+}

@@ -1,0 +1,42 @@
+/* A trainer that can run. */
+#ifndef SIGMA_ENVIRONMENT_TEST_H
+#define SIGMA_ENVIRONMENT_TEST_H
+
+#include "test.h"
+
+#include <sigma/sigma.h>
+
+/* y = 2 x + 1, 40 records: 4 minibatches an epoch. */
+__attribute__((unused)) static sgm_dataset *line_dataset(void)
+{
+    static const char *const sections[] = {"inputs", "targets"};
+    float x[40], y[40];
+    for (int i = 0; i < 40; i++) {
+        x[i] = (float)i / 40;
+        y[i] = 2 * x[i] + 1;
+    }
+    sgm_shape shape = sgm_shape_of(40, 1);
+    sgm_tensor *tensors[] = {sgm_tensor_from(SGM_FLOAT32, &shape, x),
+                             sgm_tensor_from(SGM_FLOAT32, &shape, y)};
+    sgm_dataset *dataset = sgm_dataset_from("line", sections, tensors, 2);
+    sgm_tensor_free(tensors[0]);
+    sgm_tensor_free(tensors[1]);
+    return dataset;
+}
+
+__attribute__((unused)) static sgm_trainer *give_parts(sgm_trainer *trainer)
+{
+    sgm_dataset *dataset = line_dataset();
+    sgm_trainer_network(trainer, "input(1) + dense(1) + mean_squared");
+    sgm_trainer_data(trainer, sgm_minibatches(dataset, .size = 10));
+    sgm_trainer_optimiser(trainer, sgm_gradient_descent(.learning_rate = 0.1));
+    sgm_dataset_free(dataset);
+    return sgm_trainer_status(trainer) == SGM_OK ? trainer : NULL;
+}
+
+__attribute__((unused)) static sgm_trainer *line_trainer(sgm_env *env, const char *name)
+{
+    return give_parts(sgm_trainer_create(env, name));
+}
+
+#endif
