@@ -10,6 +10,7 @@
  * step the unit of `stalls 100 iterations` says when the rule is checked, else every epoch. ACTION is one of
  *
  *     stop | stop "REASON" | pause | reset | save "NAME" | set IDENTIFIER = NUMBER   (also +=, -=, *=, /=)
+ *     set IDENTIFIER = "TEXT" | set IDENTIFIER = true | set IDENTIFIER = false
  *
  * A rule only says what is to be done; who holds it does it.
  */
@@ -17,6 +18,7 @@
 #define SIGMA_RULE_H
 
 #include <sigma/criteria.h>
+#include <sigma/registry.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -43,6 +45,10 @@ typedef struct sgm_action {
     const char *text;
     sgm_assignment assignment; /* SET only */
     double number;
+    sgm_kind
+        value_kind; /* SET: of a number; of a text or a boolean only with `=`, and then not in `number` */
+    const char *value_text;
+    bool value_boolean;
 } sgm_action;
 
 /* Errors name the column and the nearest word; NULL then. */
@@ -56,7 +62,7 @@ SGM_API const sgm_action *sgm_rule_actions(const sgm_rule *rule, size_t *count);
 SGM_API char *sgm_rule_text(const sgm_rule *rule);
 /* The same step, criteria and actions; not what the criteria remember. */
 SGM_API bool sgm_rule_equal(const sgm_rule *a, const sgm_rule *b);
-/* What a value becomes by a SET. */
+/* What a number becomes by a SET of one. */
 SGM_API double sgm_action_apply(const sgm_action *action, double before);
 
 #ifdef __cplusplus

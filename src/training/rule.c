@@ -8,7 +8,7 @@ struct sgm_rule {
     sgm_time_step step;
     sgm_criteria *criteria;
     sgm_action actions[MOST_ACTIONS];
-    char *texts[MOST_ACTIONS]; /* what the actions' texts point to */
+    char *texts[MOST_ACTIONS], *values[MOST_ACTIONS]; /* what the actions' texts point to */
     size_t count;
 };
 
@@ -30,7 +30,30 @@ static sgm_status read_save(sgm__phrase *phrase, char **name)
     return SGM_OK;
 }
 
-static sgm_status read_set(sgm__phrase *phrase, sgm_action *action, char **identifier)
+static sgm_status read_value(sgm__phrase *phrase, sgm_action *action, char **text)
+{
+    static const char *const words[] = {"true", "false"};
+    action->value_kind = SGM_KIND_NUMBER;
+    if (action->assignment != SGM_SET_TO)
+        return sgm__phrase_number(phrase, &action->number);
+    if (phrase->kind == SGM__PHRASE_STRING) {
+        action->value_kind = SGM_KIND_TEXT;
+        SGM_TRY(sgm__phrase_string(phrase, "a text in quotes", text));
+        action->value_text = *text;
+        return SGM_OK;
+    }
+    bool is_true = sgm__phrase_take(phrase, words[0]);
+    if (is_true || sgm__phrase_take(phrase, words[1])) {
+        action->value_kind = SGM_KIND_BOOLEAN;
+        action->value_boolean = is_true;
+        return SGM_OK;
+    }
+    return phrase->kind == SGM__PHRASE_WORD
+               ? sgm__phrase_expected(phrase, "a number, a text in quotes, true or false", words, 2)
+               : sgm__phrase_number(phrase, &action->number);
+}
+
+static sgm_status read_set(sgm__phrase *phrase, sgm_action *action, char **identifier, char **value)
 {
     size_t sign = 0;
     SGM_TRY(sgm__phrase_identifier(phrase, identifier));
@@ -40,7 +63,7 @@ static sgm_status read_set(sgm__phrase *phrase, sgm_action *action, char **ident
         return sgm__phrase_expected(phrase, "'=', '+=', '-=', '*=' or '/='", NULL, 0);
     action->assignment = (sgm_assignment)sign;
     sgm__phrase before = *phrase;
-    SGM_TRY(sgm__phrase_number(phrase, &action->number));
+    SGM_TRY(read_value(phrase, action, value));
     if (action->assignment == SGM_SET_OVER && action->number == 0)
         return sgm__phrase_fail(&before, before.at, "nothing is divided by 0");
     return SGM_OK;
@@ -66,7 +89,7 @@ static sgm_status read_action(sgm__phrase *phrase, sgm_rule *rule)
     else if (action->kind == SGM_ACTION_SAVE)
         status = read_save(phrase, text);
     else if (action->kind == SGM_ACTION_SET)
-        status = read_set(phrase, action, text);
+        status = read_set(phrase, action, text, &rule->values[rule->count - 1]);
     action->text = *text;
     return status;
 }
@@ -124,8 +147,10 @@ void sgm_rule_free(sgm_rule *rule)
 {
     if (rule == NULL)
         return;
-    for (size_t i = 0; i < rule->count; i++)
+    for (size_t i = 0; i < rule->count; i++) {
         sgm__free(rule->texts[i]);
+        sgm__free(rule->values[i]);
+    }
     sgm_criteria_free(rule->criteria);
     sgm__free(rule);
 }
@@ -148,11 +173,16 @@ const sgm_action *sgm_rule_actions(const sgm_rule *rule, size_t *count)
     return rule->actions;
 }
 
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
 static bool same_action(const sgm_action *a, const sgm_action *b)
 {
-    bool same_text =
-        a->text == b->text || (a->text != NULL && b->text != NULL && strcmp(a->text, b->text) == 0);
-    return a->kind == b->kind && same_text && a->assignment == b->assignment && a->number == b->number;
+    return a->kind == b->kind && same_text(a->text, b->text) && a->assignment == b->assignment &&
+           a->number == b->number && a->value_kind == b->value_kind &&
+           same_text(a->value_text, b->value_text) && a->value_boolean == b->value_boolean;
 }
 
 bool sgm_rule_equal(const sgm_rule *a, const sgm_rule *b)
@@ -196,7 +226,12 @@ static void append_action(sgm__text *text, const sgm_action *action)
         return;
     }
     sgm__text_append(text, "%s %s ", action->text, assignment_signs[action->assignment]);
-    sgm__append_number(text, action->number);
+    if (action->value_kind == SGM_KIND_TEXT)
+        sgm__append_string(text, action->value_text);
+    else if (action->value_kind == SGM_KIND_BOOLEAN)
+        sgm__text_append(text, "%s", action->value_boolean ? "true" : "false");
+    else
+        sgm__append_number(text, action->number);
 }
 
 char *sgm_rule_text(const sgm_rule *rule)

@@ -98,6 +98,29 @@ ctl 1 run set epoch 7
 has err '^sigma ctl: .*epoch'
 ctl 0 run list optimiser
 has out '^optimiser.learning_rate +number +set +size of a step, before the schedule \(0 to 1e\+30\)$'
+has out '^optimiser.schedule.kind +text +set .*: constant, step, exponential, cosine, one_cycle, plateau$'
+ctl 0 run set optimiser.schedule.kind cosine
+has out "^optimiser.schedule.kind = 'cosine'\$"
+ctl 1 run set optimiser.schedule.kind cosin
+has err "optimiser.schedule.kind: expected one of 'constant', .* got 'cosin'; did you mean 'cosine'"
+ctl 0 run set iterator.shuffle false
+has out '^iterator.shuffle = false$'
+ctl 1 run set iterator.shuffle perhaps
+has err 'iterator.shuffle: expected a boolean'
+ctl 0 run set iterator.minibatch_size 50
+ctl 1 run set iterator.minibatch_size 0
+has err 'iterator.minibatch_size: expected an integer from 1 to 10000000 records, got 0'
+ctl 0 run set optimiser.frozen '1-dense.biases'
+has out "^optimiser.frozen = '1-dense.biases'\$"
+ctl 0 run set optimiser.frozen ''
+ctl 1 run set optimiser.frozen '*.wieghts'
+has err "optimiser.frozen: freezing '.*' matches no parameter"
+ctl 1 run set network.layers.1-dense.size 3
+has err 'network.layers.1-dense.size is read-only'
+ctl 0 run set 'network.layers.*<cost>.importance' 2
+ctl 1 run get optimiser.gradients.1-dense.weights
+has err 'gradients are kept from now on'
+ctl 0 run get 'optimiser.*.*'
 ctl 0 run step 3
 wait_for "^iteration +$((before + 3))\$"
 wait_for '^state +paused$'

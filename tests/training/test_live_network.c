@@ -457,3 +457,32 @@ TEST(a_resumed_run_goes_on_with_changed_layers_and_iterators)
     snprintf(command, sizeof command, "rm -r '%s'", folder);
     CHECK_INT(system(command), 0);
 }
+
+/* --- rules --- */
+
+TEST(rules_set_numbers_texts_and_booleans)
+{
+    static const char *const rules[] = {
+        "after 3 iterations set optimiser.schedule.kind = \"cosine\" and set iterator.shuffle = false and "
+        "set "
+        "network.layers.*<dropout>.rate *= 0.5 and set optimiser.accumulate = 2",
+        "after 4 iterations set optimiser.frozen = \"1-dense.*\" and set iterator.minibatch_size += 2",
+        /* none of these can be: each is logged, the training goes on */
+        "after 5 iterations set optimiser.schedule.kind = \"cosin\"",
+        "after 5 iterations set iterator.shuffle = 1",
+        "after 5 iterations set optimiser.beta1 = true",
+    };
+    static const shown values[] = {
+        {"optimiser.schedule.kind", "'cosine'"},   {"iterator.shuffle", "false"},
+        {"network.layers.2-dropout.rate", "0.25"}, {"optimiser.accumulate", "2"},
+        {"optimiser.frozen", "'1-dense.*'"},       {"iterator.minibatch_size", "12"},
+    };
+    wave_trainer made = make_wave_trainer((wave_options){.network = DROPPING, .shuffle = true});
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        CHECK_OK(sgm_trainer_hook(made.trainer, sgm_rule_hook(rules[i])));
+    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 8));
+    CHECK_STR(text_at(made.trainer, "iteration"), "8");
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        CHECK_STR(text_at(made.trainer, values[i].identifier), values[i].text);
+    free_wave_trainer(made);
+}

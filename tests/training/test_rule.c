@@ -54,6 +54,9 @@ static const struct {
     {"every epoch set layers.*<dense>.*.rate *= 0.9",
      {SGM_EPOCH, 1, 0},
      "every epoch set layers.*<dense>.*.rate *= 0.9"},
+    {"after 2 epochs set a.kind=\"one \\\"cycle\\\"\" and set b = true and set c=false",
+     {SGM_EPOCH, 2, 1},
+     "after 2 epochs set a.kind = \"one \\\"cycle\\\"\" and set b = true and set c = false"},
     {"if external \"b\" then stop \"say \\\"hi\\\" \\\\\"",
      {SGM_EPOCH, 1, 0},
      "every epoch if external \"b\" then stop \"say \\\"hi\\\" \\\\\""},
@@ -83,6 +86,7 @@ TEST(rules_differ_by_step_criteria_and_actions)
         "every epoch stop \"\"",      "every epoch stop \"a\"",     "every epoch pause",
         "every epoch stop and pause", "every epoch pause and stop", "if a > 1 then stop",
         "if a > 2 then stop",         "every epoch set a = 1",      "every epoch set a = 2",
+        "every epoch set a = true",   "every epoch set a = false",  "every epoch set a = \"true\"",
         "every epoch set a += 1",     "every epoch set b = 1",      "every epoch save \"a\"",
     };
     for (size_t i = 0; i < CASE_COUNT(different); i++)
@@ -103,11 +107,16 @@ TEST(actions_say_what_is_to_be_done)
         sgm_action action;
         double after; /* of 8 */
     } expected[] = {
-        {{SGM_ACTION_STOP, NULL, SGM_SET_TO, 0}, 0},     {{SGM_ACTION_STOP, "enough", SGM_SET_TO, 0}, 0},
-        {{SGM_ACTION_PAUSE, NULL, SGM_SET_TO, 0}, 0},    {{SGM_ACTION_RESET, NULL, SGM_SET_TO, 0}, 0},
-        {{SGM_ACTION_SAVE, "best", SGM_SET_TO, 0}, 0},   {{SGM_ACTION_SET, "a.b", SGM_SET_TO, 2}, 2},
-        {{SGM_ACTION_SET, "a.b", SGM_SET_PLUS, 2}, 10},  {{SGM_ACTION_SET, "a.b", SGM_SET_MINUS, 2}, 6},
-        {{SGM_ACTION_SET, "a.b", SGM_SET_TIMES, 2}, 16}, {{SGM_ACTION_SET, "a.b", SGM_SET_OVER, 2}, 4},
+        {{.kind = SGM_ACTION_STOP, .text = NULL, .assignment = SGM_SET_TO, .number = 0}, 0},
+        {{.kind = SGM_ACTION_STOP, .text = "enough", .assignment = SGM_SET_TO, .number = 0}, 0},
+        {{.kind = SGM_ACTION_PAUSE, .text = NULL, .assignment = SGM_SET_TO, .number = 0}, 0},
+        {{.kind = SGM_ACTION_RESET, .text = NULL, .assignment = SGM_SET_TO, .number = 0}, 0},
+        {{.kind = SGM_ACTION_SAVE, .text = "best", .assignment = SGM_SET_TO, .number = 0}, 0},
+        {{.kind = SGM_ACTION_SET, .text = "a.b", .assignment = SGM_SET_TO, .number = 2}, 2},
+        {{.kind = SGM_ACTION_SET, .text = "a.b", .assignment = SGM_SET_PLUS, .number = 2}, 10},
+        {{.kind = SGM_ACTION_SET, .text = "a.b", .assignment = SGM_SET_MINUS, .number = 2}, 6},
+        {{.kind = SGM_ACTION_SET, .text = "a.b", .assignment = SGM_SET_TIMES, .number = 2}, 16},
+        {{.kind = SGM_ACTION_SET, .text = "a.b", .assignment = SGM_SET_OVER, .number = 2}, 4},
     };
     sgm_rule *rule =
         sgm_rule_parse("if x > 1 then stop and stop \"enough\" and pause and reset and save \"best\" "
@@ -198,7 +207,12 @@ TEST(errors_name_the_column)
         {"if a > 1 then set", "column 18: expected an identifier"},
         {"if a > 1 then set b", "column 20: expected '=', '+=', '-=', '*=' or '/=', found the end"},
         {"if a > 1 then set b == 2", "column 21: expected '=', '+=', '-=', '*=' or '/=', found '=='"},
-        {"if a > 1 then set b = c", "column 23: expected a number, found 'c'"},
+        {"if a > 1 then set b = c",
+         "column 23: expected a number, a text in quotes, true or false, found 'c'"},
+        {"if a > 1 then set b = treu", "column 23: expected a number, a text in quotes, true or false, found "
+                                       "'treu'; did you mean 'true'?"},
+        {"if a > 1 then set b += \"c\"", "column 24: expected a number, found"},
+        {"if a > 1 then set b *= true", "column 24: expected a number, found 'true'"},
         {"if a > 1 then set b /= 0", "column 24: nothing is divided by 0"},
         {"every epoch if a stalls 5 iterations then stop",
          "column 27: this is not checked by iterations; give the number of checks: 5 times"},

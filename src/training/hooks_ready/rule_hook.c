@@ -5,10 +5,26 @@
 
 #define RULE_PRIORITY 8000
 
+/* A text or a boolean, for an entry of that kind; what it may be the registry knows. */
+static sgm_status new_word(const sgm_action *action, const sgm_match *match, sgm_content *content)
+{
+    *content = action->value_kind == SGM_KIND_TEXT ? sgm_text_content(action->value_text)
+                                                   : sgm_boolean_content(action->value_boolean);
+    if (match->content.kind == action->value_kind)
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_TYPE, "'%s' is %s, and the rule sets it to %s %s", match->identifier,
+                    sgm_kind_name(match->content.kind), sgm_kind_name(action->value_kind),
+                    action->value_kind == SGM_KIND_TEXT ? action->value_text
+                    : action->value_boolean             ? "true"
+                                                        : "false");
+}
+
 /* The new value in the kind that the entry has. */
 static sgm_status new_content(const sgm_action *action, const sgm_match *match, sgm_content *content)
 {
     double before;
+    if (action->value_kind != SGM_KIND_NUMBER)
+        return new_word(action, match, content);
     if (match->content.kind == SGM_KIND_NUMBER)
         before = match->content.as.number;
     else if (match->content.kind == SGM_KIND_INTEGER)
