@@ -451,7 +451,7 @@ sgm_status sgm__state_set_position(sgm_trainer *trainer, const sgm__saved_state 
         set_shared(trainer, json_object_get(state->json, "shared"));
     if ((parts & SGM_PART_SETTINGS) != 0)
         sgm__settings_restore(trainer, json_object_get(state->json, "settings"));
-    if ((parts & SGM_PART_OPTIMISER) != 0)
+    if ((parts & SGM_PART_OPTIMISER) != 0 && (parts & SGM_PART_POSITION) != 0)
         set_accumulation(trainer, state);
     if ((parts & SGM_PART_METRICS) != 0)
         SGM_TRY(set_metrics(trainer, state->json));

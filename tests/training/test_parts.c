@@ -288,6 +288,27 @@ TEST(another_optimiser_does_not_take_the_memory)
     close_folder();
 }
 
+/* Half an update's gradients are of minibatches that the other training does not go on with. */
+TEST(gradients_that_wait_for_their_update_stay_behind)
+{
+    open_folder();
+    wave_trainer from = make_wave_trainer((wave_options){.optimiser = sgm_adam(.accumulate = 4)});
+    wave_trainer to = make_wave_trainer((wave_options){.optimiser = sgm_adam(.accumulate = 4)});
+    CHECK_OK(sgm_trainer_run(from.trainer, .iterations = 6));
+    CHECK_OK(sgm_trainer_save(from.trainer, file));
+    CHECK_OK(sgm_trainer_load_parts(to.trainer, file, .parts = SGM_PART_PARAMETERS | SGM_PART_OPTIMISER));
+    CHECK_NEAR(print_of(to.trainer, "optimiser.accumulated.1-dense.weights"), 0, 0);
+    CHECK_NEAR(print_of(to.trainer, "optimiser.momentum.1-dense.weights"),
+               print_of(from.trainer, "optimiser.momentum.1-dense.weights"), 0);
+    CHECK_OK(sgm_trainer_run(to.trainer, .iterations = 3));
+    CHECK_NEAR(number_of(to.trainer, "updates"), 1, 0); /* that of the file */
+    CHECK_OK(sgm_trainer_run(to.trainer, .iterations = 4));
+    CHECK_NEAR(number_of(to.trainer, "updates"), 2, 0);
+    free_wave_trainer(from);
+    free_wave_trainer(to);
+    close_folder();
+}
+
 TEST(a_file_of_another_program_has_parameters)
 {
     open_folder();
