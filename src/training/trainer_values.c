@@ -232,6 +232,7 @@ static sgm_status publish_metrics(sgm_trainer *trainer, const sgm_named_metrics 
 sgm_status sgm__trainer_publish_metrics(sgm_trainer *trainer)
 {
     for (size_t i = 0; i < trainer->validation_count; i++)
-        SGM_TRY(publish_metrics(trainer, &trainer->metrics[i]));
+        if (trainer->metrics[i].metrics.records > 0)
+            SGM_TRY(publish_metrics(trainer, &trainer->metrics[i]));
     return SGM_OK;
 }

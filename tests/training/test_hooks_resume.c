@@ -1,0 +1,145 @@
+/* Ready-made hooks over a resume: cut after any iteration, saved, loaded into a new trainer with the same
+ * hooks, a training shares, sets and stops exactly as it would have. A row for each hook that remembers
+ * something, by itself or in its condition, and for what others read of it later. */
+#include "waves.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#define EPOCHS 4
+#define ITERATIONS 16 /* 4 minibatches an epoch */
+
+static const struct resume_case {
+    const char *hooks[3]; /* as text */
+    const char *has;      /* must be in the trace of the whole run, or the row proves nothing */
+} resume_cases[] = {
+    {{"accumulator(optimiser.cost_total)"}, "optimiser_cost_total_sum="},
+    {{"accumulator(optimiser.cost_total, name=c, mean=true, reset_every=5)"}, "c="},
+    {{"accumulator(optimiser.cost_total, name=c, each_epoch=true)"}, "c="},
+    {{"every 3 iterations accumulator(optimiser.cost_total, name=c)"}, "c="},
+    {{"every 1 epoch accumulator(validation.loss, name=v, mean=true)"}, "v="},
+    {{"accumulator(optimiser.cost_total, name=c) if optimiser.cost_total decreases"}, "c="},
+    {{"accumulator(iteration, name=c, mean=true) if optimiser.cost_total < 1.2 repeated 2 times"}, "c="},
+    /* what one shares now and then, another reads at each iteration */
+    {{"every 1 epoch accumulator(validation.loss, name=v)", "accumulator(shared.v, name=w) if shared.v > 1"},
+     "w="},
+    {{"every 5 iterations accumulator(iteration, name=i)", "every 2 iterations accumulator(shared.i, name=k)",
+      "if shared.k > 12 then set optimiser.learning_rate *= 0.5"},
+     "rate=0.05"},
+    {{"early_stopper(validation.loss, patience=1, extremum=maximum)"}, "stopped: early_stopper"},
+    {{"every 1 iteration early_stopper(optimiser.cost_total, patience=2)"}, "stopped: early_stopper"},
+    {{"every 1 iteration early_stopper(validation.loss, patience=3, extremum=minimum)"}, "stopped: early"},
+    {{"at iteration 11 stop(reason=enough)"}, "stopped: stop: enough"},
+    {{"every 1 iteration stop() if optimiser.cost_total > 0 repeated 9 times"}, "stopped: stop"},
+    {{"every 3 iterations stop() if optimiser.cost_total > 0 repeated 3 times in a row"}, "stopped: stop"},
+    {{"every 3 iterations set optimiser.learning_rate *= 0.9"}, "rate=0.09"},
+    {{"after 5 iterations set optimiser.learning_rate = 0.01"}, "rate=0.01"},
+    {{"every 1 iteration if optimiser.cost_total decreases 2 times then set optimiser.learning_rate *= 0.9"},
+     "rate=0.09"},
+    {{"every 1 iteration if optimiser.cost_total becomes < 1.1 then set optimiser.learning_rate *= 0.9"},
+     "rate=0.09"},
+    {{"every 1 iteration if optimiser.cost_total reaches minimum then set optimiser.learning_rate *= 0.9"},
+     "rate=0.09"},
+    {{"every 1 iteration if optimiser.cost_total reaches 1.1 then set optimiser.learning_rate *= 0.9"},
+     "rate=0.09"},
+    {{"every 1 iteration if optimiser.cost_total stalls 2 times then set optimiser.learning_rate *= 0.9"},
+     "rate=0.09"},
+    {{"every 1 iteration if not optimiser.cost_total increases then set optimiser.learning_rate *= 0.9"},
+     "rate=0.09"},
+    {{"every 1 epoch if validation.loss reaches minimum then set optimiser.learning_rate *= 0.9"},
+     "rate=0.09"},
+    {{"every 1 epoch metric_processor(network.layers.*.weights, m)"}, "m="},
+    {{"f1(data=validation)", "top_k(data=validation, tops=2)"}, "f1"},
+};
+
+/* Everything that hooks share and set, a line for each iteration and epoch. */
+typedef struct trace {
+    char text[24000];
+    size_t length;
+    sgm_trainer *trainer;
+} trace;
+
+static void note(trace *to, const char *format, const char *name, double value)
+{
+    size_t room = sizeof to->text - to->length;
+    to->length += (size_t)snprintf(to->text + to->length, room, format, name, value);
+    CHECK(to->length < sizeof to->text);
+}
+
+static bool follow(void *user, const sgm_training_progress *progress)
+{
+    trace *to = user;
+    if (progress->kind == SGM_PROGRESS_START)
+        return true;
+    if (progress->kind == SGM_PROGRESS_STOP) {
+        if (progress->reason != NULL)
+            note(to, "stopped: %s\n", progress->reason, 0);
+        return true;
+    }
+    note(to, "%s %g:", progress->kind == SGM_PROGRESS_EPOCH ? "epoch" : "iteration",
+         (double)progress->iteration);
+    sgm_matches matches;
+    CHECK_OK(sgm_resolve(sgm_trainer_registry(to->trainer), "shared.*", &matches));
+    for (size_t i = 0; i < matches.count; i++)
+        if (matches.items[i].content.kind == SGM_KIND_NUMBER)
+            note(to, " %s=%.17g", matches.items[i].identifier + strlen("shared."),
+                 matches.items[i].content.as.number);
+    sgm_matches_free(&matches);
+    note(to, " %s=%.12g\n", "rate", progress->learning_rate);
+    return true;
+}
+
+static wave_trainer make(const struct resume_case *c, trace *to)
+{
+    wave_trainer made = make_wave_trainer((wave_options){.seed = 5, .shuffle = true});
+    sgm_dataset *held_out = wave_dataset();
+    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_undivided(held_out)));
+    sgm_dataset_free(held_out);
+    for (size_t i = 0; i < 3 && c->hooks[i] != NULL; i++)
+        CHECK_OK(sgm_trainer_hook(made.trainer, sgm_hook_parse(c->hooks[i])));
+    to->trainer = made.trainer;
+    CHECK_OK(sgm_trainer_on_progress(made.trainer, follow, to));
+    return made;
+}
+
+/* False: the run was over before. */
+static bool check_cut(const struct resume_case *c, int64_t cut, const trace *whole, const char *path)
+{
+    static trace parts;
+    parts = (trace){.length = 0};
+    wave_trainer first = make(c, &parts);
+    CHECK_OK(sgm_trainer_run(first.trainer, .epochs = EPOCHS, .iterations = cut));
+    bool goes_on = strstr(parts.text, "stopped") == NULL;
+    CHECK_OK(sgm_trainer_save(first.trainer, path));
+    free_wave_trainer(first);
+    if (!goes_on)
+        return false;
+    wave_trainer second = make(c, &parts);
+    CHECK_OK(sgm_trainer_load(second.trainer, path));
+    CHECK_OK(sgm_trainer_run(second.trainer, .epochs = EPOCHS));
+    free_wave_trainer(second);
+    if (strcmp(parts.text, whole->text) != 0)
+        TEST_FAIL("%s, cut after %d:\n%sexpected\n%s", c->hooks[0], (int)cut, parts.text, whole->text);
+    return true;
+}
+
+TEST(hooks_go_on_exactly_after_any_iteration)
+{
+    static trace whole;
+    char folder[64] = "/tmp/sigma-test-XXXXXX", path[128];
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof path, "%s/cut.safetensors", folder);
+    for (size_t i = 0; i < sizeof resume_cases / sizeof *resume_cases; i++) {
+        const struct resume_case *c = &resume_cases[i];
+        whole = (trace){.length = 0};
+        wave_trainer made = make(c, &whole);
+        CHECK_OK(sgm_trainer_run(made.trainer, .epochs = EPOCHS));
+        free_wave_trainer(made);
+        if (strstr(whole.text, c->has) == NULL)
+            TEST_FAIL("%s: no '%s' in\n%s", c->hooks[0], c->has, whole.text);
+        for (int64_t cut = 1; cut < ITERATIONS && check_cut(c, cut, &whole, path); cut++)
+            continue;
+    }
+    unlink(path);
+    CHECK_INT(rmdir(folder), 0);
+}
