@@ -1,5 +1,7 @@
 /* Everything of a checkpoint that is no tensor, as JSON: where training stands, what hooks remember, what was
  * measured and changed. */
+#include "registry/pattern.h"
+#include "training/metrics.h"
 #include "training/parts.h"
 
 #include <math.h>
@@ -96,6 +98,39 @@ static sgm_status append_shared(const sgm_trainer *trainer, json_t *state)
     return SGM_OK;
 }
 
+/* What metrics of hooks have left beside loss and accuracy: "validation.f1". */
+static sgm_status append_scores_of(const sgm_trainer *trainer, const char *data, json_t *scores)
+{
+    sgm_matches matches;
+    char *part = sgm__identifier_part(data), *pattern = part != NULL ? sgm__format("%s.*", part) : NULL;
+    sgm_status status =
+        pattern != NULL ? sgm_resolve(trainer->registry, pattern, &matches) : SGM_ERROR_MEMORY;
+    if (status == SGM_OK) {
+        json_t *own = json_object();
+        for (size_t i = 0; i < matches.count; i++) {
+            const char *name = matches.items[i].identifier + strlen(part) + 1;
+            if (matches.items[i].content.kind == SGM_KIND_NUMBER && strcmp(name, "loss") != 0 &&
+                strcmp(name, "accuracy") != 0)
+                json_object_set_new(own, name, exact_number(matches.items[i].content.as.number));
+        }
+        json_object_set_new(scores, data, own);
+        sgm_matches_free(&matches);
+    }
+    sgm__free(pattern);
+    sgm__free(part);
+    return status;
+}
+
+static sgm_status append_scores(const sgm_trainer *trainer, json_t *state)
+{
+    json_t *scores = json_object();
+    json_object_set_new(state, "scores", scores);
+    SGM_TRY(append_scores_of(trainer, "training", scores));
+    for (size_t i = 0; i < trainer->validation_count; i++)
+        SGM_TRY(append_scores_of(trainer, trainer->validation[i].name, scores));
+    return SGM_OK;
+}
+
 static void append_metrics(const sgm_trainer *trainer, json_t *state)
 {
     json_t *metrics = json_object();
@@ -168,8 +203,10 @@ static sgm_status describe(const sgm_trainer *trainer, unsigned parts, json_t *s
         SGM_TRY(append_hooks(trainer, state)); /* waits for those in the background, so it comes first */
         SGM_TRY(append_shared(trainer, state));
     }
-    if ((parts & SGM_PART_METRICS) != 0)
+    if ((parts & SGM_PART_METRICS) != 0) {
         append_metrics(trainer, state);
+        SGM_TRY(append_scores(trainer, state));
+    }
     if ((parts & SGM_PART_SETTINGS) != 0)
         json_object_set_new(state, "settings", sgm__settings_describe(trainer));
     return SGM_OK;
@@ -380,6 +417,20 @@ static void set_shared(const sgm_trainer *trainer, json_t *json)
     sgm_content_clear(&shared);
 }
 
+/* Data that this trainer does not have are passed over. */
+static void set_scores(sgm_trainer *trainer, json_t *scores)
+{
+    const char *data, *name;
+    json_t *own, *score;
+    double number;
+    json_object_foreach(scores, data, own) json_object_foreach(own, name, score)
+    {
+        sgm_content content = sgm_number_content(get_exact(score, &number) ? number : (double)NAN);
+        if (sgm__trainer_leave(trainer, data, name, &content, SGM__QUIET) != SGM_OK)
+            break;
+    }
+}
+
 static sgm_status set_metrics(sgm_trainer *trainer, const json_t *state)
 {
     const json_t *metrics = json_object_get(state, "metrics");
@@ -392,6 +443,7 @@ static sgm_status set_metrics(sgm_trainer *trainer, const json_t *state)
             trainer->metrics[i].metrics = read;
     }
     get_exact(json_object_get(state, "cost"), &trainer->newest_loss);
+    set_scores(trainer, json_object_get(state, "scores"));
     return sgm__trainer_publish_metrics(trainer);
 }
 

@@ -17,6 +17,7 @@ trap '[ -z "$process" ] || kill -KILL "$process" 2>/dev/null; rm -rf "$folder"' 
 cd "$folder" || exit 1
 RANDOM=$seed
 passed=0 failed=0 kills=0
+growth=$((times < 10 ? 40 : 10)) # milliseconds that each start has more: it ends also where starts are slow
 
 describe()
 {
@@ -35,6 +36,7 @@ modifiers: {"*.weights": max_norm(4)}
 rules:
   - if validation.loss increases 2 times then set optimiser.learning_rate *= 0.8
   - every 1 epoch if validation.accuracy reaches maximum then save "best"
+  - every 7 iterations if validation.roc_auc > 0.9 repeated 5 times then set optimiser.clip_norm *= 0.99
   - every 50 iterations if shared.cost > 1 repeated 3 times then set optimiser.clip_norm *= 0.95
   - after 700 iterations set optimiser.weight_decay = 0.0005
 hooks:
@@ -42,6 +44,12 @@ hooks:
   - every 3 iterations accumulator(training.accuracy, name=accuracy, each_epoch=true)
   - every 2 epochs accumulator(validation.loss, name=rare)
   - running_time(span=8)
+  - f1(data=validation)
+  - every 2 epochs roc_auc(data=validation)
+  - accumulator(validation.f1, name=f1)
+  - last_checkpoints(count=2)
+  - best_checkpoints(validation.accuracy, count=2)
+  - nan_watch()
   - every 10 iterations value_reporter(training.loss shared.*, background=true)
   - every 1 epoch value_reporter(validation.*, with_time=true)
   - every 37 iterations save("checkpoint")
@@ -73,16 +81,16 @@ summary()
 # Ends a run at random moments until it is through.
 torture()
 {
-    local name=$1 code=130 starts=0
+    local name=$1 code=130 starts=0 wait_for
     while [ "$code" -ne 0 ]; do
         if [ $((starts += 1)) -gt 400 ]; then
             fail "$name does not come to its end"
             return 1
         fi
-        # Later and later, so that it comes to an end also where every start takes long.
         "$sigma" train "$name.yaml" --folder "$name" --resume --quiet >"$name.log" 2>&1 </dev/null &
         process=$!
-        sleep "0.$(printf '%03d' $((RANDOM % (30 + 10 * starts) + 10)))"
+        wait_for=$((RANDOM % (30 + growth * starts) + 10))
+        sleep "$((wait_for / 1000)).$(printf '%03d' $((wait_for % 1000)))"
         if [ $((RANDOM % 5)) -eq 0 ]; then
             kill -TERM "$process" 2>/dev/null
         else
