@@ -17,7 +17,7 @@ trap '[ -z "$process" ] || kill -KILL "$process" 2>/dev/null; rm -rf "$folder"' 
 cd "$folder" || exit 1
 RANDOM=$seed
 passed=0 failed=0 kills=0
-growth=$((times < 10 ? 40 : 10)) # milliseconds that each start has more: it ends also where starts are slow
+epochs=$((times < 10 ? 6 : 14)) # at least
 
 describe()
 {
@@ -31,14 +31,14 @@ optimiser:
   average: 0.98
   clip_norm: 1
   weight_decay: 0.001
-  schedule: {kind: $2, period: 12, factor: 0.3, warm_up: 1}
+  schedule: {kind: $2, period: 7, factor: 0.3, warm_up: 1}
 modifiers: {"*.weights": max_norm(4)}
 rules:
   - if validation.loss increases 2 times then set optimiser.learning_rate *= 0.8
   - every 1 epoch if validation.accuracy reaches maximum then save "best"
   - every 7 iterations if validation.roc_auc > 0.9 repeated 5 times then set optimiser.clip_norm *= 0.99
   - every 50 iterations if shared.cost > 1 repeated 3 times then set optimiser.clip_norm *= 0.95
-  - after 700 iterations set optimiser.weight_decay = 0.0005
+  - after 400 iterations set optimiser.weight_decay = 0.0005
 hooks:
   - accumulator(optimiser.cost_total, name=cost, mean=true, reset_every=70)
   - every 3 iterations accumulator(training.accuracy, name=accuracy, each_epoch=true)
@@ -52,9 +52,9 @@ hooks:
   - nan_watch()
   - every 10 iterations value_reporter(training.loss shared.*, background=true)
   - every 1 epoch value_reporter(validation.*, with_time=true)
-  - every 37 iterations save("checkpoint")
+  - every 61 iterations save("checkpoint")
   - at epoch 5 save("epoch-{epoch}")
-  - early_stopper(validation.loss, patience=6)
+  - early_stopper(validation.loss, patience=3)
 epochs: $3
 seed: $4
 END
@@ -78,10 +78,11 @@ summary()
     done | grep -vx changes.jsonl) >"$2.names" # a change after the last checkpoint is made, and told, again
 }
 
-# Ends a run at random moments until it is through.
+# Ends a run at random moments until it is through: within a part of the milliseconds that a whole one takes, and then
+# a little later each time.
 torture()
 {
-    local name=$1 code=130 starts=0 wait_for
+    local name=$1 duration=$2 code=130 starts=0 wait_for
     while [ "$code" -ne 0 ]; do
         if [ $((starts += 1)) -gt 400 ]; then
             fail "$name does not come to its end"
@@ -89,7 +90,7 @@ torture()
         fi
         "$sigma" train "$name.yaml" --folder "$name" --resume --quiet >"$name.log" 2>&1 </dev/null &
         process=$!
-        wait_for=$((RANDOM % (30 + growth * starts) + 10))
+        wait_for=$(((RANDOM % (duration * 4 / 10 + 10 * starts)) + duration / 20))
         sleep "$((wait_for / 1000)).$(printf '%03d' $((wait_for % 1000)))"
         if [ $((RANDOM % 5)) -eq 0 ]; then
             kill -TERM "$process" 2>/dev/null
@@ -135,12 +136,13 @@ kinds=(cosine step plateau one_cycle)
 for ((i = 1; i <= times; i++)); do
     kind=${kinds[$((i % 4))]}
     rm -rf whole* victim*
-    describe whole "$kind" $((14 + RANDOM % 6)) "$i"
+    describe whole "$kind" $((epochs + RANDOM % 6)) "$i"
     sed "s/^name:.*//" whole.yaml >victim.yaml
     # The experiment's name is no part of a checkpoint.
+    start=$(date +%s%3N)
     if ! "$sigma" train whole.yaml --folder whole --quiet >whole.log 2>&1 </dev/null; then
         fail "the uninterrupted run: $(cat whole.log)"
-    elif torture victim && compare victim; then
+    elif torture victim "$(($(date +%s%3N) - start))" && compare victim; then
         passed=$((passed + 1))
     fi
 done
