@@ -1,18 +1,52 @@
-/* sigma eval: loss and accuracy of a checkpoint. */
+/* sigma eval: loss, accuracy and metrics of a checkpoint. */
 #include "cli.h"
 
 #include <math.h>
 #include <stdio.h>
 
+/* Without --metrics, more classes than this are only counted right or wrong. */
+#define MOST_CLASSES 30
+#define SHOWN_MISTAKES 3
+
 static const char usage_text[] =
-    "Usage: sigma eval CHECKPOINT|FOLDER [--data NAME] [--json]\n\n"
-    "Measures a trained network: loss, and accuracy where the targets are classes.\n\n"
-    "  --data NAME  a ready-made dataset ('sigma info' lists them), or training, validation, test as the\n"
-    "               run's config.yaml has them; default: validation and test\n"
-    "  --json       one object a line\n\n"
+    "Usage: sigma eval CHECKPOINT|FOLDER [--data NAME] [--metrics LIST] [--json]\n\n"
+    "Measures a trained network: loss, and, where the targets are classes, accuracy, precision, recall, F1,\n"
+    "area under the ROC curve and what was taken for what; of other targets the errors.\n\n"
+    "  --data NAME     a ready-made dataset ('sigma info' lists them), or training, validation, test as the\n"
+    "                  run's config.yaml has them; default: validation and test\n"
+    "  --metrics LIST  only these, as in \"confusion,f1,top_k(1,3)\": cost, top_k, uni_accuracy, confusion,\n"
+    "                  f1, roc_auc, regression, perplexity; none: only loss and accuracy\n"
+    "  --json          one object a line, with the metrics of each class\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 
-static void print_json(const char *name, const sgm_metrics *metrics)
+/* --- as JSON --- */
+
+static void print_json_tensor(const sgm_tensor *tensor)
+{
+    const sgm_shape *shape = sgm_tensor_shape(tensor);
+    bool is_matrix = shape->rank == 2;
+    printf("[");
+    for (int64_t i = 0; i < shape->dims[0]; i++) {
+        fputs(i > 0 ? ", " : "", stdout);
+        if (is_matrix)
+            printf("[");
+        for (int64_t j = 0; j < (is_matrix ? shape->dims[1] : 1); j++) {
+            const int64_t indices[] = {i, j};
+            fputs(j > 0 ? ", " : "", stdout);
+            print_json_number(sgm_tensor_get(tensor, indices));
+        }
+        if (is_matrix)
+            printf("]");
+    }
+    printf("]");
+}
+
+static bool is_heading(const char *name)
+{
+    return strcmp(name, "loss") == 0 || strcmp(name, "accuracy") == 0 || strcmp(name, "records") == 0;
+}
+
+static void print_json(const char *name, const sgm_metrics *metrics, const sgm_matches *results)
 {
     printf("{\"data\": ");
     print_json_text(name);
@@ -20,10 +54,160 @@ static void print_json(const char *name, const sgm_metrics *metrics)
     print_json_number(metrics->loss);
     printf(", \"accuracy\": ");
     print_json_number(metrics->accuracy);
-    printf(", \"records\": %lld}\n", (long long)metrics->records);
+    printf(", \"records\": %lld", (long long)metrics->records);
+    for (size_t i = 0; i < results->count; i++) {
+        const sgm_match *result = &results->items[i];
+        if (is_heading(result->identifier))
+            continue;
+        printf(", ");
+        print_json_text(result->identifier);
+        printf(": ");
+        if (result->content.kind == SGM_KIND_TENSOR)
+            print_json_tensor(result->content.as.tensor);
+        else
+            print_json_number(result->content.as.number);
+    }
+    printf("}\n");
 }
 
-static sgm_status measure(const saved *s, const char *name, bool json)
+/* --- for people --- */
+
+/* Names of classes, if the configuration has them for as many as there are. */
+static const char *const *class_names(const config *c, int64_t classes)
+{
+    const text_list *names = &c->data.training.class_names;
+    return (int64_t)names->count == classes ? (const char *const *)names->items : NULL;
+}
+
+static void print_class(const char *const *names, int64_t class)
+{
+    if (names != NULL)
+        printf("%s", names[class]);
+    else
+        printf("%lld", (long long)class);
+}
+
+/* An answer of each record, or several. */
+static void print_mistakes(const sgm_tensor *mistakes, const char *const *names, const char *what)
+{
+    int64_t count = sgm_tensor_shape(mistakes)->dims[0];
+    for (int64_t i = 0; i < count && i < SHOWN_MISTAKES; i++) {
+        double numbers[4];
+        for (int64_t j = 0; j < 4; j++)
+            numbers[j] = sgm_tensor_get(mistakes, (const int64_t[]){i, j});
+        printf("%s %s %lld, ", i == 0 ? "  worst mistakes:" : ";", what, (long long)numbers[0]);
+        print_class(names, (int64_t)numbers[1]);
+        printf(" taken for ");
+        print_class(names, (int64_t)numbers[2]);
+        printf(" (%.3f)", numbers[3]);
+    }
+    if (count > 0)
+        printf("\n");
+}
+
+static sgm_status print_confusion(const sgm_tensor *confusion, const config *c)
+{
+    char *text = sgm_confusion_text(confusion, class_names(c, sgm_tensor_shape(confusion)->dims[0]));
+    if (text == NULL)
+        return sgm__last_failure();
+    char *rest = text, *line;
+    while ((line = strtok_r(rest, "\n", &rest)) != NULL)
+        printf("  %s\n", line);
+    sgm_string_free(text);
+    return SGM_OK;
+}
+
+/* Other ways to take the mean, and single classes, are in the JSON. */
+static bool is_detail(const char *name)
+{
+    return ends_with(name, "_macro") || ends_with(name, "_weighted") || ends_with(name, "_micro");
+}
+
+static int64_t total_of(const sgm_tensor *confusion)
+{
+    const sgm_shape *shape = sgm_tensor_shape(confusion);
+    int64_t total = 0;
+    for (int64_t i = 0; i < shape->dims[0]; i++)
+        for (int64_t j = 0; j < shape->dims[1]; j++)
+            total += (int64_t)sgm_tensor_get(confusion, (const int64_t[]){i, j});
+    return total;
+}
+
+static sgm_status print_results(const sgm_matches *results, const sgm_metrics *metrics, const config *c)
+{
+    bool any = false;
+    const sgm_tensor *confusion = NULL, *mistakes = NULL;
+    for (size_t i = 0; i < results->count; i++) {
+        const sgm_match *result = &results->items[i];
+        if (strcmp(result->identifier, "confusion") == 0)
+            confusion = result->content.as.tensor;
+        else if (strcmp(result->identifier, "worst_mistakes") == 0)
+            mistakes = result->content.as.tensor;
+        if (result->content.kind != SGM_KIND_NUMBER || is_heading(result->identifier) ||
+            is_detail(result->identifier))
+            continue;
+        printf("%s%s %.4f", any ? ", " : "  ", result->identifier,
+               isnan(result->content.as.number) ? NAN : result->content.as.number);
+        any = true;
+    }
+    if (any)
+        printf("\n");
+    if (confusion != NULL)
+        SGM_TRY(print_confusion(confusion, c));
+    if (confusion != NULL && mistakes != NULL)
+        print_mistakes(mistakes, class_names(c, sgm_tensor_shape(confusion)->dims[0]),
+                       total_of(confusion) == metrics->records ? "record" : "answer");
+    return SGM_OK;
+}
+
+/* --- measuring --- */
+
+/* What suits the network, if its outputs are few. */
+static bool wants_report(sgm_dataset *dataset)
+{
+    sgm_shape shape;
+    return sgm_dataset_section_shape(dataset, "targets", &shape) == SGM_OK &&
+           (shape.rank == 0 || shape.dims[shape.rank - 1] <= MOST_CLASSES);
+}
+
+static sgm_status score(const saved *s, sgm_iterator *iterator, const char *wanted, sgm_metrics *metrics,
+                        sgm_registry *results)
+{
+    if (wanted != NULL ? strcmp(wanted, "none") == 0 : !wants_report(sgm_iterator_dataset(iterator)))
+        return sgm_trainer_evaluate(s->trainer, iterator, metrics);
+    sgm_status status = sgm_trainer_score(s->trainer, iterator, wanted, results);
+    if (status == SGM_ERROR_SHAPE &&
+        wanted == NULL) /* outputs that are unlike targets: only the cost knows */
+        return sgm_trainer_evaluate(s->trainer, iterator, metrics);
+    SGM_TRY(status);
+    if (sgm_registry_get_number(results, "accuracy", &metrics->accuracy) != SGM_OK)
+        metrics->accuracy = NAN;
+    SGM_TRY(sgm_registry_get_number(results, "loss", &metrics->loss));
+    return sgm_registry_get_integer(results, "records", &metrics->records);
+}
+
+static sgm_status print_all(const saved *s, const char *name, const sgm_metrics *metrics,
+                            sgm_registry *results, bool json)
+{
+    sgm_matches all;
+    sgm_status status = SGM_OK;
+    SGM_TRY(sgm_resolve(results, "*", &all));
+    if (json) {
+        print_json(name, metrics, &all);
+    } else {
+        print_metrics(name, metrics);
+        status = print_results(&all, metrics, &s->c);
+    }
+    sgm_matches_free(&all);
+    return status;
+}
+
+typedef struct eval_options {
+    const char *data, *metrics;
+    bool json;
+} eval_options;
+
+static sgm_status measure(const saved *s, const char *name, const eval_options *options)
 {
     sgm_dataset *dataset = saved_dataset(s, name);
     if (dataset != NULL && experiment_check(s->network, dataset) != SGM_OK) {
@@ -31,19 +215,19 @@ static sgm_status measure(const saved *s, const char *name, bool json)
         return sgm__fail_within("data '%s'", name);
     }
     sgm_iterator *iterator = dataset != NULL ? experiment_measuring(dataset, &s->c) : NULL;
+    sgm_registry *results = iterator != NULL ? sgm_registry_create() : NULL;
     sgm_metrics metrics;
     sgm_status status =
-        iterator != NULL ? sgm_trainer_evaluate(s->trainer, iterator, &metrics) : sgm__last_failure();
+        results != NULL ? score(s, iterator, options->metrics, &metrics, results) : sgm__last_failure();
+    if (status == SGM_OK)
+        status = print_all(s, name, &metrics, results, options->json);
+    sgm_registry_free(results);
     sgm_iterator_free(iterator);
     sgm_dataset_free(dataset);
-    if (status == SGM_OK && json)
-        print_json(name, &metrics);
-    else if (status == SGM_OK)
-        print_metrics(name, &metrics);
     return status;
 }
 
-static int eval(const char *path, const char *name, bool json)
+static int eval(const char *path, const eval_options *options)
 {
     saved s;
     if (saved_open(&s, path) != SGM_OK)
@@ -51,11 +235,11 @@ static int eval(const char *path, const char *name, bool json)
     bool validation = !data_config_is_empty(&s.c.data.validation),
          test = !data_config_is_empty(&s.c.data.test);
     int code = CLI_OK;
-    if (name == NULL && !validation && !test)
+    if (options->data == NULL && !validation && !test)
         code = usage_error("eval", "%s names no validation or test data: say which with --data NAME", path);
-    else if (name != NULL ? measure(&s, name, json) != SGM_OK
-                          : (validation && measure(&s, "validation", json) != SGM_OK) ||
-                                (test && measure(&s, "test", json) != SGM_OK))
+    else if (options->data != NULL ? measure(&s, options->data, options) != SGM_OK
+                                   : (validation && measure(&s, "validation", options) != SGM_OK) ||
+                                         (test && measure(&s, "test", options) != SGM_OK))
         code = report_error("eval", CLI_FAILED);
     saved_close(&s);
     return code;
@@ -63,14 +247,15 @@ static int eval(const char *path, const char *name, bool json)
 
 int eval_run(int argc, char **argv)
 {
-    const char *name = NULL;
-    bool json = false;
-    const argument_rule rules[] = {{"--data", ARGUMENT_TEXT, &name}, {"--json", ARGUMENT_FLAG, &json}};
-    arguments a = {.rules = rules, .rule_count = 2, .help = usage_text};
+    eval_options options = {.json = false};
+    const argument_rule rules[] = {{"--data", ARGUMENT_TEXT, &options.data},
+                                   {"--metrics", ARGUMENT_TEXT, &options.metrics},
+                                   {"--json", ARGUMENT_FLAG, &options.json}};
+    arguments a = {.rules = rules, .rule_count = 3, .help = usage_text};
     int code;
     if (arguments_read(&a, argc, argv, &code))
         code = a.word_count == 1
-                   ? eval(a.words[0], name, json)
+                   ? eval(a.words[0], &options)
                    : usage_error("eval", "expected one checkpoint or folder, got %zu", a.word_count);
     arguments_free(&a);
     return code;

@@ -50,7 +50,8 @@ typedef struct sgm_metric_options {
  * top_k (top_1, top_3 ...): share of answers whose target is among the k largest outputs; of equal outputs
  * the first are larger. At least 2 classes, k no more than there are.
  *
- * uni_accuracy: share of right answers of networks with one output, see options.
+ * uni_accuracy (uni_accuracy, with bounds uni_accuracy_bounds): share of right answers of networks with one
+ * output, see options.
  *
  * confusion (confusion, worst_mistakes): how often which class (row) was answered by which (column), int64
  * (classes, classes). worst_mistakes, float64 (up to 10, 4): of the wrong answers those with the largest

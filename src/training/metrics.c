@@ -20,6 +20,7 @@ static const sgm_option rows[] = {
     RESULT("top_3", SGM_KIND_NUMBER, "share of answers with the target among the 3 largest outputs"),
     RESULT("top_5", SGM_KIND_NUMBER, "share of answers with the target among the 5 largest outputs"),
     RESULT("uni_accuracy", SGM_KIND_NUMBER, "share of right answers of the one output"),
+    RESULT("uni_accuracy_bounds", SGM_KIND_NUMBER, "share of right answers, those between bounds wrong"),
     RESULT("confusion", SGM_KIND_TENSOR, "how often which class (row) was answered by which (column)"),
     RESULT("worst_mistakes", SGM_KIND_TENSOR, "place in the pass, target, answer, output of the answer"),
     RESULT("precision", SGM_KIND_NUMBER, "share of the answers of a class that are right"),
@@ -125,7 +126,8 @@ static sgm_status leave_uni_accuracy(const sgm__answers *answers, const sgm_metr
         return sgm_fail(SGM_ERROR_SHAPE,
                         "uni_accuracy wants one output, but there are %lld: top_k is for these",
                         (long long)answers->columns);
-    return leave_number(results, "uni_accuracy", sgm__uni_accuracy(answers, lower, upper), SGM__HEADLINE);
+    return leave_number(results, bounds ? "uni_accuracy_bounds" : "uni_accuracy",
+                        sgm__uni_accuracy(answers, lower, upper), SGM__HEADLINE);
 }
 
 static sgm_tensor *count_confusion(const sgm__answers *answers, const sgm_metric_options *options)

@@ -78,7 +78,7 @@ size_t sgm__metric_find(const char *name, size_t length);
 sgm_status sgm__metric_check(size_t metric, const sgm_metric_options *options);
 /* The row of a result for registries; NULL: it has none. */
 const sgm_option *sgm__result_row(const char *name);
-/* Computes what a text names (metrics_text.c). */
+/* Computes what a text names; `answers` NULL: only reads it (metrics_text.c). */
 sgm_status sgm__metrics_compute(const char *metrics, const sgm__answers *answers,
                                 const sgm__results *results);
 /* A leave() for a registry as `user`. */

@@ -68,7 +68,8 @@ sgm_status sgm__metrics_compute(const char *metrics, const sgm__answers *answers
         size_t metric = 0;
         sgm_metric_options options = {.struct_size = sizeof options};
         SGM_TRY(take_metric(&phrase, &metric, &options));
-        SGM_TRY(sgm__metrics[metric].compute(answers, &options, results));
+        if (answers != NULL)
+            SGM_TRY(sgm__metrics[metric].compute(answers, &options, results));
     } while (phrase.kind != SGM__PHRASE_END);
     return SGM_OK;
 }

@@ -195,6 +195,8 @@ sgm_status sgm_trainer_score(sgm_trainer *trainer, sgm_iterator *iterator, const
     if (iterator == NULL || results == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_trainer_score: expected %s, got NULL",
                         iterator == NULL ? "an iterator" : "a registry for results");
+    if (metrics != NULL && sgm__metrics_compute(metrics, NULL, NULL) != SGM_OK)
+        return sgm__fail_within("metrics '%s'", metrics);
     gathering all = {0};
     sgm_metrics measured;
     sgm_status status = pass(trainer, iterator, &all, &measured);

@@ -235,7 +235,20 @@ has err 'data.training.shuffled: is for csv and inputs'
 
 # --- measuring, asking, looking ---
 run 0 eval run --json
-has out '^\{"data": "validation", "loss": [0-9.e-]+, "accuracy": [0-9.]+, "records": 30\}$'
+has out '^\{"data": "validation", "loss": [0-9.e-]+, "accuracy": [0-9.]+, "records": 30, "confusion": \[\[.*"f1": [01].*"roc_auc_per_class": \[[01.]+, .*\]\}$'
+run 0 eval run --json --metrics none
+has out '"accuracy": [0-9.]+, "records": 30\}$'
+run 0 eval run
+has out '^validation: loss [0-9.]+, accuracy [0-9.]+ % \(30 records\)$'
+has out '^  precision [0-9.]+, recall [0-9.]+, f1 [0-9.]+, roc_auc [0-9.]+$'
+has out '^  target . answer .* records   recall$'
+has out '^  [012] .* [0-9.]+ %$'
+run 0 eval run --metrics 'top_k(1, 2), perplexity'
+has out '^  top_1 [0-9.]+, top_2 [0-9.]+, perplexity [0-9.]+$'
+run 1 eval run --metrics confusio
+has err "metrics 'confusio': column 1: unknown metric 'confusio'; did you mean 'confusion'"
+run 1 eval run --metrics uni_accuracy
+has err 'uni_accuracy wants one output, but there are 3'
 run 0 eval run/checkpoint.safetensors --data training
 has out '\(120 records\)$'
 cp run/checkpoint.safetensors alone.safetensors

@@ -97,7 +97,7 @@ TEST(one_output)
         compute("confusion f1 roc_auc uni_accuracy(0.3, 0.7)", 50, 1, binary_outputs, binary_targets);
     CHECK_OK(results);
     CHECK_STR(between->name, "uni_accuracy_between");
-    CHECK_NEAR(number(results, "uni_accuracy"), between->value, 1e-12);
+    CHECK_NEAR(number(results, "uni_accuracy_bounds"), between->value, 1e-12);
     CHECK_OK(sgm_registry_set_own(results, "uni_accuracy_between", sgm_number_content(between->value)));
     sgm_tensor *o = tensor_of(SGM_FLOAT64, 50, 1, binary_outputs),
                *t = tensor_of(SGM_FLOAT64, 50, 1, binary_targets);

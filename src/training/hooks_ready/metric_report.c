@@ -50,7 +50,8 @@ static sgm_status report_uni(void *state, sgm_hook_call *call)
     const score_reporter *self = state;
     char line[64];
     double value;
-    SGM_TRY(get_score(self, call, "uni_accuracy", &value));
+    bool bounds = self->options.lower != 0 || self->options.upper != 0;
+    SGM_TRY(get_score(self, call, bounds ? "uni_accuracy_bounds" : "uni_accuracy", &value));
     snprintf(line, sizeof line, "accuracy = %.4g", value);
     say(self, call, line);
     return SGM_OK;
@@ -105,8 +106,8 @@ static bool is_equal(const void *a, const void *b)
 {
     const score_reporter *left = a, *right = b;
     const sgm_score_report_options *one = &left->options, *other = &right->options;
-    return strcmp(left->data, right->data) == 0 && one->report == other->report && one->user == other->user &&
-           same_classes(left, right);
+    return strcmp(left->data, right->data) == 0 && one->lower == other->lower && one->upper == other->upper &&
+           one->report == other->report && one->user == other->user && same_classes(left, right);
 }
 
 static void free_reporter(void *state)
