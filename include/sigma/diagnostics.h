@@ -9,6 +9,7 @@
 #ifndef SIGMA_DIAGNOSTICS_H
 #define SIGMA_DIAGNOSTICS_H
 
+#include <sigma/hooks.h>
 #include <sigma/training.h>
 
 #ifdef __cplusplus
@@ -98,6 +99,52 @@ typedef struct sgm_throughput_options {
     sgm_throughput_create(                                                                                   \
         &(const sgm_throughput_options){.struct_size = sizeof(sgm_throughput_options), __VA_ARGS__})
 SGM_API sgm_hook *sgm_throughput_create(const sgm_throughput_options *options);
+
+/* --- values over time ---
+ * For each number that matches the identifiers (separated by spaces) the newest `capacity` values, as
+ * shared.PREFIX_series: float64 (n, 2), iteration and value, the oldest first; PREFIX as in statistics. What
+ * was noted is part of checkpoints. */
+typedef struct sgm_time_series_options {
+    size_t struct_size;
+    int64_t capacity; /* default 1000, at most 1000000 */
+    const char
+        *file; /* also FILE.csv in the run's folder, all values: iteration,identifier,value; NULL: none */
+} sgm_time_series_options;
+#define sgm_time_series(identifiers, ...)                                                                    \
+    SGM_TIME_SERIES(identifiers, __VA_ARGS__, .struct_size = sizeof(sgm_time_series_options))
+#define SGM_TIME_SERIES(identifiers, when, ...)                                                              \
+    sgm_time_series_create(identifiers, when, &(const sgm_time_series_options){__VA_ARGS__})
+SGM_API sgm_hook *sgm_time_series_create(const char *identifiers, sgm_time_step when,
+                                         const sgm_time_series_options *options);
+
+/* --- more reporters; options as those of sgm_value_reporter, without background --- */
+/* "epoch 2, iteration 350", before all others. */
+#define sgm_progress_reporter(...)                                                                           \
+    SGM_PROGRESS_REPORTER(__VA_ARGS__, .struct_size = sizeof(sgm_value_reporter_options))
+#define SGM_PROGRESS_REPORTER(when, ...)                                                                     \
+    sgm_progress_reporter_create(when, &(const sgm_value_reporter_options){__VA_ARGS__})
+SGM_API sgm_hook *sgm_progress_reporter_create(sgm_time_step when, const sgm_value_reporter_options *options);
+/* "12.4 iterations/s, on average 80.6 ms, last 81.2 ms": of the iterations or epochs of its step, by
+ * sgm_running_time, which it requires. */
+#define sgm_running_time_reporter(...)                                                                       \
+    SGM_RUNNING_TIME_REPORTER(__VA_ARGS__, .struct_size = sizeof(sgm_value_reporter_options))
+#define SGM_RUNNING_TIME_REPORTER(when, ...)                                                                 \
+    sgm_running_time_reporter_create(when, &(const sgm_value_reporter_options){__VA_ARGS__})
+SGM_API sgm_hook *sgm_running_time_reporter_create(sgm_time_step when,
+                                                   const sgm_value_reporter_options *options);
+/* "optimiser.cost_total = 0.25 (mean of 100)": of a number at each iteration since the last report. */
+#define sgm_mean_reporter(identifier, ...)                                                                   \
+    SGM_MEAN_REPORTER(identifier, __VA_ARGS__, .struct_size = sizeof(sgm_value_reporter_options))
+#define SGM_MEAN_REPORTER(identifier, when, ...)                                                             \
+    sgm_mean_reporter_create(identifier, when, &(const sgm_value_reporter_options){__VA_ARGS__})
+SGM_API sgm_hook *sgm_mean_reporter_create(const char *identifier, sgm_time_step when,
+                                           const sgm_value_reporter_options *options);
+
+/* --- changing values ---
+ * At its step, makes of each number or float tensor that matches the identifier what the modifier makes of it
+ * (taken over, also on failure): sgm_modifier_hook("network.layers.*.weights", sgm_modifier_parse("clip(-1,
+ * 1)"), sgm_every(10, SGM_ITERATION)). It counts from the next iteration on. */
+SGM_API sgm_hook *sgm_modifier_hook(const char *identifier, sgm_modifier *modifier, sgm_time_step when);
 
 /* --- which learning rate? (Smith, 2015) ---
  * Trains from where the trainer stands with rates that rise geometrically, and then puts everything back as

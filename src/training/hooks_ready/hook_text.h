@@ -114,6 +114,11 @@ const char *sgm__hook_source(const sgm_hook *hook); /* NULL: it was made by a pr
     X(sgm__nan_watch_row)                                                                                    \
     X(sgm__statistics_row)                                                                                   \
     X(sgm__throughput_row)                                                                                   \
+    X(sgm__time_series_row)                                                                                  \
+    X(sgm__progress_reporter_row)                                                                            \
+    X(sgm__running_time_reporter_row)                                                                        \
+    X(sgm__mean_reporter_row)                                                                                \
+    X(sgm__modifier_row)                                                                                     \
     X(sgm__cost_row)                                                                                         \
     X(sgm__top_k_row)                                                                                        \
     X(sgm__uni_accuracy_row)                                                                                 \
