@@ -254,19 +254,20 @@ static void print_plan(const search_run_parts *p)
 static void print_table(const search_run_parts *p)
 {
     char *text = sgm_search_text(p->search);
-    size_t lines = 0, count = sgm_search_count(p->search);
-    const char *end = text;
-    while (end != NULL && *end != '\0' && lines <= SHOWN_TRIALS) {
-        end = strchr(end, '\n');
-        end = end != NULL ? end + 1 : NULL;
-        lines++;
+    size_t lines = 0, more = 0, length = 0;
+    for (size_t i = 0; text != NULL && text[i] != '\0'; i++) {
+        if (text[i] != '\n')
+            continue;
+        if (lines <= SHOWN_TRIALS) /* and the head */
+            length = i + 1;
+        more += ++lines > SHOWN_TRIALS + 1;
     }
     if (!p->quiet)
         printf("\n");
     if (text != NULL)
-        fwrite(text, 1, end != NULL ? (size_t)(end - text) : strlen(text), stdout);
-    if (count > SHOWN_TRIALS)
-        printf("and %zu more in %s/results.csv\n", count - SHOWN_TRIALS, p->folder);
+        fwrite(text, 1, length, stdout);
+    if (more > 0)
+        printf("and %zu more in %s/results.csv\n", more, p->folder);
     sgm_string_free(text);
 }
 

@@ -152,8 +152,8 @@ SGM_API bool sgm_search_rung(const sgm_search *search, size_t rung, int64_t *tri
 SGM_API sgm_status sgm_search_run(sgm_search *search);
 /* The best of those on the highest rung; NULL: there is none. */
 SGM_API const sgm_trial *sgm_search_best(const sgm_search *search);
-/* The trials, best first, failed ones last: for people, in columns, and as in results.csv. Free with
- * sgm_string_free. */
+/* The trials, best first, failed ones last: for people, those that have begun; as in results.csv, all. Free
+ * with sgm_string_free. */
 SGM_API char *sgm_search_text(const sgm_search *search);
 SGM_API char *sgm_search_csv(const sgm_search *search);
 

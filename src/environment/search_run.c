@@ -139,19 +139,20 @@ static size_t select_best(sgm_search *search, sgm__trial **trials, size_t count,
 /* --- all rungs --- */
 
 /* A trial that its own rules have stopped has nothing to go on with: it climbs as it is. */
-static bool climbs_alone(sgm__trial *trial, size_t rung)
+static bool climbs_alone(sgm_search *search, sgm__trial *trial, size_t rung)
 {
     if (!trial->stopped || rung == 0 || trial->shown.rung != (int64_t)rung)
         return false;
     trial->objectives[rung] = trial->shown.objective = trial->objectives[rung - 1];
     trial->shown.rung = (int64_t)rung + 1;
+    search->epochs_wanted -= search->rungs[rung].epochs - search->rungs[rung - 1].epochs;
     return true;
 }
 
-static bool is_wanted(sgm__trial *trial, size_t rung)
+static bool is_wanted(sgm_search *search, sgm__trial *trial)
 {
-    return trial->shown.state != SGM_TRIAL_FAILED && trial->shown.rung <= (int64_t)rung &&
-           !climbs_alone(trial, rung);
+    return trial->shown.state != SGM_TRIAL_FAILED && trial->shown.rung <= (int64_t)search->rung &&
+           !climbs_alone(search, trial, search->rung);
 }
 
 /* Whether there was anything left to do. */
@@ -159,7 +160,7 @@ static bool run_rung(sgm_search *search, sgm__trial **trials, size_t count, sgm_
 {
     rung_jobs own = {.search = search, .trials = jobs};
     for (size_t i = 0; i < count; i++)
-        if (is_wanted(trials[i], search->rung))
+        if (is_wanted(search, trials[i]))
             jobs[own.count++] = trials[i];
     pthread_mutex_lock(&search->lock);
     search->jobs = count;

@@ -186,7 +186,7 @@ char *sgm_search_text(const sgm_search *search)
 {
     sgm__text out = {0};
     ranked *list = search != NULL ? rank(search) : NULL;
-    size_t widths[SGM_SEARCH_VALUES + 5], columns;
+    size_t widths[SGM_SEARCH_VALUES + 5], columns, waiting = 0;
     char text[256];
     if (list == NULL)
         return NULL;
@@ -199,8 +199,15 @@ char *sgm_search_text(const sgm_search *search)
         }
     }
     append_line(search, NULL, widths, columns, &out);
-    for (size_t i = 0; i < search->trial_count; i++)
-        append_line(search, list[i].trial, widths, columns, &out);
+    for (size_t i = 0; i < search->trial_count; i++) {
+        const sgm_trial *trial = &list[i].trial->shown;
+        bool begun = trial->state != SGM_TRIAL_WAITING || trial->epochs > 0;
+        if (begun)
+            append_line(search, list[i].trial, widths, columns, &out);
+        waiting += !begun;
+    }
+    if (waiting > 0)
+        sgm__text_append(&out, "and %zu that %s not begun\n", waiting, waiting == 1 ? "has" : "have");
     sgm__free(list);
     return sgm__text_take(&out);
 }

@@ -300,7 +300,7 @@ static sgm_search_options standard(sgm_search_method method)
                                 .values = {{"optimiser.learning_rate", rates}}};
 }
 
-static sgm_status run(const sgm_search_options *options, char **table, sgm_search **kept)
+static sgm_status run(const sgm_search_options *options, char **table)
 {
     sgm_env *env = make_env();
     sgm_search *search = sgm_search_create_options(env, options);
@@ -308,10 +308,6 @@ static sgm_status run(const sgm_search_options *options, char **table, sgm_searc
     sgm_status status = sgm_search_run(search);
     if (table != NULL)
         *table = sgm_search_csv(search);
-    if (kept != NULL) {
-        *kept = search;
-        return status;
-    }
     sgm_search_free(search);
     char message[1024];
     snprintf(message, sizeof message, "%s", sgm_last_error());
@@ -367,7 +363,7 @@ TEST(halving_goes_on_with_the_best)
     new_folder();
     score = changing_score;
     sgm_search_options options = standard(SGM_SEARCH_HALVING);
-    CHECK_OK(run(&options, &table, NULL));
+    CHECK_OK(run(&options, &table));
     drop_seconds(table);
     CHECK_STR(table, wanted);
     sgm_string_free(table);
@@ -398,12 +394,12 @@ TEST(side_by_side_is_the_same)
     sgm_search_options options = standard(SGM_SEARCH_HALVING);
     options.objective = NULL; /* validation.loss */
     new_folder();
-    CHECK_OK(run(&options, &one, NULL));
+    CHECK_OK(run(&options, &one));
     remove_folder();
     new_folder();
     options.folder = folder;
     options.at_once = 3;
-    CHECK_OK(run(&options, &three, NULL));
+    CHECK_OK(run(&options, &three));
     remove_folder();
     drop_seconds(one);
     drop_seconds(three);
@@ -427,12 +423,12 @@ TEST(a_trial_that_fails_does_not_stop_the_others)
 {
     new_folder();
     score = holey_score;
-    sgm_search *search;
     sgm_search_options options = standard(SGM_SEARCH_GRID);
     options.values[0].choices = SGM_CHOICES("1", "2", "3", "4", "5", "6", "100000", "0.08", "0.09");
     options.epochs = 4;
-    sgm_status status = run(&options, NULL, &search);
-    CHECK_INT(status, SGM_OK);
+    sgm_env *env = make_env();
+    sgm_search *search = sgm_search_create_options(env, &options);
+    CHECK_OK(sgm_search_run(search));
     const sgm_trial *wild = sgm_search_trial(search, 6), *ninth = sgm_search_trial(search, 8);
     CHECK_INT(wild->state, SGM_TRIAL_FAILED);
     CHECK(strncmp(wild->error, "the loss is ", 12) == 0);
@@ -446,6 +442,7 @@ TEST(a_trial_that_fails_does_not_stop_the_others)
     sgm_string_free(text);
     CHECK_ERROR(sgm_search_run(search), "a search runs once");
     sgm_search_free(search);
+    sgm_env_free(env);
     remove_folder();
 }
 
@@ -454,17 +451,17 @@ TEST(what_all_trials_lack_is_a_failure)
     new_folder();
     sgm_search_options options = standard(SGM_SEARCH_GRID);
     options.objective = "validation.los";
-    CHECK_ERROR(run(&options, NULL, NULL), "did you mean 'validation.loss'");
+    CHECK_ERROR(run(&options, NULL), "did you mean 'validation.loss'");
     remove_folder();
     new_folder();
     options = standard(SGM_SEARCH_GRID);
     options.objective = "network";
-    CHECK_ERROR(run(&options, NULL, NULL), "'network' is no number");
+    CHECK_ERROR(run(&options, NULL), "'network' is no number");
     remove_folder();
     new_folder();
     options = standard(SGM_SEARCH_GRID);
     options.values[0].name = "optimiser.learning_rat";
-    CHECK_ERROR(run(&options, NULL, NULL), "all 9 trials have failed, the first one so:");
+    CHECK_ERROR(run(&options, NULL), "all 9 trials have failed, the first one so:");
     remove_folder();
 }
 
@@ -486,7 +483,7 @@ static char *undisturbed(sgm_search_options *options)
     char *table;
     new_folder();
     options->folder = folder;
-    CHECK_OK(run(options, &table, NULL));
+    CHECK_OK(run(options, &table));
     remove_folder();
     drop_seconds(table);
     return table;
@@ -508,7 +505,7 @@ TEST(an_interrupted_search_goes_on_to_the_same_table)
             patience own = {events};
             options.user = &own;
             sgm_string_free(table);
-            status = run(&options, &table, NULL);
+            status = run(&options, &table);
             CHECK(status == SGM_OK || status == SGM_ERROR_INTERRUPTED);
             CHECK(runs < 100);
         }
@@ -548,10 +545,10 @@ static void crash_and_resume(const char *objective, double (*own)(int64_t, int64
         new_folder();
         options.folder = folder;
         options.resume = false;
-        CHECK_OK(run(&options, NULL, NULL));
+        CHECK_OK(run(&options, NULL));
         cut_log(lines); /* the checkpoints are from after the last line */
         options.resume = true;
-        CHECK_OK(run(&options, &table, NULL));
+        CHECK_OK(run(&options, &table));
         drop_seconds(table);
         CHECK_STR(table, wanted);
         sgm_string_free(table);
@@ -576,15 +573,15 @@ TEST(another_search_is_not_gone_on_with)
     score = plain_score;
     sgm_search_options options = standard(SGM_SEARCH_GRID);
     options.epochs = 2;
-    CHECK_OK(run(&options, NULL, NULL));
-    CHECK_ERROR(run(&options, NULL, NULL), "holds a search already");
+    CHECK_OK(run(&options, NULL));
+    CHECK_ERROR(run(&options, NULL), "holds a search already");
     options.resume = true;
-    CHECK_OK(run(&options, NULL, NULL));
+    CHECK_OK(run(&options, NULL));
     options.epochs = 3;
-    CHECK_ERROR(run(&options, NULL, NULL), "its epochs was 2, is 3");
+    CHECK_ERROR(run(&options, NULL), "its epochs was 2, is 3");
     options.epochs = 2;
     options.values[0].choices = SGM_CHOICES("0.5");
-    CHECK_ERROR(run(&options, NULL, NULL), "has another search: its trials was 9, is 1");
+    CHECK_ERROR(run(&options, NULL), "has another search: its trials was 9, is 1");
     remove_folder();
 }
 
