@@ -109,7 +109,8 @@ typedef struct sgm_search_progress {
     double objective;      /* EPOCH: just now; NaN: it is not there yet */
     double seconds_left;   /* negative: unknown */
 } sgm_search_progress;
-/* One call at a time, on the trials' threads; false ends the search, with checkpoints. */
+/* One call at a time, on the trials' threads; false ends the search, with checkpoints. It must not read what
+ * is another running trial's trainer's, which may be waiting for it. */
 typedef bool (*sgm_search_function)(void *user, const sgm_search_progress *progress);
 
 typedef struct sgm_search_options {

@@ -217,6 +217,7 @@ sgm_search *sgm_search_create_options(sgm_env *env, const sgm_search_options *gi
     sgm_search *search = sgm__calloc(1, sizeof *search);
     if (search == NULL)
         return NULL;
+    pthread_mutex_init(&search->making, NULL);
     pthread_mutex_init(&search->lock, NULL);
     search->env = env;
     search->log = -1;
@@ -249,6 +250,7 @@ void sgm_search_free(sgm_search *search)
     sgm_string_free((char *)(uintptr_t)search->options.folder);
     sgm_string_free((char *)(uintptr_t)search->options.objective);
     pthread_mutex_destroy(&search->lock);
+    pthread_mutex_destroy(&search->making);
     sgm__free(search);
 }
 
@@ -279,12 +281,23 @@ const sgm_trial *sgm_search_best(const sgm_search *search)
     return best != NULL ? &best->shown : NULL;
 }
 
+/* The trial whose set_up runs on this thread: what others ask for, or elsewhere, takes nothing. */
+static _Thread_local sgm__trial *in_set_up;
+
+sgm_status sgm__search_set_up(const sgm_search *search, sgm__trial *trial, sgm_trainer *trainer)
+{
+    in_set_up = trial;
+    sgm_status status = search->options.set_up(search->options.user, &trial->shown, trainer);
+    in_set_up = NULL;
+    return status;
+}
+
 static const sgm_trial_value *find_value(const sgm_trial *trial, const char *name)
 {
-    sgm__trial *own = (sgm__trial *)(uintptr_t)trial;
     for (size_t i = 0; trial != NULL && name != NULL && i < trial->value_count; i++)
         if (strcmp(trial->values[i].name, name) == 0) {
-            own->taken[i] = true;
+            if (in_set_up != NULL && &in_set_up->shown == trial)
+                in_set_up->taken[i] = true;
             return &trial->values[i];
         }
     sgm_fail(SGM_ERROR_NOT_FOUND, "the search has no values of '%.100s'", name != NULL ? name : "");

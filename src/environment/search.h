@@ -34,9 +34,10 @@ struct sgm_search {
     size_t rung_count;
     bool ran;
     /* while it runs */
-    atomic_bool stopping; /* no new trials; those that run stop */
-    pthread_mutex_t lock; /* guards what follows, and the trials */
-    sgm_status status;    /* first failure of the search itself */
+    atomic_bool stopping;   /* no new trials; those that run stop */
+    pthread_mutex_t making; /* held while a trial's trainer is made or freed */
+    pthread_mutex_t lock;   /* guards what follows, and the trials */
+    sgm_status status;      /* first failure of the search itself */
     char message[800];
     bool interrupted;
     int log; /* descriptor of search.jsonl; -1: closed */
@@ -65,6 +66,8 @@ bool sgm__search_is_better(const sgm_search *search, double a, double b);
 /* 9 digits, as files have them, so that numbers that come from a file are the same. */
 double sgm__search_round(double value);
 
+/* search.c: calls set_up, and notes what it asks for. */
+sgm_status sgm__search_set_up(const sgm_search *search, sgm__trial *trial, sgm_trainer *trainer);
 /* search_trial.c: one piece of one trial's training, to the end of the rung; keeps what came of it. */
 void sgm__search_train(sgm_search *search, sgm__trial *trial);
 /* search_run.c */

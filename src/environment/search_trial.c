@@ -134,22 +134,45 @@ static sgm_status set_seed(const piece *p)
     return SGM_OK;
 }
 
-static sgm_status begin(piece *p)
+static sgm_status make(piece *p)
 {
     sgm_search *search = p->search;
-    p->trial->shown.state = SGM_TRIAL_RUNNING;
     sgm_status status = sgm__env_add_trainer(search->env, p->trial->name, false, &p->trainer);
     if (status != SGM_OK) { /* a name that is taken, no memory: nothing of the trial's */
+        pthread_mutex_lock(&search->lock);
         sgm__search_fail(search, status);
+        pthread_mutex_unlock(&search->lock);
         return status;
     }
     SGM_TRY(set_seed(p));
-    SGM_TRY(search->options.set_up(search->options.user, &p->trial->shown, p->trainer));
+    SGM_TRY(sgm__search_set_up(search, p->trial, p->trainer));
     SGM_TRY(sgm_trainer_status(p->trainer));
     SGM_TRY(set_values(p));
-    SGM_TRY(sgm_trainer_on_progress(p->trainer, watch, p));
-    sgm__search_tell(search, SGM_SEARCH_TRIAL_BEGINS, p->trial);
-    return SGM_OK;
+    return sgm_trainer_on_progress(p->trainer, watch, p);
+}
+
+/* Under a lock of its own: trainers' locks are taken within, and within those, while they run, the search's.
+ */
+static sgm_status begin(piece *p)
+{
+    sgm_search *search = p->search;
+    pthread_mutex_lock(&search->making);
+    sgm_status status = make(p);
+    pthread_mutex_unlock(&search->making);
+    pthread_mutex_lock(&search->lock);
+    p->trial->shown.state = SGM_TRIAL_RUNNING;
+    if (status == SGM_OK)
+        sgm__search_tell(search, SGM_SEARCH_TRIAL_BEGINS, p->trial);
+    pthread_mutex_unlock(&search->lock);
+    return status;
+}
+
+static void end(const piece *p)
+{
+    pthread_mutex_lock(&p->search->making);
+    if (p->trainer != NULL)
+        sgm__env_drop_trainer(p->search->env, p->trainer);
+    pthread_mutex_unlock(&p->search->making);
 }
 
 /* --- end --- */
@@ -263,17 +286,15 @@ static sgm_status attempt(piece *p)
 {
     sgm_search *search = p->search;
     double began = sgm__now();
-    pthread_mutex_lock(&search->lock);
     sgm_status status = begin(p);
-    pthread_mutex_unlock(&search->lock);
     if (status == SGM_OK)
         status = run(p, &search->options);
-    pthread_mutex_lock(&search->lock);
-    if (status != SGM_OK || !p->lost)
+    if (status != SGM_OK || !p->lost) {
+        pthread_mutex_lock(&search->lock);
         keep(p, status, sgm__now() - began);
-    if (p->trainer != NULL)
-        sgm__env_drop_trainer(search->env, p->trainer);
-    pthread_mutex_unlock(&search->lock);
+        pthread_mutex_unlock(&search->lock);
+    }
+    end(p);
     return status;
 }
 
