@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <sigma/time.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -20,10 +21,21 @@ static const char usage_text[] =
     "  resume                go on\n"
     "  step [N]              N iterations (default 1), then a pause\n"
     "  stop [REASON]         end the run, with a checkpoint\n"
+    "  reset                 back to before the first iteration; what is left becomes a branch\n"
     "  save NAME             write NAME.safetensors into the folder\n"
-    "  get IDENTIFIER        print values: optimiser.learning_rate, 'network.layers.*.weights'\n"
-    "  set IDENTIFIER VALUE  change values, from the next iteration on; changes.jsonl tells of it\n"
-    "  list [IDENTIFIER]     print what may be read and set\n\n"
+    "  restore NAME          back to NAME.safetensors; what is left becomes a branch (branches.jsonl)\n"
+    "  get IDENTIFIER [FILE.npy]\n"
+    "                        print values: optimiser.learning_rate, 'network.layers.*.weights'; or write\n"
+    "                        a tensor to a file\n"
+    "  set IDENTIFIER VALUE|FILE.npy\n"
+    "                        change values, from the next iteration on; changes.jsonl tells of it. Tensors\n"
+    "                        are lists, '[0, 1, 2]', or come from a file\n"
+    "  list [IDENTIFIER]     print what may be read and set\n"
+    "  attach HOOK           run a hook, 'every 2 epochs value_reporter(training.loss)'; see 'sigma info\n"
+    "                        --hooks'\n"
+    "  detach NAME           take a hook off, by the name that hooks prints\n"
+    "  hooks                 print what is attached: name, how often it ran and how long that took on\n"
+    "                        average, when, condition\n\n"
     "  --json                print the answer as it came, a JSON object\n"
     "  --                    what follows is no option: set IDENTIFIER -- -1\n\n"
     "Exit codes: 0 done, 1 failed, nothing runs there or it refused, 2 wrong usage or configuration.\n";
@@ -36,11 +48,13 @@ typedef struct command_words {
 } command_words;
 
 static const command_words commands[] = {
-    {"status", {NULL, NULL}, 0, NULL},       {"pause", {NULL, NULL}, 0, NULL},
-    {"resume", {NULL, NULL}, 0, NULL},       {"step", {"iterations", NULL}, 0, "1"},
-    {"stop", {"reason", NULL}, 0, NULL},     {"save", {"name", NULL}, 1, NULL},
-    {"get", {"identifier", NULL}, 1, NULL},  {"set", {"identifier", "value"}, 2, NULL},
-    {"list", {"identifier", NULL}, 0, NULL},
+    {"status", {NULL, NULL}, 0, NULL},        {"pause", {NULL, NULL}, 0, NULL},
+    {"resume", {NULL, NULL}, 0, NULL},        {"step", {"iterations", NULL}, 0, "1"},
+    {"stop", {"reason", NULL}, 0, NULL},      {"reset", {NULL, NULL}, 0, NULL},
+    {"save", {"name", NULL}, 1, NULL},        {"restore", {"name", NULL}, 1, NULL},
+    {"get", {"identifier", "file"}, 1, NULL}, {"set", {"identifier", "value"}, 2, NULL},
+    {"list", {"identifier", NULL}, 0, NULL},  {"attach", {"hook", NULL}, 1, NULL},
+    {"detach", {"name", NULL}, 1, NULL},      {"hooks", {NULL, NULL}, 0, NULL},
 };
 #define COMMAND_COUNT (sizeof commands / sizeof *commands)
 
@@ -58,6 +72,32 @@ static const command_words *find_command(const char *name, int *code)
     *code = near != NULL ? usage_error("ctl", "unknown command '%s' (did you mean '%s'?)", name, near)
                          : usage_error("ctl", "unknown command '%s'", name);
     return NULL;
+}
+
+/* The run may have another working directory. */
+static json_t *absolute(const char *path)
+{
+    char here[4096];
+    if (path[0] == '/' || getcwd(here, sizeof here) == NULL)
+        return json_string(path);
+    char *whole = sgm__format("%s/%s", here, path);
+    json_t *text = json_string(whole);
+    sgm__free(whole);
+    return text;
+}
+
+static bool ends_in_npy(const char *word)
+{
+    size_t length = strlen(word);
+    return length > 4 && strcmp(word + length - 4, ".npy") == 0;
+}
+
+/* What set is given may be a file. */
+static bool add_word(json_t *line, const char *field, const char *word)
+{
+    if (strcmp(field, "file") == 0 || (strcmp(field, "value") == 0 && ends_in_npy(word)))
+        return json_object_set_new(line, "file", absolute(word)) == 0;
+    return json_object_set_new(line, field, json_string(word)) == 0;
 }
 
 /* A line of JSON, freed by the caller with free(); NULL: stop with *code. */
@@ -78,7 +118,7 @@ static char *question(const char *const *words, size_t count, int *code)
         json_object_set_new(line, c->fields[0], json_string(c->standard));
     bool is_text = true;
     for (size_t i = 1; i < count; i++)
-        is_text &= json_object_set_new(line, c->fields[i - 1], json_string(words[i])) == 0;
+        is_text &= add_word(line, c->fields[i - 1], words[i]);
     char *text = is_text ? json_dumps(line, JSON_COMPACT) : NULL;
     json_decref(line);
     if (text == NULL)
@@ -192,15 +232,29 @@ static void print_entry(const json_t *entry)
     putchar('\n');
 }
 
+static void print_hook(const json_t *hook)
+{
+    const char *text = text_of(hook, "text"), *condition = text_of(hook, "condition");
+    char took[32];
+    sgm_duration_text(json_number_value(json_object_get(hook, "seconds")), took, sizeof took);
+    printf("%-20s %8lld runs %10s  %s%s%s%s", text_of(hook, "name"),
+           (long long)json_integer_value(json_object_get(hook, "runs")), took, text_of(hook, "when"),
+           *condition != '\0' ? " if " : "", condition,
+           json_is_true(json_object_get(hook, "background")) ? ", in the background" : "");
+    printf("%s%s\n", *text != '\0' ? ": " : "", text);
+}
+
 static void print_member(const char *key, const json_t *value)
 {
     size_t i;
     const json_t *item;
     if (json_is_array(value)) {
-        bool values = strcmp(key, "values") == 0;
+        bool values = strcmp(key, "values") == 0, hooks = strcmp(key, "hooks") == 0;
         json_array_foreach(value, i, item)
         {
-            if (values)
+            if (hooks)
+                print_hook(item);
+            else if (values)
                 printf("%s = %s\n", text_of(item, "identifier"), text_of(item, "text"));
             else
                 print_entry(item);

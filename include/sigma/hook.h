@@ -96,6 +96,18 @@ SGM_API void *sgm_hook_self(sgm_hook *hook);
 /* Its only_if, for sgm_criteria_toggle and sgm_criteria_hold; NULL: none. It belongs to the hook. */
 SGM_API sgm_criteria *sgm_hook_criteria(sgm_hook *hook);
 
+/* A hook that is attached to a trainer. */
+typedef struct sgm_attached_hook {
+    char *name;      /* "early_stopper#2": no other one has it */
+    char *when;      /* "every 2 epochs" */
+    char *condition; /* "" : none */
+    char *text;      /* that it was parsed from; "": a program made it */
+    bool background;
+    int64_t due, runs; /* how often its time had come, and how often its condition held then */
+    double seconds;    /* of a run, on average */
+} sgm_attached_hook;
+SGM_API void sgm_attached_hooks_free(sgm_attached_hook *list, size_t count);
+
 /* For invoke(): values by identifier ("optimiser.cost_total"); one that is not there is SGM_ERROR_NOT_FOUND.
  */
 SGM_API sgm_status sgm_hook_number(sgm_hook_call *call, const char *identifier, double *value);

@@ -252,6 +252,27 @@ SGM_API sgm_status sgm_trainer_resume(sgm_trainer *trainer);
 SGM_API sgm_status sgm_trainer_step(sgm_trainer *trainer, int64_t iterations); /* runs so many, then pauses */
 SGM_API sgm_status sgm_trainer_stop(sgm_trainer *trainer,
                                     const char *reason); /* with a checkpoint, as a finished run */
+/* Back to before the first iteration: position, parameters (drawn anew: the same numbers from the same seed),
+ * what the optimiser remembers, metrics, results and states of hooks and their counts. Values that were set
+ * stay, such as a learning rate. A running trainer goes on from there after its iteration, a paused one waits
+ * there. The hooks' event is SGM_RESET. */
+SGM_API sgm_status sgm_trainer_reset(sgm_trainer *trainer);
+/* Back to a checkpoint: a name in the folder of the run, or a path. With a folder both of these keep what
+ * they leave: see docs/manual/05-runs.md on branches. A checkpoint that cannot be taken changes nothing.
+ *
+ * These two wait until it is done, and return how it went; but in a hook or an observer they return at once,
+ * and it is done after the iteration (a failure is logged then). An idle trainer is changed at once. Any
+ * thread. */
+SGM_API sgm_status sgm_trainer_restore(sgm_trainer *trainer, const char *checkpoint);
+/* Attaches a hook (taken over, also on failure) now, in whatever state the trainer is; unlike with
+ * sgm_trainer_hook a failure is not the trainer's, and an equal hook is one. Checkpoints of a running trainer
+ * bring back what was attached if it came from a text. *name (NULL: not wanted) is freed with
+ * sgm_string_free. Any thread, as the next ones. */
+SGM_API sgm_status sgm_trainer_attach(sgm_trainer *trainer, sgm_hook *hook, char **name);
+/* By the name, "early_stopper#2"; without the number if there is only one. */
+SGM_API sgm_status sgm_trainer_detach(sgm_trainer *trainer, const char *name);
+/* What is attached, in order of running; free with sgm_attached_hooks_free. */
+SGM_API sgm_status sgm_trainer_hooks(sgm_trainer *trainer, sgm_attached_hook **list, size_t *count);
 /* Initialises parameters (unless they are) without training. */
 SGM_API sgm_status sgm_trainer_prepare(sgm_trainer *trainer);
 SGM_API sgm_status sgm_trainer_evaluate(sgm_trainer *trainer, sgm_iterator *iterator, sgm_metrics *metrics);

@@ -1,6 +1,8 @@
 /* What the lines of the control socket ask for. Pausing and stopping answer at once; what reads or changes
  * values waits for the step that is running. */
 #include "training/control_socket.h"
+#include "training/control_tensor.h"
+#include "training/hooks_ready/hook_text.h"
 #include "training/run_folder.h"
 
 #include <errno.h>
@@ -11,6 +13,7 @@
 
 #define WHO "ctl"
 #define MOST_LEVELS 16 /* of a list */
+#define MOST_FIELDS 3
 
 /* --- the trainer's lock --- */
 
@@ -29,7 +32,10 @@ static sgm_status lock_trainer(const sgm__control_call *call)
         error = pthread_mutex_timedlock(&trainer->lock, &until);
     }
     atomic_fetch_sub(&trainer->waiting, 1);
-    return error == 0 ? SGM_OK : sgm_fail(SGM_ERROR_STATE, "the run has just ended");
+    if (error != 0)
+        return sgm_fail(SGM_ERROR_STATE, "the run has just ended");
+    sgm__busy_begin(); /* sgm__trainer_unlock ends it */
+    return SGM_OK;
 }
 
 /* --- answers --- */
@@ -92,6 +98,7 @@ typedef struct command {
     const sgm__control_call *call;
     const json_t *request;
     json_t *answer;
+    bool has_set;
 } command;
 
 static const char *field(const command *c, const char *name)
@@ -137,6 +144,67 @@ static sgm_status do_save(command *c)
     char *file = sgm__format("%s.safetensors", name);
     json_object_set_new(c->answer, "file", text_value(file != NULL ? file : name));
     sgm__free(file);
+    return SGM_OK;
+}
+
+static sgm_status do_reset(command *c)
+{
+    return sgm__trainer_order(c->call->trainer, SGM__ORDER_RESET, (sgm__order_texts){.who = WHO},
+                              c->call->ending);
+}
+
+/* Of the folder only: a path would be one of this process, not of who asks. */
+static sgm_status do_restore(command *c)
+{
+    const char *name = field(c, "name");
+    if (*name == '\0' || *name == '.' || strchr(name, '/') != NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "restore takes the name of a checkpoint in the folder, not '%.100s'", name);
+    return sgm__trainer_order(c->call->trainer, SGM__ORDER_RESTORE,
+                              (sgm__order_texts){.who = WHO, .what = name}, c->call->ending);
+}
+
+/* --- hooks --- */
+
+static sgm_status do_attach(command *c)
+{
+    char *name = NULL;
+    sgm_hook *hook = sgm_hook_parse(field(c, "hook"));
+    sgm_status status = hook != NULL
+                            ? sgm__trainer_attach(c->call->trainer, hook, WHO, &name, c->call->ending)
+                            : sgm__last_failure();
+    if (status == SGM_OK)
+        json_object_set_new(c->answer, "name", text_value(name));
+    sgm__free(name);
+    sgm_hook_free(hook);
+    return status;
+}
+
+static sgm_status do_detach(command *c)
+{
+    return sgm__trainer_detach(c->call->trainer, field(c, "name"), WHO, c->call->ending);
+}
+
+static sgm_status do_hooks(command *c)
+{
+    sgm_attached_hook *hooks;
+    size_t count;
+    SGM_TRY(sgm_trainer_hooks(c->call->trainer, &hooks, &count));
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++) {
+        json_t *item = json_object();
+        json_object_set_new(item, "name", text_value(hooks[i].name));
+        json_object_set_new(item, "when", text_value(hooks[i].when));
+        json_object_set_new(item, "condition", text_value(hooks[i].condition));
+        json_object_set_new(item, "background", json_boolean(hooks[i].background));
+        json_object_set_new(item, "due", json_integer(hooks[i].due));
+        json_object_set_new(item, "runs", json_integer(hooks[i].runs));
+        json_object_set_new(item, "seconds", number_value(hooks[i].seconds));
+        json_object_set_new(item, "text", text_value(hooks[i].text));
+        json_array_append_new(list, item);
+    }
+    json_object_set_new(c->answer, "hooks", list);
+    sgm_attached_hooks_free(hooks, count);
     return SGM_OK;
 }
 
@@ -195,6 +263,17 @@ static sgm_status find(const command *c, const char *identifier, sgm_matches *ma
     return SGM_OK;
 }
 
+/* For get with a file: the tensor of a single match. */
+static sgm_status save_tensor(const command *c, const sgm_matches *matches)
+{
+    const char *file = field(c, "file");
+    if (matches->count != 1 || matches->items[0].content.kind != SGM_KIND_TENSOR)
+        return sgm_fail(SGM_ERROR_TYPE, "a file takes one tensor, but '%.100s' is %s", field(c, "identifier"),
+                        matches->count == 1 ? sgm_kind_name(matches->items[0].content.kind)
+                                            : "several values");
+    return sgm_npy_save(file, matches->items[0].content.as.tensor);
+}
+
 static sgm_status get_values(command *c)
 {
     sgm_matches matches = {0};
@@ -203,8 +282,11 @@ static sgm_status get_values(command *c)
     for (size_t i = 0; i < matches.count; i++)
         add_value(list, matches.items[i].identifier, &matches.items[i].content);
     json_object_set_new(c->answer, "values", list);
+    sgm_status status = SGM_OK;
+    if (field(c, "file") != NULL && !c->has_set)
+        status = save_tensor(c, &matches);
     sgm_matches_free(&matches);
-    return SGM_OK;
+    return status;
 }
 
 /* The text is read as the first match's kind; a match of another kind is the registry's to refuse. */
@@ -223,16 +305,62 @@ static sgm_status parse_value(const command *c, sgm_content *content)
     return status;
 }
 
+static sgm_status set_plain(command *c)
+{
+    sgm_content content = {0};
+    if (field(c, "file") != NULL)
+        return sgm_fail(SGM_ERROR_TYPE, "'%.100s' is no tensor: a file is for tensors",
+                        field(c, "identifier"));
+    SGM_TRY(parse_value(c, &content));
+    sgm_status status =
+        sgm_resolve_set(c->call->trainer->registry, field(c, "identifier"), content, NULL, NULL);
+    sgm_content_clear(&content);
+    return status;
+}
+
+/* Puts the new values in the place of the old ones. */
+static sgm_status read_tensors(const command *c, sgm_matches *matches)
+{
+    const char *file = field(c, "file"), *text = field(c, "value");
+    for (size_t i = 0; i < matches->count; i++) {
+        sgm_content *content = &matches->items[i].content;
+        sgm_tensor *made = NULL;
+        if (content->kind != SGM_KIND_TENSOR)
+            return sgm_fail(SGM_ERROR_TYPE, "%s is no tensor", matches->items[i].identifier);
+        sgm_status status = file != NULL ? sgm__tensor_load(file, content->as.tensor, &made)
+                                         : sgm__tensor_parse(text, content->as.tensor, &made);
+        if (status != SGM_OK)
+            return sgm__fail_within("%s", matches->items[i].identifier);
+        sgm_tensor_free(content->as.tensor);
+        content->as.tensor = made;
+    }
+    return SGM_OK;
+}
+
+/* All are read before the first is set. */
+static sgm_status set_tensors(const command *c, sgm_matches *matches)
+{
+    SGM_TRY(read_tensors(c, matches));
+    for (size_t i = 0; i < matches->count; i++)
+        SGM_TRY(sgm_resolve_set(c->call->trainer->registry, matches->items[i].identifier,
+                                matches->items[i].content, NULL, NULL));
+    return SGM_OK;
+}
+
 static sgm_status set_values(command *c)
 {
     sgm_trainer *trainer = c->call->trainer;
-    sgm_content content = {0};
-    SGM_TRY(parse_value(c, &content));
     const char *before = trainer->changed_by;
+    sgm_matches matches = {0};
+    if (field(c, "value") == NULL && field(c, "file") == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "set needs a value or a file");
+    SGM_TRY(find(c, field(c, "identifier"), &matches));
+    bool tensors = matches.count > 0 && matches.items[0].content.kind == SGM_KIND_TENSOR;
     trainer->changed_by = WHO;
-    sgm_status status = sgm_resolve_set(trainer->registry, field(c, "identifier"), content, NULL, NULL);
+    sgm_status status = tensors ? set_tensors(c, &matches) : set_plain(c);
     trainer->changed_by = before;
-    sgm_content_clear(&content);
+    sgm_matches_free(&matches);
+    c->has_set = true;
     return status == SGM_OK ? get_values(c) : status;
 }
 
@@ -368,16 +496,25 @@ static sgm_status do_list(command *c)
 typedef struct command_row {
     const char *name;
     sgm_status (*act)(command *c);
-    const char *fields[2];
+    const char *fields[MOST_FIELDS];
     size_t needed; /* of them */
 } command_row;
 
 static const command_row rows[] = {
-    {"status", do_status, {NULL, NULL}, 0},     {"pause", do_pause, {NULL, NULL}, 0},
-    {"resume", do_resume, {NULL, NULL}, 0},     {"step", do_step, {"iterations", NULL}, 1},
-    {"stop", do_stop, {"reason", NULL}, 0},     {"save", do_save, {"name", NULL}, 1},
-    {"get", do_get, {"identifier", NULL}, 1},   {"set", do_set, {"identifier", "value"}, 2},
-    {"list", do_list, {"identifier", NULL}, 0},
+    {"status", do_status, {NULL}, 0},
+    {"pause", do_pause, {NULL}, 0},
+    {"resume", do_resume, {NULL}, 0},
+    {"step", do_step, {"iterations"}, 1},
+    {"stop", do_stop, {"reason"}, 0},
+    {"reset", do_reset, {NULL}, 0},
+    {"save", do_save, {"name"}, 1},
+    {"restore", do_restore, {"name"}, 1},
+    {"get", do_get, {"identifier", "file"}, 1},
+    {"set", do_set, {"identifier", "value", "file"}, 1},
+    {"list", do_list, {"identifier"}, 0},
+    {"attach", do_attach, {"hook"}, 1},
+    {"detach", do_detach, {"name"}, 1},
+    {"hooks", do_hooks, {NULL}, 0},
 };
 #define ROW_COUNT (sizeof rows / sizeof *rows)
 
@@ -404,7 +541,7 @@ static sgm_status read_field(json_t *request, const command_row *row, const char
     if (strcmp(key, "command") == 0)
         return SGM_OK;
     bool known = false;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < MOST_FIELDS; i++)
         known |= row->fields[i] != NULL && strcmp(key, row->fields[i]) == 0;
     if (!known)
         return sgm_fail(SGM_ERROR_ARGUMENT, "%s has no field '%.100s'", row->name, key);

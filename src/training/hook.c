@@ -14,6 +14,7 @@ static void free_parts(sgm_hook *hook)
     sgm__free(hook->reads);
     sgm_criteria_free(hook->criteria);
     sgm__free(hook->text);
+    sgm__free(hook->first_state);
     if (hook->type && hook->type->free)
         hook->type->free(hook->self);
     pthread_mutex_destroy(&hook->lock);
@@ -247,6 +248,49 @@ sgm_status sgm_hook_require(sgm_hook *hook, sgm_hook *required)
     else
         sgm_hook_free(required);
     return status;
+}
+
+/* --- the first state --- */
+
+/* With the hook's lock. */
+static sgm_status note_state(sgm_hook *hook)
+{
+    size_t count = 0;
+    if (!hook->type->get_state || !hook->type->set_state || hook->first_state)
+        return SGM_OK;
+    SGM_TRY(hook->type->get_state(hook->self, NULL, &count));
+    double *numbers = sgm__calloc(count + 1, sizeof *numbers);
+    if (!numbers)
+        return SGM_ERROR_MEMORY;
+    sgm_status status = hook->type->get_state(hook->self, numbers, &count);
+    hook->first_state = numbers;
+    hook->first_count = count;
+    return status;
+}
+
+sgm_status sgm__hook_remember_first(sgm_hook *hook)
+{
+    for (size_t i = 0; i < hook->required_count; i++)
+        SGM_TRY(sgm__hook_remember_first(hook->required[i]));
+    if (atomic_load(&hook->was_attached))
+        return SGM_OK;
+    pthread_mutex_lock(&hook->lock);
+    sgm_status status = note_state(hook);
+    pthread_mutex_unlock(&hook->lock);
+    return status == SGM_OK ? SGM_OK : sgm__fail_within("state of hook '%s'", hook->type->name);
+}
+
+sgm_status sgm__hook_restart(sgm_hook *hook)
+{
+    sgm_status status = SGM_OK;
+    pthread_mutex_lock(&hook->lock);
+    hook->missing_logged = false;
+    if (hook->criteria)
+        sgm_criteria_reset(hook->criteria);
+    if (hook->first_state)
+        status = hook->type->set_state(hook->self, hook->first_state, hook->first_count);
+    pthread_mutex_unlock(&hook->lock);
+    return status == SGM_OK ? SGM_OK : sgm__fail_within("state of hook '%s'", hook->type->name);
 }
 
 static bool equal_criteria(const sgm_criteria *a, const sgm_criteria *b)

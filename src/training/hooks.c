@@ -202,18 +202,33 @@ static sgm_status reserve(sgm__hooks *hooks, size_t added, bool background)
     return background ? sgm__buckets_reserve(hooks, sgm__hooks_group_count(hooks) + 1) : SGM_OK;
 }
 
-static void forget_gone(sgm__hooks *hooks, uint32_t identity)
+static void forget_gone(sgm__hooks *hooks, uint32_t identity, sgm__hook_entry **garbage)
 {
     for (size_t i = 0; i < hooks->gone_count; i++) {
         if (hooks->gone[i].identity != identity)
             continue;
+        if (hooks->gone[i].entry)
+            sgm__hook_entry_drop(hooks->gone[i].entry, garbage);
         hooks->gone_count--;
         memmove(&hooks->gone[i], &hooks->gone[i + 1], (hooks->gone_count - i) * sizeof *hooks->gone);
         return;
     }
 }
 
-static void commit(sgm__hooks *hooks, sgm__hook_entry *first)
+/* The least number from 1 that no other hook of the name has. */
+static int free_ordinal(const sgm__hooks *hooks, const char *name)
+{
+    for (int ordinal = 1;; ordinal++) {
+        bool taken = false;
+        for (size_t i = 0; i < hooks->count && !taken; i++)
+            taken = hooks->entries[i]->ordinal == ordinal &&
+                    strcmp(hooks->entries[i]->hook->type->name, name) == 0;
+        if (!taken)
+            return ordinal;
+    }
+}
+
+static void commit(sgm__hooks *hooks, sgm__hook_entry *first, sgm__hook_entry **garbage)
 {
     while (first) {
         sgm__hook_entry *next = first->next;
@@ -222,37 +237,49 @@ static void commit(sgm__hooks *hooks, sgm__hook_entry *first)
         first->early = !hooks->had_event;
         first->attached = true;
         atomic_store(&first->hook->was_attached, true);
-        forget_gone(hooks, first->identity);
+        first->ordinal = free_ordinal(hooks, first->hook->type->name);
+        forget_gone(hooks, first->identity, garbage);
         hooks->entries[hooks->count++] = first;
         first = next;
     }
     sgm__hooks_arrange(hooks);
 }
 
-sgm_status sgm__hooks_attach(sgm__hooks *hooks, sgm_hook *hook, bool *attached)
+sgm_status sgm__hooks_attach_as(sgm__hooks *hooks, sgm_hook *hook, bool stored, bool *attached, char **name)
 {
     if (attached)
         *attached = false;
     if (!hook)
         return sgm_fail(SGM_ERROR_ARGUMENT, "a hook to attach is NULL; see why its constructor failed");
+    SGM_TRY(sgm__hook_remember_first(hook));
     attachment made = {.hooks = hooks};
     made.last = &made.first;
-    sgm__hook_entry *entry = NULL;
+    sgm__hook_entry *entry = NULL, *garbage = NULL;
     pthread_mutex_lock(&hooks->lock);
     sgm_status status = plan(&made, hook, &entry);
     if (status == SGM_OK && made.count > 0)
         status = reserve(hooks, made.count, hook->background);
     if (status == SGM_OK) {
         entry->chosen = true;
-        if (made.count > 0)
-            commit(hooks, made.first);
+        if (made.count > 0) {
+            entry->stored = stored;
+            commit(hooks, made.first, &garbage);
+        }
+        if (name)
+            *name = sgm__format("%s#%d", hook->type->name, entry->ordinal);
         if (attached)
             *attached = made.count > 0;
         made.first = NULL;
     }
     pthread_mutex_unlock(&hooks->lock);
     sgm__hook_entries_free(made.first);
+    sgm__hook_entries_free(garbage);
     return status;
+}
+
+sgm_status sgm__hooks_attach(sgm__hooks *hooks, sgm_hook *hook, bool *attached)
+{
+    return sgm__hooks_attach_as(hooks, hook, false, attached, NULL);
 }
 
 /* --- detaching --- */
@@ -274,8 +301,12 @@ void sgm__hook_entry_take_off(sgm__hooks *hooks, sgm__hook_entry *entry, bool re
     remove_from(hooks->order, hooks->count, entry);
     hooks->count--;
     entry->attached = false;
-    if (remember && entry->early)
-        hooks->gone[hooks->gone_count++] = (sgm__gone){entry->identity, entry->number, entry->count};
+    if (remember && entry->early) {
+        bool lived = sgm_time_count_is_dead(&entry->hook->when, &entry->count);
+        entry->references += lived;
+        hooks->gone[hooks->gone_count++] =
+            (sgm__gone){lived ? entry : NULL, entry->identity, entry->number, entry->count};
+    }
     for (size_t i = 0; i < entry->required_count; i++) {
         sgm__hook_entry *required = entry->required[i];
         if (required->attached && !required->chosen && !sgm__hook_entry_is_required(hooks, required))
@@ -295,16 +326,12 @@ static sgm__hook_entry *find_attached(const sgm__hooks *hooks, const sgm_hook *h
     return NULL;
 }
 
-static sgm_status detach(sgm__hooks *hooks, sgm_hook *hook, sgm__hook_entry **garbage)
+sgm_status sgm__hook_entry_detach(sgm__hooks *hooks, sgm__hook_entry *entry, sgm__hook_entry **garbage)
 {
-    sgm__hook_entry *entry = find_attached(hooks, hook);
-    if (!entry)
-        return sgm_fail(SGM_ERROR_NOT_FOUND, "hook '%s' is not attached to trainer '%s'", hook->type->name,
-                        hooks->trainer);
     for (size_t i = 0; i < hooks->count; i++)
         if (requires(hooks->entries[i], entry))
             return sgm_fail(SGM_ERROR_STATE, "hook '%s' is required by '%s': detach that one first",
-                            hook->type->name, hooks->entries[i]->hook->type->name);
+                            entry->hook->type->name, hooks->entries[i]->hook->type->name);
     entry->cancelled = true;
     sgm__hook_entry_take_off(hooks, entry, true, garbage);
     sgm__hooks_arrange(hooks);
@@ -317,7 +344,10 @@ sgm_status sgm__hooks_detach(sgm__hooks *hooks, sgm_hook *hook)
         return sgm_fail(SGM_ERROR_ARGUMENT, "a hook to detach is NULL");
     sgm__hook_entry *garbage = NULL;
     pthread_mutex_lock(&hooks->lock);
-    sgm_status status = detach(hooks, hook, &garbage);
+    sgm__hook_entry *entry = find_attached(hooks, hook);
+    sgm_status status = entry ? sgm__hook_entry_detach(hooks, entry, &garbage)
+                              : sgm_fail(SGM_ERROR_NOT_FOUND, "hook '%s' is not attached to trainer '%s'",
+                                         hook->type->name, hooks->trainer);
     pthread_mutex_unlock(&hooks->lock);
     sgm__hook_entries_free(garbage);
     return status;
@@ -373,10 +403,13 @@ void sgm__hooks_free(sgm__hooks *hooks)
         sgm__log(SGM_LOG_INFO, "hooks",
                  "trainer '%s': background hooks were left out %lld times, as they still ran", hooks->trainer,
                  (long long)hooks->skipped);
-    for (size_t i = 0; i < hooks->count; i++) {
-        hooks->entries[i]->next = NULL;
-        sgm__hook_entries_free(hooks->entries[i]);
-    }
+    sgm__hook_entry *garbage = NULL;
+    for (size_t i = 0; i < hooks->gone_count; i++)
+        if (hooks->gone[i].entry)
+            sgm__hook_entry_drop(hooks->gone[i].entry, &garbage);
+    for (size_t i = 0; i < hooks->count; i++)
+        sgm__hook_entry_drop(hooks->entries[i], &garbage);
+    sgm__hook_entries_free(garbage);
     sgm__request *request;
     while ((request = sgm__hooks_take_request(hooks)))
         sgm__request_free(request);

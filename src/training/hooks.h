@@ -40,10 +40,23 @@ void sgm__hooks_free(sgm__hooks *hooks);           /* waits for background hooks
  * with nothing attached: a required hook that is not in the same place (foreground or background), or whose
  * time step does not cover its dependent's. (Circles: sgm_hook_require refuses them.) Any thread. */
 sgm_status sgm__hooks_attach(sgm__hooks *hooks, sgm_hook *hook, bool *attached);
+/* The same; `stored`: a checkpoint brings back what was attached. *name (NULL: not wanted): of the hook or of
+ * its equal, as in "save#2", freed with sgm__free. */
+sgm_status sgm__hooks_attach_as(sgm__hooks *hooks, sgm_hook *hook, bool stored, bool *attached, char **name);
 /* Also takes off required hooks that nobody else needs; refused while another hook requires it. */
 sgm_status sgm__hooks_detach(sgm__hooks *hooks, sgm_hook *hook);
 /* The self of the first attached hook of a type, NULL: there is none. */
 void *sgm__hooks_find(sgm__hooks *hooks, const sgm_hook_type *type);
+/* By the name of a list; without "#2" if there is only one. *full: the name with it; *text: what it was made
+ * from, or its type's name; both are freed with sgm__free, also on failure. */
+sgm_status sgm__hooks_detach_named(sgm__hooks *hooks, const char *name, char **full, char **text);
+/* What is attached, in order of running; free with sgm_attached_hooks_free. */
+sgm_status sgm__hooks_list(sgm__hooks *hooks, sgm_attached_hook **list, size_t *count);
+/* The texts of stored hooks, in order of attachment; each and the list freed with sgm__free. */
+sgm_status sgm__hooks_stored(sgm__hooks *hooks, char ***texts, size_t *count);
+/* Back to before the first event: what has lived is attached again, states and criteria are as they were
+ * first, counts of iterations and epochs begin anew. Waits for background hooks; the thread of the events. */
+sgm_status sgm__hooks_restart(sgm__hooks *hooks);
 size_t sgm__hooks_count(sgm__hooks *hooks); /* with those attached for others */
 /* How often a background hook did not run because its group was still busy, all hooks together. */
 int64_t sgm__hooks_skipped(sgm__hooks *hooks);
@@ -64,5 +77,10 @@ void sgm__request_free(sgm__request *request);
  * Called by the thread of the events, between them. */
 sgm_status sgm__hooks_get_state(sgm__hooks *hooks, double *numbers, size_t *count);
 sgm_status sgm__hooks_set_state(sgm__hooks *hooks, const double *numbers, size_t count);
+
+/* trainer_order.c: a thread that runs a hook, or holds a trainer's lock, must not wait for any trainer. */
+void sgm__busy_begin(void);
+void sgm__busy_end(void);
+bool sgm__is_busy(void);
 
 #endif

@@ -22,7 +22,9 @@ struct sgm_hook {
     bool background;
     double time_limit;
     sgm_hook_failure failure;
-    char *text; /* that it was parsed from; NULL: a program made it */
+    char *text;          /* that it was parsed from; NULL: a program made it */
+    double *first_state; /* before it ran, for a reset; NULL: it has none, or none yet */
+    size_t first_count;
 };
 
 /* Same type, self, time step and options, and equal required hooks. */
@@ -40,6 +42,9 @@ struct sgm__hook_entry {
     sgm_time_count count;
     uint32_t identity;
     int64_t number; /* in order of attachment */
+    int ordinal;    /* among those of its name, from 1: "save#2" */
+    bool stored;    /* attached to a running trainer by text: checkpoints bring it back */
+    atomic_llong runs, nanoseconds;
     int references; /* of the list, of an event that runs it, of a batch */
     bool chosen;    /* attached by the program, not only because another requires it */
     bool early;     /* attached before the first event */
@@ -52,8 +57,10 @@ struct sgm__hook_entry {
 };
 
 /* A hook that was attached before the first event, and whose life is over: after a resume the program
- * attaches it again, and has to be told. */
+ * attaches it again, and has to be told. A reset brings back the one that has just lived; `entry` has a
+ * reference then, NULL: it was taken off by someone. */
 typedef struct sgm__gone {
+    sgm__hook_entry *entry;
     uint32_t identity;
     int64_t number;
     sgm_time_count count;
@@ -113,6 +120,8 @@ bool sgm__hook_entry_is_required(const sgm__hooks *hooks, const sgm__hook_entry 
  * resumed run takes it off, too. Then call sgm__hooks_arrange. */
 void sgm__hook_entry_take_off(sgm__hooks *hooks, sgm__hook_entry *entry, bool remember,
                               sgm__hook_entry **garbage);
+/* What sgm__hooks_detach does. */
+sgm_status sgm__hook_entry_detach(sgm__hooks *hooks, sgm__hook_entry *entry, sgm__hook_entry **garbage);
 /* Drops a reference; the last puts the entry to `garbage`. */
 void sgm__hook_entry_drop(sgm__hook_entry *entry, sgm__hook_entry **garbage);
 /* Without the lock: frees entries and lets go of their hooks. */
@@ -132,6 +141,12 @@ sgm_status sgm__buckets_reserve(sgm__hooks *hooks, size_t count);
 void sgm__buckets_fill(sgm__hooks *hooks, const sgm_hook_call *call);
 /* Waits for all buckets, and ends their threads; without the lock. */
 void sgm__buckets_end(sgm__hooks *hooks);
+
+/* --- hook.c --- */
+/* Notes the state that a hook begins with, and those that it requires; without any lock. */
+sgm_status sgm__hook_remember_first(sgm_hook *hook);
+/* Back to that state, criteria too; without any lock. */
+sgm_status sgm__hook_restart(sgm_hook *hook);
 
 /* --- hook_copy.c ---
  * Copies what matches the identifiers into `target`. */

@@ -119,14 +119,20 @@ sgm_status sgm__hook_entry_run(sgm__hooks *hooks, sgm__hook_entry *entry, sgm_ho
     sgm__hook_control control = {hooks, hook};
     sgm_status status = SGM_OK;
     bool background = call.background, fires = true;
+    double start = sgm__now();
     call.control = &control;
+    sgm__busy_begin();
     pthread_mutex_lock(&hook->lock);
     sgm_clear_error();
     if (hook->criteria)
         status = check_criteria(hook, &call, &fires);
-    if (status == SGM_OK && fires)
+    if (status == SGM_OK && fires) {
         status = hook->type->invoke(hook->self, &call);
+        atomic_fetch_add(&entry->runs, 1);
+        atomic_fetch_add(&entry->nanoseconds, (long long)((sgm__now() - start) * 1e9));
+    }
     pthread_mutex_unlock(&hook->lock);
+    sgm__busy_end();
     return status == SGM_OK ? SGM_OK : sgm__hook_entry_failed(hooks, entry, status, background);
 }
 

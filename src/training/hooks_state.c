@@ -243,8 +243,7 @@ static void take_off_gone(sgm__hooks *hooks, bool refused)
 sgm_status sgm__hooks_set_state(sgm__hooks *hooks, const double *numbers, size_t count)
 {
     SGM_TRY(check(numbers, count));
-    sgm__hooks_wait(hooks);
-    sgm_status status = SGM_OK;
+    sgm_status status = sgm__hooks_restart(hooks); /* what the state does not know begins anew */
     for (size_t at = 2; at < count && status == SGM_OK; at += RECORD_SIZE + (size_t)numbers[at + 4]) {
         sgm_hook *hook = restore_count(hooks, numbers + at, earlier_ones(numbers, at));
         status = restore_hook(hook, numbers + at);

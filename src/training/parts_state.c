@@ -3,6 +3,7 @@
 #include "registry/pattern.h"
 #include "training/metrics.h"
 #include "training/parts.h"
+#include "training/trainer_hooks.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -184,6 +185,7 @@ static sgm_status append_position(const sgm_trainer *trainer, json_t *state)
     json_object_set_new(state, "record_sum", json_integer(position->sums.records));
     json_object_set_new(state, "has_accuracy", json_boolean(position->sums.has_accuracy));
     append_iterator(trainer, state);
+    json_object_set_new(state, "branch", json_integer(trainer->branch));
     return append_dataset(trainer, state);
 }
 
@@ -201,6 +203,7 @@ static sgm_status describe(const sgm_trainer *trainer, unsigned parts, json_t *s
         append_optimiser(trainer, state);
     if ((parts & SGM_PART_HOOKS) != 0) {
         SGM_TRY(append_hooks(trainer, state)); /* waits for those in the background, so it comes first */
+        SGM_TRY(sgm__trainer_save_hooks(trainer, state));
         SGM_TRY(append_shared(trainer, state));
     }
     if ((parts & SGM_PART_METRICS) != 0) {
@@ -384,8 +387,13 @@ static sgm_status set_dataset(const sgm_trainer *trainer, const json_t *json)
 
 sgm_status sgm__state_set_learnt(sgm_trainer *trainer, const sgm__saved_state *state, unsigned parts)
 {
-    if ((parts & SGM_PART_HOOKS) != 0)
-        SGM_TRY(set_hooks(trainer->hooks, json_object_get(state->json, "hooks")));
+    if ((parts & SGM_PART_HOOKS) != 0) {
+        sgm__loaded_hooks loaded = {0};
+        sgm__trainer_load_hooks(trainer, state->json, &loaded);
+        sgm_status status = set_hooks(trainer->hooks, json_object_get(state->json, "hooks"));
+        sgm__loaded_hooks_end(trainer, &loaded, status == SGM_OK);
+        SGM_TRY(status);
+    }
     return (parts & SGM_PART_POSITION) != 0 ? set_dataset(trainer, json_object_get(state->json, "dataset"))
                                             : SGM_OK;
 }
@@ -507,5 +515,9 @@ sgm_status sgm__state_set_position(sgm_trainer *trainer, const sgm__saved_state 
         set_accumulation(trainer, state);
     if ((parts & SGM_PART_METRICS) != 0)
         SGM_TRY(set_metrics(trainer, state->json));
-    return (parts & SGM_PART_POSITION) != 0 ? set_place(trainer, state) : SGM_OK;
+    if ((parts & SGM_PART_POSITION) == 0)
+        return SGM_OK;
+    if (!get_count(state->json, "branch", &trainer->branch)) /* from before there were branches */
+        trainer->branch = 0;
+    return set_place(trainer, state);
 }

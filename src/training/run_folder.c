@@ -19,18 +19,21 @@ static char *path_of(const char *folder, const char *file)
     return sgm__format("%s/%s", folder, file);
 }
 
-/* The epoch or iteration that a line tells of; -1 if it is none of ours. */
-static json_int_t number_of(const char *line, size_t length, const char *key)
+/* Whether a line tells of an epoch or iteration (`key`) up to `newest`, or of another branch, whose history
+ * stays. */
+static bool stays(const char *line, size_t length, const char *key, int64_t newest, int64_t branch)
 {
     json_t *values = json_loadb(line, length, 0, NULL);
-    json_t *found = json_object_get(values, key);
-    json_int_t number = json_is_integer(found) ? json_integer_value(found) : -1;
+    const json_t *number = json_object_get(values, key);
+    bool other = json_integer_value(json_object_get(values, "branch")) != branch;
+    bool good = json_is_integer(number) && json_integer_value(number) >= 0 &&
+                (other || json_integer_value(number) <= newest);
     json_decref(values);
-    return number;
+    return good;
 }
 
-/* Lines of epochs (or iterations: `key`) up to `newest` stay. A line that a crash cut off goes. */
-static sgm_status drop_newer_lines(const char *path, const char *key, int64_t newest)
+/* Lines of the branch stay up to `newest`. A line that a crash cut off goes. */
+static sgm_status drop_newer_lines(const char *path, const char *key, int64_t newest, int64_t branch)
 {
     char *text;
     size_t length, kept = 0;
@@ -42,8 +45,7 @@ static sgm_status drop_newer_lines(const char *path, const char *key, int64_t ne
         if (end == NULL)
             break;
         size_t line = (size_t)(end - (text + start)) + 1;
-        json_int_t number = number_of(text + start, line, key);
-        if (number >= 0 && number <= newest) {
+        if (stays(text + start, line, key, newest, branch)) {
             memmove(text + kept, text + start, line);
             kept += line;
         }
@@ -65,8 +67,11 @@ static sgm_status open_files(sgm_trainer *trainer, const char *checkpoint, const
                         checkpoint);
     if (there)
         SGM_TRY(sgm_trainer_load_parts(trainer, checkpoint, .parts = SGM_PART_EVERYTHING));
-    SGM_TRY(drop_newer_lines(histograms, "iteration", there ? trainer->position.iteration : 0));
-    return drop_newer_lines(metrics, "epoch", there ? trainer->position.epoch : 0);
+    else
+        trainer->branch = 0;
+    SGM_TRY(
+        drop_newer_lines(histograms, "iteration", there ? trainer->position.iteration : 0, trainer->branch));
+    return drop_newer_lines(metrics, "epoch", there ? trainer->position.epoch : 0, trainer->branch);
 }
 
 static bool is_leftover(const char *name)
@@ -164,6 +169,7 @@ static json_t *describe_epoch(const sgm_trainer *trainer, double seconds)
         snprintf(prefix, sizeof prefix, "%s.", trainer->scores[i].data);
         set_number(line, prefix, trainer->scores[i].name, trainer->scores[i].value);
     }
+    json_object_set_new(line, "branch", json_integer(trainer->branch));
     return line;
 }
 
@@ -242,6 +248,12 @@ sgm_status sgm__run_folder_change(sgm_trainer *trainer, const char *identifier, 
                                   const char *after)
 {
     SGM_TRY(sgm__settings_note(trainer, identifier, before, after));
+    return sgm__run_folder_record(trainer, identifier, before, after);
+}
+
+sgm_status sgm__run_folder_record(const sgm_trainer *trainer, const char *identifier, const char *before,
+                                  const char *after)
+{
     if (trainer->folder == NULL || trainer->restoring)
         return SGM_OK;
     char *path = path_of(trainer->folder, SGM__CHANGES_FILE);
@@ -253,6 +265,62 @@ sgm_status sgm__run_folder_change(sgm_trainer *trainer, const char *identifier, 
     json_object_set_new(line, "what", json_string(identifier));
     json_object_set_new(line, "old", json_string(before));
     json_object_set_new(line, "new", json_string(after));
+    json_object_set_new(line, "branch", json_integer(trainer->branch));
+    char *text = json_dumps(line, JSON_COMPACT | JSON_PRESERVE_ORDER);
+    sgm_status status = path == NULL || text == NULL ? sgm__fail_memory(256) : append_line(path, text);
+    free(text);
+    json_decref(line);
+    sgm__free(path);
+    return status;
+}
+
+/* --- branches --- */
+
+/* The greatest number in the file. */
+static sgm_status newest_branch(const char *path, int64_t *number)
+{
+    char *text;
+    size_t length;
+    if (!sgm__file_exists(path))
+        return SGM_OK;
+    SGM_TRY(sgm__file_read(path, LARGEST_METRICS, &text, &length));
+    for (size_t start = 0; start < length;) {
+        const char *end = memchr(text + start, '\n', length - start);
+        size_t line = end != NULL ? (size_t)(end - (text + start)) + 1 : length - start;
+        json_t *values = json_loadb(text + start, line, 0, NULL);
+        int64_t branch = json_integer_value(json_object_get(values, "branch"));
+        *number = branch > *number && branch < INT32_MAX ? branch : *number;
+        json_decref(values);
+        start += line;
+    }
+    sgm__free(text);
+    return SGM_OK;
+}
+
+sgm_status sgm__run_folder_next_branch(const sgm_trainer *trainer, int64_t *number)
+{
+    char *path = path_of(trainer->folder, SGM__BRANCHES_FILE);
+    *number = trainer->branch;
+    sgm_status status = path != NULL ? newest_branch(path, number) : SGM_ERROR_MEMORY;
+    ++*number;
+    sgm__free(path);
+    return status;
+}
+
+sgm_status sgm__run_folder_branch(const sgm_trainer *trainer, const sgm__branch *branch, const char *from)
+{
+    char *path = path_of(trainer->folder, SGM__BRANCHES_FILE);
+    json_t *line = json_object();
+    set_now(line);
+    json_object_set_new(line, "branch", json_integer(branch->number));
+    json_object_set_new(line, "who", json_string(branch->who));
+    json_object_set_new(line, "from", from != NULL ? json_string(from) : json_null());
+    json_object_set_new(line, "epoch", json_integer(trainer->position.epoch));
+    json_object_set_new(line, "iteration", json_integer(trainer->position.iteration));
+    json_object_set_new(line, "left", json_integer(branch->of));
+    json_object_set_new(line, "left_epoch", json_integer(branch->left_epoch));
+    json_object_set_new(line, "left_iteration", json_integer(branch->left_iteration));
+    json_object_set_new(line, "left_checkpoint", json_string(branch->left));
     char *text = json_dumps(line, JSON_COMPACT | JSON_PRESERVE_ORDER);
     sgm_status status = path == NULL || text == NULL ? sgm__fail_memory(256) : append_line(path, text);
     free(text);

@@ -8,6 +8,7 @@
 #define SGM__METRICS_FILE "metrics.jsonl"
 #define SGM__HISTOGRAMS_FILE "histograms.jsonl"
 #define SGM__CHANGES_FILE "changes.jsonl"
+#define SGM__BRANCHES_FILE "branches.jsonl"
 #define SGM__LOG_FILE "log.txt"
 
 /* Makes the folder and keeps other runs out of it until it is closed; with `resume`, loads its checkpoint if
@@ -25,8 +26,22 @@ sgm_status sgm__run_folder_append(const char *folder, const char *file, const ch
 sgm_status sgm__run_folder_epoch(const sgm_trainer *trainer, const char *folder, double seconds);
 /* Appends who changed what, if there is a folder, and keeps it for checkpoints. Texts of the contents before
  * and after. */
+/* The same for what checkpoints keep in another way, or not. */
+sgm_status sgm__run_folder_record(const sgm_trainer *trainer, const char *identifier, const char *before,
+                                  const char *after);
 sgm_status sgm__run_folder_change(sgm_trainer *trainer, const char *identifier, const char *before,
                                   const char *after);
+/* --- branches: each reset or restore leaves one and begins the next --- */
+typedef struct sgm__branch {
+    const char *who;
+    int64_t number, of; /* 0 is the first */
+    int64_t left_epoch, left_iteration;
+    char left[64]; /* name of the checkpoint of where `of` was left */
+} sgm__branch;
+/* One that branches.jsonl does not know. */
+sgm_status sgm__run_folder_next_branch(const sgm_trainer *trainer, int64_t *number);
+/* Appends a branch that begins where the trainer stands: `from` a checkpoint, NULL: from the beginning. */
+sgm_status sgm__run_folder_branch(const sgm_trainer *trainer, const sgm__branch *branch, const char *from);
 /* NAME.safetensors; "checkpoint" is the one that a resume goes on from. */
 sgm_status sgm__run_folder_save_as(sgm_trainer *trainer, const char *folder, const char *name);
 sgm_status sgm__run_folder_save(sgm_trainer *trainer, const char *folder);

@@ -2,8 +2,6 @@
  * what the first one set. */
 #include "training/parts.h"
 
-#define STATE_PREFIX "state " /* of changed tensors, which checkpoints have anyway */
-
 typedef struct sgm__changed_setting {
     char *identifier;
     char *first; /* what the program had set */
@@ -48,8 +46,6 @@ static sgm_status add_setting(sgm_trainer *trainer, const char *identifier, cons
 sgm_status sgm__settings_note(sgm_trainer *trainer, const char *identifier, const char *before,
                               const char *after)
 {
-    if (strncmp(identifier, STATE_PREFIX, strlen(STATE_PREFIX)) == 0)
-        return SGM_OK;
     size_t i = find_setting(trainer, identifier);
     if (i == trainer->changed_count)
         return add_setting(trainer, identifier, before, after);

@@ -72,6 +72,7 @@ void sgm__trainer_free(sgm_trainer *trainer)
     sgm__trainer_free_passes(trainer);
     sgm__free(trainer->trained);
     sgm__free(trainer->programs);
+    sgm__free(trainer->stale);
     pthread_mutex_destroy(&trainer->lock);
     sgm__control_destroy(&trainer->control);
     sgm__settings_forget(trainer);

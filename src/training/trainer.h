@@ -68,6 +68,22 @@ typedef struct sgm__passed {
     bool wanted;                   /* since the newest validation, which the next one gathers for */
 } sgm__passed;
 
+/* What is done between two iterations by the training's thread, whoever asked for it. */
+typedef enum sgm__order_kind {
+    SGM__ORDER_RESET,
+    SGM__ORDER_RESTORE, /* what: a name in the run's folder, or a path */
+    SGM__ORDER_NOTE     /* records a change that was made already: what, before, after */
+} sgm__order_kind;
+typedef struct sgm__order sgm__order;
+struct sgm__order {
+    sgm__order_kind kind;
+    char *who, *what, *before, *after;
+    bool waited, taken, done; /* someone waits for it; it is being done */
+    sgm_status status;
+    char message[1024];
+    sgm__order *next;
+};
+
 /* What other threads ask of a running trainer. */
 typedef struct sgm__control {
     pthread_mutex_t lock;
@@ -76,6 +92,8 @@ typedef struct sgm__control {
     bool pause, stop;
     int64_t steps; /* iterations until the next pause; -1: none */
     char *reason;  /* of the newest stop */
+    sgm__order *orders;
+    atomic_bool has_order;
 } sgm__control;
 
 #define SGM__KEPT_RATES 256
@@ -137,6 +155,9 @@ struct sgm_trainer {
     struct sgm__changed_setting *changed; /* values that are not what the program set; settings.c */
     size_t changed_count, changed_capacity;
     bool restoring; /* changes that a checkpoint brings are no new ones */
+    int64_t branch; /* of the run's history: each reset or restore begins another one */
+    bool *stale;    /* states, in the session's order, that have to be filled anew when recorded */
+    size_t stale_count;
     sgm__control control;
     sgm__cost **costs; /* one for each layer that is a cost */
     size_t cost_count, cost_capacity;
@@ -171,13 +192,42 @@ void sgm__control_destroy(sgm__control *control);
 /* From here on the trainer counts as running, and commands reach it; `paused`: a pause was the first.
  * SGM_ERROR_STATE if it runs already. */
 sgm_status sgm__trainer_reserve(sgm_trainer *trainer, bool paused);
+/* The trainer is idle from here on; orders that nobody waits for are dropped, */
 void sgm__control_end(sgm__control *control);
+bool sgm__control_try_end(sgm__control *control); /* or have to be done before: false */
 bool sgm__control_wants_pause(sgm__control *control);
 /* The same before the first iteration: no step has been done. */
 bool sgm__control_is_held(sgm__control *control);
-void sgm__control_wait(sgm__control *control, bool (*interrupted)(void)); /* NULL: nothing interrupts */
+/* Until the pause ends (true) or there is an order (false: call it again). `interrupted` NULL: nothing
+ * interrupts. */
+bool sgm__control_wait(sgm__control *control, bool (*interrupted)(void));
 bool sgm__control_stops(sgm__control *control, char *reason,
                         size_t size); /* `reason`: filled in if it does */
+
+/* trainer_order.c. Has an order done: by this thread if the trainer is idle, else by the training's, which
+ * this one waits for, unless it is busy (then a failure is logged). Texts are copied, NULL: none. `ending`
+ * (NULL: never): the run waits for this thread to end. */
+typedef struct sgm__order_texts {
+    const char *who, *what, *before, *after;
+} sgm__order_texts;
+sgm_status sgm__trainer_order(sgm_trainer *trainer, sgm__order_kind kind, sgm__order_texts texts,
+                              const atomic_bool *ending);
+/* The next one to do, or NULL; then say how it went. */
+sgm__order *sgm__order_take(sgm__control *control);
+size_t sgm__orders_count(sgm__control *control);
+void sgm__order_done(sgm_trainer *trainer, sgm__order *order, sgm_status status);
+void sgm__orders_drop(sgm__control *control); /* that nobody waits for; with the control's lock */
+
+/* trainer_branch.c. Does an order; with the trainer's lock. *broken: it failed half-way, and nothing can go
+ * on. After SGM_OK *moved says whether the training stands somewhere else now. */
+sgm_status sgm__trainer_obey(sgm_trainer *trainer, const sgm__order *order, bool *moved, bool *broken);
+/* trainer_hooks.c. From any thread; `ending` as above. */
+sgm_status sgm__trainer_attach(sgm_trainer *trainer, sgm_hook *hook, const char *who, char **name,
+                               const atomic_bool *ending);
+sgm_status sgm__trainer_detach(sgm_trainer *trainer, const char *name, const char *who,
+                               const atomic_bool *ending);
+/* trainer_program.c: all states get their first values again. */
+sgm_status sgm__trainer_refill(sgm_trainer *trainer);
 
 /* trainer_run.c. One step of training with this learning rate; counts it. */
 sgm_status sgm__trainer_step(sgm_trainer *trainer, const sgm_block *block, double rate);

@@ -15,6 +15,7 @@ void sgm__control_init(sgm__control *control)
 void sgm__control_destroy(sgm__control *control)
 {
     sgm__free(control->reason);
+    sgm__orders_drop(control);
     pthread_cond_destroy(&control->changed);
     pthread_mutex_destroy(&control->lock);
 }
@@ -110,10 +111,26 @@ sgm_status sgm__trainer_reserve(sgm_trainer *trainer, bool paused)
     return status;
 }
 
+bool sgm__control_try_end(sgm__control *control)
+{
+    bool ends = true;
+    pthread_mutex_lock(&control->lock);
+    for (const sgm__order *order = control->orders; order != NULL; order = order->next)
+        ends = ends && order->waited; /* who waits does it alone then */
+    if (ends) {
+        control->state = SGM_TRAINER_IDLE;
+        pthread_cond_broadcast(&control->changed);
+    }
+    pthread_mutex_unlock(&control->lock);
+    return ends;
+}
+
 void sgm__control_end(sgm__control *control)
 {
     pthread_mutex_lock(&control->lock);
+    sgm__orders_drop(control);
     control->state = SGM_TRAINER_IDLE;
+    pthread_cond_broadcast(&control->changed);
     pthread_mutex_unlock(&control->lock);
 }
 
@@ -136,11 +153,12 @@ bool sgm__control_wants_pause(sgm__control *control)
 }
 
 /* A signal cannot wake a condition, so the wait looks up now and then. */
-void sgm__control_wait(sgm__control *control, bool (*interrupted)(void))
+bool sgm__control_wait(sgm__control *control, bool (*interrupted)(void))
 {
     pthread_mutex_lock(&control->lock);
     control->state = SGM_TRAINER_PAUSED;
-    while (control->pause && !control->stop && (interrupted == NULL || !interrupted())) {
+    while (control->orders == NULL && control->pause && !control->stop &&
+           (interrupted == NULL || !interrupted())) {
         struct timespec until;
         clock_gettime(CLOCK_REALTIME, &until);
         until.tv_nsec += 50000000;
@@ -148,8 +166,11 @@ void sgm__control_wait(sgm__control *control, bool (*interrupted)(void))
         until.tv_nsec %= 1000000000;
         pthread_cond_timedwait(&control->changed, &control->lock, &until);
     }
-    control->state = SGM_TRAINER_RUNNING;
+    bool goes_on = control->orders == NULL;
+    if (goes_on)
+        control->state = SGM_TRAINER_RUNNING;
     pthread_mutex_unlock(&control->lock);
+    return goes_on;
 }
 
 bool sgm__control_stops(sgm__control *control, char *reason, size_t size)

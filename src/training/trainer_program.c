@@ -90,6 +90,16 @@ static sgm_status define_state(sgm_trainer *trainer, const char *name, const sgm
     return status;
 }
 
+/* SIZE_MAX: there is none. */
+static size_t stale_index(const sgm_trainer *trainer, const char *state)
+{
+    const char *name;
+    for (size_t i = 0; i < trainer->stale_count && (name = sgm_session_state_at(trainer->session, i)); i++)
+        if (trainer->stale[i] && strcmp(name, state) == 0)
+            return i;
+    return SIZE_MAX;
+}
+
 /* Parameters come first, so that averages find them. */
 static sgm_status define_states(sgm_trainer *trainer)
 {
@@ -99,11 +109,49 @@ static sgm_status define_states(sgm_trainer *trainer)
             if (instruction->op != &sgm__op_state)
                 continue;
             const char *name = sgm__graph_string(trainer->graph, instruction->name);
-            if ((find_parameter(trainer, name) != NULL) == (parameters == 1) &&
-                !sgm_session_has(trainer->session, name))
-                SGM_TRY(define_state(trainer, name, &instruction->type));
+            size_t stale = stale_index(trainer, name);
+            if ((find_parameter(trainer, name) != NULL) != (parameters == 1) ||
+                (sgm_session_has(trainer->session, name) && stale == SIZE_MAX))
+                continue;
+            SGM_TRY(define_state(trainer, name, &instruction->type));
+            if (stale != SIZE_MAX)
+                trainer->stale[stale] = false;
         }
     return SGM_OK;
+}
+
+/* What no recording of now has: memories at once; parameters that come later only when they do, as only then
+ * is known how they begin. */
+static sgm_status refill_memories(sgm_trainer *trainer)
+{
+    for (size_t i = 0; i < trainer->stale_count; i++) {
+        const char *name = sgm_session_state_at(trainer->session, i);
+        sgm_type type;
+        if (!trainer->stale[i] || !(has_prefix(name, SGM__SLOT_PREFIX) || has_prefix(name, "random.")))
+            continue;
+        SGM_TRY(sgm_session_state_type(trainer->session, name, &type));
+        SGM_TRY(define_state(trainer, name, &type));
+        trainer->stale[i] = false;
+    }
+    return SGM_OK;
+}
+
+sgm_status sgm__trainer_refill(sgm_trainer *trainer)
+{
+    size_t count = 0;
+    while (sgm_session_state_at(trainer->session, count) != NULL)
+        count++;
+    if (count == 0)
+        return SGM_OK;
+    bool *stale = sgm__realloc(trainer->stale, count * sizeof *stale);
+    if (stale == NULL)
+        return SGM_ERROR_MEMORY;
+    memset(stale, true, count * sizeof *stale);
+    trainer->stale = stale;
+    trainer->stale_count = count;
+    sgm__trainer_forget_programs(trainer);
+    SGM_TRY(sgm_trainer_prepare(trainer));
+    return refill_memories(trainer);
 }
 
 /* --- recording --- */

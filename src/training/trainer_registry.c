@@ -13,10 +13,12 @@ void sgm__trainer_lock(sgm_trainer *trainer)
     atomic_fetch_add(&trainer->waiting, 1);
     pthread_mutex_lock(&trainer->lock);
     atomic_fetch_sub(&trainer->waiting, 1);
+    sgm__busy_begin();
 }
 
 void sgm__trainer_unlock(sgm_trainer *trainer)
 {
+    sgm__busy_end();
     pthread_mutex_unlock(&trainer->lock);
 }
 

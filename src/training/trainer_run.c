@@ -242,9 +242,8 @@ static sgm_status fulfil(training_run *run, const sgm__request *request)
         return change_value(trainer, request);
     case SGM__REQUEST_PAUSE:
         return sgm_trainer_pause(trainer);
-    case SGM__REQUEST_RESET:
-        return sgm_fail(SGM_ERROR_UNSUPPORTED,
-                        "a trainer cannot be reset while it runs: stop, and train anew");
+    case SGM__REQUEST_RESET: /* at the end of the iteration: this thread is busy */
+        return sgm__trainer_order(trainer, SGM__ORDER_RESET, (sgm__order_texts){.who = request->who}, NULL);
     case SGM__REQUEST_ACT:
         return request->act(request->user, trainer);
     }
@@ -299,6 +298,27 @@ static bool is_done(const training_run *run)
            (options->iterations > 0 && position->iteration >= options->iterations);
 }
 
+/* Those that are there: what they lead to comes after the next iteration. */
+static sgm_status obey_orders(training_run *run)
+{
+    sgm_trainer *trainer = run->trainer;
+    sgm_status status = SGM_OK;
+    for (size_t left = sgm__orders_count(&trainer->control); left > 0 && status == SGM_OK; left--) {
+        bool moved = false, broken = false;
+        sgm__order *order = sgm__order_take(&trainer->control);
+        if (order == NULL)
+            break;
+        bool resets = order->kind == SGM__ORDER_RESET;
+        sgm_status outcome = sgm__trainer_obey(trainer, order, &moved, &broken);
+        status = broken ? outcome : SGM_OK;
+        run->saved = run->saved && !moved;
+        sgm__order_done(trainer, order, outcome);
+        if (moved && resets)
+            status = tell_hooks(run, SGM_RESET);
+    }
+    return status;
+}
+
 static bool is_interrupted(void)
 {
     return atomic_load(&interrupt_wanted);
@@ -312,9 +332,14 @@ static sgm_status obey(training_run *run)
         trainer->running_time += sgm__now() - trainer->running_since;
         trainer->running_since = 0;
         SGM_TRY(tell_hooks(run, SGM_PAUSE));
-        sgm__trainer_unlock(trainer);
-        sgm__control_wait(&trainer->control, run->options->catch_interrupt ? is_interrupted : NULL);
-        sgm__trainer_lock(trainer);
+        for (bool goes_on = false; !goes_on;) {
+            sgm__trainer_unlock(trainer);
+            goes_on =
+                sgm__control_wait(&trainer->control, run->options->catch_interrupt ? is_interrupted : NULL);
+            sgm__trainer_lock(trainer);
+            if (!goes_on)
+                SGM_TRY(obey_orders(run));
+        }
         trainer->running_since = sgm__now();
         SGM_TRY(tell_hooks(run, SGM_RESUME));
     }
@@ -343,8 +368,11 @@ static sgm_status next_block(sgm_trainer *trainer, const sgm_block **block)
 
 static sgm_status iterate(training_run *run)
 {
-    while (!is_done(run)) {
+    for (;;) {
         const sgm_block *block;
+        SGM_TRY(obey_orders(run));
+        if (is_done(run))
+            break;
         SGM_TRY(next_block(run->trainer, &block));
         if (block == NULL) {
             if (run->trainer->position.batch == 0)
@@ -482,7 +510,13 @@ static sgm_status run_with(sgm_trainer *trainer, const sgm_run_options *options)
     sgm_status status = run_to_the_end(&current);
     sgm_task_end(current.task, status);
     sgm__control_server_stop(current.server);
-    sgm__control_end(&trainer->control);
+    bool ended = false;
+    while (status == SGM_OK && !ended) { /* what came too late for the loop is done, too */
+        status = sgm__trainer_keep(trainer, obey_orders(&current));
+        ended = status == SGM_OK && sgm__control_try_end(&trainer->control);
+    }
+    if (!ended)
+        sgm__control_end(&trainer->control);
     trainer->running_time += sgm__now() - trainer->running_since;
     trainer->running_since = 0;
     trainer->folder = NULL;

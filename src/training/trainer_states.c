@@ -1,5 +1,8 @@
 /* States in the registry: parameters, and the optimiser's memory. */
+#include "training/run_folder.h"
 #include "training/trainer_publish.h"
+
+#define SHOWN_ELEMENTS 8 /* of a tensor that was changed */
 
 typedef struct bound_state {
     sgm_trainer *trainer;
@@ -20,23 +23,33 @@ static sgm_status get_state(void *user, sgm_content *content)
 }
 
 /* Checkpoints have the tensor itself. */
-static void record_state(const bound_state *bound)
+static void record_state(const bound_state *bound, const sgm_tensor *before, const sgm_tensor *after)
 {
-    char *identifier = sgm__format("state %s", bound->name);
-    if (identifier != NULL)
-        sgm__trainer_changed(bound->trainer, identifier, "tensor", "tensor");
+    bool slot = strncmp(bound->name, SGM__SLOT_PREFIX, strlen(SGM__SLOT_PREFIX)) == 0;
+    char *identifier = sgm__format("%s%s", slot ? "optimiser.slots." : "network.layers.",
+                                   bound->name + (slot ? strlen(SGM__SLOT_PREFIX) : 0));
+    char *old = before != NULL ? sgm_tensor_text(before, SHOWN_ELEMENTS) : NULL;
+    char *now = sgm_tensor_text(after, SHOWN_ELEMENTS);
+    if (identifier == NULL || old == NULL || now == NULL ||
+        sgm__run_folder_record(bound->trainer, identifier, old, now) != SGM_OK)
+        sgm__log(SGM_LOG_WARNING, bound->trainer->name, "the change of %s could not be recorded: %s",
+                 bound->name, sgm_last_error());
     sgm__free(identifier);
+    sgm_string_free(old);
+    sgm_string_free(now);
 }
 
 static sgm_status set_state(void *user, const sgm_content *content)
 {
     const bound_state *bound = user;
     sgm__trainer_lock(bound->trainer);
+    sgm_tensor *before = sgm_session_get(bound->trainer->session, bound->name);
     sgm_status status = sgm_session_set(bound->trainer->session, bound->name, content->as.tensor);
     if (status == SGM_OK)
-        record_state(bound);
+        record_state(bound, before, content->as.tensor);
     sgm__trainer_parameters_changed(bound->trainer);
     sgm__trainer_unlock(bound->trainer);
+    sgm_tensor_free(before);
     return status;
 }
 

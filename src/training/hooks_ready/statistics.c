@@ -188,6 +188,7 @@ static json_t *describe(const statistics *self, const sgm_hook_call *call, const
     for (int64_t i = 0; i < self->options.bins; i++)
         json_array_append_new(counts, json_integer((json_int_t)result->counts[i]));
     json_object_set_new(line, "counts", counts);
+    json_object_set_new(line, "branch", json_integer(sgm_hook_trainer(call)->branch));
     return line;
 }
 

@@ -1,0 +1,137 @@
+/* Hooks that come and go while a trainer runs, and what checkpoints keep of them. */
+#include "training/trainer_hooks.h"
+
+#include "training/hooks_ready/hook_text.h"
+#include <stdio.h>
+
+/* Recorded between two iterations; what is done is done, even if that fails. */
+static void record(sgm_trainer *trainer, const char *name, sgm__order_texts texts, const atomic_bool *ending)
+{
+    char *what = sgm__format("hook %s", name);
+    texts.what = what;
+    if (what == NULL || sgm__trainer_order(trainer, SGM__ORDER_NOTE, texts, ending) != SGM_OK)
+        sgm__log(SGM_LOG_WARNING, trainer->name, "the change of hook %s could not be recorded: %s", name,
+                 sgm_last_error());
+    sgm__free(what);
+}
+
+sgm_status sgm__trainer_attach(sgm_trainer *trainer, sgm_hook *hook, const char *who, char **name,
+                               const atomic_bool *ending)
+{
+    bool attached = false;
+    char *made = NULL;
+    bool runs = sgm_trainer_state_of(trainer) != SGM_TRAINER_IDLE;
+    sgm_status status = sgm__hooks_attach_as(trainer->hooks, hook, runs, &attached, &made);
+    if (status == SGM_OK && made == NULL)
+        status = SGM_ERROR_MEMORY;
+    else if (status == SGM_OK && !attached)
+        status = sgm_fail(SGM_ERROR_STATE, "an equal hook is attached already, as '%s'", made);
+    else if (status == SGM_OK && runs) {
+        const char *text = sgm__hook_source(hook);
+        record(trainer, made,
+               (sgm__order_texts){
+                   .who = who, .before = "none", .after = text != NULL ? text : sgm_hook_name(hook)},
+               ending);
+    }
+    if (name != NULL && status == SGM_OK) {
+        *name = made;
+        return SGM_OK;
+    }
+    sgm__free(made);
+    return status;
+}
+
+sgm_status sgm__trainer_detach(sgm_trainer *trainer, const char *name, const char *who,
+                               const atomic_bool *ending)
+{
+    char *full, *text;
+    sgm_status status = sgm__hooks_detach_named(trainer->hooks, name, &full, &text);
+    if (status == SGM_OK)
+        record(trainer, full, (sgm__order_texts){.who = who, .before = text, .after = "none"}, ending);
+    sgm__free(full);
+    sgm__free(text);
+    return status;
+}
+
+sgm_status sgm_trainer_attach(sgm_trainer *trainer, sgm_hook *hook, char **name)
+{
+    sgm_status status = SGM_OK;
+    if (name != NULL)
+        *name = NULL;
+    if (trainer == NULL)
+        status = sgm_fail(SGM_ERROR_ARGUMENT, "the trainer is NULL");
+    else if (hook == NULL)
+        status = sgm__last_failure();
+    else
+        status = sgm__trainer_attach(trainer, hook, "program", name, NULL);
+    sgm_hook_free(hook);
+    return status;
+}
+
+sgm_status sgm_trainer_detach(sgm_trainer *trainer, const char *name)
+{
+    if (trainer == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "the trainer is NULL");
+    return sgm__trainer_detach(trainer, name, "program", NULL);
+}
+
+sgm_status sgm_trainer_hooks(sgm_trainer *trainer, sgm_attached_hook **list, size_t *count)
+{
+    *list = NULL;
+    *count = 0;
+    if (trainer == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "the trainer is NULL");
+    return sgm__hooks_list(trainer->hooks, list, count);
+}
+
+/* --- in checkpoints --- */
+
+sgm_status sgm__trainer_save_hooks(const sgm_trainer *trainer, json_t *state)
+{
+    char **texts = NULL;
+    size_t count = 0;
+    sgm_status status = sgm__hooks_stored(trainer->hooks, &texts, &count);
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++) {
+        json_array_append_new(list, json_string(texts[i]));
+        sgm__free(texts[i]);
+    }
+    sgm__free(texts);
+    json_object_set_new(state, "attached", list);
+    return status;
+}
+
+/* One that cannot be made any more is no reason to lose a training. */
+void sgm__trainer_load_hooks(sgm_trainer *trainer, const json_t *state, sgm__loaded_hooks *loaded)
+{
+    const json_t *list = json_object_get(state, "attached");
+    size_t count = json_array_size(list);
+    *loaded = (sgm__loaded_hooks){.items = count > 0 ? sgm__calloc(count, sizeof(sgm_hook *)) : NULL};
+    for (size_t i = 0; i < count && loaded->items != NULL; i++) {
+        const char *text = json_string_value(json_array_get(list, i));
+        sgm_hook *hook = sgm_hook_parse(text != NULL ? text : "");
+        bool attached = false;
+        if (hook == NULL || sgm__hooks_attach_as(trainer->hooks, hook, true, &attached, NULL) != SGM_OK)
+            sgm__log(SGM_LOG_WARNING, trainer->name, "the checkpoint's hook '%.200s' is left out: %s",
+                     text != NULL ? text : "", sgm_last_error());
+        if (attached)
+            loaded->items[loaded->count++] = hook;
+        else
+            sgm_hook_free(hook);
+    }
+}
+
+void sgm__loaded_hooks_end(sgm_trainer *trainer, sgm__loaded_hooks *loaded, bool stay)
+{
+    char message[1024];
+    sgm_status status = sgm_last_status();
+    snprintf(message, sizeof message, "%s", sgm_last_error());
+    for (size_t i = 0; i < loaded->count; i++) {
+        if (!stay)
+            sgm__hooks_detach(trainer->hooks, loaded->items[i]);
+        sgm_hook_free(loaded->items[i]);
+    }
+    sgm__free(loaded->items);
+    if (!stay)
+        sgm_fail(status, "%s", message);
+}

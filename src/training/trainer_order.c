@@ -1,0 +1,224 @@
+/* Orders: what other threads want done between two iterations, and how they learn of its outcome.
+ *
+ * Nobody waits who could be waited for: a thread that runs hooks or observers, or holds a trainer's lock,
+ * leaves its order and goes on. So there is no circle of threads that wait for each other. */
+#include "training/trainer.h"
+
+#include <stdio.h>
+#include <time.h>
+
+/* --- busy threads --- */
+
+static _Thread_local int busy;
+
+void sgm__busy_begin(void)
+{
+    busy++;
+}
+
+void sgm__busy_end(void)
+{
+    busy--;
+}
+
+bool sgm__is_busy(void)
+{
+    return busy > 0;
+}
+
+/* --- orders --- */
+
+static void free_order(sgm__order *order)
+{
+    if (order == NULL)
+        return;
+    sgm__free(order->who);
+    sgm__free(order->what);
+    sgm__free(order->before);
+    sgm__free(order->after);
+    sgm__free(order);
+}
+
+void sgm__orders_drop(sgm__control *control)
+{
+    for (sgm__order **at = &control->orders; *at != NULL;) {
+        sgm__order *order = *at;
+        if (order->waited) {
+            at = &order->next;
+            continue;
+        }
+        *at = order->next;
+        free_order(order);
+    }
+    atomic_store(&control->has_order, control->orders != NULL);
+}
+
+size_t sgm__orders_count(sgm__control *control)
+{
+    size_t count = 0;
+    if (!atomic_load_explicit(&control->has_order, memory_order_relaxed))
+        return 0;
+    pthread_mutex_lock(&control->lock);
+    for (const sgm__order *order = control->orders; order != NULL; order = order->next)
+        count++;
+    pthread_mutex_unlock(&control->lock);
+    return count;
+}
+
+static bool copy_text(const char *text, char **copy)
+{
+    *copy = text != NULL ? sgm__strdup(text) : NULL;
+    return text == NULL || *copy != NULL;
+}
+
+static sgm__order *create_order(sgm__order_kind kind, const sgm__order_texts *texts)
+{
+    sgm__order *order = sgm__calloc(1, sizeof *order);
+    if (order == NULL)
+        return NULL;
+    order->kind = kind;
+    if (copy_text(texts->who, &order->who) && copy_text(texts->what, &order->what) &&
+        copy_text(texts->before, &order->before) && copy_text(texts->after, &order->after))
+        return order;
+    free_order(order);
+    return NULL;
+}
+
+/* With the control's lock. */
+static void append(sgm__control *control, sgm__order *order)
+{
+    sgm__order **last = &control->orders;
+    while (*last != NULL)
+        last = &(*last)->next;
+    *last = order;
+    atomic_store(&control->has_order, true);
+    pthread_cond_broadcast(&control->changed);
+}
+
+static void unlink_order(sgm__control *control, const sgm__order *order)
+{
+    sgm__order **at = &control->orders;
+    while (*at != NULL && *at != order)
+        at = &(*at)->next;
+    if (*at != NULL)
+        *at = order->next;
+    atomic_store(&control->has_order, control->orders != NULL);
+}
+
+/* --- the training's thread --- */
+
+sgm__order *sgm__order_take(sgm__control *control)
+{
+    if (!atomic_load_explicit(&control->has_order, memory_order_relaxed))
+        return NULL;
+    pthread_mutex_lock(&control->lock);
+    sgm__order *order = control->orders;
+    if (order != NULL) {
+        unlink_order(control, order);
+        order->taken = true;
+    }
+    pthread_mutex_unlock(&control->lock);
+    return order;
+}
+
+void sgm__order_done(sgm_trainer *trainer, sgm__order *order, sgm_status status)
+{
+    sgm__control *control = &trainer->control;
+    if (!order->waited) {
+        if (status != SGM_OK)
+            sgm__log(SGM_LOG_ERROR, trainer->name, "%s: %s", order->who, sgm_last_error());
+        free_order(order);
+        return;
+    }
+    pthread_mutex_lock(&control->lock);
+    order->status = status;
+    snprintf(order->message, sizeof order->message, "%s", status != SGM_OK ? sgm_last_error() : "");
+    order->done = true;
+    pthread_cond_broadcast(&control->changed);
+    pthread_mutex_unlock(&control->lock);
+}
+
+/* --- who asks --- */
+
+/* With the control's lock. */
+static void wait_a_little(sgm__control *control)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += 20000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_cond_timedwait(&control->changed, &control->lock, &until);
+}
+
+/* True if the trainer runs: then the order belongs to it, or is done. */
+static bool leave_to_run(sgm_trainer *trainer, sgm__order *order, const atomic_bool *ending)
+{
+    sgm__control *control = &trainer->control;
+    pthread_mutex_lock(&control->lock);
+    bool runs = control->state != SGM_TRAINER_IDLE, waited = order->waited;
+    if (runs)
+        append(control, order);
+    while (runs && waited && !order->done) {
+        bool ends = ending != NULL && atomic_load(ending);
+        if (!order->taken && (ends || control->state == SGM_TRAINER_IDLE)) {
+            unlink_order(control, order);
+            runs = false;
+        } else {
+            wait_a_little(control);
+        }
+    }
+    pthread_mutex_unlock(&control->lock);
+    return runs;
+}
+
+/* True if the trainer was idle, and no run begins before the order is done. */
+static bool do_idle(sgm_trainer *trainer, const sgm__order *order, sgm_status *status)
+{
+    if (busy > 0 && pthread_mutex_trylock(&trainer->lock) != 0) {
+        *status = sgm_fail(SGM_ERROR_STATE, "trainer '%s' is being changed by another thread", trainer->name);
+        return true;
+    }
+    if (busy == 0)
+        sgm__trainer_lock(trainer);
+    else
+        busy++;
+    bool idle = sgm_trainer_state_of(trainer) == SGM_TRAINER_IDLE;
+    if (idle) {
+        bool moved = false, broken = false;
+        *status = sgm__trainer_obey(trainer, order, &moved, &broken);
+        if (*status == SGM_OK && moved)
+            *status = sgm__hooks_event(trainer->hooks, SGM_RESET, trainer->position.epoch,
+                                       trainer->position.iteration);
+        if (broken)
+            sgm__trainer_keep(trainer, *status);
+    }
+    sgm__trainer_unlock(trainer);
+    return idle;
+}
+
+sgm_status sgm__trainer_order(sgm_trainer *trainer, sgm__order_kind kind, sgm__order_texts texts,
+                              const atomic_bool *ending)
+{
+    sgm_status status = SGM_OK;
+    sgm__order *order = create_order(kind, &texts);
+    if (order == NULL)
+        return SGM_ERROR_MEMORY;
+    order->waited = busy == 0;
+    for (;;) {
+        if (leave_to_run(trainer, order, ending)) {
+            if (busy > 0)
+                return SGM_OK; /* it may be gone already */
+            status = order->status == SGM_OK ? SGM_OK : sgm_fail(order->status, "%s", order->message);
+            break;
+        }
+        if (ending != NULL && atomic_load(ending)) {
+            status = sgm_fail(SGM_ERROR_STATE, "the run has just ended");
+            break;
+        }
+        if (do_idle(trainer, order, &status))
+            break;
+    }
+    free_order(order);
+    return status;
+}

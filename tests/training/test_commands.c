@@ -1,0 +1,583 @@
+/* Commands to a trainer that is idle, runs or is paused: reset, restore, hooks that come and go. */
+#include "waves.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* --- trainers, folders --- */
+
+static char folder[64];
+
+static const char *in_folder(const char *name)
+{
+    static char path[160];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static void make_folder(void)
+{
+    strcpy(folder, "/tmp/sigma-test-XXXXXX");
+    CHECK(mkdtemp(folder) != NULL);
+}
+
+static void remove_folder(void)
+{
+    char command[96];
+    snprintf(command, sizeof command, "rm -r '%s'", folder);
+    CHECK_INT(system(command), 0);
+}
+
+/* Lines of a file that have all the words. */
+static int lines_with(const char *name, const char *word, const char *other)
+{
+    char *text, *rest, *line;
+    size_t length;
+    int count = 0;
+    CHECK_OK(sgm__file_read(in_folder(name), 1 << 20, &text, &length));
+    rest = text;
+    while ((line = strtok_r(rest, "\n", &rest)))
+        count += strstr(line, word) != NULL && strstr(line, other) != NULL;
+    sgm__free(text);
+    return count;
+}
+
+static wave_trainer make(void)
+{
+    return make_wave_trainer((wave_options){
+        .network = "input(6) + dense(8, tanh) + dropout(0.3) + dense(3) + softmax_cross_entropy",
+        .optimiser = sgm_adam(.learning_rate = 0.01, .average = 0.9),
+        .shuffle = true,
+        .seed = 5});
+}
+
+static double number_of(sgm_trainer *trainer, const char *identifier)
+{
+    sgm_content content;
+    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(trainer), identifier, &content));
+    return content.kind == SGM_KIND_NUMBER ? content.as.number : (double)content.as.integer;
+}
+
+/* Whether all states of two trainers have the same bits. */
+static bool same_states(sgm_trainer *a, sgm_trainer *b)
+{
+    const char *name;
+    bool same = true;
+    for (size_t i = 0; (name = sgm_session_state_at(a->session, i)) != NULL; i++) {
+        sgm_tensor *one = sgm_session_get(a->session, name), *other = sgm_session_get(b->session, name);
+        CHECK_OK(one);
+        CHECK_OK(other);
+        size_t bytes =
+            (size_t)sgm_shape_elements(sgm_tensor_shape(one)) * sgm_dtype_size(sgm_tensor_dtype(one));
+        if (memcmp(sgm_tensor_const_data(one), sgm_tensor_const_data(other), bytes) != 0) {
+            printf("%s differs\n", name);
+            same = false;
+        }
+        sgm_tensor_free(one);
+        sgm_tensor_free(other);
+    }
+    return same;
+}
+
+typedef struct background {
+    sgm_trainer *trainer;
+    sgm_run_options options;
+    pthread_t thread;
+    sgm_status status;
+    char error[1024];
+} background;
+
+static void *run_there(void *user)
+{
+    background *run = user;
+    run->status = sgm_trainer_run_options(run->trainer, &run->options);
+    snprintf(run->error, sizeof run->error, "%s", sgm_last_error());
+    return NULL;
+}
+
+static void begin(background *run, sgm_trainer *trainer, const char *where)
+{
+    run->trainer = trainer;
+    run->options =
+        (sgm_run_options){.struct_size = sizeof run->options, .epochs = 100000000, .folder = where};
+    CHECK_INT(pthread_create(&run->thread, NULL, run_there, run), 0);
+    for (int i = 0; i < 5000 && (sgm_trainer_state_of(trainer) == SGM_TRAINER_IDLE ||
+                                 number_of(trainer, "iteration") < 6);
+         i++)
+        usleep(1000);
+    CHECK(number_of(trainer, "iteration") >= 6);
+}
+
+static void wait_for_pause(sgm_trainer *trainer)
+{
+    for (int i = 0; i < 5000 && sgm_trainer_state_of(trainer) != SGM_TRAINER_PAUSED; i++)
+        usleep(1000);
+    CHECK_INT(sgm_trainer_state_of(trainer), SGM_TRAINER_PAUSED);
+}
+
+static void pause_it(sgm_trainer *trainer)
+{
+    CHECK_OK(sgm_trainer_pause(trainer));
+    wait_for_pause(trainer);
+}
+
+static void step(sgm_trainer *trainer, int64_t iterations)
+{
+    double before = number_of(trainer, "iteration");
+    CHECK_OK(sgm_trainer_step(trainer, iterations));
+    for (int i = 0; i < 5000 && number_of(trainer, "iteration") < before + (double)iterations; i++)
+        usleep(1000);
+    wait_for_pause(trainer);
+    CHECK_NEAR(number_of(trainer, "iteration"), before + (double)iterations, 0);
+}
+
+static void end(background *run)
+{
+    CHECK_OK(sgm_trainer_stop(run->trainer, "enough"));
+    pthread_join(run->thread, NULL);
+    CHECK_STR(run->status == SGM_OK ? "" : run->error, "");
+}
+
+/* --- reset --- */
+
+TEST(an_idle_trainer_is_reset_to_its_beginning)
+{
+    wave_trainer fresh = make(), made = make();
+    CHECK_OK(sgm_trainer_reset(made.trainer)); /* before anything is there */
+    CHECK_OK(sgm_trainer_prepare(fresh.trainer));
+    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 9));
+    CHECK_OK(sgm_trainer_reset(made.trainer));
+    CHECK_NEAR(number_of(made.trainer, "iteration"), 0, 0);
+    CHECK_NEAR(number_of(made.trainer, "epoch"), 0, 0);
+    CHECK_NEAR(number_of(made.trainer, "running_time"), 0, 0);
+    CHECK(isnan(number_of(made.trainer, "training.loss")));
+    CHECK(isnan(number_of(made.trainer, "optimiser.cost_total")));
+    CHECK(same_states(fresh.trainer, made.trainer));
+    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 9));
+    CHECK_OK(sgm_trainer_run(fresh.trainer, .iterations = 9));
+    CHECK(same_states(fresh.trainer, made.trainer));
+    free_wave_trainer(fresh);
+    free_wave_trainer(made);
+}
+
+TEST(a_paused_trainer_is_reset_and_stays_paused)
+{
+    wave_trainer fresh = make(), made = make();
+    background run;
+    begin(&run, made.trainer, NULL);
+    pause_it(made.trainer);
+    CHECK_OK(sgm_resolve_set(made.trainer->registry, "optimiser.learning_rate", sgm_number_content(0.02),
+                             NULL, NULL));
+    CHECK_OK(sgm_trainer_reset(made.trainer));
+    CHECK_INT(sgm_trainer_state_of(made.trainer), SGM_TRAINER_PAUSED);
+    CHECK_NEAR(number_of(made.trainer, "iteration"), 0, 0);
+    CHECK_NEAR(number_of(made.trainer, "running_time"), 0, 0);
+    CHECK_NEAR(number_of(made.trainer, "optimiser.learning_rate"), 0.02, 0); /* what was set stays */
+    step(made.trainer, 7);
+    CHECK_OK(sgm_resolve_set(fresh.trainer->registry, "optimiser.learning_rate", sgm_number_content(0.02),
+                             NULL, NULL));
+    CHECK_OK(sgm_trainer_run(fresh.trainer, .iterations = 7));
+    CHECK(same_states(fresh.trainer, made.trainer));
+    end(&run);
+    free_wave_trainer(fresh);
+    free_wave_trainer(made);
+}
+
+TEST(a_running_trainer_goes_on_from_the_beginning)
+{
+    wave_trainer made = make();
+    background run;
+    begin(&run, made.trainer, NULL);
+    while (number_of(made.trainer, "iteration") < 400)
+        usleep(1000);
+    CHECK_OK(sgm_trainer_reset(made.trainer));
+    CHECK_INT(sgm_trainer_state_of(made.trainer), SGM_TRAINER_RUNNING);
+    CHECK(number_of(made.trainer, "iteration") < 400);
+    while (number_of(made.trainer, "iteration") < 20)
+        usleep(1000);
+    end(&run);
+    free_wave_trainer(made);
+}
+
+TEST(validation_and_results_are_forgotten)
+{
+    sgm_content content;
+    wave_trainer made = make();
+    sgm_dataset *data = wave_dataset();
+    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_undivided(data)));
+    sgm_dataset_free(data);
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_accumulator("training.loss", .name = "sum")));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
+    CHECK(number_of(made.trainer, "validation.loss") > 0);
+    double sum = number_of(made.trainer, "shared.sum");
+    CHECK_OK(sgm_trainer_reset(made.trainer));
+    CHECK_INT(sgm_resolve_one(made.trainer->registry, "validation.loss", &content), SGM_ERROR_NOT_FOUND);
+    CHECK_INT(sgm_resolve_one(made.trainer->registry, "shared.sum", &content), SGM_ERROR_NOT_FOUND);
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
+    CHECK(number_of(made.trainer, "shared.sum") == sum); /* the hook began anew, too */
+    CHECK(number_of(made.trainer, "validation.loss") > 0);
+    free_wave_trainer(made);
+}
+
+TEST(hooks_begin_anew_and_those_that_lived_come_back)
+{
+    wave_trainer made = make();
+    CHECK_OK(sgm_trainer_hook(made.trainer,
+                              sgm_rule_hook("after 6 iterations set optimiser.learning_rate += 0.5")));
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_rule_hook("at reset set optimiser.learning_rate += 0.125")));
+    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 9));
+    CHECK_NEAR(number_of(made.trainer, "optimiser.learning_rate"), 0.51, 1e-12);
+    CHECK_OK(sgm_trainer_reset(made.trainer));
+    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 5));
+    CHECK_NEAR(number_of(made.trainer, "optimiser.learning_rate"), 0.635, 1e-12);
+    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 8));
+    CHECK_NEAR(number_of(made.trainer, "optimiser.learning_rate"), 1.135, 1e-12);
+    free_wave_trainer(made);
+}
+
+TEST(a_rule_resets_a_run)
+{
+    wave_trainer made = make(), fresh = make();
+    CHECK_OK(sgm_trainer_attach(made.trainer, sgm_rule_hook("at epoch 3 reset"), NULL));
+    /* The rule comes back with the reset, so it has to be taken off. */
+    background run;
+    begin(&run, made.trainer, NULL);
+    usleep(50000);
+    CHECK(number_of(made.trainer, "epoch") < 3);
+    CHECK_OK(sgm_trainer_detach(made.trainer, "rule"));
+    pause_it(made.trainer);
+    CHECK_OK(sgm_trainer_reset(made.trainer));
+    step(made.trainer, 10);
+    CHECK_OK(sgm_trainer_run(fresh.trainer, .iterations = 10));
+    CHECK(same_states(made.trainer, fresh.trainer));
+    end(&run);
+    free_wave_trainer(made);
+    free_wave_trainer(fresh);
+}
+
+TEST(a_reset_that_is_asked_for_at_the_end_is_done)
+{
+    wave_trainer made = make();
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_rule_hook("at stop reset")));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
+    CHECK_NEAR(number_of(made.trainer, "iteration"), 0, 0);
+    free_wave_trainer(made);
+}
+
+/* --- restore --- */
+
+TEST(restoring_keeps_what_it_leaves)
+{
+    make_folder();
+    wave_trainer made = make(), other = make();
+    background run;
+    begin(&run, made.trainer, folder);
+    pause_it(made.trainer);
+    CHECK_OK(sgm_trainer_save(made.trainer, in_folder("old.safetensors")));
+    double at = number_of(made.trainer, "iteration");
+    step(made.trainer, 40);
+    sgm_tensor *left = sgm_trainer_get(made.trainer, "1-dense.weights");
+    CHECK_OK(sgm_trainer_restore(made.trainer, "old"));
+    CHECK_INT(sgm_trainer_state_of(made.trainer), SGM_TRAINER_PAUSED);
+    CHECK_NEAR(number_of(made.trainer, "iteration"), at, 0);
+    CHECK_OK(sgm_trainer_load(other.trainer, in_folder("old.safetensors")));
+    CHECK(same_states(other.trainer, made.trainer));
+    CHECK_INT(lines_with("branches.jsonl", "\"branch\":1,\"who\":\"program\",\"from\":\"old\"", "\"left\":0"),
+              1);
+    CHECK_INT(lines_with("branches.jsonl", "\"left_checkpoint\":\"before-branch-1\"", "\"left_iteration\":"),
+              1);
+    CHECK_OK(sgm_trainer_load(other.trainer, in_folder("before-branch-1.safetensors")));
+    CHECK_NEAR(number_of(other.trainer, "iteration"), at + 40, 0);
+    sgm_tensor *kept = sgm_trainer_get(other.trainer, "1-dense.weights");
+    CHECK(memcmp(sgm_tensor_const_data(left), sgm_tensor_const_data(kept), 6 * 8 * sizeof(float)) == 0);
+    int lines = lines_with("metrics.jsonl", "\"branch\":0", "epoch");
+    CHECK(lines >= 10);
+    step(made.trainer, 40);
+    CHECK_INT(lines_with("metrics.jsonl", "\"branch\":0", "epoch"), lines);
+    CHECK_INT(lines_with("metrics.jsonl", "\"branch\":1", "epoch"), 10);
+    end(&run);
+    sgm_tensor_free(left);
+    sgm_tensor_free(kept);
+
+    /* A resume goes on with the newest branch, and cuts off its lines only. */
+    wave_trainer resumed = make();
+    int64_t epochs = (int64_t)number_of(made.trainer, "epoch") + 1;
+    CHECK_OK(sgm_trainer_run(resumed.trainer, .epochs = epochs, .folder = folder, .resume = true));
+    CHECK_INT(resumed.trainer->branch, 1);
+    CHECK_INT(lines_with("metrics.jsonl", "\"branch\":0", "epoch"), lines);
+    CHECK_INT(lines_with("metrics.jsonl", "\"branch\":1", "epoch"), 11);
+    free_wave_trainer(resumed);
+    free_wave_trainer(other);
+    free_wave_trainer(made);
+    remove_folder();
+}
+
+TEST(a_checkpoint_that_cannot_be_taken_changes_nothing)
+{
+    make_folder();
+    wave_trainer made = make(), same = make();
+    background run;
+    begin(&run, made.trainer, folder);
+    pause_it(made.trainer);
+    CHECK_OK(sgm_trainer_save(made.trainer, in_folder("good.safetensors")));
+    CHECK_OK(sgm_trainer_load(same.trainer, in_folder("good.safetensors")));
+    char *text;
+    size_t length;
+    CHECK_OK(sgm__file_read(in_folder("good.safetensors"), 1 << 20, &text, &length));
+    for (size_t cut = 1; cut < length; cut += length / 7) {
+        CHECK_OK(sgm__file_write_atomic(in_folder("cut.safetensors"), text, cut));
+        CHECK(sgm_trainer_restore(made.trainer, "cut") != SGM_OK);
+        CHECK(strstr(sgm_last_error(), "cut.safetensors"));
+    }
+    wave_trainer another = make_wave_trainer((wave_options){0});
+    CHECK_OK(sgm_trainer_save(another.trainer, in_folder("another.safetensors")));
+    CHECK_ERROR(sgm_trainer_restore(made.trainer, "another.safetensors"), "another.safetensors");
+    CHECK_ERROR(sgm_trainer_restore(made.trainer, "missing"), "there is no checkpoint");
+    CHECK_ERROR(sgm_trainer_restore(made.trainer, ""), "needs the name");
+    CHECK(same_states(made.trainer, same.trainer));
+    CHECK_INT(made.trainer->branch, 0);
+    CHECK(!sgm__file_exists(in_folder("before-branch-1.safetensors")));
+    CHECK(!sgm__file_exists(in_folder("branches.jsonl")));
+    end(&run);
+    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = made.trainer->position.iteration + 3));
+    sgm__free(text);
+    free_wave_trainer(another);
+    free_wave_trainer(same);
+    free_wave_trainer(made);
+    remove_folder();
+}
+
+TEST(idle_and_running_trainers_are_restored_too)
+{
+    make_folder();
+    wave_trainer made = make();
+    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 9));
+    CHECK_OK(sgm_trainer_save(made.trainer, in_folder("nine.safetensors")));
+    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 20));
+    CHECK_OK(sgm_trainer_restore(made.trainer, in_folder("nine.safetensors")));
+    CHECK_NEAR(number_of(made.trainer, "iteration"), 9, 0);
+    CHECK(!sgm__file_exists(in_folder("branches.jsonl"))); /* an idle trainer has no folder */
+    background run;
+    begin(&run, made.trainer, folder);
+    while (number_of(made.trainer, "iteration") < 600)
+        usleep(1000);
+    CHECK_OK(sgm_trainer_reset(made.trainer));
+    CHECK_OK(sgm_trainer_restore(made.trainer, "nine"));
+    CHECK_INT(sgm_trainer_state_of(made.trainer), SGM_TRAINER_RUNNING);
+    CHECK(number_of(made.trainer, "iteration") >= 9);
+    end(&run);
+    CHECK_INT(made.trainer->branch, 2);
+    CHECK_INT(lines_with("branches.jsonl", "\"from\":null,\"epoch\":0,\"iteration\":0", "\"left\":0"), 1);
+    CHECK_INT(lines_with("branches.jsonl", "\"from\":\"nine\",\"epoch\":2,\"iteration\":9", "\"left\":1"), 1);
+    free_wave_trainer(made);
+    remove_folder();
+}
+
+/* --- hooks that come and go --- */
+
+static sgm_attached_hook *hooks_of(sgm_trainer *trainer, size_t *count)
+{
+    sgm_attached_hook *list;
+    CHECK_OK(sgm_trainer_hooks(trainer, &list, count));
+    return list;
+}
+
+TEST(hooks_have_names_of_their_own)
+{
+    wave_trainer made = make();
+    char *name;
+    size_t count;
+    CHECK_OK(sgm_trainer_attach(made.trainer, sgm_hook_parse("early_stopper(training.loss, 1000)"), &name));
+    CHECK_STR(name, "early_stopper#1");
+    sgm_string_free(name);
+    CHECK_OK(sgm_trainer_attach(made.trainer, sgm_hook_parse("early_stopper(training.loss, 2000)"), &name));
+    CHECK_STR(name, "early_stopper#2");
+    sgm_string_free(name);
+    CHECK_ERROR(sgm_trainer_attach(made.trainer, sgm_hook_parse("early_stopper(training.loss, 2000)"), &name),
+                "an equal hook is attached already, as 'early_stopper#2'");
+    CHECK(name == NULL);
+    CHECK_ERROR(sgm_trainer_attach(made.trainer, sgm_hook_parse("early_stoper(a)"), NULL), "column 1");
+    CHECK_OK(sgm_trainer_status(made.trainer)); /* not the trainer's failure */
+    CHECK_OK(sgm_trainer_attach(made.trainer, sgm_accumulator("training.loss"), NULL));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 3));
+    sgm_attached_hook *list = hooks_of(made.trainer, &count);
+    CHECK_INT(count, 3);
+    CHECK_STR(list[0].name, "accumulator#1");
+    CHECK_STR(list[0].text, "");
+    CHECK_STR(list[0].condition, "");
+    CHECK_INT(list[0].due, 12);
+    CHECK_INT(list[0].runs, 12);
+    CHECK(list[0].seconds > 0 && list[0].seconds < 1);
+    CHECK_STR(list[1].text, "early_stopper(training.loss, 1000)");
+    CHECK_STR(list[1].when, "every epoch");
+    CHECK_STR(list[1].condition, "training.loss stalls 1000 epochs");
+    CHECK_INT(list[1].due, 3);
+    CHECK_INT(list[1].runs, 0);
+    CHECK(!list[1].background);
+    sgm_attached_hooks_free(list, count);
+    CHECK_ERROR(sgm_trainer_detach(made.trainer, "early_stopper"), "early_stopper#1, early_stopper#2");
+    CHECK_ERROR(sgm_trainer_detach(made.trainer, "early_stopper#3"), "no hook is named 'early_stopper#3'");
+    CHECK_OK(sgm_trainer_detach(made.trainer, "early_stopper#1"));
+    CHECK_OK(sgm_trainer_detach(made.trainer, "early_stopper"));
+    CHECK_OK(sgm_trainer_detach(made.trainer, "accumulator"));
+    CHECK_ERROR(sgm_trainer_detach(made.trainer, "accumulator"), "there are none");
+    free_wave_trainer(made);
+}
+
+TEST(what_was_attached_to_a_run_comes_back_with_a_resume)
+{
+    make_folder();
+    wave_trainer made = make();
+    sgm_hook *own = sgm_accumulator("training.loss", .name = "own");
+    CHECK_OK(sgm_trainer_hook(made.trainer, own));
+    background run;
+    begin(&run, made.trainer, folder);
+    pause_it(made.trainer);
+    CHECK_OK(sgm_trainer_attach(made.trainer, sgm_hook_parse("accumulator(training.loss, text)"), NULL));
+    CHECK_OK(sgm_trainer_attach(made.trainer, sgm_hook_parse("save(gone)"), NULL));
+    CHECK_OK(sgm_trainer_attach(made.trainer, sgm_accumulator("training.loss", .name = "program"), NULL));
+    CHECK_OK(sgm_trainer_detach(made.trainer, "save"));
+    CHECK_OK(sgm_trainer_detach(made.trainer, "accumulator#1"));
+    step(made.trainer, 8);
+    double sum = number_of(made.trainer, "shared.text"), iteration = number_of(made.trainer, "iteration");
+    end(&run);
+    CHECK_NEAR(number_of(made.trainer, "iteration"), iteration, 0);
+    CHECK_INT(lines_with("changes.jsonl",
+                         "\"who\":\"program\",\"what\":\"hook accumulator#2\",\"old\":\"none\","
+                         "\"new\":\"accumulator(training.loss, text)\"",
+                         ""),
+              1);
+    CHECK_INT(
+        lines_with("changes.jsonl", "\"what\":\"hook save#1\",\"old\":\"save(gone)\",\"new\":\"none\"", ""),
+        1);
+
+    wave_trainer second = make();
+    CHECK_OK(sgm_trainer_hook(second.trainer, sgm_accumulator("training.loss", .name = "own")));
+    CHECK_OK(sgm_trainer_run(second.trainer, .iterations = (int64_t)iteration + 1, .folder = folder,
+                             .resume = true));
+    size_t count;
+    sgm_attached_hook *list = hooks_of(second.trainer, &count);
+    CHECK_INT(count, 1); /* the program's own was detached, its late one is its own business */
+    CHECK_STR(list[0].text, "accumulator(training.loss, text)");
+    sgm_attached_hooks_free(list, count);
+    CHECK_NEAR(number_of(second.trainer, "shared.text") - number_of(second.trainer, "training.loss"), sum,
+               1e-9);
+
+    wave_trainer third = make();
+    CHECK_OK(sgm_trainer_hook(third.trainer, sgm_accumulator("training.loss", .name = "own")));
+    CHECK_OK(sgm_trainer_run(third.trainer, .iterations = (int64_t)iteration + 2, .folder = folder,
+                             .resume = true));
+    sgm_attached_hooks_free(hooks_of(third.trainer, &count), count);
+    CHECK_INT(count, 1);
+    free_wave_trainer(third);
+    free_wave_trainer(second);
+    free_wave_trainer(made);
+    remove_folder();
+}
+
+/* --- from everywhere --- */
+
+static sgm_status reset_once(void *self, sgm_hook_call *call)
+{
+    int *times = self;
+    (void)call;
+    return (*times)++ == 0 ? sgm_trainer_reset(*(sgm_trainer **)(void *)(times + 2)) : SGM_OK;
+}
+
+static const sgm_hook_type resetter = {.api = SGM_HOOK_API, .name = "resetter", .invoke = reset_once};
+
+typedef struct resetter_self {
+    int times, unused;
+    sgm_trainer *trainer;
+} resetter_self;
+
+static bool reset_at_five(void *user, const sgm_training_progress *progress)
+{
+    resetter_self *self = user;
+    if (progress->kind == SGM_PROGRESS_ITERATION && progress->iteration == 5 && self->times++ == 0)
+        CHECK_OK(sgm_trainer_reset(self->trainer));
+    return true;
+}
+
+/* The place does not wait for itself: it is done after the iteration. */
+TEST(hooks_and_observers_may_reset)
+{
+    for (int kind = 0; kind < 3; kind++) {
+        wave_trainer made = make(), fresh = make();
+        resetter_self self = {.trainer = made.trainer};
+        if (kind == 2)
+            CHECK_OK(sgm_trainer_on_progress(made.trainer, reset_at_five, &self));
+        else
+            CHECK_OK(sgm_trainer_hook(made.trainer,
+                                      sgm_hook_create(&resetter, &self, .when = sgm_every(5, SGM_ITERATION),
+                                                      .background = kind == 1)));
+        CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 8));
+        CHECK(self.times >= 1);
+        if (kind == 1 && number_of(made.trainer, "iteration") == 0) /* it came after the last one */
+            CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 8));
+        CHECK_NEAR(number_of(made.trainer, "iteration"), 8, 0);
+        CHECK_OK(sgm_trainer_run(fresh.trainer, .iterations = 8));
+        CHECK(same_states(made.trainer, fresh.trainer));
+        free_wave_trainer(made);
+        free_wave_trainer(fresh);
+    }
+}
+
+static sgm_status reset_other(void *self, sgm_hook_call *call)
+{
+    (void)call;
+    sgm_status status = sgm_trainer_reset(self);
+    return status == SGM_ERROR_STATE ? SGM_OK : status; /* changed by another thread just now */
+}
+
+static const sgm_hook_type other_resetter = {
+    .api = SGM_HOOK_API, .name = "other_resetter", .invoke = reset_other};
+
+TEST(two_runs_that_reset_each_other_do_not_stand_still)
+{
+    wave_trainer one = make(), two = make();
+    background first, second;
+    CHECK_OK(sgm_trainer_hook(
+        one.trainer, sgm_hook_create(&other_resetter, two.trainer, .when = sgm_every(3, SGM_ITERATION))));
+    CHECK_OK(sgm_trainer_hook(
+        two.trainer, sgm_hook_create(&other_resetter, one.trainer, .when = sgm_every(2, SGM_ITERATION))));
+    first.trainer = one.trainer;
+    second.trainer = two.trainer;
+    first.options = second.options =
+        (sgm_run_options){.struct_size = sizeof first.options, .iterations = 1000000000};
+    CHECK_INT(pthread_create(&first.thread, NULL, run_there, &first), 0);
+    CHECK_INT(pthread_create(&second.thread, NULL, run_there, &second), 0);
+    usleep(100000);
+    CHECK_OK(sgm_trainer_reset(one.trainer));
+    CHECK_OK(sgm_trainer_stop(one.trainer, NULL));
+    pthread_join(first.thread, NULL);
+    CHECK_OK(sgm_trainer_reset(two.trainer));
+    CHECK_OK(sgm_trainer_stop(two.trainer, NULL));
+    pthread_join(second.thread, NULL);
+    CHECK_INT(first.status, SGM_OK);
+    CHECK_INT(second.status, SGM_OK);
+    free_wave_trainer(one);
+    free_wave_trainer(two);
+}
+
+TEST(each_command_says_what_is_wrong)
+{
+    wave_trainer made = make();
+    CHECK_ERROR(sgm_trainer_pause(made.trainer), "is idle and cannot be paused");
+    CHECK_ERROR(sgm_trainer_resume(made.trainer), "is idle and cannot be resumed");
+    CHECK_ERROR(sgm_trainer_step(made.trainer, 2), "is idle and cannot be stepped");
+    CHECK_ERROR(sgm_trainer_step(made.trainer, 0), "at least 1");
+    CHECK_ERROR(sgm_trainer_stop(made.trainer, NULL), "is idle and cannot be stopped");
+    CHECK_ERROR(sgm_trainer_restore(made.trainer, "nowhere"), "there is no checkpoint 'nowhere'");
+    CHECK_ERROR(sgm_trainer_reset(NULL), "NULL");
+    CHECK_ERROR(sgm_trainer_detach(made.trainer, NULL), "NULL");
+    background run;
+    begin(&run, made.trainer, NULL);
+    CHECK_OK(sgm_trainer_step(made.trainer, 4)); /* run on for 4, then pause */
+    wait_for_pause(made.trainer);
+    CHECK_OK(sgm_trainer_pause(made.trainer)); /* again does nothing */
+    CHECK_OK(sgm_trainer_resume(made.trainer));
+    end(&run);
+    free_wave_trainer(made);
+}
