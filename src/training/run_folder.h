@@ -26,10 +26,10 @@ sgm_status sgm__run_folder_append(const char *folder, const char *file, const ch
 sgm_status sgm__run_folder_epoch(const sgm_trainer *trainer, const char *folder, double seconds);
 /* Appends who changed what, if there is a folder, and keeps it for checkpoints. Texts of the contents before
  * and after. */
-/* The same for what checkpoints keep in another way, or not. */
-sgm_status sgm__run_folder_record(const sgm_trainer *trainer, const char *identifier, const char *before,
-                                  const char *after);
 sgm_status sgm__run_folder_change(sgm_trainer *trainer, const char *identifier, const char *before,
+                                  const char *after);
+/* The same for what checkpoints keep in another way, or not at all. */
+sgm_status sgm__run_folder_record(const sgm_trainer *trainer, const char *identifier, const char *before,
                                   const char *after);
 /* --- branches: each reset or restore leaves one and begins the next --- */
 typedef struct sgm__branch {
