@@ -91,6 +91,7 @@ static void append(sgm__control *control, sgm__order *order)
     while (*last != NULL)
         last = &(*last)->next;
     *last = order;
+    order->next = NULL; /* it may have been in the list before */
     atomic_store(&control->has_order, true);
     pthread_cond_broadcast(&control->changed);
 }
