@@ -229,7 +229,7 @@ typedef struct sgm_run_options {
     size_t struct_size;
     int64_t epochs;           /* in all, those before a resume counted; 0: no limit */
     int64_t iterations;       /* the same; both 0: one epoch */
-    const char *folder;       /* run directory: checkpoint.safetensors, metrics.jsonl; NULL: none */
+    const char *folder;       /* run directory: checkpoint.safetensors, metrics.jsonl, log.txt; NULL: none */
     int64_t checkpoint_every; /* epochs; default 1; -1: only at the end */
     bool resume;              /* go on from the folder's checkpoint if there is one */
     bool catch_interrupt;     /* SIGINT and SIGTERM stop the run after the step, with a checkpoint */

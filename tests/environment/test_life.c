@@ -296,6 +296,8 @@ TEST(running_time_counts_only_while_running)
     sgm_trainer *trainer = line_trainer(env, "a");
     CHECK_OK(sgm_trainer_on_progress(trainer, keep_seconds, &seconds));
     CHECK_OK(sgm_run_background(env, .iterations = 100000000));
+    for (int i = 0; i < 2000 && integer(env, "a.iteration") == 0; i++)
+        pause_for(0.001);
     pause_for(0.05);
     CHECK_OK(sgm_trainer_pause(trainer));
     CHECK(wait_for_state(trainer, SGM_TRAINER_PAUSED));
@@ -314,5 +316,60 @@ TEST(running_time_counts_only_while_running)
     CHECK_NEAR(running_time(env), after, 0);
     CHECK_OK(sgm_run(env, .iterations = 1)); /* nothing is left to do: hardly any time */
     CHECK(running_time(env) >= after && running_time(env) < after + 0.1);
+    sgm_env_free(env);
+}
+
+/* --- the events of a run --- */
+
+static const sgm_time_scale scales[] = {SGM_START, SGM_STOP,      SGM_PAUSE, SGM_RESUME,
+                                        SGM_EPOCH, SGM_ITERATION, SGM_RESET};
+
+typedef struct event_count {
+    sgm_time_scale scale;
+    atomic_int count;
+} event_count;
+
+static sgm_status count_event(void *self, sgm_hook_call *call)
+{
+    (void)call;
+    atomic_fetch_add(&((event_count *)self)->count, 1);
+    return SGM_OK;
+}
+
+static bool same_event(const void *a, const void *b)
+{
+    return a == b;
+}
+
+TEST(every_scale_counts_its_events)
+{
+    static const sgm_hook_type type = {
+        .api = SGM_HOOK_API, .name = "event", .invoke = count_event, .equal = same_event};
+    static const int expected[] = {1, 1, 2, 2, 5, 20, 0};
+    event_count counts[7], second = {0};
+    sgm_env *env = sgm_env_create("e", .handler = "reference");
+    sgm_trainer *trainer = line_trainer(env, "a");
+    for (int i = 0; i < 7; i++) {
+        counts[i].scale = scales[i];
+        atomic_init(&counts[i].count, 0);
+        CHECK_OK(
+            sgm_trainer_hook(trainer, sgm_hook_create(&type, &counts[i], .when = sgm_every(1, scales[i]))));
+    }
+    CHECK_OK(sgm_trainer_hook(trainer, sgm_hook_create(&type, &second, .when = sgm_after(2, SGM_PAUSE))));
+    CHECK_OK(sgm_run_background(env, .epochs = 5, .paused = true));
+    CHECK(wait_for_state(trainer, SGM_TRAINER_PAUSED));
+    CHECK_INT(atomic_load(&second.count), 0);
+    CHECK_OK(sgm_trainer_step(trainer, 7));
+    for (int i = 0; i < 2000 && atomic_load(&counts[2].count) < 2; i++)
+        pause_for(0.001);
+    CHECK(wait_for_state(trainer, SGM_TRAINER_PAUSED));
+    CHECK_INT(atomic_load(&counts[5].count), 7);
+    CHECK_OK(sgm_trainer_resume(trainer));
+    CHECK_OK(sgm_wait(env));
+    for (int i = 0; i < 7; i++)
+        if (atomic_load(&counts[i].count) != expected[i])
+            TEST_FAIL("%s: %d events, expected %d", sgm_time_scale_name(scales[i]),
+                      atomic_load(&counts[i].count), expected[i]);
+    CHECK_INT(atomic_load(&second.count), 1);
     sgm_env_free(env);
 }

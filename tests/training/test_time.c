@@ -125,6 +125,31 @@ TEST(a_required_step_covers_its_dependents)
             TEST_FAIL("case %zu", i);
 }
 
+/* A scale that begins or ends something says nothing about iterations or epochs, nor about another such. */
+TEST(lifecycle_scales_go_with_themselves_only)
+{
+    for (int a = 0; a < SGM_TIME_SCALE_COUNT; a++)
+        for (int b = 0; b < SGM_TIME_SCALE_COUNT; b++) {
+            sgm_time_step required = sgm_every(1, (sgm_time_scale)a), hook = sgm_every(1, (sgm_time_scale)b);
+            bool expected = a == b || (a == SGM_ITERATION && b == SGM_EPOCH);
+            if (sgm_time_step_covers(&required, &hook) != expected)
+                TEST_FAIL("%s for %s", sgm_time_scale_name((sgm_time_scale)a),
+                          sgm_time_scale_name((sgm_time_scale)b));
+        }
+}
+
+TEST(equality_ignores_how_far_the_counts_are)
+{
+    sgm_time_step a = sgm_live(sgm_every(3, SGM_EPOCH), 2), b = a;
+    sgm_time_count count = {0};
+    for (int i = 0; i < 10; i++) {
+        sgm_time_count_event(&a, &count, SGM_EPOCH);
+        CHECK(sgm_time_step_equal(&a, &b));
+    }
+    CHECK(sgm_time_count_is_dead(&a, &count));
+    CHECK(!sgm_time_count_is_dead(&b, &(sgm_time_count){0}));
+}
+
 TEST(steps_read_and_write)
 {
     static const struct {
