@@ -1,6 +1,7 @@
 /* Iterators: minibatches in an order that is a function of seed and epoch, whole blocks, or all blocks as
  * one. */
 #include "data/dataset.h"
+#include "registry/option_check.h"
 
 #define NO_EPOCH (-1)
 
@@ -502,11 +503,8 @@ static sgm_iterator *create(sgm_dataset *dataset, iterator_kind kind, const sgm_
         sgm__missing_part("an iterator's dataset");
         return NULL;
     }
-    if (options->size < 0) {
-        sgm_fail(SGM_ERROR_ARGUMENT, "minibatches of \"%s\": a size of %lld; expected 1 or more",
-                 sgm_dataset_name(dataset), (long long)options->size);
+    if (sgm__setting_check(&settings[0], options, sgm_dataset_name(dataset)) != SGM_OK)
         return NULL;
-    }
     sgm_iterator *made = sgm__calloc(1, sizeof *made);
     if (!made)
         return NULL;

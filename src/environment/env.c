@@ -1,6 +1,7 @@
 /* The environment: owner of trainers, monitors and models, keeper of the first failure. */
 #include "environment/environment.h"
 #include "monitors/monitor.h"
+#include "registry/option_check.h"
 #include "registry/pattern.h"
 #include "training/trainer.h"
 
@@ -97,10 +98,12 @@ static sgm_status publish_seed(const sgm_env *env)
 
 static bool options_are_good(const char *name, const sgm_env_options *options)
 {
+    size_t count;
+    const sgm_setting *rows = sgm_env_settings(&count);
     if (name == NULL || name[0] == '\0' || strlen(name) > 200)
         sgm_fail(SGM_ERROR_ARGUMENT, "an environment expects a name of 1 to 200 characters");
-    else if (options->threads < 0)
-        sgm_fail(SGM_ERROR_ARGUMENT, "%s: threads: expected at least 1, got %d", name, options->threads);
+    else if (sgm__setting_check(sgm_setting_find(rows, count, "threads"), options, name) != SGM_OK)
+        return false;
     else if (options->precision != SGM_FLOAT32 && options->precision != SGM_FLOAT64)
         sgm_fail(SGM_ERROR_TYPE, "%s: precision: expected float32 or float64, got %s", name,
                  sgm_dtype_name(options->precision));

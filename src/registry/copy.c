@@ -66,9 +66,8 @@ static sgm_status read_bound(copying *state, sgm_status status)
 {
     for (size_t i = 0; i < state->count; i++) {
         bound_entry *bound = &state->bound[i];
-        sgm_status read = status == SGM_OK
-                              ? sgm__entry_read(bound->from, bound->from->name, &bound->to->content)
-                              : status;
+        sgm_status read =
+            status == SGM_OK ? sgm__entry_read(bound->from, bound->from->name, &bound->to->content) : status;
         /* what has no value just now is not there */
         if (status == SGM_OK)
             status = read == SGM_ERROR_STATE ? sgm_registry_remove(&bound->core->own, bound->to->name) : read;

@@ -1,6 +1,8 @@
 /* Settings: rows whose values are members of structs. */
 #include "registry/registry_internal.h"
 
+#include <stdio.h>
+
 const sgm_setting *sgm_setting_find(const sgm_setting *settings, size_t count, const char *name)
 {
     for (size_t i = 0; i < count && name != NULL; i++)
@@ -121,4 +123,18 @@ sgm_status sgm_setting_set(const sgm_setting *setting, void *options, const char
     }
     return sgm_fail(SGM_ERROR_UNSUPPORTED, "%s: %s cannot be a member of options", identifier,
                     sgm__kind_article(value.kind));
+}
+
+sgm_status sgm__setting_check(const sgm_setting *setting, const void *options, const char *what)
+{
+    char identifier[256];
+    sgm_content content;
+    if (setting->option.kind != SGM_KIND_INTEGER && setting->option.kind != SGM_KIND_NUMBER)
+        return SGM_OK;
+    SGM_TRY(sgm_setting_get(setting, options, &content));
+    double number = content.kind == SGM_KIND_INTEGER ? (double)content.as.integer : content.as.number;
+    if (number == 0)
+        return SGM_OK;
+    snprintf(identifier, sizeof identifier, "%s: %s", what, setting->option.name);
+    return sgm__option_check(&setting->option, identifier, &content);
 }

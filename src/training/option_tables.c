@@ -121,30 +121,25 @@ sgm_status sgm_optimiser_set(sgm_optimiser *optimiser, const char *name, const s
     return sgm_setting_set(setting, options, name, content);
 }
 
-/* Every member within its row's bounds; `type` is for the message. */
-static sgm_status check_rows(const char *type, const char *prefix, const sgm_setting *rows, size_t count,
-                             const void *options)
-{
-    for (size_t i = 0; i < count; i++) {
-        char identifier[128];
-        sgm_content content;
-        snprintf(identifier, sizeof identifier, "optimiser %s: %s%s", type, prefix, rows[i].option.name);
-        SGM_TRY(sgm_setting_get(&rows[i], options, &content));
-        sgm_status status = sgm__option_check(&rows[i].option, identifier, &content);
-        sgm_content_clear(&content);
-        SGM_TRY(status);
-    }
-    return SGM_OK;
-}
+/* --- checks --- */
 
 sgm_status sgm__optimiser_check(const char *type, const sgm_optimiser_options *options)
 {
-    size_t count, schedule_count;
-    const sgm_setting *rows = sgm_optimiser_settings(&count);
-    const sgm_setting *schedule = sgm_schedule_settings(&schedule_count);
+    char what[128], schedule[160];
+    snprintf(what, sizeof what, "optimiser %s", type);
+    snprintf(schedule, sizeof schedule, "%s: schedule", what);
     if ((unsigned)options->schedule.kind > SGM_PLATEAU)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "optimiser %s: schedule.kind: there is no kind %d", type,
-                        (int)options->schedule.kind);
-    SGM_TRY(check_rows(type, "", rows, count, options));
-    return check_rows(type, SGM__SCHEDULE_PREFIX, schedule, schedule_count, &options->schedule);
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: there is no kind %d", schedule, (int)options->schedule.kind);
+    for (size_t i = 0; i < sizeof optimiser_rows / sizeof *optimiser_rows; i++)
+        SGM_TRY(sgm__setting_check(&optimiser_rows[i], options, what));
+    for (size_t i = 0; i < sizeof schedule_rows / sizeof *schedule_rows; i++)
+        SGM_TRY(sgm__setting_check(&schedule_rows[i], &options->schedule, schedule));
+    return SGM_OK;
+}
+
+sgm_status sgm__run_options_check(const sgm_run_options *options)
+{
+    for (size_t i = 0; i < sizeof run_rows / sizeof *run_rows; i++)
+        SGM_TRY(sgm__setting_check(&run_rows[i], options, "sgm_trainer_run"));
+    return SGM_OK;
 }

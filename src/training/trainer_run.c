@@ -490,8 +490,7 @@ static sgm_status run_to_the_end(training_run *run)
 static sgm_status read_options(const sgm_run_options *given, sgm_run_options *options)
 {
     SGM_TRY(sgm__options_read(options, sizeof *options, given, "sgm_trainer_run"));
-    if (options->epochs < 0 || options->iterations < 0)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "epochs and iterations must not be negative");
+    SGM_TRY(sgm__run_options_check(options));
     if (options->epochs == 0 && options->iterations == 0)
         options->epochs = 1;
     return SGM_OK;

@@ -210,3 +210,53 @@ TEST(defaults_of_types_are_shown_from_their_table)
     CHECK(strstr(help_line("optimiser.beta2"), "adam, adamw 0.999") != NULL);
     CHECK(strstr(help_line("optimiser.type"), "gradient_descent, momentum, nesterov") != NULL);
 }
+
+/* --- the manual --- */
+
+/* "optimiser.beta1" in the table; NULL: a group, or nothing. */
+static const option *find_key(const char *key)
+{
+    const option *table = config_table;
+    size_t count = config_table_count;
+    for (;;) {
+        size_t length = strcspn(key, "."), i = 0;
+        while (i < count && (strlen(table[i].name) != length || memcmp(table[i].name, key, length) != 0))
+            i++;
+        if (i == count || key[length] == '\0')
+            return i < count ? &table[i] : NULL;
+        count = table[i].child_count;
+        table = table[i].children;
+        key += length + 1;
+    }
+}
+
+/* "| `KEY` | KIND | DEFAULT | ...": kind and default are those of the library. */
+static bool check_line(const char *line)
+{
+    static const char *const kinds[] = {"text", "file", "integer", "number", "flag"};
+    char key[128], kind[32], standard[128];
+    if (sscanf(line, "| `%127[a-z_.]` | %31[a-z] | %127[^|]|", key, kind, standard) != 3)
+        return false;
+    const option *o = find_key(key);
+    if (o == NULL || o->kind != OPTION_SETTING)
+        return false;
+    const option whole = option_complete(o);
+    CHECK_STR(kind, kinds[whole.kind]);
+    if (option_standard(&whole) != NULL) {
+        standard[strcspn(standard, " :")] = '\0';
+        CHECK_STR(standard, option_standard(&whole));
+    }
+    return true;
+}
+
+TEST(the_manual_has_the_defaults_of_the_tables)
+{
+    char *text;
+    size_t length;
+    int checked = 0;
+    CHECK_OK(sgm__file_read("docs/manual/06-command.md", 1 << 20, &text, &length));
+    for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"))
+        checked += check_line(line);
+    CHECK(checked >= 13);
+    sgm__free(text);
+}

@@ -149,7 +149,8 @@ TEST(resume_in_the_middle_of_an_epoch)
     CHECK_ERROR(sgm_iterator_set_state(iterator, &(sgm_iterator_state){.batches = 4}),
                 "an epoch has 3 batches");
     sgm_iterator_free(iterator);
-    CHECK_ERROR(sgm_minibatches(dataset, .size = -5), "a size of -5");
+    CHECK_ERROR(sgm_minibatches(dataset, .size = -5),
+                "minibatch_size: expected an integer from 1 to 10000000 records, got -5");
     sgm_dataset_free(dataset);
 }
 
