@@ -19,6 +19,7 @@ typedef struct piece {
     int64_t end;      /* epochs; 0: none */
     int64_t finished; /* epochs in this piece */
     bool lost;        /* the objective, with the process that computed it */
+    bool trained;     /* at least an iteration in this piece */
     bool looked;      /* for the objective, after the first epoch */
     double objective; /* when the newest epoch ended; NaN: there was none */
 } piece;
@@ -80,6 +81,7 @@ static void note_epoch(piece *p, const sgm_training_progress *progress)
 static bool watch(void *user, const sgm_training_progress *progress)
 {
     piece *p = user;
+    p->trained |= progress->kind == SGM_PROGRESS_ITERATION;
     if (progress->kind == SGM_PROGRESS_ITERATION && p->finished > 0 && !p->looked)
         check_objective(p);
     if (progress->kind == SGM_PROGRESS_START) {
@@ -255,7 +257,7 @@ static void keep(const piece *p, sgm_status status, double seconds)
 static bool has_lost_objective(const piece *p)
 {
     double value;
-    return p->finished == 0 && read_objective(p, &value) != SGM_OK &&
+    return !p->trained && read_objective(p, &value) != SGM_OK &&
            !sgm__search_last_metric(p->search, p->trial, &value);
 }
 

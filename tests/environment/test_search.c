@@ -455,6 +455,13 @@ TEST(what_all_trials_lack_is_a_failure)
     remove_folder();
     new_folder();
     options = standard(SGM_SEARCH_GRID);
+    options.epochs = 0; /* and no validation before the end */
+    options.iterations = 2;
+    options.objective = "validation.loss";
+    CHECK_ERROR(run(&options, NULL), "the objective, looked for after 0 epochs of trial-001: ");
+    remove_folder();
+    new_folder();
+    options = standard(SGM_SEARCH_GRID);
     options.objective = "network";
     CHECK_ERROR(run(&options, NULL), "'network' is no number");
     remove_folder();
