@@ -129,6 +129,87 @@ has out '^file +here.safetensors$'
 "$sigma" inspect run/here.safetensors >out 2>err
 verdict "the checkpoint that was saved" $?
 ctl 1 run save ../here
+# --- tensors ---
+ctl 0 run get network.layers.3-dense.biases biases.npy
+[ -s biases.npy ]
+verdict "a tensor in a file" $?
+ctl 0 run set network.layers.3-dense.biases '[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]'
+has out '^network.layers.3-dense.biases = '
+has run/changes.jsonl '"who":"ctl","what":"network.layers.3-dense.biases","old":".*","new":".*9'
+ctl 0 run get network.layers.3-dense.biases changed.npy
+[ "$(cmp -s biases.npy changed.npy; echo $?)" = 1 ]
+verdict "the tensor has changed" $?
+ctl 0 run set network.layers.3-dense.biases biases.npy
+ctl 0 run get network.layers.3-dense.biases again.npy
+cmp biases.npy again.npy
+verdict "the tensor of the file" $?
+ctl 1 run set network.layers.3-dense.weights biases.npy
+has err '^sigma ctl: network.layers.3-dense.weights: .*biases.npy: expected values of shape \(256, 10\), got \(10,\)$'
+ctl 1 run set network.layers.3-dense.biases '[0, 1]'
+has err 'expected values of shape \(10,\), got \(2,\)'
+ctl 1 run set network.layers.3-dense.biases zero
+has err "expected a list such as \[0, 1, 2\], or a .npy file, got 'zero'"
+ctl 1 run set network.layers.3-dense.biases missing.npy
+has err 'missing.npy'
+ctl 1 run set optimiser.learning_rate biases.npy
+has err 'a file is for tensors'
+ctl 1 run get optimiser.learning_rate rate.npy
+has err 'a file takes one tensor'
+ctl 1 run get network.layers.3-dense.biases missing/biases.npy
+has err 'missing/biases.npy'
+
+# --- hooks that come and go ---
+ctl 0 run attach 'every 2 iterations accumulator(training.loss, mine) if epoch > 0'
+has out '^name +accumulator#1$'
+ctl 1 run attach 'every 2 iterations accumulator(training.loss, mine) if epoch > 0'
+has err "an equal hook is attached already, as 'accumulator#1'"
+ctl 1 run attach 'acumulator(training.loss)'
+has err "^sigma ctl: column 1: .*did you mean 'accumulator'\?"
+ctl 0 run attach 'early_stopper(training.loss, 100000)'
+ctl 0 run attach 'early_stopper(training.loss, 200000)'
+ctl 0 run step 4
+wait_for '^iteration +'$((before + 7))'$'
+ctl 0 run hooks
+has out '^accumulator#1 +2 runs +[0-9.]+ [nmu]?s +every 2 iterations if epoch > 0: every 2 iterations accumulator'
+has out '^early_stopper#2 +0 runs .*every epoch if training.loss stalls 200000 epochs'
+ctl 1 run detach early_stopper
+has err 'there are early_stopper#1, early_stopper#2$'
+ctl 0 run detach early_stopper#2
+ctl 0 run detach early_stopper
+ctl 1 run detach early_stopper
+has err "no hook is named 'early_stopper'"
+has run/changes.jsonl '"what":"hook early_stopper#1","old":"early_stopper\(training.loss, 100000\)","new":"none"'
+
+# --- back ---
+ctl 0 run restore here
+ctl 0 run status
+has out "^iteration +$((before + 3))\$"
+has out '^state +paused$'
+has run/branches.jsonl '"branch":1,"who":"ctl","from":"here",.*"left":0,.*"left_iteration":'$((before + 7))',"left_checkpoint":"before-branch-1"'
+"$sigma" inspect run/before-branch-1.safetensors >out 2>err
+verdict "the checkpoint of what was left" $?
+ctl 1 run restore missing
+has err "there is no checkpoint 'run/missing.safetensors'"
+ctl 1 run restore ../here
+head -c 1000 run/here.safetensors >run/cut.safetensors
+ctl 1 run restore cut
+has err 'cut.safetensors'
+ctl 0 run reset
+ctl 0 run status
+has out '^iteration +0$'
+has out '^state +paused$'
+ctl 0 run restore before-branch-2
+ctl 0 run status
+has out "^iteration +$((before + 3))\$"
+[ "$(wc -l <run/branches.jsonl)" = 3 ]
+verdict "lines of branches" $?
+ctl 0 run hooks
+has out '^accumulator#1 '
+rm -f run/full.safetensors && mkdir run/full.safetensors
+ctl 1 run save full
+has err 'full.safetensors'
+rmdir run/full.safetensors
+
 ctl 0 run resume
 for _ in $(seq 200); do
     "$sigma" ctl run status >out 2>err
