@@ -55,6 +55,9 @@ typedef struct sgm_hook_type {
     sgm_status (*get_state)(void *self, double *numbers, size_t *count);
     sgm_status (*set_state)(void *self, const double *numbers, size_t count);
     void (*free)(void *self);
+    /* A self of its own for each worker that a local hook runs for; returns NULL on failure. NULL function:
+     * all workers share one self, and their calls take turns. */
+    void *(*copy)(const void *self);
 } sgm_hook_type;
 
 typedef enum sgm_hook_failure {
@@ -79,6 +82,9 @@ typedef struct sgm_hook_options {
      * it has to name all that it reads. 0: none. */
     double time_limit;
     sgm_hook_failure failure;
+    /* Runs once for each worker of an operator (operator.h), with what that worker has: its registry, its
+     * `shared`, counts and criteria of its own. Without an operator there is one worker, the trainer. */
+    bool local;
 } sgm_hook_options;
 /* Takes over `self` (freed by the type's function, once, also on failure), criteria and required hooks. */
 #define sgm_hook_create(type, ...) SGM_HOOK_CREATE(type, __VA_ARGS__, .struct_size = sizeof(sgm_hook_options))
@@ -89,6 +95,9 @@ SGM_API sgm_hook *sgm_hook_create_options(const sgm_hook_type *type, void *self,
 /* One more hook that runs before `hook` and is attached with it; `required` is taken over, also on failure.
  * Refused: circles, and a hook that was attached before. */
 SGM_API sgm_status sgm_hook_require(sgm_hook *hook, sgm_hook *required);
+/* Makes a hook local, with those that it requires; before it is attached. Returns the hook; on failure NULL,
+ * and the hook is let go. */
+SGM_API sgm_hook *sgm_hook_make_local(sgm_hook *hook);
 SGM_API sgm_hook *sgm_hook_retain(sgm_hook *hook);
 SGM_API void sgm_hook_free(sgm_hook *hook); /* drops one reference */
 SGM_API const char *sgm_hook_name(const sgm_hook *hook);

@@ -18,6 +18,7 @@
 #include <sigma/network.h>
 #include <sigma/op.h>
 #include <sigma/operations.h>
+#include <sigma/operator.h>
 #include <sigma/paths.h>
 #include <sigma/persistence.h>
 #include <sigma/registry.h>

@@ -94,8 +94,9 @@ double sgm__random_normal(sgm__random *random);                      /* Box-Mull
 uint64_t sgm__hash(const void *bytes, size_t length, uint64_t seed); /* not for security */
 uint64_t sgm__hash_text(const char *text);
 
-/* --- clock, files (system.c) --- */
-double sgm__now(void); /* monotonic seconds */
+/* --- clock, processors, files (system.c) --- */
+double sgm__now(void);         /* monotonic seconds */
+int32_t sgm__processors(void); /* that this process may use; at least 1 */
 /* Reads a whole file of at most `limit` bytes; *data ends in an extra 0 byte, free with sgm__free. */
 sgm_status sgm__file_read(const char *path, size_t limit, char **data, size_t *length);
 /* Writes through `path`.tmp, fsync, rename, fsync of the folder. */

@@ -81,6 +81,7 @@ sgm_handler *sgm_handler_create_options(const char *name, const sgm_handler_opti
         return NULL;
     }
     snprintf(handler->name, sizeof handler->name, "%s", name);
+    handler->threads = checked.threads;
     return handler;
 }
 

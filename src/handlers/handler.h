@@ -17,7 +17,8 @@ typedef struct sgm__memory {
 } sgm__memory;
 
 typedef enum sgm__handler_flags {
-    SGM__HANDLER_UNFUSED = 1 /* wants every value in memory, one instruction a step */
+    SGM__HANDLER_UNFUSED = 1, /* wants every value in memory, one instruction a step */
+    SGM__HANDLER_HOST = 2     /* its buffers are the computer's memory */
 } sgm__handler_flags;
 
 typedef struct sgm__handler_type {
@@ -44,6 +45,7 @@ struct sgm_handler {
     const sgm__handler_type *type;
     void *self;
     char name[64];
+    int threads; /* as asked for */
 };
 
 extern const sgm__handler_type sgm__reference_handler, sgm__cpu_handler, sgm__null_handler,

@@ -1,39 +1,12 @@
 /* Sessions: state by name, programs by structure. In the steady state a run allocates nothing. */
-#include "handlers/handler.h"
+#include "handlers/session.h"
 
 #include "base/tensor_internal.h"
 #include "graph/passes.h"
 
 #include <stdio.h>
 
-typedef struct state {
-    char *name;
-    sgm_type type;
-    void *buffer;
-} state;
-
-struct sgm_program {
-    sgm_session *session;
-    sgm_program *next;
-    uint64_t hash;
-    sgm_graph *graph; /* as recorded, to tell equal hashes from equal graphs */
-    sgm__plan *plan;
-    void *executable;
-    sgm__memory memory;        /* arena: filled in at each run */
-    sgm_tensor **input_stages; /* for inputs that come in another type; made when first needed */
-    sgm_tensor **output_stages;
-    bool *fed;
-};
-
-struct sgm_session {
-    sgm_handler *handler;
-    state *states;
-    size_t state_count, state_capacity;
-    sgm_program *programs;
-    void *arena; /* one for all programs: they run one after the other */
-    int64_t arena_bytes;
-    const sgm_program *newest; /* whose outputs the arena holds */
-};
+typedef sgm__session_state state;
 
 sgm_session *sgm_session_create(sgm_handler *handler)
 {
@@ -59,7 +32,7 @@ static void free_program(sgm_program *program)
     if (program->executable != NULL)
         session->handler->type->discard(session->handler->self, program->executable);
     for (int32_t i = 0; program->plan != NULL && i < program->plan->input_count; i++) {
-        if (program->memory.inputs != NULL)
+        if (program->memory.inputs != NULL && (program->lent == NULL || !program->lent[i]))
             release(session, program->memory.inputs[i]);
         if (program->input_stages != NULL)
             sgm_tensor_free(program->input_stages[i]);
@@ -73,6 +46,7 @@ static void free_program(sgm_program *program)
     sgm__free(program->input_stages);
     sgm__free(program->output_stages);
     sgm__free(program->fed);
+    sgm__free(program->lent);
     sgm__plan_free(program->plan);
     sgm_graph_free(program->graph);
     sgm__free(program);
@@ -88,7 +62,8 @@ void sgm_session_free(sgm_session *session)
         session->programs = next;
     }
     for (size_t i = 0; i < session->state_count; i++) {
-        release(session, session->states[i].buffer);
+        if (!session->states[i].shared)
+            release(session, session->states[i].buffer);
         sgm__free(session->states[i].name);
     }
     release(session, session->arena);

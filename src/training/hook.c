@@ -15,8 +15,9 @@ static void free_parts(sgm_hook *hook)
     sgm_criteria_free(hook->criteria);
     sgm__free(hook->text);
     sgm__free(hook->first_state);
-    if (hook->type && hook->type->free)
+    if (hook->type && hook->type->free && !hook->origin)
         hook->type->free(hook->self);
+    sgm_hook_free(hook->origin);
     pthread_mutex_destroy(&hook->lock);
     sgm__free(hook);
 }
@@ -150,7 +151,7 @@ const char *sgm__hook_source(const sgm_hook *hook)
     return hook->text;
 }
 
-static sgm_hook *allocate(void)
+sgm_hook *sgm__hook_allocate(void)
 {
     sgm_hook *hook = sgm__calloc(1, sizeof *hook);
     if (!hook)
@@ -160,6 +161,7 @@ static sgm_hook *allocate(void)
     pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
     pthread_mutex_init(&hook->lock, &recursive);
     pthread_mutexattr_destroy(&recursive);
+    hook->turn = &hook->lock;
     atomic_init(&hook->references, 1);
     return hook;
 }
@@ -172,6 +174,7 @@ static sgm_status fill_in(sgm_hook *hook, const sgm_hook_options *options)
         hook->when.interval = 1;
     hook->priority = options->priority;
     hook->background = options->background;
+    hook->local = options->local;
     hook->time_limit = options->time_limit;
     hook->failure = options->failure;
     return copy_reads(hook, options->reads);
@@ -183,7 +186,7 @@ sgm_hook *sgm_hook_create_options(const sgm_hook_type *type, void *self, const s
     if (given)
         memcpy(&options, given, given->struct_size < sizeof options ? given->struct_size : sizeof options);
     sgm_status status = check_type(type);
-    sgm_hook *hook = status == SGM_OK ? allocate() : NULL;
+    sgm_hook *hook = status == SGM_OK ? sgm__hook_allocate() : NULL;
     if (hook) {
         hook->type = type;
         hook->self = self;
@@ -274,22 +277,22 @@ sgm_status sgm__hook_remember_first(sgm_hook *hook)
         SGM_TRY(sgm__hook_remember_first(hook->required[i]));
     if (atomic_load(&hook->was_attached))
         return SGM_OK;
-    pthread_mutex_lock(&hook->lock);
+    pthread_mutex_lock(hook->turn);
     sgm_status status = note_state(hook);
-    pthread_mutex_unlock(&hook->lock);
+    pthread_mutex_unlock(hook->turn);
     return status == SGM_OK ? SGM_OK : sgm__fail_within("state of hook '%s'", hook->type->name);
 }
 
 sgm_status sgm__hook_restart(sgm_hook *hook)
 {
     sgm_status status = SGM_OK;
-    pthread_mutex_lock(&hook->lock);
+    pthread_mutex_lock(hook->turn);
     hook->missing_logged = false;
     if (hook->criteria)
         sgm_criteria_reset(hook->criteria);
     if (hook->first_state)
         status = hook->type->set_state(hook->self, hook->first_state, hook->first_count);
-    pthread_mutex_unlock(&hook->lock);
+    pthread_mutex_unlock(hook->turn);
     return status == SGM_OK ? SGM_OK : sgm__fail_within("state of hook '%s'", hook->type->name);
 }
 
@@ -301,9 +304,9 @@ static bool equal_criteria(const sgm_criteria *a, const sgm_criteria *b)
 static bool equal_options(const sgm_hook *a, const sgm_hook *b)
 {
     if (!sgm_time_step_equal(&a->when, &b->when) || a->priority != b->priority ||
-        a->background != b->background || a->time_limit != b->time_limit || a->failure != b->failure ||
-        a->read_count != b->read_count || a->required_count != b->required_count ||
-        !equal_criteria(a->criteria, b->criteria))
+        a->background != b->background || a->local != b->local || a->time_limit != b->time_limit ||
+        a->failure != b->failure || a->read_count != b->read_count ||
+        a->required_count != b->required_count || !equal_criteria(a->criteria, b->criteria))
         return false;
     for (size_t i = 0; i < a->read_count; i++)
         if (strcmp(a->reads[i], b->reads[i]) != 0)
@@ -328,7 +331,7 @@ bool sgm__hook_equal(const sgm_hook *a, const sgm_hook *b)
 uint32_t sgm__hook_identity(const sgm_hook *hook)
 {
     const int64_t numbers[] = {(int64_t)hook->when.scale, hook->when.interval, hook->when.live,
-                               hook->priority, hook->background};
+                               hook->priority, hook->background | hook->local << 1};
     uint64_t hash = sgm__hash(numbers, sizeof numbers, sgm__hash_text(hook->type->name));
     for (size_t i = 0; i < hook->read_count; i++)
         hash = sgm__hash(hook->reads[i], strlen(hook->reads[i]), hash);

@@ -158,6 +158,13 @@ static sgm_status check_dependency(const sgm_hook *hook, const sgm_hook *require
                         "the same place",
                         hook->type->name, hook->background ? "background" : "foreground",
                         required->type->name, required->background ? "background" : "foreground");
+    if (hook->local != required->local)
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "hook '%s' is %s, but '%s', which it requires, is %s: a worker's hooks see nothing of "
+            "the others",
+            hook->type->name, hook->local ? "local" : "global", required->type->name,
+            required->local ? "local" : "global");
     if (!sgm_time_step_covers(&required->when, &hook->when))
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "hook '%s' (%s) requires '%s' (%s), which is not due each time: let it run as often",

@@ -57,6 +57,9 @@ sgm_status sgm__hooks_stored(sgm__hooks *hooks, char ***texts, size_t *count);
 /* Back to before the first event: what has lived is attached again, states and criteria are as they were
  * first, counts of iterations and epochs begin anew. Waits for background hooks; the thread of the events. */
 sgm_status sgm__hooks_restart(sgm__hooks *hooks);
+/* Takes off a local hook, which is the caller's then; NULL: there is none. */
+sgm_hook *sgm__hooks_take_local(sgm__hooks *hooks);
+bool sgm__hook_is_local(const sgm_hook *hook);
 size_t sgm__hooks_count(sgm__hooks *hooks); /* with those attached for others */
 /* How often a background hook did not run because its group was still busy, all hooks together. */
 int64_t sgm__hooks_skipped(sgm__hooks *hooks);

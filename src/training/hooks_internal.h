@@ -8,25 +8,30 @@
 struct sgm_hook {
     atomic_int references;
     atomic_bool was_attached; /* from then on it requires no further hooks */
-    pthread_mutex_t lock;     /* recursive; held while one of the type's functions runs */
+    pthread_mutex_t lock;     /* recursive */
     const sgm_hook_type *type;
     void *self;
     sgm_time_step when;
     sgm_criteria *criteria;
-    bool missing_logged; /* of the criteria; under `lock` */
+    bool missing_logged; /* of the criteria; under `turn` */
     char **reads;
     size_t read_count;
     sgm_hook **required;
     size_t required_count, required_capacity;
     int32_t priority;
-    bool background;
+    bool background, local;
     double time_limit;
     sgm_hook_failure failure;
     char *text;          /* that it was parsed from; NULL: a program made it */
     double *first_state; /* before it ran, for a reset; NULL: it has none, or none yet */
     size_t first_count;
+    sgm_hook *origin;      /* of a worker's copy that has no self of its own: whose it uses; NULL: none */
+    pthread_mutex_t *turn; /* the lock that is held while one of the type's functions runs on self */
 };
 
+sgm_hook *sgm__hook_allocate(void);
+/* hook_local.c: a worker's copy, without what it requires. */
+sgm_hook *sgm__hook_copy(sgm_hook *hook);
 /* Same type, self, time step and options, and equal required hooks. */
 bool sgm__hook_equal(const sgm_hook *a, const sgm_hook *b);
 /* Tells hooks apart in checkpoints; fits a double. */

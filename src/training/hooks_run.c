@@ -122,7 +122,7 @@ sgm_status sgm__hook_entry_run(sgm__hooks *hooks, sgm__hook_entry *entry, sgm_ho
     double start = sgm__now();
     call.control = &control;
     sgm__busy_begin();
-    pthread_mutex_lock(&hook->lock);
+    pthread_mutex_lock(hook->turn);
     sgm_clear_error();
     if (hook->criteria)
         status = check_criteria(hook, &call, &fires);
@@ -131,7 +131,7 @@ sgm_status sgm__hook_entry_run(sgm__hooks *hooks, sgm__hook_entry *entry, sgm_ho
         atomic_fetch_add(&entry->runs, 1);
         atomic_fetch_add(&entry->nanoseconds, (long long)((sgm__now() - start) * 1e9));
     }
-    pthread_mutex_unlock(&hook->lock);
+    pthread_mutex_unlock(hook->turn);
     sgm__busy_end();
     return status == SGM_OK ? SGM_OK : sgm__hook_entry_failed(hooks, entry, status, background);
 }

@@ -111,9 +111,9 @@ static sgm_status put_record(const record *from, writer *to)
         put(to, 0);
         return SGM_OK;
     }
-    pthread_mutex_lock(&from->hook->lock);
+    pthread_mutex_lock(from->hook->turn);
     sgm_status status = put_numbers(from->hook, to);
-    pthread_mutex_unlock(&from->hook->lock);
+    pthread_mutex_unlock(from->hook->turn);
     return status == SGM_OK ? SGM_OK : sgm__fail_within("state of hook '%s'", from->hook->type->name);
 }
 
@@ -213,9 +213,9 @@ static sgm_status restore_hook(sgm_hook *hook, const double *one)
 {
     if (!hook || one[1] == 0)
         return SGM_OK;
-    pthread_mutex_lock(&hook->lock);
+    pthread_mutex_lock(hook->turn);
     sgm_status status = restore_numbers(hook, one + RECORD_SIZE, (size_t)one[4]);
-    pthread_mutex_unlock(&hook->lock);
+    pthread_mutex_unlock(hook->turn);
     return status == SGM_OK ? SGM_OK : sgm__fail_within("state of hook '%s'", hook->type->name);
 }
 

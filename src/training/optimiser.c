@@ -167,7 +167,11 @@ sgm_status sgm__optimiser_record(const sgm_optimiser *optimiser, sgm_graph *grap
     sgm_value *gradients = values + count;
     for (size_t i = 0; i < count; i++)
         values[i] = request->parameters[i].value;
-    sgm_status status = sgm_gradients(graph, request->cost, values, (int32_t)count, gradients);
+    sgm_status status = SGM_OK;
+    if (request->gradients != NULL)
+        memcpy(gradients, request->gradients, count * sizeof(sgm_value));
+    else
+        status = sgm_gradients(graph, request->cost, values, (int32_t)count, gradients);
     sgm_graph_push_label(graph, "optimiser");
     if (status == SGM_OK)
         accumulate(optimiser, graph, request->parameters, count, gradients, request->update);

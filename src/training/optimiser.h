@@ -32,7 +32,8 @@ extern const char *const sgm__schedule_kind_names[]; /* by kind; NULL at the end
 
 /* What an update is made of. */
 typedef struct sgm__update_request {
-    sgm_value cost;
+    sgm_value cost;             /* whose gradients are taken */
+    const sgm_value *gradients; /* what they are, where that is known; NULL: it is not */
     const sgm__trained_parameter *parameters;
     size_t count;
     const sgm__modifier_rule *modifiers;

@@ -1,5 +1,6 @@
 /* Parts of checkpoints by name, and what a caller asks for. */
 #include "training/parts.h"
+#include "training/operator.h"
 
 #include "registry/pattern.h"
 
@@ -97,11 +98,16 @@ unsigned sgm__part_of_state(const char *name)
     return SGM_PART_PARAMETERS;
 }
 
+bool sgm__parts_are_all(const sgm__parts *wanted)
+{
+    return wanted->parts == SGM_PART_EVERYTHING && wanted->pattern_count == 0;
+}
+
 bool sgm__parts_have(const sgm__parts *wanted, const char *state)
 {
     unsigned part = sgm__part_of_state(state);
     bool is_kept = strncmp(state, SGM__KEPT_PREFIX, strlen(SGM__KEPT_PREFIX)) == 0;
-    if ((wanted->parts & part) == 0 || is_kept)
+    if ((wanted->parts & part) == 0 || is_kept || sgm__is_worker_state(state))
         return false;
     bool matches = wanted->pattern_count == 0 || part == SGM_PART_RANDOM;
     for (size_t i = 0; i < wanted->pattern_count && !matches; i++)

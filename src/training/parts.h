@@ -18,6 +18,8 @@ sgm_status sgm__parts_read(const sgm_part_options *given, const char *what, sgm_
 void sgm__parts_free(sgm__parts *wanted);
 /* The part that a state of this name belongs to. */
 unsigned sgm__part_of_state(const char *name);
+/* Everything, with what workers have of their own. */
+bool sgm__parts_are_all(const sgm__parts *wanted);
 bool sgm__parts_have(const sgm__parts *wanted, const char *state);
 /* "network, parameters"; sgm__free. */
 char *sgm__parts_text(unsigned parts);
@@ -58,6 +60,9 @@ typedef struct sgm__saved_state {
     const char *optimiser; /* NULL: none */
 } sgm__saved_state;
 sgm_status sgm__state_add(sgm_trainer *trainer, unsigned parts, sgm_bundle *bundle);
+/* For workers, too: what these parts say of a trainer, and checking and reading that. */
+sgm_status sgm__state_describe(const sgm_trainer *trainer, unsigned parts, json_t *state);
+sgm_status sgm__state_read(sgm__saved_state *state, const char *source);
 /* Reads and checks; free with sgm__state_close, also when that fails. */
 sgm_status sgm__state_open(sgm__saved_state *state, const sgm_bundle *bundle, const char *source);
 void sgm__state_close(sgm__saved_state *state);

@@ -2,6 +2,7 @@
  * measured and changed. */
 #include "registry/pattern.h"
 #include "training/metrics.h"
+#include "training/operator.h"
 #include "training/parts.h"
 #include "training/trainer_hooks.h"
 
@@ -189,7 +190,7 @@ static sgm_status append_position(const sgm_trainer *trainer, json_t *state)
     return append_dataset(trainer, state);
 }
 
-static sgm_status describe(const sgm_trainer *trainer, unsigned parts, json_t *state)
+sgm_status sgm__state_describe(const sgm_trainer *trainer, unsigned parts, json_t *state)
 {
     json_t *names = json_array();
     for (unsigned part = 1; part <= parts; part <<= 1)
@@ -218,7 +219,9 @@ static sgm_status describe(const sgm_trainer *trainer, unsigned parts, json_t *s
 sgm_status sgm__state_add(sgm_trainer *trainer, unsigned parts, sgm_bundle *bundle)
 {
     json_t *state = json_object();
-    sgm_status status = describe(trainer, parts, state);
+    sgm_status status = sgm__state_describe(trainer, parts, state);
+    if (status == SGM_OK && parts == SGM_PART_EVERYTHING)
+        status = sgm__operator_describe(trainer, state);
     char *text =
         status == SGM_OK ? json_dumps(state, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(state);
@@ -249,7 +252,7 @@ static bool get_exact(const json_t *text, double *value)
     return json_is_string(text) && sgm__parse_double(json_string_value(text), value);
 }
 
-static sgm_status read_position(sgm__saved_state *state, const char *source)
+sgm_status sgm__state_read(sgm__saved_state *state, const char *source)
 {
     sgm__training_position *position = &state->position;
     const json_t *json = state->json;
@@ -308,7 +311,7 @@ sgm_status sgm__state_open(sgm__saved_state *state, const sgm_bundle *bundle, co
     SGM_TRY(read_parts(state, source));
     if ((state->parts & SGM_PART_NETWORK) != 0 && !has_network)
         return sgm_fail(SGM_ERROR_FORMAT, "'%s' is no checkpoint: it has tensors, but no network", source);
-    return read_position(state, source);
+    return sgm__state_read(state, source);
 }
 
 void sgm__state_close(sgm__saved_state *state)

@@ -1,5 +1,6 @@
 /* The trainer's parts: setting them, and the first failure. */
 #include "registry/pattern.h"
+#include "training/operator.h"
 #include "training/parts.h"
 #include "training/trainer_publish.h"
 
@@ -15,12 +16,13 @@ static void make_recursive(pthread_mutex_t *lock)
     pthread_mutexattr_destroy(&attributes);
 }
 
-sgm_trainer *sgm__trainer_create(const char *name, const sgm__trainer_settings *settings)
+static sgm_trainer *create(const char *name, const sgm__trainer_settings *settings, sgm_trainer *global)
 {
     sgm_trainer *trainer = sgm__calloc(1, sizeof(sgm_trainer));
     if (trainer == NULL)
         return NULL;
     trainer->settings = *settings;
+    trainer->global = global;
     trainer->position.best_loss = INFINITY;
     trainer->newest_loss = NAN;
     trainer->changed_by = "program";
@@ -38,11 +40,22 @@ sgm_trainer *sgm__trainer_create(const char *name, const sgm__trainer_settings *
     return NULL;
 }
 
+sgm_trainer *sgm__trainer_create(const char *name, const sgm__trainer_settings *settings)
+{
+    return create(name, settings, NULL);
+}
+
+sgm_trainer *sgm__trainer_create_scope(sgm_trainer *global, const sgm__trainer_settings *settings)
+{
+    return create(global->name, settings, global);
+}
+
 void sgm__trainer_free(sgm_trainer *trainer)
 {
     if (trainer == NULL)
         return;
     sgm__hooks_free(trainer->hooks);
+    sgm_operator_free(trainer->team);
     sgm_registry_free(trainer->registry);
     for (size_t i = 0; i < trainer->validation_count; i++) {
         sgm__free(trainer->validation[i].name);
@@ -91,8 +104,7 @@ sgm_status sgm__trainer_keep(sgm_trainer *trainer, sgm_status status)
     return status;
 }
 
-/* For constructors that gave NULL. */
-static sgm_status keep_newest(sgm_trainer *trainer, const char *what)
+sgm_status sgm__trainer_keep_newest(sgm_trainer *trainer, const char *what)
 {
     if (sgm_last_status() == SGM_OK)
         sgm_fail(SGM_ERROR_ARGUMENT, "was given no %s", what);
@@ -121,11 +133,13 @@ sgm_status sgm_trainer_network_of(sgm_trainer *trainer, sgm_network *network)
         return sgm_trainer_status(trainer);
     }
     if (network == NULL)
-        return keep_newest(trainer, "network");
+        return sgm__trainer_keep_newest(trainer, "network");
     sgm__trainer_forget_programs(trainer);
     sgm_network_free(trainer->network);
     trainer->network = network;
     trainer->recording = (sgm_recording){0}; /* names in it were the old one's */
+    sgm__operator_recorded(trainer);
+    sgm__operator_restart(trainer);
     return sgm__trainer_keep(trainer, sgm__trainer_publish_network(trainer));
 }
 
@@ -147,7 +161,7 @@ sgm_status sgm_trainer_data(sgm_trainer *trainer, sgm_iterator *iterator)
         return sgm_trainer_status(trainer);
     }
     if (iterator == NULL)
-        return keep_newest(trainer, "data");
+        return sgm__trainer_keep_newest(trainer, "data");
     sgm_iterator_free(trainer->training);
     trainer->training = iterator;
     return sgm__trainer_keep(trainer, sgm__trainer_publish_training(trainer));
@@ -183,7 +197,7 @@ sgm_status sgm_trainer_add_data(sgm_trainer *trainer, const char *name, sgm_iter
 {
     sgm_status status = sgm_trainer_status(trainer);
     if (status == SGM_OK && (iterator == NULL || name == NULL))
-        status = keep_newest(trainer, "data, or no name for it");
+        status = sgm__trainer_keep_newest(trainer, "data, or no name for it");
     else if (status == SGM_OK)
         status = sgm__trainer_keep(trainer, add_iterator(trainer, name, iterator));
     if (status != SGM_OK)
@@ -198,7 +212,7 @@ sgm_status sgm_trainer_optimiser(sgm_trainer *trainer, sgm_optimiser *optimiser)
         return sgm_trainer_status(trainer);
     }
     if (optimiser == NULL)
-        return keep_newest(trainer, "optimiser");
+        return sgm__trainer_keep_newest(trainer, "optimiser");
     sgm__trainer_forget_programs(trainer);
     sgm_optimiser_free(trainer->optimiser);
     trainer->optimiser = optimiser;
@@ -224,7 +238,7 @@ sgm_status sgm_trainer_initialiser(sgm_trainer *trainer, const char *pattern, sg
 {
     sgm_status status = sgm_trainer_status(trainer);
     if (status == SGM_OK && (initialiser == NULL || pattern == NULL))
-        status = keep_newest(trainer, "initialiser, or no pattern for it");
+        status = sgm__trainer_keep_newest(trainer, "initialiser, or no pattern for it");
     else if (status == SGM_OK)
         status = sgm__trainer_keep(trainer, add_rule(trainer, pattern, initialiser));
     if (status != SGM_OK)
@@ -249,7 +263,7 @@ sgm_status sgm_trainer_modifier(sgm_trainer *trainer, const char *pattern, sgm_m
 {
     sgm_status status = sgm_trainer_status(trainer);
     if (status == SGM_OK && (modifier == NULL || pattern == NULL))
-        status = keep_newest(trainer, "modifier, or no pattern for it");
+        status = sgm__trainer_keep_newest(trainer, "modifier, or no pattern for it");
     else if (status == SGM_OK)
         status = sgm__trainer_keep(trainer, add_modifier(trainer, pattern, modifier));
     if (status != SGM_OK)
@@ -316,8 +330,10 @@ sgm_status sgm_trainer_hook(sgm_trainer *trainer, sgm_hook *hook)
     sgm_status status = sgm_trainer_status(trainer);
     bool attached;
     if (status == SGM_OK && hook == NULL)
-        return keep_newest(trainer, "hook");
-    if (status == SGM_OK)
+        return sgm__trainer_keep_newest(trainer, "hook");
+    if (status == SGM_OK && trainer->team != NULL && sgm__hook_is_local(hook))
+        status = sgm__trainer_keep(trainer, sgm__operator_attach(trainer->team, hook, &attached));
+    else if (status == SGM_OK)
         status = sgm__trainer_keep(trainer, sgm__hooks_attach(trainer->hooks, hook, &attached));
     if (status == SGM_OK && sgm_trainer_state_of(trainer) != SGM_TRAINER_IDLE)
         sgm__hooks_ask(trainer->hooks, trainer->registry);

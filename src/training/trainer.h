@@ -35,12 +35,15 @@ typedef enum sgm__step_purpose {
     SGM__ACCUMULATE, /* forward, backward, gradients are kept for later */
     SGM__UPDATE,     /* forward, backward, update */
     SGM__VALIDATE,   /* forward and costs */
-    SGM__PREDICT     /* forward */
+    SGM__PREDICT,    /* forward */
+    SGM__GRADIENTS,  /* of a worker: forward, backward, gradients are outputs */
+    SGM__APPLY,      /* gradients of workers are inputs: update */
+    SGM__APPLY_LATER /* gradients of workers are inputs, kept for later */
 } sgm__step_purpose;
 
 typedef struct sgm__known_program {
     sgm__step_purpose purpose;
-    int64_t batch;
+    int64_t batch; /* records; of what applies gradients: how many workers they come from */
     sgm_program *program;
 } sgm__known_program;
 
@@ -112,6 +115,9 @@ struct sgm_trainer {
     char message[1024];
     sgm_network *network;
     sgm_optimiser *optimiser;
+    sgm_operator *team;  /* NULL: the trainer itself does the work */
+    sgm_trainer *global; /* of a worker's scope: its trainer, whose network and optimiser it uses; NULL */
+    int32_t worker;      /* of a scope: its number */
     sgm_iterator *training;
     sgm__named_iterator *validation;
     size_t validation_count, validation_capacity;
@@ -169,11 +175,15 @@ struct sgm_trainer {
 };
 
 sgm_trainer *sgm__trainer_create(const char *name, const sgm__trainer_settings *settings);
+/* The local scope of a worker of `global`. */
+sgm_trainer *sgm__trainer_create_scope(sgm_trainer *global, const sgm__trainer_settings *settings);
 void sgm__trainer_free(sgm_trainer *trainer);
 sgm_status sgm__trainer_add_observer(sgm_trainer *trainer, sgm_training_function function, void *user);
 
 /* Keeps the thread's newest error as the trainer's, with its name in front; returns `status`. */
 sgm_status sgm__trainer_keep(sgm_trainer *trainer, sgm_status status);
+/* The same for a constructor that gave NULL; `what`: of what. */
+sgm_status sgm__trainer_keep_newest(sgm_trainer *trainer, const char *what);
 
 /* trainer_program.c: records (or finds) the program for a minibatch; defines states that are new. */
 sgm_program *sgm__trainer_program(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch);
@@ -182,6 +192,7 @@ sgm_status sgm__trainer_feed(sgm_trainer *trainer, sgm_program *program, const s
 /* Adds loss and correct answers of a run to the sums. */
 sgm_status sgm__trainer_count(sgm_trainer *trainer, sgm_program *program, int64_t records,
                               sgm__metric_sums *sums);
+sgm_status sgm__trainer_define_state(sgm_trainer *trainer, const char *name, const sgm_type *type);
 void sgm__trainer_forget_programs(sgm_trainer *trainer);
 bool sgm__trainer_is_frozen(const sgm_trainer *trainer, const char *parameter);
 
@@ -221,6 +232,8 @@ void sgm__orders_drop(sgm__control *control); /* that nobody waits for; with the
 /* trainer_branch.c. Does an order; with the trainer's lock. *broken: it failed half-way, and nothing can go
  * on. After SGM_OK *moved says whether the training stands somewhere else now. */
 sgm_status sgm__trainer_obey(sgm_trainer *trainer, const sgm__order *order, bool *moved, bool *broken);
+/* Removes what a child of a registry holds. */
+void sgm__registry_clear_child(sgm_registry *registry, const char *name);
 /* trainer_hooks.c. From any thread; `ending` as above. */
 sgm_status sgm__trainer_attach(sgm_trainer *trainer, sgm_hook *hook, const char *who, char **name,
                                const atomic_bool *ending);
@@ -229,7 +242,9 @@ sgm_status sgm__trainer_detach(sgm_trainer *trainer, const char *name, const cha
 /* trainer_program.c: all states get their first values again. */
 sgm_status sgm__trainer_refill(sgm_trainer *trainer);
 
-/* trainer_run.c. One step of training with this learning rate; counts it. */
+/* trainer_run.c. The next minibatch to train on, NULL at the end of an epoch; measures how long it takes. */
+sgm_status sgm__trainer_next_block(sgm_trainer *trainer, const sgm_block **block);
+/* One step of training with this learning rate; counts it. */
 sgm_status sgm__trainer_step(sgm_trainer *trainer, const sgm_block *block, double rate);
 /* SIGINT and SIGTERM are caught from the first of these to the last release, by whichever
  * threads; one signal stops all runs that want it. */

@@ -4,6 +4,7 @@
  * it and the newest checkpoint is of the new branch. What goes wrong before the change leaves all as it was.
  */
 #include "registry/pattern.h"
+#include "training/operator.h"
 #include "training/run_folder.h"
 
 #include <math.h>
@@ -49,7 +50,7 @@ static sgm_status begin(sgm_trainer *trainer, const sgm__branch *branch, const c
 
 /* --- what was measured --- */
 
-static void clear_child(sgm_registry *registry, const char *name)
+void sgm__registry_clear_child(sgm_registry *registry, const char *name)
 {
     sgm_content content = {0};
     char **names = NULL;
@@ -74,10 +75,10 @@ static void forget_measured(sgm_trainer *trainer)
         char *part = sgm__identifier_part(trainer->validation[i].name);
         trainer->metrics[i].metrics = (sgm_metrics){0};
         if (part != NULL)
-            clear_child(trainer->registry, part);
+            sgm__registry_clear_child(trainer->registry, part);
         sgm__free(part);
     }
-    clear_child(trainer->registry, "shared");
+    sgm__registry_clear_child(trainer->registry, "shared");
 }
 
 /* --- reset --- */
@@ -94,6 +95,7 @@ static sgm_status begin_anew(sgm_trainer *trainer)
     if (trainer->running_since > 0)
         trainer->running_since = sgm__now();
     forget_measured(trainer);
+    SGM_TRY(sgm__operator_reset(trainer));
     return sgm__hooks_restart(trainer->hooks);
 }
 

@@ -1,4 +1,5 @@
 /* Checkpoints: the states of the session, and where training stands, in one file; all of it or parts. */
+#include "training/operator.h"
 #include "training/parts.h"
 
 /* --- saving --- */
@@ -32,8 +33,10 @@ static sgm_status fill_bundle(sgm_trainer *trainer, const sgm__parts *wanted, sg
         sgm_string_free(network);
         SGM_TRY(status);
     }
+    SGM_TRY(sgm__trainer_view(trainer));
     SGM_TRY(sgm__state_add(trainer, wanted->parts, bundle));
-    return add_states(trainer, wanted, bundle);
+    SGM_TRY(add_states(trainer, wanted, bundle));
+    return sgm__parts_are_all(wanted) ? sgm__operator_add_states(trainer, bundle) : SGM_OK;
 }
 
 static sgm_bundle *make_bundle(sgm_trainer *trainer, const sgm__parts *wanted)
@@ -113,9 +116,14 @@ static sgm_status take_back_network(sgm_trainer *trainer, sgm_status failure)
     sgm_network_free(trainer->network);
     trainer->network = NULL;
     trainer->recording = (sgm_recording){0};
+    sgm__operator_recorded(trainer);
     sgm_session *session = sgm_session_create(trainer->settings.handler);
     if (session == NULL)
         return sgm__trainer_keep(trainer, sgm_last_status());
+    if (sgm__operator_new_sessions(trainer) != SGM_OK) {
+        sgm_session_free(session);
+        return sgm__trainer_keep(trainer, sgm_last_status());
+    }
     sgm_session_free(trainer->session);
     trainer->session = session;
     sgm_status status = sgm__trainer_keep(trainer, sgm__trainer_publish_network(trainer));
@@ -177,7 +185,10 @@ static sgm_status take_over(sgm_trainer *trainer, sgm__fit *fit, const sgm__save
     sgm__free(taken);
     if (status != SGM_OK && is_new)
         return take_back_network(trainer, status);
-    return status == SGM_OK ? sgm__state_set_position(trainer, state, fit->wanted->parts) : status;
+    SGM_TRY(status);
+    SGM_TRY(sgm__state_set_position(trainer, state, fit->wanted->parts));
+    bool all = sgm__parts_are_all(fit->wanted);
+    return sgm__operator_take_over(trainer, fit->bundle, all ? state->json : NULL, fit->source);
 }
 
 static void tell_what_was_left(const sgm_trainer *trainer, const sgm__fit *fit, char **left)
@@ -204,6 +215,8 @@ static sgm_status load_state(sgm_trainer *trainer, const sgm_bundle *bundle, sgm
         compare_optimisers(trainer, state, &fit);
         status = sgm__fit_decide(&fit);
     }
+    if (status == SGM_OK && sgm__parts_are_all(wanted))
+        status = sgm__operator_check(trainer, bundle, state->json, source);
     if (status == SGM_OK && (status = take_over(trainer, &fit, state)) != SGM_OK)
         sgm__fail_within("'%s'", source);
     if (status == SGM_OK)

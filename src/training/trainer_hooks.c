@@ -1,5 +1,6 @@
 /* Hooks that come and go while a trainer runs, and what checkpoints keep of them. */
 #include "training/trainer_hooks.h"
+#include "training/operator.h"
 
 #include "training/hooks_ready/hook_text.h"
 #include <stdio.h>
@@ -21,7 +22,11 @@ sgm_status sgm__trainer_attach(sgm_trainer *trainer, sgm_hook *hook, const char 
     bool attached = false;
     char *made = NULL;
     bool runs = sgm_trainer_state_of(trainer) != SGM_TRAINER_IDLE;
-    sgm_status status = sgm__hooks_attach_as(trainer->hooks, hook, runs, &attached, &made);
+    bool local = trainer->team != NULL && sgm__hook_is_local(hook);
+    sgm_status status = local ? sgm__operator_attach(trainer->team, hook, &attached)
+                              : sgm__hooks_attach_as(trainer->hooks, hook, runs, &attached, &made);
+    if (status == SGM_OK && local)
+        made = sgm__strdup(sgm_hook_name(hook));
     if (status == SGM_OK && made == NULL)
         status = SGM_ERROR_MEMORY;
     else if (status == SGM_OK && !attached)
@@ -46,6 +51,13 @@ sgm_status sgm__trainer_detach(sgm_trainer *trainer, const char *name, const cha
 {
     char *full, *text;
     sgm_status status = sgm__hooks_detach_named(trainer->hooks, name, &full, &text);
+    for (int32_t i = 0; status == SGM_ERROR_NOT_FOUND && trainer->team != NULL && i < trainer->team->count;) {
+        sgm__free(full);
+        sgm__free(text);
+        status = sgm__hooks_detach_named(trainer->team->workers[i++].scope->hooks, name, &full, &text);
+        if (status == SGM_OK && i < trainer->team->count)
+            status = SGM_ERROR_NOT_FOUND; /* the next worker's, too */
+    }
     if (status == SGM_OK)
         record(trainer, full, (sgm__order_texts){.who = who, .before = text, .after = "none"}, ending);
     sgm__free(full);

@@ -1,5 +1,6 @@
 /* Gradients and updates in the registry. Nobody pays for them until somebody reads one: then the training
  * step is recorded anew, with states that keep them from the next iteration on. */
+#include "training/operator.h"
 #include "training/trainer_publish.h"
 
 typedef struct kept_kind {
@@ -47,19 +48,21 @@ static sgm_status ask(sgm_trainer *trainer, const kept_kind *kind)
 
 static sgm_status get_kept(const sgm__bound *bound, sgm_content *content)
 {
-    sgm_trainer *trainer = bound->trainer;
+    sgm_trainer *trainer = bound->trainer, *owner = trainer->global != NULL ? trainer->global : trainer;
     const kept_kind *kind = bound->row;
     const char *what = kind->updates ? "updates" : "gradients";
     const char *name = bound->identifier + strlen(kind->prefix);
     const sgm_parameter *parameter = parameter_of(trainer, name);
     if (parameter == NULL || sgm__trainer_is_frozen(trainer, name))
         return sgm_fail(SGM_ERROR_STATE, "%s is frozen and has no %s", name, what);
-    SGM_TRY(ask(trainer, kind));
+    SGM_TRY(ask(owner, kind));
+    if (owner->team != NULL && owner->team->merges_gradients)
+        trainer = owner; /* what workers compute is merged before it is kept */
+    SGM_TRY(sgm__trainer_view(trainer));
     char *state = sgm__format("%s%s", kind->state_prefix, name);
     if (state == NULL)
         return SGM_ERROR_MEMORY;
-    bool is_there =
-        trainer->position.updates > trainer->kept_from && sgm_session_has(trainer->session, state);
+    bool is_there = trainer->position.updates > owner->kept_from && sgm_session_has(trainer->session, state);
     sgm_tensor *value = is_there ? sgm_session_get(trainer->session, state) : NULL;
     sgm__free(state);
     if (!is_there)

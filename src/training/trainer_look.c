@@ -1,4 +1,5 @@
 /* Looking at a trainer: predictions, parameters, programs. */
+#include "training/operator.h"
 #include "training/trainer.h"
 
 #define LARGEST_BATCH 1000
@@ -19,7 +20,7 @@ const sgm_parameter *sgm_trainer_parameters(sgm_trainer *trainer, size_t *count)
 
 sgm_tensor *sgm_trainer_get(sgm_trainer *trainer, const char *state)
 {
-    return trainer != NULL && sgm_trainer_prepare(trainer) == SGM_OK
+    return trainer != NULL && sgm_trainer_prepare(trainer) == SGM_OK && sgm__trainer_view(trainer) == SGM_OK
                ? sgm_session_get(trainer->session, state)
                : NULL;
 }
@@ -30,7 +31,8 @@ sgm_status sgm_trainer_set(sgm_trainer *trainer, const char *state, const sgm_te
     sgm_type type;
     SGM_TRY(sgm_session_state_type(trainer->session, state, &type)); /* a new name would be a mistake */
     sgm__trainer_parameters_changed(trainer);
-    return sgm_session_set(trainer->session, state, value);
+    SGM_TRY(sgm_session_set(trainer->session, state, value));
+    return sgm__operator_was_set(trainer, state);
 }
 
 /* --- prediction --- */

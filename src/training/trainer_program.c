@@ -4,6 +4,7 @@
 
 #include "graph/graph_internal.h"
 #include "registry/pattern.h"
+#include "training/operator.h"
 #include <sigma/operations.h>
 #include <stdio.h>
 
@@ -13,7 +14,10 @@
 
 void sgm__trainer_forget_programs(sgm_trainer *trainer)
 {
+    if (trainer->global != NULL) /* a scope's are its trainer's, too */
+        trainer = trainer->global;
     trainer->program_count = 0; /* they stay in the session, where an equal graph finds them */
+    sgm__operator_forget_programs(trainer);
 }
 
 /* --- states --- */
@@ -78,8 +82,10 @@ static sgm_status fill_state(sgm_trainer *trainer, const char *name, sgm_tensor 
     return status;
 }
 
-static sgm_status define_state(sgm_trainer *trainer, const char *name, const sgm_type *type)
+sgm_status sgm__trainer_define_state(sgm_trainer *trainer, const char *name, const sgm_type *type)
 {
+    if (trainer->global != NULL)
+        return sgm__scope_define_state(trainer, name, type);
     sgm_tensor *tensor = sgm_tensor_create(type->dtype, &type->shape);
     if (tensor == NULL)
         return SGM_ERROR_MEMORY;
@@ -103,19 +109,22 @@ static size_t stale_index(const sgm_trainer *trainer, const char *state)
 /* Parameters come first, so that averages find them. */
 static sgm_status define_states(sgm_trainer *trainer)
 {
+    sgm_trainer *owner = trainer->global != NULL ? trainer->global : trainer;
     for (int parameters = 1; parameters >= 0; parameters--)
         for (size_t i = 0; i < trainer->graph->count; i++) {
             const sgm__instruction *instruction = &trainer->graph->instructions[i];
             if (instruction->op != &sgm__op_state)
                 continue;
             const char *name = sgm__graph_string(trainer->graph, instruction->name);
-            size_t stale = stale_index(trainer, name);
+            size_t stale = stale_index(owner, name);
             if ((find_parameter(trainer, name) != NULL) != (parameters == 1) ||
                 (sgm_session_has(trainer->session, name) && stale == SIZE_MAX))
                 continue;
-            SGM_TRY(define_state(trainer, name, &instruction->type));
+            if (stale != SIZE_MAX && owner != trainer)
+                SGM_TRY(sgm__trainer_define_state(owner, name, &instruction->type));
+            SGM_TRY(sgm__trainer_define_state(trainer, name, &instruction->type));
             if (stale != SIZE_MAX)
-                trainer->stale[stale] = false;
+                owner->stale[stale] = false;
         }
     return SGM_OK;
 }
@@ -130,7 +139,7 @@ static sgm_status refill_memories(sgm_trainer *trainer)
         if (!trainer->stale[i] || !(has_prefix(name, SGM__SLOT_PREFIX) || has_prefix(name, "random.")))
             continue;
         SGM_TRY(sgm_session_state_type(trainer->session, name, &type));
-        SGM_TRY(define_state(trainer, name, &type));
+        SGM_TRY(sgm__trainer_define_state(trainer, name, &type));
         trainer->stale[i] = false;
     }
     return SGM_OK;
@@ -239,7 +248,8 @@ sgm_status sgm__trainer_check_frozen(const sgm_trainer *trainer, char *const *pa
                : sgm_fail(SGM_ERROR_STATE, "nothing would be left to train: all parameters would be frozen");
 }
 
-static sgm_status record_update(sgm_trainer *trainer, bool update)
+/* Finds what is trained. */
+static sgm_status find_trained(sgm_trainer *trainer)
 {
     trainer->trained_count = 0;
     for (size_t i = 0; i < trainer->recording.parameter_count; i++) {
@@ -254,15 +264,22 @@ static sgm_status record_update(sgm_trainer *trainer, bool update)
     if (trainer->trained_count == 0)
         return sgm_fail(SGM_ERROR_STATE,
                         "nothing is left to train: the network has no parameters, or all are frozen");
+    return SGM_OK;
+}
+
+static sgm_status record_update(sgm_trainer *trainer, bool update, const sgm_value *gradients)
+{
+    const sgm_trainer *owner = trainer->global != NULL ? trainer->global : trainer;
     return sgm__optimiser_record(trainer->optimiser, trainer->graph,
                                  &(sgm__update_request){.cost = trainer->recording.total,
+                                                        .gradients = gradients,
                                                         .parameters = trainer->trained,
                                                         .count = trainer->trained_count,
                                                         .modifiers = trainer->modifiers,
                                                         .modifier_count = trainer->modifier_count,
                                                         .update = update,
-                                                        .keep_gradients = trainer->keep_gradients,
-                                                        .keep_updates = trainer->keep_updates});
+                                                        .keep_gradients = owner->keep_gradients,
+                                                        .keep_updates = owner->keep_updates});
 }
 
 static void record_random_step(sgm_graph *graph)
@@ -274,7 +291,8 @@ static void record_random_step(sgm_graph *graph)
 
 static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch)
 {
-    bool training = purpose == SGM__UPDATE || purpose == SGM__ACCUMULATE;
+    bool updates = purpose == SGM__UPDATE || purpose == SGM__ACCUMULATE;
+    bool training = updates || purpose == SGM__GRADIENTS;
     bool averaged = !training && trainer->optimiser != NULL && trainer->optimiser->options.average > 0;
     sgm_recording_options options = {.struct_size = sizeof options,
                                      .batch = batch,
@@ -285,6 +303,7 @@ static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_
                                      .prefix = averaged ? SGM__AVERAGE_PREFIX : ""};
     sgm_graph_clear(trainer->graph);
     SGM_TRY(sgm_network_record(trainer->network, trainer->graph, &options, &trainer->recording));
+    sgm__operator_recorded(trainer);
     if (trainer->recording.target_count > 0)
         snprintf(trainer->first_targets, sizeof trainer->first_targets, "%s",
                  trainer->recording.targets[0].name);
@@ -301,8 +320,27 @@ static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_
     if (training)
         SGM_TRY(sgm__trainer_record_costs(trainer));
     if (training)
-        SGM_TRY(record_update(trainer, purpose == SGM__UPDATE));
-    if (training && trainer->recording.random)
+        SGM_TRY(find_trained(trainer));
+    if (purpose == SGM__GRADIENTS)
+        SGM_TRY(sgm__operator_record_gradients(trainer));
+    if (updates)
+        SGM_TRY(record_update(trainer, purpose == SGM__UPDATE, NULL));
+    if (updates && trainer->recording.random)
+        record_random_step(trainer->graph);
+    SGM_TRY(sgm_graph_status(trainer->graph));
+    return define_states(trainer);
+}
+
+/* The second half of a step whose gradients come from so many workers. */
+static sgm_status record_apply(sgm_trainer *trainer, bool update, int64_t workers)
+{
+    sgm_value *gradients = NULL;
+    sgm_graph_clear(trainer->graph);
+    SGM_TRY(sgm__operator_record_merge(trainer, (int32_t)workers, &gradients));
+    sgm_status status = record_update(trainer, update, gradients);
+    sgm__free(gradients);
+    SGM_TRY(status);
+    if (trainer->team->random)
         record_random_step(trainer->graph);
     SGM_TRY(sgm_graph_status(trainer->graph));
     return define_states(trainer);
@@ -312,7 +350,7 @@ static sgm_status check_parts(const sgm_trainer *trainer, sgm__step_purpose purp
 {
     if (trainer->network == NULL)
         return sgm_fail(SGM_ERROR_STATE, "has no network yet: call sgm_trainer_network");
-    if (trainer->optimiser == NULL && (purpose == SGM__UPDATE || purpose == SGM__ACCUMULATE))
+    if (trainer->optimiser == NULL && purpose != SGM__VALIDATE && purpose != SGM__PREDICT)
         return sgm_fail(SGM_ERROR_STATE, "has no optimiser yet: call sgm_trainer_optimiser");
     return SGM_OK;
 }
@@ -328,7 +366,10 @@ static sgm_status remember(sgm_trainer *trainer, sgm__step_purpose purpose, int6
 
 static sgm_program *make_program(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch)
 {
-    if (check_parts(trainer, purpose) != SGM_OK || record(trainer, purpose, batch) != SGM_OK)
+    bool applies = purpose == SGM__APPLY || purpose == SGM__APPLY_LATER;
+    if (check_parts(trainer, purpose) != SGM_OK ||
+        (applies ? record_apply(trainer, purpose == SGM__APPLY, batch) : record(trainer, purpose, batch)) !=
+            SGM_OK)
         return NULL;
     sgm_program *program = sgm_session_prepare(trainer->session, trainer->graph);
     if (program != NULL && !sgm_network_is_dynamic(trainer->network) &&
@@ -339,6 +380,9 @@ static sgm_program *make_program(sgm_trainer *trainer, sgm__step_purpose purpose
 
 sgm_program *sgm__trainer_program(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch)
 {
+    bool looks = purpose == SGM__VALIDATE || purpose == SGM__PREDICT;
+    if (looks && sgm__trainer_view(trainer) != SGM_OK)
+        return NULL;
     for (size_t i = 0; i < trainer->program_count; i++)
         if (trainer->programs[i].purpose == purpose && trainer->programs[i].batch == batch)
             return trainer->programs[i].program;

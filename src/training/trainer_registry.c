@@ -8,8 +8,15 @@
 
 /* --- the lock between steps --- */
 
+/* Scopes have no steps of their own. */
+static sgm_trainer *owner_of(sgm_trainer *trainer)
+{
+    return trainer->global != NULL ? trainer->global : trainer;
+}
+
 void sgm__trainer_lock(sgm_trainer *trainer)
 {
+    trainer = owner_of(trainer);
     atomic_fetch_add(&trainer->waiting, 1);
     pthread_mutex_lock(&trainer->lock);
     atomic_fetch_sub(&trainer->waiting, 1);
@@ -19,7 +26,7 @@ void sgm__trainer_lock(sgm_trainer *trainer)
 void sgm__trainer_unlock(sgm_trainer *trainer)
 {
     sgm__busy_end();
-    pthread_mutex_unlock(&trainer->lock);
+    pthread_mutex_unlock(&owner_of(trainer)->lock);
 }
 
 /* A mutex may be taken again by the thread that has just left it; those who wait go first. */
@@ -37,6 +44,7 @@ void sgm__trainer_let_others(sgm_trainer *trainer)
 
 void sgm__trainer_changed(sgm_trainer *trainer, const char *identifier, const char *before, const char *after)
 {
+    trainer = owner_of(trainer);
     if (sgm__run_folder_change(trainer, identifier, before, after) != SGM_OK)
         sgm__log(SGM_LOG_WARNING, trainer->name, "the change of %s could not be recorded: %s", identifier,
                  sgm_last_error());

@@ -1,6 +1,7 @@
 /* Running: iterations and epochs, validation, progress, stopping. */
 #include "training/control_socket.h"
 #include "training/nan_watch.h"
+#include "training/operator.h"
 #include "training/run_folder.h"
 #include "training/trainer.h"
 
@@ -73,6 +74,8 @@ typedef struct training_run {
 
 double sgm__trainer_learning_rate(const sgm_trainer *trainer, int64_t batches)
 {
+    if (trainer->global != NULL) /* a worker's is its trainer's */
+        trainer = trainer->global;
     const sgm__training_position *position = &trainer->position;
     const sgm_optimiser_options *options = &trainer->optimiser->options;
     double epoch = (double)position->epoch;
@@ -158,8 +161,10 @@ static sgm_status check_loss(const training_run *run)
 sgm_status sgm__trainer_step(sgm_trainer *trainer, const sgm_block *block, double rate)
 {
     sgm__training_position *position = &trainer->position;
-    bool update = sgm__trainer_updates_next(trainer);
     trainer->rates[position->iteration % SGM__KEPT_RATES] = rate;
+    if (trainer->team != NULL)
+        return sgm__operator_iterate(trainer, block, rate);
+    bool update = sgm__trainer_updates_next(trainer);
     sgm_program *program =
         sgm__trainer_program(trainer, update ? SGM__UPDATE : SGM__ACCUMULATE, block->count);
     if (program == NULL)
@@ -186,9 +191,10 @@ static sgm_status train_on(training_run *run, const sgm_block *block)
 {
     sgm_trainer *trainer = run->trainer;
     double rate = sgm__trainer_learning_rate(trainer, trainer->batches);
+    int64_t records = trainer->position.sums.records;
     sgm_status status = sgm__trainer_step(trainer, block, rate);
     if (status == SGM_OK) {
-        run->records += block->count;
+        run->records += trainer->position.sums.records - records;
         status = check_loss(run);
     }
     return status == SGM_ERROR_NUMERIC ? sgm__nan_watch_look(trainer, status) : status;
@@ -228,7 +234,8 @@ static sgm_status stop_for(sgm_trainer *trainer, const sgm__request *request)
     return status;
 }
 
-static sgm_status fulfil(training_run *run, const sgm__request *request)
+/* `asker`: the trainer, or a worker's scope, whose values it sets. */
+static sgm_status fulfil(training_run *run, sgm_trainer *asker, const sgm__request *request)
 {
     sgm_trainer *trainer = run->trainer;
     switch (request->kind) {
@@ -239,7 +246,7 @@ static sgm_status fulfil(training_run *run, const sgm__request *request)
                    ? sgm__run_folder_save_as(trainer, run->options->folder, request->text)
                    : sgm_fail(SGM_ERROR_STATE, "the run has no folder to save '%s' in", request->text);
     case SGM__REQUEST_SET:
-        return change_value(trainer, request);
+        return change_value(asker, request);
     case SGM__REQUEST_PAUSE:
         return sgm_trainer_pause(trainer);
     case SGM__REQUEST_RESET: /* at the end of the iteration: this thread is busy */
@@ -250,17 +257,25 @@ static sgm_status fulfil(training_run *run, const sgm__request *request)
     return SGM_OK;
 }
 
-/* Tells hooks of an event, and does what they ask for. A request that cannot be fulfilled is logged: it must
- * not end hours of training. */
+/* A request that cannot be fulfilled is logged: it must not end hours of training. */
+static void fulfil_or_log(training_run *run, sgm_trainer *asker, sgm__request *request)
+{
+    if (fulfil(run, asker, request) != SGM_OK)
+        sgm__log(SGM_LOG_ERROR, run->trainer->name, "%s: %s", request->who, sgm_last_error());
+    sgm__request_free(request);
+}
+
+/* Tells hooks of an event, workers' first, and does what they ask for. */
 static sgm_status tell_hooks(training_run *run, sgm_time_scale scale)
 {
-    sgm_trainer *trainer = run->trainer;
+    sgm_trainer *trainer = run->trainer, *scope;
+    sgm__request *request;
+    SGM_TRY(sgm__operator_event(trainer, scale));
     SGM_TRY(sgm__hooks_event(trainer->hooks, scale, trainer->position.epoch, trainer->position.iteration));
-    for (sgm__request *request; (request = sgm__hooks_take_request(trainer->hooks)) != NULL;) {
-        if (fulfil(run, request) != SGM_OK)
-            sgm__log(SGM_LOG_ERROR, trainer->name, "%s: %s", request->who, sgm_last_error());
-        sgm__request_free(request);
-    }
+    while ((request = sgm__operator_take_request(trainer, &scope)) != NULL)
+        fulfil_or_log(run, scope, request);
+    while ((request = sgm__hooks_take_request(trainer->hooks)) != NULL)
+        fulfil_or_log(run, trainer, request);
     return SGM_OK;
 }
 
@@ -268,6 +283,7 @@ static sgm_status end_epoch(training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
     const sgm_run_options *options = run->options;
+    SGM_TRY(sgm__operator_end_epoch(trainer));
     for (size_t i = 0; i < trainer->validation_count; i++)
         SGM_TRY(sgm__trainer_validate(trainer, i));
     double training_loss = sgm__metrics_of(&trainer->position.sums).loss;
@@ -357,7 +373,7 @@ static void tell_task(training_run *run)
         run->stopped = true;
 }
 
-static sgm_status next_block(sgm_trainer *trainer, const sgm_block **block)
+sgm_status sgm__trainer_next_block(sgm_trainer *trainer, const sgm_block **block)
 {
     double start = sgm__now();
     SGM_TRY(sgm_iterator_next(trainer->training, block));
@@ -369,11 +385,12 @@ static sgm_status next_block(sgm_trainer *trainer, const sgm_block **block)
 static sgm_status iterate(training_run *run)
 {
     for (;;) {
-        const sgm_block *block;
+        const sgm_block *block = NULL;
         SGM_TRY(obey_orders(run));
         if (is_done(run))
             break;
-        SGM_TRY(next_block(run->trainer, &block));
+        if (!sgm__operator_at_end(run->trainer))
+            SGM_TRY(sgm__trainer_next_block(run->trainer, &block));
         if (block == NULL) {
             if (run->trainer->position.batch == 0)
                 return sgm_fail(SGM_ERROR_STATE,
@@ -431,6 +448,7 @@ static sgm_status start(training_run *run)
     SGM_TRY(place_data(trainer));
     SGM_TRY(sgm_trainer_prepare(trainer));
     SGM_TRY(sgm__trainer_publish_states(trainer));
+    SGM_TRY(sgm__operator_start(trainer));
     sgm__hooks_ask(trainer->hooks, trainer->registry);
     sgm__log(SGM_LOG_INFO, trainer->name,
              "training begins after epoch %lld, iteration %lld: seed %llu, %s, %s",
@@ -449,6 +467,7 @@ static sgm_status run_all(training_run *run)
     SGM_TRY(iterate(run));
     SGM_TRY(tell_hooks(run, SGM_STOP));
     sgm__hooks_wait(run->trainer->hooks);
+    sgm__operator_wait_for_hooks(run->trainer);
     return run->options->folder != NULL && !run->saved
                ? sgm__run_folder_save(run->trainer, run->options->folder)
                : SGM_OK;
@@ -507,6 +526,7 @@ static sgm_status run_with(sgm_trainer *trainer, const sgm_run_options *options)
     current.task = sgm_task_begin(SGM_TASK_TRAIN, trainer->name, "iterations");
     sgm_task_can_cancel(current.task);
     sgm_status status = run_to_the_end(&current);
+    sgm__operator_end(trainer);
     sgm_task_end(current.task, status);
     sgm__control_server_stop(current.server);
     bool ended = false;

@@ -1,5 +1,6 @@
 /* The optimiser's settings in the registry: numbers, the schedule, what is frozen. */
 #include "registry/pattern.h"
+#include "training/operator.h"
 #include "training/trainer_publish.h"
 
 #include <stdio.h>
@@ -77,6 +78,7 @@ bool sgm__trainer_updates_next(sgm_trainer *trainer)
 static sgm_status restart_averages(sgm_trainer *trainer)
 {
     const char *name;
+    SGM_TRY(sgm__trainer_view(trainer));
     for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++) {
         if (strncmp(name, SGM__AVERAGE_PREFIX, strlen(SGM__AVERAGE_PREFIX)) != 0)
             continue;
@@ -84,6 +86,8 @@ static sgm_status restart_averages(sgm_trainer *trainer)
         sgm_status status =
             value != NULL ? sgm_session_set(trainer->session, name, value) : sgm_last_status();
         sgm_tensor_free(value);
+        if (status == SGM_OK)
+            status = sgm__operator_was_set(trainer, name);
         SGM_TRY(status);
     }
     return SGM_OK;
@@ -174,7 +178,9 @@ static sgm_status drop_accumulated(sgm_trainer *trainer)
             sgm_tensor *zeros = status == SGM_OK ? sgm_tensor_create(type.dtype, &type.shape) : NULL;
             if (zeros != NULL)
                 status = sgm_session_set(trainer->session, slot, zeros);
-            else if (status == SGM_OK)
+            if (zeros != NULL && status == SGM_OK)
+                status = sgm__operator_was_set(trainer, slot);
+            else if (zeros == NULL && status == SGM_OK)
                 status = SGM_ERROR_MEMORY;
             sgm_tensor_free(zeros);
         }
@@ -233,6 +239,8 @@ sgm_status sgm__publish_settings(sgm_trainer *trainer)
     size_t count;
     sgm_registry *optimiser, *schedule;
     SGM_TRY(sgm__publish_child(trainer->registry, "optimiser", "optimiser", &optimiser));
+    if (trainer->global != NULL) /* all workers have the settings of their trainer */
+        trainer = trainer->global;
     SGM_TRY(sgm__publish_value(trainer, optimiser, PREFIX, &type_row, &type_access, NULL));
     const sgm_setting *rows = sgm_optimiser_settings(&count);
     for (size_t i = 0; i < count; i++)

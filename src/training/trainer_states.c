@@ -1,4 +1,5 @@
 /* States in the registry: parameters, and the optimiser's memory. */
+#include "training/operator.h"
 #include "training/run_folder.h"
 #include "training/trainer_publish.h"
 
@@ -14,7 +15,8 @@ static sgm_status get_state(void *user, sgm_content *content)
 {
     const bound_state *bound = user;
     sgm__trainer_lock(bound->trainer);
-    sgm_tensor *value = sgm_session_get(bound->trainer->session, bound->name);
+    sgm_status status = sgm__trainer_view(bound->trainer);
+    sgm_tensor *value = status == SGM_OK ? sgm_session_get(bound->trainer->session, bound->name) : NULL;
     sgm__trainer_unlock(bound->trainer);
     if (value == NULL)
         return sgm_last_status();
@@ -43,8 +45,12 @@ static sgm_status set_state(void *user, const sgm_content *content)
 {
     const bound_state *bound = user;
     sgm__trainer_lock(bound->trainer);
+    sgm_status status = sgm__trainer_view(bound->trainer);
     sgm_tensor *before = sgm_session_get(bound->trainer->session, bound->name);
-    sgm_status status = sgm_session_set(bound->trainer->session, bound->name, content->as.tensor);
+    if (status == SGM_OK)
+        status = sgm_session_set(bound->trainer->session, bound->name, content->as.tensor);
+    if (status == SGM_OK)
+        status = sgm__operator_was_set(bound->trainer, bound->name);
     if (status == SGM_OK)
         record_state(bound, before, content->as.tensor);
     sgm__trainer_parameters_changed(bound->trainer);

@@ -92,16 +92,6 @@ static void *worker_main(void *argument)
     return NULL;
 }
 
-static int32_t processors(void)
-{
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
-        return CPU_COUNT(&set);
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
-    return online > 0 ? (int32_t)online : 1;
-}
-
 sgm__pool *sgm__pool_create(int32_t threads)
 {
     if (threads < 0 || threads > MOST_THREADS) {
@@ -113,7 +103,7 @@ sgm__pool *sgm__pool_create(int32_t threads)
     if (pool == NULL)
         return NULL;
     memset(pool, 0, sizeof *pool);
-    pool->threads = threads > 0 ? threads : processors();
+    pool->threads = threads > 0 ? threads : sgm__processors();
     pool->workers = sgm__calloc((size_t)pool->threads, sizeof(worker));
     atomic_store(&pool->gate, CLOSED);
     bool failed = pool->workers == NULL;

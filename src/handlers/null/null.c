@@ -47,6 +47,7 @@ static sgm_status run(void *self, void *executable, const sgm__memory *memory, i
 const sgm__handler_type sgm__null_handler = {
     .name = "null",
     .doc = "real memory, computes nothing",
+    .flags = SGM__HANDLER_HOST,
     .open = open,
     .close = close,
     .describe = describe,

@@ -276,6 +276,7 @@ static sgm_status run(void *self, void *compiled, const sgm__memory *memory, int
 const sgm__handler_type sgm__reference_handler = {
     .name = "reference",
     .doc = "plain loops in double precision",
+    .flags = SGM__HANDLER_HOST,
     .open = open,
     .close = close,
     .describe = describe,

@@ -1,0 +1,67 @@
+/* Operators: several workers train one trainer's network side by side.
+ *
+ *     sgm_trainer_operator(trainer, sgm_gradient_operator(.workers = 2));
+ *
+ *     sgm_merger *merger = sgm_average_merger();
+ *     sgm_merger_add(merger, "*.biases", sgm_maximum_merger());
+ *     sgm_trainer_operator(trainer, sgm_parameter_operator(.workers = 2, .every = 10, .merger = merger));
+ *
+ * A worker is a thread with a handler and a local scope: its own copy of what training changes. The trainer
+ * itself is the global scope, which shows what the workers have learnt together.
+ */
+#ifndef SIGMA_OPERATOR_H
+#define SIGMA_OPERATOR_H
+
+#include <sigma/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- mergers: one state made of the workers' --- */
+typedef struct sgm_merger sgm_merger;
+/* Constructors return NULL when they fail (sgm_last_error()). */
+SGM_API sgm_merger *sgm_average_merger(void);
+SGM_API sgm_merger *sgm_maximum_merger(void); /* element by element */
+/* One weight for each worker, not negative; they are divided by their sum. */
+SGM_API sgm_merger *sgm_weighted_merger(const double *weights, size_t count);
+/* "average", "maximum", "weighted(3, 8)". */
+SGM_API sgm_merger *sgm_merger_parse(const char *text);
+/* States whose name matches ("*.weights") are merged by `other`, which is taken over, also on failure. Of
+ * several patterns the most specific one counts; a pattern twice is an error. */
+SGM_API sgm_status sgm_merger_add(sgm_merger *merger, const char *pattern, sgm_merger *other);
+SGM_API void sgm_merger_free(sgm_merger *merger);
+/* Merges `count` tensors of one shape and type into `result`, as the state of this name is merged. */
+SGM_API sgm_status sgm_merger_apply(const sgm_merger *merger, const char *state,
+                                    const sgm_tensor *const *values, size_t count, sgm_tensor *result);
+
+/* --- operators --- */
+typedef struct sgm_operator sgm_operator;
+typedef struct sgm_operator_options {
+    size_t struct_size;
+    int32_t workers; /* default: one for each name in `handlers`, without them 2; at most 64 */
+    /* Names of handlers, separated by spaces, for each worker in turn: "cpu reference". Default: the kind
+     * that the trainer has. */
+    const char *handlers;
+    int32_t threads;    /* of each worker's handler; default: the trainer's, divided by the workers */
+    int64_t every;      /* parameters: iterations from merge to merge; 0: at the end of each epoch */
+    sgm_merger *merger; /* parameters: taken over; default: the average */
+} sgm_operator_options;
+/* Each iteration takes one minibatch and gives each worker a part of it; the gradients are merged, and there
+ * is one update. n workers do what one worker does, to rounding. */
+#define sgm_gradient_operator(...)                                                                           \
+    sgm_gradient_operator_create(                                                                            \
+        &(const sgm_operator_options){.struct_size = sizeof(sgm_operator_options), __VA_ARGS__})
+SGM_API sgm_operator *sgm_gradient_operator_create(const sgm_operator_options *options);
+/* Each iteration takes one minibatch for each worker, which updates parameters of its own, with an
+ * optimiser's memory of its own; now and then the parameters are merged (McDonald et al., 2010). */
+#define sgm_parameter_operator(...)                                                                          \
+    sgm_parameter_operator_create(                                                                           \
+        &(const sgm_operator_options){.struct_size = sizeof(sgm_operator_options), __VA_ARGS__})
+SGM_API sgm_operator *sgm_parameter_operator_create(const sgm_operator_options *options);
+SGM_API void sgm_operator_free(sgm_operator *workers); /* one that was not given to a trainer */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,59 @@
+/* The inside of sessions, and what sessions that work together share without copies. Internal. */
+#ifndef SGM_HANDLERS_SESSION_H
+#define SGM_HANDLERS_SESSION_H
+
+#include "handlers/handler.h"
+
+typedef struct sgm__session_state {
+    char *name;
+    sgm_type type;
+    void *buffer;
+    bool shared; /* the buffer belongs to another session */
+} sgm__session_state;
+
+struct sgm_program {
+    sgm_session *session;
+    sgm_program *next;
+    uint64_t hash;
+    sgm_graph *graph; /* as recorded, to tell equal hashes from equal graphs */
+    sgm__plan *plan;
+    void *executable;
+    sgm__memory memory;        /* arena: filled in at each run */
+    sgm_tensor **input_stages; /* for inputs that come in another type; made when first needed */
+    sgm_tensor **output_stages;
+    bool *fed;
+    bool *lent; /* inputs that are memory of another session; NULL: none ever was */
+};
+
+struct sgm_session {
+    sgm_handler *handler;
+    sgm__session_state *states;
+    size_t state_count, state_capacity;
+    sgm_program *programs;
+    void *arena; /* one for all programs: they run one after the other */
+    int64_t arena_bytes;
+    const sgm_program *newest; /* whose outputs the arena holds */
+};
+
+/* Whether the memory of the session's handler is the computer's, so that others can read it where it is. */
+bool sgm__session_is_host(const sgm_session *session);
+/* The memory of a state on the host; NULL: it is elsewhere, or there is no such state. */
+void *sgm__session_state_memory(const sgm_session *session, const char *name);
+/* Defines a state whose memory is that of `owner`'s state; both are on the host, and the owner lives longer.
+ */
+sgm_status sgm__session_share(sgm_session *session, const sgm_session *owner, const char *name);
+
+/* Places of inputs and outputs by name, for many of them in each step; -1: there is none. */
+int32_t sgm__program_input(const sgm_program *program, const char *name);
+int32_t sgm__program_output(const sgm_program *program, const char *name);
+/* The memory of an output of the newest run, on the host. */
+const void *sgm__session_output_memory(const sgm_session *session, const sgm_program *program,
+                                       int32_t output);
+/* Lets a program read its input from memory of its type on the host, until it is lent another; it is not fed
+ * any more then. */
+sgm_status sgm__session_lend(sgm_session *session, sgm_program *program, int32_t input, const void *memory);
+/* Copies records `first` to `first + count - 1` of a contiguous tensor into an input. */
+sgm_status sgm__session_feed_part(sgm_session *session, sgm_program *program, const char *input,
+                                  sgm_tensor *values, int64_t first, int64_t count);
+
+#endif

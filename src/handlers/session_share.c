@@ -1,0 +1,102 @@
+/* Sessions that work together: states and outputs are read where they are. */
+#include "handlers/session.h"
+
+#include "base/tensor_internal.h"
+
+bool sgm__session_is_host(const sgm_session *session)
+{
+    return (session->handler->type->flags & SGM__HANDLER_HOST) != 0;
+}
+
+static sgm__session_state *find(const sgm_session *session, const char *name)
+{
+    for (size_t i = 0; i < session->state_count; i++)
+        if (strcmp(session->states[i].name, name) == 0)
+            return &session->states[i];
+    return NULL;
+}
+
+void *sgm__session_state_memory(const sgm_session *session, const char *name)
+{
+    const sgm__session_state *known = sgm__session_is_host(session) ? find(session, name) : NULL;
+    return known != NULL ? known->buffer : NULL;
+}
+
+sgm_status sgm__session_share(sgm_session *session, const sgm_session *owner, const char *name)
+{
+    const sgm__session_state *known = find(owner, name);
+    if (known == NULL || find(session, name) != NULL)
+        return sgm_fail(SGM_ERROR_STATE, "state '%s' cannot be shared: %s", name,
+                        known == NULL ? "it has no value yet" : "there is one of that name");
+    SGM_TRY(sgm__reserve(&session->states, &session->state_capacity, session->state_count + 1,
+                         sizeof(sgm__session_state)));
+    char *copy = sgm__strdup(name);
+    if (copy == NULL)
+        return SGM_ERROR_MEMORY;
+    session->states[session->state_count++] =
+        (sgm__session_state){.name = copy, .type = known->type, .buffer = known->buffer, .shared = true};
+    return SGM_OK;
+}
+
+static int32_t find_binding(const sgm__plan *plan, const sgm__binding *bindings, int32_t count,
+                            const char *name)
+{
+    for (int32_t i = 0; i < count; i++)
+        if (strcmp(sgm__plan_string(plan, bindings[i].name), name) == 0)
+            return i;
+    return -1;
+}
+
+int32_t sgm__program_input(const sgm_program *program, const char *name)
+{
+    return find_binding(program->plan, program->plan->inputs, program->plan->input_count, name);
+}
+
+int32_t sgm__program_output(const sgm_program *program, const char *name)
+{
+    return find_binding(program->plan, program->plan->outputs, program->plan->output_count, name);
+}
+
+const void *sgm__session_output_memory(const sgm_session *session, const sgm_program *program, int32_t output)
+{
+    const sgm__node *node = &program->plan->nodes[program->plan->outputs[output].node];
+    return (const unsigned char *)session->arena + node->place.offset;
+}
+
+sgm_status sgm__session_lend(sgm_session *session, sgm_program *program, int32_t input, const void *memory)
+{
+    if (program->lent == NULL)
+        program->lent = sgm__calloc((size_t)program->plan->input_count, sizeof(bool));
+    if (program->lent == NULL)
+        return SGM_ERROR_MEMORY;
+    if (!program->lent[input])
+        session->handler->type->release(session->handler->self, program->memory.inputs[input]);
+    program->lent[input] = program->fed[input] = true;
+    program->memory.inputs[input] = (void *)(uintptr_t)memory; /* inputs are only read */
+    return SGM_OK;
+}
+
+sgm_status sgm__session_feed_part(sgm_session *session, sgm_program *program, const char *input,
+                                  sgm_tensor *values, int64_t first, int64_t count)
+{
+    int32_t index = sgm__program_input(program, input);
+    if (index < 0)
+        return sgm_fail(SGM_ERROR_NOT_FOUND, "the program has no input '%s'", input);
+    const sgm_type *type = &program->plan->inputs[index].type;
+    const sgm_shape *shape = sgm_tensor_shape(values);
+    int64_t records = shape->rank > 0 ? shape->dims[0] : 0, elements = sgm_shape_elements(shape);
+    bool fits = first >= 0 && count > 0 && first + count <= records &&
+                elements / records * count == sgm_shape_elements(&type->shape);
+    if (fits && sgm_tensor_is_contiguous(values) && sgm_tensor_dtype(values) == type->dtype) {
+        size_t size = (size_t)(elements / records) * sgm_dtype_size(type->dtype);
+        const unsigned char *begin =
+            (const unsigned char *)sgm_tensor_const_data(values) + (size_t)first * size;
+        program->fed[index] = true;
+        return session->handler->type->write(session->handler->self, program->memory.inputs[index], 0, begin,
+                                             (size_t)count * size);
+    }
+    sgm_tensor *part = sgm_tensor_slice(values, 0, first, first + count, 1);
+    sgm_status status = part != NULL ? sgm_session_feed(session, program, input, part) : sgm_last_status();
+    sgm_tensor_free(part);
+    return status;
+}

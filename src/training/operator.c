@@ -1,0 +1,280 @@
+/* Operators: options, and the workers' handlers and scopes. */
+#include "training/operator.h"
+#include "handlers/handler.h"
+#include "registry/pattern.h"
+#include "training/hooks_internal.h"
+#include "training/trainer.h"
+
+#include <stdio.h>
+
+/* --- options --- */
+
+static int32_t count_words(const char *text)
+{
+    int32_t count = 0;
+    for (const char *at = text + strspn(text, " "); *at != '\0'; at += strspn(at, " ")) {
+        at += strcspn(at, " ");
+        count++;
+    }
+    return count;
+}
+
+/* Word `index` of `text`, again from the first after the last. */
+static void copy_word(const char *text, int32_t index, char *word, size_t size)
+{
+    const char *at = text + strspn(text, " ");
+    for (index %= count_words(text); index > 0; index--) {
+        at += strcspn(at, " ");
+        at += strspn(at, " ");
+    }
+    size_t length = strcspn(at, " ");
+    snprintf(word, size, "%.*s", (int)(length < size ? length : size - 1), at);
+}
+
+static sgm_status check_options(const sgm_operator_options *options, bool gradients)
+{
+    if (options->workers < 1 || options->workers > SGM__MOST_WORKERS)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "an operator wants 1 to %d workers, not %d", SGM__MOST_WORKERS,
+                        options->workers);
+    if (options->threads < 0 || options->every < 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "an operator's threads and every must not be negative");
+    if (gradients && (options->merger != NULL || options->every != 0))
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "a gradient operator merges in each iteration, by the workers' shares of records: "
+                        "every and merger are for sgm_parameter_operator");
+    return options->merger != NULL ? sgm__merger_check(options->merger, (size_t)options->workers) : SGM_OK;
+}
+
+static sgm_status fill_in(sgm_operator *team, const sgm_operator_options *options)
+{
+    team->count = options->workers;
+    team->threads = options->threads;
+    team->every = options->every;
+    team->workers = sgm__calloc((size_t)team->count, sizeof(sgm__worker));
+    if (options->handlers != NULL)
+        team->handlers = sgm__strdup(options->handlers);
+    if (team->workers == NULL || (options->handlers != NULL && team->handlers == NULL))
+        return SGM_ERROR_MEMORY;
+    if (team->merger == NULL && !team->merges_gradients)
+        team->merger = sgm_average_merger();
+    if (team->merger == NULL && !team->merges_gradients)
+        return SGM_ERROR_MEMORY;
+    for (int32_t i = 0; i < team->count; i++) {
+        team->workers[i].team = team;
+        team->workers[i].number = i;
+        pthread_cond_init(&team->workers[i].wake, NULL);
+    }
+    return SGM_OK;
+}
+
+static sgm_operator *create(const sgm_operator_options *given, bool gradients)
+{
+    sgm_operator_options options;
+    sgm_status status = sgm__options_read(&options, sizeof options, given, "an operator");
+    if (status != SGM_OK)
+        return NULL;
+    bool named = options.handlers != NULL && count_words(options.handlers) > 0;
+    if (!named)
+        options.handlers = NULL;
+    if (options.workers == 0)
+        options.workers = named ? count_words(options.handlers) : 2;
+    status = check_options(&options, gradients);
+    sgm_operator *team = status == SGM_OK ? sgm__calloc(1, sizeof(sgm_operator)) : NULL;
+    if (team == NULL) {
+        sgm_merger_free(options.merger);
+        return NULL;
+    }
+    pthread_mutex_init(&team->lock, NULL);
+    pthread_mutex_init(&team->hook_lock, NULL);
+    pthread_cond_init(&team->done, NULL);
+    team->merges_gradients = gradients;
+    team->merger = options.merger;
+    if (fill_in(team, &options) == SGM_OK)
+        return team;
+    sgm_operator_free(team);
+    return NULL;
+}
+
+sgm_operator *sgm_gradient_operator_create(const sgm_operator_options *options)
+{
+    return create(options, true);
+}
+
+sgm_operator *sgm_parameter_operator_create(const sgm_operator_options *options)
+{
+    return create(options, false);
+}
+
+/* --- scopes --- */
+
+void sgm__scope_borrow(sgm_trainer *scope)
+{
+    const sgm_trainer *global = scope->global;
+    scope->network = global->network;
+    scope->optimiser = global->optimiser;
+    scope->modifiers = global->modifiers;
+    scope->modifier_count = global->modifier_count;
+    scope->frozen = global->frozen;
+    scope->frozen_count = global->frozen_count;
+    scope->folder = global->folder;
+    scope->epochs = global->epochs;
+    scope->batches = global->batches;
+}
+
+static void free_scope(sgm_trainer *scope)
+{
+    if (scope == NULL)
+        return;
+    scope->network = NULL;
+    scope->optimiser = NULL;
+    scope->modifiers = NULL;
+    scope->frozen = NULL;
+    scope->modifier_count = scope->frozen_count = 0;
+    sgm__trainer_free(scope);
+}
+
+/* Numbers that differ from worker to worker; the first has the trainer's, as if it were alone. */
+static uint64_t seed_of(const sgm_trainer *trainer, int32_t worker)
+{
+    return worker == 0 ? trainer->settings.seed : sgm__hash(&worker, sizeof worker, trainer->settings.seed);
+}
+
+static sgm_handler *create_handler(const sgm_operator *team, const sgm_trainer *trainer, int32_t worker)
+{
+    char name[64];
+    int threads = team->threads, all = trainer->settings.handler->threads;
+    if (team->handlers != NULL)
+        copy_word(team->handlers, worker, name, sizeof name);
+    else
+        snprintf(name, sizeof name, "%s", sgm_handler_name(trainer->settings.handler));
+    if (threads == 0)
+        threads = (all > 0 ? all : sgm__processors()) / team->count;
+    return sgm_handler_create(name, .threads = threads > 0 ? threads : 1);
+}
+
+static sgm_status create_worker(sgm_operator *team, sgm_trainer *trainer, int32_t number)
+{
+    sgm__worker *worker = &team->workers[number];
+    worker->handler = create_handler(team, trainer, number);
+    if (worker->handler == NULL)
+        return sgm__fail_within("worker %d", number);
+    sgm__trainer_settings settings = trainer->settings;
+    settings.handler = worker->handler;
+    settings.seed = seed_of(trainer, number);
+    worker->scope = sgm__trainer_create_scope(trainer, &settings);
+    if (worker->scope == NULL)
+        return SGM_ERROR_MEMORY;
+    worker->scope->worker = number;
+    sgm__scope_borrow(worker->scope);
+    return SGM_OK;
+}
+
+static void free_worker(sgm__worker *worker)
+{
+    free_scope(worker->scope);
+    sgm_handler_free(worker->handler);
+    sgm__free(worker->outputs);
+    sgm__free(worker->inputs);
+    sgm__text_free(&worker->name);
+    pthread_cond_destroy(&worker->wake);
+}
+
+void sgm_operator_free(sgm_operator *team)
+{
+    if (team == NULL)
+        return;
+    for (int32_t i = 0; team->workers != NULL && i < team->count; i++)
+        free_worker(&team->workers[i]);
+    for (size_t i = 0; i < team->hook_count; i++) {
+        sgm_hook_free(team->hooks[i].hook);
+        for (int32_t k = 0; k < team->count; k++)
+            sgm_hook_free(team->hooks[i].copies[k]);
+    }
+    sgm__operator_forget_names(team);
+    sgm_merger_free(team->merger);
+    sgm__free(team->hooks);
+    sgm__free(team->workers);
+    sgm__free(team->handlers);
+    pthread_cond_destroy(&team->done);
+    pthread_mutex_destroy(&team->hook_lock);
+    pthread_mutex_destroy(&team->lock);
+    sgm__free(team);
+}
+
+/* --- the trainer's --- */
+
+/* Local hooks that were attached before there were workers. */
+static sgm_status take_local_hooks(sgm_operator *team, sgm_trainer *trainer)
+{
+    sgm_hook *hook;
+    while ((hook = sgm__hooks_take_local(trainer->hooks)) != NULL) {
+        sgm_status status = sgm__operator_attach(team, hook, NULL);
+        sgm_hook_free(hook);
+        SGM_TRY(status);
+    }
+    return SGM_OK;
+}
+
+static sgm_status give(sgm_trainer *trainer, sgm_operator *team)
+{
+    if (team->trainer != NULL)
+        return sgm_fail(SGM_ERROR_STATE, "the operator has a trainer already: each wants one of its own");
+    if (trainer->team != NULL)
+        return sgm_fail(SGM_ERROR_STATE, "has an operator already");
+    if (sgm_trainer_state_of(trainer) != SGM_TRAINER_IDLE)
+        return sgm_fail(SGM_ERROR_STATE, "is running: give it an operator before");
+    for (int32_t i = 0; i < team->count; i++)
+        SGM_TRY(create_worker(team, trainer, i));
+    team->trainer = trainer;
+    SGM_TRY(take_local_hooks(team, trainer));
+    trainer->team = team;
+    return sgm__operator_publish(trainer);
+}
+
+sgm_status sgm_trainer_operator(sgm_trainer *trainer, sgm_operator *team)
+{
+    sgm_status status = sgm_trainer_status(trainer);
+    if (status == SGM_OK && team == NULL)
+        return sgm__trainer_keep_newest(trainer, "operator");
+    if (status == SGM_OK)
+        status = sgm__trainer_keep(trainer, give(trainer, team));
+    bool elsewhere = team != NULL && team->trainer != NULL && team->trainer != trainer;
+    if (!elsewhere && (trainer == NULL || trainer->team != team))
+        sgm_operator_free(team);
+    return status;
+}
+
+sgm_status sgm__operator_new_sessions(sgm_trainer *trainer)
+{
+    sgm_operator *team = trainer->team;
+    for (int32_t i = 0; team != NULL && i < team->count; i++) {
+        sgm__worker *worker = &team->workers[i];
+        sgm_session *session = sgm_session_create(worker->handler);
+        if (session == NULL)
+            return SGM_ERROR_MEMORY;
+        sgm_session_free(worker->scope->session);
+        worker->scope->session = session;
+        worker->scope->program_count = 0;
+        worker->from = worker->to = NULL;
+    }
+    sgm__operator_restart(trainer);
+    return SGM_OK;
+}
+
+void sgm__operator_forget_programs(sgm_trainer *trainer)
+{
+    for (int32_t i = 0; trainer->team != NULL && i < trainer->team->count; i++)
+        trainer->team->workers[i].scope->program_count = 0;
+}
+
+/* The arrays of a recording are the network's, and all scopes have the same network. */
+void sgm__operator_recorded(sgm_trainer *trainer)
+{
+    sgm_trainer *global = trainer->global != NULL ? trainer->global : trainer;
+    if (global->team == NULL)
+        return;
+    sgm_recording recording = trainer->recording;
+    global->recording = recording;
+    for (int32_t i = 0; i < global->team->count; i++)
+        global->team->workers[i].scope->recording = recording;
+}

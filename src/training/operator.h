@@ -1,0 +1,150 @@
+/* The inside of operators. Internal.
+ *
+ * The run's thread coordinates. Each worker has a scope, which is a trainer of its own: session, registry,
+ * hooks and position are its own, while network, optimiser and patterns are the global trainer's. Workers'
+ * threads do one thing only: they run the program that the coordinator prepared for them, while it waits. So
+ * all else, hooks and commands too, happens between iterations on the run's thread.
+ */
+#ifndef SGM_TRAINING_OPERATOR_H
+#define SGM_TRAINING_OPERATOR_H
+
+#include "base/base.h"
+#include "training/hooks.h"
+#include <sigma/data.h>
+#include <sigma/handler.h>
+#include <sigma/operator.h>
+#include <sigma/persistence.h>
+
+#define SGM__MOST_WORKERS 64
+/* Names of gradients as outputs of a worker, then the parameter's; as inputs of the update, then the worker's
+ * number and the parameter's name. */
+#define SGM__PART_PREFIX "trainer.part."
+#define SGM__SHARE_PREFIX "trainer.share." /* a worker's share of the records; then its number */
+
+typedef struct sgm__worker {
+    sgm_operator *team;
+    int32_t number;
+    sgm_handler *handler;
+    sgm_trainer *scope;
+    pthread_t thread;
+    pthread_cond_t wake;
+    bool started, busy, quit; /* guarded by the operator's lock */
+    sgm_program *program;     /* the task: inputs are fed */
+    int64_t records;          /* of the newest task; 0: it had none */
+    sgm_status status;        /* how that ended */
+    char message[768];
+    double seconds; /* spent computing in this run */
+    /* Where gradients lie: outputs of `from`, inputs of `to`, in the order of the operator's names. */
+    const sgm_program *from, *to;
+    int32_t *outputs, *inputs;
+    size_t output_capacity, input_capacity;
+    sgm__text name;
+} sgm__worker;
+
+/* Copies of local hooks: one for each worker. */
+typedef struct sgm__local_hook {
+    sgm_hook *hook;                      /* as the program made it */
+    sgm_hook *copies[SGM__MOST_WORKERS]; /* NULL: not made yet */
+} sgm__local_hook;
+
+struct sgm_operator {
+    bool merges_gradients; /* in each iteration; else parameters */
+    char *handlers;
+    int32_t threads, count;
+    int64_t every;
+    sgm_merger *merger;
+    sgm_trainer *trainer; /* NULL: not given to one yet */
+    sgm__worker *workers;
+    pthread_mutex_t lock;
+    pthread_cond_t done;
+    int32_t pending;   /* workers that run */
+    bool synchronised; /* the scopes go on from the trainer's states */
+    bool changed;      /* parameters: the trainer's states are older than the workers' */
+    bool at_end;       /* parameters: the epoch gave its last minibatch */
+    /* Of the newest program of gradients. */
+    char **names;
+    size_t name_count;
+    bool random;
+    pthread_mutex_t hook_lock;
+    sgm__local_hook *hooks;
+    size_t hook_count, hook_capacity;
+};
+
+/* --- merger.c --- */
+sgm_status sgm__merger_check(const sgm_merger *merger, size_t workers);
+const char *sgm__merger_pattern(const sgm_merger *merger, size_t index); /* NULL: past the last */
+/* Merges memory of `type`; the merger was checked. */
+void sgm__merger_merge(const sgm_merger *merger, const char *state, const sgm_type *type, void *result,
+                       const void *const *values, size_t count);
+
+void sgm__merge_weighted(const double *weights, const sgm_type *type, void *result, const void *const *values,
+                         size_t count);
+
+/* --- operator.c; functions that take a trainer do nothing for one without an operator --- */
+/* The trainer's session is replaced by another: after that nothing of it is in use. Call it before. */
+sgm_status sgm__operator_new_sessions(sgm_trainer *trainer);
+/* Lends a scope what it uses of its trainer; it may have changed since the iteration before. */
+void sgm__scope_borrow(sgm_trainer *scope);
+/* Records and programs: */
+void sgm__operator_forget_programs(sgm_trainer *trainer);
+/* operator_record.c */
+void sgm__operator_forget_names(sgm_operator *team);
+/* Gradients of what a scope trains, as outputs. */
+sgm_status sgm__operator_record_gradients(sgm_trainer *scope);
+/* The gradients of workers, as inputs, merged by their shares; into what the trainer trains. The array is the
+ * caller's. */
+sgm_status sgm__operator_record_merge(sgm_trainer *trainer, int32_t workers, sgm_value **gradients);
+void sgm__operator_recorded(sgm_trainer *trainer); /* the network recorded, for the trainer or a scope */
+
+/* --- operator_run.c --- */
+sgm_status sgm__operator_start(sgm_trainer *trainer); /* scopes, and their threads */
+void sgm__operator_end(sgm_trainer *trainer);         /* joins the threads */
+/* One iteration; `block` is the newest of the trainer's iterator. Moves the positions on. */
+sgm_status sgm__operator_iterate(sgm_trainer *trainer, const sgm_block *block, double rate);
+/* Whether an iteration met the end of the epoch when it asked for minibatches; true once. */
+bool sgm__operator_at_end(sgm_trainer *trainer);
+sgm_status sgm__operator_end_epoch(sgm_trainer *trainer);
+
+/* --- operator_state.c --- */
+/* For a scope: the first value of a state that its program uses. */
+sgm_status sgm__scope_define_state(sgm_trainer *scope, const char *name, const sgm_type *type);
+/* Brings the trainer's states up to date with the workers'; before anyone looks at them. */
+sgm_status sgm__trainer_view(sgm_trainer *trainer);
+/* A state of the trainer was set: workers get it. */
+sgm_status sgm__operator_was_set(sgm_trainer *trainer, const char *name);
+/* Gradients: merges states that the network changes itself, and gives them to the workers. */
+sgm_status sgm__operator_merge_others(sgm_operator *team);
+/* Merges parameters into the trainer's states, and gives them to the workers. */
+sgm_status sgm__operator_merge(sgm_operator *team);
+/* All states of the trainer, and its position, become the workers'. */
+sgm_status sgm__operator_synchronise(sgm_trainer *trainer);
+/* From the next run (or iteration) on, the workers go on from the trainer's states. */
+void sgm__operator_restart(sgm_trainer *trainer);
+
+/* The trainer is as at its beginning: so are hooks and results of the workers. */
+sgm_status sgm__operator_reset(sgm_trainer *trainer);
+
+/* --- operator_checkpoint.c --- */
+struct json_t;
+sgm_status sgm__operator_add_states(sgm_trainer *trainer, sgm_bundle *bundle);
+sgm_status sgm__operator_describe(const sgm_trainer *trainer, struct json_t *state);
+bool sgm__is_worker_state(const char *name); /* "workers.0.STATE" */
+/* Before anything changes. */
+sgm_status sgm__operator_check(sgm_trainer *trainer, const sgm_bundle *bundle, const struct json_t *state,
+                               const char *path);
+sgm_status sgm__operator_take_over(sgm_trainer *trainer, const sgm_bundle *bundle, const struct json_t *state,
+                                   const char *path);
+
+/* --- operator_hooks.c --- */
+/* Attaches a local hook to all workers. */
+sgm_status sgm__operator_attach(sgm_operator *team, sgm_hook *hook, bool *attached);
+/* Tells local hooks of an event. */
+sgm_status sgm__operator_event(sgm_trainer *trainer, sgm_time_scale scale);
+void sgm__operator_wait_for_hooks(sgm_trainer *trainer);
+/* The oldest request of a local hook; *scope: whose. NULL: none. */
+sgm__request *sgm__operator_take_request(sgm_trainer *trainer, sgm_trainer **scope);
+
+/* --- operator_registry.c --- */
+sgm_status sgm__operator_publish(sgm_trainer *trainer);
+
+#endif

@@ -1,0 +1,108 @@
+/* A step in two halves: gradients by workers, and the update by their trainer. */
+#include "training/operator.h"
+#include "training/trainer.h"
+#include <sigma/operations.h>
+
+#include <stdio.h>
+
+void sgm__operator_forget_names(sgm_operator *team)
+{
+    for (size_t i = 0; i < team->name_count; i++)
+        sgm__free(team->names[i]);
+    sgm__free(team->names);
+    team->names = NULL;
+    team->name_count = 0;
+}
+
+/* Names belong to the network, and are gone when it records again. */
+static sgm_status keep_names(sgm_operator *team, const sgm__trained_parameter *trained, size_t count)
+{
+    bool same = team->name_count == count;
+    for (size_t i = 0; i < count && same; i++)
+        same = strcmp(team->names[i], trained[i].name) == 0;
+    if (same)
+        return SGM_OK;
+    sgm__operator_forget_names(team);
+    team->names = sgm__calloc(count, sizeof(char *));
+    if (team->names == NULL)
+        return SGM_ERROR_MEMORY;
+    for (; team->name_count < count; team->name_count++) {
+        team->names[team->name_count] = sgm__strdup(trained[team->name_count].name);
+        if (team->names[team->name_count] == NULL)
+            return SGM_ERROR_MEMORY;
+    }
+    for (int32_t i = 0; i < team->count; i++)
+        team->workers[i].from = NULL; /* places of gradients are in the order of the names */
+    return SGM_OK;
+}
+
+sgm_status sgm__operator_record_gradients(sgm_trainer *scope)
+{
+    sgm_operator *team = scope->global->team;
+    size_t count = scope->trained_count;
+    SGM_TRY(keep_names(team, scope->trained, count));
+    team->random = scope->recording.random;
+    sgm_value *values = sgm__calloc(count, 2 * sizeof(sgm_value));
+    if (values == NULL)
+        return SGM_ERROR_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        values[i] = scope->trained[i].value;
+    sgm_status status =
+        sgm_gradients(scope->graph, scope->recording.total, values, (int32_t)count, values + count);
+    for (size_t i = 0; i < count && status == SGM_OK; i++) {
+        char *name = sgm__format(SGM__PART_PREFIX "%s", team->names[i]);
+        status = name != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+        if (name != NULL)
+            sgm_output(scope->graph, name, values[count + i]);
+        sgm__free(name);
+    }
+    sgm__free(values);
+    return status;
+}
+
+/* What the trainer trains, as its states. */
+static sgm_status find_trained(sgm_trainer *trainer)
+{
+    const sgm_operator *team = trainer->team;
+    SGM_TRY(sgm__reserve(&trainer->trained, &trainer->trained_capacity, team->name_count,
+                         sizeof(sgm__trained_parameter)));
+    trainer->trained_count = team->name_count;
+    for (size_t i = 0; i < team->name_count; i++) {
+        sgm_type type;
+        SGM_TRY(sgm_session_state_type(trainer->session, team->names[i], &type));
+        trainer->trained[i] = (sgm__trained_parameter){
+            team->names[i], sgm_state(trainer->graph, team->names[i], type.dtype, &type.shape)};
+    }
+    return SGM_OK;
+}
+
+static sgm_value part(sgm_trainer *trainer, const sgm__trained_parameter *parameter, int32_t worker)
+{
+    sgm_graph *graph = trainer->graph;
+    char share[64];
+    sgm_shape scalar = sgm_shape_scalar();
+    sgm_type type = sgm_value_type(graph, parameter->value);
+    char *name = sgm__format(SGM__PART_PREFIX "%d.%s", worker, parameter->name);
+    if (name == NULL)
+        return sgm_graph_fail(graph, SGM_ERROR_MEMORY, "no memory for the name of a gradient");
+    snprintf(share, sizeof share, SGM__SHARE_PREFIX "%d", worker);
+    sgm_value gradient = sgm_input_value(graph, name, type.dtype, &type.shape);
+    sgm__free(name);
+    return sgm_multiply(graph, gradient, sgm_input_value(graph, share, type.dtype, &scalar));
+}
+
+/* In the order of the workers, so that each run gives the same bits. */
+sgm_status sgm__operator_record_merge(sgm_trainer *trainer, int32_t workers, sgm_value **gradients)
+{
+    SGM_TRY(find_trained(trainer));
+    *gradients = sgm__calloc(trainer->trained_count, sizeof(sgm_value));
+    if (*gradients == NULL)
+        return SGM_ERROR_MEMORY;
+    for (size_t i = 0; i < trainer->trained_count; i++) {
+        sgm_value sum = part(trainer, &trainer->trained[i], 0);
+        for (int32_t k = 1; k < workers; k++)
+            sum = sgm_add(trainer->graph, sum, part(trainer, &trainer->trained[i], k));
+        (*gradients)[i] = sum;
+    }
+    return SGM_OK;
+}

@@ -1,0 +1,147 @@
+/* What the registry shows of an operator: operator.workers, operator.local.0.cost ... */
+#include "training/operator.h"
+#include "training/trainer_publish.h"
+
+#include <stdio.h>
+
+/* --- the operator --- */
+
+static sgm_status get_every(const sgm__bound *bound, sgm_content *content)
+{
+    *content = sgm_integer_content(bound->trainer->team->every);
+    return SGM_OK;
+}
+
+static sgm_status set_every(const sgm__bound *bound, const sgm_content *content)
+{
+    bound->trainer->team->every = content->as.integer;
+    return SGM_OK;
+}
+
+static const sgm__access every_access = {.get = get_every, .set = set_every};
+
+static const sgm_option workers_row = {
+    .name = "workers", .kind = SGM_KIND_INTEGER, .read_only = true, .doc = "that train side by side"};
+static const sgm_option merge_row = {.name = "merge",
+                                     .kind = SGM_KIND_TEXT,
+                                     .read_only = true,
+                                     .doc = "what they merge: gradients or parameters"};
+static const sgm_option every_row = {.name = "every",
+                                     .kind = SGM_KIND_INTEGER,
+                                     .least = 0,
+                                     .most = 1e15,
+                                     .live = true,
+                                     .doc = "iterations from merge to merge; 0: at the end of each epoch"};
+
+/* --- each worker --- */
+
+typedef struct worker_row {
+    sgm_option option;
+    double (*get)(const sgm__worker *worker);
+} worker_row;
+
+static double get_cost(const sgm__worker *worker)
+{
+    return worker->scope->newest_loss;
+}
+
+static double get_records(const sgm__worker *worker)
+{
+    return (double)worker->records;
+}
+
+static double get_iteration(const sgm__worker *worker)
+{
+    return (double)worker->scope->position.iteration;
+}
+
+static double get_busy(const sgm__worker *worker)
+{
+    return worker->seconds;
+}
+
+static const worker_row rows[] = {
+    {{.name = "cost", .kind = SGM_KIND_NUMBER, .read_only = true, .doc = "of the worker's newest records"},
+     get_cost},
+    {{.name = "records",
+      .kind = SGM_KIND_INTEGER,
+      .read_only = true,
+      .doc = "the worker's in the newest iteration"},
+     get_records},
+    {{.name = "iteration", .kind = SGM_KIND_INTEGER, .read_only = true, .doc = "iterations of the worker"},
+     get_iteration},
+    {{.name = "busy",
+      .kind = SGM_KIND_NUMBER,
+      .unit = "seconds",
+      .read_only = true,
+      .doc = "time spent computing in this run"},
+     get_busy},
+};
+
+static sgm_status get_number(const sgm__bound *bound, sgm_content *content)
+{
+    const worker_row *row = bound->row;
+    const sgm_trainer *scope = bound->trainer;
+    double value = row->get(&scope->global->team->workers[scope->worker]);
+    *content = row->option.kind == SGM_KIND_INTEGER ? sgm_integer_content((int64_t)value)
+                                                    : sgm_number_content(value);
+    return SGM_OK;
+}
+
+static const sgm__access number_access = {.get = get_number};
+
+static sgm_status publish_rows(const sgm__worker *worker, sgm_registry *registry)
+{
+    char prefix[48];
+    snprintf(prefix, sizeof prefix, "operator.local.%d.", worker->number);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        SGM_TRY(
+            sgm__publish_value(worker->scope, registry, prefix, &rows[i].option, &number_access, &rows[i]));
+    return SGM_OK;
+}
+
+static const sgm_option number_row = {
+    .name = "worker", .kind = SGM_KIND_INTEGER, .read_only = true, .doc = "number of the worker, from 0"};
+
+static sgm_status publish_worker(const sgm__worker *worker, sgm_registry *list)
+{
+    char name[16];
+    sgm_registry *local = worker->scope->registry, *registry = sgm_registry_create();
+    if (registry == NULL)
+        return SGM_ERROR_MEMORY;
+    snprintf(name, sizeof name, "%d", worker->number);
+    sgm_status status = publish_rows(worker, registry);
+    if (status == SGM_OK)
+        status = sgm_registry_put(list, name, registry);
+    sgm_registry_free(registry);
+    SGM_TRY(status);
+    SGM_TRY(sgm_registry_define(local, &number_row));
+    return sgm_registry_set_own(local, number_row.name, sgm_integer_content(worker->number));
+}
+
+static sgm_status publish(sgm_trainer *trainer, sgm_registry *registry, sgm_registry *list)
+{
+    const sgm_operator *team = trainer->team;
+    SGM_TRY(sgm_registry_tag(registry, "operator"));
+    SGM_TRY(sgm_registry_define(registry, &workers_row));
+    SGM_TRY(sgm_registry_define(registry, &merge_row));
+    SGM_TRY(sgm_registry_set_own(registry, workers_row.name, sgm_integer_content(team->count)));
+    SGM_TRY(sgm_registry_set_own(registry, merge_row.name,
+                                 sgm_text_content(team->merges_gradients ? "gradients" : "parameters")));
+    if (!team->merges_gradients)
+        SGM_TRY(sgm__publish_value(trainer, registry, "operator.", &every_row, &every_access, NULL));
+    for (int32_t i = 0; i < team->count; i++)
+        SGM_TRY(publish_worker(&team->workers[i], list));
+    SGM_TRY(sgm_registry_put(registry, "local", list));
+    return sgm_registry_put(trainer->registry, "operator", registry);
+}
+
+sgm_status sgm__operator_publish(sgm_trainer *trainer)
+{
+    sgm_registry *registry = sgm_registry_create(), *list = sgm_registry_create();
+    sgm_status status =
+        registry != NULL && list != NULL ? publish(trainer, registry, list) : SGM_ERROR_MEMORY;
+    sgm_registry_free(list);
+    sgm_registry_free(registry);
+    return status;
+}

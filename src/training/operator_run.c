@@ -1,0 +1,446 @@
+/* Running with workers: their threads, and what an iteration is. */
+#include "handlers/session.h"
+#include "registry/pattern.h"
+#include "training/operator.h"
+#include "training/trainer.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+/* --- threads --- */
+
+static void compute(sgm__worker *worker)
+{
+    double began = sgm__now();
+    sgm_clear_error();
+    worker->status = sgm_session_run(worker->scope->session, worker->program);
+    if (worker->status != SGM_OK)
+        snprintf(worker->message, sizeof worker->message, "%s", sgm_last_error());
+    worker->seconds += sgm__now() - began;
+}
+
+static void *work(void *argument)
+{
+    sgm__worker *worker = argument;
+    sgm_operator *team = worker->team;
+    pthread_mutex_lock(&team->lock);
+    for (;;) {
+        while (!worker->busy && !worker->quit)
+            pthread_cond_wait(&worker->wake, &team->lock);
+        if (worker->quit)
+            break;
+        pthread_mutex_unlock(&team->lock);
+        compute(worker);
+        pthread_mutex_lock(&team->lock);
+        worker->busy = false;
+        if (--team->pending == 0)
+            pthread_cond_signal(&team->done);
+    }
+    pthread_mutex_unlock(&team->lock);
+    return NULL;
+}
+
+/* Signals are for the program's own threads. */
+static sgm_status start_thread(sgm__worker *worker)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    worker->quit = false;
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&worker->thread, NULL, work, worker);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    worker->started = error == 0;
+    return error == 0 ? SGM_OK
+                      : sgm_fail(SGM_ERROR_STATE, "the system refused a thread for worker %d: %s",
+                                 worker->number, sgm__errno_text(error));
+}
+
+/* All workers that have records, and waits for them. The first failure, by number, counts. */
+static sgm_status run_tasks(sgm_operator *team)
+{
+    pthread_mutex_lock(&team->lock);
+    for (int32_t i = 0; i < team->count; i++) {
+        sgm__worker *worker = &team->workers[i];
+        worker->status = SGM_OK;
+        if (worker->records == 0)
+            continue;
+        worker->busy = true;
+        team->pending++;
+        pthread_cond_signal(&worker->wake);
+    }
+    while (team->pending > 0)
+        pthread_cond_wait(&team->done, &team->lock);
+    pthread_mutex_unlock(&team->lock);
+    for (int32_t i = 0; i < team->count; i++) {
+        const sgm__worker *worker = &team->workers[i];
+        if (worker->status != SGM_OK)
+            return sgm_fail(worker->status, "worker %d: %s", i, worker->message);
+    }
+    return SGM_OK;
+}
+
+void sgm__operator_end(sgm_trainer *trainer)
+{
+    sgm_operator *team = trainer->team;
+    if (team == NULL)
+        return;
+    pthread_mutex_lock(&team->lock);
+    for (int32_t i = 0; i < team->count; i++) {
+        team->workers[i].quit = true;
+        pthread_cond_signal(&team->workers[i].wake);
+    }
+    pthread_mutex_unlock(&team->lock);
+    for (int32_t i = 0; i < team->count; i++) {
+        if (team->workers[i].started)
+            pthread_join(team->workers[i].thread, NULL);
+        team->workers[i].started = false;
+    }
+}
+
+static bool matches_any(const sgm_trainer *trainer, const char *pattern)
+{
+    for (size_t i = 0; i < trainer->recording.parameter_count; i++)
+        if (sgm__pattern_matches(pattern, trainer->recording.parameters[i].name))
+            return true;
+    return false;
+}
+
+/* A pattern without a parameter is a mistake. */
+static sgm_status check_patterns(const sgm_trainer *trainer)
+{
+    const sgm_merger *merger = trainer->team->merger;
+    const char *pattern;
+    if (merger == NULL || sgm_network_is_dynamic(trainer->network))
+        return SGM_OK;
+    for (size_t i = 0; (pattern = sgm__merger_pattern(merger, i)) != NULL; i++)
+        if (!matches_any(trainer, pattern))
+            return sgm_fail(SGM_ERROR_NOT_FOUND, "the merger for '%s' matches no parameter of the network",
+                            pattern);
+    return SGM_OK;
+}
+
+sgm_status sgm__operator_start(sgm_trainer *trainer)
+{
+    sgm_operator *team = trainer->team;
+    if (team == NULL)
+        return SGM_OK;
+    SGM_TRY(check_patterns(trainer));
+    team->at_end = false;
+    for (int32_t i = 0; i < team->count; i++) {
+        sgm__scope_borrow(team->workers[i].scope);
+        team->workers[i].seconds = 0;
+    }
+    if (!team->synchronised)
+        SGM_TRY(sgm__operator_synchronise(trainer));
+    for (int32_t i = 0; i < team->count; i++) {
+        sgm_trainer *scope = team->workers[i].scope;
+        SGM_TRY(sgm__trainer_publish_network(scope));
+        SGM_TRY(sgm__trainer_publish_states(scope));
+        sgm__hooks_ask(scope->hooks, scope->registry);
+        SGM_TRY(start_thread(&team->workers[i]));
+    }
+    return SGM_OK;
+}
+
+/* --- what an iteration has in common --- */
+
+static sgm_status feed_numbers(sgm_session *session, sgm_program *program, double rate, int64_t step)
+{
+    if (sgm_program_has_input(program, SGM__LEARNING_RATE))
+        SGM_TRY(sgm_session_feed_number(session, program, SGM__LEARNING_RATE, rate));
+    if (sgm_program_has_input(program, SGM__STEP))
+        SGM_TRY(sgm_session_feed_number(session, program, SGM__STEP, (double)step));
+    return SGM_OK;
+}
+
+/* Gives a worker records of a block. */
+static sgm_status prepare(sgm__worker *worker, sgm__step_purpose purpose, const sgm_block *block,
+                          int64_t first, int64_t count)
+{
+    sgm_trainer *scope = worker->scope;
+    const char *name;
+    sgm__scope_borrow(scope);
+    worker->program = sgm__trainer_program(scope, purpose, count);
+    if (worker->program == NULL)
+        return sgm_last_status();
+    for (size_t i = 0; (name = sgm_program_input_at(worker->program, i)) != NULL; i++) {
+        if (strcmp(name, SGM__LEARNING_RATE) == 0 || strcmp(name, SGM__STEP) == 0)
+            continue;
+        sgm_tensor *values = sgm_block_section(block, name);
+        if (values == NULL)
+            return sgm_last_status();
+        SGM_TRY(sgm__session_feed_part(scope->session, worker->program, name, values, first, count));
+    }
+    worker->records = count;
+    return SGM_OK;
+}
+
+/* What a worker computed, in its own sums and in the trainer's. */
+static sgm_status count_worker(sgm__worker *worker, sgm__metric_sums *all)
+{
+    sgm_trainer *scope = worker->scope;
+    double before = scope->position.sums.loss;
+    SGM_TRY(sgm__trainer_count(scope, worker->program, worker->records, &scope->position.sums));
+    scope->newest_loss = (scope->position.sums.loss - before) / (double)worker->records;
+    SGM_TRY(sgm__trainer_read_costs(scope, worker->program));
+    return sgm__trainer_count(scope, worker->program, worker->records, all);
+}
+
+/* Costs of the trainer are those of all records. */
+static void merge_costs(sgm_trainer *trainer, int64_t records)
+{
+    const sgm_operator *team = trainer->team;
+    for (size_t i = 0; i < trainer->cost_count; i++) {
+        double sum = 0;
+        for (int32_t k = 0; k < team->count; k++)
+            if (team->workers[k].records > 0 && i < team->workers[k].scope->cost_count)
+                sum += team->workers[k].scope->costs[i]->newest * (double)team->workers[k].records;
+        trainer->costs[i]->newest = sum / (double)records;
+    }
+}
+
+/* In the order of the workers, so that each run gives the same bits. */
+static sgm_status count_all(sgm_trainer *trainer)
+{
+    sgm_operator *team = trainer->team;
+    sgm__metric_sums *sums = &trainer->position.sums;
+    double before = sums->loss;
+    int64_t records = sums->records;
+    for (int32_t i = 0; i < team->count; i++) {
+        if (team->workers[i].records == 0)
+            continue;
+        SGM_TRY(count_worker(&team->workers[i], sums));
+    }
+    records = sums->records - records;
+    trainer->newest_loss = (sums->loss - before) / (double)records;
+    trainer->given = records;
+    merge_costs(trainer, records);
+    return SGM_OK;
+}
+
+static bool updates_next(const sgm_trainer *scope)
+{
+    return scope->position.accumulated + 1 >= scope->optimiser->options.accumulate;
+}
+
+static void count_update(sgm__training_position *position, bool update)
+{
+    position->updates += update;
+    position->accumulated = update ? 0 : position->accumulated + 1;
+    position->iteration++;
+}
+
+/* --- gradients --- */
+
+/* In memory of the worker, until the next name; NULL: there was none. */
+static const char *name_of(sgm__worker *worker, const char *number, const char *parameter)
+{
+    worker->name.length = 0;
+    sgm__text_append(&worker->name, SGM__PART_PREFIX "%s%s", number, parameter);
+    return worker->name.failed ? NULL : worker->name.data;
+}
+
+/* Anew when a minibatch of another size came, so it takes no memory. */
+static sgm_status reserve_places(sgm__worker *worker, size_t count)
+{
+    SGM_TRY(sgm__reserve(&worker->outputs, &worker->output_capacity, count, sizeof(int32_t)));
+    return sgm__reserve(&worker->inputs, &worker->input_capacity, count, sizeof(int32_t));
+}
+
+static sgm_status find_places(sgm__worker *worker, const sgm_program *apply)
+{
+    const sgm_operator *team = worker->team;
+    char share[64], number[16];
+    if (worker->from == worker->program && worker->to == apply)
+        return SGM_OK;
+    size_t count = team->name_count;
+    SGM_TRY(reserve_places(worker, count + 1));
+    snprintf(number, sizeof number, "%d.", worker->number);
+    for (size_t i = 0; i < count; i++) {
+        const char *output = name_of(worker, "", team->names[i]);
+        worker->outputs[i] = output != NULL ? sgm__program_output(worker->program, output) : -1;
+        const char *input = name_of(worker, number, team->names[i]);
+        worker->inputs[i] = input != NULL ? sgm__program_input(apply, input) : -1;
+        if (output == NULL || input == NULL)
+            return SGM_ERROR_MEMORY;
+        if (worker->outputs[i] < 0)
+            return sgm_fail(SGM_ERROR_STATE,
+                            "worker %d has no gradient of '%s': all workers must train the "
+                            "same parameters",
+                            worker->number, team->names[i]);
+    }
+    snprintf(share, sizeof share, SGM__SHARE_PREFIX "%d", worker->number);
+    worker->inputs[count] = sgm__program_input(apply, share);
+    worker->from = worker->program;
+    worker->to = apply;
+    return SGM_OK;
+}
+
+/* Where a handler's memory is not the computer's, by way of a tensor. */
+static sgm_status copy_gradient(sgm__worker *worker, sgm_session *session, sgm_program *apply, size_t index)
+{
+    const char *name = worker->team->names[index];
+    char *output = sgm__format(SGM__PART_PREFIX "%s", name);
+    char *input = sgm__format(SGM__PART_PREFIX "%d.%s", worker->number, name);
+    sgm_status status = output != NULL && input != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    sgm_type type = status == SGM_OK ? sgm_program_output_type(worker->program, output) : (sgm_type){0};
+    sgm_tensor *value = status == SGM_OK ? sgm_tensor_create(type.dtype, &type.shape) : NULL;
+    if (status == SGM_OK && value == NULL)
+        status = SGM_ERROR_MEMORY;
+    if (status == SGM_OK)
+        status = sgm_session_read(worker->scope->session, worker->program, output, value);
+    if (status == SGM_OK)
+        status = sgm_session_feed(session, apply, input, value);
+    sgm_tensor_free(value);
+    sgm__free(output);
+    sgm__free(input);
+    return status;
+}
+
+static sgm_status pass_gradients(sgm__worker *worker, sgm_trainer *trainer, sgm_program *apply, double share)
+{
+    size_t count = worker->team->name_count;
+    sgm_session *from = worker->scope->session, *to = trainer->session;
+    bool lends = sgm__session_is_host(from) && sgm__session_is_host(to);
+    SGM_TRY(find_places(worker, apply));
+    for (size_t i = 0; i < count; i++) {
+        if (worker->inputs[i] < 0)
+            continue; /* an update that does not ask for it */
+        if (!lends)
+            SGM_TRY(copy_gradient(worker, to, apply, i));
+        else
+            SGM_TRY(sgm__session_lend(to, apply, worker->inputs[i],
+                                      sgm__session_output_memory(from, worker->program, worker->outputs[i])));
+    }
+    const char *name = sgm_program_input_at(apply, (size_t)worker->inputs[count]);
+    return worker->inputs[count] >= 0 ? sgm_session_feed_number(to, apply, name, share) : SGM_OK;
+}
+
+static sgm_status apply_gradients(sgm_trainer *trainer, const sgm_block *block, int32_t parts, bool update,
+                                  double rate)
+{
+    sgm_operator *team = trainer->team;
+    sgm_program *apply = sgm__trainer_program(trainer, update ? SGM__APPLY : SGM__APPLY_LATER, parts);
+    if (apply == NULL)
+        return sgm_last_status();
+    for (int32_t i = 0; i < parts; i++) {
+        double share = (double)team->workers[i].records / (double)block->count;
+        SGM_TRY(pass_gradients(&team->workers[i], trainer, apply, share));
+    }
+    SGM_TRY(feed_numbers(trainer->session, apply, rate, trainer->position.updates + 1));
+    SGM_TRY(sgm_session_run(trainer->session, apply));
+    return sgm__operator_merge_others(team);
+}
+
+/* Parts of a minibatch differ by at most one record; the smallest ones use fewer workers. */
+static sgm_status iterate_gradients(sgm_trainer *trainer, const sgm_block *block, double rate)
+{
+    sgm_operator *team = trainer->team;
+    sgm__training_position *position = &trainer->position;
+    int32_t parts = block->count < team->count ? (int32_t)block->count : team->count;
+    bool update = sgm__trainer_updates_next(trainer);
+    for (int32_t i = 0; i < team->count; i++)
+        team->workers[i].records = 0;
+    for (int32_t i = 0; i < parts; i++) {
+        int64_t first = block->count * i / parts, end = block->count * (i + 1) / parts;
+        if (prepare(&team->workers[i], SGM__GRADIENTS, block, first, end - first) != SGM_OK)
+            return sgm__fail_within("worker %d", i);
+    }
+    SGM_TRY(run_tasks(team));
+    SGM_TRY(apply_gradients(trainer, block, parts, update, rate));
+    SGM_TRY(count_all(trainer));
+    count_update(position, update);
+    position->batch++;
+    for (int32_t i = 0; i < team->count; i++) {
+        sgm__training_position *own = &team->workers[i].scope->position;
+        own->iteration = position->iteration;
+        own->updates = position->updates;
+        own->accumulated = position->accumulated;
+        own->batch = position->batch;
+    }
+    return SGM_OK;
+}
+
+/* --- parameters --- */
+
+/* The minibatch is copied into the program, so the iterator may go on. */
+static sgm_status prepare_update(sgm__worker *worker, const sgm_block *block, double rate)
+{
+    const sgm__training_position *own = &worker->scope->position;
+    bool update = updates_next(worker->scope);
+    sgm_status status = prepare(worker, update ? SGM__UPDATE : SGM__ACCUMULATE, block, 0, block->count);
+    if (status == SGM_OK)
+        status = feed_numbers(worker->scope->session, worker->program, rate, own->updates + 1);
+    return status == SGM_OK ? SGM_OK : sgm__fail_within("worker %d", worker->number);
+}
+
+static sgm_status prepare_updates(sgm_trainer *trainer, const sgm_block *block, double rate)
+{
+    sgm_operator *team = trainer->team;
+    for (int32_t i = 0; i < team->count; i++)
+        team->workers[i].records = 0;
+    for (int32_t i = 0; i < team->count; i++) {
+        if (i > 0)
+            SGM_TRY(sgm__trainer_next_block(trainer, &block));
+        team->at_end = block == NULL;
+        if (block == NULL)
+            return SGM_OK;
+        SGM_TRY(prepare_update(&team->workers[i], block, rate));
+    }
+    return SGM_OK;
+}
+
+static sgm_status iterate_parameters(sgm_trainer *trainer, const sgm_block *block, double rate)
+{
+    sgm_operator *team = trainer->team;
+    sgm__training_position *position = &trainer->position;
+    sgm__trainer_updates_next(trainer); /* another number of minibatches for an update begins here */
+    SGM_TRY(prepare_updates(trainer, block, rate));
+    SGM_TRY(run_tasks(team));
+    team->changed = true;
+    SGM_TRY(count_all(trainer));
+    for (int32_t i = 0; i < team->count; i++) {
+        sgm__training_position *own = &team->workers[i].scope->position;
+        if (team->workers[i].records == 0)
+            continue;
+        count_update(own, updates_next(team->workers[i].scope));
+        own->batch++;
+        position->batch++;
+    }
+    position->iteration++;
+    position->updates = team->workers[0].scope->position.updates;
+    position->accumulated = team->workers[0].scope->position.accumulated;
+    return team->every > 0 && position->iteration % team->every == 0 ? sgm__operator_merge(team) : SGM_OK;
+}
+
+sgm_status sgm__operator_iterate(sgm_trainer *trainer, const sgm_block *block, double rate)
+{
+    if (!trainer->team->synchronised)
+        SGM_TRY(sgm__operator_synchronise(trainer));
+    if (trainer->position.sums.records == 0) /* an epoch begins */
+        for (int32_t i = 0; i < trainer->team->count; i++)
+            trainer->team->workers[i].scope->position.sums = (sgm__metric_sums){0};
+    return trainer->team->merges_gradients ? iterate_gradients(trainer, block, rate)
+                                           : iterate_parameters(trainer, block, rate);
+}
+
+bool sgm__operator_at_end(sgm_trainer *trainer)
+{
+    bool at_end = trainer->team != NULL && trainer->team->at_end;
+    if (at_end)
+        trainer->team->at_end = false;
+    return at_end;
+}
+
+sgm_status sgm__operator_end_epoch(sgm_trainer *trainer)
+{
+    sgm_operator *team = trainer->team;
+    if (team == NULL)
+        return SGM_OK;
+    for (int32_t i = 0; i < team->count; i++) {
+        sgm_trainer *scope = team->workers[i].scope;
+        scope->position.epoch = trainer->position.epoch + 1;
+        scope->position.batch = 0;
+    }
+    return team->every == 0 && !team->merges_gradients ? sgm__operator_merge(team) : SGM_OK;
+}

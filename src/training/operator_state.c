@@ -1,0 +1,250 @@
+/* The states of the workers and of their trainer: who has which, and how they become one. */
+#include "handlers/session.h"
+#include "training/operator.h"
+#include "training/trainer.h"
+
+static bool begins(const char *name, const char *prefix)
+{
+    return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+/* --- copies --- */
+
+static sgm_status copy_state(sgm_session *to, sgm_session *from, const char *name)
+{
+    const void *memory = sgm__session_state_memory(from, name);
+    sgm_type type;
+    SGM_TRY(sgm_session_state_type(from, name, &type));
+    if (memory != NULL && sgm_session_has(to, name) && sgm__session_is_host(to)) {
+        size_t size = (size_t)sgm_shape_elements(&type.shape) * sgm_dtype_size(type.dtype);
+        memcpy(sgm__session_state_memory(to, name), memory, size);
+        return SGM_OK;
+    }
+    sgm_tensor *value = sgm_session_get(from, name);
+    sgm_status status = value != NULL ? sgm_session_set(to, name, value) : sgm_last_status();
+    sgm_tensor_free(value);
+    return status;
+}
+
+/* Random numbers differ from worker to worker; the first has the trainer's. */
+static sgm_status set_seed(sgm_trainer *scope)
+{
+    static const char name[] = "random.seed";
+    sgm_tensor *value = sgm_session_get(scope->global->session, name);
+    if (value == NULL)
+        return sgm_last_status();
+    if (scope->worker > 0) {
+        uint64_t seed;
+        memcpy(&seed, sgm_tensor_const_data(value), sizeof seed);
+        seed = sgm__hash(&scope->worker, sizeof scope->worker, seed);
+        memcpy(sgm_tensor_data(value), &seed, sizeof seed);
+    }
+    sgm_status status = sgm_session_set(scope->session, name, value);
+    sgm_tensor_free(value);
+    return status;
+}
+
+static bool is_trained(const sgm_trainer *trainer, const char *name)
+{
+    for (size_t i = 0; i < trainer->recording.parameter_count; i++)
+        if (strcmp(trainer->recording.parameters[i].name, name) == 0)
+            return trainer->recording.parameters[i].trainable;
+    return false;
+}
+
+/* Where gradients are merged, only the update of the trainer changes these: workers read them in place. */
+static bool is_shared(const sgm_trainer *scope, const char *name)
+{
+    return scope->global->team != NULL && scope->global->team->merges_gradients &&
+           sgm__session_is_host(scope->session) && sgm__session_is_host(scope->global->session) &&
+           (is_trained(scope, name) || begins(name, SGM__SLOT_PREFIX) || begins(name, SGM__AVERAGE_PREFIX) ||
+            strcmp(name, "random.step") == 0);
+}
+
+/* Kept for whoever looks at the trainer. */
+static bool is_kept(const char *name)
+{
+    return begins(name, SGM__KEPT_PREFIX);
+}
+
+static bool has_own(const sgm_trainer *scope, const char *name)
+{
+    const void *memory = sgm__session_state_memory(scope->session, name);
+    return sgm_session_has(scope->session, name) &&
+           (memory == NULL || memory != sgm__session_state_memory(scope->global->session, name));
+}
+
+/* The trainer's value becomes the scope's. */
+static sgm_status take_state(sgm_trainer *scope, const char *name)
+{
+    if (strcmp(name, "random.seed") == 0)
+        return set_seed(scope);
+    if (!sgm_session_has(scope->session, name) && is_shared(scope, name))
+        return sgm__session_share(scope->session, scope->global->session, name);
+    return !sgm_session_has(scope->session, name) || has_own(scope, name)
+               ? copy_state(scope->session, scope->global->session, name)
+               : SGM_OK;
+}
+
+sgm_status sgm__scope_define_state(sgm_trainer *scope, const char *name, const sgm_type *type)
+{
+    if (!sgm_session_has(scope->global->session, name))
+        SGM_TRY(sgm__trainer_define_state(scope->global, name, type));
+    return take_state(scope, name);
+}
+
+sgm_status sgm__operator_synchronise(sgm_trainer *trainer)
+{
+    sgm_operator *team = trainer->team;
+    const char *name;
+    sgm__operator_recorded(trainer);
+    for (int32_t i = 0; i < team->count; i++) {
+        sgm_trainer *scope = team->workers[i].scope;
+        for (size_t k = 0; (name = sgm_session_state_at(trainer->session, k)) != NULL; k++)
+            if (!is_kept(name))
+                SGM_TRY(take_state(scope, name));
+        scope->position = trainer->position;
+        scope->position.sums = (sgm__metric_sums){0};
+    }
+    team->synchronised = true;
+    team->changed = team->at_end = false;
+    return SGM_OK;
+}
+
+void sgm__operator_restart(sgm_trainer *trainer)
+{
+    if (trainer->team != NULL)
+        trainer->team->synchronised = trainer->team->changed = trainer->team->at_end = false;
+}
+
+sgm_status sgm__operator_was_set(sgm_trainer *trainer, const char *name)
+{
+    sgm_operator *team = trainer->team;
+    for (int32_t i = 0; team != NULL && team->synchronised && i < team->count; i++)
+        if (has_own(team->workers[i].scope, name))
+            SGM_TRY(take_state(team->workers[i].scope, name));
+    return SGM_OK;
+}
+
+/* --- merging --- */
+
+typedef struct gathered {
+    const void *values[SGM__MOST_WORKERS];
+    double shares[SGM__MOST_WORKERS];
+    sgm_tensor *copies[SGM__MOST_WORKERS]; /* of values that are not in the computer's memory */
+    size_t count;
+} gathered;
+
+static void let_go(gathered *all)
+{
+    for (size_t i = 0; i < all->count; i++)
+        sgm_tensor_free(all->copies[i]);
+}
+
+/* The values of those that have one; `newest`: that had records in this iteration, with their shares. */
+static sgm_status gather(const sgm_operator *team, const char *name, bool newest, gathered *all)
+{
+    int64_t records = 0;
+    all->count = 0;
+    for (int32_t i = 0; i < team->count; i++) {
+        const sgm__worker *worker = &team->workers[i];
+        sgm_session *session = worker->scope->session;
+        if (!sgm_session_has(session, name) || (newest && worker->records == 0))
+            continue;
+        const void *memory = sgm__session_state_memory(session, name);
+        sgm_tensor *copy = memory == NULL ? sgm_session_get(session, name) : NULL;
+        if (memory == NULL && copy == NULL) {
+            let_go(all);
+            return sgm_last_status();
+        }
+        all->values[all->count] = copy != NULL ? sgm_tensor_const_data(copy) : memory;
+        all->copies[all->count] = copy;
+        all->shares[all->count++] = (double)worker->records;
+        records += worker->records;
+    }
+    for (size_t i = 0; i < all->count && newest; i++)
+        all->shares[i] /= (double)records;
+    return SGM_OK;
+}
+
+static void merge_values(const sgm_operator *team, const char *name, const sgm_type *type, void *result,
+                         gathered *all)
+{
+    bool averaged = begins(name, SGM__AVERAGE_PREFIX), slot = begins(name, SGM__SLOT_PREFIX) || is_kept(name);
+    if (team->merges_gradients) {
+        sgm__merge_weighted(all->shares, type, result, all->values, all->count);
+    } else if (slot) {
+        for (size_t i = 0; i < all->count; i++)
+            all->shares[i] = 1.0 / (double)all->count;
+        sgm__merge_weighted(all->shares, type, result, all->values, all->count);
+    } else {
+        sgm__merger_merge(team->merger, averaged ? name + strlen(SGM__AVERAGE_PREFIX) : name, type, result,
+                          all->values, all->count);
+    }
+}
+
+static sgm_status merge_state(const sgm_operator *team, const char *name, bool newest)
+{
+    gathered all;
+    sgm_session *session = team->trainer->session;
+    sgm_type type;
+    SGM_TRY(sgm_session_state_type(session, name, &type));
+    SGM_TRY(gather(team, name, newest, &all));
+    if (all.count == 0)
+        return SGM_OK;
+    void *memory = sgm__session_state_memory(session, name);
+    sgm_tensor *result = memory == NULL ? sgm_tensor_create(type.dtype, &type.shape) : NULL;
+    sgm_status status = memory != NULL || result != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    if (status == SGM_OK)
+        merge_values(team, name, &type, memory != NULL ? memory : sgm_tensor_data(result), &all);
+    if (result != NULL)
+        status = sgm_session_set(session, name, result);
+    sgm_tensor_free(result);
+    let_go(&all);
+    return status;
+}
+
+sgm_status sgm__operator_merge_others(sgm_operator *team)
+{
+    sgm_trainer *trainer = team->trainer;
+    const char *name;
+    for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++) {
+        bool ours = begins(name, "random.") || begins(name, SGM__SLOT_PREFIX) ||
+                    begins(name, SGM__AVERAGE_PREFIX) || is_kept(name);
+        if (!ours && !is_trained(trainer, name))
+            SGM_TRY(merge_state(team, name, true));
+    }
+    for (int32_t k = 0; k < team->count; k++)
+        for (size_t i = 0; (name = sgm_session_state_at(team->workers[k].scope->session, i)) != NULL; i++)
+            if (has_own(team->workers[k].scope, name) && strcmp(name, "random.seed") != 0)
+                SGM_TRY(take_state(team->workers[k].scope, name));
+    return SGM_OK;
+}
+
+sgm_status sgm__trainer_view(sgm_trainer *trainer)
+{
+    sgm_operator *team = trainer->team;
+    const char *name;
+    if (team == NULL || !team->changed)
+        return SGM_OK;
+    for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++) {
+        if (strcmp(name, "random.step") == 0)
+            SGM_TRY(copy_state(trainer->session, team->workers[0].scope->session, name));
+        else if (strcmp(name, "random.seed") != 0)
+            SGM_TRY(merge_state(team, name, false));
+    }
+    team->changed = false;
+    return SGM_OK;
+}
+
+sgm_status sgm__operator_merge(sgm_operator *team)
+{
+    sgm_trainer *trainer = team->trainer;
+    const char *name;
+    SGM_TRY(sgm__trainer_view(trainer));
+    for (int32_t k = 0; k < team->count; k++)
+        for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++)
+            if (!begins(name, "random.") && !begins(name, SGM__SLOT_PREFIX) && !is_kept(name))
+                SGM_TRY(take_state(team->workers[k].scope, name));
+    return SGM_OK;
+}

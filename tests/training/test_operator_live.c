@@ -1,0 +1,479 @@
+/* Operators while they run: records, local hooks, commands at any moment, memory. */
+#include "waves.h"
+
+#include "training/operator.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+/* --- records --- */
+
+#define COUNTED_RECORDS 37
+
+/* A worker's loss is the mean of its records' targets: 2 to the power of a record's number, so that sums tell
+ * which records there were. The network's only parameter is frozen out of it by a factor of 0. */
+static sgm_value target_as_cost(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
+                                int32_t count)
+{
+    (void)count;
+    sgm_shape record = sgm_shape_of(1);
+    sgm_value target = sgm_layer_section(call, graph, "targets", &record);
+    return sgm_mean(graph, sgm_add(graph, target, sgm_multiply(graph, inputs[0], sgm_number(graph, 0))));
+}
+
+static const sgm_layer_type target_cost = {.api = SGM_LAYER_API,
+                                           .flags = SGM_LAYER_COST,
+                                           .name = "target_cost",
+                                           .doc = "test: the target itself",
+                                           .min_inputs = 1,
+                                           .max_inputs = 1,
+                                           .forward = target_as_cost};
+
+static wave_trainer make_counted(sgm_operator *team, int64_t batch)
+{
+    static const char *const sections[] = {"inputs", "targets"};
+    static bool registered;
+    if (!registered)
+        CHECK_OK(sgm_register_layer(&target_cost));
+    registered = true;
+    sgm_shape shape = sgm_shape_of(COUNTED_RECORDS, 1);
+    sgm_tensor *values[2] = {sgm_tensor_create(SGM_FLOAT32, &shape), sgm_tensor_create(SGM_FLOAT32, &shape)};
+    for (int64_t i = 0; i < COUNTED_RECORDS; i++)
+        sgm_tensor_set(values[1], (const int64_t[]){i, 0}, ldexp(1, (int)i));
+    sgm_dataset *dataset = sgm_dataset_from("counted", sections, values, 2);
+    wave_trainer made = make_wave_trainer(
+        (wave_options){.network = "input(1) + dense(1) + target_cost", .precision = SGM_FLOAT64});
+    CHECK_OK(sgm_trainer_data(made.trainer, sgm_minibatches(dataset, .size = batch, .seed = 5)));
+    CHECK_OK(sgm_trainer_operator(made.trainer, team));
+    sgm_tensor_free(values[0]);
+    sgm_tensor_free(values[1]);
+    sgm_dataset_free(dataset);
+    return made;
+}
+
+typedef struct record_count {
+    double sums[3]; /* of the targets of each worker in this epoch */
+    int64_t records[3], calls;
+} record_count;
+
+static sgm_status count_records(void *self, sgm_hook_call *call)
+{
+    record_count *count = self;
+    double worker, cost;
+    CHECK_OK(sgm_hook_number(call, "worker", &worker));
+    CHECK_OK(sgm_hook_number(call, "optimiser.cost_total", &cost));
+    const sgm__worker *own = &sgm_hook_trainer(call)->global->team->workers[(int)worker];
+    count->sums[(int)worker] += cost * (double)own->records;
+    count->records[(int)worker] += own->records;
+    count->calls++;
+    return SGM_OK;
+}
+
+/* All bits of the sum are set when each record came once, and only then: a record twice would carry. */
+static void check_records(sgm_operator *team, int64_t batch, int64_t calls)
+{
+    static const sgm_hook_type type = {.api = SGM_HOOK_API, .name = "records", .invoke = count_records};
+    wave_trainer made = make_counted(team, batch);
+    record_count count = {0};
+    CHECK_OK(sgm_trainer_hook(made.trainer,
+                              sgm_hook_create(&type, &count, .local = true, .failure = SGM_HOOK_STOP)));
+    for (int64_t epoch = 1; epoch <= 3; epoch++) {
+        count = (record_count){0};
+        CHECK_OK(sgm_trainer_run(made.trainer, .epochs = epoch));
+        CHECK_INT(count.records[0] + count.records[1] + count.records[2], COUNTED_RECORDS);
+        CHECK_NEAR(count.sums[0] + count.sums[1] + count.sums[2], ldexp(1, COUNTED_RECORDS) - 1, 1e-3);
+        CHECK(count.records[0] > 0 && count.records[1] > 0 && count.records[2] > 0);
+        CHECK_INT(count.calls, calls);
+    }
+    free_wave_trainer(made);
+}
+
+TEST(an_epoch_has_each_record_once_when_gradients_are_merged)
+{
+    check_records(sgm_gradient_operator(.workers = 3), 10, 12);
+    check_records(sgm_gradient_operator(.workers = 3), 9, 13); /* the last minibatch has one record */
+}
+
+TEST(an_epoch_has_each_record_once_when_parameters_are_merged)
+{
+    check_records(sgm_parameter_operator(.workers = 3), 5, 8); /* the last iteration has two minibatches */
+    check_records(sgm_parameter_operator(.workers = 3, .every = 2), 4, 10);
+}
+
+/* --- local hooks --- */
+
+typedef struct tally {
+    int calls[3];
+    bool copied;
+    int frees;
+} tally;
+
+static sgm_status tally_call(void *self, sgm_hook_call *call)
+{
+    tally *own = self;
+    double worker = 0, shared = -1, iteration;
+    if (sgm_hook_number(call, "worker", &worker) != SGM_OK)
+        worker = 0;
+    CHECK_OK(sgm_hook_number(call, "iteration", &iteration));
+    CHECK_INT((int64_t)iteration, call->iteration);
+    if (sgm_hook_number(call, "shared.mine", &shared) == SGM_OK)
+        CHECK_NEAR(shared, worker, 0);
+    CHECK_OK(sgm_hook_share(call, "mine", sgm_number_content(worker)));
+    own->calls[(int)worker]++;
+    return SGM_OK;
+}
+
+static int living;
+
+static void *copy_tally(const void *self)
+{
+    tally *copy = malloc(sizeof *copy);
+    *copy = *(const tally *)self;
+    copy->copied = true;
+    living++;
+    return copy;
+}
+
+static void free_tally(void *self)
+{
+    if (((tally *)self)->copied) {
+        free(self);
+        living--;
+    } else {
+        ((tally *)self)->frees++;
+    }
+}
+
+static const sgm_hook_type shared_tally = {
+    .api = SGM_HOOK_API, .name = "tally", .invoke = tally_call, .free = free_tally};
+static const sgm_hook_type own_tally = {
+    .api = SGM_HOOK_API, .name = "own tally", .invoke = tally_call, .free = free_tally, .copy = copy_tally};
+
+TEST(a_local_hook_runs_for_each_worker_with_what_that_worker_has)
+{
+    wave_trainer made = make_wave_trainer((wave_options){0});
+    tally before = {0}, after = {0};
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_hook_create(&shared_tally, &before, .local = true,
+                                                            .when = sgm_every(2, SGM_ITERATION))));
+    CHECK_OK(sgm_trainer_operator(made.trainer, sgm_gradient_operator(.workers = 3)));
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_hook_create(&shared_tally, &after, .local = true,
+                                                            .when = sgm_after(3, SGM_ITERATION))));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
+    for (int i = 0; i < 3; i++) {
+        CHECK_INT(before.calls[i], 4); /* of 8 iterations, counted for each worker */
+        CHECK_INT(after.calls[i], 1);
+    }
+    sgm_content content;
+    CHECK_INT(sgm_resolve_one(sgm_trainer_registry(made.trainer), "shared.mine", &content),
+              SGM_ERROR_NOT_FOUND);
+    free_wave_trainer(made);
+    CHECK_INT(before.frees, 1);
+    CHECK_INT(after.frees, 1);
+}
+
+TEST(a_local_hook_without_an_operator_runs_for_the_trainer)
+{
+    wave_trainer made = make_wave_trainer((wave_options){0});
+    tally alone = {0};
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_hook_create(&shared_tally, &alone, .local = true)));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
+    CHECK_INT(alone.calls[0], 8);
+    free_wave_trainer(made);
+}
+
+TEST(a_hook_that_can_be_copied_has_a_self_for_each_worker)
+{
+    wave_trainer made = make_wave_trainer((wave_options){0});
+    tally origin = {0};
+    CHECK_OK(sgm_trainer_operator(made.trainer, sgm_parameter_operator(.workers = 2)));
+    CHECK_OK(sgm_trainer_hook(made.trainer,
+                              sgm_hook_make_local(sgm_hook_create(&own_tally, &origin, .when = {0}))));
+    CHECK_INT(living, 2);
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1));
+    CHECK_INT(origin.calls[0], 0);
+    free_wave_trainer(made);
+    CHECK_INT(living, 0);
+    CHECK_INT(origin.frees, 1);
+}
+
+TEST(criteria_of_a_local_hook_are_checked_for_each_worker)
+{
+    wave_trainer made = make_wave_trainer((wave_options){0});
+    tally fired = {0};
+    CHECK_OK(sgm_trainer_operator(made.trainer, sgm_gradient_operator(.workers = 2)));
+    CHECK_OK(sgm_trainer_hook(
+        made.trainer, sgm_hook_create(&shared_tally, &fired, .local = true,
+                                      .only_if = sgm_criteria_threshold("worker", SGM_ABOVE, 0, false))));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1));
+    CHECK_INT(fired.calls[0], 0);
+    CHECK_INT(fired.calls[1], 4);
+    free_wave_trainer(made);
+}
+
+TEST(local_and_global_hooks_do_not_require_each_other)
+{
+    wave_trainer made = make_wave_trainer((wave_options){0});
+    tally a = {0}, b = {0};
+    CHECK_ERROR(
+        sgm_trainer_hook(made.trainer,
+                         sgm_hook_create(&shared_tally, &a, .local = true,
+                                         .requires_hooks = {sgm_hook_create(&own_tally, &b, .priority = 1)})),
+        "is local, but 'own tally', which it requires, is global");
+    free_wave_trainer(made);
+}
+
+static sgm_status check_cost(void *self, sgm_hook_call *call)
+{
+    double cost, parts[2], records[2];
+    CHECK_OK(sgm_hook_number(call, "optimiser.cost_total", &cost));
+    CHECK_OK(sgm_hook_number(call, "operator.local.0.cost", &parts[0]));
+    CHECK_OK(sgm_hook_number(call, "operator.local.1.cost", &parts[1]));
+    CHECK_OK(sgm_hook_number(call, "operator.local.0.records", &records[0]));
+    CHECK_OK(sgm_hook_number(call, "operator.local.1.records", &records[1]));
+    CHECK_NEAR(cost, (parts[0] * records[0] + parts[1] * records[1]) / (records[0] + records[1]), 1e-12);
+    ++*(int *)self;
+    return SGM_OK;
+}
+
+TEST(the_global_cost_is_that_of_all_workers)
+{
+    static const sgm_hook_type type = {.api = SGM_HOOK_API, .name = "cost", .invoke = check_cost};
+    wave_trainer made = make_wave_trainer((wave_options){.batch = 9});
+    int calls = 0;
+    sgm_content content;
+    CHECK_OK(sgm_trainer_operator(made.trainer, sgm_gradient_operator(.workers = 2)));
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_hook_create(&type, &calls, .failure = SGM_HOOK_STOP)));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
+    CHECK_INT(calls, 10);
+    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(made.trainer), "operator.workers", &content));
+    CHECK_INT(content.as.integer, 2);
+    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(made.trainer), "operator.merge", &content));
+    CHECK_STR(content.as.text, "gradients");
+    sgm_content_clear(&content);
+    free_wave_trainer(made);
+}
+
+/* --- commands at any moment --- */
+
+typedef struct rush {
+    sgm_trainer *trainer;
+    atomic_bool stop;
+    uint64_t seed;
+} rush;
+
+static void command(rush *at, sgm__random *random)
+{
+    sgm_registry *registry = sgm_trainer_registry(at->trainer);
+    sgm_content content;
+    switch (sgm__random_below(random, 7)) {
+    case 0:
+        sgm_trainer_pause(at->trainer);
+        break;
+    case 1:
+    case 2:
+        sgm_trainer_resume(at->trainer);
+        break;
+    case 3:
+        sgm_trainer_step(at->trainer, 1 + (int64_t)sgm__random_below(random, 3));
+        break;
+    case 4:
+        sgm_resolve_set(registry, "optimiser.learning_rate",
+                        sgm_number_content(0.01 + 0.01 * sgm__random_uniform(random)), NULL, NULL);
+        break;
+    case 5:
+        if (sgm_resolve_one(registry, "network.layers.2-dense.weights", &content) == SGM_OK)
+            sgm_content_clear(&content);
+        break;
+    default:
+        if (sgm_resolve_one(registry, "operator.local.1.cost", &content) == SGM_OK)
+            sgm_content_clear(&content);
+        break;
+    }
+}
+
+static void *rush_about(void *argument)
+{
+    rush *at = argument;
+    sgm__random random = sgm__random_make(at->seed, 1);
+    while (!atomic_load(&at->stop)) {
+        command(at, &random);
+        usleep((useconds_t)sgm__random_below(&random, 300));
+    }
+    return NULL;
+}
+
+static void *stop_in_the_end(void *argument)
+{
+    rush *at = argument;
+    usleep((useconds_t)at->seed);
+    while (sgm_trainer_stop(at->trainer, "enough") != SGM_OK && !atomic_load(&at->stop))
+        usleep(200);
+    return NULL;
+}
+
+static void check_rush(sgm_operator *team, uint64_t seed)
+{
+    wave_trainer made = make_wave_trainer((wave_options){.handler = "cpu", .seed = seed, .batch = 5});
+    tally local = {0};
+    CHECK_OK(sgm_trainer_operator(made.trainer, team));
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_hook_create(&shared_tally, &local, .local = true)));
+    for (int run = 0; run < 3; run++) {
+        pthread_t threads[3];
+        rush hurry[3] = {{made.trainer, false, seed},
+                         {made.trainer, false, seed + 1},
+                         {made.trainer, false, 60000 + 40000 * (uint64_t)run}};
+        for (int i = 0; i < 3; i++)
+            CHECK_INT(pthread_create(&threads[i], NULL, i < 2 ? rush_about : stop_in_the_end, &hurry[i]), 0);
+        sgm_status status = sgm_trainer_run(made.trainer, .epochs = 1000000);
+        for (int i = 0; i < 3; i++) {
+            atomic_store(&hurry[i].stop, true);
+            pthread_join(threads[i], NULL);
+        }
+        CHECK_INT(status, SGM_OK);
+    }
+    CHECK(made.trainer->position.iteration > 3);
+    free_wave_trainer(made);
+}
+
+TEST(commands_at_any_moment_reach_workers_that_merge_gradients)
+{
+    check_rush(sgm_gradient_operator(.workers = 2), 1);
+    check_rush(sgm_gradient_operator(.workers = 3, .handlers = "cpu reference"), 2);
+}
+
+TEST(commands_at_any_moment_reach_workers_that_merge_parameters)
+{
+    check_rush(sgm_parameter_operator(.workers = 2, .every = 3), 3);
+    check_rush(sgm_parameter_operator(.workers = 3), 4);
+}
+
+/* --- memory --- */
+
+typedef struct counter {
+    long calls, fail_at, held;
+} counter;
+
+static void *count_reallocate(void *user, void *memory, size_t size)
+{
+    counter *count = user;
+    if (__atomic_add_fetch(&count->calls, 1, __ATOMIC_RELAXED) == count->fail_at)
+        return NULL;
+    void *result = realloc(memory, size);
+    if (memory == NULL && result != NULL)
+        __atomic_add_fetch(&count->held, 1, __ATOMIC_RELAXED);
+    return result;
+}
+
+static void count_release(void *user, void *memory)
+{
+    counter *count = user;
+    __atomic_sub_fetch(&count->held, 1, __ATOMIC_RELAXED);
+    free(memory);
+}
+
+typedef struct watch {
+    const counter *count;
+    long at_second_epoch, at_end;
+} watch;
+
+static bool watch_allocations(void *user, const sgm_training_progress *progress)
+{
+    watch *seen = user;
+    if (progress->kind == SGM_PROGRESS_EPOCH && progress->epoch == 2)
+        seen->at_second_epoch = seen->count->calls;
+    if (progress->kind == SGM_PROGRESS_EPOCH && progress->epoch == 6)
+        seen->at_end = seen->count->calls;
+    return true;
+}
+
+static void check_steady_state(bool gradients)
+{
+    counter count = {0};
+    sgm_allocator allocator = {count_reallocate, count_release, &count};
+    sgm_set_allocator(&allocator);
+    wave_trainer made = make_wave_trainer((wave_options){.handler = "cpu", .shuffle = true, .batch = 7});
+    watch seen = {.count = &count};
+    CHECK_OK(sgm_trainer_operator(made.trainer, gradients ? sgm_gradient_operator(.workers = 2)
+                                                          : sgm_parameter_operator(.every = 2)));
+    CHECK_OK(sgm_trainer_on_progress(made.trainer, watch_allocations, &seen));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 6));
+    free_wave_trainer(made);
+    sgm_set_allocator(NULL);
+    CHECK(seen.at_second_epoch > 0);
+    CHECK_INT(seen.at_end, seen.at_second_epoch);
+    CHECK_INT(count.held, 0);
+}
+
+TEST(workers_allocate_nothing_in_the_steady_state)
+{
+    check_steady_state(true);
+    check_steady_state(false);
+}
+
+static sgm_status do_nothing(void *self, sgm_hook_call *call)
+{
+    (void)self, (void)call;
+    return SGM_OK;
+}
+
+static const sgm_hook_type idle = {.api = SGM_HOOK_API, .name = "idle", .invoke = do_nothing};
+
+static bool train_shortly(bool gradients)
+{
+    static const char *const sections[] = {"inputs", "targets"};
+    static const float numbers[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+    bool done = false;
+    sgm_shape shape = sgm_shape_of(8, 2);
+    sgm_handler *handler = sgm_handler_create("reference");
+    sgm__trainer_settings settings = {3, handler, SGM_FLOAT32};
+    sgm_trainer *trainer = handler != NULL ? sgm__trainer_create("short", &settings) : NULL;
+    sgm_tensor *values[2] = {sgm_tensor_from(SGM_FLOAT32, &shape, numbers),
+                             sgm_tensor_from(SGM_FLOAT32, &shape, numbers)};
+    sgm_dataset *dataset =
+        values[0] != NULL && values[1] != NULL ? sgm_dataset_from("short", sections, values, 2) : NULL;
+    if (trainer != NULL && dataset != NULL) {
+        sgm_trainer_network(trainer, "input(2) + dropout(0.5) + dense(2) + mean_squared");
+        sgm_trainer_data(trainer, sgm_minibatches(dataset, .size = 3, .no_prefetch = true));
+        sgm_trainer_optimiser(trainer, sgm_adam());
+        sgm_trainer_hook(trainer, sgm_hook_create(&idle, NULL, .local = true));
+        sgm_trainer_operator(trainer, gradients ? sgm_gradient_operator(.workers = 2)
+                                                : sgm_parameter_operator(.workers = 2));
+        done = sgm_trainer_run(trainer, .epochs = 1) == SGM_OK;
+    }
+    sgm_tensor_free(values[0]);
+    sgm_tensor_free(values[1]);
+    sgm_dataset_free(dataset);
+    sgm__trainer_free(trainer);
+    sgm_handler_free(handler);
+    return done;
+}
+
+static void check_failing_allocations(bool gradients)
+{
+    counter count = {0};
+    sgm_allocator allocator = {count_reallocate, count_release, &count};
+    sgm_set_allocator(&allocator);
+    bool whole = train_shortly(gradients);
+    long calls = count.calls;
+    CHECK(whole);
+    CHECK_INT(count.held, 0);
+    for (long n = 1; n <= calls; n++) {
+        count = (counter){.fail_at = n};
+        sgm_clear_error();
+        bool done = train_shortly(gradients);
+        bool told = sgm_last_status() != SGM_OK;
+        if (count.held != 0 || (!done && !told)) {
+            long held = count.held;
+            sgm_set_allocator(NULL);
+            TEST_FAIL("allocation %ld of %ld failed: %ld blocks leaked, error \"%s\"", n, calls, held,
+                      sgm_last_error());
+        }
+    }
+    sgm_set_allocator(NULL);
+}
+
+TEST(any_allocation_may_fail_in_a_short_run_with_workers)
+{
+    check_failing_allocations(true);
+    check_failing_allocations(false);
+}

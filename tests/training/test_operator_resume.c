@@ -1,0 +1,138 @@
+/* Operators and checkpoints: a run that was interrupted goes on to the same bytes. */
+#include "waves.h"
+
+#include "training/operator.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#define DROPPING "input(6) + dropout(0.2) + dense(8, tanh) + dropout(0.3) + dense(3) + softmax_cross_entropy"
+
+typedef sgm_operator *(*operator_maker)(void);
+
+static sgm_operator *gradients(void)
+{
+    return sgm_gradient_operator(.workers = 2);
+}
+
+static sgm_operator *parameters(void)
+{
+    return sgm_parameter_operator(.workers = 2, .every = 3);
+}
+
+static sgm_operator *three_once_an_epoch(void)
+{
+    return sgm_parameter_operator(.workers = 3, .merger = sgm_merger_parse("weighted(1, 2, 3)"));
+}
+
+static wave_trainer make(operator_maker maker)
+{
+    wave_trainer made = make_wave_trainer(
+        (wave_options){.network = DROPPING,
+                       .handler = "cpu",
+                       .optimiser = sgm_adam(.learning_rate = 0.01, .average = 0.9, .accumulate = 2),
+                       .shuffle = true,
+                       .seed = 11,
+                       .batch = 7});
+    CHECK_OK(sgm_trainer_hook(made.trainer,
+                              sgm_hook_make_local(sgm_early_stopper("optimiser.cost_total", 1000, SGM_MINIMUM,
+                                                                    sgm_every(1, SGM_ITERATION)))));
+    CHECK_OK(sgm_trainer_operator(made.trainer, maker()));
+    return made;
+}
+
+static void save(sgm_trainer *trainer, const char *name, char **data, size_t *length)
+{
+    char path[128];
+    snprintf(path, sizeof path, "/tmp/sigma-operator-%d-%s", (int)getpid(), name);
+    CHECK_OK(sgm_trainer_save(trainer, path));
+    if (data != NULL) {
+        CHECK_OK(sgm__file_read(path, 1 << 24, data, length));
+        unlink(path);
+    }
+}
+
+/* In the middle of an epoch, and of what is accumulated or merged. */
+static void check_resume(operator_maker maker, int64_t until)
+{
+    char path[128], *whole, *resumed;
+    size_t whole_length, resumed_length;
+    wave_trainer one = make(maker), first = make(maker), second = make(maker);
+    CHECK_OK(sgm_trainer_run(one.trainer, .iterations = 17));
+    save(one.trainer, "whole", &whole, &whole_length);
+    CHECK_OK(sgm_trainer_run(first.trainer, .iterations = until));
+    save(first.trainer, "part", NULL, NULL);
+    snprintf(path, sizeof path, "/tmp/sigma-operator-%d-part", (int)getpid());
+    CHECK_OK(sgm_trainer_load(second.trainer, path));
+    unlink(path);
+    CHECK_OK(sgm_trainer_run(second.trainer, .iterations = 17));
+    save(second.trainer, "resumed", &resumed, &resumed_length);
+    CHECK_INT(resumed_length, whole_length);
+    CHECK(memcmp(resumed, whole, whole_length) == 0);
+    sgm__free(whole);
+    sgm__free(resumed);
+    free_wave_trainer(one);
+    free_wave_trainer(first);
+    free_wave_trainer(second);
+}
+
+TEST(a_run_that_merges_gradients_goes_on_to_the_same_bytes)
+{
+    for (int64_t until = 1; until < 17; until += 3)
+        check_resume(gradients, until);
+}
+
+TEST(a_run_that_merges_parameters_goes_on_to_the_same_bytes)
+{
+    for (int64_t until = 1; until < 17; until += 3)
+        check_resume(parameters, until);
+    for (int64_t until = 2; until < 17; until += 3)
+        check_resume(three_once_an_epoch, until);
+}
+
+/* Without workers, or with others, training goes on from what they have learnt together. */
+TEST(a_checkpoint_of_workers_is_good_for_a_trainer_without)
+{
+    char path[128];
+    double learnt[24], seen[24];
+    wave_trainer two = make(parameters), other[2];
+    CHECK_OK(sgm_trainer_run(two.trainer, .iterations = 5));
+    save(two.trainer, "other", NULL, NULL);
+    snprintf(path, sizeof path, "/tmp/sigma-operator-%d-other", (int)getpid());
+    sgm_tensor *value = sgm_trainer_get(two.trainer, "4-dense.weights");
+    CHECK_OK(value);
+    CHECK_OK(sgm_tensor_read(value, learnt, 24));
+    sgm_tensor_free(value);
+    other[0] = make(three_once_an_epoch);
+    other[1] = make_wave_trainer((wave_options){.network = DROPPING, .optimiser = sgm_adam()});
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(sgm_trainer_load(other[i].trainer, path));
+        value = sgm_trainer_get(other[i].trainer, "4-dense.weights");
+        CHECK_OK(value);
+        CHECK_OK(sgm_tensor_read(value, seen, 24));
+        sgm_tensor_free(value);
+        for (int k = 0; k < 24; k++)
+            CHECK_NEAR(seen[k], learnt[k], 0);
+        CHECK_OK(sgm_trainer_run(other[i].trainer, .epochs = 3));
+        CHECK(!sgm_session_has(other[i].trainer->session, "workers.0.4-dense.weights"));
+        free_wave_trainer(other[i]);
+    }
+    unlink(path);
+    free_wave_trainer(two);
+}
+
+TEST(random_numbers_differ_from_worker_to_worker)
+{
+    wave_trainer made = make(gradients);
+    int64_t seeds[2];
+    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 1));
+    for (int i = 0; i < 2; i++) {
+        sgm_tensor *seed = sgm_session_get(made.trainer->team->workers[i].scope->session, "random.seed");
+        CHECK_OK(seed);
+        memcpy(&seeds[i], sgm_tensor_const_data(seed), sizeof seeds[i]);
+        sgm_tensor_free(seed);
+    }
+    CHECK_INT(seeds[0], 11);
+    CHECK(seeds[1] != seeds[0]);
+    free_wave_trainer(made);
+}
