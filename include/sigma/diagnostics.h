@@ -146,6 +146,43 @@ SGM_API sgm_hook *sgm_mean_reporter_create(const char *identifier, sgm_time_step
  * 1)"), sgm_every(10, SGM_ITERATION)). It counts from the next iteration on. */
 SGM_API sgm_hook *sgm_modifier_hook(const char *identifier, sgm_modifier *modifier, sgm_time_step when);
 
+/* --- what the network sees ---
+ * Looks for an input that a frozen copy of the network takes for what is wanted: gradient descent (Adam) on
+ * the input from Gaussian noise, until the cost is below desired_cost. Results: shared.NAME_input (the input,
+ * without a first dimension), shared.NAME_cost, shared.NAME_found (a boolean). The network has one input and
+ * one target. */
+typedef struct sgm_target_options {
+    size_t struct_size;
+    const char *name;    /* default "target_" and the class */
+    sgm_tensor *targets; /* retained: wanted instead of one class; as many elements as a record's targets */
+    double desired_cost; /* default 0.06 */
+    double rate;         /* of the descent; default 0.05 */
+    double deviation;    /* of the start; default 0.01 */
+    int64_t steps;       /* of an attempt; default 1024 */
+    int64_t attempts;    /* default 2; the best one counts if none succeeds */
+} sgm_target_options;
+#define sgm_target_maximiser(wanted_class, ...)                                                              \
+    SGM_TARGET_MAXIMISER(wanted_class, __VA_ARGS__, .struct_size = sizeof(sgm_target_options))
+#define SGM_TARGET_MAXIMISER(wanted_class, when, ...)                                                        \
+    sgm_target_maximiser_create(wanted_class, when, &(const sgm_target_options){__VA_ARGS__})
+SGM_API sgm_hook *sgm_target_maximiser_create(int64_t wanted_class, sgm_time_step when,
+                                              const sgm_target_options *options);
+/* A tensor of rank 1 to 3 (with up to 4 channels, of which the mean counts) as lines of text, each value two
+ * characters from ' ' (the least) to '@' (the largest); free with sgm_string_free. */
+SGM_API char *sgm_tensor_art(const sgm_tensor *tensor);
+/* Reports tensors as such text: shared.target_3_input. */
+#define sgm_art_reporter(identifier, ...)                                                                    \
+    SGM_ART_REPORTER(identifier, __VA_ARGS__, .struct_size = sizeof(sgm_value_reporter_options))
+#define SGM_ART_REPORTER(identifier, when, ...)                                                              \
+    sgm_art_reporter_create(identifier, when, &(const sgm_value_reporter_options){__VA_ARGS__})
+SGM_API sgm_hook *sgm_art_reporter_create(const char *identifier, sgm_time_step when,
+                                          const sgm_value_reporter_options *options);
+/* In the background, with copies of the parameters: the first output of the network (in the notation of the
+ * trainer's) for the sections of `block` (copied), handed to `receive`, whose tensor is only lent. */
+typedef void (*sgm_pass_function)(void *user, int64_t iteration, sgm_tensor *output);
+SGM_API sgm_hook *sgm_network_pass(const char *network, const sgm_block *block, sgm_pass_function receive,
+                                   void *user, sgm_time_step when);
+
 /* --- which learning rate? (Smith, 2015) ---
  * Trains from where the trainer stands with rates that rise geometrically, and then puts everything back as
  * it was: parameters, the optimiser's memory, random numbers, the place in the data. (A trainer that was not

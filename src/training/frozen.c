@@ -1,0 +1,35 @@
+#include "training/frozen.h"
+
+sgm_status sgm__frozen_record(sgm__frozen *frozen, sgm_handler *handler, const char *notation, int64_t batch,
+                              sgm_dtype dtype, bool costs)
+{
+    frozen->network = sgm_network_parse(notation);
+    frozen->graph = frozen->network != NULL ? sgm_graph_create() : NULL;
+    frozen->session = frozen->graph != NULL ? sgm_session_create(handler) : NULL;
+    if (frozen->session == NULL)
+        return sgm_last_status();
+    sgm_recording_options options = {
+        .struct_size = sizeof options, .batch = batch, .dtype = dtype, .costs = costs, .prefix = ""};
+    SGM_TRY(sgm_network_record(frozen->network, frozen->graph, &options, &frozen->recording));
+    return sgm_graph_status(frozen->graph);
+}
+
+sgm_status sgm__frozen_fill(sgm__frozen *frozen, sgm__parameter_function get, void *user)
+{
+    for (size_t i = 0; i < frozen->recording.parameter_count; i++) {
+        const char *name = frozen->recording.parameters[i].name;
+        sgm_tensor *value = get(user, name);
+        sgm_status status = value != NULL ? sgm_session_set(frozen->session, name, value) : sgm_last_status();
+        sgm_tensor_free(value);
+        SGM_TRY(status);
+    }
+    return SGM_OK;
+}
+
+void sgm__frozen_free(sgm__frozen *frozen)
+{
+    sgm_session_free(frozen->session);
+    sgm_graph_free(frozen->graph);
+    sgm_network_free(frozen->network);
+    memset(frozen, 0, sizeof *frozen);
+}
