@@ -536,7 +536,7 @@ static sgm_status give(const option *table, size_t count, const void *base, cons
 {
     for (size_t i = 0; i < count; i++) {
         const option whole = option_complete(&table[i]);
-        const char *value = (const char *)base + whole.offset;
+        const void *value = (const char *)base + whole.offset;
         char name[64];
         sgm_content content = {0};
         if (table[i].kind != OPTION_SETTING)

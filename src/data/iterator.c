@@ -50,7 +50,7 @@ static const sgm_setting settings[] = {
                 .most = 1e7,
                 .standard = 32,
                 .live = true,
-                .doc = "records of a minibatch"},
+                .doc = "size of a minibatch"},
      SGM_MEMBER(sgm_iterator_options, size)},
     {.option = {.name = "shuffle",
                 .kind = SGM_KIND_BOOLEAN,

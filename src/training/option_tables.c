@@ -36,7 +36,7 @@ static const sgm_setting optimiser_rows[] = {
                 .most = 1e6,
                 .standard = 1,
                 .live = true,
-                .doc = "minibatches whose gradients are averaged for one update"},
+                .doc = "gradients that are averaged for one update"},
      SGM_MEMBER(sgm_optimiser_options, accumulate)},
 };
 

@@ -60,7 +60,7 @@ static sgm_status set_state(void *user, const sgm_content *content)
 }
 
 static sgm_status bind_state(sgm_trainer *trainer, sgm_registry *registry, const char *entry,
-                             const char *state)
+                             const char *state, const char *doc)
 {
     size_t state_size = strlen(state) + 1, entry_size = strlen(entry) + 1;
     bound_state *bound = sgm__calloc(1, sizeof(bound_state) + state_size + entry_size);
@@ -69,10 +69,8 @@ static sgm_status bind_state(sgm_trainer *trainer, sgm_registry *registry, const
     memcpy(bound->name, state, state_size);
     memcpy(bound->name + state_size, entry, entry_size);
     bound->trainer = trainer;
-    bound->option = (sgm_option){.name = bound->name + state_size,
-                                 .kind = SGM_KIND_TENSOR,
-                                 .live = true,
-                                 .doc = "a parameter, or an optimiser's memory of one"};
+    bound->option =
+        (sgm_option){.name = bound->name + state_size, .kind = SGM_KIND_TENSOR, .live = true, .doc = doc};
     const sgm_binding binding = {.get = get_state, .set = set_state, .release = sgm__free, .user = bound};
     return sgm_registry_bind(registry, &bound->option, &binding);
 }
@@ -80,7 +78,7 @@ static sgm_status bind_state(sgm_trainer *trainer, sgm_registry *registry, const
 /* "2-dense.weights" becomes PARENT.2-dense.weights. A parameter counts more than an argument of its layer
  * that has its name. */
 static sgm_status publish_state(sgm_trainer *trainer, sgm_registry *parent, const char *path,
-                                const char *state)
+                                const char *state, const char *doc)
 {
     const char *dot = strrchr(path, '.'), *entry = dot != NULL ? dot + 1 : path;
     SGM_TRY(sgm__publish_path(parent, path, &parent));
@@ -89,12 +87,30 @@ static sgm_status publish_state(sgm_trainer *trainer, sgm_registry *parent, cons
         return SGM_OK;
     if (sgm_registry_has(parent, entry))
         SGM_TRY(sgm_registry_remove(parent, entry));
-    return bind_state(trainer, parent, entry, state);
+    return bind_state(trainer, parent, entry, state, doc);
 }
 
-static bool begins_with(const char *text, const char *prefix)
+/* Where states go whose names begin so; the first one that fits. */
+static const struct place {
+    const char *prefix;
+    const char *parents[2]; /* from the trainer's registry down; NULL: no more */
+    const char *doc;
+} places[] = {
+    {SGM__SLOT_PREFIX, {"optimiser", "slots"}, "the optimiser's memory of a parameter"},
+    {SGM__AVERAGE_PREFIX, {"network", "averages"}, "the moving average of a parameter"},
+    {"random.", {"random", NULL}, "where the stream of random numbers is"},
+    {"", {"network", "layers"}, "a parameter"},
+};
+
+static sgm_status publish(sgm_trainer *trainer, const char *name)
 {
-    return strncmp(text, prefix, strlen(prefix)) == 0;
+    const struct place *place = places;
+    while (strncmp(name, place->prefix, strlen(place->prefix)) != 0)
+        place++;
+    sgm_registry *parent = trainer->registry;
+    for (int i = 0; i < 2 && place->parents[i] != NULL; i++)
+        SGM_TRY(sgm__publish_child(parent, place->parents[i], place->parents[i], &parent));
+    return publish_state(trainer, parent, name + strlen(place->prefix), name, place->doc);
 }
 
 /* States that came since the last call: parameters as network.layers.LAYER.NAME, slots as
@@ -102,17 +118,8 @@ static bool begins_with(const char *text, const char *prefix)
 sgm_status sgm__trainer_publish_states(sgm_trainer *trainer)
 {
     const char *name;
-    sgm_registry *layers, *slots;
-    SGM_TRY(sgm__publish_child(trainer->registry, "network", "network", &layers));
-    SGM_TRY(sgm__publish_child(layers, "layers", "layers", &layers));
-    SGM_TRY(sgm__publish_child(trainer->registry, "optimiser", "optimiser", &slots));
-    SGM_TRY(sgm__publish_child(slots, "slots", "slots", &slots));
-    for (; (name = sgm_session_state_at(trainer->session, trainer->published)) != NULL;
-         trainer->published++) {
-        bool slot = begins_with(name, SGM__SLOT_PREFIX);
-        if (!begins_with(name, SGM__KEPT_PREFIX))
-            SGM_TRY(publish_state(trainer, slot ? slots : layers,
-                                  slot ? name + strlen(SGM__SLOT_PREFIX) : name, name));
-    }
+    for (; (name = sgm_session_state_at(trainer->session, trainer->published)) != NULL; trainer->published++)
+        if (strncmp(name, SGM__KEPT_PREFIX, strlen(SGM__KEPT_PREFIX)) != 0)
+            SGM_TRY(publish(trainer, name));
     return trainer->optimiser != NULL ? sgm__publish_kept(trainer) : SGM_OK;
 }

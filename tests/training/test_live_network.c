@@ -486,3 +486,39 @@ TEST(rules_set_numbers_texts_and_booleans)
         CHECK_STR(text_at(made.trainer, values[i].identifier), values[i].text);
     free_wave_trainer(made);
 }
+
+TEST(iterators_of_validation_change_too)
+{
+    wave_trainer made = make_wave_trainer((wave_options){0});
+    sgm_dataset *dataset = wave_dataset();
+    CHECK_OK(sgm_trainer_add_data(made.trainer, "held_out", sgm_minibatches(dataset, .size = 10)));
+    sgm_dataset_free(dataset);
+    CHECK_STR(text_at(made.trainer, "held_out.iterator.batches"), "4");
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1));
+    CHECK_OK(set(made.trainer, "optimiser.learning_rate", sgm_number_content(0)));
+    CHECK_OK(set(made.trainer, "optimiser.momentum", sgm_number_content(0)));
+    double before = number_at(made.trainer, "held_out.loss");
+    CHECK_OK(set(made.trainer, "held_out.iterator.minibatch_size", sgm_integer_content(16)));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
+    CHECK_STR(text_at(made.trainer, "held_out.iterator.batches"), "3");
+    CHECK_NEAR(number_at(made.trainer, "held_out.loss"), before, 1e-6); /* of the same records */
+    free_wave_trainer(made);
+}
+
+/* What is no layer's is not shown among layers. */
+TEST(states_are_shown_where_they_belong)
+{
+    wave_trainer made = make_wave_trainer(
+        (wave_options){.network = DROPPING, .optimiser = sgm_momentum(.learning_rate = 0.1, .average = 0.5)});
+    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 1));
+    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 2));
+    CHECK_STR(identifiers(made.trainer, "network.layers.*"),
+              "network.layers.0-input network.layers.1-dense network.layers.2-dropout network.layers.3-dense "
+              "network.layers.4-softmax_cross_entropy");
+    CHECK_STR(identifiers(made.trainer, "network.averages.*.weights"),
+              "network.averages.1-dense.weights network.averages.3-dense.weights");
+    CHECK_STR(identifiers(made.trainer, "random.*"), "random.seed random.step");
+    CHECK_STR(identifiers(made.trainer, "optimiser.slots.*.3-dense.biases"),
+              "optimiser.slots.momentum.3-dense.biases");
+    free_wave_trainer(made);
+}
