@@ -260,13 +260,14 @@ sgm_status sgm__state_read(sgm__saved_state *state, const char *source)
     if ((state->parts & SGM_PART_POSITION) != 0)
         good = get_count(json, "epoch", &position->epoch) && get_count(json, "batch", &position->batch) &&
                get_count(json, "iteration", &position->iteration) &&
-               get_count(json, "record_sum", &position->sums.records);
+               get_count(json, "record_sum", &position->sums.records) &&
+               (position->batch == 0 || json_is_number(json_object_get(json, "loss_sum")));
     if (good && (state->parts & SGM_PART_OPTIMISER) != 0)
         good = get_count(json, "updates", &position->updates) &&
                get_count(json, "bad_epochs", &position->bad_epochs) &&
                get_count(json, "reductions", &position->reductions);
     if (!good)
-        return sgm_fail(SGM_ERROR_FORMAT, "'%s': its training state lacks a count, or one is out of bounds",
+        return sgm_fail(SGM_ERROR_FORMAT, "'%s': its training state lacks a number, or one is out of bounds",
                         source);
     position->sums.loss = get_number(json, "loss_sum", NAN);
     position->sums.correct = get_number(json, "correct_sum", NAN);
@@ -376,29 +377,42 @@ static sgm_status set_hooks(sgm__hooks *hooks, const json_t *json)
     return status;
 }
 
-static sgm_status set_dataset(const sgm_trainer *trainer, const json_t *json)
+/* `before` gets what was there; nothing, if nothing is to be set. */
+static sgm_status set_dataset(const sgm_trainer *trainer, const json_t *json, number_list *before)
 {
     number_list list = {0};
     if (trainer->training == NULL || json_array_size(json) == 0)
         return SGM_OK;
+    sgm_dataset *dataset = sgm_iterator_dataset(trainer->training);
     sgm_status status = read_list(json, "dataset", &list);
     if (status == SGM_OK)
-        status = sgm_dataset_set_state(sgm_iterator_dataset(trainer->training), list.items, list.count);
+        status = sgm_dataset_get_state(dataset, NULL, &before->count);
+    if (status == SGM_OK)
+        status = make_list(before, before->count);
+    if (status == SGM_OK)
+        status = sgm_dataset_get_state(dataset, before->items, &before->count);
+    if (status == SGM_OK)
+        status = sgm_dataset_set_state(dataset, list.items, list.count);
     sgm__free(list.items);
     return status;
 }
 
 sgm_status sgm__state_set_learnt(sgm_trainer *trainer, const sgm__saved_state *state, unsigned parts)
 {
-    if ((parts & SGM_PART_HOOKS) != 0) {
+    number_list before = {0};
+    sgm_status status = SGM_OK;
+    if ((parts & SGM_PART_POSITION) != 0)
+        status = set_dataset(trainer, json_object_get(state->json, "dataset"), &before);
+    if (status == SGM_OK && (parts & SGM_PART_HOOKS) != 0) {
         sgm__loaded_hooks loaded = {0};
         sgm__trainer_load_hooks(trainer, state->json, &loaded);
-        sgm_status status = set_hooks(trainer->hooks, json_object_get(state->json, "hooks"));
+        status = set_hooks(trainer->hooks, json_object_get(state->json, "hooks"));
         sgm__loaded_hooks_end(trainer, &loaded, status == SGM_OK);
-        SGM_TRY(status);
+        if (status != SGM_OK && before.items != NULL) /* its own numbers are not refused */
+            sgm_dataset_set_state(sgm_iterator_dataset(trainer->training), before.items, before.count);
     }
-    return (parts & SGM_PART_POSITION) != 0 ? set_dataset(trainer, json_object_get(state->json, "dataset"))
-                                            : SGM_OK;
+    sgm__free(before.items);
+    return status;
 }
 
 static sgm_status share_again(sgm_registry *shared, const char *name, const json_t *value)
@@ -503,6 +517,10 @@ static sgm_status set_place(sgm_trainer *trainer, const sgm__saved_state *state)
     } else {
         place.size = 0;
     }
+    if (sgm_iterator_set_state(trainer->training, &place) == SGM_OK)
+        return SGM_OK;
+    sgm__log(SGM_LOG_WARNING, trainer->name, "the epoch of the checkpoint begins anew: %s", sgm_last_error());
+    place = (sgm_iterator_state){.epoch = saved->epoch};
     return sgm_iterator_set_state(trainer->training, &place);
 }
 
