@@ -68,6 +68,8 @@ sgm_status sgm_trainer_save_with(sgm_trainer *trainer, const char *path, const s
     if (status == SGM_OK)
         status = bundle != NULL ? sgm_bundle_save(bundle, path) : sgm_last_status();
     sgm_task_end(task, status);
+    if (status == SGM_OK)
+        sgm__log(SGM_LOG_DEBUG, trainer->name, "saved '%s'", path);
     sgm_bundle_free(bundle);
     sgm__parts_free(&wanted);
     return status;
@@ -252,6 +254,8 @@ sgm_status sgm_trainer_load_with(sgm_trainer *trainer, const char *path, const s
     if (status == SGM_OK)
         status = bundle != NULL ? load_bundle(trainer, bundle, &wanted, path, left) : sgm_last_status();
     sgm_task_end(task, status);
+    if (status == SGM_OK)
+        sgm__log(SGM_LOG_DEBUG, trainer->name, "loaded '%s'", path);
     sgm_bundle_free(bundle);
     sgm__parts_free(&wanted);
     return status;

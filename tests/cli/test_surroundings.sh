@@ -53,5 +53,9 @@ cp train.out out
 has '^checkpoint: paused/checkpoint.safetensors$' 'it goes on'
 has '^ended well$' 'its exit code'
 
+# --- what is said when all is asked for ---
+"$sigma" train "$SIGMA_SOURCE_DIR/examples/iris.yaml" epochs=1 --folder told --log-level debug >train.out 2>out </dev/null
+has "^[0-9:.]{12} debug iris: saved 'told/checkpoint.safetensors'$" 'debug messages'
+
 echo "$passed passed, $failed failed, 0 skipped"
 [ "$failed" -eq 0 ]
