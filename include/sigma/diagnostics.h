@@ -49,7 +49,8 @@ SGM_API sgm_hook *sgm_best_checkpoints_create(int64_t count, const char *identif
  * instruction on the handler debug:NAME. The message names the first bad instruction, its layer and the files
  * that it leaves in the run's folder: nan-ITERATION.safetensors, a checkpoint from before this step, and
  * nan-ITERATION-batch.safetensors, its minibatch. Then the run fails with SGM_ERROR_NUMERIC, or pauses before
- * that step (the log has the message), so that values can be changed. */
+ * that step (the log has the message), so that values can be changed. Steps of several workers are not done
+ * again: then it only tells what was bad. */
 typedef struct sgm_nan_watch_options {
     size_t struct_size;
     int64_t every; /* iterations, at most 250; default 100 */
@@ -207,7 +208,7 @@ typedef struct sgm_rate_curve {
     double proposed;
     double lowest; /* rate at the lowest smoothed loss */
 } sgm_rate_curve;
-/* NULL: it failed. The trainer has network, data and optimiser, and does not run. */
+/* NULL: it failed. The trainer has network, data, optimiser and no several workers, and does not run. */
 #define sgm_learning_rate_finder(...)                                                                        \
     SGM_WITH_OPTIONS(sgm_learning_rate_finder_run, sgm_rate_finder_options, __VA_ARGS__)
 SGM_API sgm_rate_curve *sgm_learning_rate_finder_run(sgm_trainer *trainer,

@@ -142,6 +142,9 @@ static sgm_status check_parts(const sgm_trainer *trainer)
         return sgm_fail(SGM_ERROR_STATE, "has no data yet: call sgm_trainer_data");
     if (trainer->optimiser == NULL)
         return sgm_fail(SGM_ERROR_STATE, "has no optimiser yet: call sgm_trainer_optimiser");
+    if (trainer->team != NULL)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "a learning rate is found with one worker: take the others away for it");
     return SGM_OK;
 }
 

@@ -244,6 +244,9 @@ static char *find_out(const nan_watch *self, sgm_trainer *trainer, int64_t last,
 {
     finding result = {0};
     bool found = false;
+    if (trainer->team != NULL)
+        return sgm__format("%s (the NaN watch does no steps of several workers again: run with one)",
+                           message);
     if (!can_go_back(self, trainer, last))
         return sgm__format("%s (the NaN watch has nothing to go back to)", message);
     sgm_operator *team = trainer->team;
