@@ -162,3 +162,15 @@ TEST(nothing_changes_when_all_is_well)
     free_wave_trainer(plain);
     CHECK_ERROR(sgm_nan_watch(.every = 251), "1 to 250");
 }
+
+/* What was bad is told, steps are not done again. */
+TEST(several_workers_are_told_of)
+{
+    wave_trainer made = overflowing_trainer("cpu");
+    CHECK_OK(sgm_trainer_operator(made.trainer, sgm_gradient_operator(.workers = 2)));
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_nan_watch()));
+    CHECK_ERROR(sgm_learning_rate_finder(made.trainer), "one worker");
+    CHECK_INT(sgm_trainer_run(made.trainer, .iterations = 5), SGM_ERROR_NUMERIC);
+    CHECK(strstr(sgm_last_error(), "several workers") != NULL);
+    free_wave_trainer(made);
+}
