@@ -198,7 +198,7 @@ sgm_status sgm_trainer_score(sgm_trainer *trainer, sgm_iterator *iterator, const
     if (metrics != NULL && sgm__metrics_compute(metrics, NULL, NULL) != SGM_OK)
         return sgm__fail_within("metrics '%s'", metrics);
     gathering all = {0};
-    sgm_metrics measured;
+    sgm_metrics measured = {.accuracy = NAN};
     sgm_status status = pass(trainer, iterator, &all, &measured);
     if (status == SGM_OK && all.status != SGM_OK)
         status = sgm_fail(all.status, "%s", all.message);

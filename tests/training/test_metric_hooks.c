@@ -444,20 +444,116 @@ TEST(processors_average_over_matches)
     CHECK_ERROR(sgm_metric_processor("a", NULL, "x"), "needs a function");
 }
 
+/* --- several outputs, one output, averages --- */
+
+/* Inputs as in the waves; whether the first is above 0, and the sum of all. */
+static sgm_dataset *two_targets(void)
+{
+    static const char *const sections[] = {"inputs", "signs", "sums"};
+    sgm_shape shape = sgm_shape_of(WAVE_RECORDS, 1);
+    sgm_tensor *tensors[3] = {wave(WAVE_RECORDS, 6, 0.3, 1, SGM_FLOAT32),
+                              sgm_tensor_create(SGM_FLOAT32, &shape), sgm_tensor_create(SGM_FLOAT32, &shape)};
+    for (int64_t i = 0; i < WAVE_RECORDS; i++) {
+        double sum = 0;
+        for (int64_t j = 0; j < 6; j++)
+            sum += sgm_tensor_get(tensors[0], (const int64_t[]){i, j});
+        sgm_tensor_set(tensors[1], (const int64_t[]){i, 0},
+                       sgm_tensor_get(tensors[0], (const int64_t[]){i, 0}) > 0);
+        sgm_tensor_set(tensors[2], (const int64_t[]){i, 0}, sum);
+    }
+    sgm_dataset *dataset = sgm_dataset_from("two", sections, tensors, 3);
+    for (int i = 0; i < 3; i++)
+        sgm_tensor_free(tensors[i]);
+    CHECK_OK(dataset);
+    return dataset;
+}
+
+TEST(a_second_output_has_metrics_of_its_own)
+{
+    wave_trainer made = make_wave_trainer((wave_options){.seed = 3});
+    sgm_dataset *dataset = two_targets();
+    CHECK_OK(sgm_trainer_network(made.trainer,
+                                 "x = input(6) + dense(8, tanh);"
+                                 "x + dense(1, name=sign) + binary_cross_entropy(targets=signs);"
+                                 "x + dense(1, name=sum) + mean_squared(targets=sums)"));
+    CHECK_OK(sgm_trainer_data(made.trainer, sgm_minibatches(dataset, .size = 8)));
+    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_undivided(dataset)));
+    const char *sum = "sum";
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_f1_metric("validation")));
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_regression_metric("validation", .output = sum,
+                                                                  .targets = "sums", .name = "second")));
+    lines[0] = 0;
+    CHECK_OK(sgm_trainer_hook(made.trainer,
+                              sgm_uni_accuracy_reporter("validation", sgm_every(1, SGM_EPOCH), .lower = 0.4,
+                                                        .upper = 0.6, .report = note_line)));
+    seen_clear();
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 3));
+    CHECK_STR(seen_log, "");
+    CHECK(number(made.trainer, "validation.f1") > 0);
+    CHECK(strncmp(lines, "accuracy = ", 11) == 0);
+    CHECK(number(made.trainer, "validation.uni_accuracy_bounds") <=
+          number(made.trainer, "validation.f1_micro"));
+    CHECK_NEAR(number(made.trainer, "validation.f1_micro"), number(made.trainer, "validation.accuracy"),
+               1e-12);
+    /* by hand, from the second output */
+    sgm_tensor *inputs = wave(WAVE_RECORDS, 6, 0.3, 1, SGM_FLOAT32), *found = NULL;
+    CHECK_OK(found = sgm_trainer_predict(made.trainer, inputs, sum));
+    double squares = 0;
+    for (int64_t i = 0; i < WAVE_RECORDS; i++) {
+        double expected = 0;
+        for (int64_t j = 0; j < 6; j++)
+            expected += sgm_tensor_get(inputs, (const int64_t[]){i, j});
+        expected -= sgm_tensor_get(found, (const int64_t[]){i, 0});
+        squares += expected * expected / WAVE_RECORDS;
+    }
+    CHECK_NEAR(number(made.trainer, "validation.second_root_mean_squared_error"), sqrt(squares), 1e-5);
+    sgm_tensor_free(inputs);
+    sgm_tensor_free(found);
+    sgm_dataset_free(dataset);
+    free_wave_trainer(made);
+}
+
+/* What is measured are the averaged parameters, as in validation. */
+TEST(averages_are_measured_where_there_are_any)
+{
+    wave_trainer made = make_wave_trainer(
+        (wave_options){.seed = 3, .optimiser = sgm_momentum(.learning_rate = 0.1, .average = 0.95)});
+    sgm_dataset *dataset = wave_dataset();
+    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_undivided(dataset)));
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_perplexity_metric("validation")));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 3));
+    CHECK_NEAR(number(made.trainer, "validation.perplexity"), exp(number(made.trainer, "validation.loss")),
+               1e-5);
+    sgm_dataset_free(dataset);
+    free_wave_trainer(made);
+}
+
 /* --- side by side --- */
 
 TEST(each_of_two_trainers_has_its_own)
 {
-    wave_trainer made[2] = {make(1), make(2)};
-    for (int i = 0; i < 2; i++)
-        CHECK_OK(sgm_trainer_hook(made[i].trainer, sgm_f1_metric("validation")));
-    for (int64_t epochs = 1; epochs <= 3; epochs++)
-        for (int i = 0; i < 2; i++)
-            CHECK_OK(sgm_trainer_run(made[i].trainer, .epochs = epochs));
-    for (int i = 0; i < 2; i++)
-        CHECK_NEAR(number(made[i].trainer, "validation.f1"), measure_by_hand(made[i].trainer).macro_f1,
-                   1e-12);
-    CHECK(number(made[0].trainer, "validation.cost") != number(made[1].trainer, "validation.cost"));
-    free_wave_trainer(made[0]);
-    free_wave_trainer(made[1]);
+    sgm_env *env = sgm_env_create("two", .seed = 4, .threads = 2);
+    sgm_trainer *trainers[2];
+    CHECK_OK(env);
+    for (int i = 0; i < 2; i++) {
+        sgm_dataset *dataset = wave_dataset();
+        trainers[i] = sgm_trainer_create(env, i == 0 ? "bold" : "careful");
+        CHECK_OK(sgm_trainer_network(trainers[i], WAVE_NETWORK));
+        CHECK_OK(sgm_trainer_data(trainers[i], sgm_minibatches(dataset, .size = 10)));
+        CHECK_OK(sgm_trainer_add_data(trainers[i], "validation", sgm_undivided(dataset)));
+        CHECK_OK(sgm_trainer_optimiser(trainers[i], sgm_momentum(.learning_rate = i == 0 ? 0.1 : 0.01)));
+        CHECK_OK(sgm_trainer_hook(trainers[i], sgm_f1_metric("validation")));
+        CHECK_OK(sgm_trainer_hook(trainers[i], sgm_top_k_metric("validation", .tops = {1, 2})));
+        CHECK_OK(sgm_trainer_hook(trainers[i],
+                                  sgm_cost_metric("validation", .when = sgm_every(3, SGM_ITERATION))));
+        sgm_dataset_free(dataset);
+    }
+    CHECK_OK(sgm_run(env, .epochs = 15));
+    for (int i = 0; i < 2; i++) {
+        by_hand expected = measure_by_hand(trainers[i]);
+        CHECK_NEAR(number(trainers[i], "validation.f1"), expected.macro_f1, 1e-12);
+        CHECK_NEAR(number(trainers[i], "validation.top_2"), expected.top_2, 1e-12);
+    }
+    CHECK(number(trainers[0], "validation.cost") != number(trainers[1], "validation.cost"));
+    sgm_env_free(env);
 }
