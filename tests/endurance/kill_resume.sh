@@ -58,6 +58,9 @@ hooks:
 epochs: $3
 seed: $4
 END
+    if [ $((i % 3)) -ne 0 ] && "$sigma" train --help | grep -qE '^ *operator\.workers'; then
+        echo "operator: {type: $([ $((i % 3)) -eq 1 ] && echo gradients || echo parameters), workers: 2}" >>"$1.yaml"
+    fi
 }
 
 fail()
