@@ -1,6 +1,7 @@
 /* Checkpoints in parts: what is saved, what fits, what a refusal says, and that it changes nothing. */
 #include "waves.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -388,6 +389,40 @@ TEST(parameters_go_from_trainer_to_trainer)
     free_wave_trainer(from);
     free_wave_trainer(to);
     free_wave_trainer(wide);
+}
+
+static void *run_for_long(void *trainer)
+{
+    return sgm_trainer_run((sgm_trainer *)trainer, .epochs = 1000000) == SGM_OK ? trainer : NULL;
+}
+
+/* A ghost that measures beside a training: each copy is of one moment between two iterations. */
+TEST(parameters_of_a_running_trainer_are_copied_between_iterations)
+{
+    wave_trainer from = make(NULL), ghost = make(NULL);
+    sgm_dataset *held_out = wave_dataset();
+    sgm_iterator *iterator = sgm_undivided(held_out);
+    pthread_t thread;
+    void *ended;
+    double newest = 0;
+    CHECK_INT(pthread_create(&thread, NULL, run_for_long, from.trainer), 0);
+    while (sgm_trainer_state_of(from.trainer) == SGM_TRAINER_IDLE)
+        usleep(100);
+    for (int i = 0; i < 40; i++) {
+        sgm_metrics metrics;
+        CHECK_OK(sgm_trainer_copy_parameters(from.trainer, ghost.trainer));
+        CHECK_OK(sgm_trainer_evaluate(ghost.trainer, iterator, &metrics));
+        newest = metrics.loss;
+    }
+    CHECK_OK(sgm_trainer_stop(from.trainer, "seen enough"));
+    CHECK_INT(pthread_join(thread, &ended), 0);
+    CHECK(ended == from.trainer);
+    CHECK(isfinite(newest) && number_of(from.trainer, "iteration") > 0);
+    CHECK_NEAR(number_of(ghost.trainer, "iteration"), 0, 0);
+    sgm_iterator_free(iterator);
+    sgm_dataset_free(held_out);
+    free_wave_trainer(from);
+    free_wave_trainer(ghost);
 }
 
 TEST(a_whole_copy_goes_on_like_the_original)
