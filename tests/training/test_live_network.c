@@ -522,3 +522,67 @@ TEST(states_are_shown_where_they_belong)
               "optimiser.slots.momentum.3-dense.biases");
     free_wave_trainer(made);
 }
+
+/* --- workers --- */
+
+static bool change_for_workers(void *user, const sgm_training_progress *progress)
+{
+    if (progress->kind != SGM_PROGRESS_ITERATION)
+        return true;
+    if (progress->iteration == 2) {
+        CHECK_OK(set(user, "iterator.minibatch_size", sgm_integer_content(8)));
+        CHECK_OK(set(user, "optimiser.costs.*.importance", sgm_number_content(2)));
+        CHECK_OK(set(user, "optimiser.accumulate", sgm_integer_content(2)));
+    }
+    if (progress->iteration == 6)
+        CHECK_OK(set(user, "optimiser.frozen", sgm_text_content("1-dense.*")));
+    return true;
+}
+
+/* Two workers do what one does, to rounding, whatever is changed and looked at. */
+TEST(changes_reach_all_workers)
+{
+    static const char *const reads[] = {"optimiser.updates.*.weights", "optimiser.gradients.*.weights", NULL};
+    static const char *const tensors[] = {"optimiser.gradients.2-dense.weights",
+                                          "optimiser.updates.2-dense.weights",
+                                          "network.layers.1-dense.weights", "network.layers.2-dense.weights"};
+    static const char *const numbers[] = {"updates", "iterator.batches", "optimiser.cost_total",
+                                          "optimiser.costs.4-softmax_cross_entropy.partial"};
+    wave_trainer made[2];
+    int looks[2] = {0};
+    for (int i = 0; i < 2; i++) {
+        made[i] = make_wave_trainer((wave_options){.shuffle = true, .precision = SGM_FLOAT64});
+        if (i == 1)
+            CHECK_OK(sgm_trainer_operator(made[i].trainer, sgm_gradient_operator(.workers = 2)));
+        CHECK_OK(sgm_trainer_on_progress(made[i].trainer, change_for_workers, made[i].trainer));
+        CHECK_OK(sgm_trainer_hook(
+            made[i].trainer, sgm_hook_create(&looker, &looks[i], .reads = reads, .failure = SGM_HOOK_STOP)));
+        CHECK_OK(sgm_trainer_run(made[i].trainer, .iterations = 12));
+        CHECK_INT(looks[i], 12);
+    }
+    for (size_t i = 0; i < 4; i++) {
+        CHECK_NEAR(element_at(made[1].trainer, tensors[i]), element_at(made[0].trainer, tensors[i]), 1e-9);
+        CHECK_NEAR(number_at(made[1].trainer, numbers[i]), number_at(made[0].trainer, numbers[i]), 1e-9);
+    }
+    CHECK_STR(text_at(made[1].trainer, "iterator.batches"), "5");
+    free_wave_trainer(made[0]);
+    free_wave_trainer(made[1]);
+}
+
+/* Workers that merge parameters each have gradients of their own; the trainer's are their mean. */
+TEST(workers_that_merge_parameters_have_gradients_too)
+{
+    static const char *const reads[] = {"optimiser.updates.*.weights", NULL};
+    int looks = 0;
+    wave_trainer made = make_wave_trainer((wave_options){.batch = 20});
+    CHECK_OK(sgm_trainer_operator(made.trainer, sgm_parameter_operator(.workers = 2, .every = 1)));
+    CHECK_OK(sgm_trainer_hook(made.trainer,
+                              sgm_hook_create(&looker, &looks, .reads = reads, .failure = SGM_HOOK_STOP)));
+    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 3));
+    CHECK_INT(looks, 3);
+    double before = weight_of(made.trainer, "2-dense.weights");
+    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 4));
+    CHECK_NEAR(element_at(made.trainer, "optimiser.updates.2-dense.weights"),
+               weight_of(made.trainer, "2-dense.weights") - before, 1e-6);
+    free_wave_trainer(made);
+}
