@@ -184,6 +184,16 @@ typedef void (*sgm_pass_function)(void *user, int64_t iteration, sgm_tensor *out
 SGM_API sgm_hook *sgm_network_pass(const char *network, const sgm_block *block, sgm_pass_function receive,
                                    void *user, sgm_time_step when);
 
+/* --- averaged parameters (optimiser option .average) ---
+ * Exchanges the parameters and their moving averages, to the bit; the second call puts them back. While the
+ * averages are in, they are what is predicted with, measured, got and saved as the parameters (checkpoints
+ * say so), and training is refused. For good: swap, then sgm_trainer_copy_parts of the parameters to another
+ * trainer. Not while several workers train. */
+SGM_API sgm_status sgm_trainer_swap_averages(sgm_trainer *trainer);
+SGM_API bool sgm_trainer_averages_are_in(const sgm_trainer *trainer);
+/* Saves NAME.safetensors in the run's folder at its step, with the averages in; training goes on without. */
+SGM_API sgm_hook *sgm_averages_saver(const char *name, sgm_time_step when);
+
 /* --- which learning rate? (Smith, 2015) ---
  * Trains from where the trainer stands with rates that rise geometrically, and then puts everything back as
  * it was: parameters, the optimiser's memory, random numbers, the place in the data. (A trainer that was not

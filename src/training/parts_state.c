@@ -198,6 +198,8 @@ sgm_status sgm__state_describe(const sgm_trainer *trainer, unsigned parts, json_
             json_array_append_new(names, json_string(sgm_part_name(part)));
     json_object_set_new(state, "version", json_integer(STATE_VERSION));
     json_object_set_new(state, "parts", names);
+    if ((parts & SGM_PART_PARAMETERS) != 0 && trainer->averages_in)
+        json_object_set_new(state, "averages_in", json_true());
     if ((parts & SGM_PART_POSITION) != 0)
         SGM_TRY(append_position(trainer, state));
     if ((parts & SGM_PART_OPTIMISER) != 0)
@@ -526,6 +528,11 @@ static sgm_status set_place(sgm_trainer *trainer, const sgm__saved_state *state)
 
 sgm_status sgm__state_set_position(sgm_trainer *trainer, const sgm__saved_state *state, unsigned parts)
 {
+    if ((parts & SGM_PART_PARAMETERS) != 0 &&
+        trainer->averages_in != json_is_true(json_object_get(state->json, "averages_in"))) {
+        trainer->averages_in = !trainer->averages_in;
+        sgm__trainer_forget_programs(trainer);
+    }
     if ((parts & SGM_PART_OPTIMISER) != 0)
         set_optimiser(trainer, state);
     if ((parts & SGM_PART_HOOKS) != 0)

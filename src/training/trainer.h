@@ -144,8 +144,9 @@ struct sgm_trainer {
     sgm__known_program *programs;
     size_t program_count, program_capacity;
     sgm__training_position position;
-    int64_t epochs;  /* wanted by the run, 0: no limit */
-    int64_t batches; /* of an epoch, 0: unknown */
+    int64_t epochs;   /* wanted by the run, 0: no limit */
+    int64_t batches;  /* of an epoch, 0: unknown */
+    bool averages_in; /* parameters and their averages have changed places */
     double newest_loss;
     double waited;                      /* seconds in all that the data took for minibatches to train on */
     int64_t given;                      /* records of the newest minibatch */

@@ -293,7 +293,8 @@ static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_
 {
     bool updates = purpose == SGM__UPDATE || purpose == SGM__ACCUMULATE;
     bool training = updates || purpose == SGM__GRADIENTS;
-    bool averaged = !training && trainer->optimiser != NULL && trainer->optimiser->options.average > 0;
+    bool averaged = !training && !trainer->averages_in && trainer->optimiser != NULL &&
+                    trainer->optimiser->options.average > 0;
     sgm_recording_options options = {.struct_size = sizeof options,
                                      .batch = batch,
                                      .dtype = trainer->settings.precision,

@@ -445,6 +445,10 @@ static sgm_status start(training_run *run)
         run->log = sgm__run_folder_log(trainer, run->options->folder);
         run->server = sgm__control_server_start(trainer, run->options->folder);
     }
+    if (trainer->averages_in)
+        return sgm_fail(SGM_ERROR_STATE,
+                        "the averages are in place of the parameters: put them back before training, with "
+                        "sgm_trainer_swap_averages");
     SGM_TRY(place_data(trainer));
     SGM_TRY(sgm_trainer_prepare(trainer));
     SGM_TRY(sgm__trainer_publish_states(trainer));

@@ -119,6 +119,7 @@ const char *sgm__hook_source(const sgm_hook *hook); /* NULL: it was made by a pr
     X(sgm__running_time_reporter_row)                                                                        \
     X(sgm__mean_reporter_row)                                                                                \
     X(sgm__modifier_row)                                                                                     \
+    X(sgm__averages_saver_row)                                                                               \
     X(sgm__target_maximiser_row)                                                                             \
     X(sgm__art_reporter_row)                                                                                 \
     X(sgm__cost_row)                                                                                         \
