@@ -80,6 +80,8 @@ void sgm__request_free(sgm__request *request);
  * Called by the thread of the events, between them. */
 sgm_status sgm__hooks_get_state(sgm__hooks *hooks, double *numbers, size_t *count);
 sgm_status sgm__hooks_set_state(sgm__hooks *hooks, const double *numbers, size_t count);
+/* The state in new memory, also while other threads attach and detach hooks; free with sgm__free. */
+sgm_status sgm__hooks_copy_state(sgm__hooks *hooks, double **numbers, size_t *count);
 
 /* trainer_order.c: a thread that runs a hook, or holds a trainer's lock, must not wait for any trainer. */
 void sgm__busy_begin(void);

@@ -4,6 +4,8 @@
 #include "training/hooks_internal.h"
 
 #define FORMAT 1
+#define MOST_ATTEMPTS 16
+#define SPARE_ROOM 64 /* numbers */
 #define RECORD_SIZE 5
 #define MOST 9007199254740992.0 /* 2^53: up to it, doubles hold every integer */
 
@@ -137,6 +139,28 @@ sgm_status sgm__hooks_get_state(sgm__hooks *hooks, double *numbers, size_t *coun
         numbers[1] = (double)records;
     *count = to.count;
     return SGM_OK;
+}
+
+/* A hook that comes in between needs more room than was counted. */
+sgm_status sgm__hooks_copy_state(sgm__hooks *hooks, double **numbers, size_t *count)
+{
+    sgm_status status = SGM_ERROR_STATE;
+    *numbers = NULL;
+    for (int attempt = 0; attempt < MOST_ATTEMPTS && status == SGM_ERROR_STATE; attempt++) {
+        sgm__free(*numbers);
+        *numbers = NULL;
+        SGM_TRY(sgm__hooks_get_state(hooks, NULL, count));
+        *count += SPARE_ROOM;
+        *numbers = sgm__calloc(*count, sizeof **numbers);
+        if (!*numbers)
+            return SGM_ERROR_MEMORY;
+        status = sgm__hooks_get_state(hooks, *numbers, count);
+    }
+    if (status == SGM_OK)
+        return SGM_OK;
+    sgm__free(*numbers);
+    *numbers = NULL;
+    return status;
 }
 
 /* --- reading --- */

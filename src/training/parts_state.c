@@ -51,17 +51,14 @@ static sgm_status append_dataset(const sgm_trainer *trainer, json_t *state)
 static sgm_status append_hooks(const sgm_trainer *trainer, json_t *state)
 {
     size_t count = 0;
-    SGM_TRY(sgm__hooks_get_state(trainer->hooks, NULL, &count));
-    double *numbers = sgm__calloc(count + 1, sizeof(double));
-    if (numbers == NULL)
-        return SGM_ERROR_MEMORY;
-    sgm_status status = sgm__hooks_get_state(trainer->hooks, numbers, &count);
+    double *numbers = NULL;
+    SGM_TRY(sgm__hooks_copy_state(trainer->hooks, &numbers, &count));
     json_t *list = json_array();
-    for (size_t i = 0; i < count && status == SGM_OK; i++)
+    for (size_t i = 0; i < count; i++)
         json_array_append_new(list, exact_number(numbers[i]));
     json_object_set_new(state, "hooks", list);
     sgm__free(numbers);
-    return status;
+    return SGM_OK;
 }
 
 static json_t *shared_value(const sgm_content *content)
@@ -364,11 +361,7 @@ static sgm_status set_hooks(sgm__hooks *hooks, const json_t *json)
     number_list list = {0}, before = {0};
     sgm_status status = read_list(json, "hooks", &list);
     if (status == SGM_OK && list.count > 0) {
-        status = sgm__hooks_get_state(hooks, NULL, &before.count);
-        if (status == SGM_OK)
-            status = make_list(&before, before.count);
-        if (status == SGM_OK)
-            status = sgm__hooks_get_state(hooks, before.items, &before.count);
+        status = sgm__hooks_copy_state(hooks, &before.items, &before.count);
         if (status == SGM_OK)
             status = sgm__hooks_set_state(hooks, list.items, list.count);
         if (status != SGM_OK && before.items != NULL)

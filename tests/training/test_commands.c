@@ -200,6 +200,80 @@ TEST(a_running_trainer_goes_on_from_the_beginning)
     free_wave_trainer(made);
 }
 
+/* A parameter that only every third iteration has begins anew when it comes again. */
+static sgm_value now_and_then(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
+{
+    sgm_shape shape = sgm_shape_of(8);
+    (void)count;
+    if (sgm_layer_iteration(call) % 3 != 2)
+        return inputs[0];
+    return sgm_multiply(
+        graph, inputs[0],
+        sgm_layer_parameter(call, graph, "factors", &shape, 8, 8, true, "uniform(minimum=0.5, maximum=1.5)"));
+}
+
+static const sgm_layer_type rare_layer = {.api = SGM_LAYER_API,
+                                          .flags = SGM_LAYER_DYNAMIC,
+                                          .name = "rare",
+                                          .doc = "a factor now and then",
+                                          .min_inputs = 1,
+                                          .max_inputs = 1,
+                                          .forward = now_and_then};
+
+TEST(parameters_that_come_later_begin_anew_then)
+{
+    CHECK_OK(sgm_register_layer(&rare_layer));
+    wave_options options = {.network = "input(6) + dense(8, tanh) + rare + dense(3) + softmax_cross_entropy",
+                            .seed = 8};
+    wave_trainer made = make_wave_trainer(options), fresh = make_wave_trainer(options);
+    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 10));
+    sgm_tensor *trained = sgm_trainer_get(made.trainer, "2-rare.factors");
+    CHECK_OK(trained);
+    CHECK_OK(sgm_trainer_reset(made.trainer));
+    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 7));
+    CHECK_OK(sgm_trainer_run(fresh.trainer, .iterations = 7));
+    CHECK(same_states(fresh.trainer, made.trainer));
+    sgm_tensor_free(trained);
+    free_wave_trainer(made);
+    free_wave_trainer(fresh);
+}
+
+static sgm_operator *gradients(void)
+{
+    return sgm_gradient_operator(.workers = 2);
+}
+
+static sgm_operator *parameters(void)
+{
+    return sgm_parameter_operator(.workers = 2, .every = 3);
+}
+
+TEST(workers_are_reset_and_restored_with_their_trainer)
+{
+    sgm_operator *(*const kinds[])(void) = {gradients, parameters};
+    for (int kind = 0; kind < 2; kind++) {
+        make_folder();
+        wave_trainer made = make(), fresh = make();
+        background run;
+        CHECK_OK(sgm_trainer_operator(made.trainer, kinds[kind]()));
+        CHECK_OK(sgm_trainer_operator(fresh.trainer, kinds[kind]()));
+        begin(&run, made.trainer, folder);
+        pause_it(made.trainer);
+        CHECK_OK(sgm_trainer_reset(made.trainer));
+        step(made.trainer, 4);
+        CHECK_OK(sgm_trainer_save(made.trainer, in_folder("four.safetensors")));
+        step(made.trainer, 5);
+        CHECK_OK(sgm_trainer_restore(made.trainer, "four"));
+        step(made.trainer, 3);
+        CHECK_OK(sgm_trainer_run(fresh.trainer, .iterations = 7));
+        CHECK(same_states(fresh.trainer, made.trainer));
+        end(&run);
+        free_wave_trainer(made);
+        free_wave_trainer(fresh);
+        remove_folder();
+    }
+}
+
 TEST(validation_and_results_are_forgotten)
 {
     sgm_content content;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define SECONDS 2.0
+#define SECONDS 1.5
 
 static char folder[64];
 static atomic_bool ends;
@@ -86,12 +86,16 @@ static void *ask(void *user)
     return NULL;
 }
 
-TEST(four_threads_ask_for_everything)
+static void ask_for_everything(sgm_operator *workers_of)
 {
     char path[128];
     wave_trainer made = make_wave_trainer((wave_options){.shuffle = true, .seed = 3, .handler = "reference"});
     strcpy(folder, "/tmp/sigma-test-XXXXXX");
     CHECK(mkdtemp(folder) != NULL);
+    atomic_store(&ends, false);
+    atomic_store(&done, 0);
+    if (workers_of != NULL)
+        CHECK_OK(sgm_trainer_operator(made.trainer, workers_of));
     sgm_set_logger(NULL, NULL, SGM_LOG_ERROR);
     CHECK_OK(sgm_trainer_hook(made.trainer, sgm_rule_hook("every 70 iterations reset")));
     snprintf(path, sizeof path, "%s/start.safetensors", folder);
@@ -116,4 +120,14 @@ TEST(four_threads_ask_for_everything)
     free_wave_trainer(made);
     snprintf(path, sizeof path, "rm -r '%s'", folder);
     CHECK_INT(system(path), 0);
+}
+
+TEST(four_threads_ask_for_everything)
+{
+    ask_for_everything(NULL);
+}
+
+TEST(also_of_a_trainer_with_workers)
+{
+    ask_for_everything(sgm_parameter_operator(.workers = 2, .every = 3));
 }
