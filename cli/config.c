@@ -35,6 +35,13 @@ static sgm_status check_initialiser(const char *value)
     return SGM_OK;
 }
 
+static sgm_status check_merger(const char *value)
+{
+    sgm_merger *merger = sgm_merger_parse(value);
+    sgm_merger_free(merger);
+    return merger != NULL ? SGM_OK : sgm_last_status();
+}
+
 static sgm_status check_rule(const char *value)
 {
     sgm_rule *rule = sgm_rule_parse(value);
@@ -86,6 +93,13 @@ static sgm_status check_name(const char *value)
                         "expected at most 200 characters without '/', not beginning with '.', got '%.60s'",
                         value);
     return SGM_OK;
+}
+
+static sgm_status check_operator(const char *value)
+{
+    static const char *const names[] = {"gradients", "parameters"};
+    return strcmp(value, names[0]) == 0 || strcmp(value, names[1]) == 0 ? SGM_OK
+                                                                        : fail_choice(value, names, 2);
 }
 
 static sgm_status check_handler(const char *value)
@@ -337,6 +351,46 @@ static const option start_table[] = {
      .doc = "take what fits and leave the rest, instead of refusing"},
 };
 
+static const option operator_table[] = {
+    {.name = "type",
+     .kind = OPTION_TEXT,
+     OF(operator_config, type),
+     .check = check_operator,
+     .doc = "what workers merge: gradients, in each iteration, or parameters"},
+    {.name = "workers",
+     .kind = OPTION_INTEGER,
+     OF(operator_config, workers),
+     .least = 1,
+     .most = 64,
+     .doc = "that train side by side; if not given: one for each name in handlers, else 2"},
+    {.name = "every",
+     .kind = OPTION_INTEGER,
+     OF(operator_config, every),
+     .least = 0,
+     .most = 1e15,
+     .doc = "parameters: iterations from merge to merge; 0, or not given: at the end of each epoch"},
+    {.name = "merger",
+     .kind = OPTION_TEXT,
+     OF(operator_config, merger),
+     .check = check_merger,
+     .doc = "parameters: average (if not given), maximum or weighted(3, 8)"},
+    {.name = "mergers",
+     .kind = OPTION_MAP,
+     OF(operator_config, mergers),
+     .check = check_merger,
+     .doc = "parameters: others, by parameter, {\"*.biases\": maximum}"},
+    {.name = "handlers",
+     .kind = OPTION_TEXT,
+     OF(operator_config, handlers),
+     .doc = "of the workers in turn, \"cpu reference\"; if not given: all have the run's"},
+    {.name = "threads",
+     .kind = OPTION_INTEGER,
+     OF(operator_config, threads),
+     .least = 1,
+     .most = 1024,
+     .doc = "of each worker; if not given: the run's, divided by the workers"},
+};
+
 const option config_table[] = {
     {.name = "name",
      .kind = OPTION_TEXT,
@@ -385,6 +439,12 @@ const option config_table[] = {
      OF(config, hooks),
      .check = check_hook,
      .doc = "what else runs in a training, \"early_stopper(validation.loss)\"; see 'sigma info --hooks'"},
+    {.name = "operator",
+     .kind = OPTION_GROUP,
+     OF(config, team),
+     .children = operator_table,
+     .child_count = COUNT(operator_table),
+     .doc = "several workers; a type or the keys below"},
     {.name = "start_from",
      .kind = OPTION_GROUP,
      OF(config, start_from),
@@ -553,6 +613,30 @@ static sgm_status give(const option *table, size_t count, const void *base, cons
         SGM_TRY(sgm_optimiser_set(optimiser, name, &content));
     }
     return SGM_OK;
+}
+
+static int64_t given_or_0(int64_t value)
+{
+    return value != OPTION_UNSET ? value : 0;
+}
+
+sgm_operator *config_operator(const operator_config *o)
+{
+    bool gradients = strcmp(o->type, "gradients") == 0;
+    sgm_operator_options options = {.struct_size = sizeof options,
+                                    .workers = (int32_t)given_or_0(o->workers),
+                                    .handlers = o->handlers,
+                                    .threads = (int32_t)given_or_0(o->threads),
+                                    .every = given_or_0(o->every)};
+    if (o->merger != NULL || o->mergers.count > 0)
+        options.merger = o->merger != NULL ? sgm_merger_parse(o->merger) : sgm_average_merger();
+    for (size_t i = 0; i < o->mergers.count; i++)
+        if (sgm_merger_add(options.merger, o->mergers.keys[i], sgm_merger_parse(o->mergers.values[i])) !=
+            SGM_OK) {
+            sgm_merger_free(options.merger);
+            return NULL;
+        }
+    return gradients ? sgm_gradient_operator_create(&options) : sgm_parameter_operator_create(&options);
 }
 
 sgm_optimiser *config_optimiser(const optimiser_config *o)

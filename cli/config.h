@@ -45,6 +45,13 @@ typedef struct start_config {
     bool relaxed;
 } start_config;
 
+typedef struct operator_config {
+    char *type;
+    int64_t workers, every, threads;
+    char *merger, *handlers;
+    text_map mergers;
+} operator_config;
+
 typedef struct config {
     char *name, *network;
     data_group data;
@@ -52,6 +59,7 @@ typedef struct config {
     text_map initialisers, modifiers;
     text_list freeze;
     text_list rules, hooks;
+    operator_config team; /* of workers; without a type: none */
     start_config start_from;
     int64_t epochs, iterations, seed, threads, checkpoint_every;
     char *handler, *precision, *folder;
@@ -60,6 +68,7 @@ typedef struct config {
 extern const option config_table[];
 extern const size_t config_table_count;
 
+sgm_operator *config_operator(const operator_config *o);
 /* The file (NULL: none), then the arguments "key=value". On failure *c is empty. */
 sgm_status config_load(config *c, const char *path, const char *const *arguments, size_t count);
 sgm_status config_parse(config *c, const char *name, const char *text, size_t length,

@@ -121,6 +121,8 @@ sgm_status experiment_fill(sgm_trainer *trainer, const config *c)
         sgm_trainer_hook(trainer, sgm_rule_hook(c->rules.items[i]));
     for (size_t i = 0; i < c->hooks.count; i++)
         sgm_trainer_hook(trainer, sgm_hook_parse(c->hooks.items[i]));
+    if (c->team.type != NULL)
+        sgm_trainer_operator(trainer, config_operator(&c->team));
     return sgm_trainer_status(trainer);
 }
 

@@ -138,6 +138,8 @@ sgm_status sgm__operator_take_over(sgm_trainer *trainer, const sgm_bundle *bundl
 /* --- operator_hooks.c --- */
 /* Attaches a local hook to all workers. */
 sgm_status sgm__operator_attach(sgm_operator *team, sgm_hook *hook, bool *attached);
+/* Takes a local hook off all workers; as sgm__hooks_detach_named. */
+sgm_status sgm__operator_detach(sgm_operator *team, const char *name, char **full, char **text);
 /* Tells local hooks of an event. */
 sgm_status sgm__operator_event(sgm_trainer *trainer, sgm_time_scale scale);
 void sgm__operator_wait_for_hooks(sgm_trainer *trainer);

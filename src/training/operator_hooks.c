@@ -74,6 +74,19 @@ sgm_status sgm__operator_attach(sgm_operator *team, sgm_hook *hook, bool *attach
     return status;
 }
 
+/* The workers' lists are alike, so the name is the same for all; the last one's texts are the caller's. */
+sgm_status sgm__operator_detach(sgm_operator *team, const char *name, char **full, char **text)
+{
+    sgm_status status = SGM_OK;
+    *full = *text = NULL;
+    for (int32_t i = 0; i < team->count && status == SGM_OK; i++) {
+        sgm__free(*full);
+        sgm__free(*text);
+        status = sgm__hooks_detach_named(team->workers[i].scope->hooks, name, full, text);
+    }
+    return status;
+}
+
 /* An iteration is one only for those that had records. */
 sgm_status sgm__operator_event(sgm_trainer *trainer, sgm_time_scale scale)
 {

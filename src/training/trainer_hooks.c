@@ -51,12 +51,10 @@ sgm_status sgm__trainer_detach(sgm_trainer *trainer, const char *name, const cha
 {
     char *full, *text;
     sgm_status status = sgm__hooks_detach_named(trainer->hooks, name, &full, &text);
-    for (int32_t i = 0; status == SGM_ERROR_NOT_FOUND && trainer->team != NULL && i < trainer->team->count;) {
+    if (status == SGM_ERROR_NOT_FOUND && trainer->team != NULL) {
         sgm__free(full);
         sgm__free(text);
-        status = sgm__hooks_detach_named(trainer->team->workers[i++].scope->hooks, name, &full, &text);
-        if (status == SGM_OK && i < trainer->team->count)
-            status = SGM_ERROR_NOT_FOUND; /* the next worker's, too */
+        status = sgm__operator_detach(trainer->team, name, &full, &text);
     }
     if (status == SGM_OK)
         record(trainer, full, (sgm__order_texts){.who = who, .before = text, .after = "none"}, ending);

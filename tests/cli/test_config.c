@@ -77,6 +77,7 @@ TEST(values_and_defaults)
     CHECK_NEAR(c.optimiser.schedule.period, 2, 0);
     CHECK_STR(text_map_get(&c.initialisers, "*.weights"), "he");
     CHECK_INT(c.freeze.count, 1);
+    CHECK(c.team.type == NULL);
     CHECK_STR(c.freeze.items[0], "1-dense.*");
     CHECK_INT(c.epochs, 12);
     CHECK_INT(c.iterations, OPTION_UNSET);
@@ -267,6 +268,31 @@ TEST(no_memory)
 }
 
 /* Whatever comes, the answer is a configuration or a message, and nothing is lost. */
+TEST(an_operator_is_a_type_or_a_map)
+{
+    config c;
+    char text[512];
+    snprintf(text, sizeof text, "%s", NETWORK "operator: gradients\n");
+    CHECK_OK(config_parse(&c, "a.yaml", text, strlen(text), NULL, 0));
+    CHECK_STR(c.team.type, "gradients");
+    sgm_operator *made = config_operator(&c.team);
+    CHECK_OK(made);
+    sgm_operator_free(made);
+    config_free(&c);
+    snprintf(text, sizeof text, "%s",
+             NETWORK "operator: {type: parameters, workers: 2, every: 10, merger: \"weighted(1, 3)\", "
+                     "mergers: {\"*.biases\": maximum}}\n");
+    CHECK_OK(config_parse(&c, "a.yaml", text, strlen(text), NULL, 0));
+    CHECK_INT(c.team.every, 10);
+    made = config_operator(&c.team);
+    CHECK_OK(made);
+    sgm_operator_free(made);
+    config_free(&c);
+    CHECK_ERROR(refuse(NETWORK "operator: gradient\n", NULL), "did you mean 'gradients'");
+    CHECK_ERROR(refuse(NETWORK "operator: {type: parameters, merger: mean}\n", NULL),
+                "unknown merger 'mean'");
+}
+
 TEST(cut_and_changed_texts)
 {
     char text[sizeof good];

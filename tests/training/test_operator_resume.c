@@ -121,6 +121,53 @@ TEST(a_checkpoint_of_workers_is_good_for_a_trainer_without)
     free_wave_trainer(two);
 }
 
+static sgm_status reset_once(void *self, sgm_hook_call *call)
+{
+    if (++*(int *)self == 1)
+        CHECK_OK(sgm_hook_request_reset(call));
+    return SGM_OK;
+}
+
+/* After a reset in the middle of an epoch, a run ends as one that had none. */
+static void check_reset(operator_maker maker, bool while_it_runs)
+{
+    static const sgm_hook_type type = {.api = SGM_HOOK_API, .name = "resetter", .invoke = reset_once};
+    wave_trainer plain = make(maker), reset = make(maker);
+    int calls = 0;
+    CHECK_OK(sgm_trainer_run(plain.trainer, .iterations = 11));
+    if (while_it_runs)
+        CHECK_OK(sgm_trainer_hook(reset.trainer,
+                                  sgm_hook_create(&type, &calls, .when = sgm_after(8, SGM_ITERATION))));
+    else
+        CHECK_OK(sgm_trainer_run(reset.trainer, .iterations = 8));
+    if (!while_it_runs)
+        CHECK_OK(sgm_trainer_reset(reset.trainer));
+    CHECK_OK(sgm_trainer_run(reset.trainer, .iterations = 11));
+    CHECK(!while_it_runs || calls >= 1);
+    const char *name;
+    for (size_t i = 0; (name = sgm_session_state_at(plain.trainer->session, i)) != NULL; i++) {
+        sgm_tensor *one = sgm_trainer_get(plain.trainer, name), *other = sgm_trainer_get(reset.trainer, name);
+        CHECK_OK(one);
+        CHECK_OK(other);
+        size_t size =
+            (size_t)sgm_shape_elements(sgm_tensor_shape(one)) * sgm_dtype_size(sgm_tensor_dtype(one));
+        CHECK(memcmp(sgm_tensor_const_data(one), sgm_tensor_const_data(other), size) == 0);
+        sgm_tensor_free(one);
+        sgm_tensor_free(other);
+    }
+    free_wave_trainer(plain);
+    free_wave_trainer(reset);
+}
+
+TEST(a_reset_brings_workers_back_to_the_beginning)
+{
+    for (int running = 0; running < 2; running++) {
+        check_reset(gradients, running);
+        check_reset(parameters, running);
+        check_reset(three_once_an_epoch, running);
+    }
+}
+
 TEST(random_numbers_differ_from_worker_to_worker)
 {
     wave_trainer made = make(gradients);
