@@ -175,13 +175,15 @@ static void append_iterator(const sgm_trainer *trainer, json_t *state)
 static sgm_status append_position(const sgm_trainer *trainer, json_t *state)
 {
     const sgm__training_position *position = &trainer->position;
+    /* At the end of an epoch they are told already: a worker may have them still, a resumed one has not. */
+    sgm__metric_sums sums = position->batch > 0 ? position->sums : (sgm__metric_sums){0};
     json_object_set_new(state, "epoch", json_integer(position->epoch));
     json_object_set_new(state, "batch", json_integer(position->batch));
     json_object_set_new(state, "iteration", json_integer(position->iteration));
-    json_object_set_new(state, "loss_sum", number_or_null(position->sums.loss));
-    json_object_set_new(state, "correct_sum", number_or_null(position->sums.correct));
-    json_object_set_new(state, "record_sum", json_integer(position->sums.records));
-    json_object_set_new(state, "has_accuracy", json_boolean(position->sums.has_accuracy));
+    json_object_set_new(state, "loss_sum", number_or_null(sums.loss));
+    json_object_set_new(state, "correct_sum", number_or_null(sums.correct));
+    json_object_set_new(state, "record_sum", json_integer(sums.records));
+    json_object_set_new(state, "has_accuracy", json_boolean(sums.has_accuracy));
     append_iterator(trainer, state);
     json_object_set_new(state, "branch", json_integer(trainer->branch));
     return append_dataset(trainer, state);
