@@ -112,9 +112,8 @@ static void clip_norm(sgm_graph *graph, double limit, sgm_value *gradients, size
         sgm_value sum = sgm_sum(graph, sgm_square(graph, gradients[i]));
         squares = i == 0 ? sum : sgm_add(graph, squares, sum);
     }
-    sgm_value norm = sgm_square_root(graph, squares); /* 0 gives an infinite quotient, and so the factor 1 */
-    sgm_value factor = sgm_minimum(graph, sgm_divide(graph, sgm_filled_like(graph, norm, limit), norm),
-                                   sgm_number(graph, 1));
+    sgm_value norm = sgm_square_root(graph, squares), largest = sgm_filled_like(graph, norm, limit);
+    sgm_value factor = sgm_divide(graph, largest, sgm_maximum(graph, norm, largest)); /* finite also for 0 */
     for (size_t i = 0; i < count; i++)
         gradients[i] = sgm_multiply(graph, gradients[i], factor);
 }
