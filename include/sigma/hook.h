@@ -58,6 +58,9 @@ typedef struct sgm_hook_type {
     /* A self of its own for each worker that a local hook runs for; returns NULL on failure. NULL function:
      * all workers share one self, and their calls take turns. */
     void *(*copy)(const void *self);
+    /* Why a hook of this type cannot be local, as the end of "hook 'save' cannot be local: "; NULL: it can.
+     */
+    const char *only_global;
 } sgm_hook_type;
 
 typedef enum sgm_hook_failure {
@@ -95,8 +98,8 @@ SGM_API sgm_hook *sgm_hook_create_options(const sgm_hook_type *type, void *self,
 /* One more hook that runs before `hook` and is attached with it; `required` is taken over, also on failure.
  * Refused: circles, and a hook that was attached before. */
 SGM_API sgm_status sgm_hook_require(sgm_hook *hook, sgm_hook *required);
-/* Makes a hook local, with those that it requires; before it is attached. Returns the hook; on failure NULL,
- * and the hook is let go. */
+/* Makes a hook local, with those that it requires; before it is attached, and if its type can be. Returns the
+ * hook; on failure NULL, and the hook is let go. */
 SGM_API sgm_hook *sgm_hook_make_local(sgm_hook *hook);
 SGM_API sgm_hook *sgm_hook_retain(sgm_hook *hook);
 SGM_API void sgm_hook_free(sgm_hook *hook); /* drops one reference */

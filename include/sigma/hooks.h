@@ -1,4 +1,6 @@
-/* Ready-made hooks, for sgm_trainer_hook(). A constructor returns NULL when it fails (sgm_last_error()).
+/* Ready-made hooks, for sgm_trainer_hook(). A constructor returns NULL when it fails (sgm_last_error()). With
+ * an operator, sgm_hook_make_local() lets one run for each worker, with sums, times and series of its own;
+ * those that save, measure on a data set, modify or search the trainer refuse that.
  *
  *     sgm_trainer_hook(t, sgm_value_reporter("training.loss optimiser.*", sgm_every(1, SGM_EPOCH)));
  *     sgm_trainer_hook(t, sgm_early_stopper("validation.loss", 5, SGM_MINIMUM, sgm_every(1, SGM_EPOCH)));

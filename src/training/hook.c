@@ -169,6 +169,8 @@ sgm_hook *sgm__hook_allocate(void)
 static sgm_status fill_in(sgm_hook *hook, const sgm_hook_options *options)
 {
     SGM_TRY(check_options(hook->type->name, options));
+    if (options->local)
+        SGM_TRY(sgm__hook_check_local(hook));
     hook->when = options->when;
     if (hook->when.interval == 0)
         hook->when.interval = 1;

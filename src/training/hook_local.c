@@ -1,10 +1,37 @@
 /* Hooks that run once for each worker. */
 #include "training/hooks_internal.h"
 #include "training/hooks_ready/hook_text.h"
+#include "training/trainer.h"
+
+#include <stdio.h>
 
 bool sgm__hook_is_local(const sgm_hook *hook)
 {
     return hook->local;
+}
+
+sgm_status sgm__hook_check_local(const sgm_hook *hook)
+{
+    const char *why = hook->type->only_global;
+    return why == NULL
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_UNSUPPORTED, "hook '%s' cannot be local: %s", hook->type->name, why);
+}
+
+const char *sgm__hook_worker_text(const sgm_hook_call *call, char *buffer, size_t size)
+{
+    const sgm__hook_control *control = call->control;
+    const sgm_trainer *owner = control != NULL ? control->hooks->owner : NULL;
+    buffer[0] = '\0';
+    if (owner != NULL && owner->global != NULL)
+        snprintf(buffer, size, "worker %d: ", (int)owner->worker);
+    return buffer;
+}
+
+void *sgm__hook_required_self(const sgm_hook_call *call)
+{
+    const sgm_hook *hook = ((const sgm__hook_control *)call->control)->hook;
+    return hook->required_count > 0 ? hook->required[0]->self : NULL;
 }
 
 sgm_hook *sgm_hook_make_local(sgm_hook *hook)
@@ -14,6 +41,10 @@ sgm_hook *sgm_hook_make_local(sgm_hook *hook)
     if (!hook->local && atomic_load(&hook->was_attached)) {
         sgm_fail(SGM_ERROR_STATE, "hook '%s' is attached already: make it local before that",
                  hook->type->name);
+        sgm_hook_free(hook);
+        return NULL;
+    }
+    if (sgm__hook_check_local(hook) != SGM_OK) {
         sgm_hook_free(hook);
         return NULL;
     }

@@ -401,6 +401,12 @@ sgm__hooks *sgm__hooks_create(const char *trainer, sgm_registry *registry, sgm_t
     return hooks;
 }
 
+void sgm__hooks_mirror(sgm__hooks *hooks, sgm_registry *registry)
+{
+    sgm_registry_free(hooks->mirror);
+    hooks->mirror = sgm_registry_retain(registry);
+}
+
 void sgm__hooks_free(sgm__hooks *hooks)
 {
     if (!hooks)
@@ -427,6 +433,7 @@ void sgm__hooks_free(sgm__hooks *hooks)
     sgm__free(hooks->stop_text);
     sgm__free(hooks->trainer);
     sgm_registry_free(hooks->shared);
+    sgm_registry_free(hooks->mirror);
     sgm_registry_free(hooks->registry);
     pthread_cond_destroy(&hooks->idle);
     pthread_mutex_destroy(&hooks->request_lock);

@@ -35,7 +35,9 @@ sgm_status sgm__hook_request_act(sgm_hook_call *call, sgm__action_function act, 
 /* `registry` (retained) is what identifiers are resolved in; it gets a child "shared" if it has none. */
 sgm__hooks *sgm__hooks_create(const char *trainer, sgm_registry *registry,
                               sgm_trainer *owner); /* `owner`: for sgm_hook_trainer, may be NULL */
-void sgm__hooks_free(sgm__hooks *hooks);           /* waits for background hooks */
+/* Results of hooks also go to this registry (retained); before the first event. */
+void sgm__hooks_mirror(sgm__hooks *hooks, sgm_registry *registry);
+void sgm__hooks_free(sgm__hooks *hooks); /* waits for background hooks */
 /* Attaches a hook (retained) and those it requires; *attached false: an equal one is there already. Refused,
  * with nothing attached: a required hook that is not in the same place (foreground or background), or whose
  * time step does not cover its dependent's. (Circles: sgm_hook_require refuses them.) Any thread. */

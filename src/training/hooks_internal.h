@@ -30,7 +30,9 @@ struct sgm_hook {
 };
 
 sgm_hook *sgm__hook_allocate(void);
-/* hook_local.c: a worker's copy, without what it requires. */
+/* hook_local.c: whether its type can be local. */
+sgm_status sgm__hook_check_local(const sgm_hook *hook);
+/* A worker's copy, without what it requires. */
 sgm_hook *sgm__hook_copy(sgm_hook *hook);
 /* Same type, self, time step and options, and equal required hooks. */
 bool sgm__hook_equal(const sgm_hook *a, const sgm_hook *b);
@@ -86,6 +88,7 @@ typedef struct sgm__bucket {
 struct sgm__hooks {
     char *trainer;
     sgm_registry *registry, *shared;
+    sgm_registry *mirror; /* of a worker: its results once more, where the trainer shows them; NULL: none */
     sgm_trainer *owner;
     atomic_uint wanted; /* bit of each scale that has a hook */
     pthread_mutex_t lock;

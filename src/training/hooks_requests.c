@@ -76,6 +76,8 @@ sgm_status sgm_hook_share(sgm_hook_call *call, const char *name, sgm_content con
     const sgm__hook_control *control = call->control;
     if (call->background)
         SGM_TRY(share_in_copy(call->registry, name, content));
+    if (control->hooks->mirror)
+        SGM_TRY(sgm_registry_set(control->hooks->mirror, name, content));
     return sgm_registry_set(control->hooks->shared, name, content);
 }
 

@@ -172,6 +172,7 @@ static sgm_status create_worker(sgm_operator *team, sgm_trainer *trainer, int32_
 static void free_worker(sgm__worker *worker)
 {
     free_scope(worker->scope);
+    sgm_registry_free(worker->results);
     sgm_handler_free(worker->handler);
     sgm__free(worker->outputs);
     sgm__free(worker->inputs);

@@ -26,6 +26,7 @@ typedef struct sgm__worker {
     int32_t number;
     sgm_handler *handler;
     sgm_trainer *scope;
+    sgm_registry *results; /* of its hooks, as the trainer shows them: operator.local.N.shared */
     pthread_t thread;
     pthread_cond_t wake;
     bool started, busy, quit; /* guarded by the operator's lock */

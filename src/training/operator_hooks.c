@@ -109,6 +109,7 @@ sgm_status sgm__operator_reset(sgm_trainer *trainer)
         sgm_trainer *scope = trainer->team->workers[i].scope;
         scope->newest_loss = NAN;
         sgm__registry_clear_child(scope->registry, "shared");
+        sgm__registry_clear(trainer->team->workers[i].results);
         SGM_TRY(sgm__hooks_restart(scope->hooks));
     }
     return SGM_OK;

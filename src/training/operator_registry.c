@@ -1,5 +1,6 @@
 /* What the registry shows of an operator: operator.workers, operator.local.0.cost ... */
 #include "training/operator.h"
+#include "training/trainer.h"
 #include "training/trainer_publish.h"
 
 #include <stdio.h>
@@ -103,7 +104,17 @@ static sgm_status publish_rows(const sgm__worker *worker, sgm_registry *registry
 static const sgm_option number_row = {
     .name = "worker", .kind = SGM_KIND_INTEGER, .read_only = true, .doc = "number of the worker, from 0"};
 
-static sgm_status publish_worker(const sgm__worker *worker, sgm_registry *list)
+/* Results of the worker's hooks. Without the tag, so that "shared.NAME" stays one of the trainer. */
+static sgm_status publish_results(sgm__worker *worker, sgm_registry *registry)
+{
+    worker->results = sgm_registry_create();
+    if (worker->results == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm__hooks_mirror(worker->scope->hooks, worker->results);
+    return sgm_registry_put(registry, "shared", worker->results);
+}
+
+static sgm_status publish_worker(sgm__worker *worker, sgm_registry *list)
 {
     char name[16];
     sgm_registry *local = worker->scope->registry, *registry = sgm_registry_create();
@@ -111,6 +122,8 @@ static sgm_status publish_worker(const sgm__worker *worker, sgm_registry *list)
         return SGM_ERROR_MEMORY;
     snprintf(name, sizeof name, "%d", worker->number);
     sgm_status status = publish_rows(worker, registry);
+    if (status == SGM_OK)
+        status = publish_results(worker, registry);
     if (status == SGM_OK)
         status = sgm_registry_put(list, name, registry);
     sgm_registry_free(registry);

@@ -426,16 +426,24 @@ static sgm_status share_again(sgm_registry *shared, const char *name, const json
     return SGM_OK;
 }
 
-static void set_shared(const sgm_trainer *trainer, json_t *json)
+static void share_all_again(const sgm_trainer *trainer, sgm_registry *shared, json_t *json)
 {
     const char *name;
     json_t *value;
-    sgm_content shared;
-    if (sgm_registry_get(trainer->registry, "shared", &shared) != SGM_OK)
-        return;
-    json_object_foreach(json, name, value) if (share_again(shared.as.registry, name, value) != SGM_OK)
+    json_object_foreach(json, name, value) if (share_again(shared, name, value) != SGM_OK)
         sgm__log(SGM_LOG_WARNING, trainer->name, "shared.%.60s of the checkpoint is left out: %s", name,
                  sgm_last_error());
+}
+
+/* A worker's are also shown by its trainer. */
+static void set_shared(const sgm_trainer *trainer, json_t *json)
+{
+    sgm_content shared;
+    if (trainer->global != NULL)
+        share_all_again(trainer, trainer->global->team->workers[trainer->worker].results, json);
+    if (sgm_registry_get(trainer->registry, "shared", &shared) != SGM_OK)
+        return;
+    share_all_again(trainer, shared.as.registry, json);
     sgm_content_clear(&shared);
 }
 

@@ -234,6 +234,7 @@ void sgm__orders_drop(sgm__control *control); /* that nobody waits for; with the
  * on. After SGM_OK *moved says whether the training stands somewhere else now. */
 sgm_status sgm__trainer_obey(sgm_trainer *trainer, const sgm__order *order, bool *moved, bool *broken);
 /* Removes what a child of a registry holds. */
+void sgm__registry_clear(sgm_registry *registry);
 void sgm__registry_clear_child(sgm_registry *registry, const char *name);
 /* trainer_hooks.c. From any thread; `ending` as above. */
 sgm_status sgm__trainer_attach(sgm_trainer *trainer, sgm_hook *hook, const char *who, char **name,

@@ -50,18 +50,23 @@ static sgm_status begin(sgm_trainer *trainer, const sgm__branch *branch, const c
 
 /* --- what was measured --- */
 
+void sgm__registry_clear(sgm_registry *registry)
+{
+    char **names = NULL;
+    size_t count = 0;
+    if (sgm_registry_names(registry, &names, &count) == SGM_OK)
+        for (size_t i = 0; i < count; i++)
+            sgm_registry_remove(registry, names[i]);
+    sgm_names_free(names, count);
+}
+
 void sgm__registry_clear_child(sgm_registry *registry, const char *name)
 {
     sgm_content content = {0};
-    char **names = NULL;
-    size_t count = 0;
     if (!sgm_registry_has(registry, name) || sgm_registry_get(registry, name, &content) != SGM_OK)
         return;
-    if (content.kind == SGM_KIND_REGISTRY &&
-        sgm_registry_names(content.as.registry, &names, &count) == SGM_OK)
-        for (size_t i = 0; i < count; i++)
-            sgm_registry_remove(content.as.registry, names[i]);
-    sgm_names_free(names, count);
+    if (content.kind == SGM_KIND_REGISTRY)
+        sgm__registry_clear(content.as.registry);
     sgm_content_clear(&content);
 }
 

@@ -42,7 +42,8 @@ static const sgm_hook_type stop_type = {.api = SGM_HOOK_API,
                                         .doc = "saves the training under a name",
                                         .invoke = save,
                                         .equal = equal_texts,
-                                        .free = sgm__free};
+                                        .free = sgm__free,
+                                        .only_global = "it saves the trainer, with all workers"};
 
 /* Takes over `text`, NULL: it failed, and the criteria. */
 static sgm_hook *create(const sgm_hook_type *type, char *text, sgm_time_step when, sgm_criteria *only_if,

@@ -72,10 +72,12 @@ static sgm_status say(const art_reporter *self, const sgm_hook_call *call, const
     char *art = sgm_tensor_art(match->content.as.tensor);
     if (!art)
         return sgm_last_status();
+    char worker[32];
+    sgm__hook_worker_text(call, worker, sizeof worker);
     char *text = self->options.with_time
-                     ? sgm__format("epoch %lld, iteration %lld: %s\n%s", (long long)call->epoch,
+                     ? sgm__format("%sepoch %lld, iteration %lld: %s\n%s", worker, (long long)call->epoch,
                                    (long long)call->iteration, match->identifier, art)
-                     : sgm__format("%s\n%s", match->identifier, art);
+                     : sgm__format("%s%s\n%s", worker, match->identifier, art);
     sgm_string_free(art);
     if (!text)
         return SGM_ERROR_MEMORY;

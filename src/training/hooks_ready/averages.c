@@ -83,7 +83,8 @@ static const sgm_hook_type saver_type = {.api = SGM_HOOK_API,
                                          .doc = "saves the averaged parameters",
                                          .invoke = ask,
                                          .equal = equal_texts,
-                                         .free = sgm__free};
+                                         .free = sgm__free,
+                                         .only_global = "it saves the trainer, with all workers"};
 
 sgm_hook *sgm_averages_saver(const char *name, sgm_time_step when)
 {

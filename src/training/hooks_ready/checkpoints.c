@@ -287,13 +287,15 @@ static const sgm_hook_type last_type = {.api = SGM_HOOK_API,
                                         .doc = "keeps the newest checkpoints",
                                         .invoke = ask,
                                         .equal = is_equal,
-                                        .free = free_keeper},
+                                        .free = free_keeper,
+                                        .only_global = "it saves the trainer, with all workers"},
                            best_type = {.api = SGM_HOOK_API,
                                         .name = "best_checkpoints",
                                         .doc = "keeps the checkpoints with the best values",
                                         .invoke = ask,
                                         .equal = is_equal,
-                                        .free = free_keeper};
+                                        .free = free_keeper,
+                                        .only_global = "it saves the trainer, with all workers"};
 
 /* An identifier as part of a file's name. */
 static char *default_name(const char *identifier)

@@ -78,6 +78,24 @@ static void free_accumulator(void *state)
     sgm__free(self);
 }
 
+/* With nothing added up yet. */
+static void *copy_accumulator(const void *state)
+{
+    const accumulator *from = state;
+    accumulator *self = sgm__calloc(1, sizeof *self);
+    if (!self)
+        return NULL;
+    self->identifier = sgm__strdup(from->identifier);
+    self->name = sgm__strdup(from->name);
+    self->mean = from->mean;
+    self->each_epoch = from->each_epoch;
+    self->reset_every = from->reset_every;
+    if (self->identifier && self->name)
+        return self;
+    free_accumulator(self);
+    return NULL;
+}
+
 static const sgm_hook_type accumulator_type = {.api = SGM_HOOK_API,
                                                .name = "accumulator",
                                                .doc = "sum or mean of a value so far",
@@ -85,7 +103,8 @@ static const sgm_hook_type accumulator_type = {.api = SGM_HOOK_API,
                                                .equal = equal_accumulators,
                                                .get_state = get_accumulator,
                                                .set_state = set_accumulator,
-                                               .free = free_accumulator};
+                                               .free = free_accumulator,
+                                               .copy = copy_accumulator};
 
 /* "training.loss" becomes "training_loss_mean". */
 static char *result_name(const char *identifier, bool mean)
@@ -216,12 +235,24 @@ static bool equal_stopwatches(const void *a, const void *b)
     return ((const stopwatch *)a)->span == ((const stopwatch *)b)->span;
 }
 
+static void *copy_stopwatch(const void *state)
+{
+    const stopwatch *from = state;
+    stopwatch *self = sgm__calloc(1, sizeof *self);
+    if (!self)
+        return NULL;
+    self->scale = from->scale;
+    self->span = from->span;
+    return self;
+}
+
 static const sgm_hook_type stopwatch_type = {.api = SGM_HOOK_API,
                                              .name = "running_time",
                                              .doc = "seconds between events of a scale",
                                              .invoke = measure,
                                              .equal = equal_stopwatches,
-                                             .free = sgm__free};
+                                             .free = sgm__free,
+                                             .copy = copy_stopwatch};
 
 sgm_hook *sgm_running_time_create(sgm_time_scale scale, const sgm_running_time_options *given)
 {

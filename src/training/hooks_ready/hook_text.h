@@ -97,6 +97,10 @@ sgm_hook *sgm__hook_text_fail(const sgm__hook_text *call, const char *name, cons
 /* hook.c: one more condition, checked before those that it has; taken over, also on failure. Before the hook
  * is attached. */
 sgm_status sgm__hook_add_condition(sgm_hook *hook, sgm_criteria *condition);
+/* hook_local.c: "worker 1: " if the call is of a local hook, else "". */
+const char *sgm__hook_worker_text(const sgm_hook_call *call, char *buffer, size_t size);
+/* The self of the first hook that the one which is called requires: a worker's has a copy of its own. */
+void *sgm__hook_required_self(const sgm_hook_call *call);
 /* What it was parsed from, kept for checkpoints and lists. */
 sgm_status sgm__hook_set_text(sgm_hook *hook, const char *text);
 const char *sgm__hook_source(const sgm_hook *hook); /* NULL: it was made by a program */

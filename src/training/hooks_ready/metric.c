@@ -54,7 +54,8 @@ static const sgm_hook_type prediction_type = {.api = SGM_HOOK_API,
                                               .doc = "outputs and targets of a pass over data",
                                               .invoke = predict,
                                               .equal = equal_predictions,
-                                              .free = free_prediction};
+                                              .free = free_prediction,
+                                              .only_global = "it measures the trainer on a data set"};
 
 static sgm_status read_options(const sgm_metric_options *given, sgm_metric_options *options, const char *what)
 {
@@ -188,7 +189,7 @@ static void free_metric(void *state)
 #define METRIC_TYPE(text)                                                                                    \
     {                                                                                                        \
         .api = SGM_HOOK_API, .name = text, .doc = "a metric of a pass over data", .invoke = measure,         \
-        .equal = equal_metrics, .free = free_metric                                                          \
+        .equal = equal_metrics, .free = free_metric, .only_global = "it measures the trainer on a data set"  \
     }
 static const sgm_hook_type metric_types[SGM__METRIC_COUNT] = {
     METRIC_TYPE("cost"), METRIC_TYPE("top_k"),   METRIC_TYPE("uni_accuracy"), METRIC_TYPE("confusion"),

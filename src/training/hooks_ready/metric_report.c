@@ -127,19 +127,22 @@ static const sgm_hook_type tops_type = {.api = SGM_HOOK_API,
                                         .doc = "reports accuracies",
                                         .invoke = report_tops,
                                         .equal = is_equal,
-                                        .free = free_reporter},
+                                        .free = free_reporter,
+                                        .only_global = "it measures the trainer on a data set"},
                            uni_type = {.api = SGM_HOOK_API,
                                        .name = "uni_accuracy_reporter",
                                        .doc = "reports the accuracy of one output",
                                        .invoke = report_uni,
                                        .equal = is_equal,
-                                       .free = free_reporter},
+                                       .free = free_reporter,
+                                       .only_global = "it measures the trainer on a data set"},
                            confusion_type = {.api = SGM_HOOK_API,
                                              .name = "confusion_reporter",
                                              .doc = "reports confusion matrices",
                                              .invoke = report_confusion,
                                              .equal = is_equal,
-                                             .free = free_reporter};
+                                             .free = free_reporter,
+                                             .only_global = "it measures the trainer on a data set"};
 
 static sgm_status copy_classes(score_reporter *self, const char *const *classes)
 {

@@ -106,11 +106,13 @@ static void free_hook(void *state)
     sgm__free(self);
 }
 
-static const sgm_hook_type modifier_type = {.api = SGM_HOOK_API,
-                                            .name = "modifier",
-                                            .doc = "changes values by a modifier",
-                                            .invoke = apply,
-                                            .free = free_hook};
+static const sgm_hook_type modifier_type = {
+    .api = SGM_HOOK_API,
+    .name = "modifier",
+    .doc = "changes values by a modifier",
+    .invoke = apply,
+    .free = free_hook,
+    .only_global = "it changes values of the trainer, which would be changed once for each worker"};
 
 sgm_hook *sgm_modifier_hook(const char *identifier, sgm_modifier *modifier, sgm_time_step when)
 {

@@ -330,7 +330,8 @@ static const sgm_hook_type watch_type = {.api = SGM_HOOK_API,
                                          .doc = "finds where a value that is no number comes from",
                                          .invoke = remember,
                                          .equal = is_equal,
-                                         .free = free_watch};
+                                         .free = free_watch,
+                                         .only_global = "it watches the trainer, with all workers"};
 
 sgm_hook *sgm_nan_watch_create(const sgm_nan_watch_options *given)
 {

@@ -103,7 +103,8 @@ static const sgm_hook_type pass_type = {.api = SGM_HOOK_API,
                                         .name = "network_pass",
                                         .doc = "passes a block forward, and hands on what comes out",
                                         .invoke = run,
-                                        .free = free_pass};
+                                        .free = free_pass,
+                                        .only_global = "it passes data through the network of the trainer"};
 
 static sgm_block *copy_block(const sgm_block *block)
 {

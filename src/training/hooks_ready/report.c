@@ -36,16 +36,18 @@ static sgm_status describe_matches(sgm__text *line, sgm_hook_call *call, const c
 
 static sgm_status report_line(const reporter *self, const sgm_hook_call *call, const char *values)
 {
+    char worker[32];
+    sgm__hook_worker_text(call, worker, sizeof worker);
     char *line = self->options.with_time
-                     ? sgm__format("epoch %lld, iteration %lld: %s", (long long)call->epoch,
+                     ? sgm__format("%sepoch %lld, iteration %lld: %s", worker, (long long)call->epoch,
                                    (long long)call->iteration, values)
-                     : NULL;
-    if (self->options.with_time && !line)
+                     : sgm__format("%s%s", worker, values);
+    if (!line)
         return SGM_ERROR_MEMORY;
     if (self->options.report)
-        self->options.report(self->options.user, line ? line : values);
+        self->options.report(self->options.user, line);
     else
-        sgm__log(SGM_LOG_INFO, call->trainer, "%s", line ? line : values);
+        sgm__log(SGM_LOG_INFO, call->trainer, "%s", line);
     sgm__free(line);
     return SGM_OK;
 }

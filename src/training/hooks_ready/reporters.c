@@ -6,10 +6,9 @@
 #include <sigma/diagnostics.h>
 #include <stdio.h>
 
-/* Sum of a value since the last report; the hook that adds and the one that reports share it. Both run on the
- * training's thread. */
+/* Sum of a value since the last report. It is the self of the hook that adds; the one that reports requires
+ * that, and both run on the training's thread. */
 typedef struct tally {
-    int references;
     char *identifier;
     double sum;
     int64_t count;
@@ -18,15 +17,17 @@ typedef struct tally {
 typedef struct reporter {
     sgm_value_reporter_options options;
     sgm_time_scale scale; /* of running times */
-    tally *tally;         /* of means */
+    char *identifier;     /* of means; NULL: another reporter */
 } reporter;
 
 static sgm_status say(const reporter *self, const sgm_hook_call *call, const char *what)
 {
+    char worker[32];
+    sgm__hook_worker_text(call, worker, sizeof worker);
     char *line = self->options.with_time
-                     ? sgm__format("epoch %lld, iteration %lld: %s", (long long)call->epoch,
+                     ? sgm__format("%sepoch %lld, iteration %lld: %s", worker, (long long)call->epoch,
                                    (long long)call->iteration, what)
-                     : sgm__strdup(what);
+                     : sgm__format("%s%s", worker, what);
     if (!line)
         return SGM_ERROR_MEMORY;
     if (self->options.report)
@@ -47,16 +48,7 @@ static bool is_equal(const void *a, const void *b)
 {
     const reporter *left = a, *right = b;
     return same_target(left, right) &&
-           (left->tally == right->tally ||
-            (left->tally && right->tally && strcmp(left->tally->identifier, right->tally->identifier) == 0));
-}
-
-static void drop_tally(tally *sums)
-{
-    if (!sums || --sums->references > 0)
-        return;
-    sgm__free(sums->identifier);
-    sgm__free(sums);
+           (!left->identifier || strcmp(left->identifier, right->identifier) == 0);
 }
 
 static void free_reporter(void *state)
@@ -64,7 +56,7 @@ static void free_reporter(void *state)
     reporter *self = state;
     if (self->options.release)
         self->options.release(self->options.user);
-    drop_tally(self->tally);
+    sgm__free(self->identifier);
     sgm__free(self);
 }
 
@@ -127,7 +119,7 @@ static sgm_status add_value(void *state, sgm_hook_call *call)
 static sgm_status report_mean(void *state, sgm_hook_call *call)
 {
     const reporter *self = state;
-    tally *sums = self->tally;
+    tally *sums = sgm__hook_required_self(call);
     char text[256];
     if (sums->count == 0)
         return SGM_OK;
@@ -166,7 +158,24 @@ static sgm_status set_tally(void *state, const double *numbers, size_t count)
 
 static void free_tally(void *state)
 {
-    drop_tally(state);
+    tally *sums = state;
+    sgm__free(sums->identifier);
+    sgm__free(sums);
+}
+
+static tally *new_tally(const char *identifier)
+{
+    tally *sums = sgm__calloc(1, sizeof *sums);
+    if (sums && !(sums->identifier = sgm__strdup(identifier))) {
+        sgm__free(sums);
+        return NULL;
+    }
+    return sums;
+}
+
+static void *copy_tally(const void *state)
+{
+    return new_tally(((const tally *)state)->identifier);
 }
 
 /* --- hooks --- */
@@ -196,7 +205,8 @@ static const sgm_hook_type progress_type = {.api = SGM_HOOK_API,
                                          .equal = equal_tallies,
                                          .get_state = get_tally,
                                          .set_state = set_tally,
-                                         .free = free_tally};
+                                         .free = free_tally,
+                                         .copy = copy_tally};
 
 /* With the options read; on failure they are let go of. */
 static reporter *make(const sgm_value_reporter_options *given, const char *what)
@@ -259,16 +269,11 @@ static sgm_hook *make_tally(reporter *self, const char *identifier)
         sgm_fail(SGM_ERROR_ARGUMENT, "mean reporter: expected the identifier of a number, got none");
         return NULL;
     }
-    tally *sums = sgm__calloc(1, sizeof *sums);
+    self->identifier = sgm__strdup(identifier);
+    tally *sums = self->identifier ? new_tally(identifier) : NULL;
     if (!sums)
         return NULL;
-    self->tally = sums;
-    sums->references = 1;
-    sums->identifier = sgm__strdup(identifier);
-    if (!sums->identifier)
-        return NULL;
-    sums->references++;
-    const char *const reads[] = {sums->identifier, NULL};
+    const char *const reads[] = {identifier, NULL};
     return sgm_hook_create(&tally_type, sums, .reads = reads, .priority = -500);
 }
 

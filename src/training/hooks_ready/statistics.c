@@ -173,6 +173,8 @@ static json_t *describe(const statistics *self, const sgm_hook_call *call, const
     json_t *line = json_object(), *counts = json_array();
     json_object_set_new(line, "epoch", json_integer(call->epoch));
     json_object_set_new(line, "iteration", json_integer(call->iteration));
+    if (sgm_hook_trainer(call)->global != NULL)
+        json_object_set_new(line, "worker", json_integer(sgm_hook_trainer(call)->worker));
     json_object_set_new(line, "identifier", json_string(identifier));
     json_object_set_new(line, "elements", json_integer(result->elements));
     json_object_set_new(line, "not_finite", json_integer(result->elements - result->finite));

@@ -225,7 +225,8 @@ static const sgm_hook_type target_type = {.api = SGM_HOOK_API,
                                           .doc = "looks for an input that the network takes for a class",
                                           .invoke = maximise,
                                           .equal = is_equal,
-                                          .free = free_target};
+                                          .free = free_target,
+                                          .only_global = "it looks into the network of the trainer"};
 
 static void or_default(double *value, double standard)
 {

@@ -1,5 +1,6 @@
 /* Records and iterations a second, and how much of it was spent waiting for data. */
 #include "training/hooks_ready/hook_text.h"
+#include "training/operator.h"
 #include "training/trainer.h"
 
 #include <sigma/diagnostics.h>
@@ -57,8 +58,14 @@ static sgm_status measure(void *state, sgm_hook_call *call)
     const sgm_trainer *trainer = sgm_hook_trainer(call);
     if (!trainer)
         return sgm_fail(SGM_ERROR_STATE, "throughput is measured of a trainer, in the foreground");
+    int64_t records = trainer->given;
+    if (trainer->global) { /* a worker has records of its own; the time and the data are its trainer's */
+        const sgm_trainer *global = trainer->global;
+        records = global->team->workers[trainer->worker].records;
+        trainer = global;
+    }
     double now = trainer->running_time + sgm__now() - trainer->running_since;
-    lap newest = {now - self->running_time, trainer->waited - self->waited, trainer->given};
+    lap newest = {now - self->running_time, trainer->waited - self->waited, records};
     bool first = !self->runs || newest.seconds <= 0;
     self->runs = true;
     self->running_time = now;
@@ -81,12 +88,24 @@ static bool is_equal(const void *a, const void *b)
     return left->span == right->span && left->every == right->every;
 }
 
+static void *copy_throughput(const void *state)
+{
+    const throughput *from = state;
+    throughput *self = sgm__calloc(1, sizeof *self + (size_t)from->span * sizeof(lap));
+    if (!self)
+        return NULL;
+    self->span = from->span;
+    self->every = from->every;
+    return self;
+}
+
 static const sgm_hook_type throughput_type = {.api = SGM_HOOK_API,
                                               .name = "throughput",
                                               .doc = "records and iterations a second",
                                               .invoke = measure,
                                               .equal = is_equal,
-                                              .free = sgm__free};
+                                              .free = sgm__free,
+                                              .copy = copy_throughput};
 
 sgm_hook *sgm_throughput_create(const sgm_throughput_options *given)
 {

@@ -22,7 +22,7 @@ typedef struct series {
 typedef struct time_series {
     char *identifiers; /* cut at their spaces */
     char **list;       /* into it, NULL at the end */
-    char *file;
+    char *file;        /* its name without what comes behind; NULL: none */
     int64_t capacity;
     series *all;
     size_t count, room;
@@ -140,12 +140,17 @@ static sgm_status write_point(time_series *self, const sgm_hook_call *call, cons
     const sgm_trainer *trainer = sgm_hook_trainer(call);
     if (!self->file || !trainer || !trainer->folder)
         return SGM_OK;
-    if (!self->file_begun)
-        SGM_TRY(begin_file(trainer->folder, self->file, call->iteration));
-    self->file_begun = true;
     char *line = sgm__format("%lld,%s,%.9g", (long long)call->iteration, identifier, value);
-    sgm_status status = line ? sgm__run_folder_append(trainer->folder, self->file, line) : SGM_ERROR_MEMORY;
+    char *file = trainer->global ? sgm__format("%s-worker%d.csv", self->file, (int)trainer->worker)
+                                 : sgm__format("%s.csv", self->file);
+    sgm_status status = line && file ? SGM_OK : SGM_ERROR_MEMORY;
+    if (status == SGM_OK && !self->file_begun)
+        status = begin_file(trainer->folder, file, call->iteration);
+    self->file_begun = self->file_begun || status == SGM_OK;
+    if (status == SGM_OK)
+        status = sgm__run_folder_append(trainer->folder, file, line);
     sgm__free(line);
+    sgm__free(file);
     return status;
 }
 
@@ -244,15 +249,6 @@ static void free_series(void *state)
     sgm__free(self);
 }
 
-static const sgm_hook_type series_type = {.api = SGM_HOOK_API,
-                                          .name = "time_series",
-                                          .doc = "notes values over time",
-                                          .invoke = note_all,
-                                          .equal = is_equal,
-                                          .get_state = get_state,
-                                          .set_state = set_state,
-                                          .free = free_series};
-
 static bool cut(time_series *self, const char *identifiers)
 {
     self->identifiers = sgm__strdup(identifiers);
@@ -268,6 +264,43 @@ static bool cut(time_series *self, const char *identifiers)
         sgm_fail(SGM_ERROR_ARGUMENT, "time series: expected identifiers of numbers, got none");
     return count > 0;
 }
+
+/* Without points. */
+static time_series *make(const char *identifiers, const char *file, int64_t capacity)
+{
+    time_series *self = sgm__calloc(1, sizeof *self);
+    if (!self)
+        return NULL;
+    self->capacity = capacity;
+    self->file = file ? sgm__strdup(file) : NULL;
+    if ((!file || self->file) && cut(self, identifiers))
+        return self;
+    free_series(self);
+    return NULL;
+}
+
+/* What was cut is put together again. */
+static void *copy_series(const void *state)
+{
+    const time_series *from = state;
+    sgm__text all = {0};
+    for (size_t i = 0; from->list[i]; i++)
+        sgm__text_append(&all, "%s%s", i > 0 ? " " : "", from->list[i]);
+    char *identifiers = sgm__text_take(&all);
+    time_series *self = identifiers ? make(identifiers, from->file, from->capacity) : NULL;
+    sgm__free(identifiers);
+    return self;
+}
+
+static const sgm_hook_type series_type = {.api = SGM_HOOK_API,
+                                          .name = "time_series",
+                                          .doc = "notes values over time",
+                                          .invoke = note_all,
+                                          .equal = is_equal,
+                                          .get_state = get_state,
+                                          .set_state = set_state,
+                                          .free = free_series,
+                                          .copy = copy_series};
 
 static bool check(const sgm_time_series_options *options)
 {
@@ -291,15 +324,10 @@ sgm_hook *sgm_time_series_create(const char *identifiers, sgm_time_step when,
         return NULL;
     if (options.capacity == 0)
         options.capacity = DEFAULT_CAPACITY;
-    time_series *self = check(&options) ? sgm__calloc(1, sizeof *self) : NULL;
+    time_series *self =
+        check(&options) ? make(identifiers ? identifiers : "", options.file, options.capacity) : NULL;
     if (!self)
         return NULL;
-    self->capacity = options.capacity;
-    self->file = options.file ? sgm__format("%s.csv", options.file) : NULL;
-    if ((options.file && !self->file) || !cut(self, identifiers ? identifiers : "")) {
-        free_series(self);
-        return NULL;
-    }
     return sgm_hook_create(&series_type, self, .when = when, .reads = (const char *const *)self->list,
                            .priority = -100);
 }
