@@ -13,7 +13,8 @@
  *                                               .reads = wanted));
  *
  * Hooks due at one event run by priority, but after those that they require. A background hook runs on a
- * thread of its own with copies of just what it reads; background hooks that depend on each other share one
+ * thread of its own with copies of just what it reads, and must not wait for its trainer: reading that one's
+ * registry, or saving it, is SGM_ERROR_STATE there. Background hooks that depend on each other share one
  * thread and run in order.
  */
 #ifndef SIGMA_HOOK_H

@@ -32,7 +32,9 @@ SGM_API void sgm_log_message(sgm_log_level level, const char *source, const char
                              ...) /* at most 2047 bytes */
     SGM_PRINTF(3, 4);
 
-/* `source`: who says it. May be called from any thread, one call at a time. */
+/* `source`: who says it. May be called from any thread, one call at a time; all others that log wait for it,
+ * so it must not wait for them: not for a trainer's values, for one. Commands such as sgm_trainer_stop do not
+ * wait. */
 typedef void (*sgm_log_function)(void *user, sgm_log_level level, const char *source, const char *message);
 /* Replaces the sink that is there from the beginning; `log` NULL: stderr. A line there is "10:07:40.123
  * warning data: ...", in colour on a terminal unless NO_COLOR is set. */

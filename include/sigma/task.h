@@ -75,7 +75,8 @@ SGM_API size_t sgm_tasks(sgm_task_info *infos, size_t room);
  * cannot be. */
 SGM_API sgm_status sgm_task_cancel(sgm_task task);
 /* Told when a task begins, at most ten times a second about its progress, and when it has ended; on the
- * task's thread, one call at a time. Of what such a function begins itself nobody is told. */
+ * task's thread, one call at a time. Of what such a function begins itself nobody is told. All other tasks
+ * wait for it, so it must not wait for them: not for a trainer's values, for one. */
 typedef void (*sgm_task_function)(void *user, const sgm_task_info *info);
 SGM_API sgm_status sgm_task_watch(sgm_task_function function, void *user); /* at most 16 */
 /* Not called any more once this has returned. */

@@ -4,6 +4,7 @@
 #include "training/control_tensor.h"
 #include "training/hooks_ready/hook_text.h"
 #include "training/run_folder.h"
+#include "training/trainer_lock.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -34,7 +35,7 @@ static sgm_status lock_trainer(const sgm__control_call *call)
     atomic_fetch_sub(&trainer->waiting, 1);
     if (error != 0)
         return sgm_fail(SGM_ERROR_STATE, "the run has just ended");
-    sgm__busy_begin(); /* sgm__trainer_unlock ends it */
+    sgm__trainer_was_locked(trainer);
     return SGM_OK;
 }
 

@@ -7,6 +7,13 @@
 
 /* --- the threads --- */
 
+static _Thread_local const sgm__hooks *whose; /* of the thread of a bucket */
+
+const sgm__hooks *sgm__hooks_of_background(void)
+{
+    return whose;
+}
+
 static bool is_cancelled(sgm__hooks *hooks, const sgm__hook_entry *entry)
 {
     pthread_mutex_lock(&hooks->lock);
@@ -41,6 +48,7 @@ static void *run_bucket(void *argument)
 {
     sgm__bucket *bucket = argument;
     sgm__hooks *hooks = bucket->hooks;
+    whose = hooks;
     pthread_mutex_lock(&hooks->lock);
     for (;;) {
         while (!bucket->ready && !hooks->quit)

@@ -143,6 +143,8 @@ sgm_status sgm__hook_entry_failed(sgm__hooks *hooks, sgm__hook_entry *entry, sgm
                                   bool background);
 
 /* --- hooks_background.c --- */
+/* Whose batch this thread runs; NULL: none. */
+const sgm__hooks *sgm__hooks_of_background(void);
 /* Makes sure that each group has a bucket; with the lock. */
 sgm_status sgm__buckets_reserve(sgm__hooks *hooks, size_t count);
 /* Hands what is due in the background to its buckets; with the lock, which it lets go while it copies. */

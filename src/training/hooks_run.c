@@ -1,5 +1,6 @@
 /* Events: counting, running in the foreground, failures. */
 #include "training/hooks_internal.h"
+#include "training/trainer_lock.h"
 
 #include <stdio.h>
 
@@ -122,7 +123,7 @@ sgm_status sgm__hook_entry_run(sgm__hooks *hooks, sgm__hook_entry *entry, sgm_ho
     double start = sgm__now();
     call.control = &control;
     sgm__busy_begin();
-    pthread_mutex_lock(hook->turn);
+    sgm__lock_giving_way(hook->turn);
     sgm_clear_error();
     if (hook->criteria)
         status = check_criteria(hook, &call, &fires);

@@ -113,7 +113,8 @@ static sgm_status put_record(const record *from, writer *to)
         put(to, 0);
         return SGM_OK;
     }
-    pthread_mutex_lock(from->hook->turn);
+    if (pthread_mutex_trylock(from->hook->turn) != 0) /* only a trainer that shares the hook may have it */
+        pthread_mutex_lock(from->hook->turn);
     sgm_status status = put_numbers(from->hook, to);
     pthread_mutex_unlock(from->hook->turn);
     return status == SGM_OK ? SGM_OK : sgm__fail_within("state of hook '%s'", from->hook->type->name);

@@ -1,6 +1,7 @@
 /* The learning rate finder. Smith, Cyclical learning rates for training neural networks, 2015. */
 #include "training/operator.h"
 #include "training/snapshot.h"
+#include "training/trainer_lock.h"
 
 #include <math.h>
 #include <sigma/diagnostics.h>

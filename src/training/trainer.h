@@ -154,9 +154,11 @@ struct sgm_trainer {
     double running_time, running_since; /* seconds before; the moment it began to run, 0: it does not */
     sgm_registry *registry;
     sgm__hooks *hooks;
-    size_t published;                     /* states of the session that the registry shows */
-    pthread_mutex_t lock;                 /* held during a step; recursive, for hooks */
-    atomic_int waiting;                   /* threads that want it */
+    size_t published;     /* states of the session that the registry shows */
+    pthread_mutex_t lock; /* held during a step; recursive, for hooks */
+    atomic_int waiting;   /* threads that want it */
+    atomic_uint turns;    /* how often it was taken */
+    int away; /* threads that have let go of it while they wait for another trainer's; guarded by it */
     const char *folder;                   /* of the run, for changes.jsonl; NULL: none */
     const char *changed_by;               /* who sets values just now */
     struct sgm__changed_setting *changed; /* values that are not what the program set; settings.c */
@@ -270,10 +272,7 @@ sgm_status sgm__trainer_leave(sgm_trainer *trainer, const char *data, const char
 void sgm__trainer_forget_scores(sgm_trainer *trainer);
 void sgm__trainer_free_passes(sgm_trainer *trainer);
 
-/* trainer_registry.c: the lock between steps, and what the registry shows. */
-void sgm__trainer_lock(sgm_trainer *trainer);
-void sgm__trainer_unlock(sgm_trainer *trainer);
-void sgm__trainer_let_others(sgm_trainer *trainer);
+/* trainer_registry.c: what the registry shows. */
 sgm_status sgm__trainer_publish(sgm_trainer *trainer);
 sgm_status sgm__trainer_publish_states(sgm_trainer *trainer);  /* trainer_states.c: those that are new */
 sgm_status sgm__trainer_publish_metrics(sgm_trainer *trainer); /* trainer_values.c */

@@ -1,6 +1,7 @@
 /* Checkpoints: the states of the session, and where training stands, in one file; all of it or parts. */
 #include "training/operator.h"
 #include "training/parts.h"
+#include "training/trainer_lock.h"
 
 /* --- saving --- */
 
@@ -39,14 +40,22 @@ static sgm_status fill_bundle(sgm_trainer *trainer, const sgm__parts *wanted, sg
     return sgm__parts_are_all(wanted) ? sgm__operator_add_states(trainer, bundle) : SGM_OK;
 }
 
+static sgm_status enter(sgm_trainer *trainer, unsigned parts)
+{
+    return (parts & SGM_PART_HOOKS) != 0 ? sgm__trainer_enter_for_hooks(trainer)
+                                         : sgm__trainer_enter(trainer);
+}
+
 static sgm_bundle *make_bundle(sgm_trainer *trainer, const sgm__parts *wanted)
 {
     sgm_bundle *bundle = sgm_bundle_create();
     if (bundle == NULL)
         return NULL;
-    sgm__trainer_lock(trainer);
-    sgm_status status = fill_bundle(trainer, wanted, bundle);
-    sgm__trainer_unlock(trainer);
+    sgm_status status = enter(trainer, wanted->parts);
+    if (status == SGM_OK) {
+        status = fill_bundle(trainer, wanted, bundle);
+        sgm__trainer_unlock(trainer);
+    }
     if (status == SGM_OK)
         return bundle;
     sgm_bundle_free(bundle);
@@ -231,13 +240,15 @@ static sgm_status load_bundle(sgm_trainer *trainer, const sgm_bundle *bundle, sg
                               const char *source, char **left)
 {
     sgm__saved_state state;
-    sgm__trainer_lock(trainer);
     sgm_status status = sgm__state_open(&state, bundle, source);
     if (status == SGM_OK)
+        status = enter(trainer, wanted->parts != 0 ? wanted->parts & state.parts : state.parts);
+    if (status == SGM_OK) {
         status = load_state(trainer, bundle, wanted, source, &state, left);
+        sgm__trainer_parameters_changed(trainer);
+        sgm__trainer_unlock(trainer);
+    }
     sgm__state_close(&state);
-    sgm__trainer_parameters_changed(trainer);
-    sgm__trainer_unlock(trainer);
     return status;
 }
 

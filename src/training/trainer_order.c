@@ -2,7 +2,7 @@
  *
  * Nobody waits who could be waited for: a thread that runs hooks or observers, or holds a trainer's lock,
  * leaves its order and goes on. So there is no circle of threads that wait for each other. */
-#include "training/trainer.h"
+#include "training/trainer_lock.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -176,14 +176,17 @@ static bool leave_to_run(sgm_trainer *trainer, sgm__order *order, const atomic_b
 /* True if the trainer was idle, and no run begins before the order is done. */
 static bool do_idle(sgm_trainer *trainer, const sgm__order *order, sgm_status *status)
 {
-    if (busy > 0 && pthread_mutex_trylock(&trainer->lock) != 0) {
+    if (order->kind != SGM__ORDER_NOTE && (*status = sgm__trainer_check_thread(trainer)) != SGM_OK)
+        return true;
+    bool has_locked = busy > 0 && pthread_mutex_trylock(&trainer->lock) == 0;
+    if (busy > 0 && !has_locked) {
         *status = sgm_fail(SGM_ERROR_STATE, "trainer '%s' is being changed by another thread", trainer->name);
         return true;
     }
-    if (busy == 0)
-        sgm__trainer_lock(trainer);
+    if (has_locked)
+        sgm__trainer_was_locked(trainer);
     else
-        busy++;
+        sgm__trainer_lock(trainer);
     bool idle = sgm_trainer_state_of(trainer) == SGM_TRAINER_IDLE;
     if (idle) {
         bool moved = false, broken = false;

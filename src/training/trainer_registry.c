@@ -2,42 +2,13 @@
  *
  * Reading and setting wait for the step that is running; what is set counts from the next iteration on. */
 #include "training/run_folder.h"
+#include "training/trainer_lock.h"
 #include "training/trainer_publish.h"
 
-#include <sched.h>
-
-/* --- the lock between steps --- */
-
-/* Scopes have no steps of their own. */
+/* Scopes have no folder of their own. */
 static sgm_trainer *owner_of(sgm_trainer *trainer)
 {
     return trainer->global != NULL ? trainer->global : trainer;
-}
-
-void sgm__trainer_lock(sgm_trainer *trainer)
-{
-    trainer = owner_of(trainer);
-    atomic_fetch_add(&trainer->waiting, 1);
-    pthread_mutex_lock(&trainer->lock);
-    atomic_fetch_sub(&trainer->waiting, 1);
-    sgm__busy_begin();
-}
-
-void sgm__trainer_unlock(sgm_trainer *trainer)
-{
-    sgm__busy_end();
-    pthread_mutex_unlock(&owner_of(trainer)->lock);
-}
-
-/* A mutex may be taken again by the thread that has just left it; those who wait go first. */
-void sgm__trainer_let_others(sgm_trainer *trainer)
-{
-    if (atomic_load(&trainer->waiting) == 0)
-        return;
-    pthread_mutex_unlock(&trainer->lock);
-    while (atomic_load(&trainer->waiting) > 0)
-        sched_yield();
-    pthread_mutex_lock(&trainer->lock);
 }
 
 /* --- values --- */
@@ -73,7 +44,7 @@ static char *plain_text(const sgm_content *content)
 static sgm_status get_bound(void *user, sgm_content *content)
 {
     const sgm__bound *bound = user;
-    sgm__trainer_lock(bound->trainer);
+    SGM_TRY(sgm__trainer_enter(bound->trainer));
     sgm_status status = bound->access->get(bound, content);
     sgm__trainer_unlock(bound->trainer);
     return status;
@@ -100,7 +71,7 @@ static sgm_status change(const sgm__bound *bound, const sgm_content *content)
 static sgm_status set_bound(void *user, const sgm_content *content)
 {
     const sgm__bound *bound = user;
-    sgm__trainer_lock(bound->trainer);
+    SGM_TRY(sgm__trainer_enter(bound->trainer));
     sgm_status status = change(bound, content);
     sgm__trainer_unlock(bound->trainer);
     return status;

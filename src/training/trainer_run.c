@@ -3,7 +3,7 @@
 #include "training/nan_watch.h"
 #include "training/operator.h"
 #include "training/run_folder.h"
-#include "training/trainer.h"
+#include "training/trainer_lock.h"
 
 #include <math.h>
 #include <signal.h>
@@ -340,13 +340,19 @@ static bool is_interrupted(void)
     return atomic_load(&interrupt_wanted);
 }
 
-/* Time spent paused is no running time. */
+/* Time spent paused is no running time; a run may also fail while it is paused. */
+static void stop_the_time(sgm_trainer *trainer)
+{
+    if (trainer->running_since > 0)
+        trainer->running_time += sgm__now() - trainer->running_since;
+    trainer->running_since = 0;
+}
+
 static sgm_status obey(training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
     if (sgm__control_wants_pause(&trainer->control)) {
-        trainer->running_time += sgm__now() - trainer->running_since;
-        trainer->running_since = 0;
+        stop_the_time(trainer);
         SGM_TRY(tell_hooks(run, SGM_PAUSE));
         for (bool goes_on = false; !goes_on;) {
             sgm__trainer_unlock(trainer);
@@ -540,8 +546,7 @@ static sgm_status run_with(sgm_trainer *trainer, const sgm_run_options *options)
     }
     if (!ended)
         sgm__control_end(&trainer->control);
-    trainer->running_time += sgm__now() - trainer->running_since;
-    trainer->running_since = 0;
+    stop_the_time(trainer);
     trainer->folder = NULL;
     sgm__trainer_unlock(trainer);
     sgm__signals_release(options->catch_interrupt);

@@ -1,6 +1,7 @@
 /* States in the registry: parameters, and the optimiser's memory. */
 #include "training/operator.h"
 #include "training/run_folder.h"
+#include "training/trainer_lock.h"
 #include "training/trainer_publish.h"
 
 #define SHOWN_ELEMENTS 8 /* of a tensor that was changed */
@@ -14,7 +15,7 @@ typedef struct bound_state {
 static sgm_status get_state(void *user, sgm_content *content)
 {
     const bound_state *bound = user;
-    sgm__trainer_lock(bound->trainer);
+    SGM_TRY(sgm__trainer_enter(bound->trainer));
     sgm_status status = sgm__trainer_view(bound->trainer);
     sgm_tensor *value = status == SGM_OK ? sgm_session_get(bound->trainer->session, bound->name) : NULL;
     sgm__trainer_unlock(bound->trainer);
@@ -44,7 +45,7 @@ static void record_state(const bound_state *bound, const sgm_tensor *before, con
 static sgm_status set_state(void *user, const sgm_content *content)
 {
     const bound_state *bound = user;
-    sgm__trainer_lock(bound->trainer);
+    SGM_TRY(sgm__trainer_enter(bound->trainer));
     sgm_status status = sgm__trainer_view(bound->trainer);
     sgm_tensor *before = sgm_session_get(bound->trainer->session, bound->name);
     if (status == SGM_OK)

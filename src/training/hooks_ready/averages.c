@@ -1,6 +1,7 @@
 /* The moving averages of the parameters in their place, and back. */
 #include "training/hooks_ready/hook_text.h"
 #include "training/run_folder.h"
+#include "training/trainer_lock.h"
 
 #include <sigma/diagnostics.h>
 
@@ -39,7 +40,7 @@ static sgm_status swap(sgm_trainer *trainer)
 sgm_status sgm_trainer_swap_averages(sgm_trainer *trainer)
 {
     SGM_TRY(sgm_trainer_status(trainer));
-    sgm__trainer_lock(trainer);
+    SGM_TRY(sgm__trainer_enter(trainer));
     sgm_status status = trainer->averages_in ? SGM_OK : sgm_trainer_prepare(trainer);
     if (status == SGM_OK)
         status = swap(trainer);

@@ -1,0 +1,204 @@
+/* Trainers that look at each other while they run, and hooks that would wait for their own. */
+#include "environment_test.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#define FOR_LONG 1000000000
+
+typedef struct pair {
+    sgm_env *env;
+    sgm_trainer *trainers[2];
+    atomic_long calls[2], saves;
+} pair;
+typedef struct side {
+    pair *both;
+    int number; /* of its own trainer */
+} side;
+
+static pair make_pair(void)
+{
+    pair made = {.env = sgm_env_create("e", .threads = 1)};
+    made.trainers[0] = line_trainer(made.env, "a");
+    made.trainers[1] = line_trainer(made.env, "b");
+    CHECK_OK(made.trainers[0]);
+    CHECK_OK(made.trainers[1]);
+    return made;
+}
+
+static void wait_for_calls(const pair *both, long least)
+{
+    for (int i = 0;
+         i < 20000 && (atomic_load(&both->calls[0]) < least || atomic_load(&both->calls[1]) < least); i++)
+        usleep(1000);
+    CHECK(atomic_load(&both->calls[0]) >= least && atomic_load(&both->calls[1]) >= least);
+}
+
+static void run_for_calls(pair *both, long calls)
+{
+    CHECK_OK(sgm_run_background(both->env, .epochs = FOR_LONG));
+    wait_for_calls(both, calls);
+    CHECK_OK(sgm_stop(both->env, "enough"));
+    CHECK_OK(sgm_wait(both->env));
+}
+
+/* --- reading, setting and copying --- */
+
+static sgm_status visit(void *self, sgm_hook_call *call)
+{
+    const side *own = self;
+    pair *both = own->both;
+    sgm_matches matches = {0};
+    sgm_content rate = sgm_number_content(0.01 + 0.001 * (double)(call->iteration % 7));
+    sgm_registry *other = sgm_trainer_registry(both->trainers[!own->number]);
+    CHECK_OK(sgm_resolve(sgm_env_registry(both->env), "*.optimiser.cost_total", &matches));
+    CHECK_INT(matches.count, 2);
+    sgm_matches_free(&matches);
+    CHECK_OK(sgm_resolve_set(other, "optimiser.learning_rate", rate, NULL, NULL));
+    CHECK_OK(sgm_resolve(other, "network.layers.*.weights", &matches)); /* none before it has begun */
+    sgm_matches_free(&matches);
+    if (call->iteration % 5 == 0)
+        CHECK_OK(sgm_trainer_copy_parameters(both->trainers[own->number], both->trainers[!own->number]));
+    atomic_fetch_add(&both->calls[own->number], 1);
+    return SGM_OK;
+}
+
+static const sgm_hook_type visitor = {.api = SGM_HOOK_API, .name = "visitor", .invoke = visit};
+
+static void attach_visitors(pair *both, side *sides)
+{
+    for (int i = 0; i < 2; i++) {
+        sides[i] = (side){both, i};
+        CHECK_OK(sgm_trainer_hook(both->trainers[i],
+                                  sgm_hook_create(&visitor, &sides[i], .failure = SGM_HOOK_STOP)));
+    }
+}
+
+TEST(hooks_of_two_trainers_read_set_and_copy_each_other)
+{
+    side sides[2];
+    pair both = make_pair();
+    attach_visitors(&both, sides);
+    run_for_calls(&both, 300);
+    sgm_env_free(both.env);
+}
+
+static sgm_status visit_both(void *self, sgm_hook_call *call)
+{
+    pair *both = self;
+    sgm_matches matches = {0};
+    CHECK_OK(sgm_resolve(sgm_env_registry(both->env), "*.optimiser.cost_total", &matches));
+    sgm_matches_free(&matches);
+    atomic_fetch_add(&both->calls[call->trainer[0] == 'b'], 1);
+    return SGM_OK;
+}
+
+TEST(two_trainers_share_a_hook_that_reads_both)
+{
+    static const sgm_hook_type type = {.api = SGM_HOOK_API, .name = "visits both", .invoke = visit_both};
+    pair both = make_pair();
+    sgm_hook *shared = sgm_hook_create(&type, &both, .failure = SGM_HOOK_STOP);
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(sgm_trainer_hook(both.trainers[i], sgm_hook_retain(shared)));
+    sgm_hook_free(shared);
+    run_for_calls(&both, 300);
+    sgm_env_free(both.env);
+}
+
+/* --- saving meanwhile --- */
+
+static atomic_bool ends;
+
+/* The state of hooks is taken between hooks, also where one of them waits. */
+static void *save_again_and_again(void *user)
+{
+    pair *both = user;
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/sigma-test-each-other-%d.safetensors", (int)getpid());
+    while (!atomic_load(&ends)) {
+        for (int i = 0; i < 2; i++)
+            CHECK_OK(sgm_trainer_save(both->trainers[i], path));
+        atomic_fetch_add(&both->saves, 1);
+    }
+    unlink(path);
+    return NULL;
+}
+
+TEST(both_can_be_saved_meanwhile)
+{
+    side sides[2];
+    pthread_t thread;
+    pair both = make_pair();
+    attach_visitors(&both, sides);
+    CHECK_INT(pthread_create(&thread, NULL, save_again_and_again, &both), 0);
+    CHECK_OK(sgm_run_background(both.env, .epochs = FOR_LONG));
+    for (int i = 0; i < 20000 && atomic_load(&both.saves) < 20; i++)
+        usleep(1000);
+    wait_for_calls(&both, 20);
+    CHECK(atomic_load(&both.saves) >= 20);
+    CHECK_OK(sgm_stop(both.env, "enough"));
+    CHECK_OK(sgm_wait(both.env));
+    atomic_store(&ends, true);
+    pthread_join(thread, NULL);
+    sgm_env_free(both.env);
+}
+
+/* --- background hooks --- */
+
+static sgm_status wait_for_own_trainer(void *self, sgm_hook_call *call)
+{
+    pair *both = self;
+    sgm_trainer *own = both->trainers[0], *other = both->trainers[1];
+    sgm_registry *registry = sgm_trainer_registry(own);
+    sgm_content content;
+    CHECK(call->background);
+    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(other), "iteration", &content));
+    CHECK_ERROR(sgm_resolve_one(registry, "iteration", &content),
+                "a background hook of trainer 'a' cannot wait for it: name what it reads in .reads");
+    CHECK_ERROR(sgm_resolve_set(registry, "optimiser.learning_rate", sgm_number_content(0.1), NULL, NULL),
+                "cannot wait for it");
+    CHECK_ERROR(sgm_resolve_one(registry, "network.layers.1-dense.weights", &content), "cannot wait for it");
+    CHECK_ERROR(sgm_trainer_save(own, "/tmp/sigma-test-never"), "cannot wait for it");
+    atomic_fetch_add(&both->calls[0], 1);
+    atomic_fetch_add(&both->calls[1], 1);
+    return SGM_OK;
+}
+
+/* Whoever saves waits for background hooks with the lock that such a hook would wait for. */
+TEST(a_background_hook_that_would_wait_for_its_trainer_is_told_so)
+{
+    static const sgm_hook_type type = {.api = SGM_HOOK_API, .name = "waits", .invoke = wait_for_own_trainer};
+    pthread_t thread;
+    pair both = make_pair();
+    atomic_store(&ends, false);
+    CHECK_OK(sgm_trainer_hook(both.trainers[0], sgm_hook_create(&type, &both, .background = true)));
+    CHECK_INT(pthread_create(&thread, NULL, save_again_and_again, &both), 0);
+    run_for_calls(&both, 50);
+    atomic_store(&ends, true);
+    pthread_join(thread, NULL);
+    sgm_env_free(both.env);
+}
+
+/* --- a run that fails while it is paused --- */
+
+static sgm_status refuse(void *self, sgm_hook_call *call)
+{
+    (void)self;
+    (void)call;
+    return sgm_fail(SGM_ERROR_STATE, "no pause here");
+}
+
+TEST(a_run_that_fails_when_it_pauses_keeps_its_running_time)
+{
+    static const sgm_hook_type type = {.api = SGM_HOOK_API, .name = "refuses", .invoke = refuse};
+    pair both = make_pair();
+    sgm_content content;
+    CHECK_OK(sgm_trainer_hook(both.trainers[0], sgm_hook_create(&type, NULL, .when = sgm_every(1, SGM_PAUSE),
+                                                                .failure = SGM_HOOK_STOP)));
+    CHECK_OK(sgm_trainer_hook(both.trainers[0], sgm_rule_hook("after 3 iterations pause")));
+    CHECK_ERROR(sgm_trainer_run(both.trainers[0], .epochs = 10), "no pause here");
+    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(both.trainers[0]), "running_time", &content));
+    CHECK(content.as.number > 0 && content.as.number < 20); /* it was the age of the machine */
+    sgm_env_free(both.env);
+}
