@@ -26,10 +26,18 @@ sgm_status sgm__operator_describe(const sgm_trainer *trainer, json_t *state)
     return SGM_OK;
 }
 
+/* Gradients and updates are kept for whoever looks: no part of a checkpoint, of workers either. */
+static bool is_kept(const char *state)
+{
+    return strncmp(state, SGM__KEPT_PREFIX, strlen(SGM__KEPT_PREFIX)) == 0;
+}
+
 static sgm_status add_scope(sgm_trainer *scope, sgm_bundle *bundle)
 {
     const char *name;
     for (size_t i = 0; (name = sgm_session_state_at(scope->session, i)) != NULL; i++) {
+        if (is_kept(name))
+            continue;
         char *full = sgm__format(PREFIX "%d.%s", scope->worker, name);
         sgm_tensor *value = sgm_session_get(scope->session, name);
         sgm_status status =
@@ -84,7 +92,7 @@ static sgm_status check_tensors(const sgm_trainer *trainer, const sgm_bundle *bu
     for (size_t i = 0; i < sgm_bundle_count(bundle); i++) {
         const char *name = sgm_bundle_name(bundle, i), *state;
         long worker = worker_of(name, &state);
-        if (worker < 0 || worker >= trainer->team->count)
+        if (worker < 0 || worker >= trainer->team->count || is_kept(state)) /* older files have some */
             continue;
         if (!sgm_bundle_has(bundle, state))
             return sgm_fail(SGM_ERROR_FORMAT, "'%s': a worker has '%s', the trainer has not", path, state);
@@ -113,7 +121,7 @@ static sgm_status take_over_states(const sgm_operator *team, const sgm_bundle *b
     for (size_t i = 0; i < sgm_bundle_count(bundle) && !team->merges_gradients; i++) {
         const char *name = sgm_bundle_name(bundle, i), *state;
         long worker = worker_of(name, &state);
-        if (worker >= 0 && worker < team->count)
+        if (worker >= 0 && worker < team->count && !is_kept(state))
             SGM_TRY(
                 sgm_session_set(team->workers[worker].scope->session, state, sgm_bundle_get(bundle, name)));
     }

@@ -90,6 +90,34 @@ TEST(a_run_that_merges_parameters_goes_on_to_the_same_bytes)
         check_resume(three_once_an_epoch, until);
 }
 
+/* Gradients and updates are kept for who reads them, by each worker: none of that is in a checkpoint. */
+TEST(what_workers_keep_for_readers_is_no_part_of_a_checkpoint)
+{
+    char path[128];
+    sgm_matches matches;
+    wave_trainer one = make(parameters), other = make(parameters);
+    CHECK_OK(sgm_trainer_hook(one.trainer, sgm_hook_parse("statistics(optimiser.gradients.*.weights)")));
+    CHECK_OK(sgm_resolve(sgm_trainer_registry(one.trainer), "optimiser.updates.*.weights", &matches));
+    sgm_matches_free(&matches);
+    CHECK_OK(sgm_trainer_run(one.trainer, .iterations = 7));
+    CHECK_OK(sgm_resolve(sgm_trainer_registry(one.trainer), "optimiser.gradients.*.weights", &matches));
+    CHECK_INT(matches.count, 2);
+    sgm_matches_free(&matches);
+    save(one.trainer, "kept", NULL, NULL);
+    snprintf(path, sizeof path, "/tmp/sigma-operator-%d-kept", (int)getpid());
+    sgm_bundle *bundle = sgm_bundle_load(path);
+    CHECK_OK(bundle);
+    CHECK(sgm_bundle_has(bundle, "workers.1.2-dense.weights"));
+    for (size_t i = 0; i < sgm_bundle_count(bundle); i++)
+        CHECK(strstr(sgm_bundle_name(bundle, i), "trainer.") == NULL);
+    sgm_bundle_free(bundle);
+    CHECK_OK(sgm_trainer_load(other.trainer, path));
+    CHECK_OK(sgm_trainer_run(other.trainer, .iterations = 9));
+    unlink(path);
+    free_wave_trainer(one);
+    free_wave_trainer(other);
+}
+
 /* Without workers, or with others, training goes on from what they have learnt together. */
 TEST(a_checkpoint_of_workers_is_good_for_a_trainer_without)
 {
