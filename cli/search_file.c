@@ -151,6 +151,22 @@ static sgm_status fail_at(const reader *r, const yaml_node *node, const char *fo
                     node->column, r->key->text, message);
 }
 
+/* "f.yaml:3:5: expected ..." becomes "f.yaml:3:5: search.values: expected ...". */
+static void name_values(const reader *r, const char *key)
+{
+    static const char where[] = "search.values";
+    char message[600];
+    snprintf(message, sizeof message, "%s", sgm_last_error());
+    size_t place = strlen(r->source.name), digits = 0;
+    if (strncmp(message, r->source.name, place) == 0)
+        digits = strspn(message + place, ":0123456789");
+    if (digits == 0 || message[place + digits] != ' ')
+        sgm__fail_within("%s%s%s", where, key != NULL ? "." : "", key != NULL ? key : "");
+    else
+        sgm_fail(sgm_last_status(), "%.*s %s%s%s: %s", (int)(place + digits), message, where,
+                 key != NULL ? "." : "", key != NULL ? key : "", message + place + digits + 1);
+}
+
 static sgm_status apply(reader *r, const yaml_node *node)
 {
     return options_apply_key(config_table, config_table_count, &r->scratch, &r->source, r->key->text, node);
@@ -226,7 +242,7 @@ static sgm_status read_range(reader *r, const yaml_node *node, sgm_search_values
     if (status == SGM_OK) {
         status = options_apply(range_table, RANGE_COUNT, &range, &r->source, node);
         if (status != SGM_OK)
-            sgm__fail_within("search.values.%s", r->key->text);
+            name_values(r, r->key->text);
     }
     values->from = range.from;
     values->to = range.to;
@@ -249,8 +265,11 @@ static sgm_status check_key(reader *r)
             return fail_at(r, r->key,
                            "all trials of a search have this in common; give it outside of 'search'");
     const option *o = options_find(config_table, config_table_count, r->key->text, &base, &entry);
-    if (o == NULL) /* whose message knows the nearest name */
-        return apply(r, r->key) != SGM_OK ? sgm__fail_within("search.values") : SGM_ERROR_ARGUMENT;
+    if (o == NULL) { /* whose message knows the nearest name */
+        sgm_status status = apply(r, r->key);
+        name_values(r, NULL);
+        return status != SGM_OK ? status : SGM_ERROR_ARGUMENT;
+    }
     r->kind = option_complete(o).kind;
     if (r->kind == OPTION_MAP && entry == NULL)
         return fail_at(r, r->key, "expected one entry of the map, such as %s.NAME", r->key->text);

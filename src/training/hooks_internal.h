@@ -14,6 +14,8 @@ struct sgm_hook {
     sgm_time_step when;
     sgm_criteria *criteria;
     bool missing_logged; /* of the criteria; under `turn` */
+    bool reads_checked, has_run;
+    int64_t first_epoch; /* in which it was due, once it has_run; under `turn`, too */
     char **reads;
     size_t read_count;
     sgm_hook **required;

@@ -114,6 +114,39 @@ static sgm_status check_criteria(sgm_hook *hook, sgm_hook_call *call, bool *fire
     return SGM_OK;
 }
 
+static void warn_of_missing(const sgm_hook *hook, const sgm_hook_call *call, const char *identifier)
+{
+    sgm_matches matches;
+    sgm_content content;
+    if (sgm_resolve(call->registry, identifier, &matches) != SGM_OK)
+        return; /* it is there, but has no value just now */
+    size_t count = matches.count;
+    sgm_matches_free(&matches);
+    if (count > 0)
+        return;
+    if (sgm_resolve_one(call->registry, identifier, &content) == SGM_ERROR_NOT_FOUND) /* says what is near */
+        sgm__log(SGM_LOG_WARNING, "hooks", "trainer '%s': hook '%s' reads what is not there so far: %s",
+                 call->trainer, hook->type->name, sgm_last_error());
+    else
+        sgm_content_clear(&content);
+}
+
+/* With the hook's lock. Once, in the second epoch that it is due in: by then everything has its value, and a
+ * name that nothing has is mostly a slip. */
+static void check_reads(sgm_hook *hook, const sgm_hook_call *call)
+{
+    if (!hook->has_run) {
+        hook->has_run = true;
+        hook->first_epoch = call->epoch;
+    }
+    if (call->background || call->epoch == hook->first_epoch)
+        return;
+    hook->reads_checked = true;
+    for (size_t i = 0; i < hook->read_count; i++)
+        warn_of_missing(hook, call, hook->reads[i]);
+    sgm_clear_error();
+}
+
 sgm_status sgm__hook_entry_run(sgm__hooks *hooks, sgm__hook_entry *entry, sgm_hook_call call)
 {
     sgm_hook *hook = entry->hook;
@@ -125,6 +158,8 @@ sgm_status sgm__hook_entry_run(sgm__hooks *hooks, sgm__hook_entry *entry, sgm_ho
     sgm__busy_begin();
     sgm__lock_giving_way(hook->turn);
     sgm_clear_error();
+    if (!hook->reads_checked)
+        check_reads(hook, &call);
     if (hook->criteria)
         status = check_criteria(hook, &call, &fires);
     if (status == SGM_OK && fires) {

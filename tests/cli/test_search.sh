@@ -66,7 +66,7 @@ wrong '  values: {}' 'search.values: expected a map from keys to lists'
 wrong '  methd: grid' "wrong.yaml:4:3: search.methd: unknown key \(did you mean 'method'\?\)"
 wrong '  method: gird' "wrong.yaml:4:11: search.method: unknown 'gird' \(did you mean 'grid'\?\)"
 wrong '  values:
-    optimiser.learning_rat: [1]' "wrong.yaml:5:5: optimiser.learning_rat: unknown key \(did you mean 'learning_rate'\?\)"
+    optimiser.learning_rat: [1]' "wrong.yaml:5:5: search.values: optimiser.learning_rat: unknown key \(did you mean 'learning_rate'\?\)"
 wrong '  values:
     optimiser.momentum: [0.5, 2]' 'wrong.yaml:5:31: optimiser.momentum: expected a number from .* got .2.'
 wrong '  values:
@@ -81,6 +81,10 @@ wrong '  method: random
 wrong '  method: random
   values:
     optimiser.learning_rate: {from: 0.1, to: 0.01}' 'wrong.yaml:6:46: .*expected more than 0.1'
+wrong '  method: random
+  values:
+    optimiser.learning_rate: {frm: 8, to: 16}' \
+    'wrong.yaml:6:31: search.values.optimiser.learning_rate: frm: unknown key'
 wrong '  method: random
   values:
     network: {from: 1, to: 2}' 'wrong.yaml:6:14: search.values.network: a range is for numbers'

@@ -5,6 +5,7 @@
 
 #include <sigma/diagnostics.h>
 #include <sigma/hooks.h>
+#include <sigma/metrics.h>
 
 static sgm_hook *early_stopper(void)
 {
@@ -79,10 +80,27 @@ static sgm_hook *pausing_watch(void)
     return sgm_nan_watch(.every = 50, .pause = true);
 }
 
+static sgm_hook *top_1_3(void)
+{
+    return sgm_top_k_metric("validation", .tops = {1, 3});
+}
+
+static sgm_hook *three_values(void)
+{
+    return sgm_value_reporter("training.loss optimiser.*rate epoch", sgm_every(1, SGM_EPOCH),
+                              .with_time = true);
+}
+
 static const struct {
     const char *text;
     sgm_hook *(*made)(void);
 } good[] = {
+    {"top_k(validation, 1 3)", top_1_3},
+    {"top_k(validation, 1, 3)", top_1_3},
+    {"top_k(tops=1, 3, data=validation)", top_1_3},
+    {"value_reporter(training.loss optimiser.*rate epoch, true)", three_values},
+    {"value_reporter(training.loss, optimiser.*rate, epoch, true)", three_values},
+    {"value_reporter(training.loss, optimiser.*rate, epoch, with_time=true)", three_values},
     {"every 10 iterations last_checkpoints(2, x)", last_two},
     {"best_checkpoints(validation.loss)", best_three},
     {"every 50 iterations nan_watch(pause=true)", pausing_watch},
@@ -152,6 +170,11 @@ static const struct {
      "column 16: running_time measures every event: every iteration, or every epoch"},
     {"value_reporter(a, with_time=1)",
      "column 29: value_reporter: with_time: expected false or true, found '1'"},
+    {"value_reporter(a.b, ture)",
+     "column 21: value_reporter: with_time: expected false or true, found 'ture'; did "
+     "you mean 'true'?"},
+    {"statistics(a.b, 20, c.d)", "column 21: statistics: least: expected a number, found 'c.d'"},
+    {"top_k(validation, 1, 3 x)", "column 24: expected ',' with another argument, or ')', found 'x'"},
     {"every epoch nan_watch", "column 13: nan_watch: pause: the step is every 1 to 250 iterations"},
     {"every epoch stop now", "column 18: expected 'and' with another action, or the end, found 'now'"},
 };

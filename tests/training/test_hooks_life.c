@@ -5,6 +5,8 @@
 #include "base/allocator.h"
 #include "hooks_test.h"
 
+#include <sigma/hooks.h>
+
 /* --- criteria --- */
 
 TEST(criteria_decide_whether_a_due_hook_runs)
@@ -25,6 +27,44 @@ TEST(criteria_decide_whether_a_due_hook_runs)
     iterate(&at, 2); /* its life counts when it is due, whether they hold or not */
     CHECK_INT(probe.runs, 2);
     CHECK_INT(sgm__hooks_count(at.hooks), 0);
+    close_floor(&at);
+}
+
+/* In the second epoch, once, and only of what nothing has: neither a value that came late nor a pattern. */
+TEST(names_that_nothing_has_are_told_in_the_second_epoch)
+{
+    static const char *const reads[] = {"cost", "late", "c*", "cots", "gone.*", NULL};
+    static const char told[] =
+        "trainer 'mnist': hook 'probe' reads what is not there so far: nothing matches ";
+    probe_self probe = {.name = "a"};
+    char expected[512];
+    floor_of_test at = open_floor();
+    CHECK_OK(sgm_registry_set(at.registry, "cost", sgm_number_content(3)));
+    attach(&at, sgm_hook_create(&probe_type, &probe, .reads = reads,
+                                .only_if = sgm_criteria_threshold("lost", SGM_BELOW, 2, false)));
+    iterate(&at, 3);
+    CHECK_STR(seen_log, "");
+    CHECK_OK(sgm_registry_set(at.registry, "late", sgm_number_content(3)));
+    at.epoch++;
+    iterate(&at, 3);
+    at.epoch++;
+    iterate(&at, 3);
+    snprintf(expected, sizeof expected,
+             "%s'cots'; did you mean 'cost'? %s'gone.*' %s'lost'; did you mean 'cost'?", told, told, told);
+    CHECK_STR(seen_log, expected);
+    CHECK_INT(probe.runs, 0);
+    close_floor(&at);
+}
+
+TEST(a_rule_reads_what_it_sets)
+{
+    floor_of_test at = open_floor();
+    CHECK_OK(sgm_registry_set(at.registry, "rate", sgm_number_content(3)));
+    attach(&at, sgm_rule_hook("every 1 iteration if rate > 9 then set raet *= 0.5 and set rate = 1"));
+    iterate(&at, 1);
+    at.epoch++;
+    iterate(&at, 2);
+    CHECK(strstr(seen_log, "nothing matches 'raet'; did you mean 'rate'?"));
     close_floor(&at);
 }
 

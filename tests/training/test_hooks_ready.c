@@ -195,7 +195,7 @@ TEST(without_a_running_time_the_clock_counts)
     nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
     CHECK_OK(sgm__hooks_event(at.hooks, SGM_EPOCH, 2, 2));
     CHECK(shared_number(&at, "time_epoch_last") >= 0.002);
-    CHECK_STR(seen_log, "");
+    CHECK(strstr(seen_log, "failed") == NULL);
     close_floor(&at);
 }
 

@@ -72,8 +72,44 @@ static sgm_status read_identifier(sgm__phrase *phrase, char **text)
                : sgm__phrase_fail(&before, before.at, "'%.60s' is no identifier", *text);
 }
 
-/* Up to the comma or the bracket; a text in quotes may hold several. */
-static sgm_status read_identifiers(sgm__phrase *phrase, char **text)
+static bool is_numeric(const sgm__hook_argument *argument)
+{
+    return argument->kind == SGM__ARGUMENT_NUMBER || argument->kind == SGM__ARGUMENT_NUMBERS ||
+           argument->kind == SGM__ARGUMENT_COUNT;
+}
+
+/* Whether a word can only be one more identifier, and no value of the argument that may come next. */
+static bool is_identifier_before(const sgm__phrase *phrase, const sgm__hook_argument *next)
+{
+    char word[64] = "";
+    if (phrase->kind != SGM__PHRASE_WORD || phrase->length >= sizeof word)
+        return false;
+    memcpy(word, phrase->text + phrase->at, phrase->length);
+    if (strpbrk(word, ".*") != NULL)
+        return next->kind != SGM__ARGUMENT_IDENTIFIER && next->kind != SGM__ARGUMENT_IDENTIFIERS;
+    static const char *const flags[] = {"false", "true"};
+    return is_numeric(next) || (next->kind == SGM__ARGUMENT_FLAG && sgm__nearest(word, flags, 2) == NULL);
+}
+
+/* Takes a comma behind which the list goes on, as in "top_k(validation, 1, 3)": what is there can be no value
+ * of the argument that would come `next`, and no argument with its name. */
+static bool goes_on(sgm__phrase *phrase, const sgm__hook_argument *next, bool numbers)
+{
+    sgm__phrase ahead = *phrase;
+    if (!sgm__phrase_take(&ahead, ","))
+        return false;
+    sgm__phrase behind = ahead;
+    sgm__phrase_next(&behind);
+    if (sgm__phrase_is(&behind, "="))
+        return false;
+    if (numbers ? ahead.kind != SGM__PHRASE_NUMBER || is_numeric(next) : !is_identifier_before(&ahead, next))
+        return false;
+    *phrase = ahead;
+    return true;
+}
+
+/* With spaces or commas between them; a text in quotes may hold several. */
+static sgm_status read_identifiers(sgm__phrase *phrase, const sgm__hook_argument *next, char **text)
 {
     sgm__text all = {0};
     do {
@@ -88,19 +124,20 @@ static sgm_status read_identifiers(sgm__phrase *phrase, char **text)
             sgm__text_free(&all);
             return status;
         }
-    } while (phrase->kind == SGM__PHRASE_WORD || phrase->kind == SGM__PHRASE_STRING);
+    } while (phrase->kind == SGM__PHRASE_WORD || phrase->kind == SGM__PHRASE_STRING ||
+             goes_on(phrase, next, false));
     *text = sgm__text_take(&all);
     return *text ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
-static sgm_status read_numbers(sgm__phrase *phrase, sgm__hook_value *value)
+static sgm_status read_numbers(sgm__phrase *phrase, const sgm__hook_argument *next, sgm__hook_value *value)
 {
     do {
         if (value->count == SGM__HOOK_MOST_NUMBERS)
             return sgm__phrase_fail(phrase, phrase->at, "at most %d numbers", SGM__HOOK_MOST_NUMBERS);
         SGM_TRY(sgm__phrase_number(phrase, &value->numbers[value->count]));
         value->count++;
-    } while (phrase->kind == SGM__PHRASE_NUMBER);
+    } while (phrase->kind == SGM__PHRASE_NUMBER || goes_on(phrase, next, true));
     return SGM_OK;
 }
 
@@ -134,21 +171,23 @@ static sgm_status read_whole(sgm__phrase *phrase, int64_t *whole)
     return SGM_OK;
 }
 
-static sgm_status read_value(sgm__phrase *phrase, const sgm__hook_argument *argument, sgm__hook_value *value)
+/* `next`: what would come behind without a name. */
+static sgm_status read_value(sgm__phrase *phrase, const sgm__hook_argument *argument,
+                             const sgm__hook_argument *next, sgm__hook_value *value)
 {
     static const char *const flags[] = {"false", "true", NULL};
     switch (argument->kind) {
     case SGM__ARGUMENT_IDENTIFIER:
         return read_identifier(phrase, &value->text);
     case SGM__ARGUMENT_IDENTIFIERS:
-        return read_identifiers(phrase, &value->text);
+        return read_identifiers(phrase, next, &value->text);
     case SGM__ARGUMENT_WORD:
         return read_word(phrase, "a word, or a text in quotes", &value->text);
     case SGM__ARGUMENT_NUMBER:
         value->count = 1;
         return sgm__phrase_number(phrase, &value->numbers[0]);
     case SGM__ARGUMENT_NUMBERS:
-        return read_numbers(phrase, value);
+        return read_numbers(phrase, next, value);
     case SGM__ARGUMENT_COUNT:
         return read_whole(phrase, &value->whole);
     case SGM__ARGUMENT_FLAG:
@@ -163,9 +202,10 @@ static sgm_status read_value(sgm__phrase *phrase, const sgm__hook_argument *argu
 
 static sgm_status read_standard(const sgm__hook_argument *argument, sgm__hook_value *value)
 {
+    static const sgm__hook_argument nothing = {0};
     sgm__phrase phrase;
     SGM_TRY(sgm__phrase_begin(&phrase, argument->standard));
-    return read_value(&phrase, argument, value);
+    return read_value(&phrase, argument, &nothing, value);
 }
 
 /* --- arguments --- */
@@ -219,7 +259,7 @@ static sgm_status read_argument(sgm__phrase *phrase, sgm__hook_text *call, size_
         return sgm__phrase_fail(phrase, at, "%s is given twice", argument->name);
     value->given = true;
     value->at = phrase->at;
-    sgm_status status = read_value(phrase, argument, value);
+    sgm_status status = read_value(phrase, argument, &call->row->arguments[*position], value);
     return status == SGM_OK ? SGM_OK : name_argument(status, call->row->name, argument->name);
 }
 

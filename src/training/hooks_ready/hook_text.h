@@ -35,10 +35,10 @@
 typedef enum sgm__argument_kind {
     SGM__ARGUMENT_NONE,        /* behind the last */
     SGM__ARGUMENT_IDENTIFIER,  /* training.loss */
-    SGM__ARGUMENT_IDENTIFIERS, /* training.loss optimiser.*: one text, with spaces */
+    SGM__ARGUMENT_IDENTIFIERS, /* training.loss optimiser.*, or with commas: one text, with spaces */
     SGM__ARGUMENT_WORD,        /* best, "epoch-{epoch}": a word, or any text in quotes */
     SGM__ARGUMENT_NUMBER,      /* finite */
-    SGM__ARGUMENT_NUMBERS,     /* 1 3 5 */
+    SGM__ARGUMENT_NUMBERS,     /* 1 3 5, or with commas */
     SGM__ARGUMENT_COUNT,       /* whole, from 1 */
     SGM__ARGUMENT_FLAG,        /* true or false */
     SGM__ARGUMENT_CHOICE       /* one of `choices` */

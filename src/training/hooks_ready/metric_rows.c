@@ -1,4 +1,4 @@
-/* Metrics as text: "top_k(validation, 1 3)". */
+/* Metrics as text: "top_k(validation, 1, 3)". */
 #include "training/hooks_ready/hook_text.h"
 #include "training/metrics.h"
 
@@ -74,7 +74,7 @@ static sgm_hook *parse_uni(const sgm__hook_text *call)
     }
 #define TOPS                                                                                                 \
     {                                                                                                        \
-        "tops", SGM__ARGUMENT_NUMBERS, .standard = "1", .doc = "among how many largest outputs: 1 3"         \
+        "tops", SGM__ARGUMENT_NUMBERS, .standard = "1", .doc = "among how many largest outputs: 1, 3"        \
     }
 #define BOUNDS                                                                                               \
     {"lower", SGM__ARGUMENT_NUMBER, .doc = "below it the answer is 0; in between it is wrong"},              \

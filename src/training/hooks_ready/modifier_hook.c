@@ -128,8 +128,11 @@ sgm_hook *sgm_modifier_hook(const char *identifier, sgm_modifier *modifier, sgm_
     self->rule.modifier = modifier;
     self->rule.pattern = sgm__strdup("*");
     self->identifier = sgm__strdup(identifier);
-    if (self->rule.pattern && self->identifier)
-        return sgm_hook_create(&modifier_type, self, .when = when, .priority = MODIFIER_PRIORITY);
+    if (self->rule.pattern && self->identifier) {
+        const char *const reads[] = {self->identifier, NULL};
+        return sgm_hook_create(&modifier_type, self, .when = when, .reads = reads,
+                               .priority = MODIFIER_PRIORITY);
+    }
     free_hook(self);
     return NULL;
 }

@@ -124,16 +124,33 @@ static const sgm_hook_type rule_type = {.api = SGM_HOOK_API,
                                         .equal = equal_rules,
                                         .free = free_rule};
 
+/* What it sets, NULL at the end: sgm__free. */
+static const char **set_by(const sgm_rule *rule)
+{
+    size_t count, sets = 0;
+    const sgm_action *actions = sgm_rule_actions(rule, &count);
+    const char **identifiers = sgm__calloc(count + 1, sizeof *identifiers);
+    for (size_t i = 0; identifiers && i < count; i++)
+        if (actions[i].kind == SGM_ACTION_SET)
+            identifiers[sets++] = actions[i].text;
+    return identifiers;
+}
+
 sgm_hook *sgm_rule_hook(const char *text)
 {
     sgm_rule *rule = sgm_rule_parse(text);
     if (!rule)
         return NULL;
+    const char **reads = set_by(rule);
     sgm_criteria *criteria = sgm_rule_criteria(rule), *own = criteria ? sgm_criteria_copy(criteria) : NULL;
-    if (criteria && !own) {
+    if (!reads || (criteria && !own)) {
+        sgm__free(reads);
+        sgm_criteria_free(own);
         sgm_rule_free(rule);
         return NULL;
     }
-    return sgm_hook_create(&rule_type, rule, .when = *sgm_rule_step(rule), .only_if = own,
-                           .priority = RULE_PRIORITY);
+    sgm_hook *hook = sgm_hook_create(&rule_type, rule, .when = *sgm_rule_step(rule), .only_if = own,
+                                     .reads = reads, .priority = RULE_PRIORITY);
+    sgm__free(reads);
+    return hook;
 }
