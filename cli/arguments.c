@@ -107,6 +107,13 @@ static bool read_option(const arguments *a, int argc, char **argv, int *index, i
     return true;
 }
 
+/* "-0.5" is a value, for `sigma ctl RUN set`. */
+static bool is_number(const char *word)
+{
+    double number;
+    return sgm__parse_double(word, &number);
+}
+
 bool arguments_read(arguments *a, int argc, char **argv, int *code)
 {
     bool options = true;
@@ -123,7 +130,7 @@ bool arguments_read(arguments *a, int argc, char **argv, int *code)
             fputs(a->help, stdout);
             *code = CLI_OK;
             return false;
-        } else if (options && word[0] == '-' && word[1] != '\0') {
+        } else if (options && word[0] == '-' && word[1] != '\0' && !is_number(word)) {
             if (!read_option(a, argc, argv, &i, code))
                 return false;
         } else {

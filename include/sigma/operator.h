@@ -12,7 +12,7 @@
 #ifndef SIGMA_OPERATOR_H
 #define SIGMA_OPERATOR_H
 
-#include <sigma/tensor.h>
+#include <sigma/registry.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -59,6 +59,8 @@ SGM_API sgm_operator *sgm_gradient_operator_create(const sgm_operator_options *o
     sgm_parameter_operator_create(                                                                           \
         &(const sgm_operator_options){.struct_size = sizeof(sgm_operator_options), __VA_ARGS__})
 SGM_API sgm_operator *sgm_parameter_operator_create(const sgm_operator_options *options);
+/* Members of sgm_operator_options: workers, handlers, threads, every. */
+SGM_API const sgm_setting *sgm_operator_settings(size_t *count);
 SGM_API void sgm_operator_free(sgm_operator *workers); /* one that was not given to a trainer */
 
 #ifdef __cplusplus

@@ -1,6 +1,7 @@
 /* Operators: options, and the workers' handlers and scopes. */
 #include "training/operator.h"
 #include "handlers/handler.h"
+#include "registry/option_check.h"
 #include "registry/pattern.h"
 #include "training/hooks_internal.h"
 #include "training/trainer.h"
@@ -33,11 +34,10 @@ static void copy_word(const char *text, int32_t index, char *word, size_t size)
 
 static sgm_status check_options(const sgm_operator_options *options, bool gradients)
 {
-    if (options->workers < 1 || options->workers > SGM__MOST_WORKERS)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "an operator wants 1 to %d workers, not %d", SGM__MOST_WORKERS,
-                        options->workers);
-    if (options->threads < 0 || options->every < 0)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "an operator's threads and every must not be negative");
+    size_t count;
+    const sgm_setting *rows = sgm_operator_settings(&count);
+    for (size_t i = 0; i < count; i++)
+        SGM_TRY(sgm__setting_check(&rows[i], options, "an operator"));
     if (gradients && (options->merger != NULL || options->every != 0))
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "a gradient operator merges in each iteration, by the workers' shares of records: "

@@ -27,12 +27,28 @@ static const sgm_option merge_row = {.name = "merge",
                                      .kind = SGM_KIND_TEXT,
                                      .read_only = true,
                                      .doc = "what they merge: gradients or parameters"};
-static const sgm_option every_row = {.name = "every",
-                                     .kind = SGM_KIND_INTEGER,
-                                     .least = 0,
-                                     .most = 1e15,
-                                     .live = true,
-                                     .doc = "iterations from merge to merge; 0: at the end of each epoch"};
+/* `every` is published from here, too. */
+#define OPERATOR(member, words, ...)                                                                         \
+    {                                                                                                        \
+        .option = {.name = #member, .doc = words, __VA_ARGS__}, SGM_MEMBER(sgm_operator_options, member)     \
+    }
+
+static const sgm_setting option_rows[] = {
+    OPERATOR(every, "parameters: iterations from merge to merge; 0: at the end of each epoch",
+             .kind = SGM_KIND_INTEGER, .least = 0, .most = 1e15, .live = true),
+    OPERATOR(workers, "that train side by side; if not given: one for each name in handlers, else 2",
+             .kind = SGM_KIND_INTEGER, .least = 1, .most = SGM__MOST_WORKERS),
+    OPERATOR(handlers, "of the workers in turn, \"cpu reference\"; if not given: all have the run's",
+             .kind = SGM_KIND_TEXT),
+    OPERATOR(threads, "of each worker; if not given: the run's, divided by the workers",
+             .kind = SGM_KIND_INTEGER, .least = 1, .most = 1024),
+};
+
+const sgm_setting *sgm_operator_settings(size_t *count)
+{
+    *count = sizeof option_rows / sizeof *option_rows;
+    return option_rows;
+}
 
 /* --- each worker --- */
 
@@ -142,7 +158,8 @@ static sgm_status publish(sgm_trainer *trainer, sgm_registry *registry, sgm_regi
     SGM_TRY(sgm_registry_set_own(registry, merge_row.name,
                                  sgm_text_content(team->merges_gradients ? "gradients" : "parameters")));
     if (!team->merges_gradients)
-        SGM_TRY(sgm__publish_value(trainer, registry, "operator.", &every_row, &every_access, NULL));
+        SGM_TRY(
+            sgm__publish_value(trainer, registry, "operator.", &option_rows[0].option, &every_access, NULL));
     for (int32_t i = 0; i < team->count; i++)
         SGM_TRY(publish_worker(&team->workers[i], list));
     SGM_TRY(sgm_registry_put(registry, "local", list));

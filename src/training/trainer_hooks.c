@@ -52,9 +52,13 @@ sgm_status sgm__trainer_detach(sgm_trainer *trainer, const char *name, const cha
     char *full, *text;
     sgm_status status = sgm__hooks_detach_named(trainer->hooks, name, &full, &text);
     if (status == SGM_ERROR_NOT_FOUND && trainer->team != NULL) {
+        char *message = sgm__strdup(sgm_last_error()); /* which knows the trainer's names */
         sgm__free(full);
         sgm__free(text);
         status = sgm__operator_detach(trainer->team, name, &full, &text);
+        if (status == SGM_ERROR_NOT_FOUND && message != NULL)
+            sgm_fail(status, "%s", message);
+        sgm__free(message);
     }
     if (status == SGM_OK)
         record(trainer, full, (sgm__order_texts){.who = who, .before = text, .after = "none"}, ending);

@@ -30,7 +30,7 @@ static char *plain_text(const sgm_content *content)
     case SGM_KIND_INTEGER:
         return sgm__format("%lld", (long long)content->as.integer);
     case SGM_KIND_NUMBER:
-        return sgm__format("%.17g", content->as.number);
+        return sgm_content_describe(content);
     case SGM_KIND_TEXT:
         return sgm__strdup(content->as.text);
     case SGM_KIND_NOTHING:

@@ -86,14 +86,16 @@ ctl 0 run status --json
 has out '^\{"ok":true,"trainer":"[^"]+","state":"paused","epoch":[0-9]+,"iteration":'"$before"','
 ctl 0 run set optimiser.learning_rate 0.0125
 has out '^optimiser.learning_rate = 0.0125$'
-has run/changes.jsonl '"iteration":'"$before"',"who":"ctl","what":"optimiser.learning_rate","old":"0.[0-9]+","new":"0.0125'
+has run/changes.jsonl '"iteration":'"$before"',"who":"ctl","what":"optimiser.learning_rate","old":"0.[0-9]+","new":"0.0125"'
 ctl 0 run get 'optimiser.*learning_rate'
 has out '^optimiser.learning_rate = 0.0125$'
 has out '^optimiser.current_learning_rate = '
 ctl 1 run set optimiser.learning_rate fast
 has err "^sigma ctl: optimiser.learning_rate: expected a number, got 'fast'"
-ctl 1 run set optimiser.learning_rate -- -1
-has err 'expected a number from 0 to'
+ctl 1 run set optimiser.learning_rate -1e-3
+has err 'expected a number from 0 to .*, got -0.001$'
+ctl 2 run set optimiser.learning_rate -x
+has err "unknown option '-x'"
 ctl 1 run set epoch 7
 has err '^sigma ctl: .*epoch'
 ctl 0 run list optimiser

@@ -501,8 +501,8 @@ TEST(values_that_were_changed_stay_changed)
     CHECK_OK(sgm_trainer_load(other.trainer, file));
     sgm_set_logger(NULL, NULL, SGM_LOG_NONE);
     CHECK_NEAR(number_of(other.trainer, "optimiser.learning_rate"), 0.7, 0);
-    CHECK_STR(newest_log, "optimiser.learning_rate was changed from 0.10000000000000001 to "
-                          "0.025000000000000001 before the checkpoint, but is set otherwise now: that stays");
+    CHECK_STR(newest_log, "optimiser.learning_rate was changed from 0.1 to "
+                          "0.025 before the checkpoint, but is set otherwise now: that stays");
     CHECK_OK(sgm_trainer_load_parts(other.trainer, file, .parts = SGM_PART_PARAMETERS));
     free_wave_trainer(first);
     free_wave_trainer(same);
