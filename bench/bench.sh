@@ -16,6 +16,7 @@ Environment:
   ROUNDS        measurements of each program, in turns (5); the table has their medians
   SECONDS_EACH  seconds for each (0.5)
   THREADS       numbers of threads ("1 N", N the processors, at most 8)
+  WORKLOADS     those of these names ("A small iris")
   PYTHON        a Python with PyTorch, tried besides python3 and /usr/bin/python3
 
 A program's settings are tried first, and the fastest one of each row counts. Time: about 4 minutes.
@@ -54,6 +55,7 @@ declare -A batch_of optimiser_of megaflops_of notation_of model_of sizes_of with
 workload() # name optimiser batch megaflops model notation
 {
     local id=$1-$2
+    [ -n "${WORKLOADS:-}" ] && [[ " $WORKLOADS " != *" $1 "* ]] && return
     workloads+=("$id")
     optimiser_of[$id]=$2 batch_of[$id]=$3 megaflops_of[$id]=$4 model_of[$id]=$5 notation_of[$id]=$6
 }
@@ -82,6 +84,11 @@ mlp A sgd 100 784,1024,1024,10
 mlp A adam 100 784,1024,1024,10
 mlp small sgd 100 784,128,64,10 fann
 mlp iris sgd 10 4,12,10,3 fann
+
+if [ ${#workloads[@]} -eq 0 ]; then
+    echo "bench: no workload is called '$WORKLOADS'" >&2
+    exit 2
+fi
 
 # --- programs ---
 # shellcheck source=bench/peers/torch.sh
