@@ -52,6 +52,7 @@ field("program") == "sigma" {
 }
 
 function microseconds(value) {
+    value += 0
     return value >= 1000 ? sprintf("%.3g ms", value / 1000) : sprintf("%.3g \302\265s", value)
 }
 
