@@ -1,10 +1,10 @@
 /* Time of a training step of dense layers with relu, softmax cross-entropy and SGD on one handler.
  *
  *   mlp [-h handler] [-t threads] [-d openblas|onednn|own] [-l 784,1024,1024,10] [-b 100] [-s steps] [-p]
- * [-m]
+ * [-m] [-w]
  *
  * -l: sizes of the input and of the layers, -b: size of the batch, -p: print the program, -m: print only the
- * median in ms.
+ * median in ms, -w: mixed precision, layers in bfloat16 as networks record them.
  */
 #include <sigma/handler.h>
 #include <sigma/operations.h>
@@ -19,6 +19,7 @@
 static int64_t sizes[MOST_LAYERS + 1] = {784, 1024, 1024, 10};
 static int64_t batch = 100;
 static int layers = 3;
+static bool mixed;
 
 static void check(bool good)
 {
@@ -41,10 +42,14 @@ static void record_step(sgm_graph *graph)
         parameters[2 * i] = sgm_state(graph, name, SGM_FLOAT32, &weights);
         snprintf(name, sizeof name, "b%d", i);
         parameters[2 * i + 1] = sgm_state(graph, name, SGM_FLOAT32, &biases);
-        x = sgm_add(graph, sgm_matmul(graph, x, parameters[2 * i]), parameters[2 * i + 1]);
+        sgm_dtype dtype = mixed ? SGM_BFLOAT16 : SGM_FLOAT32;
+        sgm_value w = sgm_cast(graph, parameters[2 * i], dtype),
+                  b = sgm_cast(graph, parameters[2 * i + 1], dtype);
+        x = sgm_add(graph, sgm_matmul(graph, sgm_cast(graph, x, dtype), w), b);
         if (i + 1 < layers)
             x = sgm_relu(graph, x);
     }
+    x = sgm_cast(graph, x, SGM_FLOAT32);
     sgm_value cost = sgm_mean(graph, sgm_softmax_cross_entropy_values(graph, x, targets));
     sgm_gradients(graph, cost, parameters, 2 * layers, slopes);
     for (int i = 0; i < 2 * layers; i++)
@@ -136,7 +141,7 @@ int main(int count, char **arguments)
     const char *name = "cpu";
     int steps = 200, option;
     bool print = false, only_median = false;
-    while ((option = getopt(count, arguments, "h:t:d:l:b:s:pm")) != -1) {
+    while ((option = getopt(count, arguments, "h:t:d:l:b:s:pmw")) != -1) {
         if (option == 'h')
             name = optarg;
         else if (option == 't')
@@ -153,6 +158,8 @@ int main(int count, char **arguments)
             print = true;
         else if (option == 'm')
             only_median = true;
+        else if (option == 'w')
+            mixed = true;
         else
             return 2;
     }

@@ -635,5 +635,7 @@ sgm_optimiser *config_optimiser(const optimiser_config *o)
 
 sgm_dtype config_precision(const config *c)
 {
-    return strcmp(c->precision, "float64") == 0 ? SGM_FLOAT64 : SGM_FLOAT32;
+    sgm_dtype dtype;
+    return sgm_dtype_parse(c->precision, &dtype) == SGM_OK ? dtype
+                                                           : SGM_FLOAT32; /* the table has checked it */
 }

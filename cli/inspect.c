@@ -93,7 +93,8 @@ typedef struct wishes {
     int64_t batch; /* -1: the configuration's */
 } wishes;
 
-static sgm_status show(sgm_trainer *trainer, const char *network, const config *c, const wishes *w)
+static sgm_status show(sgm_env *env, sgm_trainer *trainer, const char *network, const config *c,
+                       const wishes *w)
 {
     size_t count;
     SGM_TRY(sgm_trainer_prepare(trainer));
@@ -105,6 +106,9 @@ static sgm_status show(sgm_trainer *trainer, const char *network, const config *
     sgm_program_memory memory;
     SGM_TRY(sgm_trainer_memory(trainer, batch, &memory));
     print_memory(&memory, batch);
+    if (config_precision(c) == SGM_BFLOAT16)
+        printf("precision\n  bfloat16, with float32 parameters; products %s\n",
+               sgm_handler_bfloat16(sgm_env_handler(env)));
     if (w->graph)
         SGM_TRY(print_text("graph", sgm_trainer_graph_text(trainer, batch)));
     return w->program ? print_text("program", sgm_trainer_program_text(trainer, batch)) : SGM_OK;
@@ -118,7 +122,7 @@ static int inspect_file(const char *path, const wishes *w)
     sgm_env *env = experiment_env(&c);
     sgm_trainer *trainer = env != NULL ? experiment_trainer(env, &c) : NULL;
     int code = CLI_OK;
-    if (trainer == NULL || show(trainer, c.network, &c, w) != SGM_OK)
+    if (trainer == NULL || show(env, trainer, c.network, &c, w) != SGM_OK)
         code = report_error("inspect", CLI_FAILED);
     sgm_env_free(env);
     config_free(&c);
@@ -185,7 +189,7 @@ static int inspect_checkpoint(const char *path, const wishes *w)
     if (saved_open(&s, path) != SGM_OK)
         return inspect_unknown(path, w);
     int code = CLI_OK;
-    if (show(s.trainer, s.network, &s.c, w) != SGM_OK)
+    if (show(s.env, s.trainer, s.network, &s.c, w) != SGM_OK)
         code = report_error("inspect", CLI_FAILED);
     saved_close(&s);
     return code;

@@ -25,7 +25,8 @@ typedef struct sgm_env_options {
                           * run is the same. The log.txt of a run with a folder has it */
     const char *handler; /* default "cpu" */
     int threads;         /* default: one per processor */
-    sgm_dtype precision; /* SGM_FLOAT32 (default) or SGM_FLOAT64 */
+    sgm_dtype precision; /* SGM_FLOAT32 (default) or SGM_FLOAT64; SGM_BFLOAT16: layers compute in bfloat16,
+                          * while parameters, optimisers and costs stay float32 (mixed precision) */
 } sgm_env_options;
 #define sgm_env_create(...) SGM_WITH_OPTIONS(sgm_env_create_options, sgm_env_options, __VA_ARGS__)
 SGM_API const sgm_setting *sgm_env_settings(size_t *count); /* members of sgm_env_options */

@@ -37,9 +37,12 @@ SGM_API void sgm_handler_free(sgm_handler *handler); /* after its sessions */
 SGM_API const char *sgm_handler_name(const sgm_handler *handler);
 /* Processor, threads, libraries chosen, as lines of text; free with sgm_string_free. */
 SGM_API char *sgm_handler_describe(const sgm_handler *handler);
+/* Which way products of bfloat16 go there, as a text that stays: "through float32: no AMX here". */
+SGM_API const char *sgm_handler_bfloat16(const sgm_handler *handler);
 /* Names that can be created; `index` from 0, NULL past the last. */
 SGM_API const char *sgm_handler_name_at(size_t index);
-/* How this handler does an operation: "kernel", "composed", "reference loop" or "none". */
+/* How this handler does an operation: "kernel", "composed", "through float32" (bfloat16 between casts),
+ * "reference loop" or "none". */
 SGM_API const char *sgm_handler_support(const sgm_handler *handler, const char *operation, sgm_dtype dtype);
 
 typedef struct sgm_session sgm_session;

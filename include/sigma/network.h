@@ -116,7 +116,8 @@ typedef struct sgm_named_value {
 typedef struct sgm_recording_options {
     size_t struct_size;
     int64_t batch;      /* records; at least 1 */
-    sgm_dtype dtype;    /* float32 or float64 */
+    sgm_dtype dtype;    /* float32, float64, or bfloat16: mixed precision. Then states and inputs of the graph
+                         * are    float32 and layers see them cast to bfloat16; costs and outputs are float32 */
     bool training;      /* dropout acts, costs are recorded */
     bool costs;         /* record costs though not training (validation) */
     uint64_t iteration; /* for layers that record something else each time */
@@ -198,10 +199,12 @@ SGM_API bool sgm_layer_flag(const sgm_layer_call *call, const char *argument);
 SGM_API sgm_shape sgm_layer_shape(const sgm_layer_call *call, const char *argument);
 SGM_API const char *sgm_layer_name(const sgm_layer_call *call); /* "2-dense" */
 SGM_API bool sgm_layer_is_training(const sgm_layer_call *call);
+/* Of what the layer gets and gives; with mixed precision bfloat16, and float32 for costs. */
 SGM_API sgm_dtype sgm_layer_dtype(const sgm_layer_call *call);
 SGM_API int64_t sgm_layer_batch(const sgm_layer_call *call);
 SGM_API uint64_t sgm_layer_iteration(const sgm_layer_call *call);
-/* A state "LAYER.name"; `trainable` ones get gradients. */
+/* A state "LAYER.name", in the layer's type; `trainable` ones get gradients. With mixed precision one that is
+ * not trained is given as the float32 state itself, so that it can be assigned to. */
 SGM_API sgm_value sgm_layer_parameter(sgm_layer_call *call, sgm_graph *graph, const char *name,
                                       const sgm_shape *shape, int64_t fan_in, int64_t fan_out, bool trainable,
                                       const char *initialiser);

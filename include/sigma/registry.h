@@ -85,6 +85,7 @@ typedef struct sgm_setting {
     size_t offset, size; /* of the member: bool, int64_t, int, double, const char *; an int for a text with
                           * choices is the number of the choice */
     bool inverted;       /* the member says the opposite: "shuffle" is no_shuffle */
+    const int *numbers;  /* of the choices, if they are not 0, 1, 2 and so on */
 } sgm_setting;
 #define SGM_MEMBER(type, member) .offset = offsetof(type, member), .size = sizeof(((type *)0)->member)
 /* NULL: the table has no such row. */

@@ -104,8 +104,8 @@ static bool options_are_good(const char *name, const sgm_env_options *options)
         sgm_fail(SGM_ERROR_ARGUMENT, "an environment expects a name of 1 to 200 characters");
     else if (sgm__setting_check(sgm_setting_find(rows, count, "threads"), options, name) != SGM_OK)
         return false;
-    else if (options->precision != SGM_FLOAT32 && options->precision != SGM_FLOAT64)
-        sgm_fail(SGM_ERROR_TYPE, "%s: precision: expected float32 or float64, got %s", name,
+    else if (!sgm_dtype_is_float(options->precision))
+        sgm_fail(SGM_ERROR_TYPE, "%s: precision: expected float32, float64 or bfloat16, got %s", name,
                  sgm_dtype_name(options->precision));
     else
         return true;

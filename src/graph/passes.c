@@ -1,6 +1,8 @@
 /* Passes rebuild: they walk the old graph in order and record what shall stay into a new one. */
 #include "graph/passes.h"
 
+#include <sigma/operations.h>
+
 #define DEEPEST_COMPOSITION 64
 
 typedef struct rebuild {
@@ -157,6 +159,51 @@ sgm_graph *sgm__pass_expand(const sgm_graph *graph, sgm__keep_function keep, voi
     return expanded;
 }
 
+/* --- widening --- */
+
+#define DEEPEST_VIEW 8
+
+/* As float32. What only looks at memory in another way comes after the cast, so that one cast is enough for
+ * all who look. */
+static sgm_value wide_value(sgm_graph *graph, sgm_value value, int depth)
+{
+    sgm__instruction view = graph->instructions[value.index]; /* a copy: recording moves the array */
+    if (view.type.dtype != SGM_BFLOAT16)
+        return value;
+    bool looks = view.op == &sgm__op_permute || view.op == &sgm__op_reshape || view.op == &sgm__op_broadcast;
+    if (!looks || depth == DEEPEST_VIEW)
+        return sgm_cast(graph, value, SGM_FLOAT32);
+    sgm_value inner = wide_value(graph, graph->operands[view.first_input], depth + 1);
+    return sgm_record(graph, view.op, &inner, 1, &view.attributes);
+}
+
+static sgm_value widen(rebuild *work, const sgm__instruction *instruction)
+{
+    sgm_graph *graph = work->graph;
+    graph->label_name = sgm__graph_name(graph, sgm__graph_string(work->old, instruction->label));
+    if (graph->label_name < 0)
+        return sgm_graph_fail(graph, SGM_ERROR_MEMORY, "no memory for labels");
+    for (int32_t k = 0; k < instruction->input_count; k++)
+        work->inputs[k] = wide_value(graph, work->inputs[k], 0);
+    sgm_value wide =
+        sgm_record(graph, instruction->op, work->inputs, instruction->input_count, &instruction->attributes);
+    return sgm_cast(graph, wide, SGM_BFLOAT16);
+}
+
+sgm_graph *sgm__pass_widen(const sgm_graph *graph, sgm__keep_function widens, void *user)
+{
+    rebuild work;
+    if (!begin(&work, graph))
+        return NULL;
+    for (size_t i = 0; i < graph->count && work.graph->status == SGM_OK; i++) {
+        const sgm__instruction *instruction = &graph->instructions[i];
+        bool wide = instruction->type.dtype == SGM_BFLOAT16 && widens(user, instruction->op, SGM_BFLOAT16);
+        map_inputs(&work, instruction);
+        work.map[i] = wide ? widen(&work, instruction) : transcribe(&work, instruction);
+    }
+    return finish(&work);
+}
+
 /* --- simplification --- */
 
 /* Marks what outputs and assignments need; the number of instructions that they do not need. */
@@ -215,6 +262,26 @@ static int32_t equals_operand(const rebuild *work, const sgm__instruction *instr
     if (op == &sgm__op_multiply && is_one(work->graph, work->inputs[0]))
         return 1;
     return -1;
+}
+
+/* A type that has all numbers of the other. */
+static bool holds(sgm_dtype wide, sgm_dtype narrow)
+{
+    return (narrow == SGM_BFLOAT16 && (wide == SGM_FLOAT32 || wide == SGM_FLOAT64)) ||
+           (narrow == SGM_FLOAT32 && wide == SGM_FLOAT64);
+}
+
+/* What was only widened, and is what it was again; nothing if that is not so. */
+static sgm_value narrowed_again(const rebuild *work, const sgm__instruction *instruction)
+{
+    if (instruction->op != &sgm__op_cast)
+        return (sgm_value){-1};
+    const sgm__instruction *inner = &work->graph->instructions[work->inputs[0].index];
+    if (inner->op != &sgm__op_cast || !holds(inner->type.dtype, instruction->type.dtype))
+        return (sgm_value){-1};
+    sgm_value origin = work->graph->operands[inner->first_input];
+    bool same = work->graph->instructions[origin.index].type.dtype == instruction->type.dtype;
+    return same ? origin : (sgm_value){-1};
 }
 
 /* reshape(reshape(x)) is one reshape. */
@@ -299,6 +366,9 @@ static sgm_value simplify(rebuild *work, const sgm__instruction *instruction)
     sgm__instruction number;
     if (fold(work, instruction, &number))
         return find_or_transcribe(work, &number);
+    sgm_value before = narrowed_again(work, instruction);
+    if (sgm_value_is(before))
+        return before;
     int32_t equal = equals_operand(work, instruction);
     return equal >= 0 ? work->inputs[equal] : find_or_transcribe(work, instruction);
 }

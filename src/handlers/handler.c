@@ -109,6 +109,14 @@ char *sgm_handler_describe(const sgm_handler *handler)
     return sgm__text_take(&text);
 }
 
+const char *sgm_handler_bfloat16(const sgm_handler *handler)
+{
+    if (handler == NULL)
+        return "";
+    return handler->type->bfloat16 != NULL ? handler->type->bfloat16(handler->self)
+                                           : "computed like all others, results rounded";
+}
+
 const char *sgm_handler_name_at(size_t index)
 {
     return index < NAME_COUNT ? names[index] : NULL;
@@ -120,7 +128,8 @@ const char *sgm_handler_support(const sgm_handler *handler, const char *operatio
     if (op == NULL)
         return "none";
     const char *support = handler->type->support(handler->self, op, dtype);
-    return op->compose != NULL && strcmp(support, "kernel") != 0 ? "composed" : support;
+    bool whole = strcmp(support, "kernel") == 0 || strcmp(support, SGM__THROUGH_FLOAT32) == 0;
+    return op->compose != NULL && !whole ? "composed" : support;
 }
 
 sgm_array sgm__plan_array(const sgm__plan *plan, int32_t node, const sgm__memory *memory)

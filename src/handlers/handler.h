@@ -21,13 +21,19 @@ typedef enum sgm__handler_flags {
     SGM__HANDLER_HOST = 2     /* its buffers are the computer's memory */
 } sgm__handler_flags;
 
+/* bfloat16 is computed in float32, between casts that the plan adds. */
+#define SGM__THROUGH_FLOAT32 "through float32"
+
 typedef struct sgm__handler_type {
     const char *name, *doc;
     uint32_t flags;
     sgm_status (*open)(const sgm_handler_options *options, void **self);
     void (*close)(void *self);
     void (*describe)(void *self, sgm__text *text);
-    /* "kernel", "reference loop", "none"; for composed operations "kernel" means that it wants them whole. */
+    /* Which way products of bfloat16 go; NULL: as all others do. */
+    const char *(*bfloat16)(void *self);
+    /* "kernel", SGM__THROUGH_FLOAT32, "reference loop", "none"; for composed operations "kernel" means that
+     * it wants them whole. */
     const char *(*support)(void *self, const sgm_op *op, sgm_dtype dtype);
     sgm_status (*allocate)(void *self, size_t bytes, void **buffer); /* zeroed */
     void (*release)(void *self, void *buffer);

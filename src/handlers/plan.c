@@ -5,15 +5,35 @@
 
 #include <stdio.h>
 
+static bool widens(void *user, const sgm_op *op, sgm_dtype dtype)
+{
+    const sgm_handler *handler = user;
+    return strcmp(handler->type->support(handler->self, op, dtype), SGM__THROUGH_FLOAT32) == 0;
+}
+
 static bool keeps_whole(void *user, const sgm_op *op, sgm_dtype dtype)
 {
     const sgm_handler *handler = user;
-    return strcmp(handler->type->support(handler->self, op, dtype), "kernel") == 0;
+    return strcmp(handler->type->support(handler->self, op, dtype), "kernel") == 0 || widens(user, op, dtype);
+}
+
+static bool has_bfloat16(const sgm_graph *graph)
+{
+    for (size_t i = 0; i < graph->count; i++)
+        if (graph->instructions[i].type.dtype == SGM_BFLOAT16)
+            return true;
+    return false;
 }
 
 static sgm_graph *lower(const sgm_graph *graph, const sgm_handler *handler)
 {
-    sgm_graph *expanded = sgm__pass_expand(graph, keeps_whole, (void *)(uintptr_t)handler);
+    void *user = (void *)(uintptr_t)handler;
+    sgm_graph *expanded = sgm__pass_expand(graph, keeps_whole, user);
+    if (expanded != NULL && has_bfloat16(expanded)) {
+        sgm_graph *wide = sgm__pass_widen(expanded, widens, user);
+        sgm_graph_free(expanded);
+        expanded = wide;
+    }
     if (expanded == NULL)
         return NULL;
     sgm_graph *simple = sgm__pass_simplify(expanded);

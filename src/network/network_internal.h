@@ -134,4 +134,13 @@ struct sgm_layer_call {
     size_t first_parameter; /* of this layer */
 };
 
+/* --- mixed precision (mixed.c): what is recorded in bfloat16 has float32 around it --- */
+/* Of states, inputs, costs and outputs. */
+sgm_dtype sgm__master_dtype(const sgm_recording_options *options);
+/* `value` in this type: a value of bfloat16 that was cast from it is what it was cast from, not rounded.
+ * Other types than the two of mixed precision stay. */
+sgm_value sgm__mixed_cast(sgm_graph *graph, sgm_value value, sgm_dtype dtype);
+/* An activation; those that normalise take a value as it was before it was rounded. */
+sgm_value sgm__mixed_activation(sgm_graph *graph, const sgm_op *op, sgm_value x);
+
 #endif

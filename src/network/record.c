@@ -116,9 +116,14 @@ bool sgm_layer_is_training(const sgm_layer_call *call)
     return call->options->training;
 }
 
+static bool is_cost(const sgm__entry *entry)
+{
+    return (entry->layer->type->flags & SGM_LAYER_COST) != 0;
+}
+
 sgm_dtype sgm_layer_dtype(const sgm_layer_call *call)
 {
-    return call->options->dtype;
+    return is_cost(call->entry) ? sgm__master_dtype(call->options) : call->options->dtype;
 }
 
 int64_t sgm_layer_batch(const sgm_layer_call *call)
@@ -155,11 +160,11 @@ static sgm_value parameter_state(const sgm_layer_call *call, sgm_graph *graph, c
 {
     const char *prefix = call->options->prefix;
     if (!trainable || prefix == NULL || *prefix == '\0')
-        return sgm_state(graph, name, call->options->dtype, shape);
+        return sgm_state(graph, name, sgm__master_dtype(call->options), shape);
     char *full = sgm__format("%s%s", prefix, name);
     if (full == NULL)
         return fail_newest(graph);
-    sgm_value value = sgm_state(graph, full, call->options->dtype, shape);
+    sgm_value value = sgm_state(graph, full, sgm__master_dtype(call->options), shape);
     sgm__free(full);
     return value;
 }
@@ -184,7 +189,9 @@ sgm_value sgm_layer_parameter(sgm_layer_call *call, sgm_graph *graph, const char
                                      .trainable = trainable,
                                      .initialiser = initialiser != NULL ? initialiser : "glorot",
                                      .value = value};
-    return add_parameter(call, &parameter) == SGM_OK ? value : fail_newest(graph);
+    if (add_parameter(call, &parameter) != SGM_OK)
+        return fail_newest(graph);
+    return trainable ? sgm__mixed_cast(graph, value, sgm_layer_dtype(call)) : value;
 }
 
 /* The value of a section that was asked for before; nothing if it was not. */
@@ -222,7 +229,7 @@ static sgm_status add_section(const sgm_layer_call *call, const char *section, s
     if (name == NULL)
         return SGM_ERROR_MEMORY;
     sgm_named_value added = {name, value, 0};
-    if ((call->entry->layer->type->flags & SGM_LAYER_COST) != 0)
+    if (is_cost(call->entry))
         return add_named(&network->targets, &network->target_count, &network->target_capacity, added);
     return add_named(&network->inputs, &network->input_count, &network->input_capacity, added);
 }
@@ -242,12 +249,12 @@ sgm_value sgm_layer_section(sgm_layer_call *call, sgm_graph *graph, const char *
                               "section '%s' with %lld records has more elements than memory can address",
                               section, (long long)call->options->batch);
     sgm_value known = known_section(call->network, section);
-    if (sgm_value_is(known))
-        return reuse_section(graph, section, known, &shape);
-    sgm_value value = sgm_input_value(graph, section, call->options->dtype, &shape);
-    if (!sgm_value_is(value) || add_section(call, section, value) == SGM_OK)
-        return value;
-    return fail_newest(graph);
+    sgm_value value = sgm_value_is(known)
+                          ? reuse_section(graph, section, known, &shape)
+                          : sgm_input_value(graph, section, sgm__master_dtype(call->options), &shape);
+    if (!sgm_value_is(known) && sgm_value_is(value) && add_section(call, section, value) != SGM_OK)
+        return fail_newest(graph);
+    return sgm__mixed_cast(graph, value, sgm_layer_dtype(call));
 }
 
 sgm_value sgm_layer_random(sgm_layer_call *call, sgm_graph *graph, const sgm_shape *shape)
@@ -255,7 +262,9 @@ sgm_value sgm_layer_random(sgm_layer_call *call, sgm_graph *graph, const sgm_sha
     sgm_shape scalar = sgm_shape_scalar();
     sgm_value seed = sgm_state(graph, "random.seed", SGM_INT64, &scalar);
     sgm_value step = sgm_state(graph, "random.step", SGM_INT64, &scalar);
-    return sgm_random_uniform(graph, seed, step, call->network->streams++, call->options->dtype, shape);
+    sgm_value value = sgm_random_uniform(graph, seed, step, call->network->streams++,
+                                         sgm__master_dtype(call->options), shape);
+    return sgm__mixed_cast(graph, value, sgm_layer_dtype(call));
 }
 
 sgm_value sgm_layer_activate(sgm_layer_call *call, sgm_graph *graph, const char *activation, sgm_value x)
@@ -264,7 +273,7 @@ sgm_value sgm_layer_activate(sgm_layer_call *call, sgm_graph *graph, const char 
     if (sgm__activation_is_none(activation))
         return x;
     const sgm_op *op = sgm__activation_find(activation);
-    return op != NULL ? sgm_record(graph, op, &x, 1, NULL) : fail_newest(graph);
+    return op != NULL ? sgm__mixed_activation(graph, op, x) : fail_newest(graph);
 }
 
 /* --- recording --- */
@@ -300,22 +309,24 @@ static sgm_value reduce_cost(sgm_graph *graph, sgm_value cost, int64_t batch)
     return sgm_mean(graph, cost);
 }
 
-static sgm_status gather_inputs(const sgm_network *network, const sgm__entry *entry, sgm_value *few,
-                                sgm_value **inputs)
+static sgm_status gather_inputs(const sgm_layer_call *call, sgm_value *few, sgm_value **inputs)
 {
+    const sgm_network *network = call->network;
+    const sgm__entry *entry = call->entry;
     *inputs = few;
     if (entry->input_count > 8 &&
         (*inputs = sgm__calloc((size_t)entry->input_count, sizeof(sgm_value))) == NULL)
         return SGM_ERROR_MEMORY;
     for (int32_t i = 0; i < entry->input_count; i++)
-        (*inputs)[i] = network->values[network->slots[entry->first_input + i]];
+        (*inputs)[i] = sgm__mixed_cast(call->graph, network->values[network->slots[entry->first_input + i]],
+                                       sgm_layer_dtype(call));
     return SGM_OK;
 }
 
 static sgm_value run_forward(sgm_layer_call *call)
 {
     sgm_value few[8], *inputs;
-    if (gather_inputs(call->network, call->entry, few, &inputs) != SGM_OK)
+    if (gather_inputs(call, few, &inputs) != SGM_OK)
         return fail_newest(call->graph);
     sgm_value value = call->entry->layer->type->forward(call, call->graph, inputs, call->entry->input_count);
     if (inputs != few)
@@ -340,7 +351,7 @@ static sgm_layer_call begin(sgm_network *network, sgm_graph *graph, const sgm_re
 static sgm_status record_layer(sgm_network *network, sgm_graph *graph, const sgm_recording_options *options,
                                int32_t entry, sgm_value *total)
 {
-    bool cost = (network->entries[entry].layer->type->flags & SGM_LAYER_COST) != 0;
+    bool cost = is_cost(&network->entries[entry]);
     if (cost && !options->training && !options->costs)
         return SGM_OK;
     sgm_layer_call call = begin(network, graph, options, entry);
@@ -365,7 +376,8 @@ static sgm_status record_outputs(sgm_network *network, sgm_graph *graph, const s
 {
     for (size_t i = 0; i < network->output_count; i++) {
         const sgm__network_output *output = &network->outputs[i];
-        sgm_value value = network->values[output->producer];
+        sgm_value value =
+            sgm__mixed_cast(graph, network->values[output->producer], sgm__master_dtype(options));
         if (output->cost >= 0) {
             sgm_layer_call call = begin(network, graph, options, output->cost);
             value = call.entry->layer->type->predict(&call, graph, value);
@@ -398,8 +410,8 @@ static sgm_status check_options(const sgm_network *network, const sgm_graph *gra
     if (options->batch < 1)
         return sgm_fail(SGM_ERROR_ARGUMENT, "a batch has at least 1 record, not %lld",
                         (long long)options->batch);
-    if (options->dtype != SGM_FLOAT32 && options->dtype != SGM_FLOAT64)
-        return sgm_fail(SGM_ERROR_TYPE, "networks are recorded in float32 or float64, not %s",
+    if (!sgm_dtype_is_float(options->dtype))
+        return sgm_fail(SGM_ERROR_TYPE, "networks are recorded in float32, float64 or bfloat16, not %s",
                         sgm_dtype_name(options->dtype));
     return sgm_graph_status(graph);
 }

@@ -38,20 +38,28 @@ static bool is_choice(const sgm_setting *setting)
     return setting->option.choices != NULL && setting->size == sizeof(int);
 }
 
-static const char *choice_at(const char *const *choices, int64_t index)
+static int64_t number_of(const sgm_setting *setting, int64_t index)
 {
+    return setting->numbers != NULL ? setting->numbers[index] : index;
+}
+
+static const char *choice_of(const sgm_setting *setting, int64_t number)
+{
+    const char *const *choices = setting->option.choices;
     for (int64_t i = 0; choices[i] != NULL; i++)
-        if (i == index)
+        if (number_of(setting, i) == number)
             return choices[i];
     return choices[0];
 }
 
-static int64_t index_of(const char *const *choices, const char *text)
+/* `text` is one of the choices. */
+static int64_t choice_number(const sgm_setting *setting, const char *text)
 {
+    const char *const *choices = setting->option.choices;
     int64_t index = 0;
-    while (choices[index] != NULL && strcmp(choices[index], text) != 0)
+    while (choices[index + 1] != NULL && strcmp(choices[index], text) != 0)
         index++;
-    return index;
+    return number_of(setting, index);
 }
 
 sgm_status sgm_setting_get(const sgm_setting *setting, const void *options, sgm_content *content)
@@ -74,7 +82,7 @@ sgm_status sgm_setting_get(const sgm_setting *setting, const void *options, sgm_
         return SGM_OK;
     case SGM_KIND_TEXT:
         if (is_choice(setting))
-            text = choice_at(setting->option.choices, read_integer(member, setting->size));
+            text = choice_of(setting, read_integer(member, setting->size));
         else
             memcpy(&text, member, sizeof text);
         return sgm__content_copy(&(sgm_content){SGM_KIND_TEXT, {.text = text != NULL ? text : ""}}, false,
@@ -112,7 +120,7 @@ sgm_status sgm_setting_set(const sgm_setting *setting, void *options, const char
         return SGM_OK;
     case SGM_KIND_TEXT:
         if (is_choice(setting))
-            write_integer(member, setting->size, index_of(setting->option.choices, value.as.text));
+            write_integer(member, setting->size, choice_number(setting, value.as.text));
         else
             memcpy(member, &value.as.text, sizeof value.as.text);
         return SGM_OK;

@@ -12,7 +12,7 @@
 typedef struct sgm__trainer_settings {
     uint64_t seed;
     sgm_handler *handler; /* outlives the trainer */
-    sgm_dtype precision;  /* float32 or float64 */
+    sgm_dtype precision;  /* float32, float64, or bfloat16 with float32 parameters */
 } sgm__trainer_settings;
 
 typedef struct sgm__named_iterator {

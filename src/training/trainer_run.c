@@ -465,6 +465,9 @@ static sgm_status start(training_run *run)
              (long long)trainer->position.epoch, (long long)trainer->position.iteration,
              (unsigned long long)trainer->settings.seed, sgm_handler_name(trainer->settings.handler),
              sgm_dtype_name(trainer->settings.precision));
+    if (trainer->settings.precision == SGM_BFLOAT16)
+        sgm__log(SGM_LOG_INFO, trainer->name, "products of bfloat16: %s",
+                 sgm_handler_bfloat16(trainer->settings.handler));
     report(run, SGM_PROGRESS_START);
     SGM_TRY(sgm__nan_watch_begin(trainer));
     return tell_hooks(run, SGM_START);

@@ -159,8 +159,10 @@ static const sgm_option name_row = {
     .name = "name", .kind = SGM_KIND_TEXT, .read_only = true, .doc = "of the trainer"};
 static const sgm_option handler_row = {
     .name = "handler", .kind = SGM_KIND_TEXT, .read_only = true, .doc = "who computes"};
-static const sgm_option precision_row = {
-    .name = "precision", .kind = SGM_KIND_TEXT, .read_only = true, .doc = "of parameters and results"};
+static const sgm_option precision_row = {.name = "precision",
+                                         .kind = SGM_KIND_TEXT,
+                                         .read_only = true,
+                                         .doc = "of results, and of parameters (float32 with bfloat16)"};
 static const sgm_option seed_row = {.name = "seed",
                                     .kind = SGM_KIND_INTEGER,
                                     .read_only = true,

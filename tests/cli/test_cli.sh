@@ -262,6 +262,14 @@ cp wide/checkpoint.safetensors wide.safetensors
 "$sigma" eval wide.safetensors --data iris >alone.txt
 same "a checkpoint alone is measured as with its configuration" "$(cat alone.txt)" "$(cat with.txt)"
 has alone.txt '\(150 records\)$'
+# Mixed precision says which way its products go; its checkpoints are like any other.
+run 0 train "$examples/iris.yaml" epochs=2 precision=bfloat16 --folder mixed
+has mixed/log.txt 'products of bfloat16: .*float32'
+run 0 inspect mixed
+has out '^  bfloat16, with float32 parameters; products .*float32'
+cp mixed/checkpoint.safetensors mixed.safetensors
+run 0 eval mixed.safetensors --data iris
+has out '\(150 records\)$'
 run 1 eval alone.safetensors --data iriss
 has err 'iris'
 run 1 eval missing.safetensors

@@ -162,6 +162,45 @@ TEST(what_does_something_stays)
     sgm_graph_free(simple);
 }
 
+TEST(what_was_only_widened_is_itself_again)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = sgm_cast(graph, input(graph, DIMS(2, 3)), SGM_BFLOAT16);
+    sgm_output(graph, "y", sgm_cast(graph, sgm_cast(graph, x, SGM_FLOAT32), SGM_BFLOAT16));
+    check_simplified(graph, "%0 = input 'x' : float32 (2, 3)\n"
+                            "%1 = cast %0 [6] : bfloat16 (2, 3)\n"
+                            "output 'y' = %1\n");
+}
+
+static bool is_sum(void *user, const sgm_op *op, sgm_dtype dtype)
+{
+    (void)user;
+    return dtype == SGM_BFLOAT16 && strcmp(op->name, "reduce_sum") == 0;
+}
+
+TEST(operations_are_done_in_float32_between_casts)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = input(graph, DIMS(2, 3));
+    sgm_value narrow = sgm_negate(graph, sgm_cast(graph, x, SGM_BFLOAT16));
+    sgm_output(graph, "wide", sgm_sum(graph, x));
+    sgm_output(graph, "narrow", sgm_sum(graph, narrow));
+    sgm_graph *wide = sgm__pass_widen(graph, is_sum, NULL);
+    CHECK_OK(wide);
+    char *before = sgm_graph_text(graph), *after = sgm_graph_text(wide);
+    CHECK_INT(sgm_graph_count(wide), sgm_graph_count(graph) + 2);
+    CHECK(strstr(before, "%4 = reduce_sum %2 [3, 0] : bfloat16 ()") != NULL);
+    CHECK(strstr(after, "%3 = reduce_sum %0 [3, 0] : float32 ()") != NULL);
+    CHECK(strstr(after, "%4 = cast %2 [0] : float32 (2, 3)") != NULL);
+    CHECK(strstr(after, "%5 = reduce_sum %4 [3, 0] : float32 ()") != NULL);
+    CHECK(strstr(after, "%6 = cast %5 [6] : bfloat16 ()") != NULL);
+    CHECK(strstr(after, "output 'narrow' = %6") != NULL);
+    sgm_string_free(before);
+    sgm_string_free(after);
+    sgm_graph_free(wide);
+    sgm_graph_free(graph);
+}
+
 /* --- expansion --- */
 
 static sgm_value part(sgm_graph *graph, const sgm_value *inputs, int32_t count,

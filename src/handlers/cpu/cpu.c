@@ -85,6 +85,14 @@ static void describe(void *self, sgm__text *text)
     sgm__text_append(text, "instructions: %s\n", cpu->vector->name);
     sgm__text_append(text, "threads: %d\n", cpu->threads);
     sgm__text_append(text, "matrix products: %s\n", sgm__dense_text(cpu->dense));
+    sgm__text_append(text, "products of bfloat16: %s\n", sgm__cpu_bfloat16(self));
+}
+
+/* What has a kernel for float32 alone, and is not done element by element. */
+static bool goes_through_float32(const sgm_op *op, sgm_dtype dtype)
+{
+    return dtype == SGM_BFLOAT16 && (op->flags & (SGM_OP_ELEMENTWISE | SGM_OP_VIEW | SGM_OP_SOURCE)) == 0 &&
+           sgm__cpu_find_kernel(op, SGM_FLOAT32) != NULL;
 }
 
 static const char *support(void *self, const sgm_op *op, sgm_dtype dtype)
@@ -92,6 +100,8 @@ static const char *support(void *self, const sgm_op *op, sgm_dtype dtype)
     const sgm__cpu *cpu = self;
     if (sgm__cpu_find_kernel(op, dtype) != NULL)
         return "kernel";
+    if (goes_through_float32(op, dtype))
+        return SGM__THROUGH_FLOAT32;
     if (op->compose != NULL)
         return "composed";
     if (sgm__vector_find(cpu->vector, op, dtype, dtype) != NULL ||
@@ -292,6 +302,7 @@ const sgm__handler_type sgm__cpu_handler = {.name = "cpu",
                                             .open = open_cpu,
                                             .close = close_cpu,
                                             .describe = describe,
+                                            .bfloat16 = sgm__cpu_bfloat16,
                                             .support = support,
                                             .allocate = sgm__host_allocate,
                                             .release = sgm__host_release,

@@ -42,6 +42,7 @@ typedef struct sgm__cpu_kernel {
 } sgm__cpu_kernel;
 
 /* NULL: none for this operation and type. */
+const char *sgm__cpu_bfloat16(void *self); /* which way its products go */
 const sgm__cpu_kernel *sgm__cpu_find_kernel(const sgm_op *op, sgm_dtype dtype);
 
 extern const sgm__cpu_kernel sgm__cpu_matmul;

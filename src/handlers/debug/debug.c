@@ -78,6 +78,11 @@ static void describe(void *self, sgm__text *text)
     type_of(self)->describe(self_of(self), text);
 }
 
+static const char *bfloat16(void *self)
+{
+    return sgm_handler_bfloat16(((const debug *)self)->watched);
+}
+
 static const char *support(void *self, const sgm_op *op, sgm_dtype dtype)
 {
     return type_of(self)->support(self_of(self), op, dtype);
@@ -376,6 +381,7 @@ const sgm__handler_type sgm__debug_handler = {
     .open = open,
     .close = close,
     .describe = describe,
+    .bfloat16 = bfloat16,
     .support = support,
     .allocate = allocate,
     .release = release,

@@ -16,12 +16,12 @@ static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value
     sgm_shape weights_shape = sgm_shape_of(features, size), biases_shape = sgm_shape_of(size);
     sgm_value weights =
         sgm_layer_parameter(call, graph, "weights", &weights_shape, features, size, true, "glorot");
+    sgm_value biases = {-1}; /* before the product, so that nothing lies between that and the sum */
+    if (!sgm_layer_flag(call, "no_bias"))
+        biases = sgm_layer_parameter(call, graph, "biases", &biases_shape, 0, 0, true, "constant(0)");
     sgm_value y = sgm_matmul(graph, x, weights);
-    if (!sgm_layer_flag(call, "no_bias")) {
-        sgm_value biases =
-            sgm_layer_parameter(call, graph, "biases", &biases_shape, 0, 0, true, "constant(0)");
+    if (sgm_value_is(biases))
         y = sgm_add(graph, y, biases);
-    }
     return sgm_layer_activate(call, graph, sgm_layer_text(call, "activation"), y);
 }
 

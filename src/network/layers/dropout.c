@@ -8,7 +8,8 @@ static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value
     if (!sgm_layer_is_training(call) || rate == 0)
         return inputs[0];
     sgm_shape shape = sgm_value_type(graph, inputs[0]).shape;
-    sgm_value random = sgm_layer_random(call, graph, &shape);
+    /* with all its digits, so that the share is the same in bfloat16 */
+    sgm_value random = sgm__mixed_cast(graph, sgm_layer_random(call, graph, &shape), SGM_FLOAT32);
     sgm_value kept = sgm_greater_equal(graph, random, sgm_number(graph, rate));
     /* scaled, so that the expected value does not depend on whether the network trains */
     sgm_value scaled = sgm_multiply(graph, inputs[0], sgm_number(graph, 1 / (1 - rate)));
