@@ -74,6 +74,8 @@ sgm_status sgm__state_set_position(sgm_trainer *trainer, const sgm__saved_state 
 /* --- settings.c: values that were changed while the trainer ran --- */
 sgm_status sgm__settings_note(sgm_trainer *trainer, const char *identifier, const char *before,
                               const char *after);
+/* As the kind that the entry has. */
+sgm_status sgm__settings_set(sgm_trainer *trainer, const char *identifier, const char *text);
 void sgm__settings_forget(sgm_trainer *trainer);
 /* Puts every changed value back to what it was at first. */
 void sgm__settings_revert(sgm_trainer *trainer);

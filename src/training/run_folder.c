@@ -244,33 +244,34 @@ static void set_now(json_t *line)
         json_object_set_new(line, "when", json_string(text));
 }
 
-sgm_status sgm__run_folder_change(sgm_trainer *trainer, const char *identifier, const char *before,
-                                  const char *after)
+static sgm_status append_change(const sgm_trainer *trainer, const char *identifier, const json_t *before,
+                                const json_t *after)
 {
-    SGM_TRY(sgm__settings_note(trainer, identifier, before, after));
-    return sgm__run_folder_record(trainer, identifier, before, after);
+    char *path = path_of(trainer->folder, SGM__CHANGES_FILE);
+    json_t *head = json_object();
+    set_now(head);
+    json_object_set_new(head, "epoch", json_integer(trainer->position.epoch));
+    json_object_set_new(head, "iteration", json_integer(trainer->position.iteration));
+    json_object_set_new(head, "who", json_string(trainer->changed_by));
+    json_object_set_new(head, "what", json_string(identifier));
+    char *line = sgm__change_line(head, before, after, trainer->branch);
+    sgm_status status = path == NULL || line == NULL ? SGM_ERROR_MEMORY : append_line(path, line);
+    sgm__free(line);
+    json_decref(head);
+    sgm__free(path);
+    return status;
 }
 
-sgm_status sgm__run_folder_record(const sgm_trainer *trainer, const char *identifier, const char *before,
-                                  const char *after)
+sgm_status sgm__run_folder_record(sgm_trainer *trainer, const char *identifier, json_t *before, json_t *after)
 {
-    if (trainer->folder == NULL || trainer->restoring)
-        return SGM_OK;
-    char *path = path_of(trainer->folder, SGM__CHANGES_FILE);
-    json_t *line = json_object();
-    set_now(line);
-    json_object_set_new(line, "epoch", json_integer(trainer->position.epoch));
-    json_object_set_new(line, "iteration", json_integer(trainer->position.iteration));
-    json_object_set_new(line, "who", json_string(trainer->changed_by));
-    json_object_set_new(line, "what", json_string(identifier));
-    json_object_set_new(line, "old", json_string(before));
-    json_object_set_new(line, "new", json_string(after));
-    json_object_set_new(line, "branch", json_integer(trainer->branch));
-    char *text = json_dumps(line, JSON_COMPACT | JSON_PRESERVE_ORDER);
-    sgm_status status = path == NULL || text == NULL ? sgm__fail_memory(256) : append_line(path, text);
-    free(text);
-    json_decref(line);
-    sgm__free(path);
+    sgm_status status = SGM_OK;
+    if (trainer->folder != NULL && !trainer->restoring) {
+        if (strcmp(trainer->changed_by, "ctl") == 0 || strcmp(trainer->changed_by, "program") == 0)
+            sgm__changes_supersede(trainer, identifier, 0);
+        status = append_change(trainer, identifier, before, after);
+    }
+    json_decref(before);
+    json_decref(after);
     return status;
 }
 

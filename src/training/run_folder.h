@@ -3,6 +3,7 @@
 #define SGM_TRAINING_RUN_FOLDER_H
 
 #include "training/trainer.h"
+#include <jansson.h>
 
 #define SGM__CHECKPOINT_FILE "checkpoint.safetensors"
 #define SGM__METRICS_FILE "metrics.jsonl"
@@ -24,13 +25,24 @@ sgm_log_sink *sgm__run_folder_log(const sgm_trainer *trainer, const char *folder
 sgm_status sgm__run_folder_append(const char *folder, const char *file, const char *line);
 /* Appends the line of an epoch that has just ended. */
 sgm_status sgm__run_folder_epoch(const sgm_trainer *trainer, const char *folder, double seconds);
-/* Appends who changed what, if there is a folder, and keeps it for checkpoints. Texts of the contents before
- * and after. */
-sgm_status sgm__run_folder_change(sgm_trainer *trainer, const char *identifier, const char *before,
-                                  const char *after);
-/* The same for what checkpoints keep in another way, or not at all. */
-sgm_status sgm__run_folder_record(const sgm_trainer *trainer, const char *identifier, const char *before,
-                                  const char *after);
+/* Appends who changed what, if there is a folder; takes the values, as JSON, over. */
+sgm_status sgm__run_folder_record(sgm_trainer *trainer, const char *identifier, json_t *before,
+                                  json_t *after);
+/* --- changes.c --- */
+json_t *sgm__content_change_json(const sgm_content *content);
+/* {"shape", "norm", "sample"} */
+json_t *sgm__tensor_change_json(const sgm_tensor *tensor);
+/* The members of `head`, then these; sgm__free. */
+char *sgm__change_line(const json_t *head, const json_t *before, const json_t *after, int64_t branch);
+/* After a resume: finds what ctl or the program set after the checkpoint, to be made again when training is
+ * there. Lines of what hooks changed go, as they do it again; what cannot be made again is warned of. */
+sgm_status sgm__changes_read(sgm_trainer *trainer);
+void sgm__changes_remake(sgm_trainer *trainer); /* what was set by now */
+/* It was set otherwise at this iteration. */
+void sgm__changes_supersede(sgm_trainer *trainer, const char *identifier, int64_t iteration);
+void sgm__changes_forget(sgm_trainer *trainer);
+/* How long the training that stands here had been running, as the newest epoch's line says. */
+double sgm__run_folder_seconds(const sgm_trainer *trainer);
 /* --- branches: each reset or restore leaves one and begins the next --- */
 typedef struct sgm__branch {
     const char *who;

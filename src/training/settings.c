@@ -81,7 +81,7 @@ static sgm_status read_as_entry(sgm_trainer *trainer, const char *identifier, co
     return sgm_content_parse(text, current->kind, read);
 }
 
-static sgm_status set_as_text(sgm_trainer *trainer, const char *identifier, const char *text)
+sgm_status sgm__settings_set(sgm_trainer *trainer, const char *identifier, const char *text)
 {
     sgm_content current = {0}, wanted = {0};
     sgm_status status = read_as_entry(trainer, identifier, text, &current, &wanted);
@@ -116,7 +116,7 @@ json_t *sgm__settings_describe(const sgm_trainer *trainer)
 
 static void put_back(sgm_trainer *trainer, const char *identifier, const char *first)
 {
-    if (set_as_text(trainer, identifier, first) != SGM_OK)
+    if (sgm__settings_set(trainer, identifier, first) != SGM_OK)
         sgm__log(SGM_LOG_WARNING, trainer->name, "%s cannot be set back to %s: %s", identifier, first,
                  sgm_last_error());
 }
@@ -158,7 +158,7 @@ static void restore_setting(sgm_trainer *trainer, const char *identifier, const 
                  identifier, first, now);
         return;
     }
-    if (set_as_text(trainer, identifier, now) != SGM_OK)
+    if (sgm__settings_set(trainer, identifier, now) != SGM_OK)
         sgm__log(SGM_LOG_WARNING, trainer->name, "%s was changed to %.60s, which cannot be set again: %s",
                  identifier, now, sgm_last_error());
 }

@@ -2,6 +2,7 @@
 #include "registry/pattern.h"
 #include "training/operator.h"
 #include "training/parts.h"
+#include "training/run_folder.h"
 #include "training/trainer_publish.h"
 
 #include <math.h>
@@ -89,6 +90,7 @@ void sgm__trainer_free(sgm_trainer *trainer)
     pthread_mutex_destroy(&trainer->lock);
     sgm__control_destroy(&trainer->control);
     sgm__settings_forget(trainer);
+    sgm__changes_forget(trainer);
     sgm__trainer_unpublish_network(trainer);
     sgm__free(trainer->name);
     sgm__free(trainer);

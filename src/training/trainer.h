@@ -144,9 +144,10 @@ struct sgm_trainer {
     sgm__known_program *programs;
     size_t program_count, program_capacity;
     sgm__training_position position;
-    int64_t epochs;   /* wanted by the run, 0: no limit */
-    int64_t batches;  /* of an epoch, 0: unknown */
-    bool averages_in; /* parameters and their averages have changed places */
+    sgm__metric_sums ended; /* of the epoch before, until this one has a minibatch */
+    int64_t epochs;         /* wanted by the run, 0: no limit */
+    int64_t batches;        /* of an epoch, 0: unknown */
+    bool averages_in;       /* parameters and their averages have changed places */
     double newest_loss;
     double waited;                      /* seconds in all that the data took for minibatches to train on */
     int64_t given;                      /* records of the newest minibatch */
@@ -159,8 +160,10 @@ struct sgm_trainer {
     atomic_int waiting;   /* threads that want it */
     atomic_uint turns;    /* how often it was taken */
     int away; /* threads that have let go of it while they wait for another trainer's; guarded by it */
-    const char *folder;                   /* of the run, for changes.jsonl; NULL: none */
-    const char *changed_by;               /* who sets values just now */
+    const char *folder;         /* of the run, for changes.jsonl; NULL: none */
+    const char *changed_by;     /* who sets values just now */
+    struct sgm__remade *remade; /* changes that a resume makes again; changes.c */
+    size_t remade_count, remade_capacity;
     struct sgm__changed_setting *changed; /* values that are not what the program set; settings.c */
     size_t changed_count, changed_capacity;
     bool restoring; /* changes that a checkpoint brings are no new ones */

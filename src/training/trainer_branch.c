@@ -86,6 +86,14 @@ static void forget_measured(sgm_trainer *trainer)
     sgm__registry_clear_child(trainer->registry, "shared");
 }
 
+/* The time goes on from here. */
+static void go_on_from(sgm_trainer *trainer, double seconds)
+{
+    trainer->running_time = seconds;
+    if (trainer->running_since > 0)
+        trainer->running_since = sgm__now();
+}
+
 /* --- reset --- */
 
 static sgm_status begin_anew(sgm_trainer *trainer)
@@ -96,9 +104,9 @@ static sgm_status begin_anew(sgm_trainer *trainer)
     SGM_TRY(sgm__trainer_refill(trainer));
     if (trainer->training != NULL)
         SGM_TRY(sgm_iterator_set_state(trainer->training, &first));
-    trainer->running_time = 0;
-    if (trainer->running_since > 0)
-        trainer->running_since = sgm__now();
+    trainer->ended = (sgm__metric_sums){0};
+    go_on_from(trainer, 0);
+    sgm__changes_forget(trainer);
     forget_measured(trainer);
     SGM_TRY(sgm__operator_reset(trainer));
     return sgm__hooks_restart(trainer->hooks);
@@ -140,6 +148,10 @@ static sgm_status restore_from(sgm_trainer *trainer, const sgm__order *order, co
     *moved = true;
     sgm__trainer_parameters_changed(trainer);
     sgm__trainer_forget_scores(trainer);
+    sgm__changes_forget(trainer);
+    trainer->ended = (sgm__metric_sums){0};
+    if (trainer->folder != NULL)
+        go_on_from(trainer, sgm__run_folder_seconds(trainer));
     return begin(trainer, &branch, order->what);
 }
 
@@ -157,7 +169,8 @@ static sgm_status note(sgm_trainer *trainer, const sgm__order *order)
 {
     const char *before = trainer->changed_by;
     trainer->changed_by = order->who;
-    sgm_status status = sgm__run_folder_record(trainer, order->what, order->before, order->after);
+    sgm_status status =
+        sgm__run_folder_record(trainer, order->what, json_string(order->before), json_string(order->after));
     trainer->changed_by = before;
     return status;
 }

@@ -38,7 +38,7 @@ const sgm_option *sgm__trainer_keep_row(sgm_trainer *trainer, const sgm_option *
 sgm_status sgm__publish_path(sgm_registry *registry, const char *path, sgm_registry **child);
 
 /* Notes a change for checkpoints, and writes it to the run's folder; when that fails, the log says so. */
-void sgm__trainer_changed(sgm_trainer *trainer, const char *identifier, const char *before,
-                          const char *after);
+void sgm__trainer_changed(sgm_trainer *trainer, const char *identifier, const sgm_content *before,
+                          const sgm_content *after);
 
 #endif

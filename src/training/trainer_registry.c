@@ -1,6 +1,7 @@
 /* What a trainer shows of itself: names for everything that may be watched or changed while it runs.
  *
  * Reading and setting wait for the step that is running; what is set counts from the next iteration on. */
+#include "training/parts.h"
 #include "training/run_folder.h"
 #include "training/trainer_lock.h"
 #include "training/trainer_publish.h"
@@ -12,14 +13,6 @@ static sgm_trainer *owner_of(sgm_trainer *trainer)
 }
 
 /* --- values --- */
-
-void sgm__trainer_changed(sgm_trainer *trainer, const char *identifier, const char *before, const char *after)
-{
-    trainer = owner_of(trainer);
-    if (sgm__run_folder_change(trainer, identifier, before, after) != SGM_OK)
-        sgm__log(SGM_LOG_WARNING, trainer->name, "the change of %s could not be recorded: %s", identifier,
-                 sgm_last_error());
-}
 
 /* "0.1", "true", a text as it is; sgm__free. */
 static char *plain_text(const sgm_content *content)
@@ -41,6 +34,23 @@ static char *plain_text(const sgm_content *content)
     return sgm__strdup(sgm_kind_name(content->kind));
 }
 
+void sgm__trainer_changed(sgm_trainer *trainer, const char *identifier, const sgm_content *before,
+                          const sgm_content *after)
+{
+    char *old = plain_text(before), *new = plain_text(after);
+    trainer = owner_of(trainer);
+    sgm_status status =
+        old != NULL && new != NULL ? sgm__settings_note(trainer, identifier, old, new) : SGM_ERROR_MEMORY;
+    if (status == SGM_OK)
+        status = sgm__run_folder_record(trainer, identifier, sgm__content_change_json(before),
+                                        sgm__content_change_json(after));
+    if (status != SGM_OK)
+        sgm__log(SGM_LOG_WARNING, trainer->name, "the change of %s could not be recorded: %s", identifier,
+                 sgm_last_error());
+    sgm__free(old);
+    sgm__free(new);
+}
+
 static sgm_status get_bound(void *user, sgm_content *content)
 {
     const sgm__bound *bound = user;
@@ -57,12 +67,9 @@ static sgm_status change(const sgm__bound *bound, const sgm_content *content)
     SGM_TRY(bound->access->get(bound, &before));
     sgm_status status = SGM_OK;
     if (!sgm_content_equal(&before, content)) {
-        char *old = plain_text(&before), *new = plain_text(content);
-        status = old != NULL && new != NULL ? bound->access->set(bound, content) : SGM_ERROR_MEMORY;
+        status = bound->access->set(bound, content);
         if (status == SGM_OK)
-            sgm__trainer_changed(bound->trainer, bound->identifier, old, new);
-        sgm__free(old);
-        sgm__free(new);
+            sgm__trainer_changed(bound->trainer, bound->identifier, &before, content);
     }
     sgm_content_clear(&before);
     return status;

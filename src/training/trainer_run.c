@@ -297,8 +297,9 @@ static sgm_status end_epoch(training_run *run)
     report(run, SGM_PROGRESS_EPOCH);
     SGM_TRY(status);
     if (options->folder != NULL)
-        SGM_TRY(sgm__run_folder_epoch(trainer, options->folder, run_seconds(run)));
+        SGM_TRY(sgm__run_folder_epoch(trainer, options->folder, run_seconds(run) + run->ran_before));
     sgm__trainer_forget_scores(trainer);
+    trainer->ended = trainer->position.sums;
     trainer->position.sums = (sgm__metric_sums){0};
     int64_t every = options->checkpoint_every != 0 ? options->checkpoint_every : 1;
     run->saved = options->folder != NULL && every > 0 && trainer->position.epoch % every == 0;
@@ -324,10 +325,12 @@ static sgm_status obey_orders(training_run *run)
         sgm__order *order = sgm__order_take(&trainer->control);
         if (order == NULL)
             break;
+        double ran = run_seconds(run);
         bool resets = order->kind == SGM__ORDER_RESET;
         sgm_status outcome = sgm__trainer_obey(trainer, order, &moved, &broken);
         status = broken ? outcome : SGM_OK;
         run->saved = run->saved && !moved;
+        run->ran_before += run_seconds(run) - ran; /* the training's time may be another now */
         sgm__order_done(trainer, order, outcome);
         if (moved && resets)
             status = tell_hooks(run, SGM_RESET);
@@ -393,6 +396,7 @@ static sgm_status iterate(training_run *run)
     for (;;) {
         const sgm_block *block = NULL;
         SGM_TRY(obey_orders(run));
+        sgm__changes_remake(run->trainer);
         if (is_done(run))
             break;
         if (!sgm__operator_at_end(run->trainer))
@@ -438,6 +442,18 @@ static sgm_status place_data(sgm_trainer *trainer)
     return sgm_iterator_set_state(trainer->training, &state);
 }
 
+/* With the time that the run had when it was saved, and what was set since. */
+static sgm_status go_on_in_folder(training_run *run)
+{
+    sgm_trainer *trainer = run->trainer;
+    double seconds = sgm__run_folder_seconds(trainer);
+    if (seconds > trainer->running_time) {
+        run->ran_before += seconds - trainer->running_time;
+        trainer->running_time = seconds;
+    }
+    return sgm__changes_read(trainer);
+}
+
 static sgm_status start(training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
@@ -458,6 +474,8 @@ static sgm_status start(training_run *run)
     SGM_TRY(place_data(trainer));
     SGM_TRY(sgm_trainer_prepare(trainer));
     SGM_TRY(sgm__trainer_publish_states(trainer));
+    if (run->options->folder != NULL && run->options->resume)
+        SGM_TRY(go_on_in_folder(run));
     SGM_TRY(sgm__operator_start(trainer));
     sgm__hooks_ask(trainer->hooks, trainer->registry);
     sgm__log(SGM_LOG_INFO, trainer->name,

@@ -4,8 +4,6 @@
 #include "training/trainer_lock.h"
 #include "training/trainer_publish.h"
 
-#define SHOWN_ELEMENTS 8 /* of a tensor that was changed */
-
 typedef struct bound_state {
     sgm_trainer *trainer;
     sgm_option option;
@@ -31,15 +29,12 @@ static void record_state(const bound_state *bound, const sgm_tensor *before, con
     bool slot = strncmp(bound->name, SGM__SLOT_PREFIX, strlen(SGM__SLOT_PREFIX)) == 0;
     char *identifier = sgm__format("%s%s", slot ? "optimiser.slots." : "network.layers.",
                                    bound->name + (slot ? strlen(SGM__SLOT_PREFIX) : 0));
-    char *old = before != NULL ? sgm_tensor_text(before, SHOWN_ELEMENTS) : NULL;
-    char *now = sgm_tensor_text(after, SHOWN_ELEMENTS);
-    if (identifier == NULL || old == NULL || now == NULL ||
-        sgm__run_folder_record(bound->trainer, identifier, old, now) != SGM_OK)
+    if (identifier == NULL || before == NULL ||
+        sgm__run_folder_record(bound->trainer, identifier, sgm__tensor_change_json(before),
+                               sgm__tensor_change_json(after)) != SGM_OK)
         sgm__log(SGM_LOG_WARNING, bound->trainer->name, "the change of %s could not be recorded: %s",
                  bound->name, sgm_last_error());
     sgm__free(identifier);
-    sgm_string_free(old);
-    sgm_string_free(now);
 }
 
 static sgm_status set_state(void *user, const sgm_content *content)

@@ -37,14 +37,20 @@ static double get_running_time(const sgm_trainer *trainer)
     return trainer->running_time + (trainer->running_since > 0 ? sgm__now() - trainer->running_since : 0);
 }
 
+/* An epoch that has no minibatch yet tells what the one before has told. */
+static const sgm__metric_sums *sums_of(const sgm_trainer *trainer)
+{
+    return trainer->position.sums.records > 0 ? &trainer->position.sums : &trainer->ended;
+}
+
 static double get_loss(const sgm_trainer *trainer)
 {
-    return sgm__metrics_of(&trainer->position.sums).loss;
+    return sgm__metrics_of(sums_of(trainer)).loss;
 }
 
 static double get_accuracy(const sgm_trainer *trainer)
 {
-    return sgm__metrics_of(&trainer->position.sums).accuracy;
+    return sgm__metrics_of(sums_of(trainer)).accuracy;
 }
 
 static double get_cost_total(const sgm_trainer *trainer)
@@ -92,12 +98,12 @@ static const number_row metric_rows[] = {
     {{.name = "loss",
       .kind = SGM_KIND_NUMBER,
       .read_only = true,
-      .doc = "mean over the records of this epoch so far"},
+      .doc = "mean over the records of this epoch so far, or of the one that has just ended"},
      get_loss},
     {{.name = "accuracy",
       .kind = SGM_KIND_NUMBER,
       .read_only = true,
-      .doc = "share of right answers of this epoch so far"},
+      .doc = "share of right answers of this epoch so far, or of the one that has just ended"},
      get_accuracy},
 };
 static const number_row optimiser_rows[] = {

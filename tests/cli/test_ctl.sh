@@ -86,7 +86,7 @@ ctl 0 run status --json
 has out '^\{"ok":true,"trainer":"[^"]+","state":"paused","epoch":[0-9]+,"iteration":'"$before"','
 ctl 0 run set optimiser.learning_rate 0.0125
 has out '^optimiser.learning_rate = 0.0125$'
-has run/changes.jsonl '"iteration":'"$before"',"who":"ctl","what":"optimiser.learning_rate","old":"0.[0-9]+","new":"0.0125"'
+has run/changes.jsonl '"iteration":'"$before"',"who":"ctl","what":"optimiser.learning_rate","old":0.[0-9]+,"new":0.0125,'
 ctl 0 run get 'optimiser.*learning_rate'
 has out '^optimiser.learning_rate = 0.0125$'
 has out '^optimiser.current_learning_rate = '
@@ -137,7 +137,7 @@ ctl 0 run get network.layers.3-dense.biases biases.npy
 verdict "a tensor in a file" $?
 ctl 0 run set network.layers.3-dense.biases '[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]'
 has out '^network.layers.3-dense.biases = '
-has run/changes.jsonl '"who":"ctl","what":"network.layers.3-dense.biases","old":".*","new":".*9'
+has run/changes.jsonl '"who":"ctl","what":"network.layers.3-dense.biases","old":\{"shape":\[[0-9]+\],"norm":.*"new":.*9'
 ctl 0 run get network.layers.3-dense.biases changed.npy
 [ "$(cmp -s biases.npy changed.npy; echo $?)" = 1 ]
 verdict "the tensor has changed" $?

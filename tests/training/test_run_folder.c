@@ -115,6 +115,73 @@ TEST(metrics_are_those_of_the_checkpoint)
     }
 }
 
+static void add_change(int64_t iteration, const char *who, const char *what, const char *new)
+{
+    FILE *file = fopen(path_of("changes.jsonl"), "ab");
+    fprintf(file,
+            "{\"epoch\":1,\"iteration\":%lld,\"who\":\"%s\",\"what\":\"%s\",\"old\":0.1,\"new\":%s,"
+            "\"branch\":0}\n",
+            (long long)iteration, who, what, new);
+    fclose(file);
+}
+
+static bool watch_rate(void *user, const sgm_training_progress *progress)
+{
+    double *rates = user;
+    if (progress->kind == SGM_PROGRESS_ITERATION && progress->iteration < 64)
+        rates[progress->iteration] = progress->learning_rate;
+    return true;
+}
+
+/* As after kill -9: the file has changes that the checkpoint has not. */
+TEST(what_was_set_after_the_checkpoint_is_made_again)
+{
+    double rates[64] = {0};
+    open_folder();
+    wave_trainer first = make_wave_trainer((wave_options){.seed = 4});
+    CHECK_OK(sgm_trainer_run(first.trainer, .epochs = 1, .folder = folder));
+    int64_t saved = first.trainer->position.iteration;
+    free_wave_trainer(first);
+    add_change(saved + 4, "ctl", "optimiser.learning_rate", "0.9"); /* of before the next, which is newer */
+    add_change(saved + 2, "ctl", "optimiser.learning_rate", "0.003");
+    add_change(saved + 1, "a rule", "optimiser.learning_rate", "0.5");
+    add_change(saved + 1, "ctl", "hook save#1", "\"none\"");
+    wave_trainer second = make_wave_trainer((wave_options){.seed = 4});
+    CHECK_OK(sgm_trainer_on_progress(second.trainer, watch_rate, rates));
+    CHECK_OK(sgm_trainer_run(second.trainer, .iterations = saved + 6, .folder = folder, .resume = true));
+    CHECK_NEAR(rates[saved + 1], 0.1, 1e-12);
+    CHECK_NEAR(rates[saved + 3], 0.003, 1e-12);
+    CHECK_NEAR(rates[saved + 6], 0.003, 1e-12);
+    const char *text = read_file("changes.jsonl");
+    CHECK_INT(lines_of(text), 2);
+    CHECK(strstr(text, "\"new\":0.003,") != NULL && strstr(text, "a rule") == NULL);
+    CHECK(strstr(read_file("log.txt"), "hook save#1 was changed by ctl") != NULL);
+    free_wave_trainer(second);
+    close_folder();
+}
+
+TEST(the_time_goes_on_and_the_loss_of_an_epoch_stays)
+{
+    sgm_content content = {0};
+    open_folder();
+    train(1, NULL);
+    FILE *file = fopen(path_of("metrics.jsonl"), "wb");
+    fputs("{\"epoch\":1,\"iteration\":1,\"seconds\":1000.5,\"branch\":0}\n", file);
+    fclose(file);
+    wave_trainer made = make_wave_trainer((wave_options){.seed = 4});
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2, .folder = folder, .resume = true));
+    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(made.trainer), "running_time", &content));
+    CHECK(content.as.number > 1000.5 && content.as.number < 2000);
+    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(made.trainer), "training.loss", &content));
+    CHECK(content.as.number > 0);
+    CHECK(strstr(read_file("metrics.jsonl"), "\"seconds\":1000.5") != NULL);
+    CHECK_OK(sgm_trainer_reset(made.trainer));
+    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(made.trainer), "running_time", &content));
+    CHECK(content.as.number < 1000);
+    free_wave_trainer(made);
+    close_folder();
+}
+
 TEST(a_torn_change_does_not_tear_the_next_one)
 {
     open_folder();

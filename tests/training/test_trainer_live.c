@@ -83,7 +83,7 @@ TEST(a_change_counts_from_the_next_iteration_on_and_is_recorded)
     snprintf(path, sizeof path, "%s/changes.jsonl", folder);
     CHECK_OK(sgm__file_read(path, 65536, &text, &length));
     CHECK(strstr(text, "\"iteration\":2,\"who\":\"program\",\"what\":\"optimiser.learning_rate\"") != NULL);
-    CHECK(strstr(text, "\"new\":\"0\"") != NULL);
+    CHECK(strstr(text, "\"new\":0.0") != NULL);
     sgm__free(text);
     free_wave_trainer(two);
     free_wave_trainer(made);
