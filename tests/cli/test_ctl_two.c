@@ -124,8 +124,8 @@ TEST(one_is_paused_and_changed_while_the_other_goes_on)
     CHECK_NEAR(bias_of(env, "still", 2), 1, 0);
     read_changes("still", text, sizeof text);
     snprintf(wanted, sizeof wanted,
-             "\"iteration\":%.0f,\"who\":\"ctl\",\"what\":\"optimiser.learning_rate\",\"old\":\"0.01\","
-             "\"new\":\"0\"",
+             "\"iteration\":%.0f,\"who\":\"ctl\",\"what\":\"optimiser.learning_rate\",\"old\":0.01,"
+             "\"new\":0.0",
              still);
     CHECK(strstr(text, wanted) != NULL);
     CHECK(strstr(text, "\"what\":\"network.layers.2-dense.biases\"") != NULL);
