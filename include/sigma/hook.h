@@ -77,7 +77,9 @@ typedef struct sgm_hook_options {
     /* When it is due, it runs only if they hold; taken over. NULL: always, so see first whether they could be
      * made. */
     sgm_criteria *only_if;
-    const char *const *reads; /* identifiers, NULL at the end; copied; those of only_if come by themselves */
+    /* Identifiers, NULL at the end; copied; those of only_if come by themselves. In the second epoch that a
+     * foreground hook is due in, the log warns of those that nothing matches. */
+    const char *const *reads;
     sgm_hook
         *requires_hooks[SGM_MAX_REQUIRED_HOOKS]; /* run before it, and are attached with it; taken over */
     int32_t priority;                            /* smaller first; default 0 */

@@ -95,7 +95,8 @@ SGM_API sgm_hook *sgm_rule_hook(const char *text);
  *     after 10 iterations set optimiser.learning_rate *= 0.5
  *
  * `[STEP] NAME(VALUE, ARGUMENT=VALUE, ...) [if CRITERIA]`: STEP is as in sgm_time_step_parse, without it the
- * hook's own; CRITERIA as in sgm_criteria_parse. What begins with `if`, or has an action behind the step, is
+ * hook's own; CRITERIA as in sgm_criteria_parse. Several identifiers or numbers have spaces or commas between
+ * them. What begins with `if`, or has an action behind the step, is
  * a rule. Errors name column and argument, and the nearest name. */
 SGM_API sgm_hook *sgm_hook_parse(const char *text);
 SGM_API const char *sgm_hook_name_at(size_t index); /* of what can be parsed; NULL: past the last */
