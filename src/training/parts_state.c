@@ -172,6 +172,15 @@ static void append_iterator(const sgm_trainer *trainer, json_t *state)
     json_object_set_new(state, "drop_last", json_boolean(place.drop_last));
 }
 
+/* Who has ended the run, if it was a hook: a stop that was asked for otherwise is one to go on from. */
+static void append_end(const sgm_trainer *trainer, json_t *state)
+{
+    if (trainer->ended_by != NULL)
+        json_object_set_new(state, "ended",
+                            json_pack("{s:s, s:I, s:I}", "by", trainer->ended_by, "epochs",
+                                      (json_int_t)trainer->epochs, "iterations", (json_int_t)trainer->most));
+}
+
 static sgm_status append_position(const sgm_trainer *trainer, json_t *state)
 {
     const sgm__training_position *position = &trainer->position;
@@ -185,6 +194,7 @@ static sgm_status append_position(const sgm_trainer *trainer, json_t *state)
     json_object_set_new(state, "record_sum", json_integer(sums.records));
     json_object_set_new(state, "has_accuracy", json_boolean(sums.has_accuracy));
     append_iterator(trainer, state);
+    append_end(trainer, state);
     json_object_set_new(state, "branch", json_integer(trainer->branch));
     return append_dataset(trainer, state);
 }
@@ -504,8 +514,22 @@ static void set_accumulation(sgm_trainer *trainer, const sgm__saved_state *state
     options->accumulate = accumulate;
 }
 
+static sgm_status set_end(sgm_trainer *trainer, const sgm__saved_state *state)
+{
+    const json_t *ended = json_object_get(state->json, "ended");
+    const char *by = json_string_value(json_object_get(ended, "by"));
+    sgm__free(trainer->ending.by);
+    trainer->ending = (sgm__ending){.by = by != NULL ? sgm__strdup(by) : NULL};
+    if (by == NULL)
+        return SGM_OK;
+    trainer->ending.epochs = json_integer_value(json_object_get(ended, "epochs"));
+    trainer->ending.iterations = json_integer_value(json_object_get(ended, "iterations"));
+    return trainer->ending.by != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+}
+
 static sgm_status set_place(sgm_trainer *trainer, const sgm__saved_state *state)
 {
+    SGM_TRY(set_end(trainer, state));
     const sgm__training_position *saved = &state->position;
     sgm__training_position *position = &trainer->position;
     position->epoch = saved->epoch;

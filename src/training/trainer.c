@@ -87,6 +87,8 @@ void sgm__trainer_free(sgm_trainer *trainer)
     sgm__free(trainer->trained);
     sgm__free(trainer->programs);
     sgm__free(trainer->stale);
+    sgm__free(trainer->ending.by);
+    sgm__free(trainer->ended_by);
     pthread_mutex_destroy(&trainer->lock);
     sgm__control_destroy(&trainer->control);
     sgm__settings_forget(trainer);

@@ -99,6 +99,12 @@ typedef struct sgm__control {
     atomic_bool has_order;
 } sgm__control;
 
+/* What the newest checkpoint that was loaded says of the end of its run. */
+typedef struct sgm__ending {
+    char *by;                   /* a hook, and why; NULL: nothing ended it for good */
+    int64_t epochs, iterations; /* that were wanted */
+} sgm__ending;
+
 #define SGM__KEPT_RATES 256
 #define SGM__COST_PREFIX "trainer.cost." /* of the outputs of programs */
 typedef struct sgm__cost {
@@ -146,8 +152,11 @@ struct sgm_trainer {
     sgm__training_position position;
     sgm__metric_sums ended; /* of the epoch before, until this one has a minibatch */
     int64_t epochs;         /* wanted by the run, 0: no limit */
+    int64_t most;           /* iterations, the same */
     int64_t batches;        /* of an epoch, 0: unknown */
     bool averages_in;       /* parameters and their averages have changed places */
+    sgm__ending ending;
+    char *ended_by; /* the hook, and why, that ends this run; NULL: none */
     double newest_loss;
     double waited;                      /* seconds in all that the data took for minibatches to train on */
     int64_t given;                      /* records of the newest minibatch */

@@ -226,10 +226,18 @@ static sgm_status change_value(sgm_trainer *trainer, const sgm__request *request
     return status;
 }
 
+/* A stop that checkpoints keep, for a resume. */
+static sgm_status end_for_good(sgm_trainer *trainer, const char *by)
+{
+    sgm__free(trainer->ended_by);
+    trainer->ended_by = sgm__strdup(by);
+    return trainer->ended_by != NULL ? sgm_trainer_stop(trainer, by) : SGM_ERROR_MEMORY;
+}
+
 static sgm_status stop_for(sgm_trainer *trainer, const sgm__request *request)
 {
     char *reason = sgm__format("%s: %s", request->who, request->text);
-    sgm_status status = reason != NULL ? sgm_trainer_stop(trainer, reason) : SGM_ERROR_MEMORY;
+    sgm_status status = reason != NULL ? end_for_good(trainer, reason) : SGM_ERROR_MEMORY;
     sgm__free(reason);
     return status;
 }
@@ -454,6 +462,22 @@ static sgm_status go_on_in_folder(training_run *run)
     return sgm__changes_read(trainer);
 }
 
+/* A run that a hook has ended stays so until it is asked for another length: also when the process died
+ * before anything but the checkpoint knew of that end. */
+static sgm_status end_as_before(const training_run *run)
+{
+    sgm_trainer *trainer = run->trainer;
+    const sgm__ending *ended = &trainer->ending;
+    if (!run->options->resume || ended->by == NULL || ended->epochs != trainer->epochs ||
+        ended->iterations != trainer->most)
+        return SGM_OK;
+    sgm__log(SGM_LOG_WARNING, trainer->name,
+             "the run was ended by %s, after epoch %lld, iteration %lld; it goes on when it is resumed with "
+             "another number of epochs or iterations",
+             ended->by, (long long)trainer->position.epoch, (long long)trainer->position.iteration);
+    return end_for_good(trainer, ended->by);
+}
+
 static sgm_status start(training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
@@ -462,9 +486,11 @@ static sgm_status start(training_run *run)
     if (trainer->optimiser == NULL)
         return sgm_fail(SGM_ERROR_STATE, "has no optimiser yet: call sgm_trainer_optimiser");
     trainer->epochs = run->options->epochs;
+    trainer->most = run->options->iterations;
     if (run->options->folder != NULL) {
         SGM_TRY(sgm__run_folder_open(trainer, run->options->folder, run->options->resume, &run->lock));
         run->log = sgm__run_folder_log(trainer, run->options->folder);
+        SGM_TRY(end_as_before(run));
         run->server = sgm__control_server_start(trainer, run->options->folder);
     }
     if (trainer->averages_in)
@@ -552,6 +578,8 @@ static sgm_status run_with(sgm_trainer *trainer, const sgm_run_options *options)
     sgm__signals_catch(options->catch_interrupt);
     sgm__trainer_lock(trainer);
     trainer->folder = options->folder;
+    sgm__free(trainer->ended_by);
+    trainer->ended_by = NULL;
     trainer->running_since = sgm__now();
     current.ran_before = trainer->running_time;
     current.task = sgm_task_begin(SGM_TASK_TRAIN, trainer->name, "iterations");

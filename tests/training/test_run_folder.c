@@ -80,6 +80,50 @@ TEST(what_was_half_written_goes)
     close_folder();
 }
 
+static void resume_to(const char *rule, int64_t epochs, int64_t expected, const char *reason)
+{
+    char stopped_by[64] = "";
+    wave_trainer made = make_wave_trainer((wave_options){.seed = 4});
+    if (rule != NULL)
+        CHECK_OK(sgm_trainer_hook(made.trainer, sgm_rule_hook(rule)));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = epochs, .folder = folder, .resume = true));
+    sgm__control_stops(&made.trainer->control, stopped_by, sizeof stopped_by);
+    CHECK_INT(made.trainer->position.epoch, expected);
+    CHECK_STR(stopped_by, reason);
+    free_wave_trainer(made);
+}
+
+/* The checkpoint of the epoch is all that a killed process leaves of the stop. */
+TEST(a_run_that_a_rule_ended_stays_ended_until_more_is_wanted)
+{
+    static const char rule[] = "after 3 epochs stop \"enough\"";
+    open_folder();
+    resume_to(rule, 9, 3, "rule: enough");
+    resume_to(rule, 9, 3, "rule: enough");
+    resume_to(rule, 10, 10, "");
+    resume_to(rule, 12, 12, "");
+    close_folder();
+}
+
+static bool stop_at_2(void *user, const sgm_training_progress *progress)
+{
+    if (progress->kind == SGM_PROGRESS_EPOCH && progress->epoch == 2)
+        CHECK_OK(sgm_trainer_stop(user, "somebody"));
+    return true;
+}
+
+TEST(a_run_that_somebody_stopped_goes_on)
+{
+    open_folder();
+    wave_trainer made = make_wave_trainer((wave_options){.seed = 4});
+    CHECK_OK(sgm_trainer_on_progress(made.trainer, stop_at_2, made.trainer));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 5, .folder = folder));
+    CHECK_INT(made.trainer->position.epoch, 2);
+    free_wave_trainer(made);
+    resume_to(NULL, 5, 5, "");
+    close_folder();
+}
+
 static int lines_of(const char *text)
 {
     int lines = 0;
