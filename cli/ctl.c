@@ -108,8 +108,13 @@ static char *question(const char *const *words, size_t count, int *code)
         return NULL;
     size_t most = c->fields[0] == NULL ? 0 : c->fields[1] == NULL ? 1 : 2;
     if (count - 1 < c->needed || count - 1 > most) {
-        *code = usage_error("ctl", "%s takes %s%zu words, got %zu", c->name,
-                            c->needed < most ? "at most " : "", most, count - 1);
+        bool few = count - 1 < c->needed;
+        size_t bound = few ? c->needed : most;
+        *code = usage_error("ctl", "%s takes %s%zu word%s, got %zu", c->name,
+                            c->needed == most ? ""
+                            : few             ? "at least "
+                                              : "at most ",
+                            bound, bound == 1 ? "" : "s", count - 1);
         return NULL;
     }
     json_t *line = json_object();
@@ -217,11 +222,21 @@ static const char *text_of(const json_t *object, const char *key)
     return text != NULL ? text : "";
 }
 
-static void print_entry(const json_t *entry)
+static int widest(const json_t *list, const char *key)
+{
+    size_t width = 0;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        size_t length = strlen(text_of(json_array_get(list, i), key));
+        width = length > width ? length : width;
+    }
+    return (int)width;
+}
+
+static void print_entry(const json_t *entry, int width)
 {
     const json_t *least = json_object_get(entry, "least"), *most = json_object_get(entry, "most"),
                  *choices = json_object_get(entry, "choices");
-    printf("%-44s %-8s %-4s %s", text_of(entry, "identifier"), text_of(entry, "kind"),
+    printf("%-*s %-8s %-4s %s", width, text_of(entry, "identifier"), text_of(entry, "kind"),
            json_is_true(json_object_get(entry, "settable")) ? "set" : "", text_of(entry, "doc"));
     if (json_object_get(entry, "unit") != NULL)
         printf(", %s", text_of(entry, "unit"));
@@ -232,12 +247,12 @@ static void print_entry(const json_t *entry)
     putchar('\n');
 }
 
-static void print_hook(const json_t *hook)
+static void print_hook(const json_t *hook, int width)
 {
     const char *text = text_of(hook, "text"), *condition = text_of(hook, "condition");
     char took[32];
     sgm_duration_text(json_number_value(json_object_get(hook, "seconds")), took, sizeof took);
-    printf("%-20s %8lld runs %10s  %s%s%s%s", text_of(hook, "name"),
+    printf("%-*s %8lld runs %10s  %s%s%s%s", width, text_of(hook, "name"),
            (long long)json_integer_value(json_object_get(hook, "runs")), took, text_of(hook, "when"),
            *condition != '\0' ? " if " : "", condition,
            json_is_true(json_object_get(hook, "background")) ? ", in the background" : "");
@@ -249,15 +264,16 @@ static void print_member(const char *key, const json_t *value)
     size_t i;
     const json_t *item;
     if (json_is_array(value)) {
+        int width = widest(value, strcmp(key, "hooks") == 0 ? "name" : "identifier");
         bool values = strcmp(key, "values") == 0, hooks = strcmp(key, "hooks") == 0;
         json_array_foreach(value, i, item)
         {
             if (hooks)
-                print_hook(item);
+                print_hook(item, width);
             else if (values)
                 printf("%s = %s\n", text_of(item, "identifier"), text_of(item, "text"));
             else
-                print_entry(item);
+                print_entry(item, width);
         }
     } else if (json_is_string(value)) {
         printf("%-14s %s\n", key, json_string_value(value));

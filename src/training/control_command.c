@@ -9,12 +9,14 @@
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #define WHO "ctl"
 #define MOST_LEVELS 16 /* of a list */
 #define MOST_FIELDS 3
+#define SHOWN_ELEMENTS 128 /* of a tensor */
 
 /* --- the trainer's lock --- */
 
@@ -80,15 +82,40 @@ static json_t *content_value(const sgm_content *content)
     return json_null();
 }
 
+/* "float32 [3], -0.5 to 2, mean 0.25: [...]", the elements of small ones, shortened. */
+static char *tensor_text(const sgm_tensor *tensor, const char *type)
+{
+    size_t count = (size_t)sgm_shape_elements(sgm_tensor_shape(tensor));
+    double *values = sgm__calloc(count + 1, sizeof *values), least = INFINITY, most = -INFINITY, sum = 0;
+    if (values == NULL || count == 0 || sgm_tensor_read(tensor, values, count) != SGM_OK) {
+        sgm__free(values);
+        return NULL;
+    }
+    for (size_t i = 0; i < count; i++) {
+        least = fmin(least, values[i]);
+        most = fmax(most, values[i]);
+        sum += values[i];
+    }
+    sgm__free(values);
+    char *elements = count <= SHOWN_ELEMENTS ? sgm_tensor_text(tensor, SHOWN_ELEMENTS) : NULL;
+    char *text = sgm__format("%s, %.6g to %.6g, mean %.6g%s%s", type, least, most, sum / (double)count,
+                             elements != NULL ? "\n" : "", elements != NULL ? elements : "");
+    sgm_string_free(elements);
+    return text;
+}
+
 /* Adds {"identifier", "kind", "value", "text"} to a list. */
 static void add_value(json_t *list, const char *identifier, const sgm_content *content)
 {
     char *text = sgm_content_describe(content);
+    char *more =
+        content->kind == SGM_KIND_TENSOR && text != NULL ? tensor_text(content->as.tensor, text) : NULL;
     json_t *item = json_object();
     json_object_set_new(item, "identifier", text_value(identifier));
     json_object_set_new(item, "kind", json_string(sgm_kind_name(content->kind)));
     json_object_set_new(item, "value", content_value(content));
-    json_object_set_new(item, "text", text_value(text != NULL ? text : ""));
+    json_object_set_new(item, "text", text_value(more != NULL ? more : text != NULL ? text : ""));
+    sgm__free(more);
     json_array_append_new(list, item);
     sgm_string_free(text);
 }
@@ -383,11 +410,10 @@ static sgm_status do_set(command *c)
 
 /* --- list: what there is, without reading it --- */
 
-/* Only what can be read from a text may be set from here. */
+/* Only what can be read from a text, or a file, may be set from here. */
 static bool is_settable(sgm_kind kind, const sgm_option *option)
 {
-    return (option == NULL || !option->read_only) && (kind == SGM_KIND_BOOLEAN || kind == SGM_KIND_INTEGER ||
-                                                      kind == SGM_KIND_NUMBER || kind == SGM_KIND_TEXT);
+    return (option == NULL || !option->read_only) && kind >= SGM_KIND_BOOLEAN && kind <= SGM_KIND_TENSOR;
 }
 
 static void add_entry(json_t *list, const char *identifier, sgm_kind kind, const sgm_option *option)
@@ -499,23 +525,24 @@ typedef struct command_row {
     sgm_status (*act)(command *c);
     const char *fields[MOST_FIELDS];
     size_t needed; /* of them */
+    bool told;     /* in the log */
 } command_row;
 
 static const command_row rows[] = {
-    {"status", do_status, {NULL}, 0},
-    {"pause", do_pause, {NULL}, 0},
-    {"resume", do_resume, {NULL}, 0},
-    {"step", do_step, {"iterations"}, 1},
-    {"stop", do_stop, {"reason"}, 0},
-    {"reset", do_reset, {NULL}, 0},
-    {"save", do_save, {"name"}, 1},
-    {"restore", do_restore, {"name"}, 1},
-    {"get", do_get, {"identifier", "file"}, 1},
-    {"set", do_set, {"identifier", "value", "file"}, 1},
-    {"list", do_list, {"identifier"}, 0},
-    {"attach", do_attach, {"hook"}, 1},
-    {"detach", do_detach, {"name"}, 1},
-    {"hooks", do_hooks, {NULL}, 0},
+    {"status", do_status, {NULL}, 0, false},
+    {"pause", do_pause, {NULL}, 0, true},
+    {"resume", do_resume, {NULL}, 0, true},
+    {"step", do_step, {"iterations"}, 1, true},
+    {"stop", do_stop, {"reason"}, 0, true},
+    {"reset", do_reset, {NULL}, 0, true},
+    {"save", do_save, {"name"}, 1, true},
+    {"restore", do_restore, {"name"}, 1, true},
+    {"get", do_get, {"identifier", "file"}, 1, false},
+    {"set", do_set, {"identifier", "value", "file"}, 1, true},
+    {"list", do_list, {"identifier"}, 0, false},
+    {"attach", do_attach, {"hook"}, 1, true},
+    {"detach", do_detach, {"name"}, 1, true},
+    {"hooks", do_hooks, {NULL}, 0, false},
 };
 #define ROW_COUNT (sizeof rows / sizeof *rows)
 
@@ -556,6 +583,26 @@ static sgm_status read_field(json_t *request, const command_row *row, const char
     return failed == 0 ? SGM_OK : sgm__fail_memory(32);
 }
 
+/* Pausing and stopping do not wait for the step: the run tells where that was. */
+static void tell(const command *c, const command_row *row)
+{
+    sgm_trainer *trainer = c->call->trainer;
+    char place[80] = "";
+    bool waits = row->act != do_pause && row->act != do_stop;
+    if (waits && lock_trainer(c->call) == SGM_OK) {
+        snprintf(place, sizeof place, ", after epoch %lld, iteration %lld",
+                 (long long)trainer->position.epoch, (long long)trainer->position.iteration);
+        sgm__trainer_unlock(trainer);
+    }
+    const char *words[2] = {NULL, NULL};
+    for (int i = 0, n = 0; i < MOST_FIELDS && n < 2; i++)
+        if (row->fields[i] != NULL && field(c, row->fields[i]) != NULL)
+            words[n++] = field(c, row->fields[i]);
+    sgm__log(SGM_LOG_INFO, trainer->name, WHO ": %s%s%.200s%s%.200s%s", row->name,
+             words[0] != NULL ? " " : "", words[0] != NULL ? words[0] : "", words[1] != NULL ? " " : "",
+             words[1] != NULL ? words[1] : "", place);
+}
+
 static sgm_status obey(command *c, json_t *request)
 {
     const command_row *row = NULL;
@@ -574,7 +621,10 @@ static sgm_status obey(command *c, json_t *request)
         if (json_object_get(request, row->fields[i]) == NULL)
             return sgm_fail(SGM_ERROR_ARGUMENT, "%s needs the field '%s'", row->name, row->fields[i]);
     c->request = request;
-    return row->act(c);
+    SGM_TRY(row->act(c));
+    if (row->told)
+        tell(c, row);
+    return SGM_OK;
 }
 
 char *sgm__control_answer(const sgm__control_call *call, const char *line, size_t length)

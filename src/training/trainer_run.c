@@ -364,6 +364,8 @@ static sgm_status obey(training_run *run)
     sgm_trainer *trainer = run->trainer;
     if (sgm__control_wants_pause(&trainer->control)) {
         stop_the_time(trainer);
+        sgm__log(SGM_LOG_INFO, trainer->name, "paused after epoch %lld, iteration %lld",
+                 (long long)trainer->position.epoch, (long long)trainer->position.iteration);
         SGM_TRY(tell_hooks(run, SGM_PAUSE));
         for (bool goes_on = false; !goes_on;) {
             sgm__trainer_unlock(trainer);

@@ -131,6 +131,8 @@ has out '^file +here.safetensors$'
 "$sigma" inspect run/here.safetensors >out 2>err
 verdict "the checkpoint that was saved" $?
 ctl 1 run save ../here
+ctl 2 run get
+has err 'get takes at least 1 word, got 0'
 # --- tensors ---
 ctl 0 run get network.layers.3-dense.biases biases.npy
 [ -s biases.npy ]

@@ -169,7 +169,7 @@ TEST(reads_and_sets_values)
                  "\"values\":[{\"identifier\":\"optimiser.momentum\",\"kind\":\"number\",\"value\":0.9");
     CHECK_ANSWER(&r, "{\"command\":\"get\",\"identifier\":\"network.layers.*<dense>.weights\"}",
                  "\"identifier\":\"network.layers.2-dense.weights\",\"kind\":\"tensor\",\"value\":null,"
-                 "\"text\":\"float32 (8, 5)\"");
+                 "\"text\":\"float32 (8, 5), ");
     CHECK_ANSWER(&r, "{\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":\"0.25\"}",
                  "\"value\":0.25,\"text\":\"0.25\"");
     CHECK_ANSWER(&r, "{\"command\":\"set\",\"identifier\":\"optimiser.momentum\",\"value\":0.5}",
@@ -187,6 +187,12 @@ TEST(reads_and_sets_values)
     CHECK_ANSWER(&r, "{\"command\":\"list\",\"identifier\":\"optimiser\"}", "\"optimiser.beta1\"");
     CHECK_ANSWER(&r, "{\"command\":\"list\"}", "\"network.layers.3-dense.biases\"");
     CHECK(strstr(answer_text, "{\"identifier\":\"epoch\",\"kind\":\"integer\",\"settable\":false") != NULL);
+    CHECK(strstr(answer_text, "3-dense.biases\",\"kind\":\"tensor\",\"settable\":true") != NULL);
+    CHECK_ANSWER(&r, "{\"command\":\"get\",\"identifier\":\"network.layers.3-dense.biases\"}", ", mean ");
+    snprintf(path, sizeof path, "%s/log.txt", r.folder);
+    CHECK_OK(sgm__file_read(path, 65536, &text, &length));
+    CHECK(strstr(text, "ctl: set optimiser.learning_rate 0.25, after epoch ") != NULL);
+    sgm__free(text);
     snprintf(path, sizeof path, "%s/changes.jsonl", r.folder);
     CHECK_OK(sgm__file_read(path, 65536, &text, &length));
     CHECK(strstr(text, "\"who\":\"ctl\",\"what\":\"optimiser.learning_rate\",\"old\":0.1") != NULL);
