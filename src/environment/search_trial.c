@@ -45,8 +45,8 @@ static sgm_status read_objective(const piece *p, double *value)
 /* A mistake that every trial would make. */
 static void fail_without_objective(const piece *p)
 {
-    sgm_status status = sgm__fail_within("the objective, looked for after %lld epochs of %s",
-                                         (long long)p->finished, p->trial->name);
+    sgm_status status = sgm__fail_within("the objective, looked for after %lld epoch%s of %s",
+                                         (long long)p->finished, p->finished == 1 ? "" : "s", p->trial->name);
     pthread_mutex_lock(&p->search->lock);
     sgm__search_fail(p->search, status);
     pthread_mutex_unlock(&p->search->lock);

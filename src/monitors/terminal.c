@@ -211,8 +211,9 @@ static void stop(terminal_monitor *self, const sgm_training_progress *progress)
 {
     if (self->is_terminal)
         sgm__task_lines_hold(false);
-    /* An epoch that was not finished has a line too, so that nothing trained goes unseen. */
-    if (progress->batch > 0)
+    /* An epoch that was not finished has a line too, so that nothing trained goes unseen; but not one of a
+     * run before, on which nothing followed. */
+    if (progress->batch > 0 && progress->rate > 0)
         print_epoch(self, progress, progress->epoch + 1);
     clear_line(self);
     if (progress->reason != NULL && self->several)

@@ -286,7 +286,10 @@ static sgm_status find(const command *c, const char *identifier, sgm_matches *ma
         return SGM_OK;
     sgm_matches_free(matches); /* of none, too */
     sgm_content none = {0};
-    SGM_TRY(sgm_resolve_one(root, identifier, &none));
+    sgm_status status = sgm_resolve_one(root, identifier, &none);
+    if (status != SGM_OK && strcmp(identifier, "data.batch") == 0) /* as it is called in a file */
+        return sgm_fail(status, "'data.batch' of a file is iterator.minibatch_size of a run");
+    SGM_TRY(status);
     sgm_content_clear(&none);
     return SGM_OK;
 }

@@ -187,6 +187,9 @@ TEST(reads_and_sets_values)
     CHECK_ANSWER(&r, "{\"command\":\"list\",\"identifier\":\"optimiser\"}", "\"optimiser.beta1\"");
     CHECK_ANSWER(&r, "{\"command\":\"list\"}", "\"network.layers.3-dense.biases\"");
     CHECK(strstr(answer_text, "{\"identifier\":\"epoch\",\"kind\":\"integer\",\"settable\":false") != NULL);
+    CHECK_ANSWER(&r, "{\"command\":\"set\",\"identifier\":\"data.batch\",\"value\":3}",
+                 "is iterator.minibatch_size of");
+    CHECK_ANSWER(&r, "{\"command\":\"list\"}", "\"network.layers.3-dense.biases\"");
     CHECK(strstr(answer_text, "3-dense.biases\",\"kind\":\"tensor\",\"settable\":true") != NULL);
     CHECK_ANSWER(&r, "{\"command\":\"get\",\"identifier\":\"network.layers.3-dense.biases\"}", ", mean ");
     snprintf(path, sizeof path, "%s/log.txt", r.folder);

@@ -265,7 +265,7 @@ TEST(an_early_stopper_says_why)
     attach(&at, sgm_early_stopper("loss", 1, SGM_MINIMUM, sgm_every(1, SGM_ITERATION)));
     set_number(&at, "loss", 1);
     iterate(&at, 2);
-    CHECK_STR(requests(&at), "stop(loss has had no new minimum for 1 checks)");
+    CHECK_STR(requests(&at), "stop(loss has had no new minimum for 1 check)");
     close_floor(&at);
 }
 

@@ -73,8 +73,9 @@ sgm_hook *sgm_early_stopper(const char *identifier, int64_t patience, sgm_extrem
     sgm_criteria *stalls = sgm_criteria_stalls(identifier, extremum, patience);
     if (!stalls)
         return NULL;
-    char *reason = sgm__format("%s has had no new %s for %lld checks", identifier,
-                               extremum == SGM_MAXIMUM ? "maximum" : "minimum", (long long)patience);
+    char *reason = sgm__format("%s has had no new %s for %lld check%s", identifier,
+                               extremum == SGM_MAXIMUM ? "maximum" : "minimum", (long long)patience,
+                               patience == 1 ? "" : "s");
     return create(&early_stopper_type, reason, when, stalls, STOP_PRIORITY);
 }
 
