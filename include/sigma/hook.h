@@ -113,7 +113,7 @@ SGM_API sgm_criteria *sgm_hook_criteria(sgm_hook *hook);
 
 /* A hook that is attached to a trainer. */
 typedef struct sgm_attached_hook {
-    char *name;      /* "early_stopper#2": no other one has it */
+    char *name;      /* "early_stopper#2", "local accumulator#1": no other one has it */
     char *when;      /* "every 2 epochs" */
     char *condition; /* "" : none */
     char *text;      /* that it was parsed from; "": a program made it */

@@ -93,11 +93,13 @@ SGM_API sgm_hook *sgm_rule_hook(const char *text);
  *     early_stopper(validation.accuracy, patience=5)
  *     at epoch 3 save("epoch-{epoch}")
  *     after 10 iterations set optimiser.learning_rate *= 0.5
+ *     local every 1 epoch accumulator(optimiser.cost_total, mean=true)
  *
- * `[STEP] NAME(VALUE, ARGUMENT=VALUE, ...) [if CRITERIA]`: STEP is as in sgm_time_step_parse, without it the
- * hook's own; CRITERIA as in sgm_criteria_parse. Several identifiers or numbers have spaces or commas between
- * them. What begins with `if`, or has an action behind the step, is
- * a rule. Errors name column and argument, and the nearest name. */
+ * `[local] [STEP] NAME(VALUE, ARGUMENT=VALUE, ...) [if CRITERIA]`: STEP is as in sgm_time_step_parse, without
+ * it the hook's own; CRITERIA as in sgm_criteria_parse; `local`, also in front of a rule, does what
+ * sgm_hook_make_local does. Several identifiers or numbers have spaces or commas between them. What begins
+ * with `if`, or has an action behind the step, is a rule. Errors name column and argument, and the nearest
+ * name. */
 SGM_API sgm_hook *sgm_hook_parse(const char *text);
 SGM_API const char *sgm_hook_name_at(size_t index); /* of what can be parsed; NULL: past the last */
 /* How it is written, what it does, its arguments: lines; free with sgm_string_free. */

@@ -137,9 +137,11 @@ sgm_status sgm__operator_take_over(sgm_trainer *trainer, const sgm_bundle *bundl
                                    const char *path);
 
 /* --- operator_hooks.c --- */
-/* Attaches a local hook to all workers. */
-sgm_status sgm__operator_attach(sgm_operator *team, sgm_hook *hook, bool *attached);
-/* Takes a local hook off all workers; as sgm__hooks_detach_named. */
+/* Attaches a local hook to all workers; as sgm__hooks_attach_as. */
+sgm_status sgm__operator_attach(sgm_operator *team, sgm_hook *hook, bool stored, bool *attached, char **name);
+/* What each worker has; as sgm__hooks_list. */
+sgm_status sgm__operator_list(sgm_operator *team, sgm_attached_hook **list, size_t *count);
+/* Takes a local hook off all workers; as sgm__hooks_detach_named. Names may begin with "local ". */
 sgm_status sgm__operator_detach(sgm_operator *team, const char *name, char **full, char **text);
 /* Tells local hooks of an event. */
 sgm_status sgm__operator_event(sgm_trainer *trainer, sgm_time_scale scale);

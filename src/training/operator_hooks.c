@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+#define LOCAL "local " /* in front of names */
+
 static sgm__local_hook *find_hook(sgm_operator *team, const sgm_hook *hook)
 {
     for (size_t i = 0; i < team->hook_count; i++)
@@ -49,23 +51,37 @@ static sgm_status copy_for(sgm_operator *team, sgm_hook *hook, int32_t worker, s
     return SGM_OK;
 }
 
-static sgm_status attach(sgm_operator *team, sgm_hook *hook, int32_t worker, bool *attached)
+/* "local accumulator#1", which a list has beside the trainer's; `name` is freed. */
+static sgm_status name_local(char **name)
+{
+    char *own = *name;
+    *name = own != NULL ? sgm__format(LOCAL "%s", own) : NULL;
+    sgm__free(own);
+    return *name != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+}
+
+static sgm_status attach(sgm_operator *team, sgm_hook *hook, int32_t worker, bool stored, bool *attached,
+                         char **name)
 {
     sgm_hook *copy = NULL;
     pthread_mutex_lock(&team->hook_lock);
     sgm_status status = copy_for(team, hook, worker, &copy);
     pthread_mutex_unlock(&team->hook_lock);
-    return status == SGM_OK ? sgm__hooks_attach(team->workers[worker].scope->hooks, copy, attached) : status;
+    return status == SGM_OK
+               ? sgm__hooks_attach_as(team->workers[worker].scope->hooks, copy, stored, attached, name)
+               : status;
 }
 
 /* All workers or none. */
-sgm_status sgm__operator_attach(sgm_operator *team, sgm_hook *hook, bool *attached)
+sgm_status sgm__operator_attach(sgm_operator *team, sgm_hook *hook, bool stored, bool *attached, char **name)
 {
     bool added[SGM__MOST_WORKERS] = {false};
     sgm_status status = SGM_OK;
     int32_t done = 0;
     for (; done < team->count && status == SGM_OK; done++)
-        status = attach(team, hook, done, &added[done]);
+        status = attach(team, hook, done, stored, &added[done], done == 0 ? name : NULL);
+    if (status == SGM_OK && name != NULL)
+        status = name_local(name);
     if (attached != NULL)
         *attached = status == SGM_OK && added[0];
     for (int32_t i = 0; i < done && status != SGM_OK; i++)
@@ -79,11 +95,27 @@ sgm_status sgm__operator_detach(sgm_operator *team, const char *name, char **ful
 {
     sgm_status status = SGM_OK;
     *full = *text = NULL;
+    if (strncmp(name, LOCAL, strlen(LOCAL)) == 0)
+        name += strlen(LOCAL);
     for (int32_t i = 0; i < team->count && status == SGM_OK; i++) {
         sgm__free(*full);
         sgm__free(*text);
         status = sgm__hooks_detach_named(team->workers[i].scope->hooks, name, full, text);
     }
+    return status == SGM_OK ? name_local(full) : status;
+}
+
+/* Alike for all workers, so it is the first one's that are counted. */
+sgm_status sgm__operator_list(sgm_operator *team, sgm_attached_hook **list, size_t *count)
+{
+    sgm_status status = sgm__hooks_list(team->workers[0].scope->hooks, list, count);
+    for (size_t i = 0; i < *count && status == SGM_OK; i++)
+        status = name_local(&(*list)[i].name);
+    if (status == SGM_OK)
+        return SGM_OK;
+    sgm_attached_hooks_free(*list, *count);
+    *list = NULL;
+    *count = 0;
     return status;
 }
 

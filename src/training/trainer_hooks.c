@@ -23,10 +23,8 @@ sgm_status sgm__trainer_attach(sgm_trainer *trainer, sgm_hook *hook, const char 
     char *made = NULL;
     bool runs = sgm_trainer_state_of(trainer) != SGM_TRAINER_IDLE;
     bool local = trainer->team != NULL && sgm__hook_is_local(hook);
-    sgm_status status = local ? sgm__operator_attach(trainer->team, hook, &attached)
+    sgm_status status = local ? sgm__operator_attach(trainer->team, hook, runs, &attached, &made)
                               : sgm__hooks_attach_as(trainer->hooks, hook, runs, &attached, &made);
-    if (status == SGM_OK && local)
-        made = sgm__strdup(sgm_hook_name(hook));
     if (status == SGM_OK && made == NULL)
         status = SGM_ERROR_MEMORY;
     else if (status == SGM_OK && !attached)
@@ -89,13 +87,40 @@ sgm_status sgm_trainer_detach(sgm_trainer *trainer, const char *name)
     return sgm__trainer_detach(trainer, name, "program", NULL);
 }
 
+/* Behind those of the trainer; the list stays the caller's. */
+static sgm_status add_local(sgm_operator *team, sgm_attached_hook **list, size_t *count)
+{
+    sgm_attached_hook *local;
+    size_t more;
+    SGM_TRY(sgm__operator_list(team, &local, &more));
+    sgm_attached_hook *all = sgm__realloc(*list, (*count + more + 1) * sizeof *all);
+    if (all == NULL) {
+        sgm_attached_hooks_free(local, more);
+        return SGM_ERROR_MEMORY;
+    }
+    memcpy(all + *count, local, more * sizeof *all);
+    sgm__free(local);
+    *list = all;
+    *count += more;
+    return SGM_OK;
+}
+
 sgm_status sgm_trainer_hooks(sgm_trainer *trainer, sgm_attached_hook **list, size_t *count)
 {
     *list = NULL;
     *count = 0;
     if (trainer == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "the trainer is NULL");
-    return sgm__hooks_list(trainer->hooks, list, count);
+    sgm_status status = sgm__hooks_list(trainer->hooks, list, count);
+    if (status != SGM_OK || trainer->team == NULL)
+        return status;
+    status = add_local(trainer->team, list, count);
+    if (status == SGM_OK)
+        return SGM_OK;
+    sgm_attached_hooks_free(*list, *count);
+    *list = NULL;
+    *count = 0;
+    return status;
 }
 
 /* --- in checkpoints --- */

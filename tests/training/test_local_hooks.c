@@ -226,3 +226,113 @@ TEST(hooks_of_the_whole_trainer_refuse_to_be_local)
     CHECK_ERROR(sgm_hook_create(&own, NULL, .local = true),
                 "hook 'own' cannot be local: it is one of a kind");
 }
+
+/* --- as text --- */
+
+TEST(local_is_a_word_in_front_of_a_text)
+{
+    double sums[2] = {0};
+    wave_trainer made = make_wave_trainer((wave_options){.shuffle = true, .seed = 3, .batch = 5});
+    CHECK_OK(sgm_trainer_operator(made.trainer, gradients()));
+    CHECK_OK(sgm_trainer_hook(
+        made.trainer,
+        sgm_hook_parse("local every 2 iterations accumulator(optimiser.cost_total, name=odd)")));
+    CHECK_OK(sgm_trainer_hook(
+        made.trainer, sgm_hook_parse("local every 1 iteration if worker >= 1 and iteration >= 6 then stop")));
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_hook_create(&adder, sums, .when = sgm_every(2, SGM_ITERATION),
+                                                            .failure = SGM_HOOK_STOP)));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
+    CHECK_INT(made.trainer->position.iteration, 6);
+    CHECK_NEAR(number_of(made.trainer, "operator.local.0.shared.odd"), sums[0], 1e-9);
+    CHECK_NEAR(number_of(made.trainer, "operator.local.1.shared.odd"), sums[1], 1e-9);
+    free_wave_trainer(made);
+}
+
+TEST(a_text_says_where_it_cannot_be_local)
+{
+    CHECK_ERROR(sgm_hook_parse(" local every 1 epoch save(\"best\")"),
+                "column 2: hook 'save' cannot be local: it saves");
+    CHECK_ERROR(sgm_hook_parse("local every 1 epoch accumlator(x)"), "column 21: ");
+    CHECK_ERROR(sgm_hook_parse("local"), "column 6: ");
+    sgm_hook *hook = sgm_hook_parse("local accumulator(x)"), *other = sgm_hook_parse("accumulator(x)");
+    CHECK_OK(hook);
+    CHECK_OK(other);
+    sgm_hook_free(hook);
+    sgm_hook_free(other);
+}
+
+/* Help and types say the same. */
+TEST(help_shows_what_can_be_local)
+{
+    for (size_t i = 0; sgm_hook_name_at(i) != NULL; i++) {
+        static const char *const tries[] = {"local %s", "local %s(x)", "local %s(\"x\", y)", "local %s(0)",
+                                            "local %s(x, \"scale(0.5)\")"};
+        char *help = sgm_hook_help(sgm_hook_name_at(i));
+        CHECK_OK(help);
+        bool possible = false, refused = false;
+        for (size_t k = 0; k < sizeof tries / sizeof *tries; k++) {
+            char text[120];
+            snprintf(text, sizeof text, tries[k], sgm_hook_name_at(i));
+            sgm_hook *hook = sgm_hook_parse(text);
+            possible = possible || hook != NULL;
+            refused = refused || (hook == NULL && strstr(sgm_last_error(), "cannot be local") != NULL);
+            sgm_hook_free(hook);
+        }
+        CHECK(possible != refused);
+        CHECK_INT(strncmp(help, "[local] [", strlen("[local] [")) == 0, possible);
+        sgm_string_free(help);
+    }
+}
+
+/* --- while it runs --- */
+
+static sgm_status attach_one(void *self, sgm_hook_call *call)
+{
+    char **name = self;
+    return sgm_trainer_attach(sgm_hook_trainer(call),
+                              sgm_hook_parse("local accumulator(optimiser.cost_total, name=late)"), name);
+}
+
+TEST(a_local_text_that_was_attached_to_a_run_comes_back_with_its_checkpoint)
+{
+    static const sgm_hook_type attacher = {.api = SGM_HOOK_API, .name = "attacher", .invoke = attach_one};
+    operator_maker makers[] = {gradients, parameters};
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/sigma-local-%d", (int)getpid());
+    for (int i = 0; i < 2; i++) {
+        char *name = NULL;
+        double sums[2][2];
+        wave_trainer made[2];
+        for (int k = 0; k < 2; k++) {
+            made[k] = make_wave_trainer((wave_options){.shuffle = true, .seed = 3, .batch = 5});
+            CHECK_OK(sgm_trainer_operator(made[k].trainer, makers[i]()));
+        }
+        CHECK_OK(sgm_trainer_hook(made[0].trainer, sgm_hook_create(&attacher, &name, .failure = SGM_HOOK_STOP,
+                                                                   .when = sgm_after(2, SGM_ITERATION))));
+        CHECK_OK(sgm_trainer_run(made[0].trainer, .iterations = 4));
+        CHECK_STR(name, "local accumulator#1");
+        sgm_string_free(name);
+        CHECK_OK(sgm_trainer_save(made[0].trainer, path));
+        CHECK_OK(sgm_trainer_load(made[1].trainer, path));
+        for (int k = 0; k < 2; k++) {
+            CHECK_OK(sgm_trainer_run(made[k].trainer, .iterations = 7));
+            sums[k][0] = number_of(made[k].trainer, "operator.local.0.shared.late");
+            sums[k][1] = number_of(made[k].trainer, "operator.local.1.shared.late");
+        }
+        CHECK_NEAR(sums[1][0], sums[0][0], 1e-12);
+        CHECK_NEAR(sums[1][1], sums[0][1], 1e-12);
+        CHECK(sums[0][0] != sums[0][1]);
+        sgm_attached_hook *list;
+        size_t count;
+        CHECK_OK(sgm_trainer_hooks(made[1].trainer, &list, &count));
+        CHECK_INT(count, 1);
+        CHECK_STR(list[0].name, "local accumulator#1");
+        CHECK_STR(list[0].text, "local accumulator(optimiser.cost_total, name=late)");
+        sgm_attached_hooks_free(list, count);
+        CHECK_OK(sgm_trainer_detach(made[1].trainer, "local accumulator#1"));
+        CHECK_ERROR(sgm_trainer_detach(made[1].trainer, "accumulator"), "no hook is named");
+        free_wave_trainer(made[0]);
+        free_wave_trainer(made[1]);
+    }
+    unlink(path);
+}

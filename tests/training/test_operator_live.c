@@ -217,7 +217,7 @@ TEST(a_local_hook_can_be_taken_off_all_workers)
     char *name;
     CHECK_OK(sgm_trainer_operator(made.trainer, sgm_gradient_operator(.workers = 2)));
     CHECK_OK(sgm_trainer_attach(made.trainer, sgm_hook_create(&shared_tally, &seen, .local = true), &name));
-    CHECK_STR(name, "tally");
+    CHECK_STR(name, "local tally#1");
     CHECK_OK(sgm_trainer_hook(made.trainer, sgm_value_reporter("epoch", sgm_every(9, SGM_EPOCH))));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1));
     CHECK_ERROR(sgm_trainer_detach(made.trainer, "nobody"),

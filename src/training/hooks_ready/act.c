@@ -144,4 +144,5 @@ const sgm__hook_row sgm__save_row = {
     .arguments = {{"name", SGM__ARGUMENT_WORD, .needed = true,
                    .doc = "in quotes it may have values in it, \"epoch-{epoch}\""}},
     .create = parse_save,
+    .global = true,
 };

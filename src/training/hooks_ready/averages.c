@@ -112,4 +112,5 @@ const sgm__hook_row sgm__averages_saver_row = {
     .arguments = {{"name", SGM__ARGUMENT_WORD, .needed = true,
                    .doc = "in quotes it may have values in it, \"averages-{epoch}\""}},
     .create = parse_saver,
+    .global = true,
 };

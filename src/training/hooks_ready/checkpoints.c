@@ -384,6 +384,7 @@ const sgm__hook_row sgm__last_checkpoints_row = {
     .when = {SGM_EPOCH, 1, 0},
     .arguments = {COUNT_ARGUMENT, NAME_ARGUMENT("last")},
     .create = parse_last,
+    .global = true,
 };
 
 static sgm_hook *parse_best(const sgm__hook_text *call)
@@ -408,4 +409,5 @@ const sgm__hook_row sgm__best_checkpoints_row = {
                    .doc = "if not given: the minimum of losses, costs and errors, else the maximum"},
                   NAME_ARGUMENT("best and the value")},
     .create = parse_best,
+    .global = true,
 };

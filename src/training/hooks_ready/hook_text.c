@@ -429,10 +429,27 @@ static sgm_status read_hook(const char *text, sgm_hook **hook)
     return status;
 }
 
+/* The rest is read with spaces in the place of "local", so that columns stay. */
+static sgm_status read_local(const sgm__phrase *phrase, sgm_hook **hook)
+{
+    char *rest = sgm__strdup(phrase->text);
+    if (!rest)
+        return SGM_ERROR_MEMORY;
+    memset(rest + phrase->at, ' ', phrase->length);
+    sgm_status status = read_hook(rest, hook);
+    sgm__free(rest);
+    SGM_TRY(status);
+    *hook = sgm_hook_make_local(*hook);
+    return *hook ? SGM_OK : sgm__phrase_within(phrase, phrase->at);
+}
+
 sgm_hook *sgm_hook_parse(const char *text)
 {
+    sgm__phrase phrase;
     sgm_hook *hook = NULL;
-    sgm_status status = read_hook(text, &hook);
+    sgm_status status = sgm__phrase_begin(&phrase, text);
+    if (status == SGM_OK)
+        status = sgm__phrase_is(&phrase, "local") ? read_local(&phrase, &hook) : read_hook(text, &hook);
     if (status == SGM_OK)
         status = sgm__hook_set_text(hook, text);
     if (status == SGM_OK)
@@ -462,7 +479,7 @@ static void append_value(sgm__text *text, const sgm__hook_argument *argument)
 
 static void append_usage(sgm__text *text, const sgm__hook_row *row)
 {
-    sgm__text_append(text, "[");
+    sgm__text_append(text, "%s[", row->global ? "" : "[local] ");
     sgm__append_step(text, &row->when);
     sgm__text_append(text, "] %s(", row->name);
     for (size_t i = 0; i < argument_count(row); i++) {

@@ -19,9 +19,10 @@
  *         .create = parse_confusion,
  *     };
  *
- * The hook's type has the row's name. The reader fills in values and what is standard, checks them (errors
- * name column and argument), sees that nothing needed is missing, and hangs the condition behind `if` on what
- * create() gives. When create() refuses values, sgm__hook_text_fail() says so at the argument's column.
+ * `local` in front of all, and "if" behind, are no matter of the row. The hook's type has the row's name. The
+ * reader fills in values and what is standard, checks them (errors name column and argument), sees that
+ * nothing needed is missing, and hangs the condition behind `if` on what create() gives. When create()
+ * refuses values, sgm__hook_text_fail() says so at the argument's column.
  */
 #ifndef SGM_TRAINING_HOOK_TEXT_H
 #define SGM_TRAINING_HOOK_TEXT_H
@@ -61,6 +62,7 @@ typedef struct sgm__hook_row {
     /* In the order in which they may come without their names. */
     sgm__hook_argument arguments[SGM__HOOK_MOST_ARGUMENTS + 1];
     sgm_hook *(*create)(const sgm__hook_text *call);
+    bool global; /* it cannot be local: its type has `only_global` */
 } sgm__hook_row;
 
 typedef struct sgm__hook_value {

@@ -86,8 +86,7 @@ static const sgm_hook_type processor_type = {.api = SGM_HOOK_API,
                                              .doc = "mean of a function of values",
                                              .invoke = process,
                                              .equal = is_equal,
-                                             .free = free_processor,
-                                             .only_global = "it measures the trainer on a data set"};
+                                             .free = free_processor};
 
 static sgm_status fill_in(processor *self, const char *identifiers, const char *name)
 {

@@ -92,7 +92,8 @@ static sgm_hook *parse_uni(const sgm__hook_text *call)
                                .doc = words,                                                                 \
                                .when = {SGM_EPOCH, 1, 0},                                                    \
                                .arguments = {DATA, __VA_ARGS__},                                             \
-                               .create = function};
+                               .create = function,                                                           \
+                               .global = true};
 
 METRIC_ROW(sgm__cost_row, "cost", "mean loss, as DATA.cost", parse_plain, ENDS)
 METRIC_ROW(sgm__top_k_row, "top_k", "share of answers among the k largest outputs, as DATA.top_K", parse_tops,

@@ -159,4 +159,5 @@ const sgm__hook_row sgm__modifier_row = {
                   {"by", SGM__ARGUMENT_WORD, .needed = true,
                    .doc = "\"clip(-1, 1)\", \"scale(0.99)\" or \"max_norm(3)\""}},
     .create = parse_modifier,
+    .global = true,
 };

@@ -372,6 +372,7 @@ const sgm__hook_row sgm__nan_watch_row = {
     .arguments = {{"pause", SGM__ARGUMENT_FLAG, .standard = "false",
                    .doc = "pause before the bad step instead of failing"}},
     .create = parse_watch,
+    .global = true,
 };
 
 /* --- what a run tells --- */

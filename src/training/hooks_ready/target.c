@@ -299,4 +299,5 @@ const sgm__hook_row sgm__target_maximiser_row = {
                   {"steps", SGM__ARGUMENT_COUNT, .standard = "1024", .doc = "of an attempt"},
                   {"attempts", SGM__ARGUMENT_COUNT, .standard = "2", .doc = "from other noise each"}},
     .create = parse_target,
+    .global = true,
 };
