@@ -389,7 +389,7 @@ same "a checkpoint of a hook" "$(ls hooked/epoch-2.safetensors)" hooked/epoch-2.
 run 2 train "$examples/iris.yaml" --folder unhooked 'hooks=["early_stoper(training.loss)"]'
 has err "column 1.*did you mean 'early_stopper'"
 run 0 info --hooks
-has out '^\[every epoch\] early_stopper\('
+has out '^\[local\] \[every epoch\] early_stopper\('
 
 # --- messages ---
 has ruled/log.txt '^[0-9-]{10} [0-9:.]{12} \[[0-9]+\] info iris: training begins after epoch 0, iteration 0: seed [0-9]+, cpu'
