@@ -123,7 +123,7 @@ int main(int argc, char **argv)
     const char *optimiser = "gradient_descent", *handler = "cpu";
     int64_t batch = 100, inputs, outputs;
     int threads = 0;
-    timing t = {.seconds = 2, .steps = malloc(MOST_STEPS * sizeof(double))};
+    timing t = {.seconds = 2};
     for (int option; (option = getopt(argc, argv, "n:o:b:t:h:s:")) != -1;) {
         switch (option) {
         case 'n':
@@ -151,6 +151,7 @@ int main(int argc, char **argv)
             return 2;
         }
     }
+    t.steps = malloc(MOST_STEPS * sizeof(double));
     read_sizes(notation, &inputs, &outputs);
     sgm_env *env = sgm_env_create("bench", .seed = 1, .handler = handler, .threads = threads);
     sgm_trainer *trainer = sgm_trainer_create(env, "step");

@@ -298,7 +298,7 @@ static sgm_status save_search(const search_run_parts *p)
 {
     char *path = sgm__format("%s/search.yaml", p->folder), *text = search_file_text(p->file);
     sgm_status status = path != NULL && text != NULL ? sgm__make_folders(p->folder) : sgm__last_failure();
-    if (status == SGM_OK)
+    if (status == SGM_OK && text != NULL)
         status = sgm__file_write_atomic(path, text, strlen(text));
     sgm_string_free(text);
     sgm__free(path);

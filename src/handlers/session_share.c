@@ -85,7 +85,7 @@ sgm_status sgm__session_feed_part(sgm_session *session, sgm_program *program, co
     const sgm_type *type = &program->plan->inputs[index].type;
     const sgm_shape *shape = sgm_tensor_shape(values);
     int64_t records = shape->rank > 0 ? shape->dims[0] : 0, elements = sgm_shape_elements(shape);
-    bool fits = first >= 0 && count > 0 && first + count <= records &&
+    bool fits = records > 0 && first >= 0 && count > 0 && first + count <= records &&
                 elements / records * count == sgm_shape_elements(&type->shape);
     if (fits && sgm_tensor_is_contiguous(values) && sgm_tensor_dtype(values) == type->dtype) {
         size_t size = (size_t)(elements / records) * sgm_dtype_size(type->dtype);

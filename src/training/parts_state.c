@@ -438,11 +438,12 @@ static sgm_status share_again(sgm_registry *shared, const char *name, const json
 
 static void share_all_again(const sgm_trainer *trainer, sgm_registry *shared, json_t *json)
 {
-    const char *name;
-    json_t *value;
-    json_object_foreach(json, name, value) if (share_again(shared, name, value) != SGM_OK)
-        sgm__log(SGM_LOG_WARNING, trainer->name, "shared.%.60s of the checkpoint is left out: %s", name,
-                 sgm_last_error());
+    for (void *at = json_object_iter(json); at != NULL; at = json_object_iter_next(json, at)) {
+        const char *name = json_object_iter_key(at);
+        if (share_again(shared, name, json_object_iter_value(at)) != SGM_OK)
+            sgm__log(SGM_LOG_WARNING, trainer->name, "shared.%.60s of the checkpoint is left out: %s", name,
+                     sgm_last_error());
+    }
 }
 
 /* A worker's are also shown by its trainer. */
@@ -460,14 +461,16 @@ static void set_shared(const sgm_trainer *trainer, json_t *json)
 /* Data that this trainer does not have are passed over. */
 static void set_scores(sgm_trainer *trainer, json_t *scores)
 {
-    const char *data, *name;
-    json_t *own, *score;
-    double number;
-    json_object_foreach(scores, data, own) json_object_foreach(own, name, score)
-    {
-        sgm_content content = sgm_number_content(get_exact(score, &number) ? number : (double)NAN);
-        if (sgm__trainer_leave(trainer, data, name, &content, SGM__QUIET) != SGM_OK)
-            break;
+    for (void *at = json_object_iter(scores); at != NULL; at = json_object_iter_next(scores, at)) {
+        const char *data = json_object_iter_key(at);
+        json_t *own = json_object_iter_value(at);
+        for (void *of = json_object_iter(own); of != NULL; of = json_object_iter_next(own, of)) {
+            double number;
+            bool known = get_exact(json_object_iter_value(of), &number);
+            sgm_content content = sgm_number_content(known ? number : (double)NAN);
+            if (sgm__trainer_leave(trainer, data, json_object_iter_key(of), &content, SGM__QUIET) != SGM_OK)
+                break;
+        }
     }
 }
 

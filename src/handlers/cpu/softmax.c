@@ -61,8 +61,11 @@ static void weigh(const rows *r, int64_t first, int64_t count, float *exps, weig
         weigh_narrow(r, x, count, exps != NULL ? exps : w->exps, w);
         return;
     }
-    w->largest[0] = vector->largest_f32(r->columns, x);
-    w->sums[0] = vector->exp_shifted_f32(r->columns, exps, x, w->largest[0]);
+    for (int64_t row = 0; row < count; row++, x += r->columns) {
+        w->largest[row] = vector->largest_f32(r->columns, x);
+        w->sums[row] = vector->exp_shifted_f32(r->columns, exps, x, w->largest[row]);
+        exps = exps != NULL ? exps + r->columns : NULL;
+    }
 }
 
 static void softmax_block(const rows *r, int64_t first, int64_t count)

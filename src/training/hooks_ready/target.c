@@ -66,6 +66,8 @@ static sgm_status record(descent *d, sgm_trainer *trainer)
 /* The wanted class as one of many, or the targets that were given. */
 static sgm_status feed_wanted(descent *d)
 {
+    if (d->frozen.recording.targets == NULL)
+        return sgm_fail(SGM_ERROR_STATE, "a network without targets cannot be asked for one");
     sgm_type type = sgm_value_type(d->frozen.graph, d->frozen.recording.targets[0].value);
     int64_t classes = sgm_shape_elements(&type.shape);
     const sgm_tensor *given = d->self->options.targets;

@@ -224,7 +224,8 @@ static sgm_status set_state(void *state, const double *numbers, size_t count)
     forget(self);
     for (size_t at = 0; at < count;) {
         double points = count - at >= 2 ? numbers[at + 1] : -1;
-        if (!(points >= 0 && points <= (double)((count - at - 2) / 2) && points == floor(points)))
+        size_t pairs = count - at >= 2 ? (count - at - 2) / 2 : 0;
+        if (!(points >= 0 && points <= (double)pairs && points == floor(points)))
             return sgm_fail(SGM_ERROR_FORMAT, "expected points of a time series");
         series *each = add_series(self, numbers[at]);
         if (!each)
