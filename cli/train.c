@@ -1,6 +1,7 @@
 /* sigma train: a run, from a file to a checkpoint. */
 #include "cli.h"
 #include "monitors/task_lines.h"
+#include "training/trainer_hooks.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -238,6 +239,8 @@ static int train(config *c, const train_arguments *given)
         code = report_error("train", CLI_FAILED);
     else
         code = start_from_another(&parts, given->quiet);
+    if (code == CLI_OK && sgm__trainer_check_hooks(parts.trainer) != SGM_OK)
+        code = report_error("train", CLI_USAGE);
     if (code == CLI_OK)
         code = prepare_folder(c, given->resume);
     if (code == CLI_OK && given->resume)

@@ -62,6 +62,9 @@ typedef struct sgm_hook_type {
     /* Why a hook of this type cannot be local, as the end of "hook 'save' cannot be local: "; NULL: it can.
      */
     const char *only_global;
+    /* Whether what it is told to do can be done, as far as that is known before the first iteration; an error
+     * ends the run before it begins. It changes and asks for nothing. NULL: nothing can be known. */
+    sgm_status (*check)(void *self, sgm_hook_call *call);
 } sgm_hook_type;
 
 typedef enum sgm_hook_failure {

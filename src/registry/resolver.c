@@ -78,7 +78,8 @@ static sgm_status walk_level(walking *walk, sgm__core *core, size_t level)
         SGM_TRY(add_found(walk, core, NULL));
         go_back(walk, length);
     }
-    if (!any && (walk->stuck == NULL || level > walk->stuck_level)) {
+    if (!any && (walk->stuck == NULL || level > walk->stuck_level ||
+                 (level == walk->stuck_level && core->entry_count > walk->stuck->entry_count))) {
         walk->stuck = core;
         walk->stuck_level = level;
     }

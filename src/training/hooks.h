@@ -70,6 +70,12 @@ int64_t sgm__hooks_skipped(sgm__hooks *hooks);
  * background hook's: at the next event of any scale). A required hook runs whenever one that requires it is
  * due. One thread at a time; hooks may attach and detach hooks. */
 sgm_status sgm__hooks_event(sgm__hooks *hooks, sgm_time_scale scale, int64_t epoch, int64_t iteration);
+/* Whether hooks can do what they are told, before the first event; those that a checkpoint brought back are
+ * not asked. */
+sgm_status sgm__hooks_check(sgm__hooks *hooks, int64_t epoch, int64_t iteration);
+/* What must be there at the beginning, or never is: false of shared.* and of what is measured on the
+ * trainer's data. */
+bool sgm__hooks_is_known_early(sgm_trainer *trainer, const char *identifier);
 /* Reads once what hooks say they read, so that values which are kept only for readers are there in time. */
 void sgm__hooks_ask(sgm__hooks *hooks, sgm_registry *registry);
 void sgm__hooks_wait(sgm__hooks *hooks); /* until no background hook runs; not from one */

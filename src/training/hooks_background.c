@@ -199,7 +199,7 @@ static bool fill(sgm__hooks *hooks, const sgm_hook_call *call, sgm__bucket *buck
     snprintf(message, sizeof message, "%s", sgm_last_error());
     for (sgm__hook_entry *entry = bucket->first; entry; entry = entry->next) {
         sgm_fail(status, "%s", message);
-        sgm__hook_entry_failed(hooks, entry, status, true);
+        sgm__hook_entry_failed(hooks, entry, status, &bucket->call);
     }
     return false;
 }

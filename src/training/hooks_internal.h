@@ -142,7 +142,7 @@ void sgm__hook_entries_free(sgm__hook_entry *garbage);
 sgm_status sgm__hook_entry_run(sgm__hooks *hooks, sgm__hook_entry *entry, sgm_hook_call call);
 /* Does what the hook's options say of a failure with the thread's error; returns as above. */
 sgm_status sgm__hook_entry_failed(sgm__hooks *hooks, sgm__hook_entry *entry, sgm_status status,
-                                  bool background);
+                                  const sgm_hook_call *call);
 
 /* --- hooks_background.c --- */
 /* Whose batch this thread runs; NULL: none. */

@@ -26,16 +26,24 @@ static void take_off_failed(sgm__hooks *hooks, sgm__hook_entry *failed, sgm__tex
     sgm__hooks_arrange(hooks);
 }
 
+/* "rule#2" */
+static const char *name_of(const sgm__hook_entry *entry, char buffer[96])
+{
+    snprintf(buffer, 96, entry->ordinal > 1 ? "%.80s#%d" : "%.80s", entry->hook->type->name, entry->ordinal);
+    return buffer;
+}
+
 static void detach_failed(sgm__hooks *hooks, sgm__hook_entry *entry, const char *message)
 {
     sgm__text others = {0};
+    char name[96];
     sgm__hook_entry *garbage = NULL;
     pthread_mutex_lock(&hooks->lock);
     if (entry->attached)
         take_off_failed(hooks, entry, &others, &garbage);
     pthread_mutex_unlock(&hooks->lock);
     sgm__log(SGM_LOG_ERROR, "hooks", "trainer '%s': hook '%s' failed and is taken off%s: %s", hooks->trainer,
-             entry->hook->type->name, others.data ? others.data : "", message);
+             name_of(entry, name), others.data ? others.data : "", message);
     sgm__text_free(&others);
     sgm__hook_entries_free(garbage);
 }
@@ -70,25 +78,28 @@ static sgm_status take_stop(sgm__hooks *hooks)
 }
 
 sgm_status sgm__hook_entry_failed(sgm__hooks *hooks, sgm__hook_entry *entry, sgm_status status,
-                                  bool background)
+                                  const sgm_hook_call *call)
 {
     const sgm_hook *hook = entry->hook;
-    char message[1024];
+    char message[1400], name[96];
     const char *newest = sgm_last_status() == status ? sgm_last_error() : "";
-    snprintf(message, sizeof message, "%s", newest[0] ? newest : sgm_status_text(status));
+    snprintf(message, sizeof message, "%.900s (at epoch %lld, iteration %lld%s%.300s%s)",
+             newest[0] ? newest : sgm_status_text(status), (long long)call->epoch, (long long)call->iteration,
+             hook->text ? ": '" : "", hook->text ? hook->text : "", hook->text ? "'" : "");
+    name_of(entry, name);
     if (hook->failure == SGM_HOOK_DETACH) {
         detach_failed(hooks, entry, message);
         return SGM_OK;
     }
     if (hook->failure == SGM_HOOK_GO_ON) {
-        sgm__log(SGM_LOG_WARNING, "hooks", "trainer '%s': hook '%s' failed: %s", hooks->trainer,
-                 hook->type->name, message);
+        sgm__log(SGM_LOG_WARNING, "hooks", "trainer '%s': hook '%s' failed: %s", hooks->trainer, name,
+                 message);
         return SGM_OK;
     }
     sgm__log(SGM_LOG_ERROR, "hooks", "trainer '%s': hook '%s' failed and stops the run: %s", hooks->trainer,
-             hook->type->name, message);
-    sgm_fail(status, "hook '%s': %s", hook->type->name, message);
-    if (!background)
+             name, message);
+    sgm_fail(status, "hook '%s': %s", name, message);
+    if (!call->background)
         return status;
     keep_stop(hooks, status, sgm_last_error());
     return SGM_OK;
@@ -152,7 +163,7 @@ sgm_status sgm__hook_entry_run(sgm__hooks *hooks, sgm__hook_entry *entry, sgm_ho
     sgm_hook *hook = entry->hook;
     sgm__hook_control control = {hooks, hook};
     sgm_status status = SGM_OK;
-    bool background = call.background, fires = true;
+    bool fires = true;
     double start = sgm__now();
     call.control = &control;
     sgm__busy_begin();
@@ -169,7 +180,7 @@ sgm_status sgm__hook_entry_run(sgm__hooks *hooks, sgm__hook_entry *entry, sgm_ho
     }
     pthread_mutex_unlock(hook->turn);
     sgm__busy_end();
-    return status == SGM_OK ? SGM_OK : sgm__hook_entry_failed(hooks, entry, status, background);
+    return status == SGM_OK ? SGM_OK : sgm__hook_entry_failed(hooks, entry, status, &call);
 }
 
 static void move_to_background(sgm__hooks *hooks, sgm__hook_entry *entry, double seconds)

@@ -275,6 +275,8 @@ sgm_status sgm__trainer_validate(sgm_trainer *trainer, size_t index); /* into me
  * they are there; `each_epoch`: the next validation may do it. output, section NULL: the first. */
 sgm_status sgm__trainer_pass_for_hooks(sgm_trainer *trainer, const char *data, const char *output,
                                        const char *section, bool each_epoch);
+/* The iterator of that name; an error tells those there are. */
+sgm_status sgm__trainer_find_data(const sgm_trainer *trainer, const char *data, sgm_iterator **iterator);
 /* "outputs", or "outputs_OF"; free with sgm__free. */
 char *sgm__passed_name(const char *base, const char *of);
 void sgm__trainer_parameters_changed(sgm_trainer *trainer); /* otherwise than by an iteration */

@@ -123,6 +123,13 @@ sgm_status sgm_trainer_hooks(sgm_trainer *trainer, sgm_attached_hook **list, siz
     return status;
 }
 
+sgm_status sgm__trainer_check_hooks(sgm_trainer *trainer)
+{
+    SGM_TRY(sgm_trainer_prepare(trainer));
+    SGM_TRY(sgm__trainer_publish_states(trainer));
+    return sgm__hooks_check(trainer->hooks, trainer->position.epoch, trainer->position.iteration);
+}
+
 /* --- in checkpoints --- */
 
 sgm_status sgm__trainer_save_hooks(const sgm_trainer *trainer, json_t *state)

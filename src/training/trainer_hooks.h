@@ -5,6 +5,9 @@
 #include "training/trainer.h"
 #include <jansson.h>
 
+/* Whether its hooks can do what they are told, before it runs: see `check` of hook.h. Prepares the trainer.
+ */
+sgm_status sgm__trainer_check_hooks(sgm_trainer *trainer);
 /* Adds "attached", their texts, to the state of a checkpoint. */
 sgm_status sgm__trainer_save_hooks(const sgm_trainer *trainer, json_t *state);
 /* Attaches them again; before their states are set. Then says whether they stay: if not, those that are new

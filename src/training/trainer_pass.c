@@ -224,7 +224,7 @@ static bool same_text(const char *a, const char *b)
     return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
-static sgm_status find_data(const sgm_trainer *trainer, const char *data, sgm_iterator **iterator)
+sgm_status sgm__trainer_find_data(const sgm_trainer *trainer, const char *data, sgm_iterator **iterator)
 {
     sgm__text known = {0};
     *iterator = NULL;
@@ -306,7 +306,7 @@ sgm_status sgm__trainer_pass_for_hooks(sgm_trainer *trainer, const char *data, c
 {
     sgm_iterator *iterator;
     sgm__passed *passed = NULL;
-    SGM_TRY(find_data(trainer, data, &iterator));
+    SGM_TRY(sgm__trainer_find_data(trainer, data, &iterator));
     for (size_t i = 0; i < trainer->passed_count && passed == NULL; i++)
         if (strcmp(trainer->passed[i].data, data) == 0 && same_text(trainer->passed[i].output, output) &&
             same_text(trainer->passed[i].section, section))
@@ -409,7 +409,7 @@ sgm_status sgm__trainer_leave(sgm_trainer *trainer, const char *data, const char
 {
     sgm_registry *registry;
     sgm_iterator *iterator;
-    SGM_TRY(find_data(trainer, data, &iterator));
+    SGM_TRY(sgm__trainer_find_data(trainer, data, &iterator));
     SGM_TRY(sgm__trainer_data_registry(trainer, data, &registry));
     SGM_TRY(sgm__leave_in_registry(registry, name, content, weight));
     return weight != SGM__QUIET && content->kind == SGM_KIND_NUMBER

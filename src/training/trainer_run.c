@@ -3,6 +3,7 @@
 #include "training/nan_watch.h"
 #include "training/operator.h"
 #include "training/run_folder.h"
+#include "training/trainer_hooks.h"
 #include "training/trainer_lock.h"
 
 #include <math.h>
@@ -500,8 +501,7 @@ static sgm_status start(training_run *run)
                         "the averages are in place of the parameters: put them back before training, with "
                         "sgm_trainer_swap_averages");
     SGM_TRY(place_data(trainer));
-    SGM_TRY(sgm_trainer_prepare(trainer));
-    SGM_TRY(sgm__trainer_publish_states(trainer));
+    SGM_TRY(sgm__trainer_check_hooks(trainer));
     if (run->options->folder != NULL && run->options->resume)
         SGM_TRY(go_on_in_folder(run));
     SGM_TRY(sgm__operator_start(trainer));

@@ -353,7 +353,7 @@ TEST(a_background_failure_may_stop_the_run_at_the_next_event)
     iterate(&at, 1);
     sgm__hooks_wait(at.hooks);
     CHECK_INT(sgm__hooks_event(at.hooks, SGM_EPOCH, 1, 1), SGM_ERROR_FILE);
-    CHECK_STR(sgm_last_error(), "hook 'probe': a is broken");
+    CHECK_STR(sgm_last_error(), "hook 'probe': a is broken (at epoch 0, iteration 1)");
     CHECK_OK(sgm__hooks_event(at.hooks, SGM_EPOCH, 1, 1)); /* it is told once */
     close_floor(&at);
 }

@@ -139,7 +139,7 @@ TEST(a_hook_that_fails_is_taken_off_with_its_dependents)
     CHECK_STR(seen_runs, "r x x");
     CHECK_INT(sgm__hooks_count(at.hooks), 1);
     CHECK_STR(seen_log, "trainer 'mnist': hook 'probe' failed and is taken off, with 'probe', which requires "
-                        "it: r is broken");
+                        "it: r is broken (at epoch 0, iteration 1)");
     CHECK_INT(probes[1].frees, 1);
     close_floor(&at);
 }
@@ -151,7 +151,7 @@ TEST(a_failure_may_stop_the_run)
     attach(&at, sgm_hook_create(&probe_type, &probes[0], .failure = SGM_HOOK_STOP));
     attach(&at, sgm_hook_create(&probe_type, &probes[1]));
     CHECK_INT(sgm__hooks_event(at.hooks, SGM_ITERATION, 0, 1), SGM_ERROR_FILE);
-    CHECK_STR(sgm_last_error(), "hook 'probe': a is broken");
+    CHECK_STR(sgm_last_error(), "hook 'probe': a is broken (at epoch 0, iteration 1)");
     CHECK_STR(seen_runs, "a");
     CHECK_INT(sgm__hooks_count(at.hooks), 2);
     close_floor(&at);
@@ -164,8 +164,9 @@ TEST(a_failure_may_be_logged_only)
     attach(&at, sgm_hook_create(&probe_type, &probe, .failure = SGM_HOOK_GO_ON));
     iterate(&at, 2);
     CHECK_INT(probe.runs, 2);
-    CHECK_STR(seen_log, "trainer 'mnist': hook 'probe' failed: a is broken trainer 'mnist': hook 'probe' "
-                        "failed: a is broken");
+    CHECK_STR(seen_log,
+              "trainer 'mnist': hook 'probe' failed: a is broken (at epoch 0, "
+              "iteration 1) trainer 'mnist': hook 'probe' failed: a is broken (at epoch 0, iteration 2)");
     close_floor(&at);
 }
 

@@ -467,10 +467,12 @@ TEST(rules_set_numbers_texts_and_booleans)
         "set "
         "network.layers.*<dropout>.rate *= 0.5 and set optimiser.accumulate = 2",
         "after 4 iterations set optimiser.frozen = \"1-dense.*\" and set iterator.minibatch_size += 2",
-        /* none of these can be: each is logged, the training goes on */
-        "after 5 iterations set optimiser.schedule.kind = \"cosin\"",
-        "after 5 iterations set iterator.shuffle = 1",
-        "after 5 iterations set optimiser.beta1 = true",
+    };
+    /* none of these can be, which is said at the beginning */
+    static const char *const wrong[][2] = {
+        {"after 5 iterations set optimiser.schedule.kind = \"cosin\"", "did you mean 'cosine'?"},
+        {"after 5 iterations set iterator.shuffle = 1", "'iterator.shuffle' is boolean"},
+        {"after 5 iterations set optimiser.beta1 = true", "optimiser.beta1"},
     };
     static const shown values[] = {
         {"optimiser.schedule.kind", "'cosine'"},   {"iterator.shuffle", "false"},
@@ -485,6 +487,12 @@ TEST(rules_set_numbers_texts_and_booleans)
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         CHECK_STR(text_at(made.trainer, values[i].identifier), values[i].text);
     free_wave_trainer(made);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        made = make_wave_trainer((wave_options){.network = DROPPING});
+        CHECK_OK(sgm_trainer_hook(made.trainer, sgm_rule_hook(wrong[i][0])));
+        CHECK_ERROR(sgm_trainer_run(made.trainer, .iterations = 8), wrong[i][1]);
+        free_wave_trainer(made);
+    }
 }
 
 TEST(iterators_of_validation_change_too)

@@ -1,5 +1,6 @@
 /* Stopping and saving. */
 #include "training/criteria.h"
+#include "training/hooks.h"
 #include "training/hooks_ready/hook_text.h"
 
 #define STOP_PRIORITY 10000
@@ -25,6 +26,29 @@ static sgm_status save(void *name, sgm_hook_call *call)
     return status;
 }
 
+/* Values in a name that are not there at the beginning, and will not come. */
+static sgm_status check_name(void *name, sgm_hook_call *call)
+{
+    sgm_status status = SGM_OK;
+    for (const char *at = name; status == SGM_OK && (at = strchr(at, '{')); at++) {
+        size_t length = strcspn(at + 1, ":}{");
+        if (at[1] == '{') { /* a brace itself */
+            at++;
+            continue;
+        }
+        char *identifier = sgm__strndup(at + 1, length);
+        sgm_content content = {0};
+        if (!identifier)
+            return SGM_ERROR_MEMORY;
+        if (length > 0 && sgm__hooks_is_known_early(sgm_hook_trainer(call), identifier))
+            status = sgm_resolve_one(call->registry, identifier, &content);
+        sgm_content_clear(&content);
+        sgm__free(identifier);
+        at += length;
+    }
+    return status;
+}
+
 static const sgm_hook_type stop_type = {.api = SGM_HOOK_API,
                                         .name = "stop",
                                         .doc = "stops the run",
@@ -43,7 +67,8 @@ static const sgm_hook_type stop_type = {.api = SGM_HOOK_API,
                                         .invoke = save,
                                         .equal = equal_texts,
                                         .free = sgm__free,
-                                        .only_global = "it saves the trainer, with all workers"};
+                                        .only_global = "it saves the trainer, with all workers",
+                                        .check = check_name};
 
 /* Takes over `text`, NULL: it failed, and the criteria. */
 static sgm_hook *create(const sgm_hook_type *type, char *text, sgm_time_step when, sgm_criteria *only_if,

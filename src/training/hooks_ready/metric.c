@@ -28,6 +28,14 @@ static sgm_status predict(void *state, sgm_hook_call *call)
     return sgm__trainer_pass_for_hooks(trainer, self->data, self->output, self->section, self->each_epoch);
 }
 
+static sgm_status check_has_data(void *state, sgm_hook_call *call)
+{
+    const prediction *self = state;
+    const sgm_trainer *trainer = sgm_hook_trainer(call);
+    sgm_iterator *iterator;
+    return trainer != NULL ? sgm__trainer_find_data(trainer, self->data, &iterator) : SGM_OK;
+}
+
 static bool same_text(const char *a, const char *b)
 {
     return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
@@ -55,7 +63,8 @@ static const sgm_hook_type prediction_type = {.api = SGM_HOOK_API,
                                               .invoke = predict,
                                               .equal = equal_predictions,
                                               .free = free_prediction,
-                                              .only_global = "it measures the trainer on a data set"};
+                                              .only_global = "it measures the trainer on a data set",
+                                              .check = check_has_data};
 
 static sgm_status read_options(const sgm_metric_options *given, sgm_metric_options *options, const char *what)
 {

@@ -1,5 +1,8 @@
 /* Rules as hooks: the engine counts their step and checks their criteria; what is left are the actions. */
 #include "base/base.h"
+#include "registry/option_check.h"
+#include "training/hooks.h"
+#include "training/hooks_ready/hook_text.h"
 #include <math.h>
 #include <sigma/hooks.h>
 
@@ -107,6 +110,64 @@ static sgm_status act_by_rule(void *rule, sgm_hook_call *call)
     return SGM_OK;
 }
 
+/* The row of a match is that of its registry's last name; NULL: it has none. */
+static const sgm_option *row_of(sgm_registry *root, const char *identifier)
+{
+    const char *dot = strrchr(identifier, '.');
+    if (!dot)
+        return sgm_registry_option(root, identifier);
+    char *parent = sgm__strndup(identifier, (size_t)(dot - identifier));
+    sgm_content content;
+    if (!parent || sgm_resolve_one(root, parent, &content) != SGM_OK) {
+        sgm__free(parent);
+        return NULL;
+    }
+    const sgm_option *row =
+        content.kind == SGM_KIND_REGISTRY ? sgm_registry_option(content.as.registry, dot + 1) : NULL;
+    sgm_content_clear(&content);
+    sgm__free(parent);
+    return row;
+}
+
+/* A value that depends on what there is then may still be anything. */
+static sgm_status check_match(const sgm_action *action, sgm_registry *root, const sgm_match *match)
+{
+    sgm_content content;
+    const sgm_option *row = row_of(root, match->identifier);
+    if (row && row->read_only)
+        return sgm_fail(SGM_ERROR_STATE, "'%s' is read-only", match->identifier);
+    sgm_status status = new_content(action, match, &content);
+    if (action->assignment != SGM_SET_TO)
+        return status == SGM_ERROR_TYPE ? status : SGM_OK;
+    return status == SGM_OK && row ? sgm__option_check(row, match->identifier, &content) : status;
+}
+
+static sgm_status check_set(const sgm_action *action, sgm_hook_call *call)
+{
+    sgm_matches matches;
+    SGM_TRY(sgm_resolve(call->registry, action->text, &matches));
+    sgm_status status = SGM_OK;
+    if (matches.count == 0 && sgm__hooks_is_known_early(sgm_hook_trainer(call), action->text)) {
+        sgm_content content = {0};
+        status = sgm_resolve_one(call->registry, action->text, &content); /* says what is near */
+        sgm_content_clear(&content);
+    }
+    for (size_t i = 0; i < matches.count && status == SGM_OK; i++)
+        status = check_match(action, call->registry, &matches.items[i]);
+    sgm_matches_free(&matches);
+    return status;
+}
+
+static sgm_status check_rule(void *rule, sgm_hook_call *call)
+{
+    size_t count;
+    const sgm_action *actions = sgm_rule_actions(rule, &count);
+    for (size_t i = 0; i < count; i++)
+        if (actions[i].kind == SGM_ACTION_SET)
+            SGM_TRY(check_set(&actions[i], call));
+    return SGM_OK;
+}
+
 static bool equal_rules(const void *a, const void *b)
 {
     return sgm_rule_equal(a, b);
@@ -122,7 +183,8 @@ static const sgm_hook_type rule_type = {.api = SGM_HOOK_API,
                                         .doc = "does what a rule says",
                                         .invoke = act_by_rule,
                                         .equal = equal_rules,
-                                        .free = free_rule};
+                                        .free = free_rule,
+                                        .check = check_rule};
 
 /* What it sets, NULL at the end: sgm__free. */
 static const char **set_by(const sgm_rule *rule)
@@ -152,5 +214,9 @@ sgm_hook *sgm_rule_hook(const char *text)
     sgm_hook *hook = sgm_hook_create(&rule_type, rule, .when = *sgm_rule_step(rule), .only_if = own,
                                      .reads = reads, .priority = RULE_PRIORITY);
     sgm__free(reads);
+    if (hook && sgm__hook_set_text(hook, text) != SGM_OK) {
+        sgm_hook_free(hook);
+        return NULL;
+    }
     return hook;
 }

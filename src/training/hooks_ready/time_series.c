@@ -182,6 +182,25 @@ static sgm_status note_all(void *state, sgm_hook_call *call)
     return status;
 }
 
+/* What is there at the beginning must be numbers. */
+static sgm_status check_numbers(void *state, sgm_hook_call *call)
+{
+    time_series *self = state;
+    sgm_status status = SGM_OK;
+    double value;
+    for (size_t i = 0; self->list[i] && status == SGM_OK; i++) {
+        sgm_matches matches;
+        SGM_TRY(sgm_resolve(call->registry, self->list[i], &matches));
+        for (size_t j = 0; j < matches.count && status == SGM_OK; j++) {
+            sgm_kind kind = matches.items[j].content.kind;
+            if (kind != SGM_KIND_NOTHING && kind != SGM_KIND_NUMBER && kind != SGM_KIND_INTEGER)
+                status = sgm_hook_number(call, matches.items[j].identifier, &value);
+        }
+        sgm_matches_free(&matches);
+    }
+    return status;
+}
+
 static bool is_equal(const void *a, const void *b)
 {
     const time_series *left = a, *right = b;
@@ -301,7 +320,8 @@ static const sgm_hook_type series_type = {.api = SGM_HOOK_API,
                                           .get_state = get_state,
                                           .set_state = set_state,
                                           .free = free_series,
-                                          .copy = copy_series};
+                                          .copy = copy_series,
+                                          .check = check_numbers};
 
 static bool check(const sgm_time_series_options *options)
 {
