@@ -1,6 +1,7 @@
 /* Running an environment: its trainers side by side, each on a thread; a single one on the caller's. */
 #include "environment/environment.h"
 #include "monitors/monitor.h"
+#include "training/hooks.h"
 #include "training/trainer.h"
 
 #include <stdio.h>
@@ -276,6 +277,10 @@ sgm_status sgm_wait(sgm_env *env)
 {
     if (env == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_wait: expected an environment, got NULL");
+    if (sgm__is_busy())
+        return sgm_fail(SGM_ERROR_STATE,
+                        "sgm_wait: a hook or an observer would wait for the run that waits for it; ask for a "
+                        "stop instead (sgm_hook_request_stop, sgm_stop)");
     sgm__env_lock();
     bool waits = env->in_background && !env->awaited;
     env->awaited |= waits;

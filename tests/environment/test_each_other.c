@@ -189,6 +189,24 @@ static sgm_status refuse(void *self, sgm_hook_call *call)
     return sgm_fail(SGM_ERROR_STATE, "no pause here");
 }
 
+static sgm_status wait_for_own_run(void *self, sgm_hook_call *call)
+{
+    CHECK_ERROR(sgm_wait(self), "ask for a stop instead");
+    return sgm_hook_request_stop(call, "tried");
+}
+
+TEST(a_hook_cannot_wait_for_its_own_run)
+{
+    static const sgm_hook_type type = {.api = SGM_HOOK_API, .name = "waiter", .invoke = wait_for_own_run};
+    pair both = make_pair();
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(
+            sgm_trainer_hook(both.trainers[i], sgm_hook_create(&type, both.env, .failure = SGM_HOOK_STOP)));
+    CHECK_OK(sgm_run_background(both.env, .epochs = FOR_LONG));
+    CHECK_OK(sgm_wait(both.env));
+    sgm_env_free(both.env);
+}
+
 TEST(a_run_that_fails_when_it_pauses_keeps_its_running_time)
 {
     static const sgm_hook_type type = {.api = SGM_HOOK_API, .name = "refuses", .invoke = refuse};
