@@ -4,8 +4,9 @@
 
 #include "base/base.h"
 
-/* From the first begin to the last end: tasks that take longer than half a second have a line on a terminal, which
- * is drawn again and again and goes when they end; downloads that took as long leave one, also elsewhere. */
+/* From the first begin to the last end: tasks that take longer than half a second have a line on a terminal,
+ * which is drawn again and again and goes when they end; downloads that took as long leave one, also
+ * elsewhere. */
 void sgm__task_lines_begin(void);
 void sgm__task_lines_end(void);
 /* While a training is drawn, only that. */

@@ -127,7 +127,8 @@ TEST(a_long_run_with_ten_hooks_stays_as_small_as_it_was)
     sgm_dataset_free(held_out);
     attach_ten(made.trainer, &m);
     CHECK_OK(sgm_trainer_on_progress(made.trainer, measure, &m));
-    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = m.steps, .folder = folder, .checkpoint_every = 5000));
+    CHECK_OK(
+        sgm_trainer_run(made.trainer, .iterations = m.steps, .folder = folder, .checkpoint_every = 5000));
     free_wave_trainer(made);
     check_flat(&m, &before);
     CHECK_INT(m.reports, m.steps / 10);

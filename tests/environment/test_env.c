@@ -33,7 +33,8 @@ TEST(options_are_checked)
     CHECK_ERROR(sgm_env_create(""), "a name");
     CHECK_ERROR(sgm_env_create(NULL), "a name");
     CHECK_ERROR(sgm_env_create("e", .threads = -1), "e: threads: expected an integer from 1 to 1024, got -1");
-    CHECK_ERROR(sgm_env_create("e", .precision = SGM_INT32), "expected float32, float64 or bfloat16, got int32");
+    CHECK_ERROR(sgm_env_create("e", .precision = SGM_INT32),
+                "expected float32, float64 or bfloat16, got int32");
     sgm_env_free(NULL);
 }
 

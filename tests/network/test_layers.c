@@ -419,7 +419,8 @@ TEST(costs_are_recorded_only_where_they_are_asked_for)
     CHECK_ERROR(sgm_network_record(network, graph, &o, &recording), "at least 1 record, not 0");
     o.batch = 1;
     o.dtype = SGM_INT32;
-    CHECK_ERROR(sgm_network_record(network, graph, &o, &recording), "float32, float64 or bfloat16, not int32");
+    CHECK_ERROR(sgm_network_record(network, graph, &o, &recording),
+                "float32, float64 or bfloat16, not int32");
     sgm_graph_free(graph);
     sgm_network_free(network);
 }
