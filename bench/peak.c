@@ -117,21 +117,23 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: peak [-t THREADS]   (1 to %d)\n", MOST_THREADS);
         return 2;
     }
-    work_function *works[3] = {work_plain};
-    int count = 1;
+    work_function *widest = work_plain, *narrower = NULL;
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        works[count++] = work_256;
-    if (__builtin_cpu_supports("avx512f"))
-        works[count++] = work_512;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        narrower = widest;
+        widest = work_256;
+    }
+    if (__builtin_cpu_supports("avx512f")) {
+        narrower = widest;
+        widest = work_512;
+    }
 #endif
     double best = 0;
     for (int repeat = 0; repeat < REPEATS; repeat++) {
-        double rate = rate_of(works[count - 1], (int)threads), narrower = 0;
-        if (count > 1)
-            narrower = rate_of(works[count - 2], (int)threads); /* a clock may fall with wide vectors */
+        double rate = rate_of(widest, (int)threads);
+        double other = narrower != NULL ? rate_of(narrower, (int)threads) : 0; /* whose clock may be higher */
         best = rate > best ? rate : best;
-        best = narrower > best ? narrower : best;
+        best = other > best ? other : best;
     }
     printf("%.1f\n", best);
     return 0;
