@@ -52,6 +52,9 @@ void *sgm__alloc_aligned(size_t size); /* 64-byte aligned; free with sgm__free_a
 void sgm__free_aligned(void *memory);
 char *sgm__strdup(const char *text); /* NULL in, NULL out (without an error) */
 char *sgm__strndup(const char *text, size_t length);
+/* The words between spaces, tabs and line ends, NULL behind the last; one block for sgm__free. `count` and
+ * `text` may be NULL. */
+char **sgm__words(const char *text, size_t *count);
 char *sgm__format(const char *format, ...) SGM_PRINTF(1, 2);
 /* Grows `*items` so that it holds `needed` entries of `size` bytes; `*capacity` is kept up to date. */
 sgm_status sgm__reserve(void *items, size_t *capacity, size_t needed, size_t size);

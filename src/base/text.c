@@ -229,3 +229,19 @@ const char *sgm__nearest(const char *name, const char *const *names, size_t coun
     }
     return nearest;
 }
+
+char **sgm__words(const char *text, size_t *count)
+{
+    size_t length = text != NULL ? strlen(text) : 0, found = 0, most = length / 2 + 2;
+    char **words = sgm__alloc(most * sizeof(char *) + length + 1);
+    if (words == NULL)
+        return NULL;
+    char *rest = (char *)(words + most), *word;
+    memcpy(rest, text != NULL ? text : "", length + 1);
+    while ((word = strtok_r(rest, " \t\n", &rest)) != NULL)
+        words[found++] = word;
+    words[found] = NULL;
+    if (count != NULL)
+        *count = found;
+    return words;
+}

@@ -63,23 +63,14 @@ static json_t *number_value(double number)
     return isfinite(number) ? json_real(number) : json_null();
 }
 
+/* Tensors are told in another way (tensor_text). */
 static json_t *content_value(const sgm_content *content)
 {
-    switch (content->kind) {
-    case SGM_KIND_BOOLEAN:
-        return json_boolean(content->as.boolean);
-    case SGM_KIND_INTEGER:
-        return json_integer(content->as.integer);
-    case SGM_KIND_NUMBER:
+    if (content->kind == SGM_KIND_NUMBER)
         return number_value(content->as.number);
-    case SGM_KIND_TEXT:
+    if (content->kind == SGM_KIND_TEXT)
         return text_value(content->as.text);
-    case SGM_KIND_NOTHING:
-    case SGM_KIND_TENSOR:
-    case SGM_KIND_REGISTRY:
-        break;
-    }
-    return json_null();
+    return content->kind == SGM_KIND_TENSOR ? json_null() : sgm__content_change_json(content);
 }
 
 /* "float32 [3], -0.5 to 2, mean 0.25: [...]", the elements of small ones, shortened. */

@@ -117,16 +117,11 @@ bool sgm__parts_have(const sgm__parts *wanted, const char *state)
 
 static sgm_status read_patterns(sgm__parts *wanted, const char *states)
 {
-    wanted->text = sgm__strdup(states);
-    wanted->patterns =
-        wanted->text != NULL ? sgm__calloc(strlen(wanted->text) / 2 + 1, sizeof(char *)) : NULL;
+    wanted->patterns = sgm__words(states, &wanted->pattern_count);
     if (wanted->patterns == NULL)
         return SGM_ERROR_MEMORY;
-    char *rest = wanted->text, *word;
-    while ((word = strtok_r(rest, " \t\n", &rest)) != NULL) {
-        SGM_TRY(sgm__pattern_check(word));
-        wanted->patterns[wanted->pattern_count++] = word;
-    }
+    for (size_t i = 0; i < wanted->pattern_count; i++)
+        SGM_TRY(sgm__pattern_check(wanted->patterns[i]));
     return wanted->pattern_count > 0
                ? SGM_OK
                : sgm_fail(SGM_ERROR_ARGUMENT, ".states has no pattern; expected one such as \"*.weights\"");
@@ -152,5 +147,4 @@ sgm_status sgm__parts_read(const sgm_part_options *given, const char *what, sgm_
 void sgm__parts_free(sgm__parts *wanted)
 {
     sgm__free(wanted->patterns);
-    sgm__free(wanted->text);
 }

@@ -10,7 +10,6 @@
 typedef struct sgm__parts {
     unsigned parts; /* 0: what the file has */
     bool relaxed;
-    char *text; /* of the patterns, cut at its spaces */
     char **patterns;
     size_t pattern_count; /* 0: all states */
 } sgm__parts;
@@ -77,8 +76,6 @@ sgm_status sgm__settings_note(sgm_trainer *trainer, const char *identifier, cons
 /* As the kind that the entry has. */
 sgm_status sgm__settings_set(sgm_trainer *trainer, const char *identifier, const char *text);
 void sgm__settings_forget(sgm_trainer *trainer);
-/* Puts every changed value back to what it was at first. */
-void sgm__settings_revert(sgm_trainer *trainer);
 json_t *sgm__settings_describe(const sgm_trainer *trainer);
 /* Makes these changes, and takes others back. One that was set otherwise by the program stays so: that is
  * logged. */

@@ -138,14 +138,6 @@ static void revert_but(sgm_trainer *trainer, const json_t *kept)
     }
 }
 
-void sgm__settings_revert(sgm_trainer *trainer)
-{
-    bool restoring = trainer->restoring;
-    trainer->restoring = true;
-    revert_but(trainer, NULL);
-    trainer->restoring = restoring;
-}
-
 static void restore_setting(sgm_trainer *trainer, const char *identifier, const char *first, const char *now)
 {
     size_t own = find_setting(trainer, identifier);

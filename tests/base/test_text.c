@@ -131,6 +131,21 @@ TEST(the_locale_changes_nothing)
     sgm__free(text);
 }
 
+TEST(words)
+{
+    size_t count;
+    char **words = sgm__words(" a  bc\td\n", &count);
+    CHECK_INT(count, 3);
+    CHECK_STR(words[0], "a");
+    CHECK_STR(words[1], "bc");
+    CHECK_STR(words[2], "d");
+    CHECK(words[3] == NULL);
+    sgm__free(words);
+    words = sgm__words(NULL, &count);
+    CHECK(words != NULL && words[0] == NULL && count == 0);
+    sgm__free(words);
+}
+
 TEST(nearest_names)
 {
     static const char *const names[] = {"dense", "convolution", "dropout", "batch_norm", "lstm"};

@@ -6,8 +6,7 @@
 #define PROCESS_PRIORITY (-1000)
 
 typedef struct processor {
-    char *identifiers; /* cut at their spaces */
-    char **list;       /* into it, NULL at the end */
+    char **list; /* of identifiers, NULL at the end */
     size_t count;
     char *name;
     sgm_metric_function function;
@@ -75,7 +74,6 @@ static void free_processor(void *state)
     processor *self = state;
     if (self->options.release != NULL)
         self->options.release(self->options.user);
-    sgm__free(self->identifiers);
     sgm__free(self->list);
     sgm__free(self->name);
     sgm__free(self);
@@ -94,14 +92,9 @@ static sgm_status fill_in(processor *self, const char *identifiers, const char *
         return sgm_fail(SGM_ERROR_ARGUMENT, "a metric processor needs %s",
                         self->function == NULL ? "a function" : "a name for its result");
     self->name = sgm__strdup(name);
-    self->identifiers = sgm__strdup(identifiers != NULL ? identifiers : "");
-    self->list =
-        self->identifiers != NULL ? sgm__calloc(strlen(self->identifiers) / 2 + 2, sizeof(char *)) : NULL;
+    self->list = sgm__words(identifiers, &self->count);
     if (self->name == NULL || self->list == NULL)
         return SGM_ERROR_MEMORY;
-    char *rest = self->identifiers, *word;
-    while ((word = strtok_r(rest, " \t\n", &rest)) != NULL)
-        self->list[self->count++] = word;
     return self->count > 0
                ? SGM_OK
                : sgm_fail(SGM_ERROR_ARGUMENT,

@@ -1,12 +1,34 @@
 /* Reports values as lines. */
 #include "training/hooks_ready/hook_text.h"
+#include "training/hooks_ready/reporting.h"
 
 typedef struct reporter {
-    char *identifiers; /* cut at their spaces */
-    char **list;       /* into it, NULL at the end */
+    char **list; /* of identifiers, NULL at the end */
     size_t count;
     sgm_value_reporter_options options;
 } reporter;
+
+sgm_status sgm__report(const sgm_value_reporter_options *options, const sgm_hook_call *call, const char *what)
+{
+    char worker[32];
+    sgm__hook_worker_text(call, worker, sizeof worker);
+    char *line = options->with_time ? sgm__format("%sepoch %lld, iteration %lld: %s", worker,
+                                                  (long long)call->epoch, (long long)call->iteration, what)
+                                    : sgm__format("%s%s", worker, what);
+    if (!line)
+        return SGM_ERROR_MEMORY;
+    if (options->report)
+        options->report(options->user, line);
+    else
+        sgm__log(SGM_LOG_INFO, call->trainer, "%s", line);
+    sgm__free(line);
+    return SGM_OK;
+}
+
+bool sgm__reports_alike(const sgm_value_reporter_options *a, const sgm_value_reporter_options *b)
+{
+    return a->report == b->report && a->user == b->user && a->with_time == b->with_time;
+}
 
 static void describe(sgm__text *line, const sgm_match *match)
 {
@@ -34,24 +56,6 @@ static sgm_status describe_matches(sgm__text *line, sgm_hook_call *call, const c
     return SGM_OK;
 }
 
-static sgm_status report_line(const reporter *self, const sgm_hook_call *call, const char *values)
-{
-    char worker[32];
-    sgm__hook_worker_text(call, worker, sizeof worker);
-    char *line = self->options.with_time
-                     ? sgm__format("%sepoch %lld, iteration %lld: %s", worker, (long long)call->epoch,
-                                   (long long)call->iteration, values)
-                     : sgm__format("%s%s", worker, values);
-    if (!line)
-        return SGM_ERROR_MEMORY;
-    if (self->options.report)
-        self->options.report(self->options.user, line);
-    else
-        sgm__log(SGM_LOG_INFO, call->trainer, "%s", line);
-    sgm__free(line);
-    return SGM_OK;
-}
-
 /* Without any value yet, there is nothing to say. */
 static sgm_status report(void *state, sgm_hook_call *call)
 {
@@ -63,7 +67,7 @@ static sgm_status report(void *state, sgm_hook_call *call)
     if (status == SGM_OK && line.failed)
         status = SGM_ERROR_MEMORY;
     if (status == SGM_OK && line.length > 0)
-        status = report_line(self, call, line.data);
+        status = sgm__report(&self->options, call, line.data);
     sgm__text_free(&line);
     return status;
 }
@@ -72,8 +76,7 @@ static sgm_status report(void *state, sgm_hook_call *call)
 static bool is_equal(const void *a, const void *b)
 {
     const reporter *left = a, *right = b;
-    return left->options.report == right->options.report && left->options.user == right->options.user &&
-           left->options.with_time == right->options.with_time;
+    return sgm__reports_alike(&left->options, &right->options);
 }
 
 static void free_reporter(void *state)
@@ -83,7 +86,6 @@ static void free_reporter(void *state)
         return;
     if (self->options.release)
         self->options.release(self->options.user);
-    sgm__free(self->identifiers);
     sgm__free(self->list);
     sgm__free(self);
 }
@@ -97,17 +99,13 @@ static const sgm_hook_type reporter_type = {.api = SGM_HOOK_API,
 
 static sgm_status split(reporter *self, const char *identifiers)
 {
-    self->identifiers = sgm__strdup(identifiers ? identifiers : "");
-    self->list = self->identifiers ? sgm__calloc(strlen(self->identifiers) / 2 + 2, sizeof(char *)) : NULL;
+    self->list = sgm__words(identifiers, &self->count);
     if (!self->list)
         return SGM_ERROR_MEMORY;
-    char *rest = self->identifiers, *word;
-    while ((word = strtok_r(rest, " \t\n", &rest)))
-        self->list[self->count++] = word;
-    if (self->count == 0)
-        return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "a value reporter needs identifiers, as in \"training.loss optimiser.*\"");
-    return SGM_OK;
+    return self->count > 0
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_ARGUMENT,
+                          "a value reporter needs identifiers, as in \"training.loss optimiser.*\"");
 }
 
 sgm_hook *sgm_value_reporter_create(const char *identifiers, sgm_time_step when,

@@ -1,6 +1,7 @@
 /* Reporters of time and of means. */
 #include "base/base.h"
 #include "training/hooks_ready/hook_text.h"
+#include "training/hooks_ready/reporting.h"
 
 #include <math.h>
 #include <sigma/diagnostics.h>
@@ -20,34 +21,10 @@ typedef struct reporter {
     char *identifier;     /* of means; NULL: another reporter */
 } reporter;
 
-static sgm_status say(const reporter *self, const sgm_hook_call *call, const char *what)
-{
-    char worker[32];
-    sgm__hook_worker_text(call, worker, sizeof worker);
-    char *line = self->options.with_time
-                     ? sgm__format("%sepoch %lld, iteration %lld: %s", worker, (long long)call->epoch,
-                                   (long long)call->iteration, what)
-                     : sgm__format("%s%s", worker, what);
-    if (!line)
-        return SGM_ERROR_MEMORY;
-    if (self->options.report)
-        self->options.report(self->options.user, line);
-    else
-        sgm__log(SGM_LOG_INFO, call->trainer, "%s", line);
-    sgm__free(line);
-    return SGM_OK;
-}
-
-static bool same_target(const reporter *a, const reporter *b)
-{
-    return a->options.report == b->options.report && a->options.user == b->options.user &&
-           a->options.with_time == b->options.with_time;
-}
-
 static bool is_equal(const void *a, const void *b)
 {
     const reporter *left = a, *right = b;
-    return same_target(left, right) &&
+    return sgm__reports_alike(&left->options, &right->options) &&
            (!left->identifier || strcmp(left->identifier, right->identifier) == 0);
 }
 
@@ -69,7 +46,7 @@ static sgm_status report_progress(void *state, sgm_hook_call *call)
              (long long)call->iteration);
     reporter plain = *(reporter *)state;
     plain.options.with_time = false;
-    return say(&plain, call, text);
+    return sgm__report(&plain.options, call, text);
 }
 
 /* --- running times --- */
@@ -98,7 +75,7 @@ static sgm_status report_times(void *state, sgm_hook_call *call)
              sgm_rate_text(average > 0 ? 1 / average : 0, unit, rate, sizeof rate),
              sgm_duration_text(average, average_text, sizeof average_text),
              sgm_duration_text(last, last_text, sizeof last_text));
-    return say(self, call, line);
+    return sgm__report(&self->options, call, line);
 }
 
 /* --- means --- */
@@ -127,7 +104,7 @@ static sgm_status report_mean(void *state, sgm_hook_call *call)
              sums->sum / (double)sums->count, (long long)sums->count);
     sums->sum = 0;
     sums->count = 0;
-    return say(self, call, text);
+    return sgm__report(&self->options, call, text);
 }
 
 static bool equal_tallies(const void *a, const void *b)

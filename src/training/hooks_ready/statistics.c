@@ -11,8 +11,7 @@
 #define MOST_BINS 1000
 
 typedef struct statistics {
-    char *identifiers; /* cut at their spaces */
-    char **list;       /* into it, NULL at the end */
+    char **list; /* of identifiers, NULL at the end */
     sgm_statistics_options options;
 } statistics;
 
@@ -269,7 +268,6 @@ static void free_statistics(void *state)
     statistics *self = state;
     if (!self)
         return;
-    sgm__free(self->identifiers);
     sgm__free(self->list);
     sgm__free(self);
 }
@@ -284,18 +282,11 @@ static const sgm_hook_type statistics_type = {.api = SGM_HOOK_API,
 /* Cuts the identifiers into a list. */
 static bool cut(statistics *self, const char *identifiers)
 {
-    self->identifiers = sgm__strdup(identifiers);
-    self->list = sgm__calloc(strlen(identifiers) / 2 + 2, sizeof(char *));
-    if (!self->identifiers || !self->list)
-        return false;
-    size_t count = 0;
-    char *rest = NULL;
-    for (char *part = strtok_r(self->identifiers, " \t\n", &rest); part;
-         part = strtok_r(NULL, " \t\n", &rest))
-        self->list[count++] = part;
-    if (count == 0)
+    size_t count;
+    self->list = sgm__words(identifiers, &count);
+    if (self->list && count == 0)
         sgm_fail(SGM_ERROR_ARGUMENT, "statistics: expected identifiers of tensors, got none");
-    return count > 0;
+    return self->list && count > 0;
 }
 
 static bool check(const sgm_statistics_options *options)

@@ -20,9 +20,8 @@ typedef struct series {
 } series;
 
 typedef struct time_series {
-    char *identifiers; /* cut at their spaces */
-    char **list;       /* into it, NULL at the end */
-    char *file;        /* its name without what comes behind; NULL: none */
+    char **list; /* of identifiers, NULL at the end */
+    char *file;  /* its name without what comes behind; NULL: none */
     int64_t capacity;
     series *all;
     size_t count, room;
@@ -263,7 +262,6 @@ static void free_series(void *state)
         return;
     forget(self);
     sgm__free(self->all);
-    sgm__free(self->identifiers);
     sgm__free(self->list);
     sgm__free(self->file);
     sgm__free(self);
@@ -271,18 +269,11 @@ static void free_series(void *state)
 
 static bool cut(time_series *self, const char *identifiers)
 {
-    self->identifiers = sgm__strdup(identifiers);
-    self->list = sgm__calloc(strlen(identifiers) / 2 + 2, sizeof(char *));
-    if (!self->identifiers || !self->list)
-        return false;
-    size_t count = 0;
-    char *rest = NULL;
-    for (char *part = strtok_r(self->identifiers, " \t\n", &rest); part;
-         part = strtok_r(NULL, " \t\n", &rest))
-        self->list[count++] = part;
-    if (count == 0)
+    size_t count;
+    self->list = sgm__words(identifiers, &count);
+    if (self->list && count == 0)
         sgm_fail(SGM_ERROR_ARGUMENT, "time series: expected identifiers of numbers, got none");
-    return count > 0;
+    return self->list && count > 0;
 }
 
 /* Without points. */
