@@ -11,7 +11,8 @@ static const char usage_text[] =
     "Usage: sigma predict CHECKPOINT|FOLDER (--data NAME [--count N] | FILE.npy | FILE.csv | -)\n"
     "                     [--separator C] [--json]\n\n"
     "Asks a trained network. Prints a line for each record: the class (from 0) and its probability where\n"
-    "the network tells classes apart, the numbers of its output elsewhere. Numbers of a file are scaled by\n"
+    "the network tells classes apart (of sequences the class of each step), the numbers of its output "
+    "elsewhere. Numbers of a file are scaled by\n"
     "input_range where the training data of the run were; other scaling must have been done.\n\n"
     "  --data NAME    the inputs of a dataset: a ready-made one, or training, validation, test of the run\n"
     "  FILE.npy       an array (records, ...)\n"
@@ -27,16 +28,23 @@ typedef struct prediction {
     sgm_shape input; /* of a record */
     bool classifies, json;
     int64_t elements, limit, done; /* of a record; records wanted (-1: all), printed */
+    int64_t classes;               /* of the last dimension of what the network gives */
     bool scales;                   /* inputs of files from this range to 0 to 1, as the run's own were */
     double least, most;
 } prediction;
 
-static void print_class(const prediction *p, const double *outputs, int64_t count)
+static int64_t largest_of(const double *outputs, int64_t count)
 {
     int64_t best = 0;
     for (int64_t i = 1; i < count; i++)
         if (outputs[i] > outputs[best])
             best = i;
+    return best;
+}
+
+static void print_class(const prediction *p, const double *outputs, int64_t count)
+{
+    int64_t best = largest_of(outputs, count);
     double probability = outputs[best];
     if (count == 1) { /* of class 1 */
         best = outputs[0] >= 0.5;
@@ -52,12 +60,33 @@ static void print_class(const prediction *p, const double *outputs, int64_t coun
     }
 }
 
+/* The class of each step of a sequence. */
+static void print_steps(const prediction *p, const double *outputs, int64_t steps)
+{
+    fputs(p->json ? ", \"classes\": [" : "", stdout);
+    for (int64_t i = 0; i < steps; i++)
+        printf("%s%lld",
+               i == 0    ? ""
+               : p->json ? ", "
+                         : " ",
+               (long long)largest_of(outputs + i * p->classes, p->classes));
+    fputs(p->json ? "]" : "\n", stdout);
+}
+
+static void print_answer(const prediction *p, const double *outputs, int64_t count)
+{
+    if (p->classes < count && p->classes > 1)
+        print_steps(p, outputs, count / p->classes);
+    else
+        print_class(p, outputs, count);
+}
+
 static void print_record(const prediction *p, const double *outputs, int64_t count)
 {
     if (p->json) {
         printf("{\"record\": %lld", (long long)p->done);
         if (p->classifies)
-            print_class(p, outputs, count);
+            print_answer(p, outputs, count);
         printf(", \"outputs\": [");
         for (int64_t i = 0; i < count; i++) {
             fputs(i > 0 ? ", " : "", stdout);
@@ -65,7 +94,7 @@ static void print_record(const prediction *p, const double *outputs, int64_t cou
         }
         printf("]}\n");
     } else if (p->classifies) {
-        print_class(p, outputs, count);
+        print_answer(p, outputs, count);
     } else {
         for (int64_t i = 0; i < count; i++)
             printf("%s%.7g", i > 0 ? " " : "", isnan(outputs[i]) ? NAN : outputs[i]);
@@ -97,7 +126,10 @@ static sgm_status predict_chunk(prediction *p, sgm_tensor *values)
     sgm_tensor *wanted = shaped != NULL ? sgm_tensor_slice(shaped, 0, 0, records, 1) : NULL;
     sgm_tensor *answer = wanted != NULL ? sgm_trainer_predict(p->s.trainer, wanted, NULL) : NULL;
     sgm_status status = answer != NULL ? SGM_OK : sgm__last_failure();
-    int64_t outputs = answer != NULL ? sgm_shape_elements(sgm_tensor_shape(answer)) : 0;
+    const sgm_shape *answered = answer != NULL ? sgm_tensor_shape(answer) : NULL;
+    int64_t outputs = answered != NULL ? sgm_shape_elements(answered) : 0;
+    if (answered != NULL)
+        p->classes = answered->rank > 1 ? answered->dims[answered->rank - 1] : 1;
     double *numbers = answer != NULL ? sgm__calloc((size_t)outputs, sizeof *numbers) : NULL;
     if (answer != NULL)
         status = numbers != NULL ? sgm_tensor_read(answer, numbers, (size_t)outputs) : sgm__last_failure();

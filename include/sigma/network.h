@@ -55,12 +55,16 @@ typedef struct sgm_layer_options {
     size_t struct_size;
     const char *name;
     int64_t shape[SGM_MAX_RANK]; /* input: of one record, ends at the first 0 */
-    int64_t size;                /* dense */
+    int64_t size;                /* dense, embedding */
     const char *activation; /* dense, elementwise, activation: any operation with that flag; default: none */
     bool no_bias;           /* dense */
     double rate;            /* dropout: share of values set to 0; the others are scaled by 1 / (1 - rate) */
     const char *targets;    /* costs: section of the data; default "targets" */
     double importance;      /* costs: factor in the total; default 1 */
+    bool each_step;         /* dense: acts on the last dimension of each record, which is not flattened */
+    int64_t vocabulary;     /* embedding: how many numbers there are */
+    bool classes,
+        shares; /* softmax_cross_entropy, negative_log_likelihood: what the targets are, see there */
 } sgm_layer_options;
 #define SGM_LAYER_OPTIONS(...)                                                                               \
     (&(const sgm_layer_options){.struct_size = sizeof(sgm_layer_options), __VA_ARGS__})
@@ -69,6 +73,7 @@ SGM_API sgm_layer *sgm_layer_create(const char *type, const sgm_layer_options *o
 #define sgm_input(...) sgm_layer_create("input", SGM_LAYER_OPTIONS(__VA_ARGS__))
 #define sgm_output_layer(...) sgm_layer_create("output", SGM_LAYER_OPTIONS(__VA_ARGS__))
 #define sgm_dense(...) sgm_layer_create("dense", SGM_LAYER_OPTIONS(__VA_ARGS__))
+#define sgm_embedding(...) sgm_layer_create("embedding", SGM_LAYER_OPTIONS(__VA_ARGS__))
 #define sgm_elementwise(...) sgm_layer_create("elementwise", SGM_LAYER_OPTIONS(__VA_ARGS__))
 #define sgm_activation(...) sgm_layer_create("activation", SGM_LAYER_OPTIONS(__VA_ARGS__))
 #define sgm_dropout(...) sgm_layer_create("dropout", SGM_LAYER_OPTIONS(__VA_ARGS__))

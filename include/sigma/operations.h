@@ -134,8 +134,10 @@ SGM_API sgm_value sgm_top_k(sgm_graph *graph, sgm_value x, int32_t axis, int64_t
 SGM_API sgm_value sgm_top_k_indices(sgm_graph *graph, sgm_value x, int32_t axis, int64_t k);
 /* 0, 1, 2, ... along `axis`, equal along the others. */
 SGM_API sgm_value sgm_iota(sgm_graph *graph, sgm_dtype dtype, const sgm_shape *shape, int32_t axis);
-/* (...) of integers to (..., classes) of dtype. */
+/* (...) of integers to (..., classes) of dtype; what is no class gives zeros. */
 SGM_API sgm_value sgm_one_hot_values(sgm_graph *graph, sgm_value indices, int64_t classes, sgm_dtype dtype);
+/* The same, but what is no class is an error at run time. */
+SGM_API sgm_value sgm_one_hot_classes(sgm_graph *graph, sgm_value indices, int64_t classes, sgm_dtype dtype);
 
 /* --- linear algebra --- */
 /* (..., m, k) x (..., k, n) to (..., m, n); leading dimensions broadcast. */

@@ -274,6 +274,24 @@ static sgm_status set_number_option(sgm_layer *layer, const char *option, double
     return sgm__argument_set_number(layer, argument, value);
 }
 
+static sgm_status set_integer_option(sgm_layer *layer, const char *option, int64_t value)
+{
+    int32_t argument;
+    if (value == 0)
+        return SGM_OK;
+    SGM_TRY(find_option(layer, option, SGM_ARGUMENT_INTEGER, &argument));
+    return sgm__argument_set_integer(layer, argument, value);
+}
+
+static sgm_status set_flag_option(sgm_layer *layer, const char *option, bool value)
+{
+    int32_t argument;
+    if (!value)
+        return SGM_OK;
+    SGM_TRY(find_option(layer, option, SGM_ARGUMENT_FLAG, &argument));
+    return sgm__argument_set_flag(layer, argument, true);
+}
+
 static sgm_status set_options(sgm_layer *layer, const sgm_layer_options *options)
 {
     int32_t argument;
@@ -283,14 +301,12 @@ static sgm_status set_options(sgm_layer *layer, const sgm_layer_options *options
         SGM_TRY(find_option(layer, "shape", SGM_ARGUMENT_SHAPE, &argument));
         SGM_TRY(sgm__argument_append_dimension(layer, argument, options->shape[i]));
     }
-    if (options->size != 0) {
-        SGM_TRY(find_option(layer, "size", SGM_ARGUMENT_INTEGER, &argument));
-        SGM_TRY(sgm__argument_set_integer(layer, argument, options->size));
-    }
-    if (options->no_bias) {
-        SGM_TRY(find_option(layer, "no_bias", SGM_ARGUMENT_FLAG, &argument));
-        SGM_TRY(sgm__argument_set_flag(layer, argument, true));
-    }
+    SGM_TRY(set_integer_option(layer, "vocabulary", options->vocabulary));
+    SGM_TRY(set_integer_option(layer, "size", options->size));
+    SGM_TRY(set_flag_option(layer, "no_bias", options->no_bias));
+    SGM_TRY(set_flag_option(layer, "each_step", options->each_step));
+    SGM_TRY(set_flag_option(layer, "classes", options->classes));
+    SGM_TRY(set_flag_option(layer, "shares", options->shares));
     SGM_TRY(set_text_option(layer, "activation", options->activation));
     SGM_TRY(set_number_option(layer, "rate", options->rate));
     SGM_TRY(set_text_option(layer, "targets", options->targets));

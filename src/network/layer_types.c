@@ -5,6 +5,7 @@ static const sgm_layer_type *const built_in[] = {
     &sgm__layer_input,
     &sgm__layer_output,
     &sgm__layer_dense,
+    &sgm__layer_embedding,
     &sgm__layer_elementwise,
     &sgm__layer_activation,
     &sgm__layer_dropout,

@@ -71,7 +71,8 @@ bool sgm__activation_is_none(const char *name);
 extern const sgm_layer_type sgm__layer_input, sgm__layer_output, sgm__layer_dense, sgm__layer_elementwise,
     sgm__layer_activation, sgm__layer_dropout, sgm__layer_flatten, sgm__layer_identity, sgm__layer_add,
     sgm__layer_concatenate, sgm__layer_softmax_cross_entropy, sgm__layer_squared_difference,
-    sgm__layer_mean_squared, sgm__layer_binary_cross_entropy, sgm__layer_negative_log_likelihood;
+    sgm__layer_mean_squared, sgm__layer_binary_cross_entropy, sgm__layer_negative_log_likelihood,
+    sgm__layer_embedding;
 /* NULL without an error if there is none. */
 const sgm_layer_type *sgm__layer_type_find(const char *name);
 /* The nearest name of a layer, or of `more`; NULL if none is near. */

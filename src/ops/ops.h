@@ -13,6 +13,7 @@
  * | scatter_add                    | axis, size                                |         |
  * | argsort                        | axis, descending                          |         |
  * | iota                           | dtype, axis, dims                         |         |
+ * | one_hot                        | dtype, classes                            |         |
  * | random_uniform                 | stream, dtype, dims                       |         |
  * | softmax family                 |                                           |         |
  *
@@ -45,6 +46,7 @@
     X(scatter_add)                                                                                           \
     X(argsort)                                                                                               \
     X(iota)                                                                                                  \
+    X(one_hot)                                                                                               \
     X(matmul)                                                                                                \
     X(inverse)                                                                                               \
     X(determinant)                                                                                           \

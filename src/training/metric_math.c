@@ -14,19 +14,58 @@ static sgm_tensor *as_rows(sgm_tensor *tensor)
                 : sgm_tensor_cast(tensor, dtype == SGM_FLOAT32 ? SGM_FLOAT32 : SGM_FLOAT64);
 }
 
+/* True if the targets are a number of a class for each row of outputs. */
+static bool are_numbers(const sgm_shape *outputs, const sgm_shape *targets)
+{
+    int64_t classes = outputs->rank > 1 ? outputs->dims[outputs->rank - 1] : 0;
+    return classes > 1 && targets->rank > 0 && outputs->dims[0] == targets->dims[0] &&
+           sgm_shape_elements(targets) == sgm_shape_elements(outputs) / classes;
+}
+
+static sgm_status set_shares(sgm_tensor *shares, const double *numbers, int64_t rows, int64_t classes)
+{
+    float *to = sgm_tensor_data(shares);
+    for (int64_t row = 0; row < rows; row++) {
+        double number = trunc(numbers[row]);
+        if (!(number >= 0 && number < (double)classes))
+            return sgm_fail(SGM_ERROR_ARGUMENT,
+                            "class %g is out of range: there are %lld classes, numbered from 0", numbers[row],
+                            (long long)classes);
+        to[row * classes + (int64_t)number] = 1;
+    }
+    return SGM_OK;
+}
+
+/* Numbers of classes as one share of 1 in each row. */
+static sgm_tensor *as_shares(const sgm_shape *shape, const sgm_tensor *targets)
+{
+    int64_t classes = shape->dims[shape->rank - 1], rows = sgm_shape_elements(shape) / classes;
+    sgm_tensor *shares = sgm_tensor_create(SGM_FLOAT32, shape);
+    double *numbers = sgm__calloc((size_t)rows + 1, sizeof *numbers);
+    bool good = shares != NULL && numbers != NULL &&
+                sgm_tensor_read(targets, numbers, (size_t)rows) == SGM_OK &&
+                set_shares(shares, numbers, rows, classes) == SGM_OK;
+    sgm__free(numbers);
+    if (good)
+        return shares;
+    sgm_tensor_free(shares);
+    return NULL;
+}
+
 sgm_status sgm__answers_open(sgm__answers *answers, sgm_tensor *outputs, sgm_tensor *targets)
 {
     char one[128], other[128];
     *answers = (sgm__answers){.cost = NAN};
-    const sgm_shape *shape = sgm_tensor_shape(outputs);
-    if (shape->rank < 1 || !sgm_shape_equal(shape, sgm_tensor_shape(targets)))
-        return sgm_fail(
-            SGM_ERROR_SHAPE,
-            "metrics compare outputs with targets of the same shape, records first; got %s and %s",
-            sgm_shape_text(shape, one, sizeof one),
-            sgm_shape_text(sgm_tensor_shape(targets), other, sizeof other));
+    const sgm_shape *shape = sgm_tensor_shape(outputs), *given = sgm_tensor_shape(targets);
+    bool same = sgm_shape_equal(shape, given);
+    if (shape->rank < 1 || (!same && !are_numbers(shape, given)))
+        return sgm_fail(SGM_ERROR_SHAPE,
+                        "metrics compare outputs with targets of the same shape, records first, or with a "
+                        "number of a class for each row; got %s and %s",
+                        sgm_shape_text(shape, one, sizeof one), sgm_shape_text(given, other, sizeof other));
     answers->output_tensor = as_rows(outputs);
-    answers->target_tensor = answers->output_tensor != NULL ? as_rows(targets) : NULL;
+    if (answers->output_tensor != NULL)
+        answers->target_tensor = same ? as_rows(targets) : as_shares(shape, targets);
     if (answers->target_tensor == NULL)
         return sgm__last_failure();
     answers->outputs = sgm_tensor_const_data(answers->output_tensor);

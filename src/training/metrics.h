@@ -24,7 +24,8 @@ static inline double sgm__target_at(const sgm__answers *a, int64_t i)
     return a->wide_targets ? ((const double *)a->targets)[i] : (double)((const float *)a->targets)[i];
 }
 
-/* Equal shapes, rank 1 or more; retains or converts. Close it also after a failure. */
+/* Equal shapes, rank 1 or more, or targets that are a number of a class for each row; retains or converts.
+ * Close it also after a failure. */
 sgm_status sgm__answers_open(sgm__answers *answers, sgm_tensor *outputs, sgm_tensor *targets);
 void sgm__answers_close(sgm__answers *answers);
 

@@ -166,7 +166,7 @@ sgm_status sgm__trainer_refill(sgm_trainer *trainer)
 /* --- recording --- */
 
 /* The share of answers that are right: the largest output is where the target is largest (or on the same side
- * of one half). */
+ * of one half), or has the number that the target is. */
 static void record_correct(sgm_trainer *trainer)
 {
     const sgm_recording *recording = &trainer->recording;
@@ -175,10 +175,14 @@ static void record_correct(sgm_trainer *trainer)
         return;
     sgm_value output = recording->outputs[0].value, target = recording->targets[0].value;
     sgm_type a = sgm_value_type(graph, output), b = sgm_value_type(graph, target);
-    if (!sgm_shape_equal(&a.shape, &b.shape) || a.shape.rank < 2)
+    sgm_shape places = sgm_shape_make(a.shape.rank > 0 ? a.shape.rank - 1 : 0, a.shape.dims);
+    bool numbers = sgm_shape_equal(&places, &b.shape); /* of classes */
+    if ((!numbers && !sgm_shape_equal(&a.shape, &b.shape)) || a.shape.rank < 2)
         return;
     sgm_value equal;
-    if (a.shape.dims[a.shape.rank - 1] > 1)
+    if (numbers)
+        equal = sgm_equal(graph, sgm_arg_max(graph, output, -1), sgm_cast(graph, target, SGM_INT64));
+    else if (a.shape.dims[a.shape.rank - 1] > 1)
         equal = sgm_equal(graph, sgm_arg_max(graph, output, -1), sgm_arg_max(graph, target, -1));
     else
         equal = sgm_equal(graph, sgm_greater(graph, output, sgm_number(graph, 0.5)),

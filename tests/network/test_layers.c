@@ -166,6 +166,33 @@ TEST(dense_flattens_records_of_several_dimensions)
     stop(&b);
 }
 
+TEST(dense_at_each_step_leaves_the_other_dimensions)
+{
+    bench b = open_text("input(2, 2) + dense(3, relu, each_step)", 2, false);
+    CHECK_INT(b.recording.parameters[0].type.shape.dims[0], 2);
+    CHECK_INT(sgm_value_type(b.graph, b.recording.outputs[0].value).shape.rank, 3);
+    SET(&b, "1-dense.weights", 1, 0, -1, 10, 1, 0);
+    SET(&b, "1-dense.biases", 0, 0.5, 4);
+    FEED(&b, "inputs", 1, 2, 3, 4, 5, 6, 7, 8);
+    CHECK_OK(sgm_session_run(b.session, b.program));
+    CHECK_OUTPUT(&b, "output 1-dense", 21, 2.5, 3, 43, 4.5, 1, 65, 6.5, 0, 87, 8.5, 0);
+    stop(&b);
+}
+
+TEST(an_embedding_looks_vectors_up)
+{
+    bench b = open_text("input(3) + embedding(4, 2)", 2, false);
+    SET(&b, "1-embedding.weights", 0, 1, 10, 11, 20, 21, 30, 31);
+    FEED(&b, "inputs", 3, 0, 1, 2, 2, 0);
+    CHECK_OK(sgm_session_run(b.session, b.program));
+    CHECK_OUTPUT(&b, "output 1-embedding", 30, 31, 0, 1, 10, 11, 20, 21, 20, 21, 0, 1);
+    FEED(&b, "inputs", 3, 0, 1, 2, 4, 0);
+    CHECK_INT(sgm_session_run(b.session, b.program), SGM_ERROR_ARGUMENT);
+    CHECK(strstr(sgm_last_error(), "index 4 is out of range: axis 0 has 4 entries") != NULL);
+    CHECK(strstr(sgm_last_error(), "1-embedding") != NULL);
+    stop(&b);
+}
+
 TEST(elementwise_has_a_weight_for_each_element)
 {
     bench b = open_text("input(3) + elementwise(3, tanh)", 2, false);
@@ -201,6 +228,49 @@ TEST(softmax_cross_entropy_is_averaged_over_the_batch)
     double sum = exp(1) + exp(2) + exp(3);
     CHECK_OUTPUT(&b, "total", (log(sum) - 3 + log(3)) / 2);
     CHECK_OUTPUT(&b, "output logits", exp(1) / sum, exp(2) / sum, exp(3) / sum, 1. / 3, 1. / 3, 1. / 3);
+    stop(&b);
+}
+
+static double cross_entropy(const double *logits, size_t count, size_t right)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += exp(logits[i]);
+    return log(sum) - logits[right];
+}
+
+TEST(classes_of_steps_are_numbers)
+{
+    static const double x[] = {1, 2, 3, 0, 0, 0, -1, 5, 2, 0.5, 0.25, 0.75};
+    double mean = (cross_entropy(x, 3, 2) + cross_entropy(x + 3, 3, 0) + cross_entropy(x + 6, 3, 1) +
+                   cross_entropy(x + 9, 3, 2)) /
+                  4;
+    bench b = open_text("input(2, 3) + softmax_cross_entropy", 2, true);
+    feed(&b, "inputs", x);
+    FEED(&b, "targets", 2, 0, 1, 2);
+    CHECK_OK(sgm_session_run(b.session, b.program));
+    CHECK_OUTPUT(&b, "total", mean);
+    FEED(&b, "targets", 2, 0, 3, 2);
+    CHECK_INT(sgm_session_run(b.session, b.program), SGM_ERROR_ARGUMENT);
+    CHECK(strstr(sgm_last_error(), "class 3 is out of range: there are 3 classes, numbered from 0") != NULL);
+    stop(&b);
+    b = open_text("input(2, 3) + softmax_cross_entropy(shares)", 2, true);
+    feed(&b, "inputs", x);
+    FEED(&b, "targets", 0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 0, 1);
+    CHECK_OK(sgm_session_run(b.session, b.program));
+    CHECK_OUTPUT(&b, "total", mean);
+    stop(&b);
+    b = open_text("input(3) + softmax_cross_entropy(classes)", 4, true);
+    feed(&b, "inputs", x);
+    FEED(&b, "targets", 2, 0, 1, 2);
+    CHECK_OK(sgm_session_run(b.session, b.program));
+    CHECK_OUTPUT(&b, "total", mean);
+    stop(&b);
+    b = open_text("input(2, 3) + activation(softmax) + negative_log_likelihood", 2, true);
+    feed(&b, "inputs", x);
+    FEED(&b, "targets", 2, 0, 1, 2);
+    CHECK_OK(sgm_session_run(b.session, b.program));
+    CHECK_OUTPUT(&b, "total", mean);
     stop(&b);
 }
 
@@ -447,6 +517,8 @@ TEST(shape_errors_name_layer_operation_and_shapes)
     check_record_error(
         "input(4) + dense(3) + mean_squared(targets=inputs)",
         "layer 2-mean_squared: section 'inputs' of the data is used here as (2, 3), but as (2, 4)");
+    check_record_error("input(4) + dense(3) + softmax_cross_entropy(classes, shares)",
+                       "softmax_cross_entropy: targets are numbers of classes or shares, not both");
 }
 
 /* --- layers and activations from outside --- */

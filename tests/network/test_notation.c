@@ -139,7 +139,7 @@ TEST(arguments_are_checked)
                 "column 21: argument 'activation' of dense takes a name, found '4'");
     check_error("input(4) + dense(3, size=4)", "column 21: argument 'size' is given twice");
     check_error("input(4) + dense(3, sise=4)",
-                "column 21: dense has no argument 'sise'; it has size, activation, no_bias, name");
+                "column 21: dense has no argument 'sise'; it has size, activation, no_bias, each_step, name");
     check_error("input(4) + dropout(1)",
                 "column 20: argument 'rate' of dropout is 1; it must be between 0 and 0.9999");
     check_error("input(4) + dropout(1e999)", "column 20: '1e999' is not a number");

@@ -190,6 +190,7 @@ OP_RECORD(iota, sgm_iota(g, dtype, OP_DIMS(2, 5, 3), 1))
 OP_RECORD(iota_int64, sgm_iota(g, SGM_INT64, OP_DIMS(7), 0))
 OP_RECORD(iota_empty, sgm_iota(g, dtype, OP_DIMS(2, 0), 0))
 OP_RECORD(one_hot, sgm_one_hot_values(g, x[0], 4, dtype))
+OP_RECORD(one_hot_classes, sgm_one_hot_classes(g, x[0], 5, dtype))
 
 OP_RECORD(matmul, sgm_matmul(g, x[0], x[1]))
 OP_RECORD(matmul_transposed, sgm_matmul(g, sgm_transpose(g, x[0]), sgm_transpose(g, x[1])))
@@ -402,6 +403,8 @@ static const op_case op_cases[] = {
     {"iota", op_record_iota, 0, OP_COPIES, {OP_X(1)}, 0},
     {"iota", op_record_iota_int64, 0, OP_COPIES, {OP_X(1)}, 0},
     {"iota", op_record_iota_empty, 0, OP_COPIES, {OP_X(1)}, 0},
+    {"one_hot", op_record_one_hot_classes, 1, OP_COPIES, {OP_IN(OP_INT64, 0, 5, 3, 2)}, 0},
+    {"one_hot", op_record_one_hot_classes, 1, OP_COPIES, {OP_IN(OP_INT32, 0, 5, 70)}, 0},
     {"one_hot_values", op_record_one_hot, 1, OP_COPIES, {OP_IN(OP_INT64, 0, 5, 3, 2)}, 0},
 
     {"matmul", op_record_matmul, 2, OP_SECOND, {OP_X(3, 4), OP_X(4, 2)}, 0},

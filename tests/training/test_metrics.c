@@ -151,6 +151,24 @@ TEST(no_records_no_numbers)
     sgm_registry_free(results);
 }
 
+TEST(targets_may_be_numbers_of_classes)
+{
+    static const double outputs[] = {0.5, 0.25, 0.25, 0.2, 0.7, 0.1, 0.3, 0.3, 0.4, 0.1, 0.2, 0.7};
+    sgm_shape steps = sgm_shape_of(2, 2, 3), places = sgm_shape_of(2, 2);
+    sgm_tensor *o = sgm_tensor_create(SGM_FLOAT32, &steps), *t = sgm_tensor_create(SGM_INT32, &places);
+    sgm_registry *results = sgm_registry_create();
+    CHECK_OK(sgm_tensor_write(o, outputs, 12));
+    CHECK_OK(sgm_tensor_write(t, (const double[]){0, 1, 0, 2}, 4));
+    CHECK_OK(sgm_metrics_compute("top_k(1)", o, t, results));
+    CHECK_NEAR(number(results, "top_1"), 0.75, 0);
+    CHECK_OK(sgm_tensor_write(t, (const double[]){0, 1, 0, 3}, 4));
+    CHECK_INT(sgm_metrics_compute("top_k(1)", o, t, results), SGM_ERROR_ARGUMENT);
+    CHECK(strstr(sgm_last_error(), "class 3 is out of range: there are 3 classes") != NULL);
+    sgm_registry_free(results);
+    sgm_tensor_free(o);
+    sgm_tensor_free(t);
+}
+
 TEST(a_certain_mistake_is_infinitely_perplexing)
 {
     static const double outputs[] = {1, 0, 0, 1}, targets[] = {0, 1, 0, 0}, logits[] = {3, -1, 0, 1};

@@ -1,0 +1,42 @@
+/* embedding(65, 128): a vector of its own for each number that may come in. */
+#include "network/network_internal.h"
+
+static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
+{
+    (void)count;
+    int64_t vocabulary = sgm_layer_integer(call, "vocabulary"), size = sgm_layer_integer(call, "size");
+    sgm_shape shape = sgm_shape_of(vocabulary, size);
+    sgm_value weights = sgm_layer_parameter(call, graph, "weights", &shape, vocabulary, size, true,
+                                            "gaussian(standard_deviation=1)");
+    /* numbers above 256 would not survive bfloat16 */
+    sgm_value tokens = sgm__mixed_cast(graph, inputs[0], sgm__master_dtype(call->options));
+    return sgm_gather(graph, weights, sgm_cast(graph, tokens, SGM_INT64), 0);
+}
+
+static const sgm_argument arguments[] = {
+    {.name = "vocabulary",
+     .kind = SGM_ARGUMENT_INTEGER,
+     .required = true,
+     .least = 1,
+     .most = 1 << 24,
+     .doc = "how many numbers there are, from 0"},
+    {.name = "size",
+     .kind = SGM_ARGUMENT_INTEGER,
+     .required = true,
+     .least = 1,
+     .most = 1e9,
+     .doc = "the elements of a number's vector"},
+};
+
+const sgm_layer_type sgm__layer_embedding = {
+    .api = SGM_LAYER_API,
+    .name = "embedding",
+    .doc =
+        "a vector for each number: (batch, time) becomes (batch, time, size); others than 0 to vocabulary - "
+        "1 are an error",
+    .arguments = arguments,
+    .argument_count = sizeof arguments / sizeof arguments[0],
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .forward = forward,
+};
