@@ -61,7 +61,15 @@ extern "C" {
     X(sigmoid, "1 / (1 + exp(-x))")                                                                          \
     X(softplus, "log(1 + exp(x)), without overflow")                                                         \
     X(gelu, "x times the normal distribution function of x (Hendrycks and Gimpel, 2016)")                    \
-    X(silu, "x * sigmoid(x)")                                                                                \
+    X(gelu_tanh, "gelu with tanh in place of erf: the approximation of the same paper")                      \
+    X(silu, "x * sigmoid(x), also called swish (Elfwing et al., 2017)")                                      \
+    X(mish, "x * tanh(softplus(x)) (Misra, 2019)")                                                           \
+    X(selu, "elu at the scale that keeps mean 0 and deviation 1 (Klambauer et al., 2017)")                   \
+    X(relu6, "min(max(x, 0), 6)")                                                                            \
+    X(hard_sigmoid, "min(max(x / 6 + 1 / 2, 0), 1)")                                                         \
+    X(hard_silu, "x * hard_sigmoid(x), also called hard swish (Howard et al., 2019)")                        \
+    X(hard_tanh, "min(max(x, -1), 1)")                                                                       \
+    X(softsign, "x / (1 + |x|)")                                                                             \
     X(identity, "x itself")
 
 #define SGM_UNARY_FUNCTION(name, doc) SGM_API sgm_value sgm_##name(sgm_graph *graph, sgm_value x);
@@ -162,6 +170,17 @@ SGM_API sgm_value sgm_softmax(sgm_graph *graph, sgm_value x);
 SGM_API sgm_value sgm_log_softmax(sgm_graph *graph, sgm_value x);
 /* -sum(targets * log_softmax(x)) over the last axis, which goes away. */
 SGM_API sgm_value sgm_softmax_cross_entropy_values(sgm_graph *graph, sgm_value x, sgm_value targets);
+/* (x - mean) / sqrt(variance + epsilon) over the last axis; epsilon 0 or more. */
+SGM_API sgm_value sgm_layer_norm(sgm_graph *graph, sgm_value x, double epsilon);
+/* x / sqrt(mean(x^2) + epsilon) over the last axis. */
+SGM_API sgm_value sgm_rms_norm(sgm_graph *graph, sgm_value x, double epsilon);
+/* softmax(queries keys' / sqrt(d)) values: (..., t, d), (..., s, d), (..., s, e) to (..., t, e). Causal: t =
+ * s, and position t takes nothing from later ones. */
+SGM_API sgm_value sgm_attention(sgm_graph *graph, sgm_value queries, sgm_value keys, sgm_value values,
+                                bool causal);
+/* Attention of `heads` heads: (..., time, 3 features), in which features of the queries lie before those of
+ * the keys and of the values, head by head, to (..., time, features). */
+SGM_API sgm_value sgm_self_attention(sgm_graph *graph, sgm_value x, int64_t heads, bool causal);
 
 #ifdef __cplusplus
 }

@@ -73,6 +73,8 @@ extern const sgm_layer_type sgm__layer_input, sgm__layer_output, sgm__layer_dens
     sgm__layer_concatenate, sgm__layer_softmax_cross_entropy, sgm__layer_squared_difference,
     sgm__layer_mean_squared, sgm__layer_binary_cross_entropy, sgm__layer_negative_log_likelihood,
     sgm__layer_embedding;
+extern const sgm_layer_type sgm__layer_layer_norm, sgm__layer_rms_norm, sgm__layer_positions,
+    sgm__layer_attention, sgm__layer_transformer, sgm__layer_tied_dense;
 /* NULL without an error if there is none. */
 const sgm_layer_type *sgm__layer_type_find(const char *name);
 /* The nearest name of a layer, or of `more`; NULL if none is near. */

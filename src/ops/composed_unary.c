@@ -81,6 +81,83 @@ static sgm_value compose_silu(sgm_graph *graph, const sgm_value *inputs, int32_t
     return sgm_multiply(graph, inputs[0], sgm_sigmoid(graph, inputs[0]));
 }
 
+/* sqrt(2 / pi) and 0.044715 are the paper's. */
+static sgm_value compose_gelu_tanh(sgm_graph *graph, const sgm_value *inputs, int32_t count,
+                                   const sgm_attributes *attributes)
+{
+    (void)count, (void)attributes;
+    sgm_value x = inputs[0], square = sgm_multiply(graph, x, x);
+    sgm_value bend =
+        sgm_add(graph, sgm_multiply(graph, square, sgm_number(graph, 0.044715)), sgm_number(graph, 1));
+    sgm_value inner =
+        sgm_multiply(graph, sgm_multiply(graph, x, sgm_number(graph, M_2_SQRTPI * M_SQRT1_2)), bend);
+    sgm_value half = sgm_multiply(graph, x, sgm_number(graph, 0.5));
+    return sgm_multiply(graph, half, sgm_add(graph, sgm_tanh(graph, inner), sgm_number(graph, 1)));
+}
+
+static sgm_value compose_mish(sgm_graph *graph, const sgm_value *inputs, int32_t count,
+                              const sgm_attributes *attributes)
+{
+    (void)count, (void)attributes;
+    return sgm_multiply(graph, inputs[0], sgm_tanh(graph, sgm_softplus(graph, inputs[0])));
+}
+
+/* The fixed point's scale and alpha, with the digits that the authors published. */
+static sgm_value compose_selu(sgm_graph *graph, const sgm_value *inputs, int32_t count,
+                              const sgm_attributes *attributes)
+{
+    (void)count, (void)attributes;
+    const double scale = 1.0507009873554804934193349852946, alpha = 1.6732632423543772848170429916717;
+    sgm_value below = sgm_minimum(graph, inputs[0], sgm_number(graph, 0));
+    sgm_value bend = sgm_subtract(graph, sgm_exp(graph, below), sgm_number(graph, 1));
+    return sgm_select(graph, is_positive(graph, inputs[0]),
+                      sgm_multiply(graph, inputs[0], sgm_number(graph, scale)),
+                      sgm_multiply(graph, bend, sgm_number(graph, scale * alpha)));
+}
+
+/* The bounds come first, so that the slope at them is 0. */
+static sgm_value bounded(sgm_graph *graph, sgm_value x, double least, double most)
+{
+    return sgm_minimum(graph, sgm_number(graph, most), sgm_maximum(graph, sgm_number(graph, least), x));
+}
+
+static sgm_value compose_relu6(sgm_graph *graph, const sgm_value *inputs, int32_t count,
+                               const sgm_attributes *attributes)
+{
+    (void)count, (void)attributes;
+    return bounded(graph, inputs[0], 0, 6);
+}
+
+static sgm_value compose_hard_tanh(sgm_graph *graph, const sgm_value *inputs, int32_t count,
+                                   const sgm_attributes *attributes)
+{
+    (void)count, (void)attributes;
+    return bounded(graph, inputs[0], -1, 1);
+}
+
+static sgm_value compose_hard_sigmoid(sgm_graph *graph, const sgm_value *inputs, int32_t count,
+                                      const sgm_attributes *attributes)
+{
+    (void)count, (void)attributes;
+    sgm_value sixth = sgm_divide(graph, inputs[0], sgm_number(graph, 6));
+    return bounded(graph, sgm_add(graph, sixth, sgm_number(graph, 0.5)), 0, 1);
+}
+
+static sgm_value compose_hard_silu(sgm_graph *graph, const sgm_value *inputs, int32_t count,
+                                   const sgm_attributes *attributes)
+{
+    (void)count, (void)attributes;
+    return sgm_multiply(graph, inputs[0], sgm_hard_sigmoid(graph, inputs[0]));
+}
+
+static sgm_value compose_softsign(sgm_graph *graph, const sgm_value *inputs, int32_t count,
+                                  const sgm_attributes *attributes)
+{
+    (void)count, (void)attributes;
+    sgm_value size = sgm_add(graph, sgm_absolute(graph, inputs[0]), sgm_number(graph, 1));
+    return sgm_divide(graph, inputs[0], size);
+}
+
 static sgm_value compose_identity(sgm_graph *graph, const sgm_value *inputs, int32_t count,
                                   const sgm_attributes *attributes)
 {
@@ -124,6 +201,14 @@ static void gradient_softplus(sgm_graph *graph, const sgm_gradient_call *call, s
 #define infer_of_softplus infer_float
 #define infer_of_gelu NULL
 #define infer_of_silu NULL
+#define infer_of_gelu_tanh NULL
+#define infer_of_mish NULL
+#define infer_of_selu NULL
+#define infer_of_relu6 NULL
+#define infer_of_hard_sigmoid NULL
+#define infer_of_hard_silu NULL
+#define infer_of_hard_tanh NULL
+#define infer_of_softsign NULL
 #define infer_of_identity NULL
 #define gradient_square NULL
 #define gradient_reciprocal NULL
@@ -132,6 +217,14 @@ static void gradient_softplus(sgm_graph *graph, const sgm_gradient_call *call, s
 #define gradient_elu NULL
 #define gradient_gelu NULL
 #define gradient_silu NULL
+#define gradient_gelu_tanh NULL
+#define gradient_mish NULL
+#define gradient_selu NULL
+#define gradient_relu6 NULL
+#define gradient_hard_sigmoid NULL
+#define gradient_hard_silu NULL
+#define gradient_hard_tanh NULL
+#define gradient_softsign NULL
 #define gradient_identity NULL
 
 #define DEFINE_OP(op_name, op_doc)                                                                           \

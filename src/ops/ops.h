@@ -16,6 +16,8 @@
  * | one_hot                        | dtype, classes                            |         |
  * | random_uniform                 | stream, dtype, dims                       |         |
  * | softmax family                 |                                           |         |
+ * | layer_norm, rms_norm           |                                           | epsilon |
+ * | self_attention, its slope      | heads, causal                             |         |
  *
  * Axes are not negative here. Inputs of random_uniform: seed, step (int64, rank 0); element i is the 32-bit
  * word i % 4 of sgm__philox(seed, step, stream << 40 | i / 4), its upper 24 bits divided by 2^24.
@@ -56,7 +58,11 @@
     X(softmax)                                                                                               \
     X(log_softmax)                                                                                           \
     X(softmax_cross_entropy)                                                                                 \
-    X(softmax_cross_entropy_slope)
+    X(softmax_cross_entropy_slope)                                                                           \
+    X(layer_norm)                                                                                            \
+    X(rms_norm)                                                                                              \
+    X(self_attention)                                                                                        \
+    X(self_attention_slope)
 
 #define SGM__DECLARE_OP(name) extern const sgm_op sgm__op_##name;
 #define SGM__DECLARE_DOCUMENTED_OP(name, doc) SGM__DECLARE_OP(name)

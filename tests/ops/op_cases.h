@@ -100,7 +100,15 @@ static sgm_value op_regular(sgm_graph *g, sgm_value x)
     X(sigmoid, -9, 9, OP_SECOND)                                                                             \
     X(softplus, -9, 9, OP_SECOND)                                                                            \
     X(gelu, -4, 4, OP_SECOND)                                                                                \
+    X(gelu_tanh, -4, 4, OP_SECOND)                                                                           \
     X(silu, -9, 9, OP_SECOND)                                                                                \
+    X(mish, -5, 5, OP_SECOND)                                                                                \
+    X(selu, -3, 3, OP_SECOND)                                                                                \
+    X(relu6, -2, 9, OP_SECOND)                                                                               \
+    X(hard_sigmoid, -4, 4, OP_SECOND)                                                                        \
+    X(hard_silu, -4, 4, OP_SECOND)                                                                           \
+    X(hard_tanh, -2, 2, OP_SECOND)                                                                           \
+    X(softsign, -3, 3, OP_SECOND)                                                                            \
     X(identity, -2, 2, OP_SECOND | OP_COPIES)
 #define OP_BINARY_CASES(X)                                                                                   \
     X(add, -2, 2, OP_SECOND)                                                                                 \
@@ -206,6 +214,16 @@ OP_RECORD(softmax, sgm_softmax(g, x[0]))
 OP_RECORD(log_softmax, sgm_log_softmax(g, x[0]))
 OP_RECORD(cross_entropy_slope, sgm_record(g, sgm_find_op("softmax_cross_entropy_slope"), x, 3, NULL))
 OP_RECORD(cross_entropy, sgm_softmax_cross_entropy_values(g, x[0], x[1]))
+OP_RECORD(layer_norm, sgm_layer_norm(g, x[0], 1e-3))
+OP_RECORD(rms_norm, sgm_rms_norm(g, x[0], 1e-3))
+OP_RECORD(attention, sgm_attention(g, x[0], x[1], x[2], false))
+OP_RECORD(attention_causal, sgm_attention(g, x[0], x[1], x[2], true))
+OP_RECORD(self_attention, sgm_self_attention(g, x[0], 2, false))
+OP_RECORD(self_attention_causal, sgm_self_attention(g, x[0], 1, true))
+/* what its slope is multiplied with comes from the second input */
+OP_RECORD(self_attention_slope,
+          sgm_record(g, sgm_find_op("self_attention_slope"), x, 2,
+                     &(const sgm_attributes){.integer_count = 2, .integers = {3, 1}}))
 
 /* --- the cases --- */
 
@@ -467,7 +485,27 @@ static const op_case op_cases[] = {
      {OP_X(131, 97), OP_IN(OP_FLOATS, 0, 1, 131, 97), OP_X(131)},
      4},
 
+    {"layer_norm", op_record_layer_norm, 1, OP_SECOND, {OP_X(3, 7)}, 0},
+    {"layer_norm", op_record_layer_norm, 1, OP_SECOND, {OP_X(2, 0, 5)}, 0},
+    {"rms_norm", op_record_rms_norm, 1, OP_SECOND, {OP_X(2, 3, 5)}, 0},
+    {"attention", op_record_attention, 3, OP_SECOND, {OP_X(2, 3, 4), OP_X(2, 5, 4), OP_X(2, 5, 2)}, 0},
+    {"attention", op_record_attention_causal, 3, OP_SECOND, {OP_X(3, 2), OP_X(3, 2), OP_X(3, 5)}, 0},
+    {"self_attention", op_record_self_attention, 1, OP_SECOND, {OP_X(2, 3, 12)}, 0},
+    {"self_attention", op_record_self_attention_causal, 1, OP_SECOND, {OP_X(4, 6)}, 0},
+    {"self_attention", op_record_self_attention_causal, 1, OP_SECOND, {OP_X(0, 2, 6)}, 0},
+    {"self_attention_slope",
+     op_record_self_attention_slope,
+     2,
+     OP_SECOND,
+     {OP_X(2, 3, 9), OP_X(2, 3, 3)},
+     0},
+
     /* long ones, for handlers that work tile by tile and in threads */
+    {"layer_norm", op_record_layer_norm, 1, 0, {OP_X(70, 131)}, 4},
+    {"rms_norm", op_record_rms_norm, 1, 0, {OP_X(3, 70, 131)}, 4},
+    {"self_attention", op_record_self_attention, 1, 0, {OP_X(3, 70, 66)}, 4},
+    {"self_attention", op_record_self_attention_causal, 1, 0, {OP_X(2, 150, 99)}, 4},
+    {"self_attention_slope", op_record_self_attention_slope, 2, 0, {OP_X(2, 150, 99), OP_X(2, 150, 33)}, 20},
     {"matmul", op_record_matmul, 2, 0, {OP_X(70, 131), OP_X(131, 67)}, 20},
     {"matmul", op_record_matmul, 2, 0, {OP_X(1, 700), OP_X(700, 300)}, 60},
     {"matmul", op_record_matmul, 2, 0, {OP_X(5, 33, 40), OP_X(5, 40, 33)}, 20},

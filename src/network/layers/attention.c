@@ -1,0 +1,178 @@
+/* attention(heads=4, causal), transformer(heads=4, causal, hidden=512): sequences (batch, time, features). */
+#include "network/layers/blocks.h"
+
+#include <stdio.h>
+
+/* Of a matrix: GPT-2's (Radford et al., 2019). */
+#define WEIGHTS "gaussian(0.02)"
+#define EPSILON 1e-5 /* of the norms in a transformer */
+
+sgm_value sgm__layer_prefixed(sgm_layer_call *call, sgm_graph *graph, const char *prefix, const char *name,
+                              const sgm_shape *shape, const char *initialiser)
+{
+    char full[64];
+    bool matrix = shape->rank == 2;
+    snprintf(full, sizeof full, "%s%s", prefix, name);
+    return sgm_layer_parameter(call, graph, full, shape, matrix ? shape->dims[0] : 0,
+                               matrix ? shape->dims[1] : 0, true, initialiser);
+}
+
+sgm_value sgm__layer_project(sgm_layer_call *call, sgm_graph *graph, sgm_value x, int64_t size,
+                             const char *prefix, bool biased)
+{
+    sgm_shape shape = sgm_value_type(graph, x).shape;
+    if (shape.rank == 0)
+        return x; /* the graph has failed */
+    sgm_shape weights_shape = sgm_shape_of(shape.dims[shape.rank - 1], size);
+    sgm_shape biases_shape = sgm_shape_of(size);
+    sgm_value weights = sgm__layer_prefixed(call, graph, prefix, "weights", &weights_shape, WEIGHTS);
+    sgm_value biases = {-1}; /* before the product, so that nothing lies between that and the sum */
+    if (biased)
+        biases = sgm__layer_prefixed(call, graph, prefix, "biases", &biases_shape, "constant(0)");
+    /* as one product of all rows */
+    sgm_shape rows = sgm_shape_of(-1, shape.dims[shape.rank - 1]);
+    sgm_value y = sgm_matmul(graph, sgm_reshape(graph, x, &rows), weights);
+    if (biased)
+        y = sgm_add(graph, y, biases);
+    shape.dims[shape.rank - 1] = size;
+    return sgm_reshape(graph, y, &shape);
+}
+
+sgm_value sgm__layer_drop(sgm_layer_call *call, sgm_graph *graph, sgm_value x, double rate)
+{
+    if (!sgm_layer_is_training(call) || rate == 0)
+        return x;
+    sgm_shape shape = sgm_value_type(graph, x).shape;
+    /* with all its digits, so that the share is the same in bfloat16 */
+    sgm_value random = sgm__mixed_cast(graph, sgm_layer_random(call, graph, &shape), SGM_FLOAT32);
+    sgm_value kept = sgm_greater_equal(graph, random, sgm_number(graph, rate));
+    sgm_value scaled = sgm_multiply(graph, x, sgm_number(graph, 1 / (1 - rate)));
+    return sgm_select(graph, kept, scaled, sgm_filled_like(graph, scaled, 0));
+}
+
+/* A failure's value if `x` is no sequence that the heads divide. */
+static bool is_sequence(sgm_layer_call *call, sgm_graph *graph, sgm_value x)
+{
+    sgm_shape shape = sgm_value_type(graph, x).shape;
+    const char *layer = call->entry->layer->type->name;
+    int64_t heads = sgm_layer_integer(call, "heads");
+    char text[128];
+    if (shape.rank != 3) {
+        sgm_graph_fail(graph, SGM_ERROR_SHAPE,
+                       "%s: expected a sequence (batch, time, features), got %s: put an embedding, or "
+                       "input(TIME, FEATURES), before it",
+                       layer, sgm_shape_text(&shape, text, sizeof text));
+        return false;
+    }
+    if (shape.dims[2] % heads != 0) {
+        sgm_graph_fail(graph, SGM_ERROR_SHAPE,
+                       "%s: %lld heads do not divide the %lld features of a position; choose a number of "
+                       "heads that does",
+                       layer, (long long)heads, (long long)shape.dims[2]);
+        return false;
+    }
+    return true;
+}
+
+sgm_value sgm__layer_attend(sgm_layer_call *call, sgm_graph *graph, sgm_value x, const char *prefix)
+{
+    int64_t features = sgm_value_type(graph, x).shape.dims[2];
+    bool biased = !sgm_layer_flag(call, "no_bias");
+    char output[64];
+    snprintf(output, sizeof output, "%soutput_", prefix);
+    sgm_value all = sgm__layer_project(call, graph, x, 3 * features, prefix, biased);
+    sgm_value y =
+        sgm_self_attention(graph, all, sgm_layer_integer(call, "heads"), sgm_layer_flag(call, "causal"));
+    return sgm__layer_project(call, graph, y, features, output, biased);
+}
+
+static sgm_value forward_attention(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
+                                   int32_t count)
+{
+    (void)count;
+    if (!is_sequence(call, graph, inputs[0]))
+        return (sgm_value){-1};
+    return sgm__layer_attend(call, graph, inputs[0], "");
+}
+
+/* x + attention(norm(x)), then x + dense(activation(dense(norm(x)))): norms come first (Xiong et al., 2020).
+ */
+static sgm_value forward_transformer(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
+                                     int32_t count)
+{
+    (void)count;
+    sgm_value x = inputs[0];
+    if (!is_sequence(call, graph, x))
+        return (sgm_value){-1};
+    int64_t features = sgm_value_type(graph, x).shape.dims[2], hidden = sgm_layer_integer(call, "hidden");
+    bool biased = !sgm_layer_flag(call, "no_bias");
+    double rate = sgm_layer_number(call, "dropout");
+    sgm_value y = sgm__layer_normalise(call, graph, x, true, biased, "attention_norm_", EPSILON);
+    y = sgm__layer_attend(call, graph, y, "attention_");
+    x = sgm_add(graph, x, sgm__layer_drop(call, graph, y, rate));
+    y = sgm__layer_normalise(call, graph, x, true, biased, "hidden_norm_", EPSILON);
+    y = sgm__layer_project(call, graph, y, hidden > 0 ? hidden : 4 * features, "hidden_", biased);
+    y = sgm_layer_activate(call, graph, sgm_layer_text(call, "activation"), y);
+    y = sgm__layer_project(call, graph, y, features, "output_", biased);
+    return sgm_add(graph, x, sgm__layer_drop(call, graph, y, rate));
+}
+
+#define HEADS                                                                                                \
+    {                                                                                                        \
+        .name = "heads", .kind = SGM_ARGUMENT_INTEGER, .least = 1, .most = 1e6, .standard = 1,               \
+        .doc = "which share the features equally; 1 if not given"                                            \
+    }
+#define CAUSAL                                                                                               \
+    {                                                                                                        \
+        .name = "causal", .kind = SGM_ARGUMENT_FLAG, .doc = "a position sees itself and those before it"     \
+    }
+#define NO_BIAS                                                                                              \
+    {                                                                                                        \
+        .name = "no_bias", .kind = SGM_ARGUMENT_FLAG, .doc = "no biases anywhere in the layer"               \
+    }
+
+static const sgm_argument attention_arguments[] = {HEADS, CAUSAL, NO_BIAS};
+
+const sgm_layer_type sgm__layer_attention = {
+    .api = SGM_LAYER_API,
+    .name = "attention",
+    .doc = "each position takes from the others what its query finds, with several heads, between two dense "
+           "layers (Vaswani et al., 2017)",
+    .arguments = attention_arguments,
+    .argument_count = sizeof attention_arguments / sizeof attention_arguments[0],
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .forward = forward_attention,
+};
+
+static const sgm_argument transformer_arguments[] = {
+    HEADS,
+    {.name = "hidden",
+     .kind = SGM_ARGUMENT_INTEGER,
+     .least = 1,
+     .most = 1e9,
+     .doc = "the size of the hidden layer; 4 times the features if not given"},
+    CAUSAL,
+    {.name = "activation",
+     .kind = SGM_ARGUMENT_TEXT,
+     .standard_text = "gelu",
+     .doc = "of the hidden layer; gelu if not given"},
+    {.name = "dropout",
+     .kind = SGM_ARGUMENT_NUMBER,
+     .least = 0,
+     .most = 0.9999,
+     .doc = "the share of what both halves add that is forgotten while training",
+     .live = true},
+    NO_BIAS,
+};
+
+const sgm_layer_type sgm__layer_transformer = {
+    .api = SGM_LAYER_API,
+    .name = "transformer",
+    .doc = "a block of attention and two dense layers, each behind a layer_norm and beside a way round",
+    .arguments = transformer_arguments,
+    .argument_count = sizeof transformer_arguments / sizeof transformer_arguments[0],
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .forward = forward_transformer,
+};

@@ -1,0 +1,67 @@
+/* layer_norm, rms_norm: the features of each position at one scale; then a gain, and a bias, for each. */
+#include "network/layers/blocks.h"
+
+sgm_value sgm__layer_normalise(sgm_layer_call *call, sgm_graph *graph, sgm_value x, bool centred, bool biased,
+                               const char *prefix, double epsilon)
+{
+    sgm_shape shape = sgm_value_type(graph, x).shape;
+    char text[128];
+    if (shape.rank < 2)
+        return sgm_graph_fail(graph, SGM_ERROR_SHAPE, "%s: expected (batch, ..., features), got %s",
+                              call->entry->layer->type->name, sgm_shape_text(&shape, text, sizeof text));
+    sgm_shape features = sgm_shape_of(shape.dims[shape.rank - 1]);
+    sgm_value gains = sgm__layer_prefixed(call, graph, prefix, "gains", &features, "constant(1)");
+    sgm_value y = centred ? sgm_layer_norm(graph, x, epsilon) : sgm_rms_norm(graph, x, epsilon);
+    y = sgm_multiply(graph, y, gains);
+    if (biased)
+        y = sgm_add(graph, y, sgm__layer_prefixed(call, graph, prefix, "biases", &features, "constant(0)"));
+    return y;
+}
+
+static sgm_value forward_layer_norm(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
+                                    int32_t count)
+{
+    (void)count;
+    return sgm__layer_normalise(call, graph, inputs[0], true, !sgm_layer_flag(call, "no_bias"), "",
+                                sgm_layer_number(call, "epsilon"));
+}
+
+static sgm_value forward_rms_norm(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
+                                  int32_t count)
+{
+    (void)count;
+    return sgm__layer_normalise(call, graph, inputs[0], false, false, "", sgm_layer_number(call, "epsilon"));
+}
+
+static const sgm_argument arguments[] = {
+    {.name = "epsilon",
+     .kind = SGM_ARGUMENT_NUMBER,
+     .least = 0,
+     .most = 1,
+     .standard = 1e-5,
+     .doc = "added to the variance, so that nothing is divided by 0",
+     .live = true},
+    {.name = "no_bias", .kind = SGM_ARGUMENT_FLAG, .doc = "only a gain for each feature, no bias"},
+};
+
+const sgm_layer_type sgm__layer_layer_norm = {
+    .api = SGM_LAYER_API,
+    .name = "layer_norm",
+    .doc = "the last dimension with mean 0 and deviation 1, times gains, plus biases",
+    .arguments = arguments,
+    .argument_count = 2,
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .forward = forward_layer_norm,
+};
+
+const sgm_layer_type sgm__layer_rms_norm = {
+    .api = SGM_LAYER_API,
+    .name = "rms_norm",
+    .doc = "the last dimension with mean square 1, times gains",
+    .arguments = arguments,
+    .argument_count = 1,
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .forward = forward_rms_norm,
+};

@@ -1,0 +1,82 @@
+/* positions: a learned vector for each place in a sequence. tied_dense(of=NAME): an embedding, the other way.
+ */
+#include "network/layers/blocks.h"
+
+#include <stdio.h>
+
+static sgm_value forward_positions(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
+                                   int32_t count)
+{
+    (void)count;
+    sgm_shape shape = sgm_value_type(graph, inputs[0]).shape;
+    char text[128];
+    if (shape.rank != 3)
+        return sgm_graph_fail(graph, SGM_ERROR_SHAPE,
+                              "positions: expected a sequence (batch, time, features), got %s",
+                              sgm_shape_text(&shape, text, sizeof text));
+    sgm_shape one = sgm_shape_of(shape.dims[1], shape.dims[2]);
+    sgm_value weights = sgm_layer_parameter(call, graph, "weights", &one, 0, 0, true, "gaussian(0.02)");
+    return sgm_add(graph, inputs[0], weights);
+}
+
+const sgm_layer_type sgm__layer_positions = {
+    .api = SGM_LAYER_API,
+    .name = "positions",
+    .doc = "adds a learned vector to each position of a sequence",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .forward = forward_positions,
+};
+
+/* The state of another layer that was recorded before; nothing if there is none. */
+static sgm_value find_weights(const sgm_layer_call *call, const char *layer)
+{
+    char name[2 * SGM__MAX_NAME + 16];
+    snprintf(name, sizeof name, "%s.weights", layer);
+    for (size_t i = 0; i < call->network->parameter_count; i++)
+        if (strcmp(call->network->parameters[i].name, name) == 0)
+            return call->network->parameters[i].value;
+    return (sgm_value){-1};
+}
+
+static sgm_value forward_tied(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
+{
+    (void)count;
+    const char *of = sgm_layer_text(call, "of");
+    sgm_value weights = find_weights(call, of);
+    char a[128], b[128];
+    if (!sgm_value_is(weights))
+        return sgm_graph_fail(graph, SGM_ERROR_NOT_FOUND,
+                              "tied_dense: no layer '%s' with weights comes before it; give the embedding a "
+                              "name: embedding(..., name=%s)",
+                              of, of);
+    sgm_shape shape = sgm_value_type(graph, inputs[0]).shape, table = sgm_value_type(graph, weights).shape;
+    if (shape.rank < 2 || table.rank != 2 || shape.dims[shape.rank - 1] != table.dims[1])
+        return sgm_graph_fail(graph, SGM_ERROR_SHAPE,
+                              "tied_dense: the weights of '%s' are %s, which do not fit its input %s; their "
+                              "last dimensions must be equal",
+                              of, sgm_shape_text(&table, a, sizeof a), sgm_shape_text(&shape, b, sizeof b));
+    weights = sgm__mixed_cast(graph, weights, sgm_layer_dtype(call));
+    sgm_shape rows = sgm_shape_of(-1, table.dims[1]);
+    sgm_value y = sgm_matmul(graph, sgm_reshape(graph, inputs[0], &rows), sgm_transpose(graph, weights));
+    shape.dims[shape.rank - 1] = table.dims[0];
+    return sgm_reshape(graph, y, &shape);
+}
+
+static const sgm_argument tied_arguments[] = {
+    {.name = "of",
+     .kind = SGM_ARGUMENT_TEXT,
+     .required = true,
+     .doc = "the name of a layer before it, for example of an embedding"},
+};
+
+const sgm_layer_type sgm__layer_tied_dense = {
+    .api = SGM_LAYER_API,
+    .name = "tied_dense",
+    .doc = "x * the transposed weights of another layer, without biases (Press and Wolf, 2016)",
+    .arguments = tied_arguments,
+    .argument_count = 1,
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .forward = forward_tied,
+};

@@ -1,0 +1,191 @@
+/* attention: each position takes from the values what its query finds among the keys (Vaswani et al., 2017).
+ * self_attention: the same with several heads, where queries, keys and values lie side by side as one product
+ * made them. That one stays an instruction: handlers do it head by head, without moving anything. */
+#include "ops/rules.h"
+
+#include <math.h>
+
+static const int32_t last[] = {-1};
+
+/* What a score gets that does not count: its exponential is 0, and no infinity appears anywhere. */
+#define HIDDEN -1e30
+
+static sgm_value scaled(sgm_graph *graph, sgm_value x, int64_t features)
+{
+    return sgm_multiply(graph, x, sgm_number(graph, 1 / sqrt((double)features)));
+}
+
+/* Softmax of (..., t, d) x (..., s, d): (..., t, s). Causal: position t sees those up to and with t. */
+static sgm_value weigh(sgm_graph *graph, sgm_value queries, sgm_value keys, bool causal)
+{
+    sgm_shape shape = sgm_value_type(graph, queries).shape;
+    sgm_value scores =
+        sgm_matmul(graph, scaled(graph, queries, shape.dims[shape.rank - 1]), sgm_transpose(graph, keys));
+    if (!causal)
+        return sgm_softmax(graph, scores);
+    sgm_shape wide = sgm_value_type(graph, scores).shape;
+    sgm_shape square = sgm_shape_make(2, wide.dims + (wide.rank > 2 ? wide.rank - 2 : 0));
+    sgm_value before =
+        sgm_less_equal(graph, sgm_iota(graph, SGM_INT32, &square, 1), sgm_iota(graph, SGM_INT32, &square, 0));
+    return sgm_softmax(graph, sgm_select(graph, sgm_broadcast(graph, before, &wide), scores,
+                                         sgm_filled_like(graph, scores, HIDDEN)));
+}
+
+static bool fits(const sgm_shape *q, const sgm_shape *k, const sgm_shape *v, bool causal)
+{
+    int32_t rank = q->rank;
+    bool equal = rank >= 2 && k->rank == rank && v->rank == rank;
+    for (int32_t i = 0; i + 2 < rank && equal; i++)
+        equal = q->dims[i] == k->dims[i] && q->dims[i] == v->dims[i];
+    return equal && q->dims[rank - 1] == k->dims[rank - 1] && q->dims[rank - 1] > 0 &&
+           k->dims[rank - 2] == v->dims[rank - 2] && k->dims[rank - 2] > 0 &&
+           (!causal || q->dims[rank - 2] == k->dims[rank - 2]);
+}
+
+sgm_value sgm_attention(sgm_graph *graph, sgm_value queries, sgm_value keys, sgm_value values, bool causal)
+{
+    char q[SGM__TYPE_TEXT], k[SGM__TYPE_TEXT], v[SGM__TYPE_TEXT];
+    if (!sgm__can_record(graph, "attention", queries) || !sgm__can_record(graph, "attention", keys) ||
+        !sgm__can_record(graph, "attention", values))
+        return (sgm_value){-1};
+    sgm_type query = sgm_value_type(graph, queries), key = sgm_value_type(graph, keys),
+             value = sgm_value_type(graph, values);
+    if (!fits(&query.shape, &key.shape, &value.shape, causal))
+        return sgm_graph_fail(graph, SGM_ERROR_SHAPE,
+                              "attention: wants queries (..., t, d), keys (..., s, d) and values (..., s, "
+                              "e)%s, got %s, %s and %s",
+                              causal ? " with t = s, as it is causal" : "", sgm__type_text(&query, q),
+                              sgm__type_text(&key, k), sgm__type_text(&value, v));
+    return sgm_matmul(graph, weigh(graph, queries, keys, causal), values);
+}
+
+/* --- self_attention; integers: heads, causal --- */
+
+static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
+                        sgm_type *result)
+{
+    (void)count;
+    char text[SGM__TYPE_TEXT];
+    SGM_TRY(sgm__want_float(&inputs[0]));
+    SGM_TRY(sgm__want_integers(attributes, 2));
+    int32_t rank = inputs[0].shape.rank;
+    int64_t heads = attributes->integers[0], wide = rank >= 2 ? inputs[0].shape.dims[rank - 1] : 0;
+    if (rank < 2 || rank > SGM_MAX_RANK - 1 || wide == 0 || wide % 3 != 0 ||
+        inputs[0].shape.dims[rank - 2] == 0)
+        return sgm_fail(SGM_ERROR_SHAPE,
+                        "wants queries, keys and values side by side (..., time, 3 * features), got %s",
+                        sgm__type_text(&inputs[0], text));
+    if (heads < 1 || wide / 3 % heads != 0)
+        return sgm_fail(SGM_ERROR_SHAPE,
+                        "%lld heads do not divide %lld features: choose a number of heads that does",
+                        (long long)heads, (long long)(wide / 3));
+    *result = inputs[0];
+    result->shape.dims[rank - 1] = wide / 3;
+    return SGM_OK;
+}
+
+typedef struct parts {
+    int64_t batch, time, features, heads;
+    bool causal;
+    sgm_shape whole;   /* (batch..., time, 3 * features) */
+    sgm_value q, k, v; /* (batch, heads, time, features of a head) */
+} parts;
+
+/* (batch..., time, count * features) to (batch, heads, time, features of a head), for one of the `count`. */
+static sgm_value split(sgm_graph *graph, const parts *p, sgm_value x, int64_t count, int64_t index)
+{
+    sgm_shape apart = sgm_shape_of(p->batch, p->time, count, p->heads, p->features / p->heads);
+    sgm_shape one = sgm_shape_of(p->batch, p->time, p->heads, p->features / p->heads);
+    x = sgm_slice(graph, sgm_reshape(graph, x, &apart), 2, index, index + 1, 1);
+    return sgm_permute(graph, sgm_reshape(graph, x, &one), (const int32_t[]){0, 2, 1, 3});
+}
+
+/* And back, for one. */
+static sgm_value join(sgm_graph *graph, const parts *p, sgm_value x)
+{
+    sgm_shape shape = p->whole;
+    shape.dims[shape.rank - 1] = p->features;
+    return sgm_reshape(graph, sgm_permute(graph, x, (const int32_t[]){0, 2, 1, 3}), &shape);
+}
+
+static parts split_all(sgm_graph *graph, sgm_value x, const sgm_attributes *attributes)
+{
+    parts p = {.batch = 1, .heads = attributes->integers[0], .causal = attributes->integers[1] != 0};
+    p.whole = sgm_value_type(graph, x).shape;
+    for (int32_t i = 0; i + 2 < p.whole.rank; i++)
+        p.batch *= p.whole.dims[i];
+    p.time = p.whole.dims[p.whole.rank - 2];
+    p.features = p.whole.dims[p.whole.rank - 1] / 3;
+    p.q = split(graph, &p, x, 3, 0);
+    p.k = split(graph, &p, x, 3, 1);
+    p.v = split(graph, &p, x, 3, 2);
+    return p;
+}
+
+static sgm_value compose(sgm_graph *graph, const sgm_value *inputs, int32_t count,
+                         const sgm_attributes *attributes)
+{
+    (void)count;
+    parts p = split_all(graph, inputs[0], attributes);
+    return join(graph, &p, sgm_attention(graph, p.q, p.k, p.v, p.causal));
+}
+
+/* --- its slope: inputs are self_attention's input and the gradient of its result --- */
+
+static sgm_status infer_slope(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
+                              sgm_type *result)
+{
+    SGM_TRY(infer(inputs, count, attributes, result));
+    SGM_TRY(sgm__want_equal(result, &inputs[1]));
+    *result = inputs[0];
+    return SGM_OK;
+}
+
+static sgm_value compose_slope(sgm_graph *graph, const sgm_value *inputs, int32_t count,
+                               const sgm_attributes *attributes)
+{
+    (void)count;
+    parts p = split_all(graph, inputs[0], attributes);
+    sgm_value gradient = split(graph, &p, inputs[1], 1, 0);
+    sgm_value weights = weigh(graph, p.q, p.k, p.causal), transposed = sgm_transpose(graph, weights);
+    sgm_value by_weights = sgm_matmul(graph, gradient, sgm_transpose(graph, p.v));
+    sgm_value mean = sgm_reduce_sum(graph, sgm_multiply(graph, by_weights, weights), last, 1, true);
+    sgm_value by_scores = sgm_multiply(graph, sgm_subtract(graph, by_weights, mean), weights);
+    int64_t features = p.features / p.heads;
+    sgm_value by_q = sgm_matmul(graph, scaled(graph, by_scores, features), p.k);
+    sgm_value by_k = sgm_matmul(graph, sgm_transpose(graph, by_scores), scaled(graph, p.q, features));
+    sgm_value by_v = sgm_matmul(graph, transposed, gradient);
+    const sgm_value slopes[] = {join(graph, &p, by_q), join(graph, &p, by_k), join(graph, &p, by_v)};
+    return sgm_concatenate(graph, slopes, 3, -1);
+}
+
+const sgm_op sgm__op_self_attention_slope = {
+    .api = SGM_OP_API,
+    .name = "self_attention_slope",
+    .doc = "what self_attention's queries, keys and values get of its result's gradient",
+    .min_inputs = 2,
+    .max_inputs = 2,
+    .compose = compose_slope,
+    .infer = infer_slope};
+
+static void gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
+{
+    if (call->wanted[0])
+        gradients[0] = sgm_record(graph, &sgm__op_self_attention_slope,
+                                  (sgm_value[]){call->inputs[0], call->gradient}, 2, call->attributes);
+}
+
+const sgm_op sgm__op_self_attention = {
+    .api = SGM_OP_API,
+    .name = "self_attention",
+    .doc = "attention of heads whose queries, keys and values lie side by side (Vaswani et al., 2017)",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .compose = compose,
+    .infer = infer,
+    .gradient = gradient};
+
+sgm_value sgm_self_attention(sgm_graph *graph, sgm_value x, int64_t heads, bool causal)
+{
+    return sgm__record_one(graph, &sgm__op_self_attention, x, &SGM__INTEGERS(heads, causal));
+}
