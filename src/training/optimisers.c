@@ -90,7 +90,8 @@ static sgm_value correction(const sgm_update_call *call, double beta)
 }
 
 /* m = b1 m + (1 - b1) g; s = b2 s + (1 - b2) g^2; p - r m' / (sqrt(s') + e), ' divided by 1 - b^t (Kingma and
- * Ba, 2014) */
+ * Ba, 2014), in the order of the end of their section 2: with c = sqrt(1 - b2^t), r c m' / (sqrt(s) + c e),
+ * so that each parameter is divided once. */
 static sgm_value adam(const sgm_update_call *call)
 {
     sgm_graph *graph = call->graph;
@@ -99,10 +100,11 @@ static sgm_value adam(const sgm_update_call *call)
     sgm_value squares = blend(call, "squared_gradient", options->beta2, 1 - options->beta2,
                               sgm_square(graph, call->gradient));
     sgm_value root_correction = sgm_square_root(graph, correction(call, options->beta2));
-    sgm_value root = sgm_divide(graph, sgm_square_root(graph, squares), root_correction);
-    sgm_value rate = sgm_divide(graph, call->learning_rate, correction(call, options->beta1));
-    sgm_value step = sgm_divide(graph, mean, sgm_add(graph, root, number(call, options->epsilon)));
-    return sgm_subtract(graph, call->parameter, times(call, step, rate));
+    sgm_value rate = sgm_divide(graph, times(call, call->learning_rate, root_correction),
+                                correction(call, options->beta1));
+    sgm_value root = sgm_add(graph, sgm_square_root(graph, squares),
+                             times(call, root_correction, number(call, options->epsilon)));
+    return sgm_subtract(graph, call->parameter, times(call, sgm_divide(graph, mean, root), rate));
 }
 
 /* Adam on p (1 - r d) (Loshchilov and Hutter, 2017) */

@@ -27,7 +27,7 @@ static double worst(const sgm__vector *vector, const sgm_op *op, double from, do
     for (int round = 0; round < 25; round++) {
         for (int i = 0; i < COUNT; i++)
             x[i] = (float)(from + (to - from) * (round * COUNT + i) / (25 * COUNT - 1));
-        function(COUNT, y, (const void *[]){x});
+        function(COUNT, y, (const void *[]){x}, 0);
         for (int i = 0; i < COUNT; i++) {
             double value = (double)x[i], error = units(y[i], op->scalar(&value, NULL));
             most = error > most ? error : most;
@@ -41,7 +41,7 @@ static void check_special(const sgm__vector *vector, const sgm_op *op)
     const float special[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN,   1e-40f, -1e-40f, 1e-30f, -1e-30f,
                              1.0f, -1.0f, 88.0f,    -88.0f,    3e38f, -3e38f, 100.0f,  -110.0f};
     int count = (int)(sizeof special / sizeof *special);
-    sgm__vector_find(vector, op, SGM_FLOAT32, SGM_FLOAT32)(count, y, (const void *[]){special});
+    sgm__vector_find(vector, op, SGM_FLOAT32, SGM_FLOAT32)(count, y, (const void *[]){special}, 0);
     for (int i = 0; i < count; i++) {
         double value = (double)special[i];
         if (units(y[i], op->scalar(&value, NULL)) > 2.5)
@@ -123,15 +123,36 @@ TEST(all_lengths)
         for (int o = 0; o < 4 && runs_here; o++) {
             sgm__vector_function function = sgm__vector_find(vector, ops[o], SGM_FLOAT32, SGM_FLOAT32);
             static float all[100];
-            function(100, all, (const void *[]){x, x + 7});
+            function(100, all, (const void *[]){x, x + 7}, 0);
             for (int n = 0; n < 70; n++) {
                 for (int i = 0; i < 100; i++)
                     y[i] = 55;
-                function(n, y, (const void *[]){x, x + 7});
+                function(n, y, (const void *[]){x, x + 7}, 0);
                 CHECK(memcmp(y, all, (size_t)n * sizeof *y) == 0);
                 for (int i = n; i < 100; i++)
                     CHECK(y[i] == 55);
             }
+        }
+}
+
+/* An operand that is one number gives what an array of that number gives. */
+TEST(still_operands)
+{
+    const sgm_op *const ops[] = {&sgm__op_add, &sgm__op_subtract, &sgm__op_divide, &sgm__op_minimum};
+    bool runs_here;
+    const sgm__vector *vector;
+    float same[70], still[16], expected[70];
+    for (int i = 0; i < 70; i++)
+        same[i] = still[i % 16] = 0.3f, x[i] = (float)sin(i);
+    for (int32_t v = 0; (vector = sgm__vector_at(v, &runs_here)) != NULL; v++)
+        for (int o = 0; o < 4 && runs_here; o++) {
+            sgm__vector_function function = sgm__vector_find(vector, ops[o], SGM_FLOAT32, SGM_FLOAT32);
+            function(69, expected, (const void *[]){x, same}, 0);
+            function(69, y, (const void *[]){x, still}, 2);
+            CHECK(memcmp(y, expected, 69 * sizeof *y) == 0);
+            function(69, expected, (const void *[]){same, x}, 0);
+            function(69, y, (const void *[]){still, x}, 1);
+            CHECK(memcmp(y, expected, 69 * sizeof *y) == 0);
         }
 }
 
@@ -171,10 +192,10 @@ TEST(bfloat16_rounds_to_even)
         uint16_t to[8];
         if (!runs_here)
             continue;
-        sgm__vector_find(vector, &sgm__op_cast, SGM_FLOAT32, SGM_BFLOAT16)(8, to, (const void *[]){from});
+        sgm__vector_find(vector, &sgm__op_cast, SGM_FLOAT32, SGM_BFLOAT16)(8, to, (const void *[]){from}, 0);
         for (int i = 0; i < 8; i++)
             CHECK_INT(to[i], expected[i]);
-        sgm__vector_find(vector, &sgm__op_cast, SGM_BFLOAT16, SGM_FLOAT32)(5, y, (const void *[]){to});
+        sgm__vector_find(vector, &sgm__op_cast, SGM_BFLOAT16, SGM_FLOAT32)(5, y, (const void *[]){to}, 0);
         CHECK(y[0] == 1.0f && y[2] == 1.015625f && y[4] == -2.0f);
     }
 }

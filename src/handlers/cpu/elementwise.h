@@ -10,10 +10,12 @@
 #include "handlers/cpu/cpu.h"
 
 #define SGM__ELEMENTWISE_MOST_INPUTS 16
+#define SGM__ELEMENTWISE_MOST_AHEAD 8
 
 typedef enum sgm__slot_kind {
     SGM__SLOT_DENSE,  /* memory in the order of the result: used where it is */
     SGM__SLOT_ROW,    /* a part of a row lies together: used where it is */
+    SGM__SLOT_STILL,  /* one number: SGM__STILL_BYTES of it, filled once by each task */
     SGM__SLOT_FIXED,  /* the same for each tile: loaded once by each task */
     SGM__SLOT_LOADED, /* loaded for each tile */
     SGM__SLOT_BUFFER  /* between two instructions */
@@ -35,6 +37,7 @@ typedef struct sgm__micro {
     const sgm_op *op;
     const sgm_attributes *attributes;
     int32_t input_count, inputs[SGM__ELEMENTWISE_MOST_INPUTS], output; /* slots */
+    uint32_t still;                                                    /* bit k: input k is */
 } sgm__micro;
 
 struct sgm__elementwise {
@@ -48,10 +51,17 @@ struct sgm__elementwise {
     int64_t elements, rows, columns;
     int64_t tile_rows, tile_columns; /* one of them is 1, or all rows are in one tile */
     int64_t tiles, tasks;
-    int32_t buffers;
+    int32_t stills, buffers; /* a thread's scratch memory: those of single numbers, then those of tiles */
     size_t buffer_bytes, thread_bytes;
+    int32_t ahead[SGM__ELEMENTWISE_MOST_AHEAD],
+        ahead_count; /* slots that come from far away: fetched early */
     int32_t threads;
     bool copies; /* one strided copy and nothing else */
 };
+
+/* The slot's elements lie as the result's do. */
+bool sgm__slot_is_dense(const sgm__elementwise *e, const sgm__slot *slot);
+/* Chooses tiles and tasks, and gives values their buffers. */
+sgm_status sgm__elementwise_lay_out(sgm__elementwise *e);
 
 #endif

@@ -1,11 +1,6 @@
-/* Compiles elementwise steps: slots for values, instructions, the shape of tiles. */
+/* Compiles elementwise steps: slots for values, and instructions. */
 #include "handlers/cpu/elementwise.h"
 #include "ops/ops.h"
-
-#define TILE_BYTES 24576 /* of buffers, so that they and the operands' tiles stay in the first cache */
-#define LARGEST_TILE 4096
-#define SMALLEST_TILE 256
-#define TASKS_PER_THREAD 3
 
 static int32_t find_slot(const sgm__elementwise *e, int32_t node)
 {
@@ -28,16 +23,21 @@ static int32_t add_slot(sgm__elementwise *e, int32_t node)
     return e->slot_count++;
 }
 
-static void move_elements(int64_t n, void *out, const void *const *in, size_t size)
+static void move_elements(int64_t n, void *out, const void *const *in, uint32_t still, size_t size)
 {
-    if (out != in[0])
-        memcpy(out, in[0], (size_t)n * size);
+    size_t bytes = (size_t)n * size;
+    if (out == in[0])
+        return;
+    for (size_t at = 0; still != 0 && at < bytes; at += SGM__STILL_BYTES)
+        memcpy((char *)out + at, in[0], bytes - at < SGM__STILL_BYTES ? bytes - at : SGM__STILL_BYTES);
+    if (still == 0)
+        memcpy(out, in[0], bytes);
 }
 
 #define DEFINE_MOVE(size)                                                                                    \
-    static void move_##size(int64_t n, void *out, const void *const *in)                                     \
+    static void move_##size(int64_t n, void *out, const void *const *in, uint32_t still)                     \
     {                                                                                                        \
-        move_elements(n, out, in, size);                                                                     \
+        move_elements(n, out, in, still, size);                                                              \
     }
 DEFINE_MOVE(1)
 DEFINE_MOVE(2)
@@ -84,7 +84,7 @@ static sgm_status add_micro(sgm__elementwise *e, const sgm__cpu *cpu, int32_t in
 
 /* --- copies at the end --- */
 
-static bool is_dense(const sgm__elementwise *e, const sgm__slot *slot)
+bool sgm__slot_is_dense(const sgm__elementwise *e, const sgm__slot *slot)
 {
     int64_t stride = 1;
     for (int32_t i = e->rank; i-- > 0;) {
@@ -101,7 +101,7 @@ static bool overlaps(const sgm__elementwise *e, const sgm__slot *a, const sgm__s
         return false;
     int64_t bytes_a = e->elements * (int64_t)a->size, bytes_b = e->elements * (int64_t)b->size;
     bool apart = a->place.offset + bytes_a <= b->place.offset || b->place.offset + bytes_b <= a->place.offset;
-    return a->place.store != SGM__STORE_ARENA || !apart || !is_dense(e, a);
+    return a->place.store != SGM__STORE_ARENA || !apart || !sgm__slot_is_dense(e, a);
 }
 
 /* Where a value is only made to be copied into memory, it is computed there: unless what lies there is still
@@ -135,113 +135,6 @@ static void drop_copies(sgm__elementwise *e)
         e->micro_count--;
         c--;
     }
-}
-
-/* --- tiles --- */
-
-static sgm_status collapse(sgm__elementwise *e)
-{
-    int64_t **lists = sgm__alloc((size_t)e->slot_count * sizeof(int64_t *));
-    if (lists == NULL)
-        return SGM_ERROR_MEMORY;
-    for (int32_t i = 0; i < e->slot_count; i++)
-        lists[i] = e->slots[i].strides;
-    sgm__cpu_collapse(&e->rank, e->dims, lists, e->slot_count);
-    sgm__free(lists);
-    e->columns = e->dims[e->rank - 1];
-    e->rows = e->columns > 0 ? e->elements / e->columns : 0;
-    return SGM_OK;
-}
-
-static bool is_equal_in_rows(const sgm__elementwise *e, const sgm__slot *slot)
-{
-    for (int32_t i = 0; i + 1 < e->rank; i++)
-        if (slot->strides[i] != 0)
-            return false;
-    return true;
-}
-
-static void choose_kinds(sgm__elementwise *e)
-{
-    for (int32_t i = 0; i < e->slot_count; i++) {
-        sgm__slot *slot = &e->slots[i];
-        bool same = is_equal_in_rows(e, slot);
-        int64_t step = slot->strides[e->rank - 1];
-        if (slot->written && slot->place.store == SGM__STORE_NONE)
-            slot->kind = SGM__SLOT_BUFFER;
-        else if (is_dense(e, slot))
-            slot->kind = SGM__SLOT_DENSE;
-        else if (e->tile_rows == 1 && step == 1)
-            slot->kind = SGM__SLOT_ROW;
-        else if (same && (step == 0 || e->tile_columns == e->columns))
-            slot->kind = SGM__SLOT_FIXED;
-        else
-            slot->kind = SGM__SLOT_LOADED;
-    }
-}
-
-/* Buffers are given when a value is made and taken back after its last reader. Loaded operands keep theirs.
- */
-static sgm_status give_buffers(sgm__elementwise *e)
-{
-    int32_t *last = sgm__alloc((size_t)e->slot_count * 2 * sizeof(int32_t));
-    if (last == NULL)
-        return SGM_ERROR_MEMORY;
-    int32_t *unused = last + e->slot_count, unused_count = 0;
-    for (int32_t i = 0; i < e->slot_count; i++) {
-        last[i] = -1;
-        if (e->slots[i].kind == SGM__SLOT_FIXED || e->slots[i].kind == SGM__SLOT_LOADED)
-            e->slots[i].buffer = e->buffers++;
-    }
-    for (int32_t m = 0; m < e->micro_count; m++)
-        for (int32_t k = 0; k < e->micros[m].input_count; k++)
-            last[e->micros[m].inputs[k]] = m;
-    for (int32_t m = 0; m < e->micro_count; m++) {
-        const sgm__micro *micro = &e->micros[m];
-        sgm__slot *output = &e->slots[micro->output];
-        if (output->kind == SGM__SLOT_BUFFER)
-            output->buffer = unused_count > 0 ? unused[--unused_count] : e->buffers++;
-        for (int32_t k = 0; k < micro->input_count; k++) {
-            sgm__slot *input = &e->slots[micro->inputs[k]];
-            if (input->kind == SGM__SLOT_BUFFER && last[micro->inputs[k]] == m) {
-                unused[unused_count++] = input->buffer;
-                last[micro->inputs[k]] = -1; /* once, also if it is read twice */
-            }
-        }
-    }
-    sgm__free(last);
-    return SGM_OK;
-}
-
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return b > 0 ? (a + b - 1) / b : 0;
-}
-
-/* The size of a tile does not depend on the number of threads, nor does any result. */
-static void choose_tiles(sgm__elementwise *e)
-{
-    size_t widest = 1;
-    for (int32_t i = 0; i < e->slot_count; i++)
-        widest = e->slots[i].size > widest ? e->slots[i].size : widest;
-    int64_t tile = LARGEST_TILE;
-    while (tile > SMALLEST_TILE && (size_t)tile * widest * ((size_t)e->micro_count + 2) > TILE_BYTES)
-        tile /= 2;
-    bool whole_rows = e->rank > 1 && e->columns * 2 <= tile;
-    e->tile_columns = whole_rows || e->columns < tile ? e->columns : tile;
-    e->tile_rows = whole_rows ? tile / e->columns : 1;
-    if (e->tile_rows > e->rows && e->rows > 0)
-        e->tile_rows = e->rows;
-    e->tiles = divide_up(e->rows, e->tile_rows) * divide_up(e->columns, e->tile_columns);
-    e->buffer_bytes = ((size_t)(e->tile_rows * e->tile_columns) * widest + 127) / 64 * 64;
-}
-
-static void choose_tasks(sgm__elementwise *e)
-{
-    bool parallel = e->elements * e->micro_count >= SGM__CPU_PARALLEL_WORK && e->threads > 1;
-    int64_t tasks = parallel ? (int64_t)e->threads * TASKS_PER_THREAD : 1;
-    e->tasks = tasks < e->tiles ? tasks : e->tiles;
-    e->thread_bytes = (size_t)e->buffers * e->buffer_bytes;
 }
 
 static sgm_status check_results(const sgm__elementwise *e)
@@ -278,11 +171,7 @@ static sgm_status build(sgm__elementwise *e, const sgm__cpu *cpu, const sgm__ste
     if (e->elements == 0)
         return SGM_OK;
     drop_copies(e);
-    SGM_TRY(collapse(e));
-    choose_tiles(e);
-    choose_kinds(e);
-    SGM_TRY(give_buffers(e));
-    choose_tasks(e);
+    SGM_TRY(sgm__elementwise_lay_out(e));
     e->copies = e->micro_count == 1 && is_move(e->micros[0].op) &&
                 e->slots[e->micros[0].inputs[0]].kind != SGM__SLOT_DENSE;
     return check_results(e);

@@ -2,6 +2,8 @@
 #include "handlers/cpu/elementwise.h"
 #include "ops/ops.h"
 
+#define CACHE_LINE 64
+
 typedef struct run {
     const sgm__cpu *cpu;
     const sgm__elementwise *e;
@@ -69,39 +71,61 @@ static void run_formula(const sgm__elementwise *e, const sgm__micro *micro, int6
     for (int64_t i = 0; i < n; i++) {
         double values[SGM__ELEMENTWISE_MOST_INPUTS];
         for (int32_t k = 0; k < micro->input_count; k++)
-            values[k] = sgm_array_load(&operands[k], i);
+            values[k] = sgm_array_load(&operands[k], (micro->still >> k & 1) != 0 ? 0 : i);
         sgm_array_store(&result, i, micro->op->scalar(values, micro->attributes));
     }
+}
+
+/* A thread's memory: single numbers, then buffers of tiles. */
+static unsigned char *buffer_at(const sgm__elementwise *e, const sgm__slot *slot, unsigned char *buffers)
+{
+    return buffers + (size_t)e->stills * SGM__STILL_BYTES + (size_t)slot->buffer * e->buffer_bytes;
 }
 
 /* Where a slot's elements of this tile are. */
 static unsigned char *locate(const run *r, const sgm__slot *slot, const tile *t, unsigned char *buffers)
 {
     const sgm__elementwise *e = r->e;
+    if (slot->kind == SGM__SLOT_STILL)
+        return buffers + (size_t)slot->buffer * SGM__STILL_BYTES;
     if (slot->buffer >= 0)
-        return buffers + (size_t)slot->buffer * e->buffer_bytes;
+        return buffer_at(e, slot, buffers);
     if (slot->node == r->moved_node)
         return r->moved_base + t->column * (int64_t)slot->size;
     int64_t offset = slot->kind == SGM__SLOT_DENSE ? t->row * e->columns : row_offset(e, slot, t->row);
     return sgm__place_address(&slot->place, r->memory) + (offset + t->column) * (int64_t)slot->size;
 }
 
-static void run_tile(const run *r, const tile *t, unsigned char *buffers)
+/* Asks for a slot's part of a tile to come. */
+static void fetch(const run *r, const sgm__slot *slot, const tile *t, unsigned char *buffers)
+{
+    if (slot->node == r->moved_node)
+        return;
+    const unsigned char *from = locate(r, slot, t, buffers);
+    size_t bytes = (size_t)(t->rows * t->columns) * slot->size;
+    for (size_t at = 0; at < bytes; at += CACHE_LINE)
+        __builtin_prefetch(from + at);
+}
+
+/* `next` is fetched meanwhile, a slot at a time; NULL: none. */
+static void run_tile(const run *r, const tile *t, const tile *next, unsigned char *buffers)
 {
     const sgm__elementwise *e = r->e;
     int64_t n = t->rows * t->columns;
     for (int32_t i = 0; i < e->slot_count; i++)
         if (e->slots[i].kind == SGM__SLOT_LOADED)
             load_tile(e, &e->slots[i], sgm__place_address(&e->slots[i].place, r->memory),
-                      buffers + (size_t)e->slots[i].buffer * e->buffer_bytes, t);
+                      buffer_at(e, &e->slots[i], buffers), t);
     for (int32_t m = 0; m < e->micro_count; m++) {
         const sgm__micro *micro = &e->micros[m];
         const void *in[SGM__ELEMENTWISE_MOST_INPUTS];
+        for (int32_t a = m; a < e->ahead_count && next != NULL; a += e->micro_count)
+            fetch(r, &e->slots[e->ahead[a]], next, buffers);
         for (int32_t k = 0; k < micro->input_count; k++)
             in[k] = locate(r, &e->slots[micro->inputs[k]], t, buffers);
         void *out = locate(r, &e->slots[micro->output], t, buffers);
         if (micro->function != NULL)
-            micro->function(n, out, in);
+            micro->function(n, out, in, micro->still);
         else
             run_formula(e, micro, n, out, in);
     }
@@ -111,10 +135,19 @@ static void load_fixed(const run *r, unsigned char *buffers)
 {
     const sgm__elementwise *e = r->e;
     tile all = tile_at(e, 0);
-    for (int32_t i = 0; i < e->slot_count; i++)
-        if (e->slots[i].kind == SGM__SLOT_FIXED)
-            load_tile(e, &e->slots[i], sgm__place_address(&e->slots[i].place, r->memory),
-                      buffers + (size_t)e->slots[i].buffer * e->buffer_bytes, &all);
+    for (int32_t i = 0; i < e->slot_count; i++) {
+        const sgm__slot *slot = &e->slots[i];
+        if (slot->kind != SGM__SLOT_FIXED && slot->kind != SGM__SLOT_STILL)
+            continue;
+        const unsigned char *from = sgm__place_address(&slot->place, r->memory);
+        if (slot->kind == SGM__SLOT_FIXED) {
+            load_tile(e, slot, from, buffer_at(e, slot, buffers), &all);
+            continue;
+        }
+        unsigned char *still = buffers + (size_t)slot->buffer * SGM__STILL_BYTES;
+        memcpy(still, from, slot->size);
+        repeat(still, slot->size, SGM__STILL_BYTES);
+    }
 }
 
 static void run_task(void *context, int64_t index, int32_t thread)
@@ -124,9 +157,11 @@ static void run_task(void *context, int64_t index, int32_t thread)
     unsigned char *buffers = r->scratch + (size_t)thread * e->thread_bytes;
     int64_t first = e->tiles * index / e->tasks, last = e->tiles * (index + 1) / e->tasks;
     load_fixed(r, buffers);
+    tile t = tile_at(e, first);
     for (int64_t i = first; i < last; i++) {
-        tile t = tile_at(e, i);
-        run_tile(r, &t, buffers);
+        tile next = tile_at(e, i + 1 < last ? i + 1 : i);
+        run_tile(r, &t, i + 1 < last ? &next : NULL, buffers);
+        t = next;
     }
 }
 
@@ -160,6 +195,13 @@ void sgm__elementwise_run(const sgm__cpu *cpu, const sgm__elementwise *compiled,
     sgm__pool_run(cpu->pool, compiled->tasks, run_task, &r);
 }
 
+/* The tile of a flat step that begins here. */
+static tile part_at(const sgm__elementwise *e, int64_t first, int64_t last)
+{
+    int64_t left = last - first;
+    return (tile){.rows = 1, .column = first, .columns = left < e->tile_columns ? left : e->tile_columns};
+}
+
 void sgm__elementwise_run_part(const sgm__cpu *cpu, const sgm__elementwise *compiled,
                                const sgm__memory *memory, unsigned char *buffers, int64_t first, int64_t last,
                                int32_t node, unsigned char *block)
@@ -167,11 +209,10 @@ void sgm__elementwise_run_part(const sgm__cpu *cpu, const sgm__elementwise *comp
     size_t size = sgm_dtype_size(compiled->plan->nodes[node].type.dtype);
     run r = {cpu, compiled, memory, buffers, node, block - (size_t)first * size};
     load_fixed(&r, buffers);
-    for (int64_t at = first; at < last; at += compiled->tile_columns) {
-        int64_t left = last - at;
-        tile t = {.rows = 1,
-                  .column = at,
-                  .columns = left < compiled->tile_columns ? left : compiled->tile_columns};
-        run_tile(&r, &t, buffers);
+    tile t = part_at(compiled, first, last);
+    while (t.columns > 0) {
+        tile next = part_at(compiled, t.column + t.columns, last);
+        run_tile(&r, &t, next.columns > 0 ? &next : NULL, buffers);
+        t = next;
     }
 }

@@ -8,33 +8,36 @@
 /* --- plain loops: libm in double precision, integers, bool --- */
 
 #define UNARY(name, type, result, formula)                                                                   \
-    static void name(int64_t n, void *out, const void *const *in)                                            \
+    static void name(int64_t n, void *out, const void *const *in, uint32_t still)                            \
     {                                                                                                        \
         const type *a = in[0];                                                                               \
+        int64_t at = SGM__MOVES(still, 0);                                                                   \
         result *to = out;                                                                                    \
         for (int64_t i = 0; i < n; i++) {                                                                    \
-            type x = a[i];                                                                                   \
+            type x = a[i & at];                                                                              \
             to[i] = (result)(formula);                                                                       \
         }                                                                                                    \
     }
 #define BINARY(name, type, result, formula)                                                                  \
-    static void name(int64_t n, void *out, const void *const *in)                                            \
+    static void name(int64_t n, void *out, const void *const *in, uint32_t still)                            \
     {                                                                                                        \
         const type *a = in[0], *b = in[1];                                                                   \
+        int64_t at_a = SGM__MOVES(still, 0), at_b = SGM__MOVES(still, 1);                                    \
         result *to = out;                                                                                    \
         for (int64_t i = 0; i < n; i++) {                                                                    \
-            type x = a[i], y = b[i];                                                                         \
+            type x = a[i & at_a], y = b[i & at_b];                                                           \
             to[i] = (result)(formula);                                                                       \
         }                                                                                                    \
     }
 #define SELECT(name, type)                                                                                   \
-    static void name(int64_t n, void *out, const void *const *in)                                            \
+    static void name(int64_t n, void *out, const void *const *in, uint32_t still)                            \
     {                                                                                                        \
         const uint8_t *condition = in[0];                                                                    \
         const type *a = in[1], *b = in[2];                                                                   \
+        int64_t at_c = SGM__MOVES(still, 0), at_a = SGM__MOVES(still, 1), at_b = SGM__MOVES(still, 2);       \
         type *to = out;                                                                                      \
         for (int64_t i = 0; i < n; i++)                                                                      \
-            to[i] = condition[i] != 0 ? a[i] : b[i];                                                         \
+            to[i] = condition[i & at_c] != 0 ? a[i & at_a] : b[i & at_b];                                    \
     }
 
 /* operations of floats from libm: name, function in double, in float */

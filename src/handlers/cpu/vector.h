@@ -9,8 +9,12 @@
 
 #include <sigma/op.h>
 
-/* out[i] = operation(in[0][i], in[1][i], ...) for n contiguous elements; `out` may be one of the operands. */
-typedef void (*sgm__vector_function)(int64_t n, void *out, const void *const *in);
+/* out[i] = operation(in[0][i], in[1][i], ...) for n contiguous elements; `out` may be one of the operands.
+ * Bit k of `still`: operand k is SGM__STILL_BYTES of elements that are the same for all i. */
+#define SGM__STILL_BYTES 64
+/* All bits set if operand k moves along with the result, none if it is still. */
+#define SGM__MOVES(still, k) ((int64_t)((still) >> (k)&1) - 1)
+typedef void (*sgm__vector_function)(int64_t n, void *out, const void *const *in, uint32_t still);
 
 typedef struct sgm__vector_entry {
     const sgm_op *op;

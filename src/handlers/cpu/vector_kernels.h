@@ -77,50 +77,55 @@ static inline vec_l load_part_condition_d(const bool_8 *from, int64_t n)
 
 /* A loop; `in` and `out` are the letters of access functions, `lanes` how many elements at once. */
 #define UNARY(name, element, in, result, out, lanes, vector, formula)                                        \
-    static void name(int64_t n, void *target, const void *const *operands)                                   \
+    static void name(int64_t n, void *target, const void *const *operands, uint32_t still)                   \
     {                                                                                                        \
         const element *a = operands[0];                                                                      \
+        int64_t at = SGM__MOVES(still, 0);                                                                   \
         result *to = target;                                                                                 \
         int64_t i = 0;                                                                                       \
         for (; i + (lanes) <= n; i += (lanes)) {                                                             \
-            vector x = load_##in(a + i);                                                                     \
+            vector x = load_##in(a + (i & at));                                                              \
             store_##out(to + i, formula);                                                                    \
         }                                                                                                    \
         if (i < n) {                                                                                         \
-            vector x = load_part_##in(a + i, n - i);                                                         \
+            vector x = load_part_##in(a + (i & at), n - i);                                                  \
             store_part_##out(to + i, formula, n - i);                                                        \
         }                                                                                                    \
     }
 #define BINARY(name, element, in, result, out, lanes, vector, formula)                                       \
-    static void name(int64_t n, void *target, const void *const *operands)                                   \
+    static void name(int64_t n, void *target, const void *const *operands, uint32_t still)                   \
     {                                                                                                        \
         const element *a = operands[0], *b = operands[1];                                                    \
+        int64_t at_a = SGM__MOVES(still, 0), at_b = SGM__MOVES(still, 1);                                    \
         result *to = target;                                                                                 \
         int64_t i = 0;                                                                                       \
         for (; i + (lanes) <= n; i += (lanes)) {                                                             \
-            vector x = load_##in(a + i), y = load_##in(b + i);                                               \
+            vector x = load_##in(a + (i & at_a)), y = load_##in(b + (i & at_b));                             \
             store_##out(to + i, formula);                                                                    \
         }                                                                                                    \
         if (i < n) {                                                                                         \
-            vector x = load_part_##in(a + i, n - i), y = load_part_##in(b + i, n - i);                       \
+            vector x = load_part_##in(a + (i & at_a), n - i);                                                \
+            vector y = load_part_##in(b + (i & at_b), n - i);                                                \
             store_part_##out(to + i, formula, n - i);                                                        \
         }                                                                                                    \
     }
 #define SELECT(name, element, in, width, lanes, vector, mask, choose)                                        \
-    static void name(int64_t n, void *target, const void *const *operands)                                   \
+    static void name(int64_t n, void *target, const void *const *operands, uint32_t still)                   \
     {                                                                                                        \
         const bool_8 *c = operands[0];                                                                       \
         const element *a = operands[1], *b = operands[2];                                                    \
+        int64_t at_c = SGM__MOVES(still, 0), at_a = SGM__MOVES(still, 1), at_b = SGM__MOVES(still, 2);       \
         element *to = target;                                                                                \
         int64_t i = 0;                                                                                       \
         for (; i + (lanes) <= n; i += (lanes)) {                                                             \
-            vector x = load_##in(a + i), y = load_##in(b + i);                                               \
-            mask which = load_condition_##width(c + i);                                                      \
+            vector x = load_##in(a + (i & at_a)), y = load_##in(b + (i & at_b));                             \
+            mask which = load_condition_##width(c + (i & at_c));                                             \
             store_##in(to + i, choose(which, x, y));                                                         \
         }                                                                                                    \
         if (i < n) {                                                                                         \
-            vector x = load_part_##in(a + i, n - i), y = load_part_##in(b + i, n - i);                       \
-            mask which = load_part_condition_##width(c + i, n - i);                                          \
+            vector x = load_part_##in(a + (i & at_a), n - i);                                                \
+            vector y = load_part_##in(b + (i & at_b), n - i);                                                \
+            mask which = load_part_condition_##width(c + (i & at_c), n - i);                                 \
             store_part_##in(to + i, choose(which, x, y), n - i);                                             \
         }                                                                                                    \
     }
