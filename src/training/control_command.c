@@ -1,5 +1,6 @@
 /* What the lines of the control socket ask for. Pausing and stopping answer at once; what reads or changes
  * values waits for the step that is running. */
+#include "training/control_answer.h"
 #include "training/control_socket.h"
 #include "training/control_tensor.h"
 #include "training/hooks_ready/hook_text.h"
@@ -7,8 +8,6 @@
 #include "training/trainer_lock.h"
 
 #include <errno.h>
-#include <jansson.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -16,7 +15,6 @@
 #define WHO "ctl"
 #define MOST_LEVELS 16 /* of a list */
 #define MOST_FIELDS 3
-#define SHOWN_ELEMENTS 128 /* of a tensor */
 
 /* --- the trainer's lock --- */
 
@@ -39,76 +37,6 @@ static sgm_status lock_trainer(const sgm__control_call *call)
         return sgm_fail(SGM_ERROR_STATE, "the run has just ended");
     sgm__trainer_was_locked(trainer);
     return SGM_OK;
-}
-
-/* --- answers --- */
-
-/* Always a text: what is no UTF-8, such as a message that was cut, loses what is not ASCII. */
-static json_t *text_value(const char *text)
-{
-    json_t *value = json_string(text);
-    char *plain = value == NULL ? sgm__strdup(text) : NULL;
-    if (plain != NULL) {
-        for (char *c = plain; *c != '\0'; c++)
-            if ((unsigned char)*c >= 0x80)
-                *c = '?';
-        value = json_string(plain);
-        sgm__free(plain);
-    }
-    return value;
-}
-
-static json_t *number_value(double number)
-{
-    return isfinite(number) ? json_real(number) : json_null();
-}
-
-/* Tensors are told in another way (tensor_text). */
-static json_t *content_value(const sgm_content *content)
-{
-    if (content->kind == SGM_KIND_NUMBER)
-        return number_value(content->as.number);
-    if (content->kind == SGM_KIND_TEXT)
-        return text_value(content->as.text);
-    return content->kind == SGM_KIND_TENSOR ? json_null() : sgm__content_change_json(content);
-}
-
-/* "float32 [3], -0.5 to 2, mean 0.25: [...]", the elements of small ones, shortened. */
-static char *tensor_text(const sgm_tensor *tensor, const char *type)
-{
-    size_t count = (size_t)sgm_shape_elements(sgm_tensor_shape(tensor));
-    double *values = sgm__calloc(count + 1, sizeof *values), least = INFINITY, most = -INFINITY, sum = 0;
-    if (values == NULL || count == 0 || sgm_tensor_read(tensor, values, count) != SGM_OK) {
-        sgm__free(values);
-        return NULL;
-    }
-    for (size_t i = 0; i < count; i++) {
-        least = fmin(least, values[i]);
-        most = fmax(most, values[i]);
-        sum += values[i];
-    }
-    sgm__free(values);
-    char *elements = count <= SHOWN_ELEMENTS ? sgm_tensor_text(tensor, SHOWN_ELEMENTS) : NULL;
-    char *text = sgm__format("%s, %.6g to %.6g, mean %.6g%s%s", type, least, most, sum / (double)count,
-                             elements != NULL ? "\n" : "", elements != NULL ? elements : "");
-    sgm_string_free(elements);
-    return text;
-}
-
-/* Adds {"identifier", "kind", "value", "text"} to a list. */
-static void add_value(json_t *list, const char *identifier, const sgm_content *content)
-{
-    char *text = sgm_content_describe(content);
-    char *more =
-        content->kind == SGM_KIND_TENSOR && text != NULL ? tensor_text(content->as.tensor, text) : NULL;
-    json_t *item = json_object();
-    json_object_set_new(item, "identifier", text_value(identifier));
-    json_object_set_new(item, "kind", json_string(sgm_kind_name(content->kind)));
-    json_object_set_new(item, "value", content_value(content));
-    json_object_set_new(item, "text", text_value(more != NULL ? more : text != NULL ? text : ""));
-    sgm__free(more);
-    json_array_append_new(list, item);
-    sgm_string_free(text);
 }
 
 /* --- commands: each reads fields that are texts, and adds to the answer --- */
@@ -156,12 +84,9 @@ static sgm_status do_stop(command *c)
 static sgm_status do_save(command *c)
 {
     const char *name = field(c, "name");
-    SGM_TRY(lock_trainer(c->call));
-    sgm_status status = sgm__run_folder_save_as(c->call->trainer, c->call->folder, name);
-    sgm__trainer_unlock(c->call->trainer);
-    SGM_TRY(status);
+    SGM_TRY(sgm__run_folder_save_as(c->call->trainer, c->call->folder, name));
     char *file = sgm__format("%s.safetensors", name);
-    json_object_set_new(c->answer, "file", text_value(file != NULL ? file : name));
+    json_object_set_new(c->answer, "file", sgm__answer_text(file != NULL ? file : name));
     sgm__free(file);
     return SGM_OK;
 }
@@ -193,7 +118,7 @@ static sgm_status do_attach(command *c)
                             ? sgm__trainer_attach(c->call->trainer, hook, WHO, &name, c->call->ending)
                             : sgm__last_failure();
     if (status == SGM_OK)
-        json_object_set_new(c->answer, "name", text_value(name));
+        json_object_set_new(c->answer, "name", sgm__answer_text(name));
     sgm__free(name);
     sgm_hook_free(hook);
     return status;
@@ -212,14 +137,14 @@ static sgm_status do_hooks(command *c)
     json_t *list = json_array();
     for (size_t i = 0; i < count; i++) {
         json_t *item = json_object();
-        json_object_set_new(item, "name", text_value(hooks[i].name));
-        json_object_set_new(item, "when", text_value(hooks[i].when));
-        json_object_set_new(item, "condition", text_value(hooks[i].condition));
+        json_object_set_new(item, "name", sgm__answer_text(hooks[i].name));
+        json_object_set_new(item, "when", sgm__answer_text(hooks[i].when));
+        json_object_set_new(item, "condition", sgm__answer_text(hooks[i].condition));
         json_object_set_new(item, "background", json_boolean(hooks[i].background));
         json_object_set_new(item, "due", json_integer(hooks[i].due));
         json_object_set_new(item, "runs", json_integer(hooks[i].runs));
-        json_object_set_new(item, "seconds", number_value(hooks[i].seconds));
-        json_object_set_new(item, "text", text_value(hooks[i].text));
+        json_object_set_new(item, "seconds", sgm__answer_number(hooks[i].seconds));
+        json_object_set_new(item, "text", sgm__answer_text(hooks[i].text));
         json_array_append_new(list, item);
     }
     json_object_set_new(c->answer, "hooks", list);
@@ -247,7 +172,7 @@ static sgm_status add_numbers(command *c)
     for (size_t i = 0; i < sizeof status_rows / sizeof *status_rows; i++) {
         sgm_content content = {0};
         SGM_TRY(sgm_resolve_one(c->call->trainer->registry, status_rows[i].identifier, &content));
-        json_object_set_new(c->answer, status_rows[i].key, content_value(&content));
+        json_object_set_new(c->answer, status_rows[i].key, sgm__answer_content(&content));
         sgm_content_clear(&content);
     }
     if (c->call->trainer->epochs > 0)
@@ -258,12 +183,9 @@ static sgm_status add_numbers(command *c)
 static sgm_status do_status(command *c)
 {
     static const char *const names[] = {"idle", "running", "paused"};
-    SGM_TRY(lock_trainer(c->call));
-    json_object_set_new(c->answer, "trainer", text_value(c->call->trainer->name));
+    json_object_set_new(c->answer, "trainer", sgm__answer_text(c->call->trainer->name));
     json_object_set_new(c->answer, "state", json_string(names[sgm_trainer_state_of(c->call->trainer)]));
-    sgm_status status = add_numbers(c);
-    sgm__trainer_unlock(c->call->trainer);
-    return status;
+    return add_numbers(c);
 }
 
 /* --- values --- */
@@ -296,13 +218,13 @@ static sgm_status save_tensor(const command *c, const sgm_matches *matches)
     return sgm_npy_save(file, matches->items[0].content.as.tensor);
 }
 
-static sgm_status get_values(command *c)
+static sgm_status do_get(command *c)
 {
     sgm_matches matches = {0};
     SGM_TRY(find(c, field(c, "identifier"), &matches));
     json_t *list = json_array();
     for (size_t i = 0; i < matches.count; i++)
-        add_value(list, matches.items[i].identifier, &matches.items[i].content);
+        sgm__answer_add(list, matches.items[i].identifier, &matches.items[i].content);
     json_object_set_new(c->answer, "values", list);
     sgm_status status = SGM_OK;
     if (field(c, "file") != NULL && !c->has_set)
@@ -369,7 +291,7 @@ static sgm_status set_tensors(const command *c, sgm_matches *matches)
     return SGM_OK;
 }
 
-static sgm_status set_values(command *c)
+static sgm_status do_set(command *c)
 {
     sgm_trainer *trainer = c->call->trainer;
     const char *before = trainer->changed_by;
@@ -383,23 +305,7 @@ static sgm_status set_values(command *c)
     trainer->changed_by = before;
     sgm_matches_free(&matches);
     c->has_set = true;
-    return status == SGM_OK ? get_values(c) : status;
-}
-
-static sgm_status do_get(command *c)
-{
-    SGM_TRY(lock_trainer(c->call));
-    sgm_status status = get_values(c);
-    sgm__trainer_unlock(c->call->trainer);
-    return status;
-}
-
-static sgm_status do_set(command *c)
-{
-    SGM_TRY(lock_trainer(c->call));
-    sgm_status status = set_values(c);
-    sgm__trainer_unlock(c->call->trainer);
-    return status;
+    return status == SGM_OK ? do_get(c) : status;
 }
 
 /* --- list: what there is, without reading it --- */
@@ -413,23 +319,23 @@ static bool is_settable(sgm_kind kind, const sgm_option *option)
 static void add_entry(json_t *list, const char *identifier, sgm_kind kind, const sgm_option *option)
 {
     json_t *item = json_object();
-    json_object_set_new(item, "identifier", text_value(identifier));
+    json_object_set_new(item, "identifier", sgm__answer_text(identifier));
     json_object_set_new(item, "kind", json_string(sgm_kind_name(kind)));
     json_object_set_new(item, "settable", json_boolean(is_settable(kind, option)));
     if (option != NULL && option->unit != NULL)
-        json_object_set_new(item, "unit", text_value(option->unit));
+        json_object_set_new(item, "unit", sgm__answer_text(option->unit));
     if (option != NULL && option->least != option->most) {
-        json_object_set_new(item, "least", number_value(option->least));
-        json_object_set_new(item, "most", number_value(option->most));
+        json_object_set_new(item, "least", sgm__answer_number(option->least));
+        json_object_set_new(item, "most", sgm__answer_number(option->most));
     }
     if (option != NULL && option->choices != NULL) {
         json_t *choices = json_array();
         for (size_t i = 0; option->choices[i] != NULL; i++)
-            json_array_append_new(choices, text_value(option->choices[i]));
+            json_array_append_new(choices, sgm__answer_text(option->choices[i]));
         json_object_set_new(item, "choices", choices);
     }
     if (option != NULL && option->doc != NULL)
-        json_object_set_new(item, "doc", text_value(option->doc));
+        json_object_set_new(item, "doc", sgm__answer_text(option->doc));
     json_array_append_new(list, item);
 }
 
@@ -487,7 +393,7 @@ static sgm_status list_match(json_t *list, sgm_registry *root, const sgm_match *
     return status;
 }
 
-static sgm_status list_values(command *c)
+static sgm_status do_list(command *c)
 {
     sgm_registry *root = c->call->trainer->registry;
     const char *identifier = field(c, "identifier");
@@ -504,14 +410,6 @@ static sgm_status list_values(command *c)
     return status;
 }
 
-static sgm_status do_list(command *c)
-{
-    SGM_TRY(lock_trainer(c->call));
-    sgm_status status = list_values(c);
-    sgm__trainer_unlock(c->call->trainer);
-    return status;
-}
-
 /* --- lines --- */
 
 typedef struct command_row {
@@ -519,24 +417,25 @@ typedef struct command_row {
     sgm_status (*act)(command *c);
     const char *fields[MOST_FIELDS];
     size_t needed; /* of them */
+    bool locks;    /* holds the trainer's lock */
     bool told;     /* in the log */
 } command_row;
 
 static const command_row rows[] = {
-    {"status", do_status, {NULL}, 0, false},
-    {"pause", do_pause, {NULL}, 0, true},
-    {"resume", do_resume, {NULL}, 0, true},
-    {"step", do_step, {"iterations"}, 1, true},
-    {"stop", do_stop, {"reason"}, 0, true},
-    {"reset", do_reset, {NULL}, 0, true},
-    {"save", do_save, {"name"}, 1, true},
-    {"restore", do_restore, {"name"}, 1, true},
-    {"get", do_get, {"identifier", "file"}, 1, false},
-    {"set", do_set, {"identifier", "value", "file"}, 1, true},
-    {"list", do_list, {"identifier"}, 0, false},
-    {"attach", do_attach, {"hook"}, 1, true},
-    {"detach", do_detach, {"name"}, 1, true},
-    {"hooks", do_hooks, {NULL}, 0, false},
+    {"status", do_status, {NULL}, 0, true, false},
+    {"pause", do_pause, {NULL}, 0, false, true},
+    {"resume", do_resume, {NULL}, 0, false, true},
+    {"step", do_step, {"iterations"}, 1, false, true},
+    {"stop", do_stop, {"reason"}, 0, false, true},
+    {"reset", do_reset, {NULL}, 0, false, true},
+    {"save", do_save, {"name"}, 1, true, true},
+    {"restore", do_restore, {"name"}, 1, false, true},
+    {"get", do_get, {"identifier", "file"}, 1, true, false},
+    {"set", do_set, {"identifier", "value", "file"}, 1, true, true},
+    {"list", do_list, {"identifier"}, 0, true, false},
+    {"attach", do_attach, {"hook"}, 1, false, true},
+    {"detach", do_detach, {"name"}, 1, false, true},
+    {"hooks", do_hooks, {NULL}, 0, false, false},
 };
 #define ROW_COUNT (sizeof rows / sizeof *rows)
 
@@ -615,10 +514,14 @@ static sgm_status obey(command *c, json_t *request)
         if (json_object_get(request, row->fields[i]) == NULL)
             return sgm_fail(SGM_ERROR_ARGUMENT, "%s needs the field '%s'", row->name, row->fields[i]);
     c->request = request;
-    SGM_TRY(row->act(c));
-    if (row->told)
+    if (row->locks)
+        SGM_TRY(lock_trainer(c->call));
+    sgm_status status = row->act(c);
+    if (row->locks)
+        sgm__trainer_unlock(c->call->trainer);
+    if (status == SGM_OK && row->told)
         tell(c, row);
-    return SGM_OK;
+    return status;
 }
 
 char *sgm__control_answer(const sgm__control_call *call, const char *line, size_t length)
@@ -629,7 +532,7 @@ char *sgm__control_answer(const sgm__control_call *call, const char *line, size_
     if (obey(&c, request) != SGM_OK) {
         json_object_clear(c.answer);
         json_object_set_new(c.answer, "ok", json_false());
-        json_object_set_new(c.answer, "error", text_value(sgm_last_error()));
+        json_object_set_new(c.answer, "error", sgm__answer_text(sgm_last_error()));
     }
     char *text = json_dumps(c.answer, JSON_COMPACT | JSON_PRESERVE_ORDER);
     char *copy = sgm__strdup(text);

@@ -262,12 +262,14 @@ sgm_status sgm__trainer_refill(sgm_trainer *trainer);
 sgm_status sgm__trainer_next_block(sgm_trainer *trainer, const sgm_block **block);
 /* One step of training with this learning rate; counts it. */
 sgm_status sgm__trainer_step(sgm_trainer *trainer, const sgm_block *block, double rate);
-/* SIGINT and SIGTERM are caught from the first of these to the last release, by whichever
+/* Runs a trainer that was reserved, which it is no longer afterwards. */
+sgm_status sgm__trainer_run_reserved(sgm_trainer *trainer, const sgm_run_options *options);
+
+/* trainer_signals.c. SIGINT and SIGTERM are caught from the first of these to the last release, by whichever
  * threads; one signal stops all runs that want it. */
 void sgm__signals_catch(bool wanted);
 void sgm__signals_release(bool wanted);
-/* Runs a trainer that was reserved, which it is no longer afterwards. */
-sgm_status sgm__trainer_run_reserved(sgm_trainer *trainer, const sgm_run_options *options);
+bool sgm__signals_came(void); /* since the first catch */
 
 /* trainer_pass.c: measuring without training */
 sgm_status sgm__trainer_validate(sgm_trainer *trainer, size_t index); /* into metrics[index] */

@@ -7,7 +7,6 @@
 #include "training/trainer_lock.h"
 
 #include <math.h>
-#include <signal.h>
 
 sgm_metrics sgm__metrics_of(const sgm__metric_sums *sums)
 {
@@ -15,47 +14,6 @@ sgm_metrics sgm__metrics_of(const sgm__metric_sums *sums)
     return (sgm_metrics){.loss = sums->records > 0 ? sums->loss / records : NAN,
                          .accuracy = sums->records > 0 && sums->has_accuracy ? sums->correct / records : NAN,
                          .records = sums->records};
-}
-
-/* --- interruption --- */
-
-static atomic_bool interrupt_wanted; /* without a lock inside, as a signal's function needs it */
-static pthread_mutex_t catching = PTHREAD_MUTEX_INITIALIZER;
-static size_t catchers; /* guarded by `catching`, as the next */
-static struct sigaction old_interrupt, old_terminate;
-
-static void on_signal(int number)
-{
-    (void)number;
-    atomic_store(&interrupt_wanted, true);
-}
-
-/* A second signal acts as it did before: nothing can hold a user who means it. */
-void sgm__signals_catch(bool wanted)
-{
-    if (!wanted)
-        return;
-    pthread_mutex_lock(&catching);
-    if (catchers++ == 0) {
-        struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
-        sigemptyset(&action.sa_mask);
-        atomic_store(&interrupt_wanted, false);
-        sigaction(SIGINT, &action, &old_interrupt);
-        sigaction(SIGTERM, &action, &old_terminate);
-    }
-    pthread_mutex_unlock(&catching);
-}
-
-void sgm__signals_release(bool wanted)
-{
-    if (!wanted)
-        return;
-    pthread_mutex_lock(&catching);
-    if (--catchers == 0) {
-        sigaction(SIGINT, &old_interrupt, NULL);
-        sigaction(SIGTERM, &old_terminate, NULL);
-    }
-    pthread_mutex_unlock(&catching);
 }
 
 /* --- one run --- */
@@ -347,11 +305,6 @@ static sgm_status obey_orders(training_run *run)
     return status;
 }
 
-static bool is_interrupted(void)
-{
-    return atomic_load(&interrupt_wanted);
-}
-
 /* Time spent paused is no running time; a run may also fail while it is paused. */
 static void stop_the_time(sgm_trainer *trainer)
 {
@@ -370,8 +323,8 @@ static sgm_status obey(training_run *run)
         SGM_TRY(tell_hooks(run, SGM_PAUSE));
         for (bool goes_on = false; !goes_on;) {
             sgm__trainer_unlock(trainer);
-            goes_on =
-                sgm__control_wait(&trainer->control, run->options->catch_interrupt ? is_interrupted : NULL);
+            goes_on = sgm__control_wait(&trainer->control,
+                                        run->options->catch_interrupt ? sgm__signals_came : NULL);
             sgm__trainer_lock(trainer);
             if (!goes_on)
                 SGM_TRY(obey_orders(run));
@@ -430,7 +383,7 @@ static sgm_status iterate(training_run *run)
             SGM_TRY(obey(run));
         }
         sgm__trainer_let_others(run->trainer);
-        if (run->options->catch_interrupt && is_interrupted())
+        if (run->options->catch_interrupt && sgm__signals_came())
             run->stopped = true;
     }
     return SGM_OK;

@@ -1,55 +1,7 @@
 #!/bin/bash
 # The command, from outside: what it prints, where, and with which exit code.
-set -u
-passed=0 failed=0
-folder=$(mktemp -d) || exit 1
-trap 'rm -rf "$folder"' EXIT
-sigma=$SIGMA_BUILD_DIR/sigma
-examples=$SIGMA_SOURCE_DIR/examples
-export SIGMA_DATA_DIR=$SIGMA_SOURCE_DIR/data
-cd "$folder" || exit 1
-
-# run CODE ARGUMENTS...: the exit code must be CODE.
-run()
-{
-    local wanted=$1
-    shift
-    "$sigma" "$@" >out 2>err </dev/null
-    code "$wanted" $? "sigma $*"
-}
-
-code()
-{
-    if [ "$2" -eq "$1" ]; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        printf 'test_cli.sh: FAILED: %s: exit code %s, expected %s\n' "$3" "$2" "$1"
-        cat out err
-    fi
-}
-
-# has FILE PATTERN: a line of FILE (out, err, ...) matches.
-has()
-{
-    if grep -qE -- "$2" "$1"; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        printf 'test_cli.sh: FAILED: nothing in %s matches "%s":\n' "$1" "$2"
-        cat "$1"
-    fi
-}
-
-same()
-{
-    if [ "$2" = "$3" ]; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        printf 'test_cli.sh: FAILED: %s: got "%s", expected "%s"\n' "$1" "$2" "$3"
-    fi
-}
+# shellcheck source=tests/cli/check.sh
+. "$SIGMA_SOURCE_DIR/tests/cli/check.sh"
 
 # --- help, version, usage ---
 run 0 --help
@@ -421,10 +373,10 @@ done
 kill -INT "$process"
 wait "$process"
 code 130 $? "an interrupted training"
+process=
 has out 'go on with: sigma train long --resume$'
 run 0 inspect long
 epochs=$(wc -l <long/metrics.jsonl)
 run 0 train long "epochs=$((epochs + 1))" --resume --quiet
 
-echo "$passed passed, $failed failed, 0 skipped"
-[ "$failed" -eq 0 ]
+finish

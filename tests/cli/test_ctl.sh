@@ -1,43 +1,14 @@
 #!/bin/bash
 # sigma ctl: a training in the background, steered from here.
-set -u
-passed=0 failed=0
-folder=$(mktemp -d) || exit 1
-process=
-trap '[ -z "$process" ] || kill -KILL "$process" 2>/dev/null; rm -rf "$folder"' EXIT
-sigma=$SIGMA_BUILD_DIR/sigma
-examples=$SIGMA_SOURCE_DIR/examples
-export SIGMA_DATA_DIR=$SIGMA_SOURCE_DIR/data
-cd "$folder" || exit 1
+# shellcheck source=tests/cli/check.sh
+. "$SIGMA_SOURCE_DIR/tests/cli/check.sh"
 
-# verdict NAME STATUS
-verdict()
-{
-    if [ "$2" -eq 0 ]; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        printf 'test_ctl.sh: FAILED: %s\n' "$1"
-        cat out err
-    fi
-}
-
-# ctl CODE ARGUMENTS...: the exit code must be CODE.
+# ctl CODE ARGUMENTS...
 ctl()
 {
     local wanted=$1
     shift
-    "$sigma" ctl "$@" >out 2>err </dev/null
-    local code=$?
-    [ "$code" -eq "$wanted" ]
-    verdict "sigma ctl $*: exit code $code, expected $wanted" $?
-}
-
-# has FILE PATTERN: a line of FILE (out, err, ...) matches.
-has()
-{
-    grep -qE -- "$2" "$1"
-    verdict "nothing in $1 matches \"$2\"" $?
+    run "$wanted" ctl "$@"
 }
 
 # wait_for PATTERN: the status comes to have such a line.
@@ -251,5 +222,4 @@ verdict "a resume over a dead socket" $?
 [ ! -s err ] && [ ! -e killed/control.sock ]
 verdict "without a warning" $?
 
-echo "$passed passed, $failed failed, 0 skipped"
-[ "$failed" -eq 0 ]
+finish

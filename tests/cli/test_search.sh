@@ -1,43 +1,14 @@
 #!/bin/bash
 # sigma search: messages, results, and that a search that was killed ends as one that was not.
-set -u
-passed=0 failed=0
-folder=$(mktemp -d) || exit 1
-process=
-trap '[ -z "$process" ] || kill -KILL "$process" 2>/dev/null; rm -rf "$folder"' EXIT
-sigma=$SIGMA_BUILD_DIR/sigma
-examples=$SIGMA_SOURCE_DIR/examples
-export SIGMA_DATA_DIR=$SIGMA_SOURCE_DIR/data
-cd "$folder" || exit 1
+# shellcheck source=tests/cli/check.sh
+. "$SIGMA_SOURCE_DIR/tests/cli/check.sh"
 
-# verdict NAME STATUS
-verdict()
-{
-    if [ "$2" -eq 0 ]; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        printf 'test_search.sh: FAILED: %s\n' "$1"
-        cat out err
-    fi
-}
-
-# search CODE ARGUMENTS...: the exit code must be CODE.
+# search CODE ARGUMENTS...
 search()
 {
     local wanted=$1
     shift
-    "$sigma" search "$@" >out 2>err </dev/null
-    local code=$?
-    [ "$code" -eq "$wanted" ]
-    verdict "sigma search $*: exit code $code, expected $wanted" $?
-}
-
-# has FILE PATTERN: a line of FILE (out, err, ...) matches.
-has()
-{
-    grep -qE -- "$2" "$1"
-    verdict "nothing in $1 matches \"$2\"" $?
+    run "$wanted" search "$@"
 }
 
 # results FOLDER: the table without the seconds.
@@ -176,5 +147,4 @@ search 0 wild --resume
 search 1 wild.yaml search.objective=validation.accuracy --folder none
 has err 'all 4 trials have failed, the first one so: validation.accuracy is not a finite number after epoch 1'
 
-echo "$passed passed, $failed failed, 0 skipped"
-[ "$failed" -eq 0 ]
+finish

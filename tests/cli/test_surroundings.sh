@@ -1,40 +1,24 @@
 #!/bin/bash
 # What the command takes from around it: folders, variables, and commands before a run begins.
-set -u
-passed=0 failed=0
-folder=$(mktemp -d) || exit 1
-trap 'rm -rf "$folder"' EXIT
-sigma=$SIGMA_BUILD_DIR/sigma
-cd "$folder" || exit 1
-
-# has PATTERN WHAT: a line of the output matches.
-has()
-{
-    if grep -qE -- "$1" out; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        printf 'test_surroundings.sh: FAILED: %s: nothing matches "%s":\n' "$2" "$1"
-        cat out
-    fi
-}
+# shellcheck source=tests/cli/check.sh
+. "$SIGMA_SOURCE_DIR/tests/cli/check.sh"
 
 unset SIGMA_DATA_DIR SIGMA_CACHE_DIR XDG_DATA_HOME XDG_CACHE_HOME http_proxy SIGMA_LOG
 HOME=/home/ada "$sigma" info >out
-has '^  /home/ada/.local/share/sigma$' 'data below the home folder'
-has '^  /home/ada/.cache/sigma \(what was fetched\)$' 'cache below the home folder'
+has out '^  /home/ada/.local/share/sigma$'
+has out '^  /home/ada/.cache/sigma \(what was fetched\)$'
 XDG_DATA_HOME=/data XDG_CACHE_HOME=relative HOME=/home/ada "$sigma" info >out
-has '^  /data/sigma$' 'XDG_DATA_HOME'
-has '^  /home/ada/.cache/sigma ' 'a relative XDG_CACHE_HOME is ignored'
+has out '^  /data/sigma$'
+has out '^  /home/ada/.cache/sigma '
 SIGMA_DATA_DIR=own SIGMA_CACHE_DIR=/own/cache XDG_DATA_HOME=/data "$sigma" info >out
-has '^  own$' 'SIGMA_DATA_DIR'
-has '^  /own/cache ' 'SIGMA_CACHE_DIR'
-has '^  SIGMA_DATA_DIR=own$' 'the variable itself'
+has out '^  own$'
+has out '^  /own/cache '
+has out '^  SIGMA_DATA_DIR=own$'
 env -u HOME "$sigma" info >out
-has '^  \(HOME is not set\)$' 'no home'
+has out '^  \(HOME is not set\)$'
 http_proxy=http://ada:secret@proxy:80 SIGMA_LOG=error "$sigma" info >out
-has '^  http_proxy=\*\*\*@proxy:80$' 'a proxy without its password'
-has '^  SIGMA_LOG=error$' 'SIGMA_LOG'
+has out '^  http_proxy=\*\*\*@proxy:80$'
+has out '^  SIGMA_LOG=error$'
 
 # --- beginning paused ---
 export SIGMA_DATA_DIR=$SIGMA_SOURCE_DIR/data
@@ -44,18 +28,18 @@ for _ in $(seq 200); do
     "$sigma" ctl paused status >out 2>/dev/null && grep -q paused out && break
     sleep 0.05
 done
-has 'paused' 'a run that begins paused'
+has out 'paused'
 cp train.out out
-has '^paused; go on with: sigma ctl paused resume$' 'what to do next'
+has out '^paused; go on with: sigma ctl paused resume$'
 "$sigma" ctl paused resume >/dev/null
 wait "$process" && echo 'ended well' >>train.out
+process=
 cp train.out out
-has '^checkpoint: paused/checkpoint.safetensors$' 'it goes on'
-has '^ended well$' 'its exit code'
+has out '^checkpoint: paused/checkpoint.safetensors$'
+has out '^ended well$'
 
 # --- what is said when all is asked for ---
 "$sigma" train "$SIGMA_SOURCE_DIR/examples/iris.yaml" epochs=1 --folder told --log-level debug >train.out 2>out </dev/null
-has "^[0-9:.]{12} debug iris: saved 'told/checkpoint.safetensors'$" 'debug messages'
+has out "^[0-9:.]{12} debug iris: saved 'told/checkpoint.safetensors'$"
 
-echo "$passed passed, $failed failed, 0 skipped"
-[ "$failed" -eq 0 ]
+finish

@@ -1,42 +1,16 @@
-/* Helpers of the tests from extractors on: readers that make their records, an allocator that counts and
- * fails. */
+/* Helpers of the tests from extractors on: readers that make their records. */
 #ifndef SIGMA_PIPELINE_TEST_H
 #define SIGMA_PIPELINE_TEST_H
 
+#include "base/allocator.h"
 #include "test.h"
 #include <pthread.h>
 #include <sigma/data.h>
 
-/* --- an allocator that knows how many blocks are out, and fails when told to --- */
-
-static atomic_long pipeline_live, pipeline_calls, pipeline_fail_at; /* fail_at 0: never */
-static atomic_bool pipeline_fail_once; /* only that call, else all from there on */
-
-static void *pipeline_reallocate(void *user, void *memory, size_t size)
-{
-    (void)user;
-    long call = atomic_fetch_add(&pipeline_calls, 1) + 1;
-    long fail_at = atomic_load(&pipeline_fail_at);
-    if (fail_at > 0 && (atomic_load(&pipeline_fail_once) ? call == fail_at : call >= fail_at))
-        return NULL;
-    void *grown = realloc(memory, size);
-    if (grown && !memory)
-        atomic_fetch_add(&pipeline_live, 1);
-    return grown;
-}
-
-static void pipeline_release(void *user, void *memory)
-{
-    (void)user;
-    if (memory)
-        atomic_fetch_sub(&pipeline_live, 1);
-    free(memory);
-}
-
+/* Counts in all tests: what is alive is known at any time. */
 __attribute__((constructor)) static void pipeline_set_allocator(void)
 {
-    static const sgm_allocator counting = {pipeline_reallocate, pipeline_release, NULL};
-    sgm_set_allocator(&counting);
+    allocator_start(0);
 }
 
 /* --- a reader that counts: record i holds i, i + 0.5, ... --- */

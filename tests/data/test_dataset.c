@@ -44,7 +44,7 @@ TEST(blocks_by_index)
     const sgm_block *block;
     CHECK_ERROR(sgm_dataset_fetch(numbers, -1, &block), "block -1");
     sgm_dataset_free(numbers);
-    CHECK_INT(atomic_load(&pipeline_live), 0);
+    CHECK_INT(atomic_load(&allocator_live), 0);
 }
 
 /* Room for two blocks of 100 records of 3 floats. */
@@ -87,7 +87,7 @@ TEST(more_than_the_memory_limit)
     CHECK_INT(records_of(with), 950);
     sgm_dataset_free(with);
     CHECK_INT(rmdir(folder), 0); /* nothing stays behind */
-    CHECK_INT(atomic_load(&pipeline_live), 0);
+    CHECK_INT(atomic_load(&allocator_live), 0);
 }
 
 TEST(one_block_larger_than_the_limit_stays)
@@ -125,7 +125,7 @@ TEST(from_memory)
                 "section \"targets\" has shape (2,) in a block of 3 records");
     sgm_tensor_free(bytes);
     sgm_tensor_free(labels);
-    CHECK_INT(atomic_load(&pipeline_live), 0);
+    CHECK_INT(atomic_load(&allocator_live), 0);
 }
 
 /* Marks every record that the view gives; each may come once. */
@@ -182,7 +182,7 @@ TEST(splits_are_disjoint_and_complete)
     CHECK_ERROR(sgm_dataset_split_blocks(odd, 0, -1, 0), "interval of 1 or more");
     sgm_dataset_free(even);
     sgm_dataset_free(odd);
-    CHECK_INT(atomic_load(&pipeline_live), 0);
+    CHECK_INT(atomic_load(&allocator_live), 0);
 }
 
 static sgm_dataset *learning(int64_t total)
@@ -234,7 +234,7 @@ TEST(state_of_adaptive_preprocessors)
     sgm_dataset_release(first, block);
     sgm_dataset_free(first);
     sgm_dataset_free(second);
-    CHECK_INT(atomic_load(&pipeline_live), 0);
+    CHECK_INT(atomic_load(&allocator_live), 0);
 }
 
 /* --- ready-made --- */
@@ -264,7 +264,7 @@ static void check_ready(const char *name, int64_t records, const char *inputs, i
     check_one_hot(block, classes, counts);
     sgm_dataset_release(dataset, block);
     sgm_dataset_free(dataset);
-    CHECK_INT(atomic_load(&pipeline_live), 0);
+    CHECK_INT(atomic_load(&allocator_live), 0);
 }
 
 TEST(iris)
@@ -385,7 +385,7 @@ TEST(any_thread)
     for (int i = 0; i < 4; i++)
         pthread_join(threads[i], NULL);
     sgm_dataset_free(shared);
-    CHECK_INT(atomic_load(&pipeline_live), 0);
+    CHECK_INT(atomic_load(&allocator_live), 0);
 }
 
 /* --- 3 GB of records that exist nowhere --- */

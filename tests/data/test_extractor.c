@@ -184,7 +184,7 @@ TEST(merging)
     CHECK_ERROR(
         sgm_merge_extractor(sgm_array_extractor(counting_make(1, 1), .regions = {{.section = "x"}}), NULL),
         "two extractors");
-    CHECK_INT(atomic_load(&pipeline_live), 0);
+    CHECK_INT(atomic_load(&allocator_live), 0);
 }
 
 /* --- an extractor written outside the library --- */
@@ -213,5 +213,5 @@ TEST(own_types_are_checked)
     CHECK(block == NULL);
     sgm_extractor_free(own);
     CHECK_ERROR(sgm_extractor_create(&type, &calls, NULL, NULL), "rewind");
-    CHECK_INT(atomic_load(&pipeline_live), 0);
+    CHECK_INT(atomic_load(&allocator_live), 0);
 }

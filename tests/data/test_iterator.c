@@ -67,7 +67,7 @@ TEST(every_record_once_an_epoch)
         }
         sgm_dataset_free(dataset);
     }
-    CHECK_INT(atomic_load(&pipeline_live), 0);
+    CHECK_INT(atomic_load(&allocator_live), 0);
 }
 
 TEST(order_depends_on_seed_and_epoch_only)
@@ -207,7 +207,7 @@ TEST(whole_blocks_and_all_as_one)
     sgm_iterator_free(part);
     sgm_dataset_free(view);
     sgm_dataset_free(dataset);
-    CHECK_INT(atomic_load(&pipeline_live), 0);
+    CHECK_INT(atomic_load(&allocator_live), 0);
 }
 
 /* --- memory --- */
@@ -222,10 +222,10 @@ static void check_steady(sgm_iterator *iterator)
 {
     run_epoch(iterator);
     run_epoch(iterator);
-    long calls = atomic_load(&pipeline_calls);
+    long calls = atomic_load(&allocator_calls);
     for (int e = 0; e < 3; e++)
         run_epoch(iterator);
-    CHECK_INT(atomic_load(&pipeline_calls) - calls, 0);
+    CHECK_INT(atomic_load(&allocator_calls) - calls, 0);
     sgm_iterator_free(iterator);
 }
 
@@ -269,20 +269,20 @@ static bool use_iris(bool split)
 static void fail_each_in_turn(bool once)
 {
     sgm_set_logger(NULL, NULL, SGM_LOG_NONE);
-    atomic_store(&pipeline_fail_once, once);
+    atomic_store(&allocator_fail_once, once);
     for (int split = 0; split < 2; split++) {
         bool done = false;
         long failures = 0;
         for (long n = 1; !done; n += split ? 3 : 1, failures++) {
-            long live = atomic_load(&pipeline_live);
+            long live = atomic_load(&allocator_live);
             sgm_clear_error();
-            atomic_store(&pipeline_calls, 0);
-            atomic_store(&pipeline_fail_at, n);
+            atomic_store(&allocator_calls, 0);
+            atomic_store(&allocator_fail_at, n);
             bool good = use_iris(split);
-            done = atomic_load(&pipeline_calls) < n;
-            atomic_store(&pipeline_fail_at, 0);
+            done = atomic_load(&allocator_calls) < n;
+            atomic_store(&allocator_fail_at, 0);
             CHECK(good || !done);
-            CHECK_INT(atomic_load(&pipeline_live), live);
+            CHECK_INT(atomic_load(&allocator_live), live);
             if (!good) /* what failed may also be something that one can do without: the thread */
                 CHECK_INT(sgm_last_status(), SGM_ERROR_MEMORY);
         }
@@ -335,5 +335,5 @@ TEST(failures_come_through_and_can_be_tried_again)
         sgm_iterator_free(iterator);
         sgm_dataset_free(dataset);
     }
-    CHECK_INT(atomic_load(&pipeline_live), 0);
+    CHECK_INT(atomic_load(&allocator_live), 0);
 }

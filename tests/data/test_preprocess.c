@@ -200,5 +200,5 @@ TEST(learning_goes_through_the_chain)
     CHECK_NEAR(pipeline_at(block, "inputs", 3, 0), -0.4, 1e-6);
     sgm_block_free(block);
     sgm_extractor_free(outer);
-    CHECK_INT(atomic_load(&pipeline_live), 0);
+    CHECK_INT(atomic_load(&allocator_live), 0);
 }

@@ -24,6 +24,25 @@ __attribute__((unused)) static sgm_dataset *line_dataset(void)
     return dataset;
 }
 
+/* Three inputs, one target that is a function of them. */
+__attribute__((unused)) static sgm_dataset *sine_dataset(int64_t records)
+{
+    static const char *const sections[] = {"inputs", "targets"};
+    sgm_shape inputs = sgm_shape_of(records, 3), targets = sgm_shape_of(records, 1);
+    float x[64 * 3], y[64];
+    CHECK(records <= 64);
+    for (int64_t i = 0; i < records * 3; i++)
+        x[i] = (float)sin(1.3 * (double)i + 0.2);
+    for (int64_t i = 0; i < records; i++)
+        y[i] = x[3 * i] * x[3 * i + 1] - x[3 * i + 2];
+    sgm_tensor *tensors[] = {sgm_tensor_from(SGM_FLOAT32, &inputs, x),
+                             sgm_tensor_from(SGM_FLOAT32, &targets, y)};
+    sgm_dataset *dataset = sgm_dataset_from("sines", sections, tensors, 2);
+    sgm_tensor_free(tensors[0]);
+    sgm_tensor_free(tensors[1]);
+    return dataset;
+}
+
 __attribute__((unused)) static sgm_trainer *give_parts(sgm_trainer *trainer)
 {
     sgm_dataset *dataset = line_dataset();

@@ -1,34 +1,16 @@
 /* Several trainers of one environment at once; runs in the background; ghost trainers. */
-#include "test.h"
+#include "environment_test.h"
 
 #include <pthread.h>
-#include <sigma/sigma.h>
 #include <signal.h>
 #include <unistd.h>
 
 #define RECORDS 48
 #define FOR_LONG 100000000
 
-static sgm_dataset *sines(void)
+static void give_sines(sgm_trainer *trainer, double rate)
 {
-    static const char *const sections[] = {"inputs", "targets"};
-    float x[RECORDS * 3], y[RECORDS];
-    for (int i = 0; i < RECORDS * 3; i++)
-        x[i] = (float)sin(1.3 * i + 0.2);
-    for (int i = 0; i < RECORDS; i++)
-        y[i] = x[3 * i] * x[3 * i + 1] - x[3 * i + 2];
-    sgm_shape inputs = sgm_shape_of(RECORDS, 3), targets = sgm_shape_of(RECORDS, 1);
-    sgm_tensor *tensors[] = {sgm_tensor_from(SGM_FLOAT32, &inputs, x),
-                             sgm_tensor_from(SGM_FLOAT32, &targets, y)};
-    sgm_dataset *dataset = sgm_dataset_from("sines", sections, tensors, 2);
-    sgm_tensor_free(tensors[0]);
-    sgm_tensor_free(tensors[1]);
-    return dataset;
-}
-
-static void give_parts(sgm_trainer *trainer, double rate)
-{
-    sgm_dataset *dataset = sines();
+    sgm_dataset *dataset = sine_dataset(RECORDS);
     CHECK_OK(trainer);
     CHECK_OK(
         sgm_trainer_network(trainer, "input(3) + dense(7, tanh) + dropout(0.2) + dense(1) + mean_squared"));
@@ -48,7 +30,7 @@ static sgm_env *make_env(void)
 static sgm_trainer *add(sgm_env *env, const char *name, double rate)
 {
     sgm_trainer *trainer = sgm_trainer_create(env, name);
-    give_parts(trainer, rate);
+    give_sines(trainer, rate);
     return trainer;
 }
 
@@ -341,7 +323,7 @@ TEST(a_ghost_is_prepared_but_not_run)
 {
     sgm_env *env = make_env();
     sgm_trainer *a = add(env, "a", 0.01), *ghost = sgm_ghost_trainer_create(env, "ghost");
-    give_parts(ghost, 0.01);
+    give_sines(ghost, 0.01);
     size_t count;
     CHECK(sgm_trainer_parameters(ghost, &count) == NULL);
     CHECK_OK(sgm_run(env, .epochs = 3));
@@ -360,7 +342,7 @@ TEST(a_ghost_is_prepared_but_not_run)
         CHECK_OK(sgm_trainer_set(ghost, states[i], value));
         sgm_tensor_free(value);
     }
-    sgm_dataset *dataset = sines();
+    sgm_dataset *dataset = sine_dataset(RECORDS);
     sgm_iterator *all = sgm_undivided(dataset);
     sgm_metrics of_a, of_ghost;
     CHECK_OK(sgm_trainer_evaluate(a, all, &of_a));
@@ -375,7 +357,7 @@ TEST(a_ghost_is_prepared_but_not_run)
 TEST(ghosts_alone_are_nothing_to_run)
 {
     sgm_env *env = make_env();
-    give_parts(sgm_ghost_trainer_create(env, "ghost"), 0.01);
+    give_sines(sgm_ghost_trainer_create(env, "ghost"), 0.01);
     CHECK_ERROR(sgm_run(env, .epochs = 1), "there is no trainer to run");
     sgm_env_free(env);
 }

@@ -58,26 +58,4 @@ __attribute__((unused)) static void check_output(sgm_session *session, sgm_progr
     sgm_tensor_free(tensor);
 }
 
-/* An allocator that counts; set for the length of one test. */
-static size_t test_allocations;
-
-static void *counting_reallocate(void *user, void *memory, size_t size)
-{
-    (void)user;
-    test_allocations++;
-    return realloc(memory, size);
-}
-
-static void counting_release(void *user, void *memory)
-{
-    (void)user;
-    free(memory);
-}
-
-__attribute__((unused)) static void count_allocations(void)
-{
-    sgm_set_allocator(&(const sgm_allocator){counting_reallocate, counting_release, NULL});
-    test_allocations = 0;
-}
-
 #endif

@@ -69,6 +69,20 @@ __attribute__((unused)) static const char *resolve(sgm_registry *root, const cha
     return text;
 }
 
+/* The text of an entry, or the error. */
+__attribute__((unused)) static const char *described(sgm_registry *registry, const char *name)
+{
+    static char text[256];
+    sgm_content content;
+    if (sgm_registry_get(registry, name, &content) != SGM_OK)
+        return sgm_last_error();
+    char *description = sgm_content_describe(&content);
+    snprintf(text, sizeof text, "%s", description);
+    sgm_string_free(description);
+    sgm_content_clear(&content);
+    return text;
+}
+
 __attribute__((unused)) static double number_at(sgm_registry *root, const char *identifier)
 {
     sgm_content content;

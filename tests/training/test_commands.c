@@ -1,144 +1,5 @@
-/* Commands to a trainer that is idle, runs or is paused: reset, restore, hooks that come and go. */
-#include "waves.h"
-
-#include <pthread.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-/* --- trainers, folders --- */
-
-static char folder[64];
-
-static const char *in_folder(const char *name)
-{
-    static char path[160];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
-}
-
-static void make_folder(void)
-{
-    strcpy(folder, "/tmp/sigma-test-XXXXXX");
-    CHECK(mkdtemp(folder) != NULL);
-}
-
-static void remove_folder(void)
-{
-    char command[96];
-    snprintf(command, sizeof command, "rm -r '%s'", folder);
-    CHECK_INT(system(command), 0);
-}
-
-/* Lines of a file that have all the words. */
-static int lines_with(const char *name, const char *word, const char *other)
-{
-    char *text, *rest, *line;
-    size_t length;
-    int count = 0;
-    CHECK_OK(sgm__file_read(in_folder(name), 1 << 20, &text, &length));
-    rest = text;
-    while ((line = strtok_r(rest, "\n", &rest)))
-        count += strstr(line, word) != NULL && strstr(line, other) != NULL;
-    sgm__free(text);
-    return count;
-}
-
-static wave_trainer make(void)
-{
-    return make_wave_trainer((wave_options){
-        .network = "input(6) + dense(8, tanh) + dropout(0.3) + dense(3) + softmax_cross_entropy",
-        .optimiser = sgm_adam(.learning_rate = 0.01, .average = 0.9),
-        .shuffle = true,
-        .seed = 5});
-}
-
-static double number_of(sgm_trainer *trainer, const char *identifier)
-{
-    sgm_content content;
-    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(trainer), identifier, &content));
-    return content.kind == SGM_KIND_NUMBER ? content.as.number : (double)content.as.integer;
-}
-
-/* Whether all states of two trainers have the same bits. */
-static bool same_states(sgm_trainer *a, sgm_trainer *b)
-{
-    const char *name;
-    bool same = true;
-    for (size_t i = 0; (name = sgm_session_state_at(a->session, i)) != NULL; i++) {
-        sgm_tensor *one = sgm_session_get(a->session, name), *other = sgm_session_get(b->session, name);
-        CHECK_OK(one);
-        CHECK_OK(other);
-        size_t bytes =
-            (size_t)sgm_shape_elements(sgm_tensor_shape(one)) * sgm_dtype_size(sgm_tensor_dtype(one));
-        if (memcmp(sgm_tensor_const_data(one), sgm_tensor_const_data(other), bytes) != 0) {
-            printf("%s differs\n", name);
-            same = false;
-        }
-        sgm_tensor_free(one);
-        sgm_tensor_free(other);
-    }
-    return same;
-}
-
-typedef struct background {
-    sgm_trainer *trainer;
-    sgm_run_options options;
-    pthread_t thread;
-    sgm_status status;
-    char error[1024];
-} background;
-
-static void *run_there(void *user)
-{
-    background *run = user;
-    run->status = sgm_trainer_run_options(run->trainer, &run->options);
-    snprintf(run->error, sizeof run->error, "%s", sgm_last_error());
-    return NULL;
-}
-
-static void begin(background *run, sgm_trainer *trainer, const char *where)
-{
-    run->trainer = trainer;
-    run->options =
-        (sgm_run_options){.struct_size = sizeof run->options, .epochs = 100000000, .folder = where};
-    CHECK_INT(pthread_create(&run->thread, NULL, run_there, run), 0);
-    bool begun = false; /* a rule may reset it at once */
-    for (int i = 0; i < 5000 && !begun; i++) {
-        begun = sgm_trainer_state_of(trainer) != SGM_TRAINER_IDLE && number_of(trainer, "iteration") >= 6;
-        usleep(begun ? 0 : 1000);
-    }
-    CHECK(begun);
-}
-
-static void wait_for_pause(sgm_trainer *trainer)
-{
-    for (int i = 0; i < 5000 && sgm_trainer_state_of(trainer) != SGM_TRAINER_PAUSED; i++)
-        usleep(1000);
-    CHECK_INT(sgm_trainer_state_of(trainer), SGM_TRAINER_PAUSED);
-}
-
-static void pause_it(sgm_trainer *trainer)
-{
-    CHECK_OK(sgm_trainer_pause(trainer));
-    wait_for_pause(trainer);
-}
-
-static void step(sgm_trainer *trainer, int64_t iterations)
-{
-    double before = number_of(trainer, "iteration");
-    CHECK_OK(sgm_trainer_step(trainer, iterations));
-    for (int i = 0; i < 5000 && number_of(trainer, "iteration") < before + (double)iterations; i++)
-        usleep(1000);
-    wait_for_pause(trainer);
-    CHECK_NEAR(number_of(trainer, "iteration"), before + (double)iterations, 0);
-}
-
-static void end(background *run)
-{
-    CHECK_OK(sgm_trainer_stop(run->trainer, "enough"));
-    pthread_join(run->thread, NULL);
-    CHECK_STR(run->status == SGM_OK ? "" : run->error, "");
-}
+/* Commands to a trainer that is idle, runs or is paused: reset, restore. */
+#include "commands_test.h"
 
 /* --- reset --- */
 
@@ -253,7 +114,7 @@ TEST(workers_are_reset_and_restored_with_their_trainer)
 {
     sgm_operator *(*const kinds[])(void) = {gradients, parameters};
     for (int kind = 0; kind < 2; kind++) {
-        make_folder();
+        open_folder();
         wave_trainer made = make(), fresh = make();
         background run;
         CHECK_OK(sgm_trainer_operator(made.trainer, kinds[kind]()));
@@ -271,7 +132,7 @@ TEST(workers_are_reset_and_restored_with_their_trainer)
         end(&run);
         free_wave_trainer(made);
         free_wave_trainer(fresh);
-        remove_folder();
+        close_folder();
     }
 }
 
@@ -344,7 +205,7 @@ TEST(a_reset_that_is_asked_for_at_the_end_is_done)
 
 TEST(restoring_keeps_what_it_leaves)
 {
-    make_folder();
+    open_folder();
     wave_trainer made = make(), other = make();
     background run;
     begin(&run, made.trainer, folder);
@@ -385,12 +246,12 @@ TEST(restoring_keeps_what_it_leaves)
     free_wave_trainer(resumed);
     free_wave_trainer(other);
     free_wave_trainer(made);
-    remove_folder();
+    close_folder();
 }
 
 TEST(a_checkpoint_that_cannot_be_taken_changes_nothing)
 {
-    make_folder();
+    open_folder();
     wave_trainer made = make(), same = make();
     background run;
     begin(&run, made.trainer, folder);
@@ -420,12 +281,12 @@ TEST(a_checkpoint_that_cannot_be_taken_changes_nothing)
     free_wave_trainer(another);
     free_wave_trainer(same);
     free_wave_trainer(made);
-    remove_folder();
+    close_folder();
 }
 
 TEST(idle_and_running_trainers_are_restored_too)
 {
-    make_folder();
+    open_folder();
     wave_trainer made = make();
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 9));
     CHECK_OK(sgm_trainer_save(made.trainer, in_folder("nine.safetensors")));
@@ -446,109 +307,7 @@ TEST(idle_and_running_trainers_are_restored_too)
     CHECK_INT(lines_with("branches.jsonl", "\"from\":null,\"epoch\":0,\"iteration\":0", "\"left\":0"), 1);
     CHECK_INT(lines_with("branches.jsonl", "\"from\":\"nine\",\"epoch\":2,\"iteration\":9", "\"left\":1"), 1);
     free_wave_trainer(made);
-    remove_folder();
-}
-
-/* --- hooks that come and go --- */
-
-static sgm_attached_hook *hooks_of(sgm_trainer *trainer, size_t *count)
-{
-    sgm_attached_hook *list;
-    CHECK_OK(sgm_trainer_hooks(trainer, &list, count));
-    return list;
-}
-
-TEST(hooks_have_names_of_their_own)
-{
-    wave_trainer made = make();
-    char *name;
-    size_t count;
-    CHECK_OK(sgm_trainer_attach(made.trainer, sgm_hook_parse("early_stopper(training.loss, 1000)"), &name));
-    CHECK_STR(name, "early_stopper#1");
-    sgm_string_free(name);
-    CHECK_OK(sgm_trainer_attach(made.trainer, sgm_hook_parse("early_stopper(training.loss, 2000)"), &name));
-    CHECK_STR(name, "early_stopper#2");
-    sgm_string_free(name);
-    CHECK_ERROR(sgm_trainer_attach(made.trainer, sgm_hook_parse("early_stopper(training.loss, 2000)"), &name),
-                "an equal hook is attached already, as 'early_stopper#2'");
-    CHECK(name == NULL);
-    CHECK_ERROR(sgm_trainer_attach(made.trainer, sgm_hook_parse("early_stoper(a)"), NULL), "column 1");
-    CHECK_OK(sgm_trainer_status(made.trainer)); /* not the trainer's failure */
-    CHECK_OK(sgm_trainer_attach(made.trainer, sgm_accumulator("training.loss"), NULL));
-    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 3));
-    sgm_attached_hook *list = hooks_of(made.trainer, &count);
-    CHECK_INT(count, 3);
-    CHECK_STR(list[0].name, "accumulator#1");
-    CHECK_STR(list[0].text, "");
-    CHECK_STR(list[0].condition, "");
-    CHECK_INT(list[0].due, 12);
-    CHECK_INT(list[0].runs, 12);
-    CHECK(list[0].seconds > 0 && list[0].seconds < 1);
-    CHECK_STR(list[1].text, "early_stopper(training.loss, 1000)");
-    CHECK_STR(list[1].when, "every epoch");
-    CHECK_STR(list[1].condition, "training.loss stalls 1000 epochs");
-    CHECK_INT(list[1].due, 3);
-    CHECK_INT(list[1].runs, 0);
-    CHECK(!list[1].background);
-    sgm_attached_hooks_free(list, count);
-    CHECK_ERROR(sgm_trainer_detach(made.trainer, "early_stopper"), "early_stopper#1, early_stopper#2");
-    CHECK_ERROR(sgm_trainer_detach(made.trainer, "early_stopper#3"), "no hook is named 'early_stopper#3'");
-    CHECK_OK(sgm_trainer_detach(made.trainer, "early_stopper#1"));
-    CHECK_OK(sgm_trainer_detach(made.trainer, "early_stopper"));
-    CHECK_OK(sgm_trainer_detach(made.trainer, "accumulator"));
-    CHECK_ERROR(sgm_trainer_detach(made.trainer, "accumulator"), "there are none");
-    free_wave_trainer(made);
-}
-
-TEST(what_was_attached_to_a_run_comes_back_with_a_resume)
-{
-    make_folder();
-    wave_trainer made = make();
-    sgm_hook *own = sgm_accumulator("training.loss", .name = "own");
-    CHECK_OK(sgm_trainer_hook(made.trainer, own));
-    background run;
-    begin(&run, made.trainer, folder);
-    pause_it(made.trainer);
-    CHECK_OK(sgm_trainer_attach(made.trainer, sgm_hook_parse("accumulator(training.loss, text)"), NULL));
-    CHECK_OK(sgm_trainer_attach(made.trainer, sgm_hook_parse("save(gone)"), NULL));
-    CHECK_OK(sgm_trainer_attach(made.trainer, sgm_accumulator("training.loss", .name = "program"), NULL));
-    CHECK_OK(sgm_trainer_detach(made.trainer, "save"));
-    CHECK_OK(sgm_trainer_detach(made.trainer, "accumulator#1"));
-    step(made.trainer, 8);
-    double sum = number_of(made.trainer, "shared.text"), iteration = number_of(made.trainer, "iteration");
-    end(&run);
-    CHECK_NEAR(number_of(made.trainer, "iteration"), iteration, 0);
-    CHECK_INT(lines_with("changes.jsonl",
-                         "\"who\":\"program\",\"what\":\"hook accumulator#2\",\"old\":\"none\","
-                         "\"new\":\"accumulator(training.loss, text)\"",
-                         ""),
-              1);
-    CHECK_INT(
-        lines_with("changes.jsonl", "\"what\":\"hook save#1\",\"old\":\"save(gone)\",\"new\":\"none\"", ""),
-        1);
-
-    wave_trainer second = make();
-    CHECK_OK(sgm_trainer_hook(second.trainer, sgm_accumulator("training.loss", .name = "own")));
-    CHECK_OK(sgm_trainer_run(second.trainer, .iterations = (int64_t)iteration + 1, .folder = folder,
-                             .resume = true));
-    size_t count;
-    sgm_attached_hook *list = hooks_of(second.trainer, &count);
-    CHECK_INT(count, 1); /* the program's own was detached, its late one is its own business */
-    CHECK_STR(list[0].text, "accumulator(training.loss, text)");
-    sgm_attached_hooks_free(list, count);
-    CHECK_NEAR(number_of(second.trainer, "shared.text") - number_of(second.trainer, "training.loss"), sum,
-               1e-9);
-
-    wave_trainer third = make();
-    CHECK_OK(sgm_trainer_hook(third.trainer, sgm_accumulator("training.loss", .name = "own")));
-    CHECK_OK(sgm_trainer_run(third.trainer, .iterations = (int64_t)iteration + 2, .folder = folder,
-                             .resume = true));
-    sgm_attached_hooks_free(hooks_of(third.trainer, &count), count);
-    CHECK_INT(count, 1);
-    free_wave_trainer(third);
-    free_wave_trainer(second);
-    free_wave_trainer(made);
-    remove_folder();
+    close_folder();
 }
 
 /* --- from everywhere --- */

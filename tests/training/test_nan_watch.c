@@ -1,23 +1,9 @@
 /* The NaN watch: names the step, the instruction and the layer, keeps the state before, and changes nothing.
  */
+#include "base/folder.h"
 #include "waves.h"
 
 #include <unistd.h>
-
-static char folder[64];
-
-static void new_folder(void)
-{
-    snprintf(folder, sizeof folder, "/tmp/sigma-nan-XXXXXX");
-    CHECK(mkdtemp(folder) != NULL);
-}
-
-static void remove_folder(void)
-{
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    CHECK_INT(system(command), 0);
-}
 
 /* Weights of 1e25 in the second layer: squared by those of the third they are beyond float32. */
 static wave_trainer overflowing_trainer(const char *handler)
@@ -35,7 +21,7 @@ TEST(the_layer_that_overflows_is_named)
 {
     static const char *const handlers[] = {"reference", "cpu"};
     for (int i = 0; i < 2; i++) {
-        new_folder();
+        open_folder();
         wave_trainer made = overflowing_trainer(handlers[i]);
         CHECK_OK(sgm_trainer_hook(made.trainer, sgm_nan_watch()));
         CHECK_INT(sgm_trainer_run(made.trainer, .iterations = 5, .folder = folder), SGM_ERROR_NUMERIC);
@@ -46,7 +32,7 @@ TEST(the_layer_that_overflows_is_named)
         CHECK(strstr(message, "3-dense") != NULL);
         CHECK(strstr(message, "nan-1.safetensors") != NULL);
         free_wave_trainer(made);
-        remove_folder();
+        close_folder();
     }
 }
 
@@ -76,7 +62,7 @@ static wave_trainer raising_trainer(bool pause)
 /* Three epochs in, the learning rate is ruined: two steps later the parameters overflow. */
 TEST(steps_are_done_again_with_the_rates_they_had)
 {
-    new_folder();
+    open_folder();
     wave_trainer made = raising_trainer(false);
     CHECK_INT(sgm_trainer_run(made.trainer, .iterations = 40, .folder = folder), SGM_ERROR_NUMERIC);
     const char *message = sgm_last_error();
@@ -110,7 +96,7 @@ TEST(steps_are_done_again_with_the_rates_they_had)
     CHECK(sgm_bundle_get(batch, "inputs") != NULL && sgm_bundle_get(batch, "targets") != NULL);
     sgm_bundle_free(batch);
     free_wave_trainer(made);
-    remove_folder();
+    close_folder();
 }
 
 /* While it is paused, everything is set right: parameters, momentum and the rate. */

@@ -1,4 +1,5 @@
 /* What is left in the folder of a run that was killed, and how the next one goes on from it. */
+#include "base/folder.h"
 #include "waves.h"
 
 #include <dirent.h>
@@ -8,31 +9,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static char folder[64];
-
-static void open_folder(void)
-{
-    strcpy(folder, "/tmp/sigma-test-XXXXXX");
-    CHECK(mkdtemp(folder) != NULL);
-}
-
-static void close_folder(void)
-{
-    char command[128];
-    snprintf(command, sizeof command, "rm -r '%s'", folder);
-    CHECK_INT(system(command), 0);
-}
-
-static const char *path_of(const char *name)
-{
-    static char path[160];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
-}
-
 static void write_file(const char *name, const char *text)
 {
-    FILE *file = fopen(path_of(name), "wb");
+    FILE *file = fopen(in_folder(name), "wb");
     CHECK(file != NULL);
     fputs(text, file);
     fclose(file);
@@ -41,7 +20,7 @@ static void write_file(const char *name, const char *text)
 static const char *read_file(const char *name)
 {
     static char text[8192];
-    FILE *file = fopen(path_of(name), "rb");
+    FILE *file = fopen(in_folder(name), "rb");
     if (file == NULL)
         return NULL;
     text[fread(text, 1, sizeof text - 1, file)] = '\0';
@@ -52,7 +31,7 @@ static const char *read_file(const char *name)
 static bool is_there(const char *name)
 {
     struct stat about;
-    return stat(path_of(name), &about) == 0;
+    return stat(in_folder(name), &about) == 0;
 }
 
 static void train(int64_t epochs, const char *rule)
@@ -148,7 +127,7 @@ TEST(metrics_are_those_of_the_checkpoint)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         open_folder();
         train(2, NULL);
-        FILE *file = fopen(path_of("metrics.jsonl"), "ab");
+        FILE *file = fopen(in_folder("metrics.jsonl"), "ab");
         fputs(cases[i].added, file);
         fclose(file);
         train(4, NULL);
@@ -161,7 +140,7 @@ TEST(metrics_are_those_of_the_checkpoint)
 
 static void add_change(int64_t iteration, const char *who, const char *what, const char *new)
 {
-    FILE *file = fopen(path_of("changes.jsonl"), "ab");
+    FILE *file = fopen(in_folder("changes.jsonl"), "ab");
     fprintf(file,
             "{\"epoch\":1,\"iteration\":%lld,\"who\":\"%s\",\"what\":\"%s\",\"old\":0.1,\"new\":%s,"
             "\"branch\":0}\n",
@@ -209,7 +188,7 @@ TEST(the_time_goes_on_and_the_loss_of_an_epoch_stays)
     sgm_content content = {0};
     open_folder();
     train(1, NULL);
-    FILE *file = fopen(path_of("metrics.jsonl"), "wb");
+    FILE *file = fopen(in_folder("metrics.jsonl"), "wb");
     fputs("{\"epoch\":1,\"iteration\":1,\"seconds\":1000.5,\"branch\":0}\n", file);
     fclose(file);
     wave_trainer made = make_wave_trainer((wave_options){.seed = 4});
@@ -230,7 +209,7 @@ TEST(a_torn_change_does_not_tear_the_next_one)
 {
     open_folder();
     train(1, "after 2 iterations set optimiser.learning_rate = 0.05");
-    FILE *file = fopen(path_of("changes.jsonl"), "ab");
+    FILE *file = fopen(in_folder("changes.jsonl"), "ab");
     fputs("{\"when\":\"2", file);
     fclose(file);
     train(3, "after 6 iterations set optimiser.learning_rate = 0.02");
@@ -245,7 +224,7 @@ TEST(a_socket_that_was_left_is_replaced)
     open_folder();
     int left = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    memcpy(address.sun_path, path_of("control.sock"), strlen(path_of("control.sock")) + 1);
+    memcpy(address.sun_path, in_folder("control.sock"), strlen(in_folder("control.sock")) + 1);
     CHECK_INT(bind(left, (const struct sockaddr *)&address, sizeof address), 0);
     close(left);
     CHECK(is_there("control.sock"));

@@ -1,0 +1,23 @@
+/* Checks of the texts in a file, that its table names: an error says what was expected. */
+#ifndef SGM_CLI_CONFIG_CHECKS_H
+#define SGM_CLI_CONFIG_CHECKS_H
+
+#include <sigma/status.h>
+
+sgm_status check_network(const char *value);
+sgm_status check_modifier(const char *value);
+sgm_status check_initialiser(const char *value);
+sgm_status check_merger(const char *value);
+sgm_status check_rule(const char *value);
+sgm_status check_hook(const char *value);
+sgm_status check_part(const char *value);
+sgm_status check_optimiser(const char *value);
+sgm_status check_name(const char *value);
+sgm_status check_operator(const char *value);
+sgm_status check_handler(const char *value);
+sgm_status check_dataset(const char *value);
+sgm_status check_separator(const char *value);
+sgm_status check_range_number(const char *value);
+sgm_status check_columns(const char *value);
+
+#endif

@@ -1,0 +1,63 @@
+# What the scripts of this folder share: they source it, and end with `finish`. All happens in a temporary folder; a
+# process whose number is in `process` is ended with the script.
+# shellcheck shell=bash
+set -u
+passed=0 failed=0
+folder=$(mktemp -d) || exit 1
+process=
+trap '[ -z "$process" ] || kill -KILL "$process" 2>/dev/null; rm -rf "$folder"' EXIT
+sigma=$SIGMA_BUILD_DIR/sigma
+# shellcheck disable=SC2034 # for those who source it
+examples=$SIGMA_SOURCE_DIR/examples
+export SIGMA_DATA_DIR=$SIGMA_SOURCE_DIR/data
+cd "$folder" || exit 1
+
+# verdict NAME STATUS [FILES...]: one test; the files (if none are named: out err) are shown when it fails.
+verdict()
+{
+    if [ "$2" -eq 0 ]; then
+        passed=$((passed + 1))
+        return
+    fi
+    failed=$((failed + 1))
+    printf '%s: FAILED: %s\n' "${0##*/}" "$1"
+    shift 2
+    [ $# -gt 0 ] || set -- out err
+    cat "$@" 2>/dev/null
+}
+
+# code CODE STATUS NAME: an exit code must be CODE.
+code()
+{
+    [ "$2" -eq "$1" ]
+    verdict "$3: exit code $2, expected $1" $?
+}
+
+# run CODE ARGUMENTS...: the command's exit code must be CODE.
+run()
+{
+    local wanted=$1
+    shift
+    "$sigma" "$@" >out 2>err </dev/null
+    code "$wanted" $? "sigma $*"
+}
+
+# has FILE PATTERN: a line of FILE (out, err, ...) matches.
+has()
+{
+    grep -qE -- "$2" "$1"
+    verdict "nothing in $1 matches \"$2\"" $? "$1"
+}
+
+# same NAME VALUE EXPECTED
+same()
+{
+    [ "$2" = "$3" ]
+    verdict "$1: got \"$2\", expected \"$3\"" $?
+}
+
+finish()
+{
+    echo "$passed passed, $failed failed, 0 skipped"
+    [ "$failed" -eq 0 ]
+}
