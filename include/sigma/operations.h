@@ -158,6 +158,37 @@ SGM_API sgm_value sgm_determinant(sgm_graph *graph, sgm_value x);
 /* The x with a x = b: b is (..., n, m), or one vector. */
 SGM_API sgm_value sgm_solve(sgm_graph *graph, sgm_value a, sgm_value b);
 
+/* --- windows: convolution and pooling of one or two dimensions --- */
+/* Data is (batch, channels, height, width), or (batch, channels, length); then the first entry of each pair
+ * counts. What is 0 has its default. With stride s, padding b and a, dilation d and a window of k, n elements
+ * give (n + b + a - d (k - 1) - 1) / s + 1. */
+typedef struct sgm_window_options {
+    size_t struct_size;
+    int64_t size[2];             /* height, width; poolings only: weights have their own */
+    int64_t stride[2];           /* default 1 */
+    int64_t before[2], after[2]; /* zeros around the data; poolings: nothing, which no maximum sees */
+    int64_t dilation[2];         /* elements from one place of the window to the next; default 1 */
+    int64_t groups;              /* convolutions: of channels that do not see each other; default 1 */
+    bool leave_padding;          /* averages: of the data alone, not of the padding's zeros */
+} sgm_window_options;
+#define SGM_WINDOW(...) (&(const sgm_window_options){.struct_size = sizeof(sgm_window_options), __VA_ARGS__})
+/* weights: (filters, channels / groups, [height,] width); biases: (filters,), or nothing. The kernel is not
+ * turned round. Its gradients are operations of their own, "convolution_input_gradient" (gradient, weights)
+ * and "convolution_weights_gradient" (x, gradient). */
+SGM_API sgm_value sgm_convolution(sgm_graph *graph, sgm_value x, sgm_value weights, sgm_value biases,
+                                  const sgm_window_options *options);
+/* convolution's gradient by its input, as an operation: weights are (channels of x, filters / groups, ...).
+ * Where several sizes would give x, the result is the smallest, and larger by `more` (one number for each
+ * axis, less than the stride; NULL: 0). */
+SGM_API sgm_value sgm_transposed_convolution(sgm_graph *graph, sgm_value x, sgm_value weights,
+                                             sgm_value biases, const int64_t *more,
+                                             const sgm_window_options *options);
+/* The largest element; NaN if there is one. Of equal ones the first (of several NaN the last) gets the
+ * gradient, as in PyTorch. The stride is 1 unless given. */
+SGM_API sgm_value sgm_max_pooling(sgm_graph *graph, sgm_value x, const sgm_window_options *options);
+/* The mean; padding counts as zeros unless leave_padding. No dilation. */
+SGM_API sgm_value sgm_average_pooling(sgm_graph *graph, sgm_value x, const sgm_window_options *options);
+
 /* --- random numbers: Philox4x32-10, so the same seed and step give the same numbers on every handler --- */
 /* [0, 1), multiples of 2^-24. `seed` and `step`: int64 of rank 0; `stream` tells draws of one step apart. */
 SGM_API sgm_value sgm_random_uniform(sgm_graph *graph, sgm_value seed, sgm_value step, int64_t stream,

@@ -18,6 +18,7 @@
  * | softmax family                 |                                           |         |
  * | layer_norm, rms_norm           |                                           | epsilon |
  * | self_attention, its slope      | heads, causal                             |         |
+ * | convolution and pooling        | see ops/window.h                          |         |
  *
  * Axes are not negative here. Inputs of random_uniform: seed, step (int64, rank 0); element i is the 32-bit
  * word i % 4 of sgm__philox(seed, step, stream << 40 | i / 4), its upper 24 bits divided by 2^24.
@@ -50,6 +51,14 @@
     X(iota)                                                                                                  \
     X(one_hot)                                                                                               \
     X(matmul)                                                                                                \
+    X(convolution)                                                                                           \
+    X(convolution_input_gradient)                                                                            \
+    X(convolution_weights_gradient)                                                                          \
+    X(max_pooling)                                                                                           \
+    X(max_pooling_pick)                                                                                      \
+    X(max_pooling_gradient)                                                                                  \
+    X(average_pooling)                                                                                       \
+    X(average_pooling_gradient)                                                                              \
     X(inverse)                                                                                               \
     X(determinant)                                                                                           \
     X(random_uniform)

@@ -1,0 +1,313 @@
+/* Poolings, with their gradients.
+ *
+ * max_pooling_pick(x, v) gives from each window the element of v where that of x is the largest, and
+ * max_pooling_gradient(x, g) sends g there: each is the other's gradient by its second operand, and neither
+ * changes with x but where elements are equal. */
+#include "ops/window.h"
+
+#include <math.h>
+
+static sgm_type type_of(const sgm_array *array)
+{
+    return (sgm_type){array->dtype, array->shape};
+}
+
+/* --- loops over windows --- */
+
+/* The element of x that a window takes, counted from the plane's begin; -1 if it sees only padding. */
+static int64_t find_largest(const sgm_array *x, int64_t plane, const sgm__window *w, int64_t row,
+                            int64_t column)
+{
+    sgm__window_span down = sgm__window_at(w, 0, row), along = sgm__window_at(w, 1, column);
+    int64_t best = -1;
+    double largest = -INFINITY;
+    for (int64_t i = down.first; i < down.last; i++)
+        for (int64_t k = along.first; k < along.last; k++) {
+            int64_t at = (down.origin + i * w->dilation[0]) * w->in[1] + along.origin + k * w->dilation[1];
+            double value = sgm_array_load(x, plane + at);
+            if (best < 0 || value > largest || isnan(value)) {
+                best = at;
+                largest = value;
+            }
+        }
+    return best;
+}
+
+/* y = the element of `from` where x's window is largest. */
+static void pick(const sgm_array *x, const sgm_array *from, const sgm_array *y, const sgm__window *w)
+{
+    int64_t number = 0, plane = w->in[0] * w->in[1];
+    for (int64_t p = 0; p < w->batch * w->channels; p++)
+        for (int64_t i = 0; i < w->out[0]; i++)
+            for (int64_t k = 0; k < w->out[1]; k++) {
+                int64_t best = find_largest(x, p * plane, w, i, k);
+                double value = x == from ? -INFINITY : 0;
+                sgm_array_store(y, number++, best < 0 ? value : sgm_array_load(from, p * plane + best));
+            }
+}
+
+static void clear(const sgm_array *y)
+{
+    memset(y->data, 0, (size_t)sgm_shape_elements(&y->shape) * sgm_dtype_size(y->dtype));
+}
+
+static void add(const sgm_array *y, int64_t offset, double value)
+{
+    sgm_array_store(y, offset, sgm_array_load(y, offset) + value);
+}
+
+/* --- maximum --- */
+
+static sgm_status infer_max(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
+                            sgm_type *result)
+{
+    (void)count;
+    sgm__window w;
+    SGM_TRY(sgm__window_pooling(&inputs[0], attributes, &w));
+    *result = (sgm_type){inputs[0].dtype, sgm__window_shape(&inputs[0], w.batch, w.channels, w.out)};
+    return SGM_OK;
+}
+
+static sgm_status forward_max(const sgm_kernel_call *call)
+{
+    sgm_type x = type_of(&call->inputs[0]);
+    sgm__window w;
+    SGM_TRY(sgm__window_pooling(&x, call->attributes, &w));
+    pick(&call->inputs[0], &call->inputs[0], &call->output, &w);
+    return SGM_OK;
+}
+
+static sgm_value record(sgm_graph *graph, const sgm_op *op, sgm_value x, sgm_value other,
+                        const sgm_attributes *attributes)
+{
+    return sgm_record(graph, op, (sgm_value[]){x, other}, 2, attributes);
+}
+
+static void gradient_max(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
+{
+    if (call->wanted[0])
+        gradients[0] =
+            record(graph, &sgm__op_max_pooling_gradient, call->inputs[0], call->gradient, call->attributes);
+}
+
+const sgm_op sgm__op_max_pooling = {.api = SGM_OP_API,
+                                    .name = "max_pooling",
+                                    .doc = "the largest element of each window",
+                                    .min_inputs = 1,
+                                    .max_inputs = 1,
+                                    .infer = infer_max,
+                                    .gradient = gradient_max,
+                                    .forward = forward_max};
+
+static sgm_status infer_pick(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
+                             sgm_type *result)
+{
+    SGM_TRY(sgm__want_equal(&inputs[0], &inputs[1]));
+    return infer_max(inputs, count, attributes, result);
+}
+
+static sgm_status forward_pick(const sgm_kernel_call *call)
+{
+    sgm_type x = type_of(&call->inputs[0]);
+    sgm__window w;
+    SGM_TRY(sgm__window_pooling(&x, call->attributes, &w));
+    pick(&call->inputs[0], &call->inputs[1], &call->output, &w);
+    return SGM_OK;
+}
+
+static void gradient_pick(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
+{
+    if (call->wanted[1])
+        gradients[1] =
+            record(graph, &sgm__op_max_pooling_gradient, call->inputs[0], call->gradient, call->attributes);
+}
+
+const sgm_op sgm__op_max_pooling_pick = {.api = SGM_OP_API,
+                                         .name = "max_pooling_pick",
+                                         .doc = "from each window the element where the other operand's is "
+                                                "the largest",
+                                         .min_inputs = 2,
+                                         .max_inputs = 2,
+                                         .infer = infer_pick,
+                                         .gradient = gradient_pick,
+                                         .forward = forward_pick};
+
+static sgm_status infer_max_gradient(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
+                                     sgm_type *result)
+{
+    sgm_type pooled;
+    SGM_TRY(infer_max(inputs, count, attributes, &pooled));
+    SGM_TRY(sgm__want_equal(&pooled, &inputs[1]));
+    *result = inputs[0];
+    return SGM_OK;
+}
+
+static sgm_status forward_max_gradient(const sgm_kernel_call *call)
+{
+    const sgm_array *x = &call->inputs[0], *slope = &call->inputs[1];
+    sgm_type type = type_of(x);
+    sgm__window w;
+    SGM_TRY(sgm__window_pooling(&type, call->attributes, &w));
+    int64_t number = 0, plane = w.in[0] * w.in[1];
+    clear(&call->output);
+    for (int64_t p = 0; p < w.batch * w.channels; p++)
+        for (int64_t i = 0; i < w.out[0]; i++)
+            for (int64_t k = 0; k < w.out[1]; k++, number++) {
+                int64_t best = find_largest(x, p * plane, &w, i, k);
+                if (best >= 0)
+                    add(&call->output, p * plane + best, sgm_array_load(slope, number));
+            }
+    return SGM_OK;
+}
+
+static void gradient_max_gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
+{
+    if (call->wanted[1])
+        gradients[1] =
+            record(graph, &sgm__op_max_pooling_pick, call->inputs[0], call->gradient, call->attributes);
+}
+
+const sgm_op sgm__op_max_pooling_gradient = {.api = SGM_OP_API,
+                                             .name = "max_pooling_gradient",
+                                             .doc = "sends a gradient to the largest element of each window",
+                                             .min_inputs = 2,
+                                             .max_inputs = 2,
+                                             .infer = infer_max_gradient,
+                                             .gradient = gradient_max_gradient,
+                                             .forward = forward_max_gradient};
+
+/* --- average --- */
+
+static sgm_status check_average(const sgm__window *w)
+{
+    if (w->dilation[0] == 1 && w->dilation[1] == 1)
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_ARGUMENT,
+                    "dilation %lld x %lld: an average has none; a convolution with equal weights has",
+                    (long long)w->dilation[0], (long long)w->dilation[1]);
+}
+
+static sgm_status infer_average(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
+                                sgm_type *result)
+{
+    (void)count;
+    sgm__window w;
+    SGM_TRY(sgm__window_pooling(&inputs[0], attributes, &w));
+    *result = (sgm_type){inputs[0].dtype, sgm__window_shape(&inputs[0], w.batch, w.channels, w.out)};
+    return check_average(&w);
+}
+
+/* What an element counts in its window's mean. */
+static double share(const sgm__window *w, const sgm__window_span *down, const sgm__window_span *along)
+{
+    if (!w->leave_padding)
+        return 1.0 / ((double)w->size[0] * (double)w->size[1]);
+    return 1.0 / ((double)(down->last - down->first) * (double)(along->last - along->first));
+}
+
+static sgm_status forward_average(const sgm_kernel_call *call)
+{
+    const sgm_array *x = &call->inputs[0];
+    sgm_type type = type_of(x);
+    sgm__window w;
+    SGM_TRY(sgm__window_pooling(&type, call->attributes, &w));
+    int64_t number = 0;
+    for (int64_t p = 0; p < w.batch * w.channels; p++)
+        for (int64_t i = 0; i < w.out[0]; i++)
+            for (int64_t k = 0; k < w.out[1]; k++, number++) {
+                sgm__window_span down = sgm__window_at(&w, 0, i), along = sgm__window_at(&w, 1, k);
+                double sum = 0;
+                for (int64_t row = down.first; row < down.last; row++)
+                    for (int64_t column = along.first; column < along.last; column++)
+                        sum += sgm_array_load(x, (p * w.in[0] + down.origin + row) * w.in[1] + along.origin +
+                                                     column);
+                sgm_array_store(&call->output, number, sum * share(&w, &down, &along));
+            }
+    return SGM_OK;
+}
+
+static void gradient_average(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
+{
+    sgm_attributes attributes = *call->attributes;
+    sgm_type x = sgm_value_type(graph, call->inputs[0]);
+    sgm__window_set_extent(&attributes, &x);
+    if (call->wanted[0])
+        gradients[0] = sgm__record_one(graph, &sgm__op_average_pooling_gradient, call->gradient, &attributes);
+}
+
+const sgm_op sgm__op_average_pooling = {.api = SGM_OP_API,
+                                        .name = "average_pooling",
+                                        .doc = "the mean of each window",
+                                        .min_inputs = 1,
+                                        .max_inputs = 1,
+                                        .infer = infer_average,
+                                        .gradient = gradient_average,
+                                        .forward = forward_average};
+
+static sgm_status infer_average_gradient(const sgm_type *inputs, int32_t count,
+                                         const sgm_attributes *attributes, sgm_type *result)
+{
+    (void)count;
+    sgm__window w;
+    SGM_TRY(sgm__window_pooling_gradient(&inputs[0], attributes, &w));
+    *result = (sgm_type){inputs[0].dtype, sgm__window_shape(&inputs[0], w.batch, w.channels, w.in)};
+    return check_average(&w);
+}
+
+static sgm_status forward_average_gradient(const sgm_kernel_call *call)
+{
+    const sgm_array *slope = &call->inputs[0], *y = &call->output;
+    sgm_type type = type_of(slope);
+    sgm__window w;
+    SGM_TRY(sgm__window_pooling_gradient(&type, call->attributes, &w));
+    int64_t number = 0;
+    clear(y);
+    for (int64_t p = 0; p < w.batch * w.channels; p++)
+        for (int64_t i = 0; i < w.out[0]; i++)
+            for (int64_t k = 0; k < w.out[1]; k++, number++) {
+                sgm__window_span down = sgm__window_at(&w, 0, i), along = sgm__window_at(&w, 1, k);
+                double part = sgm_array_load(slope, number) * share(&w, &down, &along);
+                for (int64_t row = down.first; row < down.last; row++)
+                    for (int64_t column = along.first; column < along.last; column++)
+                        add(y, (p * w.in[0] + down.origin + row) * w.in[1] + along.origin + column, part);
+            }
+    return SGM_OK;
+}
+
+static void gradient_average_gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
+{
+    sgm_attributes attributes = *call->attributes;
+    for (int i = 0; i < 2; i++)
+        attributes.integers[SGM__WINDOW_EXTENT + i] = 0;
+    if (call->wanted[0])
+        gradients[0] = sgm__record_one(graph, &sgm__op_average_pooling, call->gradient, &attributes);
+}
+
+const sgm_op sgm__op_average_pooling_gradient = {.api = SGM_OP_API,
+                                                 .name = "average_pooling_gradient",
+                                                 .doc = "spreads a gradient evenly over each window",
+                                                 .min_inputs = 1,
+                                                 .max_inputs = 1,
+                                                 .infer = infer_average_gradient,
+                                                 .gradient = gradient_average_gradient,
+                                                 .forward = forward_average_gradient};
+
+/* --- recording --- */
+
+static sgm_value pool(sgm_graph *graph, const sgm_op *op, sgm_value x, const sgm_window_options *options)
+{
+    sgm_attributes attributes;
+    if (!sgm__window_attributes(graph, op->name, x, options, &attributes))
+        return (sgm_value){-1};
+    return sgm__record_one(graph, op, x, &attributes);
+}
+
+sgm_value sgm_max_pooling(sgm_graph *graph, sgm_value x, const sgm_window_options *options)
+{
+    return pool(graph, &sgm__op_max_pooling, x, options);
+}
+
+sgm_value sgm_average_pooling(sgm_graph *graph, sgm_value x, const sgm_window_options *options)
+{
+    return pool(graph, &sgm__op_average_pooling, x, options);
+}

@@ -1,0 +1,253 @@
+/* Windows: reading attributes, the rule of shapes, and its errors. */
+#include "ops/window.h"
+
+#define LARGEST ((int64_t)1 << 40) /* so that no sum or product below overflows */
+
+static const char *const axis_names[] = {"height", "width"};
+
+/* Rank of the space: 1 or 2. */
+static int32_t space(const sgm_type *type)
+{
+    return type->shape.rank - 2;
+}
+
+static sgm_status want_data(const sgm_type *type, const char *what)
+{
+    char text[SGM__TYPE_TEXT];
+    SGM_TRY(sgm__want_float(type));
+    if (type->shape.rank != 3 && type->shape.rank != 4)
+        return sgm_fail(SGM_ERROR_SHAPE,
+                        "wants %s as (batch, channels, height, width) or (batch, channels, length), got %s: "
+                        "reshape it",
+                        what, sgm__type_text(type, text));
+    return SGM_OK;
+}
+
+static void read_extent(const sgm_type *type, int64_t *extent)
+{
+    extent[0] = space(type) == 2 ? type->shape.dims[2] : 1;
+    extent[1] = type->shape.dims[type->shape.rank - 1];
+}
+
+sgm_shape sgm__window_shape(const sgm_type *like, int64_t batch, int64_t channels, const int64_t *extent)
+{
+    return like->shape.rank == 4 ? sgm_shape_of(batch, channels, extent[0], extent[1])
+                                 : sgm_shape_of(batch, channels, extent[1]);
+}
+
+static sgm_status read_attributes(const sgm_attributes *attributes, sgm__window *w)
+{
+    const int64_t *integers = attributes->integers;
+    SGM_TRY(sgm__want_integers(attributes, SGM__WINDOW_INTEGERS));
+    for (int i = 0; i < 2; i++) {
+        w->size[i] = integers[SGM__WINDOW_SIZE + i];
+        w->stride[i] = integers[SGM__WINDOW_STRIDE + i];
+        w->before[i] = integers[SGM__WINDOW_BEFORE + i];
+        w->after[i] = integers[SGM__WINDOW_AFTER + i];
+        w->dilation[i] = integers[SGM__WINDOW_DILATION + i];
+        bool good = w->size[i] >= 0 && w->stride[i] >= 1 && w->before[i] >= 0 && w->after[i] >= 0 &&
+                    w->dilation[i] >= 1;
+        bool small = w->size[i] <= LARGEST && w->stride[i] <= LARGEST && w->before[i] <= LARGEST &&
+                     w->after[i] <= LARGEST && w->dilation[i] <= LARGEST;
+        if (!good || !small)
+            return sgm_fail(SGM_ERROR_ARGUMENT,
+                            "size %lld, stride %lld, padding %lld and %lld, dilation %lld along the %s: "
+                            "strides and dilations are at least 1, padding at least 0, all at most 2^40",
+                            (long long)w->size[i], (long long)w->stride[i], (long long)w->before[i],
+                            (long long)w->after[i], (long long)w->dilation[i], axis_names[i]);
+    }
+    w->groups = integers[SGM__WINDOW_GROUPS];
+    w->leave_padding = integers[SGM__WINDOW_FLAG] != 0;
+    return SGM_OK;
+}
+
+/* What the window gives along both axes. */
+static sgm_status measure(sgm__window *w)
+{
+    for (int i = 0; i < 2; i++) {
+        int64_t reach, room = w->in[i] + w->before[i] + w->after[i];
+        if (w->in[i] > LARGEST || __builtin_mul_overflow(w->size[i] - 1, w->dilation[i], &reach))
+            return sgm_fail(SGM_ERROR_SHAPE, "a %s of %lld and a window of %lld by %lld are too large",
+                            axis_names[i], (long long)w->in[i], (long long)w->size[i],
+                            (long long)w->dilation[i]);
+        if (w->size[i] < 1 || room <= reach)
+            return sgm_fail(SGM_ERROR_SHAPE,
+                            "the %s of %lld, %lld with padding, is smaller than the window's %lld: take a "
+                            "smaller window, more padding, or fewer layers that shrink the image before it",
+                            axis_names[i], (long long)w->in[i], (long long)room, (long long)reach + 1);
+        w->out[i] = (room - reach - 1) / w->stride[i] + 1;
+    }
+    return SGM_OK;
+}
+
+/* Channels of the data and of the weights: (filters, channels / groups, ...). */
+static sgm_status check_groups(const sgm__window *w, const sgm_type *weights)
+{
+    char text[SGM__TYPE_TEXT];
+    int64_t each = weights->shape.dims[1];
+    if (w->groups < 1 || w->channels % w->groups != 0 || w->filters % w->groups != 0)
+        return sgm_fail(SGM_ERROR_SHAPE,
+                        "%lld groups: the %lld channels and the %lld filters must both be multiples of their "
+                        "number",
+                        (long long)w->groups, (long long)w->channels, (long long)w->filters);
+    if (each != w->channels / w->groups)
+        return sgm_fail(SGM_ERROR_SHAPE,
+                        "data of %lld channels in %lld groups want weights (filters, %lld, ...), got %s",
+                        (long long)w->channels, (long long)w->groups, (long long)(w->channels / w->groups),
+                        sgm__type_text(weights, text));
+    return SGM_OK;
+}
+
+static sgm_status want_same(const sgm_type *a, const sgm_type *b)
+{
+    char first[SGM__TYPE_TEXT], second[SGM__TYPE_TEXT];
+    if (a->dtype == b->dtype && a->shape.rank == b->shape.rank)
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_SHAPE,
+                    "wants two operands of equal type and number of axes, got %s and %s: cast or reshape one "
+                    "of them",
+                    sgm__type_text(a, first), sgm__type_text(b, second));
+}
+
+sgm_status sgm__window_convolution(const sgm_type *x, const sgm_type *weights,
+                                   const sgm_attributes *attributes, sgm__window *window)
+{
+    SGM_TRY(want_data(x, "data"));
+    SGM_TRY(want_data(weights, "weights"));
+    SGM_TRY(want_same(x, weights));
+    SGM_TRY(read_attributes(attributes, window));
+    window->batch = x->shape.dims[0];
+    window->channels = x->shape.dims[1];
+    window->filters = weights->shape.dims[0];
+    read_extent(x, window->in);
+    read_extent(weights, window->size);
+    SGM_TRY(check_groups(window, weights));
+    return measure(window);
+}
+
+/* `gradient` must have the shape that the convolution gives. */
+static sgm_status check_gradient(const sgm__window *w, const sgm_type *gradient)
+{
+    char text[SGM__TYPE_TEXT], wanted[128];
+    sgm_shape shape = sgm__window_shape(gradient, w->batch, w->filters, w->out);
+    if (sgm_shape_equal(&shape, &gradient->shape))
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_SHAPE, "such a window gives %s, but the gradient is %s",
+                    sgm_shape_text(&shape, wanted, sizeof wanted), sgm__type_text(gradient, text));
+}
+
+sgm_status sgm__window_input_gradient(const sgm_type *gradient, const sgm_type *weights,
+                                      const sgm_attributes *attributes, sgm__window *window)
+{
+    SGM_TRY(want_data(gradient, "a gradient"));
+    SGM_TRY(want_data(weights, "weights"));
+    SGM_TRY(want_same(gradient, weights));
+    SGM_TRY(read_attributes(attributes, window));
+    window->batch = gradient->shape.dims[0];
+    window->filters = weights->shape.dims[0];
+    read_extent(weights, window->size);
+    for (int i = 0; i < 2; i++)
+        window->in[i] = attributes->integers[SGM__WINDOW_EXTENT + i];
+    if (window->groups < 1 ||
+        __builtin_mul_overflow(weights->shape.dims[1], window->groups, &window->channels))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%lld groups: there is at least 1", (long long)window->groups);
+    SGM_TRY(check_groups(window, weights));
+    SGM_TRY(measure(window));
+    return check_gradient(window, gradient);
+}
+
+sgm_status sgm__window_weights_gradient(const sgm_type *x, const sgm_type *gradient,
+                                        const sgm_attributes *attributes, sgm__window *window)
+{
+    SGM_TRY(want_data(x, "data"));
+    SGM_TRY(want_data(gradient, "a gradient"));
+    SGM_TRY(want_same(x, gradient));
+    SGM_TRY(read_attributes(attributes, window));
+    window->batch = x->shape.dims[0];
+    window->channels = x->shape.dims[1];
+    window->filters = gradient->shape.dims[1];
+    read_extent(x, window->in);
+    if (window->groups < 1 || window->channels % window->groups != 0 || window->filters % window->groups != 0)
+        return sgm_fail(SGM_ERROR_SHAPE,
+                        "%lld groups: the %lld channels and the %lld filters must both be multiples of their "
+                        "number",
+                        (long long)window->groups, (long long)window->channels, (long long)window->filters);
+    SGM_TRY(measure(window));
+    return check_gradient(window, gradient);
+}
+
+static sgm_status check_pooling(sgm__window *w)
+{
+    SGM_TRY(measure(w));
+    for (int i = 0; i < 2; i++)
+        if (w->before[i] > (w->size[i] - 1) * w->dilation[i] ||
+            w->after[i] > (w->size[i] - 1) * w->dilation[i])
+            return sgm_fail(SGM_ERROR_ARGUMENT,
+                            "padding of %lld and %lld along the %s: a window of %lld would see nothing else; "
+                            "take less padding",
+                            (long long)w->before[i], (long long)w->after[i], axis_names[i],
+                            (long long)w->size[i]);
+    return SGM_OK;
+}
+
+sgm_status sgm__window_pooling(const sgm_type *x, const sgm_attributes *attributes, sgm__window *window)
+{
+    SGM_TRY(want_data(x, "data"));
+    SGM_TRY(read_attributes(attributes, window));
+    window->batch = x->shape.dims[0];
+    window->channels = window->filters = x->shape.dims[1];
+    read_extent(x, window->in);
+    return check_pooling(window);
+}
+
+sgm_status sgm__window_pooling_gradient(const sgm_type *gradient, const sgm_attributes *attributes,
+                                        sgm__window *window)
+{
+    SGM_TRY(want_data(gradient, "a gradient"));
+    SGM_TRY(read_attributes(attributes, window));
+    window->batch = gradient->shape.dims[0];
+    window->channels = window->filters = gradient->shape.dims[1];
+    for (int i = 0; i < 2; i++)
+        window->in[i] = attributes->integers[SGM__WINDOW_EXTENT + i];
+    SGM_TRY(check_pooling(window));
+    return check_gradient(window, gradient);
+}
+
+/* --- attributes from options --- */
+
+void sgm__window_set_extent(sgm_attributes *attributes, const sgm_type *x)
+{
+    read_extent(x, attributes->integers + SGM__WINDOW_EXTENT);
+}
+
+void sgm__window_set_size(sgm_attributes *attributes, const sgm_type *weights)
+{
+    read_extent(weights, attributes->integers + SGM__WINDOW_SIZE);
+}
+
+bool sgm__window_attributes(sgm_graph *graph, const char *name, sgm_value x,
+                            const sgm_window_options *options, sgm_attributes *attributes)
+{
+    if (!sgm__can_record(graph, name, x))
+        return false;
+    sgm_window_options own;
+    if (sgm__options_read(&own, sizeof own, options, name) != SGM_OK) {
+        sgm_graph_fail(graph, sgm_last_status(), "%s", sgm_last_error());
+        return false;
+    }
+    int32_t first = sgm_value_type(graph, x).shape.rank == 3 ? 1 : 0; /* the options' first entry */
+    *attributes = (sgm_attributes){.integer_count = SGM__WINDOW_INTEGERS};
+    int64_t *integers = attributes->integers;
+    for (int32_t i = 0; i < 2; i++) {
+        bool given = i >= first;
+        integers[SGM__WINDOW_SIZE + i] = given ? own.size[i - first] : 1;
+        integers[SGM__WINDOW_BEFORE + i] = given ? own.before[i - first] : 0;
+        integers[SGM__WINDOW_AFTER + i] = given ? own.after[i - first] : 0;
+        integers[SGM__WINDOW_DILATION + i] =
+            given && own.dilation[i - first] != 0 ? own.dilation[i - first] : 1;
+        integers[SGM__WINDOW_STRIDE + i] = given && own.stride[i - first] != 0 ? own.stride[i - first] : 1;
+    }
+    integers[SGM__WINDOW_GROUPS] = own.groups != 0 ? own.groups : 1;
+    integers[SGM__WINDOW_FLAG] = own.leave_padding;
+    return true;
+}
