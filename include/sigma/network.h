@@ -55,7 +55,7 @@ typedef struct sgm_layer_options {
     size_t struct_size;
     const char *name;
     int64_t shape[SGM_MAX_RANK]; /* input: of one record, ends at the first 0 */
-    int64_t size;                /* dense, embedding */
+    int64_t size;                /* dense, embedding; convolutions: channels; poolings: the window's */
     const char *activation; /* dense, elementwise, activation: any operation with that flag; default: none */
     bool no_bias;           /* dense */
     double rate;            /* dropout: share of values set to 0; the others are scaled by 1 / (1 - rate) */
@@ -65,6 +65,10 @@ typedef struct sgm_layer_options {
     int64_t vocabulary;     /* embedding: how many numbers there are */
     bool classes,
         shares; /* softmax_cross_entropy, negative_log_likelihood: what the targets are, see there */
+    /* convolutions and poolings: height and width; the second 0: as the first */
+    int64_t kernel[2], stride[2], padding[2], dilation[2];
+    int64_t groups; /* convolutions */
+    bool same;      /* convolutions and poolings: padding that keeps the size, divided by the stride */
 } sgm_layer_options;
 #define SGM_LAYER_OPTIONS(...)                                                                               \
     (&(const sgm_layer_options){.struct_size = sizeof(sgm_layer_options), __VA_ARGS__})
@@ -74,6 +78,9 @@ SGM_API sgm_layer *sgm_layer_create(const char *type, const sgm_layer_options *o
 #define sgm_output_layer(...) sgm_layer_create("output", SGM_LAYER_OPTIONS(__VA_ARGS__))
 #define sgm_dense(...) sgm_layer_create("dense", SGM_LAYER_OPTIONS(__VA_ARGS__))
 #define sgm_embedding(...) sgm_layer_create("embedding", SGM_LAYER_OPTIONS(__VA_ARGS__))
+#define sgm_convolution_layer(...) sgm_layer_create("convolution", SGM_LAYER_OPTIONS(__VA_ARGS__))
+#define sgm_max_pooling_layer(...) sgm_layer_create("max_pooling", SGM_LAYER_OPTIONS(__VA_ARGS__))
+#define sgm_average_pooling_layer(...) sgm_layer_create("average_pooling", SGM_LAYER_OPTIONS(__VA_ARGS__))
 #define sgm_elementwise(...) sgm_layer_create("elementwise", SGM_LAYER_OPTIONS(__VA_ARGS__))
 #define sgm_activation(...) sgm_layer_create("activation", SGM_LAYER_OPTIONS(__VA_ARGS__))
 #define sgm_dropout(...) sgm_layer_create("dropout", SGM_LAYER_OPTIONS(__VA_ARGS__))

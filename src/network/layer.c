@@ -292,6 +292,27 @@ static sgm_status set_flag_option(sgm_layer *layer, const char *option, bool val
     return sgm__argument_set_flag(layer, argument, true);
 }
 
+/* One number, or two if the second is given. */
+static sgm_status set_pair_option(sgm_layer *layer, const char *option, const int64_t *pair)
+{
+    int32_t argument;
+    for (int32_t i = 0; i < 2 && (pair[0] != 0 || pair[1] != 0) && (i == 0 || pair[1] != 0); i++) {
+        SGM_TRY(find_option(layer, option, SGM_ARGUMENT_SHAPE, &argument));
+        SGM_TRY(sgm__argument_append_dimension(layer, argument, pair[i]));
+    }
+    return SGM_OK;
+}
+
+static sgm_status set_window_options(sgm_layer *layer, const sgm_layer_options *options)
+{
+    SGM_TRY(set_pair_option(layer, "kernel", options->kernel));
+    SGM_TRY(set_pair_option(layer, "stride", options->stride));
+    SGM_TRY(set_pair_option(layer, "padding", options->padding));
+    SGM_TRY(set_pair_option(layer, "dilation", options->dilation));
+    SGM_TRY(set_integer_option(layer, "groups", options->groups));
+    return set_flag_option(layer, "same", options->same);
+}
+
 static sgm_status set_options(sgm_layer *layer, const sgm_layer_options *options)
 {
     int32_t argument;
@@ -302,7 +323,12 @@ static sgm_status set_options(sgm_layer *layer, const sgm_layer_options *options
         SGM_TRY(sgm__argument_append_dimension(layer, argument, options->shape[i]));
     }
     SGM_TRY(set_integer_option(layer, "vocabulary", options->vocabulary));
-    SGM_TRY(set_integer_option(layer, "size", options->size));
+    int32_t size = sgm__argument_find(layer->type, "size");
+    if (size >= 0 && layer->type->arguments[size].kind == SGM_ARGUMENT_SHAPE)
+        SGM_TRY(set_pair_option(layer, "size", (const int64_t[]){options->size, 0}));
+    else
+        SGM_TRY(set_integer_option(layer, "size", options->size));
+    SGM_TRY(set_window_options(layer, options));
     SGM_TRY(set_flag_option(layer, "no_bias", options->no_bias));
     SGM_TRY(set_flag_option(layer, "each_step", options->each_step));
     SGM_TRY(set_flag_option(layer, "classes", options->classes));

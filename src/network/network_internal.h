@@ -75,6 +75,10 @@ extern const sgm_layer_type sgm__layer_input, sgm__layer_output, sgm__layer_dens
     sgm__layer_embedding;
 extern const sgm_layer_type sgm__layer_layer_norm, sgm__layer_rms_norm, sgm__layer_positions,
     sgm__layer_attention, sgm__layer_transformer, sgm__layer_tied_dense;
+extern const sgm_layer_type sgm__layer_convolution, sgm__layer_convolution_1d,
+    sgm__layer_transposed_convolution, sgm__layer_transposed_convolution_1d, sgm__layer_max_pooling,
+    sgm__layer_max_pooling_1d, sgm__layer_average_pooling, sgm__layer_average_pooling_1d,
+    sgm__layer_global_average_pooling;
 /* NULL without an error if there is none. */
 const sgm_layer_type *sgm__layer_type_find(const char *name);
 /* The nearest name of a layer, or of `more`; NULL if none is near. */

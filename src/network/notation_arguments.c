@@ -123,6 +123,15 @@ static sgm_status parse_shape(sgm__parser *p, sgm_layer *layer, int32_t index)
     return sgm__parser_close(p, &open);
 }
 
+/* padding=same: a word where a shape could be stands for the flag of that name. */
+static bool is_flag_instead(const sgm_layer_type *type, int32_t index, const sgm__parsed_value *v)
+{
+    int32_t flag = v->token.kind == SGM__TOKEN_WORD && type->arguments[index].kind == SGM_ARGUMENT_SHAPE
+                       ? sgm__argument_find(type, v->text)
+                       : -1;
+    return flag >= 0 && type->arguments[flag].kind == SGM_ARGUMENT_FLAG;
+}
+
 sgm_status sgm__parser_named_argument(sgm__parser *p, sgm_layer *layer)
 {
     sgm__token key = p->token;
@@ -143,6 +152,10 @@ sgm_status sgm__parser_named_argument(sgm__parser *p, sgm_layer *layer)
         return parse_shape(p, layer, index);
     sgm__parsed_value v;
     SGM_TRY(sgm__parser_value(p, &v));
+    if (!is_name && is_flag_instead(layer->type, index, &v)) {
+        index = sgm__argument_find(layer->type, v.text);
+        return sgm__argument_set_flag(layer, index, true) == SGM_OK ? SGM_OK : sgm__parser_place(p, &v.token);
+    }
     if (!is_name)
         return set_argument(p, layer, index, &v);
     if (!v.is_text)

@@ -139,6 +139,7 @@ static sgm_status check_gradient(const sgm__window *w, const sgm_type *gradient)
 sgm_status sgm__window_input_gradient(const sgm_type *gradient, const sgm_type *weights,
                                       const sgm_attributes *attributes, sgm__window *window)
 {
+    char text[SGM__TYPE_TEXT];
     SGM_TRY(want_data(gradient, "a gradient"));
     SGM_TRY(want_data(weights, "weights"));
     SGM_TRY(want_same(gradient, weights));
@@ -148,6 +149,9 @@ sgm_status sgm__window_input_gradient(const sgm_type *gradient, const sgm_type *
     read_extent(weights, window->size);
     for (int i = 0; i < 2; i++)
         window->in[i] = attributes->integers[SGM__WINDOW_EXTENT + i];
+    if (gradient->shape.dims[1] != window->filters)
+        return sgm_fail(SGM_ERROR_SHAPE, "weights begin with the %lld channels of the other operand, got %s",
+                        (long long)gradient->shape.dims[1], sgm__type_text(weights, text));
     if (window->groups < 1 ||
         __builtin_mul_overflow(weights->shape.dims[1], window->groups, &window->channels))
         return sgm_fail(SGM_ERROR_ARGUMENT, "%lld groups: there is at least 1", (long long)window->groups);

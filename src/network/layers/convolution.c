@@ -1,0 +1,133 @@
+/* convolution(32, 5, relu), convolution_1d, transposed_convolution, transposed_convolution_1d: weighted sums
+ * over windows. */
+#include "network/layers/windows.h"
+
+/* Weights (outer, inner, [height,] width) and biases. */
+static bool get_parameters(sgm_layer_call *call, sgm_graph *graph, int32_t dimensions, int64_t outer,
+                           int64_t inner, const int64_t *kernel, bool transposed, sgm_value *weights,
+                           sgm_value *biases)
+{
+    int64_t places = kernel[0] * (dimensions == 2 ? kernel[1] : 1);
+    int64_t groups = sgm_layer_integer(call, "groups"), size = sgm_layer_integer(call, "size");
+    sgm_shape shape = dimensions == 2 ? sgm_shape_of(outer, inner, kernel[0], kernel[1])
+                                      : sgm_shape_of(outer, inner, kernel[0]);
+    sgm_shape biases_shape = sgm_shape_of(size);
+    int64_t others = outer / groups;
+    *weights = sgm_layer_parameter(call, graph, "weights", &shape, (transposed ? others : inner) * places,
+                                   (transposed ? inner : others) * places, true, "glorot");
+    *biases = (sgm_value){-1};
+    if (!sgm_layer_flag(call, "no_bias"))
+        *biases = sgm_layer_parameter(call, graph, "biases", &biases_shape, 0, 0, true, "constant(0)");
+    return sgm_value_is(*weights);
+}
+
+static bool check_groups(sgm_layer_call *call, sgm_graph *graph, int64_t channels)
+{
+    int64_t groups = sgm_layer_integer(call, "groups"), size = sgm_layer_integer(call, "size");
+    if (channels % groups == 0 && size % groups == 0)
+        return true;
+    sgm_graph_fail(graph, SGM_ERROR_ARGUMENT,
+                   "%s: %lld groups do not divide the %lld channels that come and the %lld that go evenly",
+                   call->entry->layer->type->name, (long long)groups, (long long)channels, (long long)size);
+    return false;
+}
+
+static sgm_value convolve(sgm_layer_call *call, sgm_graph *graph, sgm_value x, int32_t dimensions)
+{
+    sgm_window_options window = {.struct_size = sizeof window};
+    sgm_value weights, biases, nothing = {-1};
+    x = sgm__layer_channels(call, graph, x, dimensions);
+    if (!sgm_value_is(x) || !sgm__layer_pair(call, graph, "kernel", dimensions, 1, window.size) ||
+        !sgm__layer_window(call, graph, dimensions, x, (const int64_t[]){1, 1}, &window))
+        return nothing;
+    int64_t channels = sgm_value_type(graph, x).shape.dims[1], kernel[] = {window.size[0], window.size[1]};
+    window.groups = sgm_layer_integer(call, "groups");
+    window.size[0] = window.size[1] = 0;
+    if (!check_groups(call, graph, channels) ||
+        !get_parameters(call, graph, dimensions, sgm_layer_integer(call, "size"), channels / window.groups,
+                        kernel, false, &weights, &biases))
+        return nothing;
+    sgm_value y = sgm_convolution(graph, x, weights, biases, &window);
+    return sgm_layer_activate(call, graph, sgm_layer_text(call, "activation"), y);
+}
+
+static sgm_value transposed(sgm_layer_call *call, sgm_graph *graph, sgm_value x, int32_t dimensions)
+{
+    sgm_window_options window = {.struct_size = sizeof window};
+    sgm_value weights, biases, nothing = {-1};
+    int64_t more[2];
+    x = sgm__layer_channels(call, graph, x, dimensions);
+    if (!sgm_value_is(x) || !sgm__layer_pair(call, graph, "kernel", dimensions, 1, window.size) ||
+        !sgm__layer_pair(call, graph, "more", dimensions, 0, more) ||
+        !sgm__layer_window(call, graph, dimensions, x, (const int64_t[]){1, 1}, &window))
+        return nothing;
+    int64_t channels = sgm_value_type(graph, x).shape.dims[1], kernel[] = {window.size[0], window.size[1]};
+    window.groups = sgm_layer_integer(call, "groups");
+    window.size[0] = window.size[1] = 0;
+    if (!check_groups(call, graph, channels) ||
+        !get_parameters(call, graph, dimensions, channels, sgm_layer_integer(call, "size") / window.groups,
+                        kernel, true, &weights, &biases))
+        return nothing;
+    sgm_value y = sgm_transposed_convolution(graph, x, weights, biases, more, &window);
+    return sgm_layer_activate(call, graph, sgm_layer_text(call, "activation"), y);
+}
+
+#define FORWARD(name, function, dimensions)                                                                  \
+    static sgm_value forward_##name(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,         \
+                                    int32_t count)                                                           \
+    {                                                                                                        \
+        (void)count;                                                                                         \
+        return function(call, graph, inputs[0], dimensions);                                                 \
+    }
+FORWARD(convolution, convolve, 2)
+FORWARD(convolution_1d, convolve, 1)
+FORWARD(transposed_convolution, transposed, 2)
+FORWARD(transposed_convolution_1d, transposed, 1)
+
+#define FIRST_ARGUMENTS                                                                                      \
+    {.name = "size",                                                                                         \
+     .kind = SGM_ARGUMENT_INTEGER,                                                                           \
+     .required = true,                                                                                       \
+     .least = 1,                                                                                             \
+     .most = 1e6,                                                                                            \
+     .doc = "the number of channels that it gives"},                                                         \
+        {.name = "kernel",                                                                                   \
+         .kind = SGM_ARGUMENT_SHAPE,                                                                         \
+         .required = true,                                                                                   \
+         .least = 1,                                                                                         \
+         .most = 1e6,                                                                                        \
+         .doc = "height and width of the window; one number: both"},                                         \
+        {.name = "activation", .kind = SGM_ARGUMENT_TEXT, .doc = "applied to the sums; none if not given"},  \
+        SGM__ARGUMENT_STRIDE("1 unless given"), SGM__ARGUMENT_PADDING, SGM__ARGUMENT_DILATION,               \
+        {.name = "groups",                                                                                   \
+         .kind = SGM_ARGUMENT_INTEGER,                                                                       \
+         .least = 1,                                                                                         \
+         .most = 1e6,                                                                                        \
+         .standard = 1,                                                                                      \
+         .doc = "of channels that do not see each other; as many as channels: depthwise"},                   \
+    {                                                                                                        \
+        .name = "no_bias", .kind = SGM_ARGUMENT_FLAG, .doc = "only the weighted sums, no biases"             \
+    }
+
+static const sgm_argument arguments[] = {FIRST_ARGUMENTS, SGM__ARGUMENT_SAME};
+static const sgm_argument transposed_arguments[] = {
+    FIRST_ARGUMENTS,
+    SGM__ARGUMENT_PAIR("more", 0, "elements behind the smallest result; 0 unless given"),
+};
+
+#define LAYER(layer_name, layer_doc, table)                                                                  \
+    const sgm_layer_type sgm__layer_##layer_name = {.api = SGM_LAYER_API,                                    \
+                                                    .name = #layer_name,                                     \
+                                                    .doc = layer_doc,                                        \
+                                                    .arguments = table,                                      \
+                                                    .argument_count = sizeof table / sizeof table[0],        \
+                                                    .min_inputs = 1,                                         \
+                                                    .max_inputs = 1,                                         \
+                                                    .forward = forward_##layer_name}
+LAYER(convolution,
+      "weighted sums over windows of an image, (channels, height, width); (height, width) is one channel",
+      arguments);
+LAYER(convolution_1d, "the same along one dimension, (channels, length); (length) is one channel", arguments);
+LAYER(transposed_convolution, "from the windows back to an image that is larger by the stride",
+      transposed_arguments);
+LAYER(transposed_convolution_1d, "the same along one dimension, (channels, length)", transposed_arguments);

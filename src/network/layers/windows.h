@@ -1,0 +1,36 @@
+/* What layers with windows share: their arguments, and what counts as an image. Internal. */
+#ifndef SGM_NETWORK_LAYERS_WINDOWS_H
+#define SGM_NETWORK_LAYERS_WINDOWS_H
+
+#include "network/network_internal.h"
+
+/* `x` as (batch, channels, ...) with `dimensions` (1 or 2) dimensions after that; a record without channels
+ * is one channel. Nothing, and the graph's failure, if it has another form. */
+sgm_value sgm__layer_channels(const sgm_layer_call *call, sgm_graph *graph, sgm_value x, int32_t dimensions);
+/* An argument of 1 or 2 numbers; one is for both dimensions. False: the graph has failed. */
+bool sgm__layer_pair(const sgm_layer_call *call, sgm_graph *graph, const char *argument, int32_t dimensions,
+                     int64_t standard, int64_t *pair);
+/* Stride (`stride` unless given), dilation, padding. `size` is the window's, `x` what it moves over: for
+ * "same". */
+bool sgm__layer_window(const sgm_layer_call *call, sgm_graph *graph, int32_t dimensions, sgm_value x,
+                       const int64_t *stride, sgm_window_options *window);
+
+#define SGM__ARGUMENT_PAIR(argument_name, lowest, argument_doc)                                              \
+    {                                                                                                        \
+        .name = argument_name, .kind = SGM_ARGUMENT_SHAPE, .least = lowest, .most = 1e6, .doc = argument_doc \
+    }
+#define SGM__ARGUMENT_STRIDE(standard)                                                                       \
+    SGM__ARGUMENT_PAIR("stride", 1, "elements from one window to the next; " standard)
+#define SGM__ARGUMENT_PADDING                                                                                \
+    SGM__ARGUMENT_PAIR("padding", 0,                                                                         \
+                       "elements around the data; 2 numbers: above and below, left and right; 4: above, "    \
+                       "left, below, right; 0 unless given")
+#define SGM__ARGUMENT_DILATION                                                                               \
+    SGM__ARGUMENT_PAIR("dilation", 1, "elements from one place of the window to the next; 1 unless given")
+#define SGM__ARGUMENT_SAME                                                                                   \
+    {                                                                                                        \
+        .name = "same", .kind = SGM_ARGUMENT_FLAG,                                                           \
+        .doc = "as much padding as keeps the size, divided by the stride; also written padding=same"         \
+    }
+
+#endif

@@ -1,0 +1,203 @@
+/* Convolutions and poolings against PyTorch's values and gradients (windows_data.py), with one and two
+ * threads, where elements are equal or not numbers, and what they say about shapes that do not fit. */
+#include "op_values.h"
+
+enum kind { CONVOLUTION, TRANSPOSED, MAX, AVERAGE };
+
+typedef struct window_case {
+    enum kind kind;
+    int32_t count;
+    sgm_shape shapes[3];
+    int64_t size[2], stride[2], before[2], after[2], dilation[2], more[2];
+    int64_t groups;
+    int leave_padding;
+    size_t value_count;
+    const double *values; /* the result, then the gradients by all inputs */
+} window_case;
+
+static const window_case cases[] = {
+#include "windows_data.h"
+};
+#define CASES (sizeof cases / sizeof *cases)
+
+/* The same formula as in windows_data.py. */
+static sgm_value numbers(sgm_graph *graph, sgm_dtype dtype, const sgm_shape *shape, int64_t which)
+{
+    int64_t count = sgm_shape_elements(shape);
+    double *values = malloc((size_t)count * sizeof *values);
+    for (int64_t i = 0; i < count; i++)
+        values[i] = (double)((i * 7919 + which * 104729 + 13) % 2003) / 1000 - 1;
+    sgm_value constant = op_constant(graph, dtype, shape, (size_t)count, values);
+    free(values);
+    return constant;
+}
+
+static sgm_value record(sgm_graph *g, const window_case *c, const sgm_value *x)
+{
+    sgm_window_options options = {
+        .struct_size = sizeof options, .groups = c->groups, .leave_padding = c->leave_padding != 0};
+    memcpy(options.size, c->size, sizeof c->size);
+    memcpy(options.stride, c->stride, sizeof c->stride);
+    memcpy(options.before, c->before, sizeof c->before);
+    memcpy(options.after, c->after, sizeof c->after);
+    memcpy(options.dilation, c->dilation, sizeof c->dilation);
+    sgm_value biases = c->count > 2 ? x[2] : (sgm_value){-1};
+    switch (c->kind) {
+    case CONVOLUTION:
+        return sgm_convolution(g, x[0], x[1], biases, &options);
+    case TRANSPOSED:
+        return sgm_transposed_convolution(g, x[0], x[1], biases, c->more, &options);
+    case MAX:
+        return sgm_max_pooling(g, x[0], &options);
+    case AVERAGE:
+        break;
+    }
+    return sgm_average_pooling(g, x[0], &options);
+}
+
+/* The result and the gradients, one after the other. */
+static size_t compute(const char *name, sgm_dtype dtype, int32_t threads, const window_case *c,
+                      double *values, size_t room)
+{
+    sgm_graph *g = sgm_graph_create();
+    sgm_value x[3], slopes[3];
+    for (int32_t i = 0; i < c->count; i++)
+        x[i] = sgm_copy(g, numbers(g, dtype, &c->shapes[i], i));
+    sgm_value y = record(g, c, x);
+    CHECK_OK(sgm_graph_status(g));
+    sgm_type type = sgm_value_type(g, y);
+    sgm_value cost = sgm_sum(g, sgm_multiply(g, y, numbers(g, dtype, &type.shape, 9)));
+    CHECK_OK(sgm_gradients(g, cost, x, c->count, slopes));
+    const char *const names[] = {"y", "a", "b", "c"};
+    sgm_output(g, "y", y);
+    for (int32_t i = 0; i < c->count; i++)
+        sgm_output(g, names[i + 1], slopes[i]);
+    CHECK_OK(sgm_graph_verify(g));
+    sgm_handler *handler = sgm_handler_create(name, .threads = threads);
+    sgm_session *session = sgm_session_create(handler);
+    sgm_program *program = sgm_session_prepare(session, g);
+    CHECK_OK(program);
+    CHECK_OK(sgm_session_run(session, program));
+    size_t filled = 0;
+    for (int32_t i = 0; i <= c->count; i++) {
+        sgm_type result = sgm_program_output_type(program, names[i]);
+        sgm_tensor *tensor = sgm_tensor_create(result.dtype, &result.shape);
+        size_t count = (size_t)sgm_shape_elements(&result.shape);
+        CHECK(filled + count <= room);
+        CHECK_OK(sgm_session_read(session, program, names[i], tensor));
+        CHECK_OK(sgm_tensor_read(tensor, values + filled, count));
+        sgm_tensor_free(tensor);
+        filled += count;
+    }
+    sgm_session_free(session);
+    sgm_handler_free(handler);
+    sgm_graph_free(g);
+    return filled;
+}
+
+static void compare(const char *name, sgm_dtype dtype, double tolerance)
+{
+    double values[1024];
+    for (size_t i = 0; i < CASES; i++) {
+        size_t count = compute(name, dtype, 2, &cases[i], values, 1024);
+        CHECK_INT(count, cases[i].value_count);
+        for (size_t k = 0; k < count; k++)
+            if (!test_near(values[k], cases[i].values[k], tolerance * (1 + fabs(cases[i].values[k]))))
+                TEST_FAIL("case %zu on %s: value %zu is %.17g, PyTorch has %.17g", i, name, k, values[k],
+                          cases[i].values[k]);
+    }
+}
+
+TEST(the_reference_has_pytorchs_values_and_gradients)
+{
+    compare("reference", SGM_FLOAT64, 1e-10);
+}
+
+TEST(the_cpu_has_pytorchs_values_and_gradients)
+{
+    compare("cpu", SGM_FLOAT64, 1e-10);
+    compare("cpu", SGM_FLOAT32, 1e-5);
+}
+
+/* Large enough to be shared. */
+TEST(one_and_two_threads_give_the_same_bits)
+{
+    static const window_case large[] = {
+        {CONVOLUTION, 3, {{4, {9, 3, 13, 12}}, {4, {5, 3, 4, 3}}, {1, {5}}}, .dilation = {1, 1}, .groups = 1},
+        {CONVOLUTION,
+         2,
+         {{4, {2, 4, 20, 21}}, {4, {6, 2, 3, 3}}},
+         .stride = {2, 1},
+         .before = {1, 1},
+         .groups = 2},
+        {MAX, 1, {{4, {7, 3, 20, 20}}}, .size = {2, 2}, .stride = {2, 2}},
+        {AVERAGE, 1, {{4, {7, 3, 20, 20}}}, .size = {3, 2}, .stride = {2, 1}},
+    };
+    static double one[40000], two[40000];
+    for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
+        window_case c = large[i];
+        size_t count = compute("cpu", SGM_FLOAT32, 1, &c, one, 40000);
+        CHECK_INT(compute("cpu", SGM_FLOAT32, 2, &c, two, 40000), count);
+        CHECK(memcmp(one, two, count * sizeof *one) == 0);
+    }
+}
+
+TEST(the_first_of_equal_elements_and_the_last_nan_get_the_gradient)
+{
+    const sgm_window_options *pairs = SGM_WINDOW(.size = {2}, .stride = {2});
+    sgm_graph *g = sgm_graph_create();
+    sgm_value x = op_constant(g, SGM_FLOAT64, OP_DIMS(1, 1, 6), OP_LIST(3, 3, NAN, 1, NAN, NAN));
+    op_expect(g, sgm_max_pooling(g, x, pairs), OP_LIST(3, NAN, NAN));
+    g = sgm_graph_create();
+    x = sgm_copy(g, op_constant(g, SGM_FLOAT64, OP_DIMS(1, 1, 6), OP_LIST(3, 3, NAN, 1, NAN, NAN)));
+    op_expect(g, op_slope(g, sgm_max_pooling(g, x, pairs), x), OP_LIST(1, 0, 1, 0, 0, 1));
+    g = sgm_graph_create();
+    x = op_constant(g, SGM_FLOAT64, OP_DIMS(1, 1, 2), OP_LIST(-INFINITY, -INFINITY));
+    op_expect(g, sgm_max_pooling(g, x, pairs), OP_LIST(-INFINITY));
+}
+
+#define REFUSES(expression, message)                                                                         \
+    do {                                                                                                     \
+        sgm_graph *g = sgm_graph_create();                                                                   \
+        sgm_value x = sgm_input_value(g, "x", SGM_FLOAT32, OP_DIMS(2, 3, 4, 5));                             \
+        sgm_value w = sgm_input_value(g, "w", SGM_FLOAT32, OP_DIMS(6, 3, 2, 2));                             \
+        sgm_value b = sgm_input_value(g, "b", SGM_FLOAT32, OP_DIMS(5)), none = {-1};                         \
+        (void)x, (void)w, (void)b, (void)none;                                                               \
+        CHECK(!sgm_value_is(expression));                                                                    \
+        CHECK_ERROR(sgm_graph_status(g), message);                                                           \
+        sgm_graph_free(g);                                                                                   \
+    } while (0)
+#define OTHER(name, ...) sgm_input_value(g, name, SGM_FLOAT32, OP_DIMS(__VA_ARGS__))
+
+TEST(shapes_that_do_not_fit_are_named)
+{
+    REFUSES(
+        sgm_convolution(g, OTHER("flat", 2, 60), w, none, NULL),
+        "wants data as (batch, channels, height, width) or (batch, channels, length), got float32 (2, 60)");
+    REFUSES(sgm_convolution(g, x, OTHER("v", 6, 2, 2, 2), none, NULL),
+            "data of 3 channels in 1 groups want weights (filters, 3, ...), got float32 (6, 2, 2, 2)");
+    REFUSES(sgm_convolution(g, x, OTHER("v", 6, 3, 2), none, NULL), "equal type and number of axes");
+    REFUSES(sgm_convolution(g, x, w, none, SGM_WINDOW(.groups = 2)), "2 groups: the 3 channels and the 6");
+    REFUSES(sgm_convolution(g, x, w, b, NULL),
+            "one bias for each of 6 filters, float32 (6,), got float32 (5,)");
+    REFUSES(sgm_convolution(g, x, OTHER("v", 6, 3, 5, 2), none, NULL),
+            "the height of 4, 4 with padding, is smaller than the window's 5: take a smaller window");
+    REFUSES(sgm_convolution(g, x, w, none, SGM_WINDOW(.dilation = {1, 6}, .before = {0, 1})),
+            "the width of 5, 6 with padding, is smaller than the window's 7");
+    REFUSES(sgm_convolution(g, x, w, none, SGM_WINDOW(.stride = {-1})),
+            "strides and dilations are at least 1");
+    REFUSES(sgm_convolution(g, x, w, none, SGM_WINDOW(.before = {INT64_MAX})), "at most 2^40");
+    REFUSES(sgm_convolution(g, OTHER("l", 1 << 20, 1, 1 << 20, 1), OTHER("v", 1 << 20, 1, 1, 1), none,
+                            SGM_WINDOW(.before = {(int64_t)1 << 40})),
+            "more elements than memory can address");
+    REFUSES(sgm_max_pooling(g, x, NULL), "smaller than the window's 0");
+    REFUSES(sgm_max_pooling(g, x, SGM_WINDOW(.size = {2, 2}, .before = {2})),
+            "padding of 2 and 0 along the height: a window of 2 would see nothing else");
+    REFUSES(sgm_average_pooling(g, x, SGM_WINDOW(.size = {2, 2}, .dilation = {2})), "an average has none");
+    REFUSES(sgm_transposed_convolution(g, x, w, none, NULL, NULL),
+            "weights begin with the 3 channels of the other operand, got float32 (6, 3, 2, 2)");
+    REFUSES(sgm_transposed_convolution(g, x, OTHER("v", 3, 2, 2, 2), none, (const int64_t[]){1, 0}, NULL),
+            "transposed_convolution: 1 more along axis 2; it is at least 0 and less than the stride");
+    REFUSES(sgm_convolution(g, x, sgm_cast(g, w, SGM_FLOAT64), none, NULL), "cast or reshape one of them");
+    REFUSES(sgm_max_pooling(g, sgm_cast(g, x, SGM_INT32), SGM_WINDOW(.size = {2, 2})), "wants a float type");
+}
