@@ -55,16 +55,19 @@ typedef struct sgm_layer_options {
     size_t struct_size;
     const char *name;
     int64_t shape[SGM_MAX_RANK]; /* input: of one record, ends at the first 0 */
-    int64_t size;                /* dense, embedding; convolutions: channels; poolings: the window's */
-    const char *activation; /* dense, elementwise, activation: any operation with that flag; default: none */
-    bool no_bias;           /* dense */
+    int64_t size; /* dense, embedding, rnn, gru, lstm; convolutions: channels; poolings: the window's */
+    const char *activation; /* dense, elementwise, activation, rnn: any operation with that flag; default:
+                             * none, of rnn: tanh */
+    bool no_bias;           /* dense, rnn, gru, lstm */
     double rate;            /* dropout: share of values set to 0; the others are scaled by 1 / (1 - rate) */
     const char *targets;    /* costs: section of the data; default "targets" */
     double importance;      /* costs: factor in the total; default 1 */
     bool each_step;         /* dense: acts on the last dimension of each record, which is not flattened */
     int64_t vocabulary;     /* embedding: how many numbers there are */
-    bool classes,
-        shares; /* softmax_cross_entropy, negative_log_likelihood: what the targets are, see there */
+    /* softmax_cross_entropy, negative_log_likelihood: targets are numbers of classes, or a share for each */
+    bool classes, shares;
+    bool last, reverse, bidirectional; /* rnn, gru, lstm */
+    double forget_bias;                /* lstm: is added to the forget gate's sum */
     /* convolutions and poolings: height and width; the second 0: as the first */
     int64_t kernel[2], stride[2], padding[2], dilation[2];
     int64_t groups; /* convolutions */
@@ -81,6 +84,9 @@ SGM_API sgm_layer *sgm_layer_create(const char *type, const sgm_layer_options *o
 #define sgm_convolution_layer(...) sgm_layer_create("convolution", SGM_LAYER_OPTIONS(__VA_ARGS__))
 #define sgm_max_pooling_layer(...) sgm_layer_create("max_pooling", SGM_LAYER_OPTIONS(__VA_ARGS__))
 #define sgm_average_pooling_layer(...) sgm_layer_create("average_pooling", SGM_LAYER_OPTIONS(__VA_ARGS__))
+#define sgm_rnn(...) sgm_layer_create("rnn", SGM_LAYER_OPTIONS(__VA_ARGS__))
+#define sgm_gru(...) sgm_layer_create("gru", SGM_LAYER_OPTIONS(__VA_ARGS__))
+#define sgm_lstm(...) sgm_layer_create("lstm", SGM_LAYER_OPTIONS(__VA_ARGS__))
 #define sgm_elementwise(...) sgm_layer_create("elementwise", SGM_LAYER_OPTIONS(__VA_ARGS__))
 #define sgm_activation(...) sgm_layer_create("activation", SGM_LAYER_OPTIONS(__VA_ARGS__))
 #define sgm_dropout(...) sgm_layer_create("dropout", SGM_LAYER_OPTIONS(__VA_ARGS__))

@@ -1,104 +1,22 @@
 /* Passes rebuild: they walk the old graph in order and record what shall stay into a new one. */
 #include "graph/passes.h"
 
+#include "graph/rebuild.h"
+
 #include <sigma/operations.h>
 
 #define DEEPEST_COMPOSITION 64
 
-typedef struct rebuild {
-    const sgm_graph *old;
-    sgm_graph *graph;
-    sgm_value *map;    /* old value -> new value; nothing: not needed */
-    sgm_value *inputs; /* of the current instruction, mapped */
-    int32_t *buckets;  /* hash table of new values, -1: empty */
-    size_t bucket_count;
-} rebuild;
-
-static void end(rebuild *work)
-{
-    sgm__free(work->map);
-    sgm__free(work->inputs);
-    sgm__free(work->buckets);
-}
-
-static bool begin(rebuild *work, const sgm_graph *old)
-{
-    size_t count = old->count + 1, widest = 1;
-    for (size_t i = 0; i < old->count; i++)
-        if ((size_t)old->instructions[i].input_count > widest)
-            widest = (size_t)old->instructions[i].input_count;
-    *work = (rebuild){.old = old, .graph = sgm_graph_create()};
-    work->map = sgm__alloc(count * sizeof(sgm_value));
-    work->inputs = sgm__alloc(widest * sizeof(sgm_value));
-    if (work->graph == NULL || work->map == NULL || work->inputs == NULL) {
-        sgm_graph_free(work->graph);
-        end(work);
-        return false;
-    }
-    for (size_t i = 0; i < count; i++)
-        work->map[i] = (sgm_value){-1};
-    return true;
-}
-
-static void map_inputs(rebuild *work, const sgm__instruction *instruction)
-{
-    for (int32_t k = 0; k < instruction->input_count; k++)
-        work->inputs[k] = work->map[work->old->operands[instruction->first_input + k].index];
-}
-
-/* The same instruction with mapped operands. */
-static sgm_value transcribe(rebuild *work, const sgm__instruction *instruction)
-{
-    sgm__instruction copy = *instruction;
-    if (instruction->name > 0)
-        copy.name = sgm__graph_name(work->graph, sgm__graph_string(work->old, instruction->name));
-    if (instruction->constant >= 0)
-        copy.constant = sgm__graph_add_constant(work->graph, work->old->constants[instruction->constant]);
-    work->graph->label_name = sgm__graph_name(work->graph, sgm__graph_string(work->old, instruction->label));
-    if (copy.name < 0 || work->graph->label_name < 0 || (instruction->constant >= 0 && copy.constant < 0))
-        return sgm_graph_fail(work->graph, SGM_ERROR_MEMORY, "no memory to copy a graph of %zu instructions",
-                              work->old->count);
-    return sgm__graph_append(work->graph, &copy, work->inputs);
-}
-
-static void transcribe_ends(rebuild *work)
-{
-    const sgm_graph *old = work->old;
-    for (size_t i = 0; i < old->assignment_count; i++)
-        sgm_assign(work->graph, work->map[old->assignments[i].state.index],
-                   work->map[old->assignments[i].value.index]);
-    for (size_t i = 0; i < old->output_count; i++)
-        sgm_output(work->graph, sgm__graph_string(old, old->outputs[i].name),
-                   work->map[old->outputs[i].value.index]);
-}
-
-/* The new graph, checked; NULL on failure. */
-static sgm_graph *finish(rebuild *work)
-{
-    transcribe_ends(work);
-    sgm_graph *graph = work->graph;
-    end(work);
-    sgm_status status = sgm_graph_status(graph);
-#ifndef NDEBUG
-    if (status == SGM_OK)
-        status = sgm_graph_verify(graph);
-#endif
-    if (status == SGM_OK)
-        return graph;
-    sgm_graph_free(graph);
-    return NULL;
-}
-
 sgm_graph *sgm__graph_copy(const sgm_graph *graph)
 {
-    rebuild work;
-    if (!begin(&work, graph))
+    sgm__rebuild work;
+    if (!sgm__rebuild_begin(&work, graph))
         return NULL;
     for (size_t i = 0; i < graph->count; i++) {
-        map_inputs(&work, &graph->instructions[i]);
-        work.map[i] = transcribe(&work, &graph->instructions[i]);
+        sgm__rebuild_map(&work, &graph->instructions[i]);
+        work.map[i] = sgm__rebuild_transcribe(&work, &graph->instructions[i]);
     }
-    return finish(&work);
+    return sgm__rebuild_finish(&work);
 }
 
 /* --- expansion --- */
@@ -108,11 +26,10 @@ static bool expands(const sgm__instruction *instruction, sgm__keep_function keep
     return instruction->op->compose != NULL && !keep(user, instruction->op, instruction->type.dtype);
 }
 
-static sgm_value expand(rebuild *work, const sgm__instruction *instruction)
+static sgm_value expand(sgm__rebuild *work, const sgm__instruction *instruction)
 {
-    work->graph->label_name = sgm__graph_name(work->graph, sgm__graph_string(work->old, instruction->label));
-    if (work->graph->label_name < 0)
-        return sgm_graph_fail(work->graph, SGM_ERROR_MEMORY, "no memory for labels");
+    if (!sgm__rebuild_label(work, instruction))
+        return (sgm_value){-1};
     sgm_value value = instruction->op->compose(work->graph, work->inputs, instruction->input_count,
                                                &instruction->attributes);
     sgm_type type = sgm_value_type(work->graph, value);
@@ -126,18 +43,18 @@ static sgm_value expand(rebuild *work, const sgm__instruction *instruction)
 
 static sgm_graph *expand_once(const sgm_graph *graph, sgm__keep_function keep, void *user, bool *again)
 {
-    rebuild work;
-    if (!begin(&work, graph))
+    sgm__rebuild work;
+    if (!sgm__rebuild_begin(&work, graph))
         return NULL;
     *again = false;
     for (size_t i = 0; i < graph->count && work.graph->status == SGM_OK; i++) {
         const sgm__instruction *instruction = &graph->instructions[i];
-        map_inputs(&work, instruction);
+        sgm__rebuild_map(&work, instruction);
         bool composed = expands(instruction, keep, user);
-        work.map[i] = composed ? expand(&work, instruction) : transcribe(&work, instruction);
+        work.map[i] = composed ? expand(&work, instruction) : sgm__rebuild_transcribe(&work, instruction);
         *again = *again || composed;
     }
-    return finish(&work);
+    return sgm__rebuild_finish(&work);
 }
 
 sgm_graph *sgm__pass_expand(const sgm_graph *graph, sgm__keep_function keep, void *user)
@@ -177,12 +94,11 @@ static sgm_value wide_value(sgm_graph *graph, sgm_value value, int depth)
     return sgm_record(graph, view.op, &inner, 1, &view.attributes);
 }
 
-static sgm_value widen(rebuild *work, const sgm__instruction *instruction)
+static sgm_value widen(sgm__rebuild *work, const sgm__instruction *instruction)
 {
     sgm_graph *graph = work->graph;
-    graph->label_name = sgm__graph_name(graph, sgm__graph_string(work->old, instruction->label));
-    if (graph->label_name < 0)
-        return sgm_graph_fail(graph, SGM_ERROR_MEMORY, "no memory for labels");
+    if (!sgm__rebuild_label(work, instruction))
+        return (sgm_value){-1};
     for (int32_t k = 0; k < instruction->input_count; k++)
         work->inputs[k] = wide_value(graph, work->inputs[k], 0);
     sgm_value wide =
@@ -192,16 +108,16 @@ static sgm_value widen(rebuild *work, const sgm__instruction *instruction)
 
 sgm_graph *sgm__pass_widen(const sgm_graph *graph, sgm__keep_function widens, void *user)
 {
-    rebuild work;
-    if (!begin(&work, graph))
+    sgm__rebuild work;
+    if (!sgm__rebuild_begin(&work, graph))
         return NULL;
     for (size_t i = 0; i < graph->count && work.graph->status == SGM_OK; i++) {
         const sgm__instruction *instruction = &graph->instructions[i];
         bool wide = instruction->type.dtype == SGM_BFLOAT16 && widens(user, instruction->op, SGM_BFLOAT16);
-        map_inputs(&work, instruction);
-        work.map[i] = wide ? widen(&work, instruction) : transcribe(&work, instruction);
+        sgm__rebuild_map(&work, instruction);
+        work.map[i] = wide ? widen(&work, instruction) : sgm__rebuild_transcribe(&work, instruction);
     }
-    return finish(&work);
+    return sgm__rebuild_finish(&work);
 }
 
 /* --- simplification --- */
@@ -243,7 +159,7 @@ static bool is_one(const sgm_graph *graph, sgm_value value)
 }
 
 /* Which of its (mapped) operands an instruction is equal to; -1: none. */
-static int32_t equals_operand(const rebuild *work, const sgm__instruction *instruction)
+static int32_t equals_operand(const sgm__rebuild *work, const sgm__instruction *instruction)
 {
     const sgm_op *op = instruction->op;
     if (instruction->input_count == 0)
@@ -272,7 +188,7 @@ static bool holds(sgm_dtype wide, sgm_dtype narrow)
 }
 
 /* What was only widened, and is what it was again; nothing if that is not so. */
-static sgm_value narrowed_again(const rebuild *work, const sgm__instruction *instruction)
+static sgm_value narrowed_again(const sgm__rebuild *work, const sgm__instruction *instruction)
 {
     if (instruction->op != &sgm__op_cast)
         return (sgm_value){-1};
@@ -285,7 +201,7 @@ static sgm_value narrowed_again(const rebuild *work, const sgm__instruction *ins
 }
 
 /* reshape(reshape(x)) is one reshape. */
-static void shorten_chain(rebuild *work, const sgm__instruction *instruction)
+static void shorten_chain(sgm__rebuild *work, const sgm__instruction *instruction)
 {
     if (instruction->op != &sgm__op_reshape)
         return;
@@ -296,7 +212,7 @@ static void shorten_chain(rebuild *work, const sgm__instruction *instruction)
     }
 }
 
-static uint64_t hash_of(const rebuild *work, const sgm__instruction *instruction)
+static uint64_t hash_of(const sgm__rebuild *work, const sgm__instruction *instruction)
 {
     const sgm_attributes *attributes = &instruction->attributes;
     uint64_t hash = sgm__hash(&instruction->op, sizeof instruction->op, (uint64_t)instruction->type.dtype);
@@ -306,7 +222,8 @@ static uint64_t hash_of(const rebuild *work, const sgm__instruction *instruction
 }
 
 /* An instruction that is not a source, and its equal in the new graph. */
-static bool is_same(const rebuild *work, const sgm__instruction *instruction, const sgm__instruction *known)
+static bool is_same(const sgm__rebuild *work, const sgm__instruction *instruction,
+                    const sgm__instruction *known)
 {
     return known->op == instruction->op && known->input_count == instruction->input_count &&
            known->type.dtype == instruction->type.dtype &&
@@ -316,25 +233,26 @@ static bool is_same(const rebuild *work, const sgm__instruction *instruction, co
                                               (size_t)known->input_count * sizeof(sgm_value)) == 0);
 }
 
-static sgm_value find_or_transcribe(rebuild *work, const sgm__instruction *instruction)
+static sgm_value find_or_transcribe(sgm__rebuild *work, const sgm__instruction *instruction)
 {
     bool source = (instruction->op->flags & SGM_OP_SOURCE) != 0;
     if (source && instruction->op != &sgm__op_number)
-        return transcribe(work, instruction); /* unique by name, or tensors that are not worth comparing */
+        return sgm__rebuild_transcribe(
+            work, instruction); /* unique by name, or tensors that are not worth comparing */
     size_t slot = hash_of(work, instruction) % work->bucket_count;
     while (work->buckets[slot] >= 0) {
         if (is_same(work, instruction, &work->graph->instructions[work->buckets[slot]]))
             return (sgm_value){work->buckets[slot]};
         slot = (slot + 1) % work->bucket_count;
     }
-    sgm_value value = transcribe(work, instruction);
+    sgm_value value = sgm__rebuild_transcribe(work, instruction);
     work->buckets[slot] = value.index;
     return value;
 }
 
 /* Arithmetic of numbers is done here, to the bits that a run would give; numbers of other types and other
  * functions are left, since handlers compute those in ways of their own. */
-static bool fold(const rebuild *work, const sgm__instruction *instruction, sgm__instruction *number)
+static bool fold(const sgm__rebuild *work, const sgm__instruction *instruction, sgm__instruction *number)
 {
     const sgm_op *op = instruction->op;
     sgm_dtype dtype = instruction->type.dtype;
@@ -359,9 +277,9 @@ static bool fold(const rebuild *work, const sgm__instruction *instruction, sgm__
     return true;
 }
 
-static sgm_value simplify(rebuild *work, const sgm__instruction *instruction)
+static sgm_value simplify(sgm__rebuild *work, const sgm__instruction *instruction)
 {
-    map_inputs(work, instruction);
+    sgm__rebuild_map(work, instruction);
     shorten_chain(work, instruction);
     sgm__instruction number;
     if (fold(work, instruction, &number))
@@ -375,14 +293,14 @@ static sgm_value simplify(rebuild *work, const sgm__instruction *instruction)
 
 static sgm_graph *simplify_once(const sgm_graph *graph, const bool *needed)
 {
-    rebuild work;
-    if (!begin(&work, graph))
+    sgm__rebuild work;
+    if (!sgm__rebuild_begin(&work, graph))
         return NULL;
     work.bucket_count = 2 * graph->count + 1;
     work.buckets = sgm__alloc(work.bucket_count * sizeof(int32_t));
     if (work.buckets == NULL) {
         sgm_graph_free(work.graph);
-        end(&work);
+        sgm__rebuild_end(&work);
         return NULL;
     }
     for (size_t i = 0; i < work.bucket_count; i++)
@@ -390,7 +308,7 @@ static sgm_graph *simplify_once(const sgm_graph *graph, const bool *needed)
     for (size_t i = 0; i < graph->count && work.graph->status == SGM_OK; i++)
         if (needed[i])
             work.map[i] = simplify(&work, &graph->instructions[i]);
-    return finish(&work);
+    return sgm__rebuild_finish(&work);
 }
 
 sgm_graph *sgm__pass_simplify(const sgm_graph *graph)

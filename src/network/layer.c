@@ -331,6 +331,10 @@ static sgm_status set_options(sgm_layer *layer, const sgm_layer_options *options
     SGM_TRY(set_window_options(layer, options));
     SGM_TRY(set_flag_option(layer, "no_bias", options->no_bias));
     SGM_TRY(set_flag_option(layer, "each_step", options->each_step));
+    SGM_TRY(set_flag_option(layer, "last", options->last));
+    SGM_TRY(set_flag_option(layer, "reverse", options->reverse));
+    SGM_TRY(set_flag_option(layer, "bidirectional", options->bidirectional));
+    SGM_TRY(set_number_option(layer, "forget_bias", options->forget_bias));
     SGM_TRY(set_flag_option(layer, "classes", options->classes));
     SGM_TRY(set_flag_option(layer, "shares", options->shares));
     SGM_TRY(set_text_option(layer, "activation", options->activation));

@@ -72,7 +72,7 @@ extern const sgm_layer_type sgm__layer_input, sgm__layer_output, sgm__layer_dens
     sgm__layer_activation, sgm__layer_dropout, sgm__layer_flatten, sgm__layer_identity, sgm__layer_add,
     sgm__layer_concatenate, sgm__layer_softmax_cross_entropy, sgm__layer_squared_difference,
     sgm__layer_mean_squared, sgm__layer_binary_cross_entropy, sgm__layer_negative_log_likelihood,
-    sgm__layer_embedding;
+    sgm__layer_embedding, sgm__layer_rnn, sgm__layer_gru, sgm__layer_lstm;
 extern const sgm_layer_type sgm__layer_layer_norm, sgm__layer_rms_norm, sgm__layer_positions,
     sgm__layer_attention, sgm__layer_transformer, sgm__layer_tied_dense;
 extern const sgm_layer_type sgm__layer_convolution, sgm__layer_convolution_1d,

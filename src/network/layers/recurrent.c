@@ -1,0 +1,249 @@
+/* rnn, gru and lstm: layers that read a sequence (batch, time, features) step by step.
+ *
+ * All steps are recorded, so that nothing but operations is left of them: autodiff goes back through time by
+ * itself. The inputs of all steps go through one product; steps are rows of time, then batch, so that one
+ * step lies together in memory. Gates are in PyTorch's order, so its weights fit when they are transposed. */
+#include "network/network_internal.h"
+
+#include <stdio.h>
+
+#define MOST_STEPS 4096 /* each is some hundred instructions */
+
+/* One direction of one layer. */
+typedef struct sequence {
+    sgm_layer_call *call;
+    sgm_graph *graph;
+    const char *prefix; /* of its parameters' names */
+    int64_t batch, time, features, size;
+    bool backwards;
+    sgm_value projected;        /* (time * batch, gates * size): what the inputs give to the gates */
+    sgm_value given;            /* those of this step: (batch, gates * size) */
+    sgm_value recurrent;        /* weights (size, gates * size) */
+    sgm_value recurrent_biases; /* gru: of the last gate */
+    sgm_value hidden, cell;     /* after the last step; nothing: zeros, before the first */
+} sequence;
+
+typedef struct cell_type {
+    int32_t gates;
+    bool recurrent_biases;
+    void (*step)(sequence *s); /* changes `hidden` and `cell` */
+} cell_type;
+
+/* --- one step --- */
+
+static sgm_value gate_of(const sequence *s, sgm_value gates, int32_t gate)
+{
+    return sgm_slice(s->graph, gates, 1, gate * s->size, (gate + 1) * s->size, 1);
+}
+
+/* What the last step gives to all gates; nothing before the first step, which zeros come into. */
+static sgm_value remembered_gates(const sequence *s)
+{
+    return sgm_value_is(s->hidden) ? sgm_matmul(s->graph, s->hidden, s->recurrent) : s->hidden;
+}
+
+static sgm_value gate_sum(const sequence *s, sgm_value remembered, int32_t gate)
+{
+    sgm_value sum = gate_of(s, s->given, gate);
+    return sgm_value_is(remembered) ? sgm_add(s->graph, sum, gate_of(s, remembered, gate)) : sum;
+}
+
+static void step_rnn(sequence *s)
+{
+    sgm_value sum = gate_sum(s, remembered_gates(s), 0);
+    s->hidden = sgm_layer_activate(s->call, s->graph, sgm_layer_text(s->call, "activation"), sum);
+}
+
+/* After Cho et al. (2014), with the reset gate behind the product: reset, update, new. */
+static void step_gru(sequence *s)
+{
+    sgm_graph *graph = s->graph;
+    sgm_value remembered = remembered_gates(s);
+    sgm_value reset = sgm_sigmoid(graph, gate_sum(s, remembered, 0));
+    sgm_value update = sgm_sigmoid(graph, gate_sum(s, remembered, 1));
+    sgm_value old = s->recurrent_biases;
+    if (sgm_value_is(remembered))
+        old = sgm_add(graph, gate_of(s, remembered, 2), old);
+    sgm_value sum = sgm_add(graph, gate_of(s, s->given, 2), sgm_multiply(graph, reset, old));
+    sgm_value fresh = sgm_tanh(graph, sum);
+    sgm_value rest = sgm_subtract(graph, sgm_number(graph, 1), update);
+    sgm_value taken = sgm_multiply(graph, rest, fresh);
+    if (sgm_value_is(s->hidden))
+        taken = sgm_add(graph, taken, sgm_multiply(graph, update, s->hidden));
+    s->hidden = taken;
+}
+
+/* After Hochreiter and Schmidhuber (1997) with the forget gate of Gers et al. (2000): input, forget, cell,
+ * output. */
+static void step_lstm(sequence *s)
+{
+    sgm_graph *graph = s->graph;
+    sgm_value remembered = remembered_gates(s), forget_sum = gate_sum(s, remembered, 1);
+    double forget_bias = sgm_layer_number(s->call, "forget_bias");
+    if (forget_bias != 0)
+        forget_sum = sgm_add(graph, forget_sum, sgm_number(graph, forget_bias));
+    sgm_value input = sgm_sigmoid(graph, gate_sum(s, remembered, 0));
+    sgm_value forget = sgm_sigmoid(graph, forget_sum);
+    sgm_value fresh = sgm_tanh(graph, gate_sum(s, remembered, 2));
+    sgm_value output = sgm_sigmoid(graph, gate_sum(s, remembered, 3));
+    sgm_value cell = sgm_multiply(graph, input, fresh);
+    if (sgm_value_is(s->cell))
+        cell = sgm_add(graph, sgm_multiply(graph, forget, s->cell), cell);
+    s->cell = cell;
+    s->hidden = sgm_multiply(graph, output, sgm_tanh(graph, cell));
+}
+
+/* --- all steps --- */
+
+static sgm_value parameter(const sequence *s, const char *name, const sgm_shape *shape, int64_t fan_in,
+                           const char *initialiser)
+{
+    char full[64];
+    snprintf(full, sizeof full, "%s%s", s->prefix, name);
+    return sgm_layer_parameter(s->call, s->graph, full, shape, fan_in, fan_in > 0 ? s->size : 0, true,
+                               initialiser);
+}
+
+/* The inputs of all steps times their weights; `rows`: (time * batch, features). */
+static void project(sequence *s, const cell_type *type, sgm_value rows)
+{
+    int64_t width = type->gates * s->size;
+    sgm_shape weights = sgm_shape_of(s->features, width), recurrent = sgm_shape_of(s->size, width);
+    sgm_shape biases = sgm_shape_of(width), last = sgm_shape_of(s->size);
+    sgm_value w = parameter(s, "weights", &weights, s->features, "glorot");
+    s->recurrent = parameter(s, "recurrent", &recurrent, s->size, "glorot");
+    s->projected = sgm_matmul(s->graph, rows, w);
+    s->recurrent_biases = (sgm_value){-1};
+    if (type->recurrent_biases)
+        s->recurrent_biases = sgm_layer_flag(s->call, "no_bias")
+                                  ? sgm_number(s->graph, 0)
+                                  : parameter(s, "recurrent_biases", &last, 0, "constant(0)");
+    if (!sgm_layer_flag(s->call, "no_bias"))
+        s->projected = sgm_add(s->graph, s->projected, parameter(s, "biases", &biases, 0, "constant(0)"));
+}
+
+/* (batch, size) of the last step, or (batch, time, size) of all. */
+static sgm_value unroll(sequence *s, const cell_type *type, bool last)
+{
+    sgm_value *steps = sgm__calloc((size_t)s->time, sizeof *steps);
+    if (steps == NULL)
+        return sgm_graph_fail(s->graph, SGM_ERROR_MEMORY, "no memory for %lld steps", (long long)s->time);
+    s->hidden = s->cell = (sgm_value){-1};
+    for (int64_t i = 0; i < s->time && sgm_graph_status(s->graph) == SGM_OK; i++) {
+        int64_t step = s->backwards ? s->time - 1 - i : i;
+        s->given = sgm_slice(s->graph, s->projected, 0, step * s->batch, (step + 1) * s->batch, 1);
+        type->step(s);
+        steps[step] = s->hidden;
+    }
+    sgm_value result = s->hidden;
+    if (!last && sgm_graph_status(s->graph) == SGM_OK) {
+        sgm_shape shape = sgm_shape_of(s->time, s->batch, s->size);
+        result = sgm_concatenate(s->graph, steps, (int32_t)s->time, 0);
+        result = sgm_permute(s->graph, sgm_reshape(s->graph, result, &shape), (const int32_t[]){1, 0, 2});
+    }
+    sgm__free(steps);
+    return result;
+}
+
+static sgm_value read_sequence(sgm_layer_call *call, sgm_graph *graph, const cell_type *type, sgm_value x)
+{
+    sgm_shape shape = sgm_value_type(graph, x).shape;
+    char text[128];
+    const char *name = call->entry->layer->type->name;
+    if (shape.rank != 3 || shape.dims[1] < 1)
+        return sgm_graph_fail(graph, SGM_ERROR_SHAPE,
+                              "%s: expected (batch, time, features), got %s; an embedding makes features of "
+                              "numbers",
+                              name, sgm_shape_text(&shape, text, sizeof text));
+    if (shape.dims[1] > MOST_STEPS)
+        return sgm_graph_fail(graph, SGM_ERROR_UNSUPPORTED, "%s: %lld steps; at most %d can be unrolled",
+                              name, (long long)shape.dims[1], MOST_STEPS);
+    sequence s = {.call = call,
+                  .graph = graph,
+                  .prefix = "",
+                  .batch = shape.dims[0],
+                  .time = shape.dims[1],
+                  .features = shape.dims[2],
+                  .size = sgm_layer_integer(call, "size")};
+    sgm_shape flat = sgm_shape_of(s.time * s.batch, s.features);
+    sgm_value rows = sgm_reshape(graph, sgm_permute(graph, x, (const int32_t[]){1, 0, 2}), &flat);
+    bool both = sgm_layer_flag(call, "bidirectional"), last = sgm_layer_flag(call, "last");
+    if (both && sgm_layer_flag(call, "reverse"))
+        return sgm_graph_fail(graph, SGM_ERROR_ARGUMENT, "%s: it is reverse or bidirectional, not both",
+                              name);
+    sgm_value results[2];
+    for (int32_t direction = 0; direction < (both ? 2 : 1); direction++) {
+        s.backwards = direction == 1 || sgm_layer_flag(call, "reverse");
+        s.prefix = direction == 1 ? "reverse_" : "";
+        project(&s, type, rows);
+        results[direction] = unroll(&s, type, last);
+    }
+    return both ? sgm_concatenate(graph, results, 2, last ? 1 : 2) : results[0];
+}
+
+static sgm_value rnn(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
+{
+    (void)count;
+    return read_sequence(call, graph, &(const cell_type){1, false, step_rnn}, inputs[0]);
+}
+
+static sgm_value gru(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
+{
+    (void)count;
+    return read_sequence(call, graph, &(const cell_type){3, true, step_gru}, inputs[0]);
+}
+
+static sgm_value lstm(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
+{
+    (void)count;
+    return read_sequence(call, graph, &(const cell_type){4, false, step_lstm}, inputs[0]);
+}
+
+/* --- the table's rows --- */
+
+#define SIZE_ARGUMENT                                                                                        \
+    {                                                                                                        \
+        .name = "size", .kind = SGM_ARGUMENT_INTEGER, .required = true, .least = 1, .most = 1e6,             \
+        .doc = "the number of outputs of a step"                                                             \
+    }
+#define FLAG_ARGUMENTS                                                                                       \
+    {.name = "last",                                                                                         \
+     .kind = SGM_ARGUMENT_FLAG,                                                                              \
+     .doc = "only what comes out after the last step: (batch, size); else all steps"},                       \
+        {.name = "reverse", .kind = SGM_ARGUMENT_FLAG, .doc = "reads from the last step to the first"},      \
+        {.name = "bidirectional",                                                                            \
+         .kind = SGM_ARGUMENT_FLAG,                                                                          \
+         .doc = "two of them, one of which is reverse, side by side: 2 * size outputs of a step"},           \
+    {                                                                                                        \
+        .name = "no_bias", .kind = SGM_ARGUMENT_FLAG, .doc = "only the weighted sums, no biases"             \
+    }
+
+static const sgm_argument rnn_arguments[] = {
+    SIZE_ARGUMENT,
+    {.name = "activation", .kind = SGM_ARGUMENT_TEXT, .standard_text = "tanh", .doc = "applied to the sums"},
+    FLAG_ARGUMENTS};
+static const sgm_argument gru_arguments[] = {SIZE_ARGUMENT, FLAG_ARGUMENTS};
+static const sgm_argument lstm_arguments[] = {
+    SIZE_ARGUMENT,
+    {.name = "forget_bias",
+     .kind = SGM_ARGUMENT_NUMBER,
+     .least = -100,
+     .most = 100,
+     .doc = "is added to the forget gate's sum; 1 helps to remember for long (Jozefowicz et al., 2015)"},
+    FLAG_ARGUMENTS};
+
+#define RECURRENT(text, words)                                                                               \
+    const sgm_layer_type sgm__layer_##text = {                                                               \
+        .api = SGM_LAYER_API,                                                                                \
+        .name = #text,                                                                                       \
+        .doc = words,                                                                                        \
+        .arguments = text##_arguments,                                                                       \
+        .argument_count = sizeof text##_arguments / sizeof text##_arguments[0],                              \
+        .min_inputs = 1,                                                                                     \
+        .max_inputs = 1,                                                                                     \
+        .forward = text,                                                                                     \
+    }
+
+RECURRENT(rnn, "activation(x * weights + h * recurrent + biases) at each step, h what came out of the last");
+RECURRENT(gru, "gated recurrent units: gates reset, update, new side by side in the weights");
+RECURRENT(lstm, "long short-term memory: gates input, forget, cell, output side by side in the weights");

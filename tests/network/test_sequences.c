@@ -1,0 +1,174 @@
+/* Layers of sequences against PyTorch (golden/golden_sequences.py): outputs, loss and all gradients. */
+#include "test.h"
+
+#include "golden/golden_sequences.h"
+#include <sigma/handler.h>
+#include <sigma/network.h>
+
+#define BATCH 3
+#define TIME 5
+#define CLASSES 7
+
+/* A network with gradients of all its parameters, on some handler. */
+typedef struct bench {
+    sgm_network *network;
+    sgm_graph *graph;
+    sgm_recording recording;
+    sgm_handler *handler;
+    sgm_session *session;
+    sgm_program *program;
+} bench;
+
+/* Parameter number k: 0.5 sin(1.7 i + k). */
+static void set_parameter(bench *b, size_t k)
+{
+    const sgm_parameter *parameter = &b->recording.parameters[k];
+    sgm_tensor *tensor = sgm_tensor_create(parameter->type.dtype, &parameter->type.shape);
+    size_t count = (size_t)sgm_shape_elements(&parameter->type.shape);
+    double values[256];
+    CHECK(count <= 256);
+    for (size_t i = 0; i < count; i++)
+        values[i] = 0.5 * sin(1.7 * (double)i + (double)k);
+    CHECK_OK(sgm_tensor_write(tensor, values, count));
+    CHECK_OK(sgm_session_set(b->session, parameter->name, tensor));
+    sgm_tensor_free(tensor);
+}
+
+static void feed(bench *b, const sgm_named_value *input, const double *values)
+{
+    sgm_type type = sgm_value_type(b->graph, input->value);
+    sgm_tensor *tensor = sgm_tensor_create(type.dtype, &type.shape);
+    CHECK_OK(sgm_tensor_write(tensor, values, (size_t)sgm_shape_elements(&type.shape)));
+    CHECK_OK(sgm_session_feed(b->session, b->program, input->name, tensor));
+    sgm_tensor_free(tensor);
+}
+
+static void record(bench *b, const char *text, sgm_dtype dtype)
+{
+    sgm_recording_options options = {
+        .struct_size = sizeof options, .batch = BATCH, .dtype = dtype, .training = true};
+    sgm_value parameters[16], gradients[16];
+    char name[32];
+    b->network = sgm_network_parse(text);
+    CHECK_OK(b->network);
+    CHECK_OK(sgm_network_record(b->network, b->graph, &options, &b->recording));
+    int32_t count = (int32_t)b->recording.parameter_count;
+    CHECK(count <= 16);
+    for (int32_t i = 0; i < count; i++)
+        parameters[i] = b->recording.parameters[i].value;
+    CHECK_OK(sgm_gradients(b->graph, b->recording.total, parameters, count, gradients));
+    sgm_output(b->graph, "loss", b->recording.total);
+    sgm_output(b->graph, "output", b->recording.outputs[0].value);
+    for (int32_t i = 0; i < count; i++) {
+        snprintf(name, sizeof name, "gradient %d", i);
+        sgm_output(b->graph, name, gradients[i]);
+    }
+    CHECK_OK(sgm_graph_verify(b->graph));
+}
+
+static bench start(const char *text, const char *handler, int threads, sgm_dtype dtype)
+{
+    bench b = {.graph = sgm_graph_create(), .handler = sgm_handler_create(handler, .threads = threads)};
+    double tokens[BATCH * TIME], targets[BATCH * TIME];
+    record(&b, text, dtype);
+    b.session = sgm_session_create(b.handler);
+    for (size_t i = 0; i < b.recording.parameter_count; i++)
+        set_parameter(&b, i);
+    b.program = sgm_session_prepare(b.session, b.graph);
+    CHECK_OK(b.program);
+    bool last = sgm_value_type(b.graph, b.recording.outputs[0].value).shape.rank == 2;
+    for (int i = 0; i < BATCH; i++)
+        for (int j = 0; j < TIME; j++) {
+            tokens[i * TIME + j] = (i * 5 + j * 3 + i * j) % CLASSES;
+            targets[last ? i : i * TIME + j] = (i * 2 + (last ? 0 : j) * 4 + 1) % CLASSES;
+        }
+    feed(&b, &b.recording.inputs[0], tokens);
+    feed(&b, &b.recording.targets[0], targets);
+    CHECK_OK(sgm_session_run(b.session, b.program));
+    return b;
+}
+
+static void stop(bench *b)
+{
+    sgm_session_free(b->session);
+    sgm_handler_free(b->handler);
+    sgm_graph_free(b->graph);
+    sgm_network_free(b->network);
+}
+
+static size_t read_output(bench *b, const char *name, double *values, size_t most)
+{
+    sgm_type type = sgm_program_output_type(b->program, name);
+    sgm_tensor *tensor = sgm_tensor_create(type.dtype, &type.shape);
+    size_t count = (size_t)sgm_shape_elements(&type.shape);
+    CHECK(count <= most);
+    CHECK_OK(sgm_session_read(b->session, b->program, name, tensor));
+    CHECK_OK(sgm_tensor_read(tensor, values, count));
+    sgm_tensor_free(tensor);
+    return count;
+}
+
+/* The loss, the outputs, the gradients. */
+static size_t read_all(bench *b, double *values, size_t most)
+{
+    char name[32];
+    size_t count = read_output(b, "loss", values, most);
+    count += read_output(b, "output", values + count, most - count);
+    for (size_t i = 0; i < b->recording.parameter_count; i++) {
+        snprintf(name, sizeof name, "gradient %zu", i);
+        count += read_output(b, name, values + count, most - count);
+    }
+    return count;
+}
+
+typedef struct golden {
+    const char *layer;
+    const double *numbers;
+    size_t count;
+} golden;
+#define GOLDEN(layer, name)                                                                                  \
+    {                                                                                                        \
+        layer, golden_##name, sizeof golden_##name / sizeof(double)                                          \
+    }
+static const golden cases[] = {
+    GOLDEN("rnn(3) + dense(7, each_step)", rnn),
+    GOLDEN("rnn(3, relu, last) + dense(7)", rnn_relu),
+    GOLDEN("gru(3) + dense(7, each_step)", gru),
+    GOLDEN("gru(3, bidirectional, last) + dense(7)", gru_both_last),
+    GOLDEN("lstm(3) + dense(7, each_step)", lstm),
+    GOLDEN("lstm(3, forget_bias=1, last) + dense(7)", lstm_forget),
+    GOLDEN("lstm(3, reverse) + dense(7, each_step)", lstm_reverse),
+    GOLDEN("lstm(3, bidirectional) + dense(7, each_step)", lstm_both),
+};
+#define CASE_COUNT (sizeof cases / sizeof *cases)
+
+static void check_case(const golden *wanted, const char *handler, sgm_dtype dtype, double tolerance)
+{
+    char text[200];
+    double values[512];
+    bool last = strstr(wanted->layer, "last") != NULL;
+    snprintf(text, sizeof text, "input(5) + embedding(7, 4) + %s + softmax_cross_entropy%s", wanted->layer,
+             last ? "(classes)" : "");
+    bench b = start(text, handler, 1, dtype);
+    size_t count = read_all(&b, values, 512);
+    CHECK_INT(count, wanted->count);
+    for (size_t i = 0; i < count; i++)
+        if (!test_near(values[i], wanted->numbers[i], tolerance))
+            TEST_FAIL("%s on %s: number %zu is %.17g, PyTorch's %.17g", wanted->layer, handler, i, values[i],
+                      wanted->numbers[i]);
+    stop(&b);
+}
+
+TEST(the_reference_agrees_with_pytorch)
+{
+    for (size_t i = 0; i < CASE_COUNT; i++)
+        check_case(&cases[i], "reference", SGM_FLOAT64, 1e-13);
+}
+
+TEST(the_cpu_agrees_with_pytorch)
+{
+    for (size_t i = 0; i < CASE_COUNT; i++) {
+        check_case(&cases[i], "cpu", SGM_FLOAT64, 1e-13);
+        check_case(&cases[i], "cpu", SGM_FLOAT32, 1e-6);
+    }
+}
