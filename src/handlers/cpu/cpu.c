@@ -13,6 +13,9 @@ typedef struct compiled_step {
     int32_t first_array; /* in executable->arrays */
     sgm__fused *fused;   /* elementwise: with the product of step `partner`; NULL: alone */
     int32_t partner;     /* a product: the elementwise step that can do it too; -1: none */
+    sgm__cpu_call call;  /* of a kernel; data and scratch are set by each run */
+    unsigned char *scratch;
+    int64_t posted; /* the pool's loops after this step, in the newest run */
 } compiled_step;
 
 typedef struct executable {
@@ -20,6 +23,7 @@ typedef struct executable {
     compiled_step *steps;
     int32_t step_count;
     sgm_array *arrays; /* operands of kernels; `data` is set by each run */
+    sgm__flow *flow;   /* of the steps; NULL: one thread, one step after the other */
     unsigned char *scratch;
 } executable;
 
@@ -126,6 +130,7 @@ static void discard(void *self, void *compiled)
         sgm__free(e->steps[i].plan);
     }
     sgm__free(e->steps);
+    sgm__free(e->flow);
     sgm__free(e->arrays);
     sgm__free_aligned(e->scratch);
     sgm__free(e);
@@ -138,19 +143,6 @@ static sgm_array array_of(const sgm__node *node)
     return array;
 }
 
-static sgm__cpu_call call_of(sgm__cpu *cpu, const executable *e, const compiled_step *step)
-{
-    const sgm__node *node = &e->plan->nodes[step->node];
-    sgm_array *arrays = e->arrays + step->first_array;
-    return (sgm__cpu_call){.cpu = cpu,
-                           .node = node,
-                           .inputs = arrays,
-                           .input_count = node->input_count,
-                           .output = arrays[node->input_count],
-                           .scratch = e->scratch,
-                           .plan = step->plan};
-}
-
 /* Arrays of the step's operands and of its result, from `*used` on. */
 static void add_arrays(executable *e, compiled_step *step, int32_t *used)
 {
@@ -161,24 +153,37 @@ static void add_arrays(executable *e, compiled_step *step, int32_t *used)
     e->arrays[(*used)++] = array_of(node);
 }
 
-static sgm_status compile_kernel(sgm__cpu *cpu, executable *e, compiled_step *step, size_t *scratch)
+static sgm__cpu_call call_of(sgm__cpu *cpu, const executable *e, const compiled_step *step)
 {
     const sgm__node *node = &e->plan->nodes[step->node];
-    sgm__cpu_call call = call_of(cpu, e, step);
+    sgm_array *arrays = e->arrays + step->first_array;
+    return (sgm__cpu_call){.cpu = cpu,
+                           .node = node,
+                           .inputs = arrays,
+                           .input_count = node->input_count,
+                           .output = arrays[node->input_count]};
+}
+
+static sgm_status compile_kernel(sgm__cpu *cpu, const executable *e, compiled_step *step, size_t *scratch)
+{
+    const sgm__node *node = &e->plan->nodes[step->node];
+    sgm__cpu_call *call = &step->call;
+    *call = call_of(cpu, e, step);
     step->kernel = sgm__cpu_find_kernel(node->op, node->type.dtype);
-    if (step->kernel != NULL && step->kernel->accepts != NULL && !step->kernel->accepts(&call))
+    if (step->kernel != NULL && step->kernel->accepts != NULL && !step->kernel->accepts(call))
         step->kernel = NULL;
     if (step->kernel == NULL && node->op->forward == NULL)
         return sgm_fail(SGM_ERROR_UNSUPPORTED, "operation %s for %s has no kernel on the cpu handler",
                         node->op->name, sgm_dtype_name(node->type.dtype));
     if (step->kernel != NULL && step->kernel->scratch != NULL)
-        *scratch = step->kernel->scratch(&call);
+        *scratch = step->kernel->scratch(call);
     if (step->kernel == NULL || step->kernel->plan == NULL)
         return SGM_OK;
     step->plan = sgm__calloc(1, step->kernel->plan_size);
     if (step->plan == NULL)
         return SGM_ERROR_MEMORY;
-    step->kernel->plan(&call, step->plan);
+    step->kernel->plan(call, step->plan);
+    call->plan = step->plan;
     return SGM_OK;
 }
 
@@ -218,26 +223,62 @@ static sgm_status fuse_steps(sgm__cpu *cpu, executable *e, size_t *most)
     return SGM_OK;
 }
 
+/* Which steps may be under way together, if there are threads for it. */
+static sgm_status plan_flow(const sgm__cpu *cpu, executable *e)
+{
+    if (cpu->threads == 1)
+        return SGM_OK;
+    e->flow = sgm__calloc((size_t)e->step_count + 1, sizeof *e->flow);
+    if (e->flow == NULL)
+        return SGM_ERROR_MEMORY;
+    for (int32_t i = 0; i < e->step_count; i++) {
+        const compiled_step *step = &e->steps[i];
+        e->flow[i].posts = step->elementwise != NULL || (step->kernel != NULL && step->kernel->posts);
+        e->flow[i].partner = step->fused != NULL ? step->partner : -1;
+    }
+    sgm__flow_plan(e->plan, e->flow);
+    return SGM_OK;
+}
+
+/* Steps that may be under way together have memory of their own, and so have those that are not. */
+static sgm_status give_scratch(executable *e, size_t bytes)
+{
+    size_t area = (bytes + PADDING + 63) / 64 * 64;
+    e->scratch = sgm__alloc_aligned(e->flow != NULL ? area * (SGM__FLOW_AREAS + 1) : area);
+    if (e->scratch == NULL)
+        return SGM_ERROR_MEMORY;
+    for (int32_t i = 0; i < e->step_count; i++) {
+        compiled_step *step = &e->steps[i];
+        bool posts = e->flow != NULL && e->flow[i].posts;
+        step->scratch = e->scratch + (posts ? area * (size_t)(1 + e->flow[i].area) : 0);
+        step->call.scratch = step->scratch;
+    }
+    return SGM_OK;
+}
+
+static sgm_status compile_steps(sgm__cpu *cpu, executable *e)
+{
+    int32_t arrays = 0;
+    size_t scratch = 0;
+    for (int32_t i = 0; i < e->step_count; i++)
+        SGM_TRY(compile_step(cpu, e, i, &arrays, &scratch));
+    SGM_TRY(fuse_steps(cpu, e, &scratch));
+    SGM_TRY(plan_flow(cpu, e));
+    return give_scratch(e, scratch);
+}
+
 static sgm_status compile(void *self, const sgm__plan *plan, void **compiled)
 {
     executable *e = sgm__calloc(1, sizeof *e);
     if (e == NULL)
         return SGM_ERROR_MEMORY;
-    *e = (executable){.plan = plan, .step_count = plan->step_count};
+    *e = (executable){.plan = plan};
     e->steps = sgm__calloc((size_t)plan->step_count + 1, sizeof *e->steps);
     e->arrays = sgm__calloc((size_t)plan->operand_count + (size_t)plan->node_count + 1, sizeof *e->arrays);
     sgm_status status = e->steps == NULL || e->arrays == NULL ? SGM_ERROR_MEMORY : SGM_OK;
     e->step_count = e->steps == NULL ? 0 : plan->step_count;
-    int32_t arrays = 0;
-    size_t scratch = 0;
-    for (int32_t i = 0; i < plan->step_count && status == SGM_OK; i++)
-        status = compile_step(self, e, i, &arrays, &scratch);
     if (status == SGM_OK)
-        status = fuse_steps(self, e, &scratch);
-    if (status == SGM_OK) {
-        e->scratch = sgm__alloc_aligned(scratch + PADDING);
-        status = e->scratch == NULL ? SGM_ERROR_MEMORY : SGM_OK;
-    }
+        status = compile_steps(self, e);
     if (status == SGM_OK)
         *compiled = e;
     else
@@ -247,24 +288,22 @@ static sgm_status compile(void *self, const sgm__plan *plan, void **compiled)
 
 /* --- running --- */
 
-static sgm_status run_operation(sgm__cpu *cpu, const executable *e, const compiled_step *step,
-                                const sgm__memory *memory)
+static sgm_status run_operation(const executable *e, compiled_step *step, const sgm__memory *memory)
 {
     const sgm__plan *plan = e->plan;
-    const sgm__node *node = &plan->nodes[step->node];
-    sgm_array *arrays = e->arrays + step->first_array;
+    const sgm__node *node = step->call.node;
+    sgm_array *arrays = step->call.inputs;
     for (int32_t k = 0; k < node->input_count; k++)
         arrays[k].data =
             sgm__place_address(&plan->nodes[plan->operands[node->first_input + k]].place, memory);
-    arrays[node->input_count].data = sgm__place_address(&node->place, memory);
-    sgm__cpu_call call = call_of(cpu, e, step);
+    step->call.output.data = sgm__place_address(&node->place, memory);
     sgm_status status;
     if (step->kernel != NULL)
-        status = step->kernel->run(&call);
+        status = step->kernel->run(&step->call);
     else
         status = node->op->forward(&(sgm_kernel_call){.inputs = arrays,
                                                       .input_count = node->input_count,
-                                                      .output = arrays[node->input_count],
+                                                      .output = step->call.output,
                                                       .attributes = &node->attributes});
     if (status == SGM_OK)
         return SGM_OK;
@@ -272,25 +311,44 @@ static sgm_status run_operation(sgm__cpu *cpu, const executable *e, const compil
     return sgm__fail_within("%s", sgm__plan_describe(plan, step->node, place, sizeof place));
 }
 
+/* Before a step of a program with several threads: it waits for what it needs, or leaves that to the pool. */
+static void begin_step(const sgm__cpu *cpu, const executable *e, int32_t index)
+{
+    const sgm__flow *flow = &e->flow[index];
+    sgm__pool_needs(cpu->pool, flow->needs >= 0 ? e->steps[flow->needs].posted : 0);
+    if (!flow->posts)
+        sgm__pool_ready(cpu->pool);
+}
+
+static sgm_status run_steps(sgm__cpu *cpu, const executable *e, const sgm__memory *memory, int32_t first,
+                            int32_t count)
+{
+    sgm_status status = SGM_OK;
+    for (int32_t i = first; i < first + count && status == SGM_OK; i++) {
+        compiled_step *step = &e->steps[i];
+        bool together = step->partner >= first && step->partner < first + count;
+        if (together && step->fused == NULL)
+            continue; /* its reader does it */
+        if (e->flow != NULL)
+            begin_step(cpu, e, i);
+        if (together)
+            sgm__fused_run(cpu, e->plan, step->fused, memory, step->scratch);
+        else if (step->elementwise != NULL)
+            sgm__elementwise_run(cpu, step->elementwise, memory, step->scratch);
+        else
+            status = run_operation(e, step, memory);
+        step->posted = e->flow != NULL ? sgm__pool_posted(cpu->pool) : 0;
+    }
+    return status;
+}
+
 static sgm_status run(void *self, void *compiled, const sgm__memory *memory, int32_t first, int32_t count)
 {
     sgm__cpu *cpu = self;
-    const executable *e = compiled;
-    sgm_status status = SGM_OK;
     pthread_mutex_lock(&cpu->busy);
     uint32_t before = sgm__flush_begin();
-    for (int32_t i = first; i < first + count && status == SGM_OK; i++) {
-        const compiled_step *step = &e->steps[i];
-        bool together = step->partner >= first && step->partner < first + count;
-        if (together && step->fused != NULL)
-            sgm__fused_run(cpu, e->plan, step->fused, memory, e->scratch);
-        else if (together)
-            continue; /* its reader does it */
-        else if (step->elementwise != NULL)
-            sgm__elementwise_run(cpu, step->elementwise, memory, e->scratch);
-        else
-            status = run_operation(cpu, e, step, memory);
-    }
+    sgm_status status = run_steps(cpu, compiled, memory, first, count);
+    sgm__pool_finish(cpu->pool);
     sgm__flush_end(before);
     pthread_mutex_unlock(&cpu->busy);
     return status;

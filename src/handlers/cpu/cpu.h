@@ -38,6 +38,9 @@ typedef struct sgm__cpu_kernel {
     /* All that shapes and strides decide, once for all runs: fills in `plan_size` bytes. NULL: nothing. */
     size_t plan_size;
     void (*plan)(const sgm__cpu_call *call, void *plan);
+    /* `run` touches memory only in tasks that it posts, or after sgm__pool_ready or sgm__pool_finish, and may
+     * return before its tasks are done; `call` lasts until then. */
+    bool posts;
     sgm_status (*run)(const sgm__cpu_call *call);
 } sgm__cpu_kernel;
 
@@ -85,6 +88,20 @@ void sgm__fused_free(sgm__fused *fused);
 size_t sgm__fused_scratch(const sgm__fused *fused, const sgm__cpu *cpu);
 void sgm__fused_run(const sgm__cpu *cpu, const sgm__plan *plan, const sgm__fused *fused,
                     const sgm__memory *memory, unsigned char *scratch);
+
+/* --- steps that need not wait for the one before (flow.c) --- */
+
+#define SGM__FLOW_AREAS 3 /* of scratch memory: as many steps may be under way */
+
+/* What a step of a program may do while others are under way. */
+typedef struct sgm__flow {
+    bool posts;      /* may still be under way when the next begins */
+    int32_t partner; /* a product that it computes, too; -1: none */
+    int32_t needs;   /* the newest step before that has to be done; -1: none has to */
+    int32_t area;    /* of scratch memory */
+} sgm__flow;
+/* Fills in `needs` and `area` of steps in their order, knowing the rest. */
+void sgm__flow_plan(const sgm__plan *plan, sgm__flow *steps);
 
 /* --- arrays (array.c) --- */
 

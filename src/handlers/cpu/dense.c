@@ -195,7 +195,7 @@ static void call_library(const sgm__dense *dense, const sgm__product *p)
 
 typedef struct division {
     const sgm__dense *dense;
-    const sgm__product *product;
+    sgm__product product;
     int64_t parts;
     bool by_rows;
 } division;
@@ -204,7 +204,7 @@ static void run_part(void *context, int64_t index, int32_t thread)
 {
     (void)thread;
     const division *d = context;
-    sgm__product p = *d->product;
+    sgm__product p = d->product;
     int64_t size = p.dtype == SGM_FLOAT64 ? 8 : 4, first, last;
     sgm__pool_part(d->by_rows ? p.m : p.n, 16, d->parts, index, &first, &last);
     if (first >= last)
@@ -221,18 +221,27 @@ static void run_part(void *context, int64_t index, int32_t thread)
     call_library(d->dense, &p);
 }
 
-void sgm__dense_run(const sgm__dense *dense, const sgm__vector *vector, sgm__pool *pool,
-                    const sgm__product *product, unsigned char *scratch)
+void sgm__dense_post(const sgm__dense *dense, const sgm__vector *vector, sgm__pool *pool,
+                     const sgm__product *product, unsigned char *scratch)
 {
     if (!for_library(dense, product)) {
-        sgm__product_run(vector, pool, product, scratch);
+        sgm__product_post(vector, pool, product, scratch);
         return;
     }
     double work = (double)product->m * (double)product->n * (double)product->k;
     int64_t threads = pool != NULL && work >= SGM__PRODUCT_SMALL_WORK ? sgm__pool_threads(pool) : 1;
-    division d = {dense, product, threads, product->m > product->n};
-    if (threads == 1)
-        run_part(&d, 0, 0);
-    else
-        sgm__pool_run(pool, threads, run_part, &d);
+    division d = {dense, *product, threads, product->m > product->n};
+    if (threads > 1) {
+        sgm__pool_post(pool, threads, run_part, &d, sizeof d);
+        return;
+    }
+    sgm__pool_ready(pool);
+    run_part(&d, 0, 0);
+}
+
+void sgm__dense_run(const sgm__dense *dense, const sgm__vector *vector, sgm__pool *pool,
+                    const sgm__product *product, unsigned char *scratch)
+{
+    sgm__dense_post(dense, vector, pool, product, scratch);
+    sgm__pool_finish(pool);
 }

@@ -20,5 +20,8 @@ size_t sgm__dense_scratch(const sgm__dense *dense, const sgm__vector *vector, co
                           int32_t threads);
 void sgm__dense_run(const sgm__dense *dense, const sgm__vector *vector, sgm__pool *pool,
                     const sgm__product *product, unsigned char *scratch);
+/* May return before the product is there: see sgm__pool_post. */
+void sgm__dense_post(const sgm__dense *dense, const sgm__vector *vector, sgm__pool *pool,
+                     const sgm__product *product, unsigned char *scratch);
 
 #endif

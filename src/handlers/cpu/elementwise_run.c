@@ -192,7 +192,7 @@ void sgm__elementwise_run(const sgm__cpu *cpu, const sgm__elementwise *compiled,
         return;
     }
     run r = {cpu, compiled, memory, scratch, -1, NULL};
-    sgm__pool_run(cpu->pool, compiled->tasks, run_task, &r);
+    sgm__pool_post(cpu->pool, compiled->tasks, run_task, &r, sizeof r);
 }
 
 /* The tile of a flat step that begins here. */

@@ -204,5 +204,5 @@ void sgm__fused_run(const sgm__cpu *cpu, const sgm__plan *plan, const sgm__fused
              .a = sgm__place_address(&plan->nodes[fused->left].place, memory),
              .b = sgm__place_address(&plan->nodes[fused->right].place, memory),
              .scratch = scratch};
-    sgm__pool_run(cpu->pool, fused->blocks, run_block, &r);
+    sgm__pool_post(cpu->pool, fused->blocks, run_block, &r, sizeof r);
 }

@@ -98,7 +98,7 @@ static void run_one(const batches *b, int64_t index, sgm__pool *pool, unsigned c
     p.a = (const unsigned char *)p.a + a * size;
     p.b = (const unsigned char *)p.b + other * size;
     p.c = (unsigned char *)p.c + index * p.m * p.n * size;
-    sgm__dense_run(cpu->dense, cpu->vector, pool, &p, memory);
+    sgm__dense_post(cpu->dense, cpu->vector, pool, &p, memory);
 }
 
 static void run_task(void *context, int64_t index, int32_t thread)
@@ -115,7 +115,7 @@ static sgm_status run(const sgm__cpu_call *call)
     b.product.b = call->inputs[1].data;
     b.product.c = call->output.data;
     if (b.together)
-        sgm__pool_run(call->cpu->pool, b.count, run_task, &b);
+        sgm__pool_post(call->cpu->pool, b.count, run_task, &b, sizeof b);
     else
         for (int64_t i = 0; i < b.count; i++)
             run_one(&b, i, call->cpu->pool, call->scratch);
@@ -132,4 +132,5 @@ const sgm__cpu_kernel sgm__cpu_matmul = {.op = &sgm__op_matmul,
                                          .scratch = scratch,
                                          .plan_size = sizeof(batches),
                                          .plan = plan,
+                                         .posts = true,
                                          .run = run};

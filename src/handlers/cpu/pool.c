@@ -1,5 +1,13 @@
-/* The pool: workers spin briefly for the next loop, then sleep in the kernel. A worker that wakes too late
- * finds the loop's gate closed, so nobody waits for a thread that has no processor. */
+/* The pool: loops in a ring, threads that walk along it.
+ *
+ * A thread without work spins for about as long as waking it would take, then sleeps in the kernel: so it
+ * never costs more than twice what the best choice would have (Karlin et al., 1991). Where more of our
+ * threads are awake than there are processors it gives way at once and sleeps soon. Whoever waits for others
+ * gives way after a moment, as they may have no processor.
+ *
+ * A thread comes into a loop by saying which one, and then looking whether it is still there: a slot of the
+ * ring is used again only when its loop is done and nobody is inside. So nobody waits for a thread that wakes
+ * too late. */
 #include "handlers/cpu/pool.h"
 #include "handlers/cpu/flush.h"
 
@@ -10,31 +18,56 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SPINS                                                                                                \
-    4000 /* pauses before sleep: some tens of microseconds, longer than the gap between two steps            \
-          */
-#define CLOSED ((uint32_t)1 << 31)
+#define SPINS 3000 /* pauses before sleep: 40 microseconds; a waking takes 30, and 12 of who wakes */
+#define POLITE 200 /* pauses before giving way for the first time */
+#define BETWEEN 64 /* from then on */
+#define CROWDED_SPINS (8 * BETWEEN)
 #define MOST_THREADS 1024
+#define RING 16
+#define AHEAD 3 /* loops that are posted before who posts them works on the first */
+
+/* The part of a loop's tasks that a thread begins with: first and end, in two halves of a word. */
+typedef struct share {
+    _Alignas(64) _Atomic uint64_t range;
+} share;
+
+typedef struct pool_loop {
+    sgm__pool_task task;
+    void *context;
+    int64_t tasks, together; /* tasks; how many of them make a piece, of which shares consist */
+    int64_t needs;
+    share *shares;                     /* one for each thread */
+    _Alignas(64) _Atomic int64_t left; /* pieces that are not done */
+    _Alignas(64) unsigned char copy[SGM__POOL_CONTEXT];
+} pool_loop;
 
 typedef struct worker {
-    sgm__pool *pool;
+    _Alignas(64) sgm__pool *pool;
     pthread_t thread;
     int32_t number;
+    _Alignas(64) _Atomic int64_t inside; /* 1 + the loop; 0: none */
 } worker;
 
 struct sgm__pool {
-    int32_t threads;
+    int32_t threads, processors;
     int32_t started;
+    bool alone;
     worker *workers;
-    sgm__pool_task task;
-    void *context;
-    int64_t tasks;
-    _Alignas(64) _Atomic uint32_t epoch; /* counts loops; workers sleep on it */
+    share *shares;
+    int64_t needs; /* of the next loop */
+    int64_t at;    /* the loop that the posting thread works on next */
+    _Alignas(64) _Atomic int64_t posted;
+    _Atomic uint32_t epoch; /* the same, for the kernel; workers sleep on it */
     _Atomic uint32_t sleepers;
     _Atomic bool stop;
-    _Alignas(64) _Atomic uint32_t gate; /* workers inside the loop, and whether it is closed */
-    _Alignas(64) _Atomic int64_t next;
+    _Alignas(64) _Atomic int64_t done; /* all loops before this one are */
+    pool_loop ring[RING];
 };
+
+/* Threads of all pools that are not asleep; those that post loops are not counted. */
+static _Atomic int32_t awake;
+
+/* --- waiting --- */
 
 static void pause_briefly(void)
 {
@@ -43,53 +76,137 @@ static void pause_briefly(void)
 #endif
 }
 
-static void sleep_on(_Atomic uint32_t *word, uint32_t seen)
+/* The `turn`-th look at something that another thread is about to do. */
+static void wait_a_moment(int turn)
 {
-    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
-}
-
-static void wake_all(_Atomic uint32_t *word)
-{
-    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
-}
-
-static void work(sgm__pool *pool, int32_t thread)
-{
-    for (;;) {
-        int64_t index = atomic_fetch_add_explicit(&pool->next, 1, memory_order_relaxed);
-        if (index >= pool->tasks)
-            return;
-        pool->task(pool->context, index, thread);
-    }
-}
-
-static void wait_for_loop(sgm__pool *pool, uint32_t seen)
-{
-    for (int i = 0; i < SPINS; i++) {
-        if (atomic_load_explicit(&pool->epoch, memory_order_acquire) != seen)
-            return;
+    if (turn < POLITE || turn % BETWEEN != 0)
         pause_briefly();
-    }
+    else
+        sched_yield();
+}
+
+/* With the one that posts. */
+static bool is_crowded(const sgm__pool *pool)
+{
+    return atomic_load_explicit(&awake, memory_order_relaxed) + 1 > pool->processors;
+}
+
+static void sleep_until_posted(sgm__pool *pool, int64_t at)
+{
+    uint32_t seen = (uint32_t)at;
     atomic_fetch_add(&pool->sleepers, 1);
-    while (atomic_load(&pool->epoch) == seen)
-        sleep_on(&pool->epoch, seen);
+    atomic_fetch_sub(&awake, 1);
+    while (atomic_load(&pool->epoch) == seen && !atomic_load(&pool->stop))
+        syscall(SYS_futex, &pool->epoch, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+    atomic_fetch_add(&awake, 1);
     atomic_fetch_sub(&pool->sleepers, 1);
+}
+
+static void wake(sgm__pool *pool, int most)
+{
+    syscall(SYS_futex, &pool->epoch, FUTEX_WAKE_PRIVATE, most, NULL, NULL, 0);
+}
+
+/* --- working --- */
+
+static int64_t take_from(share *from, bool own)
+{
+    uint64_t range = atomic_load_explicit(&from->range, memory_order_relaxed), less;
+    uint32_t first, last;
+    do {
+        first = (uint32_t)range;
+        last = (uint32_t)(range >> 32);
+        if (first >= last)
+            return -1;
+        less = own ? range + 1 : range - ((uint64_t)1 << 32);
+    } while (!atomic_compare_exchange_weak_explicit(&from->range, &range, less, memory_order_relaxed,
+                                                    memory_order_relaxed));
+    return own ? first : last - 1;
+}
+
+static int64_t take_piece(const sgm__pool *pool, const pool_loop *loop, int32_t thread)
+{
+    int64_t piece = take_from(&loop->shares[thread], true);
+    for (int32_t other = 1; piece < 0 && other < pool->threads; other++)
+        piece = take_from(&loop->shares[(thread + other) % pool->threads], false);
+    return piece;
+}
+
+/* All orders among these counters have to be one, or two who end neighbouring loops would each leave it to
+ * the other. */
+static void note_done(sgm__pool *pool)
+{
+    int64_t done = atomic_load(&pool->done);
+    while (done < atomic_load(&pool->posted) && atomic_load(&pool->ring[done % RING].left) == 0)
+        if (atomic_compare_exchange_strong(&pool->done, &done, done + 1))
+            done++;
+}
+
+static void work_on(sgm__pool *pool, pool_loop *loop, int32_t thread)
+{
+    int64_t needs = loop->needs;
+    for (int turn = 0; atomic_load_explicit(&pool->done, memory_order_acquire) < needs; turn++)
+        wait_a_moment(turn);
+    for (int64_t piece; (piece = take_piece(pool, loop, thread)) >= 0;) {
+        int64_t first = piece * loop->together, last = first + loop->together;
+        last = last < loop->tasks ? last : loop->tasks;
+        for (int64_t i = first; i < last; i++)
+            loop->task(loop->context, i, thread);
+        if (atomic_fetch_sub(&loop->left, 1) == 1)
+            note_done(pool);
+    }
+}
+
+/* False: the pool is to end. */
+static bool wait_for_loop(sgm__pool *pool, int64_t at)
+{
+    bool crowded = is_crowded(pool);
+    int first = crowded ? POLITE : 0, last = crowded ? POLITE + CROWDED_SPINS : SPINS;
+    for (int i = first; i < last; i++) {
+        if (atomic_load_explicit(&pool->posted, memory_order_acquire) > at)
+            return true;
+        wait_a_moment(i);
+    }
+    while (atomic_load(&pool->posted) <= at) {
+        if (atomic_load(&pool->stop))
+            return false;
+        sleep_until_posted(pool, at);
+    }
+    return true;
 }
 
 static void *worker_main(void *argument)
 {
-    const worker *self = argument;
+    worker *self = argument;
     sgm__pool *pool = self->pool;
-    uint32_t seen = 0;
+    int64_t at = 0;
     sgm__flush_begin();
-    while (!atomic_load(&pool->stop)) {
-        wait_for_loop(pool, seen);
-        seen = atomic_load(&pool->epoch);
-        if ((atomic_fetch_add(&pool->gate, 1) & CLOSED) == 0)
-            work(pool, self->number);
-        atomic_fetch_sub(&pool->gate, 1);
+    atomic_fetch_add(&awake, 1);
+    while (wait_for_loop(pool, at)) {
+        atomic_store(&self->inside, at + 1);
+        int64_t done = atomic_load(&pool->done);
+        if (done <= at)
+            work_on(pool, &pool->ring[at % RING], self->number);
+        atomic_store_explicit(&self->inside, 0, memory_order_release);
+        at = done <= at ? at + 1 : done;
     }
+    atomic_fetch_sub(&awake, 1);
     return NULL;
+}
+
+/* --- the pool --- */
+
+static sgm_status start(sgm__pool *pool)
+{
+    for (int32_t i = 1; i < pool->threads; i++) {
+        worker *self = &pool->workers[i];
+        *self = (worker){.pool = pool, .number = i};
+        if (pthread_create(&self->thread, NULL, worker_main, self) != 0)
+            return sgm_fail(SGM_ERROR_MEMORY, "the system refused thread %d of %d; ask for fewer", i,
+                            pool->threads);
+        pool->started = i;
+    }
+    return SGM_OK;
 }
 
 sgm__pool *sgm__pool_create(int32_t threads)
@@ -103,21 +220,18 @@ sgm__pool *sgm__pool_create(int32_t threads)
     if (pool == NULL)
         return NULL;
     memset(pool, 0, sizeof *pool);
-    pool->threads = threads > 0 ? threads : sgm__processors();
-    pool->workers = sgm__calloc((size_t)pool->threads, sizeof(worker));
-    atomic_store(&pool->gate, CLOSED);
-    bool failed = pool->workers == NULL;
-    for (int32_t i = 1; i < pool->threads && !failed; i++) {
-        worker *self = &pool->workers[i];
-        *self = (worker){.pool = pool, .number = i};
-        failed = pthread_create(&self->thread, NULL, worker_main, self) != 0;
-        if (failed)
-            sgm_fail(SGM_ERROR_MEMORY, "the system refused thread %d of %d; ask for fewer", i, pool->threads);
-        else
-            pool->started = i;
+    pool->processors = sgm__processors();
+    pool->threads = threads > 0 ? threads : pool->processors;
+    size_t count = (size_t)pool->threads;
+    pool->workers = sgm__alloc_aligned(count * sizeof(worker));
+    pool->shares = sgm__alloc_aligned(RING * count * sizeof(share));
+    if (pool->workers != NULL && pool->shares != NULL) {
+        memset(pool->shares, 0, RING * count * sizeof(share));
+        for (size_t i = 0; i < RING; i++)
+            pool->ring[i].shares = pool->shares + i * count;
+        if (start(pool) == SGM_OK)
+            return pool;
     }
-    if (!failed)
-        return pool;
     sgm__pool_free(pool);
     return NULL;
 }
@@ -128,39 +242,142 @@ void sgm__pool_free(sgm__pool *pool)
         return;
     atomic_store(&pool->stop, true);
     atomic_fetch_add(&pool->epoch, 1);
-    wake_all(&pool->epoch);
+    wake(pool, INT_MAX);
     for (int32_t i = 1; i <= pool->started; i++)
         pthread_join(pool->workers[i].thread, NULL);
-    sgm__free(pool->workers);
+    sgm__free_aligned(pool->workers);
+    sgm__free_aligned(pool->shares);
     sgm__free_aligned(pool);
 }
 
 int32_t sgm__pool_threads(const sgm__pool *pool)
 {
-    return pool->threads;
+    return pool->alone ? 1 : pool->threads;
+}
+
+void sgm__pool_alone(sgm__pool *pool, bool alone)
+{
+    pool->alone = alone;
+}
+
+/* --- posting --- */
+
+/* Works on loops in their order until `loops` of them are done. */
+static void help(sgm__pool *pool, int64_t loops)
+{
+    for (; pool->at < loops; pool->at++)
+        work_on(pool, &pool->ring[pool->at % RING], 0);
+    for (int turn = 0; atomic_load_explicit(&pool->done, memory_order_acquire) < loops; turn++)
+        wait_a_moment(turn);
+}
+
+static bool is_inside(const sgm__pool *pool, int64_t loop)
+{
+    for (int32_t i = 1; i <= pool->started; i++)
+        if (atomic_load(&pool->workers[i].inside) == loop + 1)
+            return true;
+    return false;
+}
+
+/* The slot for the next loop, once nobody uses it. */
+static pool_loop *free_slot(sgm__pool *pool, int64_t next)
+{
+    if (next >= RING) {
+        help(pool, next - RING + 1);
+        for (int turn = 0; is_inside(pool, next - RING); turn++)
+            wait_a_moment(turn);
+    }
+    return &pool->ring[next % RING];
+}
+
+static void divide(const sgm__pool *pool, pool_loop *loop, int64_t tasks)
+{
+    int64_t pieces;
+    loop->tasks = tasks;
+    loop->together = tasks / INT32_MAX + 1;
+    pieces = (tasks + loop->together - 1) / loop->together;
+    for (int32_t i = 0; i < pool->threads; i++) {
+        uint64_t first = (uint64_t)(pieces * i / pool->threads);
+        uint64_t last = (uint64_t)(pieces * (i + 1) / pool->threads);
+        atomic_store_explicit(&loop->shares[i].range, last << 32 | first, memory_order_relaxed);
+    }
+    atomic_store_explicit(&loop->left, pieces, memory_order_relaxed);
+}
+
+/* `size` 0: the context is not copied. */
+static void post(sgm__pool *pool, int64_t tasks, sgm__pool_task task, void *context, size_t size)
+{
+    int64_t next = atomic_load_explicit(&pool->posted, memory_order_relaxed);
+    pool_loop *loop = free_slot(pool, next);
+    loop->task = task;
+    loop->context = size > 0 ? loop->copy : context;
+    if (size > 0)
+        memcpy(loop->copy, context, size);
+    loop->needs = pool->needs;
+    divide(pool, loop, tasks);
+    pool->needs = next + 1;
+    atomic_store(&pool->posted, next + 1);
+    atomic_store(&pool->epoch, (uint32_t)(next + 1));
+    if (atomic_load(&pool->sleepers) > 0)
+        wake(pool, pool->processors > 1 ? pool->processors - 1 : 1); /* more would only be in the way */
+}
+
+static bool is_shared(const sgm__pool *pool, int64_t tasks)
+{
+    return tasks > 1 && pool->threads > 1 && !pool->alone;
+}
+
+static void run_here(sgm__pool *pool, int64_t tasks, sgm__pool_task task, void *context)
+{
+    sgm__pool_ready(pool);
+    for (int64_t i = 0; i < tasks; i++)
+        task(context, i, 0);
 }
 
 void sgm__pool_run(sgm__pool *pool, int64_t tasks, sgm__pool_task task, void *context)
 {
-    if (pool->threads == 1 || tasks <= 1) {
-        for (int64_t i = 0; i < tasks; i++)
-            task(context, i, 0);
+    if (!is_shared(pool, tasks)) {
+        run_here(pool, tasks, task, context);
         return;
     }
-    pool->task = task;
-    pool->context = context;
-    pool->tasks = tasks;
-    atomic_store_explicit(&pool->next, 0, memory_order_relaxed);
-    atomic_fetch_and(&pool->gate, ~CLOSED);
-    atomic_fetch_add(&pool->epoch, 1);
-    if (atomic_load(&pool->sleepers) > 0)
-        wake_all(&pool->epoch);
-    work(pool, 0);
-    atomic_fetch_or(&pool->gate, CLOSED);
-    for (int i = 0; (atomic_load(&pool->gate) & ~CLOSED) != 0; i++) {
-        if (i < SPINS)
-            pause_briefly();
-        else
-            sched_yield();
+    post(pool, tasks, task, context, 0);
+    sgm__pool_finish(pool);
+}
+
+void sgm__pool_post(sgm__pool *pool, int64_t tasks, sgm__pool_task task, const void *context, size_t size)
+{
+    if (!is_shared(pool, tasks)) {
+        run_here(pool, tasks, task, (void *)(uintptr_t)context);
+        return;
     }
+    if (size > SGM__POOL_CONTEXT) {
+        sgm__pool_run(pool, tasks, task, (void *)(uintptr_t)context);
+        return;
+    }
+    post(pool, tasks, task, (void *)(uintptr_t)context, size);
+    int64_t late = sgm__pool_posted(pool) - AHEAD;
+    for (; pool->at < late; pool->at++)
+        work_on(pool, &pool->ring[pool->at % RING], 0);
+}
+
+int64_t sgm__pool_posted(const sgm__pool *pool)
+{
+    return atomic_load_explicit(&pool->posted, memory_order_relaxed);
+}
+
+void sgm__pool_needs(sgm__pool *pool, int64_t loops)
+{
+    pool->needs = loops;
+}
+
+void sgm__pool_ready(sgm__pool *pool)
+{
+    if (pool != NULL && pool->threads > 1 && !pool->alone)
+        help(pool, pool->needs);
+}
+
+void sgm__pool_finish(sgm__pool *pool)
+{
+    if (pool != NULL && pool->threads > 1)
+        help(pool, sgm__pool_posted(pool));
 }

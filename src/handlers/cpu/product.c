@@ -8,7 +8,7 @@
 
 /* How a product is cut. */
 typedef struct work {
-    const sgm__product *product;
+    sgm__product product;
     const sgm__tiles *tiles;
     size_t size; /* bytes of an element */
     int64_t row_panels, column_panels, depth_blocks;
@@ -31,7 +31,7 @@ static int64_t part(int64_t total, int64_t parts, int64_t index)
 /* Rows of panel p begin here. If b is kept while it is read, the first panel has a full tile's rows. */
 static int64_t first_row(const work *w, int64_t panel)
 {
-    int64_t m = w->product->m, full = w->tiles->rows;
+    int64_t m = w->product.m, full = w->tiles->rows;
     if (panel == 0 || m <= full)
         return panel == 0 ? 0 : m;
     return full + part(m - full, w->row_panels - 1, panel - 1);
@@ -44,7 +44,7 @@ static size_t align(size_t bytes)
 
 static work plan(const sgm__vector *vector, const sgm__product *product)
 {
-    work w = {.product = product,
+    work w = {.product = *product,
               .tiles = product->dtype == SGM_FLOAT64 ? &vector->f64 : &vector->f32,
               .size = product->dtype == SGM_FLOAT64 ? 8 : 4};
     w.row_panels = divide_up(product->m, w.tiles->rows);
@@ -85,16 +85,16 @@ static void pack(const work *w, unsigned char *target, const unsigned char *sour
 /* Packed a: depth block after depth block; in it, row panel after row panel. */
 static unsigned char *packed_panel(const work *w, int64_t block, int64_t panel)
 {
-    int64_t k = part(w->product->k, w->depth_blocks, block);
-    int64_t depth = part(w->product->k, w->depth_blocks, block + 1) - k;
-    return w->packed + (size_t)(k * w->product->m + first_row(w, panel) * depth) * w->size;
+    int64_t k = part(w->product.k, w->depth_blocks, block);
+    int64_t depth = part(w->product.k, w->depth_blocks, block + 1) - k;
+    return w->packed + (size_t)(k * w->product.m + first_row(w, panel) * depth) * w->size;
 }
 
 static void pack_rows(void *context, int64_t panel, int32_t thread)
 {
     (void)thread;
     const work *w = context;
-    const sgm__product *p = w->product;
+    const sgm__product *p = &w->product;
     int64_t row = first_row(w, panel), rows = first_row(w, panel + 1) - row;
     for (int64_t block = 0; block < w->depth_blocks; block++) {
         int64_t k = part(p->k, w->depth_blocks, block), end = part(p->k, w->depth_blocks, block + 1);
@@ -128,7 +128,7 @@ static void run_edge(const work *w, sgm__tile tile, sgm__tile_function function,
 static void run_panel(const work *w, int64_t block, int64_t column_panel, int64_t first, int64_t last,
                       unsigned char *panel)
 {
-    const sgm__product *p = w->product;
+    const sgm__product *p = &w->product;
     const sgm__tiles *tiles = w->tiles;
     int64_t size = (int64_t)w->size, k = part(p->k, w->depth_blocks, block);
     int64_t column = column_panel * tiles->columns;
@@ -182,7 +182,7 @@ static void run_task(void *context, int64_t index, int32_t thread)
 
 static void clear(const work *w)
 {
-    const sgm__product *p = w->product;
+    const sgm__product *p = &w->product;
     for (int64_t i = 0; i < p->m; i++)
         memset((unsigned char *)p->c + (size_t)(i * p->c_row) * w->size, 0, (size_t)p->n * w->size);
 }
@@ -222,16 +222,18 @@ static void run_small(const sgm__tiles *tiles, const sgm__product *p, unsigned c
     tiles->small(&small);
 }
 
-void sgm__product_run(const sgm__vector *vector, sgm__pool *pool, const sgm__product *product,
-                      unsigned char *scratch)
+void sgm__product_post(const sgm__vector *vector, sgm__pool *pool, const sgm__product *product,
+                       unsigned char *scratch)
 {
     const sgm__tiles *tiles = product->dtype == SGM_FLOAT64 ? &vector->f64 : &vector->f32;
     if (is_small(tiles, product)) {
+        sgm__pool_ready(pool);
         run_small(tiles, product, scratch);
         return;
     }
     work w = plan(vector, product);
     if (product->m == 0 || product->n == 0 || product->k == 0) {
+        sgm__pool_ready(pool);
         clear(&w);
         return;
     }
@@ -243,11 +245,19 @@ void sgm__product_run(const sgm__vector *vector, sgm__pool *pool, const sgm__pro
     if (threads > 1) {
         w.column_tasks = least(w.column_panels, threads * TASKS_PER_THREAD);
         w.row_tasks = w.column_panels >= threads ? 1 : least(w.row_panels, threads);
-        sgm__pool_run(pool, w.row_panels, pack_rows, &w);
-        sgm__pool_run(pool, w.column_tasks * w.row_tasks, run_task, &w);
+        sgm__pool_post(pool, w.row_panels, pack_rows, &w, sizeof w);
+        sgm__pool_post(pool, w.column_tasks * w.row_tasks, run_task, &w, sizeof w);
         return;
     }
+    sgm__pool_ready(pool);
     for (int64_t panel = 0; panel < w.row_panels; panel++)
         pack_rows(&w, panel, 0);
     run_task(&w, 0, 0);
+}
+
+void sgm__product_run(const sgm__vector *vector, sgm__pool *pool, const sgm__product *product,
+                      unsigned char *scratch)
+{
+    sgm__product_post(vector, pool, product, scratch);
+    sgm__pool_finish(pool);
 }

@@ -29,5 +29,8 @@ size_t sgm__product_scratch(const sgm__vector *vector, const sgm__product *produ
 /* `pool` NULL: in this thread only, with scratch for one. */
 void sgm__product_run(const sgm__vector *vector, sgm__pool *pool, const sgm__product *product,
                       unsigned char *scratch);
+/* May return before the product is there: see sgm__pool_post. */
+void sgm__product_post(const sgm__vector *vector, sgm__pool *pool, const sgm__product *product,
+                       unsigned char *scratch);
 
 #endif

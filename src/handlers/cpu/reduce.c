@@ -193,14 +193,16 @@ static void add_parts(const reduction *r)
 }
 
 /* Runs a loop in this thread alone if it is short. */
-static void share(const reduction *r, int64_t tasks, sgm__pool_task task, void *context)
+static void share(reduction *r, int64_t tasks, sgm__pool_task task)
 {
+    sgm__pool *pool = r->call->cpu->pool;
     if (r->results * r->terms >= SGM__CPU_PARALLEL_WORK) {
-        sgm__pool_run(r->call->cpu->pool, tasks, task, context);
+        sgm__pool_post(pool, tasks, task, r, sizeof *r);
         return;
     }
+    sgm__pool_ready(pool);
     for (int64_t i = 0; i < tasks; i++)
-        task(context, i, 0);
+        task(r, i, 0);
 }
 
 static sgm_status run_sum(const sgm__cpu_call *call)
@@ -208,20 +210,23 @@ static sgm_status run_sum(const sgm__cpu_call *call)
     reduction r = begin(call);
     r.partial = (double *)(void *)call->scratch;
     if (r.results == 0 || r.terms == 0) {
+        sgm__pool_ready(call->cpu->pool);
         memset(call->output.data, 0, (size_t)r.results * r.size);
         return SGM_OK;
     }
     if (r.columns) {
         int64_t line = r.kept[r.kept_rank - 1];
         r.tasks = r.results / line * ((line + COLUMNS - 1) / COLUMNS) * r.parts;
-        share(&r, r.tasks, sum_columns, &r);
+        share(&r, r.tasks, sum_columns);
     } else {
         int64_t tasks = 4 * (int64_t)call->cpu->threads;
         r.tasks = r.parts > 1 ? r.parts * r.results : r.results < tasks ? r.results : tasks;
-        share(&r, r.tasks, sum_results, &r);
+        share(&r, r.tasks, sum_results);
     }
-    if (r.parts > 1)
+    if (r.parts > 1) {
+        sgm__pool_finish(call->cpu->pool);
         add_parts(&r);
+    }
     return SGM_OK;
 }
 
@@ -279,7 +284,7 @@ static sgm_status run_extreme(const sgm__cpu_call *call, sgm__pool_task task)
         return SGM_OK;
     int64_t tasks = 4 * (int64_t)call->cpu->threads;
     r.tasks = r.results < tasks ? r.results : tasks;
-    share(&r, r.tasks, task, &r);
+    share(&r, r.tasks, task);
     return SGM_OK;
 }
 
@@ -303,8 +308,17 @@ const sgm__cpu_kernel sgm__cpu_reduce_sum = {.op = &sgm__op_reduce_sum,
                                              .scratch = scratch,
                                              .plan_size = sizeof(reduction),
                                              .plan = plan,
+                                             .posts = true,
                                              .run = run_sum};
-const sgm__cpu_kernel sgm__cpu_reduce_max = {
-    .op = &sgm__op_reduce_max, .takes = takes, .plan_size = sizeof(reduction), .plan = plan, .run = run_max};
-const sgm__cpu_kernel sgm__cpu_reduce_min = {
-    .op = &sgm__op_reduce_min, .takes = takes, .plan_size = sizeof(reduction), .plan = plan, .run = run_min};
+const sgm__cpu_kernel sgm__cpu_reduce_max = {.op = &sgm__op_reduce_max,
+                                             .takes = takes,
+                                             .plan_size = sizeof(reduction),
+                                             .plan = plan,
+                                             .posts = true,
+                                             .run = run_max};
+const sgm__cpu_kernel sgm__cpu_reduce_min = {.op = &sgm__op_reduce_min,
+                                             .takes = takes,
+                                             .plan_size = sizeof(reduction),
+                                             .plan = plan,
+                                             .posts = true,
+                                             .run = run_min};
