@@ -29,6 +29,8 @@ extern "C" {
     X(atan, "inverse tangent")                                                                               \
     X(tanh, "hyperbolic tangent")                                                                            \
     X(erf, "Gauss error function")                                                                           \
+    X(gelu, "x times the normal distribution function of x (Hendrycks and Gimpel, 2016)")                    \
+    X(gelu_slope, "the derivative of gelu")                                                                  \
     X(floor, "largest integer not above x")                                                                  \
     X(copy, "x itself, in memory of its own")                                                                \
     X(stop_gradient, "x, through which no gradient flows")                                                   \
@@ -60,7 +62,6 @@ extern "C" {
     X(elu, "x where it is above 0, else exp(x) - 1 (Clevert et al., 2015)")                                  \
     X(sigmoid, "1 / (1 + exp(-x))")                                                                          \
     X(softplus, "log(1 + exp(x)), without overflow")                                                         \
-    X(gelu, "x times the normal distribution function of x (Hendrycks and Gimpel, 2016)")                    \
     X(gelu_tanh, "gelu with tanh in place of erf: the approximation of the same paper")                      \
     X(silu, "x * sigmoid(x), also called swish (Elfwing et al., 2017)")                                      \
     X(mish, "x * tanh(softplus(x)) (Misra, 2019)")                                                           \

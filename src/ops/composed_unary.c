@@ -65,15 +65,6 @@ static sgm_value compose_softplus(sgm_graph *graph, const sgm_value *inputs, int
     return sgm_add(graph, sgm_relu(graph, inputs[0]), sgm_log1p(graph, small));
 }
 
-static sgm_value compose_gelu(sgm_graph *graph, const sgm_value *inputs, int32_t count,
-                              const sgm_attributes *attributes)
-{
-    (void)count, (void)attributes;
-    sgm_value area = sgm_erf(graph, sgm_multiply(graph, inputs[0], sgm_number(graph, M_SQRT1_2)));
-    sgm_value half = sgm_multiply(graph, inputs[0], sgm_number(graph, 0.5));
-    return sgm_multiply(graph, half, sgm_add(graph, area, sgm_number(graph, 1)));
-}
-
 static sgm_value compose_silu(sgm_graph *graph, const sgm_value *inputs, int32_t count,
                               const sgm_attributes *attributes)
 {
@@ -199,7 +190,6 @@ static void gradient_softplus(sgm_graph *graph, const sgm_gradient_call *call, s
 #define infer_of_elu NULL
 #define infer_of_sigmoid infer_float
 #define infer_of_softplus infer_float
-#define infer_of_gelu NULL
 #define infer_of_silu NULL
 #define infer_of_gelu_tanh NULL
 #define infer_of_mish NULL
@@ -215,7 +205,6 @@ static void gradient_softplus(sgm_graph *graph, const sgm_gradient_call *call, s
 #define gradient_relu NULL
 #define gradient_leaky_relu NULL
 #define gradient_elu NULL
-#define gradient_gelu NULL
 #define gradient_silu NULL
 #define gradient_gelu_tanh NULL
 #define gradient_mish NULL

@@ -20,12 +20,29 @@
     X(atan, float, SGM_OP_ACTIVATION, atan(x))                                                               \
     X(tanh, float, SGM_OP_ACTIVATION, tanh(x))                                                               \
     X(erf, float, SGM_OP_ACTIVATION, erf(x))                                                                 \
+    X(gelu, float, SGM_OP_ACTIVATION, gelu(x))                                                               \
+    X(gelu_slope, float, 0, gelu_slope(x))                                                                   \
     X(floor, number, 0, floor(x))                                                                            \
     X(copy, any, 0, x)                                                                                       \
     X(stop_gradient, any, 0, x)                                                                              \
     X(logical_not, bool, 0, x == 0)                                                                          \
     X(is_nan, any_to_bool, 0, x != x)                                                                        \
     X(is_finite, any_to_bool, 0, isfinite(x) != 0)
+
+/* Beyond this distance the normal distribution's tail is 0. */
+#define FAR 40
+
+static double gelu(double x)
+{
+    return x < -FAR ? 0 : x * erfc(-x * M_SQRT1_2) / 2;
+}
+
+static double gelu_slope(double x)
+{
+    if (fabs(x) > FAR)
+        return x > 0;
+    return erfc(-x * M_SQRT1_2) / 2 + x * exp(-x * x / 2) * M_2_SQRTPI * M_SQRT1_2 / 2;
+}
 
 static sgm_status infer_any(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                             sgm_type *result)
@@ -154,6 +171,23 @@ static sgm_value slope_erf(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value
     (void)y;
     sgm_value bell = sgm_exp(graph, sgm_negate(graph, sgm_square(graph, x)));
     return sgm_multiply(graph, g, sgm_multiply(graph, bell, number(graph, M_2_SQRTPI)));
+}
+
+static sgm_value slope_gelu(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
+{
+    (void)y;
+    return sgm_multiply(graph, g, sgm_gelu_slope(graph, x));
+}
+
+/* The normal distribution's density times 2 - x^2. */
+static sgm_value slope_gelu_slope(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
+{
+    (void)y;
+    sgm_value square = sgm_square(graph, x);
+    sgm_value bell = sgm_exp(graph, sgm_multiply(graph, square, number(graph, -0.5)));
+    sgm_value factor = sgm_subtract(graph, number(graph, 2), square);
+    bell = sgm_multiply(graph, bell, number(graph, M_2_SQRTPI * M_SQRT1_2 / 2));
+    return sgm_multiply(graph, g, sgm_multiply(graph, bell, factor));
 }
 
 static sgm_value slope_copy(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)

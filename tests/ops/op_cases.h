@@ -100,6 +100,7 @@ static sgm_value op_regular(sgm_graph *g, sgm_value x)
     X(sigmoid, -9, 9, OP_SECOND)                                                                             \
     X(softplus, -9, 9, OP_SECOND)                                                                            \
     X(gelu, -4, 4, OP_SECOND)                                                                                \
+    X(gelu_slope, -4, 4, OP_SECOND)                                                                          \
     X(gelu_tanh, -4, 4, OP_SECOND)                                                                           \
     X(silu, -9, 9, OP_SECOND)                                                                                \
     X(mish, -5, 5, OP_SECOND)                                                                                \
