@@ -10,6 +10,8 @@ static const sgm__cpu_kernel *const kernels[] = {
     &sgm__cpu_log_softmax,
     &sgm__cpu_softmax_cross_entropy,
     &sgm__cpu_softmax_cross_entropy_slope,
+    &sgm__cpu_self_attention,
+    &sgm__cpu_self_attention_slope,
     &sgm__cpu_concatenate,
     &sgm__cpu_pad,
     &sgm__cpu_gather,

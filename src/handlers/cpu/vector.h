@@ -79,6 +79,7 @@ typedef struct sgm__vector {
     double (*exp_shifted_f32)(int64_t n, float *out, const float *x, float shift);
     void (*scale_f32)(int64_t n, float *out, const float *x, float factor); /* out = x * factor */
     void (*shift_f32)(int64_t n, float *out, const float *x, float shift);  /* out = x - shift */
+    void (*multiply_f32)(int64_t n, float *out, const float *a, const float *b);
     double (*dot_f32)(int64_t n, const float *a, const float *b);
     /* Numbers in [0, 1): word i % 4 of sgm__philox(seed, stream, counter + i / 4). */
     void (*uniform_f32)(int64_t n, float *out, uint64_t seed, uint64_t stream, uint64_t counter);

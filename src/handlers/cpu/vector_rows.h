@@ -101,20 +101,25 @@ static float largest_f32(int64_t n, const float *x)
 static double exp_shifted_f32(int64_t n, float *out, const float *x, float shift)
 {
     vec_f by = splat_f(shift);
-    double sum = 0;
+    vec_d sums[2] = {0};
+    float part[LANES];
     for (int64_t i = 0; i < n; i += LANES) {
         int64_t left = n - i < LANES ? n - i : LANES;
         vec_f value = exp_f((left == LANES ? load_f(x + i) : load_part_f(x + i, left)) - by);
-        if (out != NULL && left == LANES)
+        if (left == LANES && out != NULL) {
             store_f(out + i, value);
-        else if (out != NULL)
-            store_part_f(out + i, value, left);
-        float part = 0; /* at most 16 numbers between 0 and 1 */
-        for (int k = 0; k < LANES; k++)
-            part += k < left ? value[k] : 0;
-        sum += (double)part;
+        } else if (left < LANES) {
+            if (out != NULL)
+                store_part_f(out + i, value, left);
+            store_f(part, value);
+            value = load_part_f(part, left); /* zeros behind it */
+        }
+        half_f halves[2];
+        memcpy(halves, &value, sizeof halves);
+        sums[0] += __builtin_convertvector(halves[0], vec_d);
+        sums[1] += __builtin_convertvector(halves[1], vec_d);
     }
-    return sum;
+    return sum_lanes(sums[0] + sums[1]);
 }
 
 static void scale_f32(int64_t n, float *out, const float *x, float factor)
@@ -127,6 +132,12 @@ static void shift_f32(int64_t n, float *out, const float *x, float shift)
 {
     for (int64_t i = 0; i < n; i++)
         out[i] = x[i] - shift;
+}
+
+static void multiply_row_f32(int64_t n, float *out, const float *a, const float *b)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] = a[i] * b[i];
 }
 
 static double dot_f32(int64_t n, const float *a, const float *b)

@@ -1,0 +1,233 @@
+/* self_attention and its slope, for each head of each sequence by itself: scores of some rows of queries stay
+ * in cache, nothing is moved together first, and causal rows leave out the columns that nobody sees. */
+#include "handlers/cpu/cpu.h"
+#include "ops/ops.h"
+
+#include <math.h>
+
+#define BLOCK 32 /* rows of queries whose scores are alive */
+
+typedef struct heads {
+    const sgm__cpu_call *call;
+    const float *x, *gradient; /* (batch, time, 3 * features); (batch, time, features) */
+    float *result;
+    int64_t batch, time, features, heads, size; /* size: features of a head */
+    int64_t blocks;
+    bool causal;
+    float scale;
+    size_t product_bytes, scores_bytes, sums_bytes;
+} heads;
+
+static size_t align(size_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* What any of the products needs. */
+static size_t product_scratch(const sgm__cpu *cpu, int64_t time, int64_t size)
+{
+    int64_t rows = least(BLOCK, time);
+    const int64_t shapes[][3] = {{rows, time, size}, {rows, size, time}, {time, size, rows}};
+    size_t most = 0;
+    for (int i = 0; i < 3; i++) {
+        sgm__product p = {.dtype = SGM_FLOAT32, .m = shapes[i][0], .n = shapes[i][1], .k = shapes[i][2]};
+        size_t bytes = sgm__product_scratch(cpu->vector, &p, 1);
+        most = bytes > most ? bytes : most;
+    }
+    return align(most);
+}
+
+static heads see(const sgm__cpu_call *call)
+{
+    const sgm_array *x = &call->inputs[0];
+    int32_t rank = x->shape.rank;
+    heads h = {.call = call,
+               .x = x->data,
+               .gradient = call->input_count > 1 ? call->inputs[1].data : NULL,
+               .result = call->output.data,
+               .batch = 1,
+               .time = x->shape.dims[rank - 2],
+               .features = x->shape.dims[rank - 1] / 3,
+               .heads = call->node->attributes.integers[0],
+               .causal = call->node->attributes.integers[1] != 0};
+    for (int32_t i = 0; i + 2 < rank; i++)
+        h.batch *= x->shape.dims[i];
+    h.size = h.features / h.heads;
+    h.blocks = (h.time + BLOCK - 1) / BLOCK;
+    h.scale = (float)(1 / sqrt((double)h.size));
+    h.product_bytes = product_scratch(call->cpu, h.time, h.size);
+    h.scores_bytes = align((size_t)(least(BLOCK, h.time) * h.time) * sizeof(float));
+    h.sums_bytes = align((size_t)(h.time * h.size) * sizeof(float));
+    return h;
+}
+
+static size_t scratch(const sgm__cpu_call *call)
+{
+    heads h = see(call);
+    return (h.product_bytes + 2 * h.scores_bytes + h.sums_bytes) * (size_t)call->cpu->threads;
+}
+
+/* A matrix of floats; strides in elements. */
+typedef struct matrix {
+    const float *at;
+    int64_t row, column;
+} matrix;
+
+static matrix turned(matrix m)
+{
+    return (matrix){m.at, m.column, m.row};
+}
+
+static void multiply(const heads *h, int64_t m, int64_t n, int64_t k, matrix a, matrix b, float *c,
+                     int64_t c_row, unsigned char *memory)
+{
+    sgm__product p = {.dtype = SGM_FLOAT32,
+                      .m = m,
+                      .n = n,
+                      .k = k,
+                      .a = a.at,
+                      .a_row = a.row,
+                      .a_column = a.column,
+                      .b = b.at,
+                      .b_row = b.row,
+                      .b_column = b.column,
+                      .c = c,
+                      .c_row = c_row};
+    sgm__product_run(h->call->cpu->vector, NULL, &p, memory);
+}
+
+/* One block of rows of one head. */
+typedef struct block {
+    int64_t first, rows, columns; /* of the scores */
+    matrix q, k, v;               /* of the head; q from the block's first row on */
+    float *scores, *slopes, *sums;
+    unsigned char *memory; /* for products */
+} block;
+
+static block block_at(const heads *h, int64_t head, int64_t index, unsigned char *memory)
+{
+    int64_t wide = 3 * h->features;
+    const float *x = h->x + head / h->heads * h->time * wide + head % h->heads * h->size;
+    block b = {.first = index * BLOCK, .memory = memory};
+    b.rows = least(BLOCK, h->time - b.first);
+    b.columns = h->causal ? b.first + b.rows : h->time;
+    b.q = (matrix){x + b.first * wide, wide, 1};
+    b.k = (matrix){x + h->features, wide, 1};
+    b.v = (matrix){x + 2 * h->features, wide, 1};
+    b.scores = (float *)(void *)(memory + h->product_bytes);
+    b.slopes = (float *)(void *)(memory + h->product_bytes + h->scores_bytes);
+    b.sums = (float *)(void *)(memory + h->product_bytes + 2 * h->scores_bytes);
+    return b;
+}
+
+/* scores = softmax(q k' scale), in which what a row does not see is 0 */
+static void weigh(const heads *h, const block *b)
+{
+    const sgm__vector *vector = h->call->cpu->vector;
+    multiply(h, b->rows, b->columns, h->size, b->q, turned(b->k), b->scores, b->columns, b->memory);
+    for (int64_t row = 0; row < b->rows; row++) {
+        float *scores = b->scores + row * b->columns;
+        int64_t seen = h->causal ? b->first + row + 1 : b->columns;
+        vector->scale_f32(seen, scores, scores, h->scale);
+        double sum = vector->exp_shifted_f32(seen, scores, scores, vector->largest_f32(seen, scores));
+        vector->scale_f32(seen, scores, scores, (float)(1 / sum));
+        memset(scores + seen, 0, (size_t)(b->columns - seen) * sizeof(float));
+    }
+}
+
+static void attend(void *context, int64_t index, int32_t thread)
+{
+    const heads *h = context;
+    int64_t head = index / h->blocks, n = head / h->heads;
+    size_t bytes = h->product_bytes + 2 * h->scores_bytes + h->sums_bytes;
+    block b = block_at(h, head, index % h->blocks, h->call->scratch + (size_t)thread * bytes);
+    float *y = h->result + (n * h->time + b.first) * h->features + head % h->heads * h->size;
+    weigh(h, &b);
+    multiply(h, b.rows, h->size, b.columns, (matrix){b.scores, b.columns, 1}, b.v, y, h->features, b.memory);
+}
+
+/* --- the slope --- */
+
+/* slopes = (slopes - sum(slopes * scores)) * scores * scale, row by row */
+static void slope_of_softmax(const heads *h, const block *b)
+{
+    const sgm__vector *vector = h->call->cpu->vector;
+    for (int64_t row = 0; row < b->rows; row++) {
+        float *slopes = b->slopes + row * b->columns;
+        const float *scores = b->scores + row * b->columns;
+        float mean = (float)vector->dot_f32(b->columns, slopes, scores);
+        vector->shift_f32(b->columns, slopes, slopes, mean);
+        vector->scale_f32(b->columns, slopes, slopes, h->scale);
+        vector->multiply_f32(b->columns, slopes, slopes, scores);
+    }
+}
+
+/* result (columns x size, rows far apart) = or += a' b */
+static void add_product(const heads *h, const block *b, const float *a, matrix other, float *result)
+{
+    int64_t wide = 3 * h->features;
+    matrix left = turned((matrix){a, b->columns, 1});
+    if (b->first == 0) {
+        multiply(h, b->columns, h->size, b->rows, left, other, result, wide, b->memory);
+        return;
+    }
+    multiply(h, b->columns, h->size, b->rows, left, other, b->sums, h->size, b->memory);
+    for (int64_t row = 0; row < b->columns; row++)
+        for (int64_t i = 0; i < h->size; i++)
+            result[row * wide + i] += b->sums[row * h->size + i];
+}
+
+/* The first block of a causal head writes only its own rows. */
+static void clear_rest(const heads *h, const block *b, float *result)
+{
+    for (int64_t row = b->columns; row < h->time; row++)
+        memset(result + row * 3 * h->features, 0, (size_t)h->size * sizeof(float));
+}
+
+static void attend_back(void *context, int64_t head, int32_t thread)
+{
+    const heads *h = context;
+    int64_t n = head / h->heads, shift = head % h->heads * h->size, wide = 3 * h->features;
+    size_t bytes = h->product_bytes + 2 * h->scores_bytes + h->sums_bytes;
+    float *by_q = h->result + n * h->time * wide + shift;
+    float *by_k = by_q + h->features, *by_v = by_k + h->features;
+    for (int64_t index = 0; index < h->blocks; index++) {
+        block b = block_at(h, head, index, h->call->scratch + (size_t)thread * bytes);
+        matrix gradient = {h->gradient + (n * h->time + b.first) * h->features + shift, h->features, 1};
+        weigh(h, &b);
+        multiply(h, b.rows, b.columns, h->size, gradient, turned(b.v), b.slopes, b.columns, b.memory);
+        slope_of_softmax(h, &b);
+        multiply(h, b.rows, h->size, b.columns, (matrix){b.slopes, b.columns, 1}, b.k, by_q + b.first * wide,
+                 wide, b.memory);
+        if (index == 0) {
+            clear_rest(h, &b, by_k);
+            clear_rest(h, &b, by_v);
+        }
+        add_product(h, &b, b.slopes, b.q, by_k);
+        add_product(h, &b, b.scores, gradient, by_v);
+    }
+}
+
+static sgm_status run(const sgm__cpu_call *call)
+{
+    heads h = see(call);
+    bool back = call->node->op == &sgm__op_self_attention_slope;
+    int64_t tasks = h.batch * h.heads * (back ? 1 : h.blocks);
+    sgm__pool_run(call->cpu->pool, tasks, back ? attend_back : attend, &h);
+    return SGM_OK;
+}
+
+static bool takes(sgm_dtype dtype)
+{
+    return dtype == SGM_FLOAT32;
+}
+
+const sgm__cpu_kernel sgm__cpu_self_attention = {
+    .op = &sgm__op_self_attention, .takes = takes, .scratch = scratch, .run = run};
+const sgm__cpu_kernel sgm__cpu_self_attention_slope = {
+    .op = &sgm__op_self_attention_slope, .takes = takes, .scratch = scratch, .run = run};
