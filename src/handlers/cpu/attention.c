@@ -218,7 +218,7 @@ static sgm_status run(const sgm__cpu_call *call)
     heads h = see(call);
     bool back = call->node->op == &sgm__op_self_attention_slope;
     int64_t tasks = h.batch * h.heads * (back ? 1 : h.blocks);
-    sgm__pool_run(call->cpu->pool, tasks, back ? attend_back : attend, &h);
+    sgm__pool_post(call->cpu->pool, tasks, back ? attend_back : attend, &h, sizeof h);
     return SGM_OK;
 }
 
@@ -228,6 +228,6 @@ static bool takes(sgm_dtype dtype)
 }
 
 const sgm__cpu_kernel sgm__cpu_self_attention = {
-    .op = &sgm__op_self_attention, .takes = takes, .scratch = scratch, .run = run};
+    .op = &sgm__op_self_attention, .takes = takes, .scratch = scratch, .posts = true, .run = run};
 const sgm__cpu_kernel sgm__cpu_self_attention_slope = {
-    .op = &sgm__op_self_attention_slope, .takes = takes, .scratch = scratch, .run = run};
+    .op = &sgm__op_self_attention_slope, .takes = takes, .scratch = scratch, .posts = true, .run = run};
