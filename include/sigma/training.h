@@ -136,6 +136,8 @@ typedef struct sgm_update_call {
 typedef struct sgm_optimiser_type {
     uint32_t api; /* SGM_OPTIMISER_API */
     const char *name, *doc;
+    /* Of momentum, decay_rate, beta1, beta2 and epsilon those that are not 0 are its settings; the registry
+     * of a trainer has no value for the others, and refuses them. */
     sgm_optimiser_options defaults;
     /* Gives the new value of the parameter, and may assign slots. */
     sgm_value (*update)(const sgm_update_call *call);

@@ -26,6 +26,8 @@ typedef struct sgm__trained_parameter {
 /* option_tables.c: the row of "beta1" or "schedule.kind", and the struct that has its member; NULL: none. */
 #define SGM__SCHEDULE_PREFIX "schedule."
 const sgm_setting *sgm__optimiser_setting(sgm_optimiser *optimiser, const char *name, void **options);
+/* SGM_ERROR_STATE for a setting of other types, such as the momentum of adam. */
+sgm_status sgm__optimiser_check_used(const sgm_optimiser *optimiser, const char *name);
 sgm_status sgm__optimiser_check(const char *type, const sgm_optimiser_options *options);
 sgm_status sgm__run_options_check(const sgm_run_options *options);
 extern const char *const sgm__schedule_kind_names[]; /* by kind; NULL at the end */

@@ -108,6 +108,41 @@ const sgm_setting *sgm__optimiser_setting(sgm_optimiser *optimiser, const char *
     return sgm_setting_find(rows, count, name);
 }
 
+/* Methods' own numbers: a type has those that its defaults have. */
+static bool is_of_method(size_t offset)
+{
+    return offset == offsetof(sgm_optimiser_options, momentum) ||
+           offset == offsetof(sgm_optimiser_options, decay_rate) ||
+           offset == offsetof(sgm_optimiser_options, beta1) ||
+           offset == offsetof(sgm_optimiser_options, beta2) ||
+           offset == offsetof(sgm_optimiser_options, epsilon);
+}
+
+static bool is_used(const sgm_optimiser_type *type, const sgm_setting *setting)
+{
+    double standard;
+    if (!is_of_method(setting->offset))
+        return true;
+    memcpy(&standard, (const char *)&type->defaults + setting->offset, sizeof standard);
+    return standard != 0;
+}
+
+sgm_status sgm__optimiser_check_used(const sgm_optimiser *optimiser, const char *name)
+{
+    sgm__text known = {0};
+    size_t count;
+    const sgm_setting *rows = sgm_optimiser_settings(&count), *setting = sgm_setting_find(rows, count, name);
+    if (optimiser == NULL || setting == NULL || is_used(optimiser->type, setting))
+        return SGM_OK;
+    for (size_t i = 0; i < count; i++)
+        if (is_used(optimiser->type, &rows[i]))
+            sgm__text_append(&known, "%s%s", known.length > 0 ? ", " : "", rows[i].option.name);
+    sgm_status status = sgm_fail(SGM_ERROR_STATE, "the optimiser %s has no %s; it has %s",
+                                 optimiser->type->name, name, known.data != NULL ? known.data : "");
+    sgm__text_free(&known);
+    return status;
+}
+
 sgm_status sgm_optimiser_set(sgm_optimiser *optimiser, const char *name, const sgm_content *content)
 {
     void *options;

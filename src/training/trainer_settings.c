@@ -23,6 +23,7 @@ static sgm_status get_setting(const sgm__bound *bound, sgm_content *content)
     void *options;
     if (bound->trainer->optimiser == NULL)
         return no_optimiser();
+    SGM_TRY(sgm__optimiser_check_used(bound->trainer->optimiser, setting_name(bound)));
     const sgm_setting *setting =
         sgm__optimiser_setting(bound->trainer->optimiser, setting_name(bound), &options);
     return sgm_setting_get(setting, options, content);
@@ -31,6 +32,8 @@ static sgm_status get_setting(const sgm__bound *bound, sgm_content *content)
 /* The learning rate is fed; the others are part of the program, which is recorded again. */
 static sgm_status set_setting(const sgm__bound *bound, const sgm_content *content)
 {
+    if (!bound->trainer->restoring) /* what a folder has from another optimiser does no harm */
+        SGM_TRY(sgm__optimiser_check_used(bound->trainer->optimiser, setting_name(bound)));
     SGM_TRY(sgm_optimiser_set(bound->trainer->optimiser, setting_name(bound), content));
     sgm__trainer_forget_programs(bound->trainer);
     return SGM_OK;

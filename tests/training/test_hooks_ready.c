@@ -82,6 +82,35 @@ TEST(a_reporter_without_a_sink_logs)
     close_floor(&at);
 }
 
+/* Of a program compiled with headers that had no `only_if`: what lies behind is not looked at. Of one with
+ * newer ones: what is not 0 is wanted, and unknown. NULL: all defaults. */
+TEST(a_reporter_takes_options_of_other_versions)
+{
+    struct {
+        sgm_value_reporter_options known;
+        long unknown[8];
+    } newer = {.known = {.struct_size = sizeof newer, .report = note_line, .with_time = true}};
+    floor_of_test at = open_floor();
+    sgm_time_step when = sgm_every(1, SGM_ITERATION);
+    sgm_value_reporter_options older = {.struct_size = offsetof(sgm_value_reporter_options, only_if),
+                                        .report = note_line,
+                                        .only_if = (sgm_criteria *)(uintptr_t)1};
+    set_number(&at, "loss", 2);
+    lines[0] = 0;
+    CHECK(attach(&at, sgm_value_reporter_create("loss", when, &older)));
+    CHECK(attach(&at, sgm_value_reporter_create("loss", when, &newer.known)));
+    CHECK(attach(&at, sgm_value_reporter_create("loss", when, NULL)));
+    sgm_set_logger(seen_message, NULL, SGM_LOG_INFO);
+    iterate(&at, 1);
+    CHECK_STR(lines, "loss = 2 epoch 0, iteration 1: loss = 2");
+    CHECK_STR(seen_log, "loss = 2");
+    close_floor(&at);
+    newer.unknown[7] = 1;
+    CHECK_ERROR(sgm_value_reporter_create("loss", when, &newer.known), "sgm_value_reporter: has options of");
+    older.struct_size = 0;
+    CHECK_ERROR(sgm_value_reporter_create("loss", when, &older), "struct_size of the options is 0");
+}
+
 TEST(equal_reporters_are_one)
 {
     floor_of_test at = open_floor();

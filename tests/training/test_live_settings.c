@@ -78,6 +78,31 @@ TEST(what_does_not_fit_is_told_with_identifier_bounds_and_value)
     free_wave_trainer(made);
 }
 
+TEST(settings_of_other_optimisers_have_no_value_and_are_refused)
+{
+    wave_trainer made = make_wave_trainer((wave_options){.optimiser = sgm_adam()});
+    sgm_content content;
+    sgm_matches matches;
+    CHECK_ERROR(
+        set(made.trainer, "optimiser.momentum", sgm_number_content(0.5)),
+        "the optimiser adam has no momentum; it has learning_rate, beta1, beta2, epsilon, weight_decay, "
+        "clip_value, clip_norm, average, accumulate");
+    CHECK_ERROR(sgm_resolve_one(sgm_trainer_registry(made.trainer), "optimiser.decay_rate", &content),
+                "the optimiser adam has no decay_rate");
+    CHECK_OK(sgm_resolve(sgm_trainer_registry(made.trainer), "optimiser.*rate", &matches));
+    CHECK_INT(matches.count, 2);
+    CHECK_STR(matches.items[0].identifier, "optimiser.learning_rate");
+    CHECK_STR(matches.items[1].identifier, "optimiser.current_learning_rate");
+    sgm_matches_free(&matches);
+    CHECK_OK(set(made.trainer, "optimiser.beta2", sgm_number_content(0.5)));
+    CHECK_OK(set(made.trainer, "optimiser.weight_decay", sgm_number_content(0.5)));
+    free_wave_trainer(made);
+    made = make_wave_trainer((wave_options){.optimiser = sgm_rmsprop()});
+    CHECK_ERROR(set(made.trainer, "optimiser.beta1", sgm_number_content(0.5)), "rmsprop has no beta1");
+    CHECK_OK(set(made.trainer, "optimiser.decay_rate", sgm_number_content(0.5)));
+    free_wave_trainer(made);
+}
+
 TEST(facts_can_be_read)
 {
     wave_trainer made = make_wave_trainer((wave_options){.precision = SGM_FLOAT64, .seed = 77});

@@ -111,9 +111,9 @@ static sgm_status split(reporter *self, const char *identifiers)
 sgm_hook *sgm_value_reporter_create(const char *identifiers, sgm_time_step when,
                                     const sgm_value_reporter_options *given)
 {
-    sgm_value_reporter_options options = {.struct_size = sizeof options};
-    if (given)
-        memcpy(&options, given, given->struct_size < sizeof options ? given->struct_size : sizeof options);
+    sgm_value_reporter_options options;
+    if (sgm__options_read(&options, sizeof options, given, "sgm_value_reporter") != SGM_OK)
+        return NULL;
     reporter *self = sgm__calloc(1, sizeof *self);
     if (!self) {
         if (options.release)
