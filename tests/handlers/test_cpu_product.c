@@ -127,12 +127,12 @@ TEST(portable_loops)
     try_instructions(0);
 }
 
-TEST(avx2_loops)
+TEST(loops_of_32_bytes_or_neon)
 {
     try_instructions(1);
 }
 
-TEST(avx512_loops)
+TEST(loops_of_64_bytes)
 {
     try_instructions(2);
 }

@@ -1,4 +1,5 @@
-/* Vector functions against libm in double, on all instruction sets; loops at all lengths. */
+/* Vector loops on all instruction sets: all lengths, sums of rows, bfloat16. Errors of functions:
+ * test_cpu_functions.c. */
 #include "handlers/cpu/vector.h"
 #include "ops/ops.h"
 #include "test.h"
@@ -6,110 +7,6 @@
 #define COUNT 4096
 
 static float x[COUNT], y[COUNT];
-
-/* Distance in units of the last place of the true value. */
-static double units(float got, double truth)
-{
-    float nearest = (float)truth;
-    if (isnan(truth) || isinf(nearest))
-        return (isnan(truth) && isnan(got)) || got == nearest ? 0 : 1e9;
-    int exponent;
-    frexp(truth, &exponent);
-    double unit = ldexp(1, (exponent < -125 ? -125 : exponent) - 24);
-    return fabs((double)got - truth) / unit;
-}
-
-static double worst(const sgm__vector *vector, const sgm_op *op, double from, double to)
-{
-    sgm__vector_function function = sgm__vector_find(vector, op, SGM_FLOAT32, SGM_FLOAT32);
-    double most = 0;
-    CHECK(function != NULL);
-    for (int round = 0; round < 25; round++) {
-        for (int i = 0; i < COUNT; i++)
-            x[i] = (float)(from + (to - from) * (round * COUNT + i) / (25 * COUNT - 1));
-        function(COUNT, y, (const void *[]){x}, 0);
-        for (int i = 0; i < COUNT; i++) {
-            double value = (double)x[i], error = units(y[i], op->scalar(&value, NULL));
-            most = error > most ? error : most;
-        }
-    }
-    return most;
-}
-
-static void check_special(const sgm__vector *vector, const sgm_op *op)
-{
-    const float special[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN,   1e-40f, -1e-40f, 1e-30f, -1e-30f,
-                             1.0f, -1.0f, 88.0f,    -88.0f,    3e38f, -3e38f, 100.0f,  -110.0f};
-    int count = (int)(sizeof special / sizeof *special);
-    sgm__vector_find(vector, op, SGM_FLOAT32, SGM_FLOAT32)(count, y, (const void *[]){special}, 0);
-    for (int i = 0; i < count; i++) {
-        double value = (double)special[i];
-        if (units(y[i], op->scalar(&value, NULL)) > 2.5)
-            TEST_FAIL("%s(%g) is %g on %s", op->name, value, (double)y[i], vector->name);
-    }
-}
-
-static void check_function(const sgm_op *op, double from, double to, double bound)
-{
-    bool runs_here;
-    const sgm__vector *vector;
-    for (int32_t i = 0; (vector = sgm__vector_at(i, &runs_here)) != NULL; i++) {
-        if (!runs_here)
-            continue;
-        double error = worst(vector, op, from, to);
-        if (error > bound)
-            TEST_FAIL("%s on %s errs by %.2f units between %g and %g", op->name, vector->name, error, from,
-                      to);
-        check_special(vector, op);
-    }
-}
-
-TEST(exp)
-{
-    check_function(&sgm__op_exp, -104, 89, 1.5);
-    check_function(&sgm__op_exp, -1, 1, 1.5);
-}
-
-TEST(log)
-{
-    check_function(&sgm__op_log, 0, 4, 1.5);
-    check_function(&sgm__op_log, 0.9, 1.1, 1.5);
-    check_function(&sgm__op_log, 0, 3e38, 1.5);
-    check_function(&sgm__op_log, 0, 1e-38, 1.5);
-}
-
-TEST(log1p)
-{
-    check_function(&sgm__op_log1p, -1, 1, 2.5);
-    check_function(&sgm__op_log1p, -0.01, 0.01, 2.5);
-    check_function(&sgm__op_log1p, 0, 1e6, 2.5);
-}
-
-TEST(tanh)
-{
-    check_function(&sgm__op_tanh, -1, 1, 2.5);
-    check_function(&sgm__op_tanh, -12, 12, 2.5);
-}
-
-TEST(erf)
-{
-    check_function(&sgm__op_erf, -1, 1, 2.5);
-    check_function(&sgm__op_erf, -5, 5, 2.5);
-}
-
-TEST(exact_functions)
-{
-    check_function(&sgm__op_square_root, 0, 1000, 0.5);
-    check_function(&sgm__op_floor, -10, 10, 0);
-    check_function(&sgm__op_absolute, -10, 10, 0);
-    check_function(&sgm__op_negate, -10, 10, 0);
-}
-
-TEST(sines)
-{
-    check_function(&sgm__op_sin, -100, 100, 1);
-    check_function(&sgm__op_cos, -100, 100, 1);
-}
 
 /* An element has the same bits wherever it lies, and nothing beyond the end is written. */
 TEST(all_lengths)

@@ -346,7 +346,7 @@ static sgm_status run(void *self, void *compiled, const sgm__memory *memory, int
 {
     sgm__cpu *cpu = self;
     pthread_mutex_lock(&cpu->busy);
-    uint32_t before = sgm__flush_begin();
+    uint64_t before = sgm__flush_begin();
     sgm_status status = run_steps(cpu, compiled, memory, first, count);
     sgm__pool_finish(cpu->pool);
     sgm__flush_end(before);

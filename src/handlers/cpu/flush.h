@@ -7,24 +7,35 @@
 
 #include <stdint.h>
 
+#if defined(__x86_64__)
 #define SGM__FLUSH_TO_ZERO 0x8000u
+#elif defined(__aarch64__)
+#define SGM__FLUSH_TO_ZERO (1u << 24) /* of operands, too */
+#endif
 
 /* Sets it for this thread; returns what to restore. */
-static inline uint32_t sgm__flush_begin(void)
+static inline uint64_t sgm__flush_begin(void)
 {
 #if defined(__x86_64__)
     uint32_t before = __builtin_ia32_stmxcsr();
     __builtin_ia32_ldmxcsr(before | SGM__FLUSH_TO_ZERO);
+    return before;
+#elif defined(__aarch64__)
+    uint64_t before;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(before));
+    __asm__ volatile("msr fpcr, %0" : : "r"(before | SGM__FLUSH_TO_ZERO));
     return before;
 #else
     return 0;
 #endif
 }
 
-static inline void sgm__flush_end(uint32_t before)
+static inline void sgm__flush_end(uint64_t before)
 {
 #if defined(__x86_64__)
-    __builtin_ia32_ldmxcsr(before);
+    __builtin_ia32_ldmxcsr((uint32_t)before);
+#elif defined(__aarch64__)
+    __asm__ volatile("msr fpcr, %0" : : "r"(before));
 #else
     (void)before;
 #endif

@@ -173,6 +173,9 @@ const sgm__vector *sgm__vector_at(int32_t index, bool *runs_here)
                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
         return &sgm__vector_avx512;
     }
+#elif defined(__aarch64__)
+    if (index == 1)
+        return &sgm__vector_neon;
 #endif
     return index == 0 ? &sgm__vector_portable : NULL;
 }

@@ -1,8 +1,8 @@
 /* Loops over arrays in memory, in one version for each instruction set. Internal.
  *
  * The versions are made from the same templates (vector_math.h, vector_kernels.h, vector_rows.h,
- * vector_product.h), which use the compilers' vector types; vector_portable.c, vector_avx2.c and
- * vector_avx512.c only say how wide a vector is.
+ * vector_product.h), which use the compilers' vector types; vector_portable.c, vector_avx2.c, vector_avx512.c
+ * and vector_neon.c only say how wide a vector is.
  */
 #ifndef SGM_HANDLERS_CPU_VECTOR_H
 #define SGM_HANDLERS_CPU_VECTOR_H
@@ -88,6 +88,8 @@ typedef struct sgm__vector {
 extern const sgm__vector sgm__vector_portable;
 #if defined(__x86_64__)
 extern const sgm__vector sgm__vector_avx2, sgm__vector_avx512;
+#elif defined(__aarch64__)
+extern const sgm__vector sgm__vector_neon;
 #endif
 
 /* Whether this processor can run versions 0, 1, ...; NULL past the last. The best is the last that it can. */

@@ -1,0 +1,107 @@
+/* Variables that libraries listen to change neither the kernels nor the threads that a handler chose. Each
+ * surrounding is a process of its own, as libraries look at them when they are loaded. */
+#include "graphs.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SIDE 256
+
+static const char *const plain[] = {NULL};
+static const char *const slow[] = {"OPENBLAS_CORETYPE=Haswell", "OPENBLAS_NUM_THREADS=8",
+                                   "GOTO_NUM_THREADS=8", "OMP_NUM_THREADS=8", NULL};
+static const char *const nonsense[] = {"OPENBLAS_CORETYPE=Abacus", "OMP_NUM_THREADS=many", "OMP_DYNAMIC=1",
+                                       "OMP_NUM_THREADS=8",        "MKL_NUM_THREADS=8",    NULL};
+
+static int threads_now(void)
+{
+    DIR *folder = opendir("/proc/self/task");
+    int count = 0;
+    for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;)
+        count += entry->d_name[0] != '.';
+    if (folder != NULL)
+        closedir(folder);
+    return count;
+}
+
+/* Says what the handler says of itself, and how many threads there are after a product. */
+static void report(const char *dense, int to)
+{
+    sgm_handler *handler = sgm_handler_create("cpu", .threads = 2, .dense = dense);
+    if (handler == NULL) {
+        dprintf(to, "%s\n", sgm_last_error());
+        return;
+    }
+    sgm_graph *graph = sgm_graph_create();
+    sgm_session *session = sgm_session_create(handler);
+    sgm_tensor *x = sgm_tensor_create(SGM_FLOAT32, DIMS(SIDE, SIDE));
+    sgm_value value = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(SIDE, SIDE));
+    sgm_output(graph, "y", sgm_matmul(graph, value, value));
+    sgm_program *program = sgm_session_prepare(session, graph);
+    sgm_status status = sgm_session_feed(session, program, "x", x);
+    status = status == SGM_OK ? sgm_session_run(session, program) : status;
+    char *text = sgm_handler_describe(handler);
+    dprintf(to, "%s%s\n%d threads\n", text, sgm_status_text(status), threads_now());
+    sgm_string_free(text);
+    sgm_session_free(session);
+    sgm_tensor_free(x);
+    sgm_graph_free(graph);
+    sgm_handler_free(handler);
+}
+
+static void report_within(const char *const *variables, const char *dense, char *text, size_t size)
+{
+    int ends[2], status;
+    CHECK_INT(pipe(ends), 0);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        for (int i = 0; variables[i] != NULL; i++)
+            putenv((char *)(uintptr_t)variables[i]);
+        report(dense, ends[1]);
+        _exit(0);
+    }
+    close(ends[1]);
+    size_t length = 0;
+    for (ssize_t n = 1; n > 0 && length<size - 1; length += n> 0 ? (size_t)n : 0)
+        n = read(ends[0], text + length, size - 1 - length);
+    text[length] = '\0';
+    close(ends[0]);
+    CHECK_INT(waitpid(child, &status, 0), child);
+    CHECK_INT(status, 0);
+}
+
+static void compare(const char *dense)
+{
+    static const char *const variables[] = {"OPENBLAS_CORETYPE", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"};
+    const char *const *const others[] = {slow, nonsense};
+    char expected[2048], got[2048];
+    for (int i = 0; i < 3; i++)
+        unsetenv(variables[i]);
+    report_within(plain, dense, expected, sizeof expected);
+    if (strstr(expected, "not installed") != NULL)
+        SKIP("this library is not installed");
+    CHECK(strstr(expected, "instructions: ") != NULL && strstr(expected, "matrix products: ") != NULL);
+    for (int i = 0; i < 2; i++) {
+        report_within(others[i], dense, got, sizeof got);
+        if (strcmp(got, expected) != 0)
+            TEST_FAIL("with %s and others:\n%sWithout:\n%s", others[i][0], got, expected);
+    }
+}
+
+TEST(own_loops)
+{
+    compare(NULL);
+}
+
+TEST(openblas)
+{
+    compare("openblas");
+}
+
+TEST(onednn)
+{
+    compare("onednn");
+}
