@@ -4,7 +4,7 @@
  * its vectors. Polynomials are minimax fits (Remez) of relative error below 1e-8 on the intervals named.
  *
  * Errors, in units in the last place of the true value, for all floats (tests/handlers/test_cpu_functions.c):
- * exp and log at most 1, log1p, tanh and erf at most 2.
+ * exp at most 1.1, log 1, log1p, tanh and erf at most 2.
  */
 #include <math.h>
 #include <string.h>
