@@ -214,9 +214,12 @@ typedef struct sgm_rate_curve {
     size_t count;
     bool diverged; /* it ended early */
     /* Where the smoothed loss falls fastest over the logarithm of the rate (the slope of a line through the
-     * point and up to three on both sides), before its lowest point; NaN: it fell nowhere. */
+     * point and up to three on both sides), before its lowest point; NaN: it fell nowhere, or not clearly, by
+     * less than a hundredth or than 1.5 times the noise. */
     double proposed;
     double lowest; /* rate at the lowest smoothed loss */
+    double fall;   /* from the mean loss of the first tenth to the lowest smoothed one behind it */
+    double noise;  /* standard deviation of losses of nearly the same rate, until about there */
 } sgm_rate_curve;
 /* NULL: it failed. The trainer has network, data, optimiser and no several workers, and does not run. */
 #define sgm_learning_rate_finder(...)                                                                        \

@@ -195,7 +195,8 @@ typedef void (*sgm_observer_function)(void *user, const char *identifier, const 
                                       const sgm_content *after);
 /* `identifier` as in resolving, from `root`; entries that come later count too. The observer goes with
  * `root`, or with sgm_unobserve of its id (may be NULL). Either waits until the function has returned, except
- * when called out of an observer. */
+ * when called out of an observer. A single entry that is bound and cannot be set, such as a trainer's epoch
+ * or gradient, is refused: it changes without being set. */
 SGM_API sgm_status sgm_observe(sgm_registry *root, const char *identifier, sgm_observer_function function,
                                void *user, int64_t *id);
 SGM_API void sgm_unobserve(sgm_registry *root, int64_t id);

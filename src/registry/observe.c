@@ -153,6 +153,24 @@ sgm_status sgm__calls_collect(sgm__calls *list, const sgm__core *core, const cha
 
 /* --- observing --- */
 
+/* A single entry whose values come from elsewhere, and which cannot be set: nobody would ever be told. With
+ * the lock. */
+static bool is_only_read(const sgm__core *core, const sgm__identifier *identifier)
+{
+    const sgm__entry *entry = NULL;
+    for (size_t level = 0; level < identifier->count && core != NULL; level++) {
+        entry = identifier->parts[level].tag_count == 0
+                    ? sgm__core_find(core, identifier->parts[level].pattern)
+                    : NULL;
+        if (entry == NULL)
+            return false;
+        core = sgm__entry_child(entry);
+        if (core == NULL && level + 1 < identifier->count)
+            return false;
+    }
+    return entry != NULL && entry->binding.get != NULL && entry->binding.set == NULL;
+}
+
 sgm_status sgm_observe(sgm_registry *root, const char *identifier, sgm_observer_function function, void *user,
                        int64_t *id)
 {
@@ -176,11 +194,19 @@ sgm_status sgm_observe(sgm_registry *root, const char *identifier, sgm_observer_
         *id = observer->id;
     sgm__core *core = root->core;
     sgm__tree *tree = sgm__tree_lock(core);
-    sgm_status status = sgm__reserve(&core->observers, &core->observer_capacity, core->observer_count + 1,
-                                     sizeof *core->observers);
+    bool only_read = is_only_read(core, parsed);
+    sgm_status status = only_read ? SGM_ERROR_UNSUPPORTED
+                                  : sgm__reserve(&core->observers, &core->observer_capacity,
+                                                 core->observer_count + 1, sizeof *core->observers);
     if (status == SGM_OK)
         core->observers[core->observer_count++] = observer;
     sgm__tree_unlock(tree);
+    if (only_read)
+        sgm_fail(
+            status,
+            "%s is computed where it lives, and changes without being set: nobody would be told; read it in "
+            "a hook instead",
+            parsed->text);
     if (status != SGM_OK)
         sgm__observer_release(observer);
     return status;

@@ -8,7 +8,9 @@
 #include <stdio.h>
 
 #define MOST_ITERATIONS 100000
-#define SLOPE_REACH 3 /* points on each side of one whose slope is wanted */
+#define SLOPE_REACH 3   /* points on each side of one whose slope is wanted */
+#define CLEAR_FALL 1.5  /* times the noise: 3 in 1000 curves of 100 losses that only wander fall so far */
+#define LEAST_FALL 0.01 /* of the first loss */
 
 void sgm_rate_curve_free(sgm_rate_curve *curve)
 {
@@ -117,6 +119,31 @@ static double slope_at(const sgm_rate_curve *curve, size_t at)
     return xx > 0 ? xy / xx : 0;
 }
 
+/* How far the losses of minibatches lie apart that have nearly the same rate: from the differences of
+ * neighbours, in which a slope does not count; up to the lowest point, but at least of a quarter. */
+static double noise_of(const sgm_rate_curve *curve, size_t lowest)
+{
+    size_t last = lowest > curve->count / 4 ? lowest : curve->count / 4;
+    double squares = 0;
+    for (size_t i = 1; i <= last; i++) {
+        double difference = curve->points[i].loss - curve->points[i - 1].loss;
+        squares += difference * difference / 2;
+    }
+    return last > 0 ? sqrt(squares / (double)last) : 0;
+}
+
+/* From the mean of the first tenth to the lowest point behind it: before, the smoothed loss is one of few. */
+static double fall_of(const sgm_rate_curve *curve)
+{
+    size_t first = curve->count / 10;
+    double begin = first > 0 ? 0 : curve->points[0].loss, lowest = INFINITY;
+    for (size_t i = 0; i < first; i++)
+        begin += curve->points[i].loss / (double)first;
+    for (size_t i = first; i < curve->count; i++)
+        lowest = fmin(lowest, curve->points[i].smoothed);
+    return begin - lowest;
+}
+
 static void propose(sgm_rate_curve *curve)
 {
     size_t lowest = 0;
@@ -126,6 +153,10 @@ static void propose(sgm_rate_curve *curve)
             lowest = i;
     curve->lowest = curve->points[lowest].rate;
     curve->proposed = NAN;
+    curve->fall = fall_of(curve);
+    curve->noise = noise_of(curve, lowest);
+    if (curve->fall <= CLEAR_FALL * curve->noise || curve->fall <= LEAST_FALL * fabs(curve->points[0].loss))
+        return;
     for (size_t i = 0; i <= lowest; i++) {
         double slope = slope_at(curve, i);
         if (slope < steepest) {

@@ -105,6 +105,8 @@ run 0 find-rate "$examples/iris.yaml" --iterations 50 --curve curve.jsonl
 has out '^the loss falls fastest at [0-9.e-]+ \(O\), and is lowest at [0-9.e-]+; try:$'
 has out 'optimiser.learning_rate=0\.[0-9]+$'
 same "a curve has its points" "$(head -c 30 curve.jsonl)" '{"iteration":1,"rate":1e-07,"l'
+run 0 find-rate "$examples/iris.yaml" --least 1e-9 --most 1e-7
+has out '^no rate can be proposed: the loss does not fall clearly, by '
 run 2 find-rate "$examples/iris.yaml" --least -1
 has err 'expected a number above 0'
 run 1 find-rate "$examples/iris.yaml" --iterations 3

@@ -97,6 +97,29 @@ TEST(it_ends_where_training_diverges)
     free_wave_trainer(made);
 }
 
+/* Rates that are too low for anything to happen: with single records the loss only wanders, with all of them
+ * it hardly moves. */
+TEST(nothing_is_proposed_where_the_loss_does_not_fall)
+{
+    wave_trainer made = make_wave_trainer((wave_options){.batch = 1, .shuffle = true, .seed = 4});
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        sgm_rate_curve *curve = sgm_learning_rate_finder(made.trainer, .least = 1e-9, .most = 1e-6);
+        CHECK_OK(curve);
+        CHECK(isnan(curve->proposed));
+        CHECK(curve->noise > 0 && curve->fall < 1.5 * curve->noise);
+        sgm_rate_curve_free(curve);
+        CHECK_OK(sgm_trainer_run(made.trainer, .iterations = (int64_t)seed * 7));
+    }
+    free_wave_trainer(made);
+    made = make_wave_trainer((wave_options){.batch = 40});
+    sgm_rate_curve *curve = sgm_learning_rate_finder(made.trainer, .least = 1e-9, .most = 1e-6);
+    CHECK_OK(curve);
+    CHECK(curve->fall > 0 && curve->fall < 1e-4);
+    CHECK(isnan(curve->proposed));
+    sgm_rate_curve_free(curve);
+    free_wave_trainer(made);
+}
+
 TEST(wrong_wishes_are_refused)
 {
     wave_trainer made = make_wave_trainer((wave_options){0});
