@@ -3,6 +3,9 @@
 
 static const sgm__cpu_kernel *const kernels[] = {
     &sgm__cpu_matmul,
+    &sgm__cpu_convolution,
+    &sgm__cpu_convolution_input_gradient,
+    &sgm__cpu_convolution_weights_gradient,
     &sgm__cpu_reduce_sum,
     &sgm__cpu_reduce_max,
     &sgm__cpu_reduce_min,

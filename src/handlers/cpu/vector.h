@@ -1,8 +1,8 @@
 /* Loops over arrays in memory, in one version for each instruction set. Internal.
  *
  * The versions are made from the same templates (vector_math.h, vector_kernels.h, vector_rows.h,
- * vector_product.h), which use the compilers' vector types; vector_portable.c, vector_avx2.c, vector_avx512.c
- * and vector_neon.c only say how wide a vector is.
+ * vector_product.h, vector_product_gather.h), which use the compilers' vector types; vector_portable.c,
+ * vector_avx2.c, vector_avx512.c and vector_neon.c only say how wide a vector is.
  */
 #ifndef SGM_HANDLERS_CPU_VECTOR_H
 #define SGM_HANDLERS_CPU_VECTOR_H
@@ -45,6 +45,17 @@ typedef struct sgm__small_product {
     void *c;
     int64_t c_row;
 } sgm__small_product;
+/* The same with a where it lies: element of row i and step k is a[rows[i] + steps[k]]. b's rows follow each
+ * other; row i of the result is row c_rows[i] of c, whose rows are as long as b's. */
+typedef struct sgm__gather {
+    int64_t depth;
+    const void *a, *b;
+    const int64_t *rows, *steps, *c_rows;
+    void *c;
+    bool add;
+} sgm__gather;
+typedef void (*sgm__gather_function)(const sgm__gather *tile);
+#define SGM__GATHER_ROWS 6
 #define SGM__MOST_TILE_ROWS 14
 typedef struct sgm__tiles {
     int32_t rows;    /* of the largest tile */
@@ -58,6 +69,12 @@ typedef struct sgm__tiles {
                       int64_t depth);
     void (*transpose)(void *target, int64_t padded, const void *source, int64_t stride, int64_t width,
                       int64_t depth);
+    int32_t gather_columns; /* of a wide panel; narrow ones have half */
+    sgm__gather_function gather_wide[SGM__GATHER_ROWS], gather_narrow[SGM__GATHER_ROWS]; /* by rows - 1 */
+    /* target[r * to_stride + c] = source[c * from_stride + r] + biases[r] (biases NULL: 0) for r < rows, c <
+     * columns. Reads rows of the source to the end of a vector. */
+    void (*spread)(void *target, int64_t to_stride, const void *source, int64_t from_stride, int64_t rows,
+                   int64_t columns, const void *biases);
 } sgm__tiles;
 
 typedef struct sgm__vector {

@@ -25,6 +25,7 @@
 
 #include "handlers/cpu/vector_kernels.h"
 #include "handlers/cpu/vector_product.h"
+#include "handlers/cpu/vector_product_gather.h"
 #include "handlers/cpu/vector_random.h"
 #include "handlers/cpu/vector_rows.h"
 #include "handlers/cpu/vector_table.h"

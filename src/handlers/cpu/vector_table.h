@@ -4,7 +4,9 @@
     {                                                                                                        \
         .rows = TILE_ROWS, .columns = 2 * (lanes), .wide = TILE_TABLE(wide_##type),                          \
         .narrow = TILE_TABLE(narrow_##type), .keep = keep_##type, .small = small_##type,                     \
-        .copy_rows = copy_rows_##type, .transpose = transpose_##type                                         \
+        .copy_rows = copy_rows_##type, .transpose = transpose_##type,                                        \
+        .gather_columns = GATHER_VECTORS * (lanes), .gather_wide = GATHER_TABLE(gather_wide_##type),         \
+        .gather_narrow = GATHER_TABLE(gather_narrow_##type), .spread = spread_##type                         \
     }
 
 #define VECTOR_TABLE(text)                                                                                   \

@@ -1,0 +1,392 @@
+/* Convolution and its gradient by the input. */
+#include "handlers/cpu/convolution.h"
+
+#define BLOCK_PIXELS 96 /* of a result that are computed, then turned */
+#define TASKS_PER_THREAD 4
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* --- shared --- */
+
+sgm__convolution sgm__convolution_make(const sgm__cpu *cpu, sgm_dtype dtype, const sgm__window *window)
+{
+    bool wide = dtype == SGM_FLOAT64;
+    sgm__convolution c = {.window = *window,
+                          .tiles = wide ? &cpu->vector->f64 : &cpu->vector->f32,
+                          .size = wide ? 8 : 4,
+                          .channels = window->channels / window->groups,
+                          .filters = window->filters / window->groups,
+                          .pixels = window->out[0] * window->out[1],
+                          .places = window->size[0] * window->size[1],
+                          .plane = window->in[0] * window->in[1]};
+    for (int i = 0; i < 2; i++) {
+        c.padded[i] = window->in[i] + window->before[i] + window->after[i];
+        c.pads = c.pads || c.padded[i] != window->in[i];
+    }
+    c.padded_plane = c.padded[0] * c.padded[1];
+    return c;
+}
+
+int64_t sgm__convolution_panels(const sgm__convolution *c, int64_t lanes)
+{
+    return (lanes + c->tiles->gather_columns - 1) / c->tiles->gather_columns;
+}
+
+sgm__panel sgm__convolution_panel(const sgm__convolution *c, int64_t lanes, int64_t index)
+{
+    int64_t full = c->tiles->gather_columns, first = index * full;
+    sgm__panel p = {.first = first, .count = least(lanes - first, full)};
+    bool narrow = p.count <= full / 2;
+    p.width = narrow ? full / 2 : full;
+    p.functions = narrow ? c->tiles->gather_narrow : c->tiles->gather_wide;
+    return p;
+}
+
+int64_t sgm__convolution_width(const sgm__convolution *c, int64_t lanes)
+{
+    int64_t panels = sgm__convolution_panels(c, lanes);
+    if (panels == 0)
+        return 0;
+    sgm__panel last = sgm__convolution_panel(c, lanes, panels - 1);
+    return last.first + last.width;
+}
+
+int64_t sgm__convolution_depth(const sgm__convolution *c, int64_t width)
+{
+    return SGM__CONVOLUTION_PANEL_BYTES / (width * (int64_t)c->size);
+}
+
+void sgm__convolution_pixels(const sgm__convolution *c, int64_t *offsets)
+{
+    for (int64_t i = 0; i < c->window.out[0]; i++)
+        for (int64_t k = 0; k < c->window.out[1]; k++)
+            *offsets++ = i * c->window.stride[0] * c->padded[1] + k * c->window.stride[1];
+}
+
+void sgm__convolution_steps(const sgm__convolution *c, int64_t *offsets)
+{
+    for (int64_t channel = 0; channel < c->channels; channel++)
+        for (int64_t i = 0; i < c->window.size[0]; i++)
+            for (int64_t k = 0; k < c->window.size[1]; k++)
+                *offsets++ = channel * c->padded_plane + i * c->window.dilation[0] * c->padded[1] +
+                             k * c->window.dilation[1];
+}
+
+void sgm__convolution_pad(const sgm__convolution *c, unsigned char *to, const unsigned char *image,
+                          int64_t count)
+{
+    const sgm__window *w = &c->window;
+    size_t row = (size_t)w->in[1] * c->size, before = (size_t)w->before[1] * c->size;
+    size_t padded_row = (size_t)c->padded[1] * c->size;
+    for (int64_t channel = 0; channel < count; channel++) {
+        memset(to, 0, (size_t)w->before[0] * padded_row);
+        to += (size_t)w->before[0] * padded_row;
+        for (int64_t i = 0; i < w->in[0]; i++, to += padded_row, image += row) {
+            memset(to, 0, before);
+            memcpy(to + before, image, row);
+            memset(to + before + row, 0, padded_row - before - row);
+        }
+        memset(to, 0, (size_t)w->after[0] * padded_row);
+        to += (size_t)w->after[0] * padded_row;
+    }
+}
+
+#define TEN(n) n, n + 1, n + 2, n + 3, n + 4, n + 5, n + 6, n + 7, n + 8, n + 9
+const int64_t sgm__convolution_order[SGM__CONVOLUTION_ORDER] = {
+    TEN(0),   TEN(10),  TEN(20), TEN(30), TEN(40), TEN(50), TEN(60), TEN(70), TEN(80), TEN(90),
+    TEN(100), TEN(110), 120,     121,     122,     123,     124,     125,     126,     127};
+
+void sgm__convolution_rows(const sgm__panel *panel, sgm__gather *tile, const int64_t *rows,
+                           const int64_t *c_rows, int64_t count)
+{
+    int64_t tiles = (count + SGM__GATHER_ROWS - 1) / SGM__GATHER_ROWS;
+    for (int64_t i = 0, first = 0; i < tiles; i++) {
+        int64_t last = count * (i + 1) / tiles;
+        tile->rows = rows + first;
+        tile->c_rows = c_rows + first;
+        panel->functions[last - first - 1](tile);
+        first = last;
+    }
+}
+
+/* --- scratch --- */
+
+/* Shared: offsets of pixels and of steps, packed weights. Of each thread: padded image, a block of results.
+ */
+typedef struct layout {
+    size_t pixels, steps, weights, threads;   /* where they begin */
+    size_t image, block, thread_bytes, total; /* in a thread's part; bytes */
+} layout;
+
+static layout lay_out(const sgm__convolution *c, int64_t steps, int64_t weights, int64_t block,
+                      int32_t threads)
+{
+    layout l = {.pixels = 0};
+    l.steps = sgm__convolution_align(c->pixels * (int64_t)sizeof(int64_t));
+    l.weights = l.steps + sgm__convolution_align(steps * (int64_t)sizeof(int64_t));
+    l.threads = l.weights + sgm__convolution_align(weights * (int64_t)c->size);
+    l.block = c->pads ? sgm__convolution_align(c->channels * c->padded_plane * (int64_t)c->size) : 0;
+    l.thread_bytes = l.block + sgm__convolution_align(block * (int64_t)c->size);
+    l.total = l.threads + l.thread_bytes * (size_t)threads;
+    return l;
+}
+
+static sgm__window window_of(const sgm__cpu_call *call,
+                             sgm_status (*read)(const sgm_type *a, const sgm_type *b,
+                                                const sgm_attributes *attributes, sgm__window *window))
+{
+    sgm_type a = {call->inputs[0].dtype, call->inputs[0].shape},
+             b = {call->inputs[1].dtype, call->inputs[1].shape};
+    sgm__window w = {0};
+    read(&a, &b, &call->node->attributes, &w);
+    return w;
+}
+
+static bool takes(sgm_dtype dtype)
+{
+    return dtype == SGM_FLOAT32 || dtype == SGM_FLOAT64;
+}
+
+/* Parts that each image is divided into, so that there is work for all. */
+static int64_t choose_parts(const sgm__cpu_call *call, int64_t images, int64_t most)
+{
+    int64_t wanted = (int64_t)call->cpu->threads * TASKS_PER_THREAD;
+    if (call->cpu->threads == 1 || images >= wanted || images == 0)
+        return 1;
+    return least((wanted + images - 1) / images, most > 0 ? most : 1);
+}
+
+typedef struct run_state {
+    const sgm__cpu_call *call;
+    sgm__convolution c;
+    layout at;
+    int64_t parts; /* of an image */
+} run_state;
+
+/* --- forward --- */
+
+static sgm__convolution forward_plan(const sgm__cpu_call *call, layout *at)
+{
+    sgm__window w = window_of(call, sgm__window_convolution);
+    sgm__convolution c = sgm__convolution_make(call->cpu, call->output.dtype, &w);
+    int64_t steps = c.channels * c.places;
+    *at = lay_out(&c, steps, w.groups * steps * sgm__convolution_width(&c, c.filters),
+                  BLOCK_PIXELS * c.tiles->gather_columns, call->cpu->threads);
+    return c;
+}
+
+static size_t forward_scratch(const sgm__cpu_call *call)
+{
+    layout at;
+    forward_plan(call, &at);
+    return at.total;
+}
+
+/* Weights of a group: (filters, steps) to panels of (steps, lanes). */
+static void pack_forward(void *context, int64_t group, int32_t thread)
+{
+    (void)thread;
+    const run_state *r = context;
+    const sgm__convolution *c = &r->c;
+    int64_t steps = c->channels * c->places;
+    size_t size = c->size;
+    unsigned char *to = r->call->scratch + r->at.weights +
+                        (size_t)(group * steps * sgm__convolution_width(c, c->filters)) * size;
+    const unsigned char *from = r->call->inputs[1].data;
+    from += (size_t)(group * c->filters * steps) * size;
+    for (int64_t i = 0; i < sgm__convolution_panels(c, c->filters); i++) {
+        sgm__panel p = sgm__convolution_panel(c, c->filters, i);
+        c->tiles->transpose(to + (size_t)(p.first * steps) * size, p.width,
+                            from + (size_t)(p.first * steps) * size, steps, p.count, steps);
+    }
+}
+
+/* Pixels first .. last - 1 of all filters of a group of an image. */
+static void forward_pixels(const run_state *r, const unsigned char *image, int64_t record, int64_t group,
+                           int64_t first, int64_t last, unsigned char *block)
+{
+    const sgm__convolution *c = &r->c;
+    const int64_t *pixels = (const int64_t *)(r->call->scratch + r->at.pixels);
+    const int64_t *all_steps = (const int64_t *)(r->call->scratch + r->at.steps);
+    int64_t steps = c->channels * c->places, size = (int64_t)c->size;
+    const unsigned char *weights =
+        r->call->scratch + r->at.weights + group * steps * sgm__convolution_width(c, c->filters) * size;
+    for (int64_t i = 0; i < sgm__convolution_panels(c, c->filters); i++) {
+        sgm__panel p = sgm__convolution_panel(c, c->filters, i);
+        int64_t depth = sgm__convolution_depth(c, p.width);
+        int64_t filter = group * c->filters + p.first;
+        for (int64_t k = 0; k < steps; k += depth) {
+            sgm__gather tile = {.depth = least(depth, steps - k),
+                                .a = image,
+                                .b = weights + (p.first * steps + k * p.width) * size,
+                                .steps = all_steps + k,
+                                .c = block,
+                                .add = k > 0};
+            sgm__convolution_rows(&p, &tile, pixels + first, sgm__convolution_order, last - first);
+        }
+        const unsigned char *biases = r->call->input_count == 3 ? r->call->inputs[2].data : NULL;
+        unsigned char *to = r->call->output.data;
+        to += ((record * c->window.filters + filter) * c->pixels + first) * size;
+        c->tiles->spread(to, c->pixels, block, p.width, p.count, last - first,
+                         biases != NULL ? biases + filter * size : NULL);
+    }
+}
+
+static void forward_task(void *context, int64_t index, int32_t thread)
+{
+    const run_state *r = context;
+    const sgm__convolution *c = &r->c;
+    int64_t part = index % r->parts, image_number = index / r->parts, groups = c->window.groups;
+    int64_t record = image_number / groups, group = image_number % groups;
+    unsigned char *own = r->call->scratch + r->at.threads + (size_t)thread * r->at.thread_bytes;
+    const unsigned char *image = r->call->inputs[0].data;
+    image += (size_t)((record * c->window.channels + group * c->channels) * c->plane) * c->size;
+    if (c->pads) {
+        sgm__convolution_pad(c, own, image, c->channels);
+        image = own;
+    }
+    int64_t begin, end;
+    sgm__pool_part(c->pixels, SGM__GATHER_ROWS, r->parts, part, &begin, &end);
+    for (int64_t first = begin; first < end; first += BLOCK_PIXELS)
+        forward_pixels(r, image, record, group, first, least(first + BLOCK_PIXELS, end), own + r->at.block);
+}
+
+static sgm_status forward_run(const sgm__cpu_call *call)
+{
+    run_state r = {.call = call};
+    r.c = forward_plan(call, &r.at);
+    int64_t images = r.c.window.batch * r.c.window.groups;
+    if (sgm_shape_elements(&call->output.shape) == 0)
+        return SGM_OK;
+    sgm__convolution_pixels(&r.c, (int64_t *)(call->scratch + r.at.pixels));
+    sgm__convolution_steps(&r.c, (int64_t *)(call->scratch + r.at.steps));
+    r.parts = choose_parts(call, images, r.c.pixels / BLOCK_PIXELS);
+    sgm__pool_run(call->cpu->pool, r.c.window.groups, pack_forward, &r);
+    sgm__pool_run(call->cpu->pool, images * r.parts, forward_task, &r);
+    return SGM_OK;
+}
+
+const sgm__cpu_kernel sgm__cpu_convolution = {
+    .op = &sgm__op_convolution, .takes = takes, .scratch = forward_scratch, .run = forward_run};
+
+/* --- by the input ---
+ *
+ * Each place of the kernel by itself is a product of the gradient (pixels x filters) with weights (filters x
+ * channels), whose rows are added to the image's pixels under that place. */
+
+static sgm__convolution input_plan(const sgm__cpu_call *call, layout *at)
+{
+    sgm__window w = window_of(call, sgm__window_input_gradient);
+    sgm__convolution c = sgm__convolution_make(call->cpu, call->output.dtype, &w);
+    *at = lay_out(&c, c.filters + c.pixels,
+                  w.groups * c.filters * c.places * sgm__convolution_width(&c, c.channels),
+                  c.padded_plane * c.tiles->gather_columns, call->cpu->threads);
+    return c;
+}
+
+static size_t input_scratch(const sgm__cpu_call *call)
+{
+    layout at;
+    input_plan(call, &at);
+    return at.total;
+}
+
+/* Weights of a group and a place: (filters, channels, places) to panels of (places, filters, lanes). */
+static void pack_input(void *context, int64_t index, int32_t thread)
+{
+    (void)thread;
+    const run_state *r = context;
+    const sgm__convolution *c = &r->c;
+    int64_t group = index / c->places, place = index % c->places, size = (int64_t)c->size;
+    unsigned char *to = r->call->scratch + r->at.weights +
+                        group * c->filters * c->places * sgm__convolution_width(c, c->channels) * size;
+    const unsigned char *from = r->call->inputs[1].data;
+    from += (group * c->filters * c->channels * c->places + place) * size;
+    for (int64_t i = 0; i < sgm__convolution_panels(c, c->channels); i++) {
+        sgm__panel p = sgm__convolution_panel(c, c->channels, i);
+        unsigned char *panel = to + (p.first * c->places + place * p.width) * c->filters * size;
+        memset(panel, 0, (size_t)(c->filters * p.width * size));
+        for (int64_t f = 0; f < c->filters; f++)
+            sgm__cpu_copy_row(panel + f * p.width * size, 1,
+                              from + (f * c->channels + p.first) * c->places * size, c->places, p.count,
+                              c->size);
+    }
+}
+
+/* From (pixels, lanes) with padding to (channels, pixels) without. */
+static void crop(const sgm__convolution *c, const sgm__panel *p, const unsigned char *from, unsigned char *to)
+{
+    const sgm__window *w = &c->window;
+    int64_t size = (int64_t)c->size;
+    if (!c->pads) {
+        c->tiles->spread(to, c->plane, from, p->width, p->count, c->plane, NULL);
+        return;
+    }
+    for (int64_t i = 0; i < w->in[0]; i++)
+        c->tiles->spread(to + i * w->in[1] * size, c->plane,
+                         from + ((i + w->before[0]) * c->padded[1] + w->before[1]) * p->width * size,
+                         p->width, p->count, w->in[1], NULL);
+}
+
+static void input_task(void *context, int64_t index, int32_t thread)
+{
+    const run_state *r = context;
+    const sgm__convolution *c = &r->c;
+    const sgm__window *w = &c->window;
+    int64_t panels = sgm__convolution_panels(c, c->channels), image_number = index / panels;
+    int64_t record = image_number / w->groups, group = image_number % w->groups, size = (int64_t)c->size;
+    sgm__panel p = sgm__convolution_panel(c, c->channels, index % panels);
+    const int64_t *pixels = (const int64_t *)(r->call->scratch + r->at.pixels);
+    const int64_t *steps = (const int64_t *)(r->call->scratch + r->at.steps), *order = steps + c->filters;
+    unsigned char *sums =
+        r->call->scratch + r->at.threads + (size_t)thread * r->at.thread_bytes + r->at.block;
+    const unsigned char *weights =
+        r->call->scratch + r->at.weights +
+        group * c->filters * c->places * sgm__convolution_width(c, c->channels) * size;
+    const unsigned char *slope = r->call->inputs[0].data;
+    slope += (record * w->filters + group * c->filters) * c->pixels * size;
+    memset(sums, 0, (size_t)(c->padded_plane * p.width * size));
+    int64_t depth = sgm__convolution_depth(c, p.width);
+    for (int64_t k = 0; k < c->filters; k += depth)
+        for (int64_t place = 0; place < c->places; place++) {
+            int64_t at =
+                place / w->size[1] * w->dilation[0] * c->padded[1] + place % w->size[1] * w->dilation[1];
+            sgm__gather tile = {
+                .depth = least(depth, c->filters - k),
+                .a = slope,
+                .b = weights + ((p.first * c->places + place * p.width) * c->filters + k * p.width) * size,
+                .steps = steps + k,
+                .c = sums + at * p.width * size,
+                .add = true};
+            sgm__convolution_rows(&p, &tile, order, pixels, c->pixels);
+        }
+    unsigned char *to = r->call->output.data;
+    to += (record * w->channels + group * c->channels + p.first) * c->plane * size;
+    crop(c, &p, sums, to);
+}
+
+static sgm_status input_run(const sgm__cpu_call *call)
+{
+    run_state r = {.call = call};
+    r.c = input_plan(call, &r.at);
+    const sgm__convolution *c = &r.c;
+    if (sgm_shape_elements(&call->output.shape) == 0)
+        return SGM_OK;
+    sgm__convolution_pixels(c, (int64_t *)(call->scratch + r.at.pixels));
+    int64_t *steps = (int64_t *)(call->scratch + r.at.steps), *order = steps + c->filters;
+    for (int64_t i = 0; i < c->filters; i++)
+        steps[i] = i * c->pixels;
+    for (int64_t i = 0; i < c->pixels; i++)
+        order[i] = i;
+    sgm__pool_run(call->cpu->pool, c->window.groups * c->places, pack_input, &r);
+    sgm__pool_run(call->cpu->pool,
+                  c->window.batch * c->window.groups * sgm__convolution_panels(c, c->channels), input_task,
+                  &r);
+    return SGM_OK;
+}
+
+const sgm__cpu_kernel sgm__cpu_convolution_input_gradient = {
+    .op = &sgm__op_convolution_input_gradient, .takes = takes, .scratch = input_scratch, .run = input_run};
