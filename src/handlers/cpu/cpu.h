@@ -51,6 +51,8 @@ const sgm__cpu_kernel *sgm__cpu_find_kernel(const sgm_op *op, sgm_dtype dtype);
 extern const sgm__cpu_kernel sgm__cpu_matmul;
 extern const sgm__cpu_kernel sgm__cpu_convolution, sgm__cpu_convolution_input_gradient,
     sgm__cpu_convolution_weights_gradient;
+extern const sgm__cpu_kernel sgm__cpu_max_pooling, sgm__cpu_max_pooling_gradient, sgm__cpu_average_pooling,
+    sgm__cpu_average_pooling_gradient;
 extern const sgm__cpu_kernel sgm__cpu_reduce_sum, sgm__cpu_reduce_max, sgm__cpu_reduce_min;
 extern const sgm__cpu_kernel sgm__cpu_softmax, sgm__cpu_log_softmax, sgm__cpu_softmax_cross_entropy,
     sgm__cpu_softmax_cross_entropy_slope;

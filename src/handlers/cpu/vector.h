@@ -98,6 +98,12 @@ typedef struct sgm__vector {
     void (*shift_f32)(int64_t n, float *out, const float *x, float shift);  /* out = x - shift */
     void (*multiply_f32)(int64_t n, float *out, const float *a, const float *b);
     double (*dot_f32)(int64_t n, const float *a, const float *b);
+    /* out[i] = the largest of row[2i], row[2i + 1], below[2i], below[2i + 1], of which the first that is
+     * larger than those before counts, or the last that is no number; and back: slope[i] to that one, 0 to
+     * others. */
+    void (*largest_pairs_f32)(int64_t n, float *out, const float *row, const float *below);
+    void (*spread_pairs_f32)(int64_t n, float *out, float *out_below, const float *row, const float *below,
+                             const float *slope);
     /* Numbers in [0, 1): word i % 4 of sgm__philox(seed, stream, counter + i / 4). */
     void (*uniform_f32)(int64_t n, float *out, uint64_t seed, uint64_t stream, uint64_t counter);
 } sgm__vector;

@@ -1,7 +1,7 @@
 /* Template: tiles of products whose left operand is read where it lies, by offsets, as convolutions want it;
  * poolings of two by two. Internal. After vector_product.h. */
 
-#if VECTOR_BYTES == 64
+#if TILE_ROWS == 14
 #define GATHER_VECTORS 4 /* of a panel: 24 of 32 registers are sums */
 #else
 #define GATHER_VECTORS 2
@@ -93,3 +93,78 @@ DEFINE_ALL_GATHERS(6)
     }
 DEFINE_SPREAD(spread_f32, square_f32, float, vec_f, f, LANES)
 DEFINE_SPREAD(spread_f64, square_f64, double, vec_d, d, LANES_D)
+
+/* --- windows of two by two, side by side --- */
+
+/* What is larger, or no number, takes the place of what came before. */
+static inline vec_i takes_place_f(vec_f x, vec_f best)
+{
+    return (x > best) | (x != x);
+}
+
+/* Evens and odds of 2n numbers, zeros behind. */
+static inline void load_pairs_f(const float *from, int64_t n, vec_f *evens, vec_f *odds)
+{
+    const vec_i lane = LANE_NUMBERS_f, even = lane * 2, odd = even + 1;
+    int64_t first = least(2 * n, LANES), second = 2 * n - first;
+    vec_f a = first == LANES ? load_f(from) : load_part_f(from, first), b = {0};
+    if (second > 0)
+        b = second == LANES ? load_f(from + LANES) : load_part_f(from + LANES, second);
+    *evens = SHUFFLE_f(a, b, even);
+    *odds = SHUFFLE_f(a, b, odd);
+}
+
+static inline void store_pairs_f(float *to, int64_t n, vec_f evens, vec_f odds)
+{
+    const vec_i lane = LANE_NUMBERS_f, low = (lane >> 1) + (lane & 1) * LANES, high = low + LANES / 2;
+    int64_t first = least(2 * n, LANES), second = 2 * n - first;
+    vec_f a = SHUFFLE_f(evens, odds, low), b = SHUFFLE_f(evens, odds, high);
+    if (first == LANES)
+        store_f(to, a);
+    else
+        store_part_f(to, a, first);
+    if (second == LANES)
+        store_f(to + LANES, b);
+    else if (second > 0)
+        store_part_f(to + LANES, b, second);
+}
+
+static void largest_pairs_f32(int64_t n, float *out, const float *row, const float *below)
+{
+    for (int64_t i = 0; i < n; i += LANES) {
+        int64_t count = least(n - i, LANES);
+        vec_f x[4], best;
+        load_pairs_f(row + 2 * i, count, &x[0], &x[1]);
+        load_pairs_f(below + 2 * i, count, &x[2], &x[3]);
+        best = x[0];
+        UNROLL for (int k = 1; k < 4; k++) best = select_f(takes_place_f(x[k], best), x[k], best);
+        if (count == LANES)
+            store_f(out + i, best);
+        else
+            store_part_f(out + i, best, count);
+    }
+}
+
+static void spread_pairs_f32(int64_t n, float *out, float *out_below, const float *row, const float *below,
+                             const float *slope)
+{
+    for (int64_t i = 0; i < n; i += LANES) {
+        int64_t count = least(n - i, LANES);
+        vec_f x[4], best, y = count == LANES ? load_f(slope + i) : load_part_f(slope + i, count);
+        vec_i wins[4];
+        load_pairs_f(row + 2 * i, count, &x[0], &x[1]);
+        load_pairs_f(below + 2 * i, count, &x[2], &x[3]);
+        best = x[0];
+        UNROLL for (int k = 1; k < 4; k++)
+        {
+            wins[k] = takes_place_f(x[k], best);
+            best = select_f(wins[k], x[k], best);
+        }
+        wins[2] &= ~wins[3];
+        wins[1] &= ~(wins[2] | wins[3]);
+        wins[0] = ~(wins[1] | wins[2] | wins[3]);
+        UNROLL for (int k = 0; k < 4; k++) x[k] = (vec_f)((vec_i)y & wins[k]);
+        store_pairs_f(out + 2 * i, count, x[0], x[1]);
+        store_pairs_f(out_below + 2 * i, count, x[2], x[3]);
+    }
+}

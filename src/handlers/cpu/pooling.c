@@ -1,0 +1,207 @@
+/* Poolings and their gradients: a task does some planes. */
+#include "handlers/cpu/cpu.h"
+#include "ops/window.h"
+
+#include <math.h>
+
+#define PLANES_BYTES (1 << 15) /* that a task has at least */
+
+typedef struct pooling {
+    const sgm__cpu_call *call;
+    sgm__window window;
+    int64_t planes, each; /* all, and those of a task */
+    int64_t in, out;      /* elements of a plane */
+    bool pairs;           /* windows of two by two, side by side, in float32 */
+} pooling;
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static pooling begin(const sgm__cpu_call *call, bool extent)
+{
+    sgm_type type = {call->inputs[0].dtype, call->inputs[0].shape};
+    pooling p = {.call = call};
+    sgm__window *w = &p.window;
+    if (extent)
+        sgm__window_pooling_gradient(&type, &call->node->attributes, w);
+    else
+        sgm__window_pooling(&type, &call->node->attributes, w);
+    p.planes = w->batch * w->channels;
+    p.in = w->in[0] * w->in[1];
+    p.out = w->out[0] * w->out[1];
+    p.each = 1 + PLANES_BYTES / ((p.in + 1) * (int64_t)sgm_dtype_size(type.dtype));
+    p.pairs = type.dtype == SGM_FLOAT32;
+    for (int i = 0; i < 2; i++)
+        p.pairs = p.pairs && w->size[i] == 2 && w->stride[i] == 2 && w->dilation[i] == 1 &&
+                  w->before[i] == 0 && 2 * w->out[i] <= w->in[i];
+    return p;
+}
+
+static sgm_status share(pooling *p, sgm__pool_task task)
+{
+    sgm__pool_post(p->call->cpu->pool, (p->planes + p->each - 1) / p->each, task, p, sizeof *p);
+    return SGM_OK;
+}
+
+static bool takes(sgm_dtype dtype)
+{
+    return dtype == SGM_FLOAT32 || dtype == SGM_FLOAT64;
+}
+
+/* --- one plane, any window --- */
+
+#define DEFINE_PLANES(type)                                                                                  \
+    static int64_t largest_##type(const type *x, const sgm__window *w, const sgm__window_span *down,         \
+                                  const sgm__window_span *along)                                             \
+    {                                                                                                        \
+        int64_t best = -1;                                                                                   \
+        type value = 0;                                                                                      \
+        for (int64_t i = down->first; i < down->last; i++) {                                                 \
+            int64_t at = (down->origin + i * w->dilation[0]) * w->in[1] + along->origin;                     \
+            for (int64_t k = along->first; k < along->last; k++) {                                           \
+                type candidate = x[at + k * w->dilation[1]];                                                 \
+                if (best < 0 || candidate > value || isnan(candidate)) {                                     \
+                    best = at + k * w->dilation[1];                                                          \
+                    value = candidate;                                                                       \
+                }                                                                                            \
+            }                                                                                                \
+        }                                                                                                    \
+        return best;                                                                                         \
+    }                                                                                                        \
+    static void max_##type(const sgm__window *w, const type *x, type *y)                                     \
+    {                                                                                                        \
+        for (int64_t i = 0; i < w->out[0]; i++) {                                                            \
+            sgm__window_span down = sgm__window_at(w, 0, i);                                                 \
+            for (int64_t k = 0; k < w->out[1]; k++) {                                                        \
+                sgm__window_span along = sgm__window_at(w, 1, k);                                            \
+                int64_t best = largest_##type(x, w, &down, &along);                                          \
+                *y++ = best < 0 ? -(type)INFINITY : x[best];                                                 \
+            }                                                                                                \
+        }                                                                                                    \
+    }                                                                                                        \
+    static void max_gradient_##type(const sgm__window *w, const type *x, const type *slope, type *y)         \
+    {                                                                                                        \
+        memset(y, 0, (size_t)(w->in[0] * w->in[1]) * sizeof(type));                                          \
+        for (int64_t i = 0; i < w->out[0]; i++) {                                                            \
+            sgm__window_span down = sgm__window_at(w, 0, i);                                                 \
+            for (int64_t k = 0; k < w->out[1]; k++, slope++) {                                               \
+                sgm__window_span along = sgm__window_at(w, 1, k);                                            \
+                int64_t best = largest_##type(x, w, &down, &along);                                          \
+                if (best >= 0)                                                                               \
+                    y[best] += *slope;                                                                       \
+            }                                                                                                \
+        }                                                                                                    \
+    }                                                                                                        \
+    static void average_##type(const sgm__window *w, const type *x, type *y)                                 \
+    {                                                                                                        \
+        for (int64_t i = 0; i < w->out[0]; i++) {                                                            \
+            sgm__window_span down = sgm__window_at(w, 0, i);                                                 \
+            for (int64_t k = 0; k < w->out[1]; k++) {                                                        \
+                sgm__window_span along = sgm__window_at(w, 1, k);                                            \
+                double sum = 0;                                                                              \
+                for (int64_t row = down.first; row < down.last; row++)                                       \
+                    for (int64_t column = along.first; column < along.last; column++)                        \
+                        sum += (double)x[(down.origin + row) * w->in[1] + along.origin + column];            \
+                *y++ = (type)(sum * share_of(w, &down, &along));                                             \
+            }                                                                                                \
+        }                                                                                                    \
+    }                                                                                                        \
+    static void average_gradient_##type(const sgm__window *w, const type *slope, type *y)                    \
+    {                                                                                                        \
+        memset(y, 0, (size_t)(w->in[0] * w->in[1]) * sizeof(type));                                          \
+        for (int64_t i = 0; i < w->out[0]; i++) {                                                            \
+            sgm__window_span down = sgm__window_at(w, 0, i);                                                 \
+            for (int64_t k = 0; k < w->out[1]; k++) {                                                        \
+                sgm__window_span along = sgm__window_at(w, 1, k);                                            \
+                type part = (type)((double)*slope++ * share_of(w, &down, &along));                           \
+                for (int64_t row = down.first; row < down.last; row++)                                       \
+                    for (int64_t column = along.first; column < along.last; column++)                        \
+                        y[(down.origin + row) * w->in[1] + along.origin + column] += part;                   \
+            }                                                                                                \
+        }                                                                                                    \
+    }
+
+/* What an element counts in its window's mean. */
+static double share_of(const sgm__window *w, const sgm__window_span *down, const sgm__window_span *along)
+{
+    if (!w->leave_padding)
+        return 1.0 / ((double)w->size[0] * (double)w->size[1]);
+    return 1.0 / ((double)(down->last - down->first) * (double)(along->last - along->first));
+}
+
+DEFINE_PLANES(float)
+DEFINE_PLANES(double)
+
+/* --- windows of two by two --- */
+
+static void max_pairs(const pooling *p, const float *x, float *y)
+{
+    const sgm__window *w = &p->window;
+    for (int64_t i = 0; i < w->out[0]; i++)
+        p->call->cpu->vector->largest_pairs_f32(w->out[1], y + i * w->out[1], x + 2 * i * w->in[1],
+                                                x + (2 * i + 1) * w->in[1]);
+}
+
+static void max_gradient_pairs(const pooling *p, const float *x, const float *slope, float *y)
+{
+    const sgm__window *w = &p->window;
+    int64_t rest = w->in[1] - 2 * w->out[1]; /* a last column or row that no window has */
+    for (int64_t i = 0; i < w->out[0]; i++) {
+        int64_t row = 2 * i * w->in[1], below = row + w->in[1];
+        p->call->cpu->vector->spread_pairs_f32(w->out[1], y + row, y + below, x + row, x + below,
+                                               slope + i * w->out[1]);
+        for (int64_t k = w->in[1] - rest; k < w->in[1]; k++)
+            y[row + k] = y[below + k] = 0;
+    }
+    int64_t done = 2 * w->out[0] * w->in[1];
+    memset(y + done, 0, (size_t)(p->in - done) * sizeof *y);
+}
+
+/* --- kernels --- */
+
+#define DEFINE_TASK(name, pairs_call, call_of_type)                                                          \
+    static void name##_task(void *context, int64_t index, int32_t thread)                                    \
+    {                                                                                                        \
+        (void)thread;                                                                                        \
+        const pooling *p = context;                                                                          \
+        const sgm__window *w = &p->window;                                                                   \
+        int64_t last = least(p->planes, (index + 1) * p->each);                                              \
+        const void *a = p->call->inputs[0].data,                                                             \
+                   *b = p->call->input_count > 1 ? p->call->inputs[1].data : a;                              \
+        void *c = p->call->output.data;                                                                      \
+        for (int64_t n = index * p->each; n < last; n++) {                                                   \
+            if (p->pairs)                                                                                    \
+                pairs_call;                                                                                  \
+            else if (p->call->output.dtype == SGM_FLOAT32)                                                   \
+                call_of_type(float);                                                                         \
+            else                                                                                             \
+                call_of_type(double);                                                                        \
+        }                                                                                                    \
+        (void)b;                                                                                             \
+    }
+#define IN(type, array) ((const type *)(array) + n * p->in)
+#define OUT(type, array) ((const type *)(array) + n * p->out)
+#define TO(type, size) ((type *)c + n * (size))
+#define MAX(type) max_##type(w, IN(type, a), TO(type, p->out))
+#define MAX_GRADIENT(type) max_gradient_##type(w, IN(type, a), OUT(type, b), TO(type, p->in))
+#define AVERAGE(type) average_##type(w, IN(type, a), TO(type, p->out))
+#define AVERAGE_GRADIENT(type) average_gradient_##type(w, OUT(type, a), TO(type, p->in))
+DEFINE_TASK(max, max_pairs(p, IN(float, a), TO(float, p->out)), MAX)
+DEFINE_TASK(max_gradient, max_gradient_pairs(p, IN(float, a), OUT(float, b), TO(float, p->in)), MAX_GRADIENT)
+DEFINE_TASK(average, AVERAGE(float), AVERAGE)
+DEFINE_TASK(average_gradient, AVERAGE_GRADIENT(float), AVERAGE_GRADIENT)
+
+#define DEFINE_KERNEL(name, operation, extent)                                                               \
+    static sgm_status run_##name(const sgm__cpu_call *call)                                                  \
+    {                                                                                                        \
+        pooling p = begin(call, extent);                                                                     \
+        return share(&p, name##_task);                                                                       \
+    }                                                                                                        \
+    const sgm__cpu_kernel sgm__cpu_##operation = {                                                           \
+        .op = &sgm__op_##operation, .takes = takes, .posts = true, .run = run_##name};
+DEFINE_KERNEL(max, max_pooling, false)
+DEFINE_KERNEL(max_gradient, max_pooling_gradient, false)
+DEFINE_KERNEL(average, average_pooling, false)
+DEFINE_KERNEL(average_gradient, average_pooling_gradient, true)
