@@ -371,7 +371,8 @@ static sgm_hook *parse_last(const sgm__hook_text *call)
 
 #define COUNT_ARGUMENT                                                                                       \
     {                                                                                                        \
-        "count", SGM__ARGUMENT_COUNT, .standard = "3", .doc = "how many stay"                                \
+        "count", SGM__ARGUMENT_COUNT, .standard = "3", .doc = "how many stay", .least = 1,                   \
+                                      .most = MOST_CHECKPOINTS                                               \
     }
 #define NAME_ARGUMENT(standard_name)                                                                         \
     {                                                                                                        \

@@ -279,8 +279,6 @@ sgm_hook *sgm_running_time_create(sgm_time_scale scale, const sgm_running_time_o
 static sgm_hook *parse_running_time(const sgm__hook_text *call)
 {
     int64_t span = sgm__hook_count_of(call, "span");
-    if (span > MOST_TIMES)
-        return sgm__hook_text_fail(call, "span", "expected 1 to %d, got %lld", MOST_TIMES, (long long)span);
     if (call->when.interval > 1 || call->when.live != 0) {
         sgm_fail(SGM_ERROR_ARGUMENT, "running_time measures every event: every iteration, or every epoch");
         return NULL;
@@ -293,6 +291,7 @@ const sgm__hook_row sgm__running_time_row = {
     .doc = "seconds between events, as shared.time_iteration_last, _average, _min and _max",
     .when = {SGM_ITERATION, 1, 0},
     .arguments = {{"span", SGM__ARGUMENT_COUNT, .standard = "4",
-                   .doc = "the average is of so many times, without the most unusual ones; at most 64"}},
+                   .doc = "the average is of so many times, without the most unusual ones", .least = 1,
+                   .most = MOST_TIMES}},
     .create = parse_running_time,
 };

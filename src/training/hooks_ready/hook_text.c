@@ -158,14 +158,21 @@ static sgm_status read_choice(sgm__phrase *phrase, const char *const *choices, s
     return status;
 }
 
-static sgm_status read_whole(sgm__phrase *phrase, int64_t *whole)
+static sgm_status read_whole(sgm__phrase *phrase, const sgm__hook_argument *argument, int64_t *whole)
 {
     double number;
     size_t at = phrase->at;
+    bool bounded = argument->most > 0;
     if (phrase->kind != SGM__PHRASE_NUMBER)
-        return sgm__phrase_expected(phrase, "a whole number from 1", NULL, 0);
+        return sgm__phrase_expected(
+            phrase, bounded && argument->least == 0 ? "a whole number from 0" : "a whole number from 1", NULL,
+            0);
     SGM_TRY(sgm__phrase_number(phrase, &number));
-    if (number < 1 || number > (double)SGM__PHRASE_MOST_COUNT || number != floor(number))
+    if (bounded &&
+        (number < (double)argument->least || number > (double)argument->most || number != floor(number)))
+        return sgm__phrase_fail(phrase, at, "expected a whole number from %lld to %lld, not %.10g",
+                                (long long)argument->least, (long long)argument->most, number);
+    if (!bounded && (number < 1 || number > (double)SGM__PHRASE_MOST_COUNT || number != floor(number)))
         return sgm__phrase_fail(phrase, at, "expected a whole number from 1, not %.10g", number);
     *whole = (int64_t)number;
     return SGM_OK;
@@ -189,7 +196,7 @@ static sgm_status read_value(sgm__phrase *phrase, const sgm__hook_argument *argu
     case SGM__ARGUMENT_NUMBERS:
         return read_numbers(phrase, next, value);
     case SGM__ARGUMENT_COUNT:
-        return read_whole(phrase, &value->whole);
+        return read_whole(phrase, argument, &value->whole);
     case SGM__ARGUMENT_FLAG:
         return read_choice(phrase, flags, &value->count);
     case SGM__ARGUMENT_CHOICE:
@@ -504,6 +511,9 @@ char *sgm_hook_help(const char *name)
     for (size_t i = 0; i < argument_count(row); i++) {
         sgm__text_append(&text, "    %-16s ", row->arguments[i].name);
         append_value(&text, &row->arguments[i]);
+        if (row->arguments[i].most > 0)
+            sgm__text_append(&text, " from %lld to %lld", (long long)row->arguments[i].least,
+                             (long long)row->arguments[i].most);
         sgm__text_append(&text, ": %s\n", row->arguments[i].doc);
     }
     return sgm__text_take(&text);

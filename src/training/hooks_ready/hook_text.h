@@ -40,7 +40,7 @@ typedef enum sgm__argument_kind {
     SGM__ARGUMENT_WORD,        /* best, "epoch-{epoch}": a word, or any text in quotes */
     SGM__ARGUMENT_NUMBER,      /* finite */
     SGM__ARGUMENT_NUMBERS,     /* 1 3 5, or with commas */
-    SGM__ARGUMENT_COUNT,       /* whole, from 1 */
+    SGM__ARGUMENT_COUNT,       /* whole, from 1, or in its bounds */
     SGM__ARGUMENT_FLAG,        /* true or false */
     SGM__ARGUMENT_CHOICE       /* one of `choices` */
 } sgm__argument_kind;
@@ -52,6 +52,7 @@ typedef struct sgm__hook_argument {
     const char *standard;       /* as it would be written; NULL: none */
     const char *const *choices; /* NULL at the end */
     const char *doc;
+    int64_t least, most; /* of a count; most 0: from 1 */
 } sgm__hook_argument;
 
 typedef struct sgm__hook_text sgm__hook_text;

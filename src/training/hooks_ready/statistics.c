@@ -338,7 +338,8 @@ const sgm__hook_row sgm__statistics_row = {
     .when = {SGM_EPOCH, 1, 0},
     .arguments = {{"values", SGM__ARGUMENT_IDENTIFIERS, .needed = true,
                    .doc = "tensors, as in network.layers.*.weights"},
-                  {"bins", SGM__ARGUMENT_COUNT, .standard = "20", .doc = "of the histogram"},
+                  {"bins", SGM__ARGUMENT_COUNT, .standard = "20", .doc = "of the histogram", .least = 1,
+                   .most = MOST_BINS},
                   {"least", SGM__ARGUMENT_NUMBER,
                    .doc = "of the histogram, with most; if not given: the "
                           "least value"},

@@ -281,25 +281,25 @@ sgm_hook *sgm_target_maximiser_create(int64_t wanted, sgm_time_step when, const 
 
 static sgm_hook *parse_target(const sgm__hook_text *call)
 {
-    double wanted = sgm__hook_number_of(call, "class");
-    if (!(wanted >= 0 && wanted < 1e9 && wanted == floor(wanted)))
-        return sgm__hook_text_fail(call, "class", "expected a class from 0, got %g", wanted);
-    return sgm_target_maximiser((int64_t)wanted, call->when, .name = sgm__hook_text_of(call, "name"),
-                                .desired_cost = sgm__hook_number_of(call, "desired_cost"),
-                                .steps = sgm__hook_count_of(call, "steps"),
-                                .attempts = sgm__hook_count_of(call, "attempts"));
+    return sgm_target_maximiser(
+        sgm__hook_count_of(call, "class"), call->when, .name = sgm__hook_text_of(call, "name"),
+        .desired_cost = sgm__hook_number_of(call, "desired_cost"), .steps = sgm__hook_count_of(call, "steps"),
+        .attempts = sgm__hook_count_of(call, "attempts"));
 }
 
 const sgm__hook_row sgm__target_maximiser_row = {
     .name = "target_maximiser",
     .doc = "looks for an input that the network takes for a class, as shared.NAME_input, _cost and _found",
     .when = {SGM_EPOCH, 1, 0},
-    .arguments = {{"class", SGM__ARGUMENT_NUMBER, .needed = true, .doc = "the wanted one, from 0"},
+    .arguments = {{"class", SGM__ARGUMENT_COUNT, .needed = true, .doc = "the wanted one", .least = 0,
+                   .most = 999999999},
                   {"name", SGM__ARGUMENT_WORD, .doc = "if not given: as in target_3"},
                   {"desired_cost", SGM__ARGUMENT_NUMBER, .standard = "0.06",
                    .doc = "below it, the search ends"},
-                  {"steps", SGM__ARGUMENT_COUNT, .standard = "1024", .doc = "of an attempt"},
-                  {"attempts", SGM__ARGUMENT_COUNT, .standard = "2", .doc = "from other noise each"}},
+                  {"steps", SGM__ARGUMENT_COUNT, .standard = "1024", .doc = "of an attempt", .least = 1,
+                   .most = MOST_STEPS},
+                  {"attempts", SGM__ARGUMENT_COUNT, .standard = "2", .doc = "from other noise each",
+                   .least = 1, .most = MOST_ATTEMPTS}},
     .create = parse_target,
     .global = true,
 };

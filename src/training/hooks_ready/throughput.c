@@ -137,8 +137,6 @@ static sgm_hook *parse_throughput(const sgm__hook_text *call)
 {
     if (call->when.scale != SGM_ITERATION || call->when.live > 0)
         return sgm__hook_text_fail(call, "span", "results come every few iterations");
-    if (sgm__hook_count_of(call, "span") > MOST_SPAN)
-        return sgm__hook_text_fail(call, "span", "at most %d iterations", MOST_SPAN);
     return sgm_throughput(.span = sgm__hook_count_of(call, "span"), .every = call->when.interval);
 }
 
@@ -147,6 +145,7 @@ const sgm__hook_row sgm__throughput_row = {
     .doc = "records and iterations a second, and the share of the time that waited for data, as "
            "shared.time_throughput_records, _iterations, _waiting and _waited",
     .when = {SGM_ITERATION, DEFAULT_EVERY, 0},
-    .arguments = {{"span", SGM__ARGUMENT_COUNT, .standard = "100", .doc = "the newest so many iterations"}},
+    .arguments = {{"span", SGM__ARGUMENT_COUNT, .standard = "100", .doc = "the newest so many iterations",
+                   .least = 1, .most = MOST_SPAN}},
     .create = parse_throughput,
 };

@@ -358,7 +358,8 @@ const sgm__hook_row sgm__time_series_row = {
     .doc = "keeps the newest values of numbers, as shared.IDENTIFIER_series: iteration and value",
     .when = {SGM_ITERATION, 1, 0},
     .arguments = {{"values", SGM__ARGUMENT_IDENTIFIERS, .needed = true, .doc = "optimiser.cost_total"},
-                  {"capacity", SGM__ARGUMENT_COUNT, .standard = "1000", .doc = "how many of each are kept"},
+                  {"capacity", SGM__ARGUMENT_COUNT, .standard = "1000", .doc = "how many of each are kept",
+                   .least = 1, .most = MOST_CAPACITY},
                   {"file", SGM__ARGUMENT_WORD, .doc = "all values also go to FILE.csv in the run's folder"}},
     .create = parse_series,
 };
