@@ -17,25 +17,24 @@ sgm_value sgm__layer_prefixed(sgm_layer_call *call, sgm_graph *graph, const char
                                matrix ? shape->dims[1] : 0, true, initialiser);
 }
 
+sgm_value sgm__layer_rows(sgm_graph *graph, sgm_value x)
+{
+    sgm_shape shape = sgm_value_type(graph, x).shape;
+    sgm_shape rows = sgm_shape_of(-1, shape.rank > 0 ? shape.dims[shape.rank - 1] : 1);
+    return shape.rank == 2 ? x : sgm_reshape(graph, x, &rows);
+}
+
 sgm_value sgm__layer_project(sgm_layer_call *call, sgm_graph *graph, sgm_value x, int64_t size,
                              const char *prefix, bool biased)
 {
-    sgm_shape shape = sgm_value_type(graph, x).shape;
-    if (shape.rank == 0)
-        return x; /* the graph has failed */
-    sgm_shape weights_shape = sgm_shape_of(shape.dims[shape.rank - 1], size);
+    sgm_shape weights_shape = sgm_shape_of(sgm_value_type(graph, x).shape.dims[1], size);
     sgm_shape biases_shape = sgm_shape_of(size);
     sgm_value weights = sgm__layer_prefixed(call, graph, prefix, "weights", &weights_shape, WEIGHTS);
-    sgm_value biases = {-1}; /* before the product, so that nothing lies between that and the sum */
-    if (biased)
-        biases = sgm__layer_prefixed(call, graph, prefix, "biases", &biases_shape, "constant(0)");
-    /* as one product of all rows */
-    sgm_shape rows = sgm_shape_of(-1, shape.dims[shape.rank - 1]);
-    sgm_value y = sgm_matmul(graph, sgm_reshape(graph, x, &rows), weights);
-    if (biased)
-        y = sgm_add(graph, y, biases);
-    shape.dims[shape.rank - 1] = size;
-    return sgm_reshape(graph, y, &shape);
+    if (!biased)
+        return sgm_matmul(graph, x, weights);
+    /* before the product, so that nothing lies between that and the sum */
+    sgm_value biases = sgm__layer_prefixed(call, graph, prefix, "biases", &biases_shape, "constant(0)");
+    return sgm_add(graph, sgm_matmul(graph, x, weights), biases);
 }
 
 sgm_value sgm__layer_drop(sgm_layer_call *call, sgm_graph *graph, sgm_value x, double rate)
@@ -74,16 +73,18 @@ static bool is_sequence(sgm_layer_call *call, sgm_graph *graph, sgm_value x)
     return true;
 }
 
-sgm_value sgm__layer_attend(sgm_layer_call *call, sgm_graph *graph, sgm_value x, const char *prefix)
+sgm_value sgm__layer_attend(sgm_layer_call *call, sgm_graph *graph, sgm_value x, int64_t time,
+                            const char *prefix)
 {
-    int64_t features = sgm_value_type(graph, x).shape.dims[2];
+    int64_t features = sgm_value_type(graph, x).shape.dims[1], heads = sgm_layer_integer(call, "heads");
     bool biased = !sgm_layer_flag(call, "no_bias");
     char output[64];
     snprintf(output, sizeof output, "%soutput_", prefix);
     sgm_value all = sgm__layer_project(call, graph, x, 3 * features, prefix, biased);
+    sgm_shape sequences = sgm_shape_of(-1, time, 3 * features);
     sgm_value y =
-        sgm_self_attention(graph, all, sgm_layer_integer(call, "heads"), sgm_layer_flag(call, "causal"));
-    return sgm__layer_project(call, graph, y, features, output, biased);
+        sgm_self_attention(graph, sgm_reshape(graph, all, &sequences), heads, sgm_layer_flag(call, "causal"));
+    return sgm__layer_project(call, graph, sgm__layer_rows(graph, y), features, output, biased);
 }
 
 static sgm_value forward_attention(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
@@ -92,29 +93,33 @@ static sgm_value forward_attention(sgm_layer_call *call, sgm_graph *graph, const
     (void)count;
     if (!is_sequence(call, graph, inputs[0]))
         return (sgm_value){-1};
-    return sgm__layer_attend(call, graph, inputs[0], "");
+    sgm_shape shape = sgm_value_type(graph, inputs[0]).shape;
+    sgm_value y = sgm__layer_attend(call, graph, sgm__layer_rows(graph, inputs[0]), shape.dims[1], "");
+    return sgm_reshape(graph, y, &shape);
 }
 
 /* x + attention(norm(x)), then x + dense(activation(dense(norm(x)))): norms come first (Xiong et al., 2020).
- */
+ * All in rows (batch * time, features), so that sums and activations follow their products at once. */
 static sgm_value forward_transformer(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
                                      int32_t count)
 {
     (void)count;
-    sgm_value x = inputs[0];
-    if (!is_sequence(call, graph, x))
+    if (!is_sequence(call, graph, inputs[0]))
         return (sgm_value){-1};
-    int64_t features = sgm_value_type(graph, x).shape.dims[2], hidden = sgm_layer_integer(call, "hidden");
+    sgm_shape shape = sgm_value_type(graph, inputs[0]).shape;
+    int64_t features = shape.dims[2], hidden = sgm_layer_integer(call, "hidden");
     bool biased = !sgm_layer_flag(call, "no_bias");
     double rate = sgm_layer_number(call, "dropout");
+    sgm_value x = sgm__layer_rows(graph, inputs[0]);
     sgm_value y = sgm__layer_normalise(call, graph, x, true, biased, "attention_norm_", EPSILON);
-    y = sgm__layer_attend(call, graph, y, "attention_");
+    y = sgm__layer_attend(call, graph, y, shape.dims[1], "attention_");
     x = sgm_add(graph, x, sgm__layer_drop(call, graph, y, rate));
     y = sgm__layer_normalise(call, graph, x, true, biased, "hidden_norm_", EPSILON);
     y = sgm__layer_project(call, graph, y, hidden > 0 ? hidden : 4 * features, "hidden_", biased);
     y = sgm_layer_activate(call, graph, sgm_layer_text(call, "activation"), y);
     y = sgm__layer_project(call, graph, y, features, "output_", biased);
-    return sgm_add(graph, x, sgm__layer_drop(call, graph, y, rate));
+    x = sgm_add(graph, x, sgm__layer_drop(call, graph, y, rate));
+    return sgm_reshape(graph, x, &shape);
 }
 
 #define HEADS                                                                                                \
