@@ -4,7 +4,8 @@
 
 #define MOST_DEPTH 208 /* of a panel of b: 26 KiB of the first cache for two vectors of 64 bytes */
 #define LARGEST_TILE (14 * 2 * 64) /* bytes */
-#define TASKS_PER_THREAD 4         /* so that threads that start late get less */
+#define STEPS_TOGETHER 8
+#define TASKS_PER_THREAD 4 /* so that threads that start late get less */
 
 /* How a product is cut. */
 typedef struct work {
@@ -12,7 +13,7 @@ typedef struct work {
     const sgm__tiles *tiles;
     size_t size; /* bytes of an element */
     int64_t row_panels, column_panels, depth_blocks;
-    int64_t row_tasks, column_tasks;
+    int64_t row_tasks, column_tasks, pack_tasks;
     unsigned char *packed; /* a */
     unsigned char *panels; /* one of b for each thread */
     size_t panel_bytes;
@@ -21,6 +22,11 @@ typedef struct work {
 static int64_t divide_up(int64_t a, int64_t b)
 {
     return (a + b - 1) / b;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
 }
 
 static int64_t part(int64_t total, int64_t parts, int64_t index)
@@ -90,17 +96,44 @@ static unsigned char *packed_panel(const work *w, int64_t block, int64_t panel)
     return w->packed + (size_t)(k * w->product.m + first_row(w, panel) * depth) * w->size;
 }
 
-static void pack_rows(void *context, int64_t panel, int32_t thread)
+/* Where columns of a lie together, panels take turns at a few steps: those lie far apart, and neighbouring
+ * panels share the lines that each of them would have to fetch again. */
+static void pack_turned(const work *w, int64_t block, int64_t first, int64_t last)
+{
+    const sgm__product *p = &w->product;
+    int64_t k = part(p->k, w->depth_blocks, block), end = part(p->k, w->depth_blocks, block + 1);
+    for (int64_t step = k; step < end; step += STEPS_TOGETHER) {
+        int64_t steps = least(end - step, STEPS_TOGETHER);
+        for (int64_t panel = first; panel < last; panel++) {
+            int64_t row = first_row(w, panel), rows = first_row(w, panel + 1) - row;
+            const unsigned char *from = p->a;
+            from += (row + step * p->a_column) * (int64_t)w->size;
+            w->tiles->copy_rows(packed_panel(w, block, panel) + (size_t)((step - k) * rows) * w->size, rows,
+                                from, p->a_column, rows, steps);
+        }
+    }
+}
+
+/* A task packs some panels. */
+static void pack_rows(void *context, int64_t task, int32_t thread)
 {
     (void)thread;
     const work *w = context;
     const sgm__product *p = &w->product;
-    int64_t row = first_row(w, panel), rows = first_row(w, panel + 1) - row;
+    int64_t first = part(w->row_panels, w->pack_tasks, task);
+    int64_t last = part(w->row_panels, w->pack_tasks, task + 1);
     for (int64_t block = 0; block < w->depth_blocks; block++) {
         int64_t k = part(p->k, w->depth_blocks, block), end = part(p->k, w->depth_blocks, block + 1);
-        const unsigned char *from = p->a;
-        from += (row * p->a_row + k * p->a_column) * (int64_t)w->size;
-        pack(w, packed_panel(w, block, panel), from, p->a_row, p->a_column, rows, end - k, rows);
+        if (p->a_row == 1) {
+            pack_turned(w, block, first, last);
+            continue;
+        }
+        for (int64_t panel = first; panel < last; panel++) {
+            int64_t row = first_row(w, panel), rows = first_row(w, panel + 1) - row;
+            const unsigned char *from = p->a;
+            from += (row * p->a_row + k * p->a_column) * (int64_t)w->size;
+            pack(w, packed_panel(w, block, panel), from, p->a_row, p->a_column, rows, end - k, rows);
+        }
     }
 }
 
@@ -187,11 +220,6 @@ static void clear(const work *w)
         memset((unsigned char *)p->c + (size_t)(i * p->c_row) * w->size, 0, (size_t)p->n * w->size);
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* A quarter of the work may be packing then. */
 #define SMALL_WORK (32 * 32 * 24)
 
@@ -245,13 +273,14 @@ void sgm__product_post(const sgm__vector *vector, sgm__pool *pool, const sgm__pr
     if (threads > 1) {
         w.column_tasks = least(w.column_panels, threads * TASKS_PER_THREAD);
         w.row_tasks = w.column_panels >= threads ? 1 : least(w.row_panels, threads);
-        sgm__pool_post(pool, w.row_panels, pack_rows, &w, sizeof w);
+        w.pack_tasks = least(w.row_panels, threads * TASKS_PER_THREAD);
+        sgm__pool_post(pool, w.pack_tasks, pack_rows, &w, sizeof w);
         sgm__pool_post(pool, w.column_tasks * w.row_tasks, run_task, &w, sizeof w);
         return;
     }
     sgm__pool_ready(pool);
-    for (int64_t panel = 0; panel < w.row_panels; panel++)
-        pack_rows(&w, panel, 0);
+    w.pack_tasks = 1;
+    pack_rows(&w, 0, 0);
     run_task(&w, 0, 0);
 }
 

@@ -222,12 +222,11 @@ DEFINE_COPY_ROWS(copy_rows_f64, double, d, LANES_D)
 #endif
 
 /* A square of as many rows as a vector has lanes is transposed in registers: in stage `d`, rows i and i + d
- * exchange the lanes whose number differs in bit d. */
+ * exchange the lanes whose number differs in bit d. Rows from `filled` on count as zeros; of each row of the
+ * result the first `kept` are stored. */
 #define DEFINE_SQUARE(name, element, letter, integer, lanes)                                                 \
-    static void name(element *to, int64_t to_stride, const element *from, int64_t stride)                    \
+    static inline void name##_lanes(vec_##letter *rows)                                                      \
     {                                                                                                        \
-        vec_##letter rows[lanes];                                                                            \
-        UNROLL for (int i = 0; i < (lanes); i++, from += stride) rows[i] = load_##letter(from);              \
         UNROLL for (int d = (lanes) / 2; d > 0; d /= 2)                                                      \
         {                                                                                                    \
             const vec_##integer lane = LANE_NUMBERS_##letter, upper = (lane & d) != 0;                       \
@@ -242,7 +241,23 @@ DEFINE_COPY_ROWS(copy_rows_f64, double, d, LANES_D)
                 rows[i + d] = SHUFFLE_##letter(a, b, high);                                                  \
             }                                                                                                \
         }                                                                                                    \
+    }                                                                                                        \
+    static void name(element *to, int64_t to_stride, const element *from, int64_t stride)                    \
+    {                                                                                                        \
+        vec_##letter rows[lanes];                                                                            \
+        UNROLL for (int i = 0; i < (lanes); i++, from += stride) rows[i] = load_##letter(from);              \
+        name##_lanes(rows);                                                                                  \
         UNROLL for (int i = 0; i < (lanes); i++, to += to_stride) store_##letter(to, rows[i]);               \
+    }                                                                                                        \
+    static void name##_part(element *to, int64_t to_stride, int64_t kept, const element *from,               \
+                            int64_t stride, int64_t filled)                                                  \
+    {                                                                                                        \
+        static const element zeros[lanes];                                                                   \
+        vec_##letter rows[lanes];                                                                            \
+        UNROLL for (int i = 0; i < (lanes); i++) rows[i] =                                                   \
+            load_##letter(i < filled ? from + i * stride : zeros);                                           \
+        name##_lanes(rows);                                                                                  \
+        UNROLL for (int i = 0; i < (lanes); i++, to += to_stride) store_part_##letter(to, rows[i], kept);    \
     }
 
 static inline int64_t least(int64_t a, int64_t b)
@@ -278,6 +293,8 @@ static inline int64_t least(int64_t a, int64_t b)
             int64_t k = 0;                                                                                   \
             for (; filled == (lanes) && k + (lanes) <= depth; k += (lanes))                                  \
                 square(to + k * padded, padded, from + k, stride);                                           \
+            for (; k + (lanes) <= depth; k += (lanes))                                                       \
+                square##_part(to + k * padded, padded, kept, from + k, stride, filled);                      \
             for (; k < depth; k += (lanes))                                                                  \
                 name##_edge(to + k * padded, padded, kept, from + k, stride, filled,                         \
                             least(depth - k, lanes));                                                        \
