@@ -1,12 +1,22 @@
 #!/usr/bin/env python3
 """Time of training steps in PyTorch, for comparison.
 
-    bench_torch.py --sizes 784,1024,1024,10 --batch 100 --optimiser sgd --threads 1 [--seconds 2] [--foreach] [--compile]
-    bench_torch.py --version          version, MB of its own libraries, whether it compiles (exit code 77 without PyTorch)
+    bench_torch.py --sizes 784,1024,1024,10 --batch 100 --optimiser sgd --threads 1 [--way compile+fused] [--seconds 2]
+    bench_torch.py --version          version, MB of its own libraries, what it can do (exit code 77 without PyTorch)
 
-The network is one of MODELS: "dense" has dense layers of these sizes with relu between them; at its end is softmax
-cross-entropy. The records stay in memory. Prints the median of a step in microseconds, its 10th and 90th percentile, and the process's largest
-memory in MB, as bench/step.c does.
+The network is one of MODELS; the records stay in memory. --way joins words with "+":
+
+    plain       the optimiser does one parameter after the other
+    foreach     the optimiser does all parameters in one call
+    fused       the optimiser's update is one kernel (version 2.4 and later)
+    compile     torch.compile (version 2 and later)
+    autotune    the same with max-autotune
+    last        images with their channels last
+    attention   scaled_dot_product_attention in place of its parts (version 2 and later)
+
+Prints the median of a step in microseconds, its 10th and 90th percentile, and the process's largest memory in MB, as
+bench/step.c does. With --serve it says "ready SECONDS" after the first steps (which compile), then measures and answers
+for each line that gives it seconds, until "end": so that one process can be measured in turns with others.
 """
 import argparse
 import os
@@ -14,12 +24,21 @@ import sys
 import time
 
 WARM_UP_STEPS = 5
-LEAST_STEPS = 20
+LEAST_STEPS = 5
 MOST_STEPS = 200000
 
 
+def cross_entropy(torch):
+    return torch.nn.CrossEntropyLoss()
+
+
+def cross_entropy_of_steps(torch):
+    """Of (batch, time, classes)."""
+    return lambda answer, classes: torch.nn.functional.cross_entropy(answer.flatten(0, 1), classes.flatten())
+
+
 def dense(torch, arguments):
-    """The network, the records and their classes."""
+    """Dense layers of these sizes with relu between them."""
     sizes = [int(size) for size in arguments.sizes.split(",")]
     layers = []
     for fan_in, fan_out in zip(sizes, sizes[1:]):
@@ -27,40 +46,131 @@ def dense(torch, arguments):
             layers.append(torch.nn.ReLU())
         layers.append(torch.nn.Linear(fan_in, fan_out))
     records = torch.rand(arguments.batch, sizes[0])
-    return torch.nn.Sequential(*layers), records, torch.randint(sizes[-1], (arguments.batch,))
+    classes = torch.randint(sizes[-1], (arguments.batch,))
+    return torch.nn.Sequential(*layers), records, classes, cross_entropy(torch)
 
 
-MODELS = {"dense": dense}
+def lenet(torch, arguments):
+    """Two convolutions of 5 x 5 without a border, each with relu and pooling, and two dense layers."""
+    nn = torch.nn
+    network = nn.Sequential(
+        *(nn.Conv2d(1, 32, 5), nn.ReLU(), nn.MaxPool2d(2)),
+        *(nn.Conv2d(32, 64, 5), nn.ReLU(), nn.MaxPool2d(2)),
+        *(nn.Flatten(), nn.Linear(1024, 128), nn.ReLU(), nn.Linear(128, 10)),
+    )
+    images, classes = torch.rand(arguments.batch, 1, 28, 28), torch.randint(10, (arguments.batch,))
+    if "last" in arguments.words:
+        network = network.to(memory_format=torch.channels_last)
+        images = images.contiguous(memory_format=torch.channels_last)
+    return network, images, classes, cross_entropy(torch)
+
+
+def lstm(torch, arguments, vocabulary=65, time_steps=64):
+    """A character model: embedding of 128, two layers of 256, a dense layer at each step."""
+    nn = torch.nn
+
+    class Characters(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embedding = nn.Embedding(vocabulary, 128)
+            self.layers = nn.LSTM(128, 256, num_layers=2, batch_first=True)
+            self.answer = nn.Linear(256, vocabulary)
+
+        def forward(self, tokens):
+            return self.answer(self.layers(self.embedding(tokens))[0])
+
+    tokens, following = (torch.randint(vocabulary, (arguments.batch, time_steps)) for _ in range(2))
+    return Characters(), tokens, following, cross_entropy_of_steps(torch)
+
+
+def gpt(torch, arguments, vocabulary=65, context=64, width=128, heads=4, blocks=4):
+    """A small transformer: normalised before each part, gelu, biases, its answer by the embedding's weights."""
+    nn, functional = torch.nn, torch.nn.functional
+    whole = "attention" in arguments.words
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.before_attention, self.before_dense = nn.LayerNorm(width), nn.LayerNorm(width)
+            self.queries_keys_values, self.joined = nn.Linear(width, 3 * width), nn.Linear(width, width)
+            self.wide, self.narrow = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+            self.register_buffer("hidden", torch.ones(context, context, dtype=torch.bool).triu(1))
+
+        def attend(self, x):
+            parts = self.queries_keys_values(x).chunk(3, dim=2)
+            queries, keys, values = (part.unflatten(2, (heads, width // heads)).transpose(1, 2) for part in parts)
+            if whole:
+                answer = functional.scaled_dot_product_attention(queries, keys, values, is_causal=True)
+            else:
+                scores = queries @ keys.transpose(2, 3) * (width // heads) ** -0.5
+                answer = scores.masked_fill(self.hidden, float("-inf")).softmax(3) @ values
+            return self.joined(answer.transpose(1, 2).flatten(2))
+
+        def forward(self, x):
+            x = x + self.attend(self.before_attention(x))
+            return x + self.narrow(functional.gelu(self.wide(self.before_dense(x))))
+
+    class Transformer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.tokens, self.places = nn.Embedding(vocabulary, width), nn.Embedding(context, width)
+            self.blocks = nn.Sequential(*(Block() for _ in range(blocks)))
+            self.normalise, self.answer = nn.LayerNorm(width), nn.Linear(width, vocabulary, bias=False)
+            self.answer.weight = self.tokens.weight
+            for weights in self.parameters():
+                if weights.dim() > 1:
+                    nn.init.normal_(weights, std=0.02)
+
+        def forward(self, tokens):
+            x = self.tokens(tokens) + self.places.weight
+            return self.answer(self.normalise(self.blocks(x)))
+
+    tokens, following = (torch.randint(vocabulary, (arguments.batch, context)) for _ in range(2))
+    return Transformer(), tokens, following, cross_entropy_of_steps(torch)
+
+
+MODELS = {"dense": dense, "lenet": lenet, "lstm": lstm, "gpt": gpt}
+
+
+def make_optimiser(torch, arguments, parameters):
+    kinds = {"sgd": (torch.optim.SGD, 0.01), "adam": (torch.optim.Adam, 0.001), "adamw": (torch.optim.AdamW, 0.001)}
+    kind, rate = kinds[arguments.optimiser]
+    chosen = {word: True for word in ("foreach", "fused") if word in arguments.words}
+    return kind(parameters, lr=rate, **(chosen or {"foreach": False}))
 
 
 def make_step(torch, arguments):
     """One step of training as a function without arguments."""
     torch.manual_seed(7)
-    network, records, classes = MODELS[arguments.model](torch, arguments)
-    cost_of = torch.nn.CrossEntropyLoss()
-    optimisers = {"sgd": (torch.optim.SGD, 0.01), "adam": (torch.optim.Adam, 0.001)}
-    kind, rate = optimisers[arguments.optimiser]
-    optimiser = kind(network.parameters(), lr=rate, foreach=arguments.foreach)
-    answer = torch.compile(network) if arguments.compile else network
+    torch.set_flush_denormal(True)
+    network, records, classes, cost_of = MODELS[arguments.model](torch, arguments)
+    optimiser = make_optimiser(torch, arguments, network.parameters())
+    answer = network
+    if "compile" in arguments.words or "autotune" in arguments.words:
+        answer = torch.compile(network, mode="max-autotune" if "autotune" in arguments.words else None)
+    mixed = arguments.precision == "bfloat16"
 
     def step():
         # Gradients are let go of rather than zeroed: the faster way, and the default since PyTorch 2.
         optimiser.zero_grad(set_to_none=True)
-        cost_of(answer(records), classes).backward()
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=mixed):
+            cost = cost_of(answer(records), classes)
+        cost.backward()
         optimiser.step()
 
     return step
 
 
 def measure(step, seconds):
-    for _ in range(WARM_UP_STEPS):
-        step()
+    """The line that is printed."""
     times, end = [], time.perf_counter() + seconds
     while len(times) < LEAST_STEPS or (len(times) < MOST_STEPS and time.perf_counter() < end):
         begin = time.perf_counter()
         step()
         times.append(time.perf_counter() - begin)
-    return sorted(times)
+    times.sort()
+    part = lambda share: 1e6 * times[int(share * len(times))]
+    return "%.3f %.3f %.3f %.1f" % (part(0.5), part(0.1), part(0.9), peak_megabytes())
 
 
 def peak_megabytes():
@@ -69,37 +179,68 @@ def peak_megabytes():
 
 
 def library_megabytes():
-    """Of the files that PyTorch itself brings, without those that it needs (a BLAS, oneDNN, OpenMP)."""
+    """Of the files that PyTorch itself brings for CPUs, without those that it needs (a BLAS, oneDNN, OpenMP)."""
     with open("/proc/self/maps", encoding="utf-8") as maps:
         files = {line.split(None, 5)[5].strip() for line in maps if ".so" in line}
-    own = [file for file in files if os.path.basename(file).startswith(("libtorch", "libc10"))]
+    own = [file for file in files if os.path.basename(file).startswith(("libtorch", "libc10")) and "cuda" not in file]
     return sum(os.path.getsize(file) for file in own) / 1e6
 
 
+def abilities(torch):
+    """Words of --way that this version knows, and "mkl" where it needs no BLAS from outside."""
+    words = ["plain", "foreach", "last"]
+    weights = torch.nn.Parameter(torch.ones(1))
+    weights.grad = torch.ones(1)
+    try:
+        for kind in (torch.optim.SGD, torch.optim.Adam):
+            kind([weights], lr=0.1, fused=True).step()
+        words.append("fused")
+    except (TypeError, RuntimeError, ValueError):
+        pass
+    if hasattr(torch, "compile"):
+        words += ["compile", "autotune"]
+    if hasattr(torch.nn.functional, "scaled_dot_product_attention"):
+        words.append("attention")
+    if torch.backends.mkl.is_available():
+        words.append("mkl")
+    return words
+
+
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", choices=list(MODELS), default="dense")
     parser.add_argument("--sizes", help="of the input and of the layers, for dense")
     parser.add_argument("--batch", type=int)
-    parser.add_argument("--optimiser", choices=["sgd", "adam"], default="sgd")
+    parser.add_argument("--optimiser", choices=["sgd", "adam", "adamw"], default="sgd")
+    parser.add_argument("--precision", choices=["float32", "bfloat16"], default="float32", help="bfloat16: autocast")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=2)
-    parser.add_argument("--foreach", action="store_true", help="the optimiser does all parameters in one call")
-    parser.add_argument("--compile", action="store_true", help="torch.compile, which PyTorch has from version 2 on")
+    parser.add_argument("--way", default="plain", help="words from the list above")
+    parser.add_argument("--serve", action="store_true", help="measure when asked on standard input")
     parser.add_argument("--version", action="store_true")
     arguments = parser.parse_args()
+    arguments.words = arguments.way.split("+")
     os.environ["OMP_NUM_THREADS"] = str(arguments.threads)  # read when the library is loaded
     try:
         import torch
     except ImportError:
         sys.exit(77)
     if arguments.version:
-        print(torch.__version__, "%.1f" % library_megabytes(), int(hasattr(torch, "compile")))
+        print(torch.__version__, "%.1f" % library_megabytes(), *abilities(torch))
         return
     torch.set_num_threads(arguments.threads)
-    times = measure(make_step(torch, arguments), arguments.seconds)
-    part = lambda share: 1e6 * times[int(share * len(times))]
-    print("%.3f %.3f %.3f %.1f" % (part(0.5), part(0.1), part(0.9), peak_megabytes()))
+    begin = time.perf_counter()
+    step = make_step(torch, arguments)
+    for _ in range(WARM_UP_STEPS):
+        step()
+    if not arguments.serve:
+        print(measure(step, arguments.seconds))
+        return
+    print("ready %.2f" % (time.perf_counter() - begin), flush=True)
+    for line in iter(sys.stdin.readline, ""):
+        if line.strip() == "end":
+            break
+        print(measure(step, float(line)), flush=True)
 
 
 main()

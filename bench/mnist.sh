@@ -12,13 +12,13 @@ usage: bench/mnist.sh [BUILD]
 Trains examples/mnist.yaml's network with `sigma train`, and the same network, optimiser and schedule in PyTorch, and
 prints after how many seconds, from the start of the process, an epoch ended with 97, 98 and 98.5 % of the test right.
 Appends a JSON line for each to bench/results/HOST-mnist.jsonl. Exit code 77 where the data are not here:
-`sigma data mnist` fetches them. Time: about 2 minutes on 2 quiet processors, at most 3.
+`sigma data mnist` fetches them. Time: about a minute for each program on 2 quiet processors.
 
 Environment:
   EPOCHS    of the schedule (10); training ends early when 98.5 % is reached
   THREADS   of both (the processors, at most 8)
   LIMIT     seconds for each program (88)
-  PYTHON    a Python with PyTorch, tried besides python3 and /usr/bin/python3
+  PYTHON    a Python with PyTorch, or several, tried besides python3 and /usr/bin/python3
 END
 }
 
@@ -112,7 +112,7 @@ train_ours()
 
 train_torch() # index
 {
-    stamped "$scratch/lines" torch_run "$1" "${torch_kernels##* }" "$here/mnist_torch.py" --data "$data" \
+    stamped "$scratch/lines" torch_run "$1" "$here/mnist_torch.py" --data "$data" \
         --epochs "$epochs" --threads "$threads" --until 98.5 || return 1
     epochs_of_torch "$scratch/lines" >"$scratch/torch$1"
 }

@@ -1,14 +1,17 @@
-/* The most that the processor can do: float32 multiply-adds in registers, nothing read from memory.
+/* The most that the processor can do: float32 multiply-adds in registers, nothing read from memory; and how
+ * fast memory is.
  *
- *   peak [-t THREADS]
+ *   peak [-t THREADS]       GFLOP/s (a multiply-add counts two)
+ *   peak -b [-t THREADS]    GB/s: reading and updating (w += r * g, two reads and a write) memory, then the
+ * same in the third-level cache
  *
- * Prints GFLOP/s (a multiply-add counts two): the best of some short measurements, as a neighbour on the
- * machine can only take away.
+ * The best of some short measurements, as a neighbour on the machine can only take away.
  */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,12 +27,24 @@
 #define REPEATS 15
 #define SECONDS 0.02 /* each repeat, at least */
 
-typedef long long work_function(void); /* returns the operations that it did */
+#define MEMORY_REPEATS 5
+#define LEAST_MEMORY (256 << 20) /* bytes of two arrays that are in no cache */
+#define MOST_MEMORY (2LL << 30)
+#define CACHE_BYTES (16 << 20) /* of two arrays that are in the third-level cache, and not in the second */
+
+/* A thread's part of the two arrays, where memory is measured. */
+typedef struct part {
+    float *weights, *slopes;
+    long long count;
+} part;
+
+typedef long long work_function(const part *p); /* returns the operations, or bytes, that it did */
 
 /* The empty assembly keeps the compiler from joining sums that grow alike. */
 #define WORK(name, attributes, type, lanes, splat, fma, constraint)                                          \
-    attributes static long long name(void)                                                                   \
+    attributes static long long name(const part *p)                                                          \
     {                                                                                                        \
+        (void)p;                                                                                             \
         type sums[CHAINS], factor = splat(0.999999f), step = splat(1e-7f);                                   \
         _Pragma("GCC unroll 12") for (int i = 0; i < CHAINS; i++) sums[i] = splat((float)i);                 \
         for (int round = 0; round < ROUNDS; round++) {                                                       \
@@ -56,8 +71,43 @@ WORK(work_plain, , float32x4_t, 4, vdupq_n_f32, NEON_MULTIPLY_ADD, "+w")
 WORK(work_plain, , float, 1, AS_IS, MULTIPLY_ADD, "+m")
 #endif
 
+/* Vectors of sixteen, which the compiler cuts to what the processor has. */
+typedef float sixteen __attribute__((vector_size(64), aligned(64)));
+
+#if defined(__x86_64__)
+#define WIDE_CLONES __attribute__((target_clones("avx512f", "avx2,fma", "default")))
+#else
+#define WIDE_CLONES
+#endif
+
+WIDE_CLONES static long long read_arrays(const part *p)
+{
+    const sixteen *weights = (const sixteen *)p->weights, *slopes = (const sixteen *)p->slopes;
+    sixteen sums[4] = {{0}};
+    for (long long i = 0; i < p->count / 16; i += 2) {
+        sums[0] += weights[i];
+        sums[1] += slopes[i];
+        sums[2] += weights[i + 1];
+        sums[3] += slopes[i + 1];
+    }
+    sums[0] += sums[1] + sums[2] + sums[3];
+    __asm__ volatile("" : : "m"(sums[0]));
+    return 2 * p->count * (long long)sizeof(float);
+}
+
+WIDE_CLONES static long long update_array(const part *p)
+{
+    sixteen *weights = (sixteen *)p->weights;
+    const sixteen *slopes = (const sixteen *)p->slopes;
+    for (long long i = 0; i < p->count / 16; i++)
+        weights[i] += slopes[i] * 1e-6f;
+    __asm__ volatile("" : : : "memory");
+    return 3 * p->count * (long long)sizeof(float);
+}
+
 typedef struct measurement {
     work_function *work;
+    part part;
     pthread_barrier_t *start;
     double rate;
 } measurement;
@@ -72,12 +122,12 @@ static double now(void)
 static void *measure(void *argument)
 {
     measurement *m = argument;
-    m->work();
+    m->work(&m->part);
     pthread_barrier_wait(m->start);
     double begin = now(), seconds = 0;
     long long operations = 0;
     while (seconds < SECONDS) {
-        operations += m->work();
+        operations += m->work(&m->part);
         seconds = now() - begin;
     }
     m->rate = (double)operations / seconds * 1e-9;
@@ -85,7 +135,7 @@ static void *measure(void *argument)
 }
 
 /* The sum of all threads that work at the same time; 0 if they cannot be started. */
-static double rate_of(work_function *work, int threads)
+static double rate_of(work_function *work, int threads, const part *all)
 {
     pthread_t ids[MOST_THREADS];
     measurement parts[MOST_THREADS];
@@ -95,6 +145,10 @@ static double rate_of(work_function *work, int threads)
         return 0;
     for (int i = 0; i < threads; i++) {
         parts[i] = (measurement){.work = work, .start = &start};
+        if (all != NULL) {
+            long long share = all->count / threads / 32 * 32;
+            parts[i].part = (part){all->weights + i * share, all->slopes + i * share, share};
+        }
         if (pthread_create(&ids[i], NULL, measure, &parts[i]) != 0) {
             fprintf(stderr, "peak: %d threads could not be started\n", threads);
             exit(1);
@@ -108,16 +162,70 @@ static double rate_of(work_function *work, int threads)
     return rate;
 }
 
+static double best_of(work_function *work, int threads, const part *all, int repeats)
+{
+    double best = 0;
+    for (int repeat = 0; repeat < repeats; repeat++) {
+        double rate = rate_of(work, threads, all);
+        best = rate > best ? rate : best;
+    }
+    return best;
+}
+
+static void *pages(size_t bytes)
+{
+    void *memory = aligned_alloc(4096, bytes);
+    if (memory == NULL) {
+        fprintf(stderr, "peak: no memory for %zu bytes\n", bytes);
+        exit(1);
+    }
+    memset(memory, 0, bytes);
+    return memory;
+}
+
+/* Twice the caches' size, as they are shared, but no more than a quarter of the memory. */
+static long long memory_bytes(void)
+{
+    long long cache = sysconf(_SC_LEVEL3_CACHE_SIZE), bytes = LEAST_MEMORY;
+    long long quarter = (long long)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 4;
+    if (bytes < 2 * cache)
+        bytes = 2 * cache;
+    if (bytes > MOST_MEMORY)
+        bytes = MOST_MEMORY;
+    return (bytes < quarter ? bytes : quarter) / 8192 * 8192;
+}
+
+static void print_bandwidth(int threads)
+{
+    size_t bytes = (size_t)memory_bytes() / 2;
+    part large = {pages(bytes), pages(bytes), (long long)(bytes / sizeof(float))};
+    part small = {large.weights, large.slopes, CACHE_BYTES / 2 / (long long)sizeof(float)};
+    printf("%.1f %.1f %.1f %.1f\n", best_of(read_arrays, threads, &large, MEMORY_REPEATS),
+           best_of(update_array, threads, &large, MEMORY_REPEATS),
+           best_of(read_arrays, threads, &small, REPEATS), best_of(update_array, threads, &small, REPEATS));
+    free(large.weights);
+    free(large.slopes);
+}
+
 int main(int argc, char **argv)
 {
     long threads = 1;
-    for (int option; (option = getopt(argc, argv, "t:")) != -1;)
-        threads = option == 't' ? strtol(optarg, NULL, 10) : 0;
+    bool bandwidth = false;
+    for (int option; (option = getopt(argc, argv, "bt:")) != -1;) {
+        if (option == 'b')
+            bandwidth = true;
+        else
+            threads = option == 't' ? strtol(optarg, NULL, 10) : 0;
+    }
     if (threads < 1 || threads > MOST_THREADS) {
-        fprintf(stderr, "usage: peak [-t THREADS]   (1 to %d)\n", MOST_THREADS);
+        fprintf(stderr, "usage: peak [-b] [-t THREADS]   (1 to %d)\n", MOST_THREADS);
         return 2;
     }
-    work_function *widest = work_plain, *narrower = NULL;
+    if (bandwidth) {
+        print_bandwidth((int)threads);
+        return 0;
+    }
+    work_function *widest = work_plain, *narrower = NULL; /* whose clock may be higher */
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         narrower = widest;
@@ -128,13 +236,8 @@ int main(int argc, char **argv)
         widest = work_512;
     }
 #endif
-    double best = 0;
-    for (int repeat = 0; repeat < REPEATS; repeat++) {
-        double rate = rate_of(widest, (int)threads);
-        double other = narrower != NULL ? rate_of(narrower, (int)threads) : 0; /* whose clock may be higher */
-        best = rate > best ? rate : best;
-        best = other > best ? other : best;
-    }
-    printf("%.1f\n", best);
+    double best = best_of(widest, (int)threads, NULL, REPEATS);
+    double other = narrower != NULL ? best_of(narrower, (int)threads, NULL, REPEATS) : 0;
+    printf("%.1f\n", best > other ? best : other);
     return 0;
 }

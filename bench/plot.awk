@@ -1,17 +1,5 @@
-# Draws the ratios of a file that bench.sh wrote: awk -f bench/plot.awk FILE.jsonl > FILE.svg
+# Draws the ratios of a file that bench.sh wrote: awk -f bench/fields.awk -f bench/plot.awk FILE.jsonl > FILE.svg
 # A bar for each other program beside ours, from 1 on a logarithmic axis: to the right where ours takes less time.
-
-function field(name,    at, rest) {
-    at = index($0, "\"" name "\": ")
-    if (at == 0)
-        return ""
-    rest = substr($0, at + length(name) + 4)
-    if (substr(rest, 1, 1) == "\"") {
-        rest = substr(rest, 2)
-        return substr(rest, 1, index(rest, "\"") - 1)
-    }
-    return substr(rest, 1, match(rest, /[,}]/) - 1)
-}
 
 function escaped(text) {
     gsub(/&/, "\\&amp;", text)
@@ -28,10 +16,16 @@ function text(x, y, size, anchor, content, more) {
         escaped(content)
 }
 
+# A row's name, too.
+function key() {
+    return field("workload") ", " field("optimiser") (field("precision") == "bfloat16" ? ", bfloat16, " : ", ") \
+        plural(field("threads"), "thread")
+}
+
 BEGIN { least = 0.5; most = 2 }
 
-field("program") == "sigma" {
-    ours[field("workload") field("optimiser") field("threads")] = field("step_us")
+field("program") == "Sigma" {
+    ours[key()] = field("step_us")
     processor = field("processor"); date = field("date"); load = field("load"); revision = field("revision")
     next
 }
@@ -39,10 +33,8 @@ field("program") == "sigma" {
     bars++
     ratio[bars] = field("ratio") + 0
     program[bars] = field("program")
-    key = field("workload") field("optimiser") field("threads")
-    group[bars] = field("workload") ", " field("optimiser") ", " field("threads") \
-        (field("threads") == 1 ? " thread" : " threads")
-    times[bars] = microseconds(field("step_us")) " / " microseconds(ours[key])
+    group[bars] = key()
+    times[bars] = microseconds(field("step_us")) " / " microseconds(ours[key()])
     if (!(program[bars] in colour_of))
         colour_of[program[bars]] = colours++
     while (ratio[bars] < least && least > 1e-4)
@@ -51,20 +43,15 @@ field("program") == "sigma" {
         most *= 2
 }
 
-function microseconds(value) {
-    value += 0
-    return value >= 1000 ? sprintf("%.3g ms", value / 1000) : sprintf("%.3g \302\265s", value)
-}
-
 END {
     palette[0] = "#2f6db3"; palette[1] = "#d9822b"; palette[2] = "#4d9a57"; palette[3] = "#8d5aa6"
-    left = 190; width = 560; bar = 20; top = 92
+    left = 210; width = 560; bar = 20; top = 92
     rows = bars
     for (i = 2; i <= bars; i++)
         if (group[i] != group[i - 1])
             gaps++
     bottom = top + rows * (bar + 4) + gaps * 10
-    printf "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"940\" height=\"%d\" font-family=\"sans-serif\">\n", bottom + 60
+    printf "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"960\" height=\"%d\" font-family=\"sans-serif\">\n", bottom + 60
     print "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>"
     text(20, 28, 17, "start", "Time of a training step: other programs' / Sigma's", " font-weight=\"bold\"")
     text(20, 48, 12, "start", processor "; Sigma " revision "; " substr(date, 1, 10) "; load average " load, " fill=\"#555\"")

@@ -1,11 +1,13 @@
 /* Time of a training step of any network, through the trainer, as a user's program would have it: data fed by
  * an iterator, forward, backward, update.
  *
- *   step [-n NOTATION] [-o TYPE] [-b BATCH] [-t THREADS] [-h HANDLER] [-s SECONDS]
+ *   step [-n NOTATION] [-v VOCABULARY] [-o TYPE] [-b BATCH] [-t THREADS] [-p PRECISION] [-h HANDLER] [-s
+ * SECONDS]
  *
  * Prints the median of a step in microseconds, its 10th and 90th percentile, and the process's largest memory
- * in MB. Inputs are uniform random numbers, targets random classes, of as many records as fit a few
- * minibatches.
+ * in MB. Inputs are uniform random numbers, or with -v whole ones below VOCABULARY; targets random classes,
+ * in the form that the cost wants; of as many records as fit a few minibatches. With -s 0 it only looks
+ * whether the network can be trained. Exit code 3: it cannot.
  */
 #include <sigma/sigma.h>
 
@@ -16,7 +18,7 @@
 #include <unistd.h>
 
 #define MOST_STEPS 200000
-#define LEAST_STEPS 20
+#define LEAST_STEPS 5
 #define WARM_UP_STEPS 5
 #define MINIBATCHES 4                 /* of different data */
 #define MOST_ITERATIONS 1000000000000 /* never reached: note_step ends the run */
@@ -75,39 +77,71 @@ static double peak_megabytes(void)
     return (double)kilobytes / 1024;
 }
 
-/* Elements of the network's input and of its output. */
-static void read_sizes(const char *notation, int64_t *inputs, int64_t *outputs)
+/* What the network wants to be fed, found by recording it for one record. */
+typedef struct wanted {
+    sgm_shape input, target; /* of one record */
+    int64_t classes;         /* of an answer */
+    bool numbers;            /* targets are numbers of classes, rather than a share of each */
+} wanted;
+
+static sgm_shape of_record(sgm_graph *graph, sgm_value value)
 {
-    sgm_network *network = sgm_network_parse(notation);
-    check(network != NULL);
-    sgm_graph *graph = sgm_graph_create();
-    sgm_recording recording;
-    check(sgm_network_record(network, graph,
-                             &(sgm_recording_options){.struct_size = sizeof(sgm_recording_options),
-                                                      .batch = 1,
-                                                      .dtype = SGM_FLOAT32,
-                                                      .costs = true},
-                             &recording) == SGM_OK);
-    sgm_type input = sgm_value_type(graph, recording.inputs[0].value);
-    sgm_type target = sgm_value_type(graph, recording.targets[0].value);
-    *inputs = sgm_shape_elements(&input.shape);
-    *outputs = sgm_shape_elements(&target.shape);
-    sgm_graph_free(graph);
-    sgm_network_free(network);
+    sgm_shape shape = sgm_value_type(graph, value).shape;
+    return sgm_shape_make(shape.rank - 1, shape.dims + 1);
 }
 
-static sgm_dataset *random_data(int64_t records, int64_t inputs, int64_t classes)
+/* False, with the error set, if the network cannot be trained in this precision. */
+static bool read_wanted(const char *notation, sgm_dtype precision, wanted *wants)
 {
-    sgm_shape input_shape = sgm_shape_of(records, inputs), target_shape = sgm_shape_of(records, classes);
-    sgm_tensor *x = sgm_tensor_create(SGM_FLOAT32, &input_shape);
-    sgm_tensor *y = sgm_tensor_create(SGM_FLOAT32, &target_shape);
-    check(x != NULL && y != NULL);
+    sgm_network *network = sgm_network_parse(notation);
+    if (network == NULL)
+        return false;
+    sgm_graph *graph = sgm_graph_create();
+    sgm_recording recording;
+    bool good = sgm_network_record(network, graph,
+                                   &(sgm_recording_options){.struct_size = sizeof(sgm_recording_options),
+                                                            .batch = 1,
+                                                            .dtype = precision,
+                                                            .costs = true},
+                                   &recording) == SGM_OK;
+    if (good) {
+        sgm_shape answer = of_record(graph, recording.outputs[0].value);
+        wants->input = of_record(graph, recording.inputs[0].value);
+        wants->target = of_record(graph, recording.targets[0].value);
+        wants->classes = answer.dims[answer.rank - 1];
+        wants->numbers = wants->target.rank < answer.rank;
+    }
+    sgm_graph_free(graph);
+    sgm_network_free(network);
+    return good;
+}
+
+static sgm_tensor *tensor_of(int64_t records, const sgm_shape *record)
+{
+    int64_t dims[SGM_MAX_RANK] = {records};
+    memcpy(dims + 1, record->dims, (size_t)record->rank * sizeof *dims);
+    sgm_shape shape = sgm_shape_make(record->rank + 1, dims);
+    sgm_tensor *tensor = sgm_tensor_create(SGM_FLOAT32, &shape);
+    check(tensor != NULL);
+    return tensor;
+}
+
+static sgm_dataset *random_data(int64_t records, const wanted *wants, int vocabulary)
+{
+    sgm_tensor *x = tensor_of(records, &wants->input), *y = tensor_of(records, &wants->target);
     float *numbers = sgm_tensor_data(x), *targets = sgm_tensor_data(y);
+    int64_t inputs = records * sgm_shape_elements(&wants->input);
+    int64_t elements = records * sgm_shape_elements(&wants->target), classes = wants->classes;
     srand(1);
-    for (int64_t i = 0; i < records * inputs; i++)
-        numbers[i] = (float)rand() / (float)RAND_MAX;
-    for (int64_t i = 0; i < records; i++)
-        targets[i * classes + rand() % classes] = 1;
+    for (int64_t i = 0; i < inputs; i++)
+        numbers[i] = vocabulary > 0 ? (float)(rand() % vocabulary) : (float)rand() / (float)RAND_MAX;
+    if (wants->numbers) {
+        for (int64_t i = 0; i < elements; i++)
+            targets[i] = (float)(rand() % classes);
+    } else {
+        for (int64_t i = 0; i < elements; i += classes)
+            targets[i + rand() % classes] = 1;
+    }
     sgm_dataset *data = sgm_dataset_from("random", (const char *const[]){"inputs", "targets"},
                                          (sgm_tensor *const[]){x, y}, 2);
     check(data != NULL);
@@ -116,49 +150,80 @@ static sgm_dataset *random_data(int64_t records, int64_t inputs, int64_t classes
     return data;
 }
 
-int main(int argc, char **argv)
+/* What the command line says. */
+typedef struct choice {
+    const char *notation, *optimiser, *handler;
+    int64_t batch;
+    int threads, vocabulary;
+    sgm_dtype precision;
+    double seconds;
+} choice;
+
+static bool read_arguments(int argc, char **argv, choice *c)
 {
-    const char *notation =
-        "input(784) + dense(1024, relu) + dense(1024, relu) + dense(10) + softmax_cross_entropy";
-    const char *optimiser = "gradient_descent", *handler = "cpu";
-    int64_t batch = 100, inputs, outputs;
-    int threads = 0;
-    timing t = {.seconds = 2};
-    for (int option; (option = getopt(argc, argv, "n:o:b:t:h:s:")) != -1;) {
+    for (int option; (option = getopt(argc, argv, "n:v:o:b:t:p:h:s:")) != -1;) {
         switch (option) {
         case 'n':
-            notation = optarg;
+            c->notation = optarg;
+            break;
+        case 'v':
+            c->vocabulary = (int)strtol(optarg, NULL, 10);
             break;
         case 'o':
-            optimiser = optarg;
+            c->optimiser = optarg;
             break;
         case 'b':
-            batch = strtoll(optarg, NULL, 10);
+            c->batch = strtoll(optarg, NULL, 10);
             break;
         case 't':
-            threads = (int)strtol(optarg, NULL, 10);
+            c->threads = (int)strtol(optarg, NULL, 10);
+            break;
+        case 'p':
+            check(sgm_dtype_parse(optarg, &c->precision) == SGM_OK);
             break;
         case 'h':
-            handler = optarg;
+            c->handler = optarg;
             break;
         case 's':
-            t.seconds = strtod(optarg, NULL);
+            c->seconds = strtod(optarg, NULL);
             break;
         default:
-            fprintf(
-                stderr,
-                "usage: step [-n NOTATION] [-o TYPE] [-b BATCH] [-t THREADS] [-h HANDLER] [-s SECONDS]\n");
-            return 2;
+            return false;
         }
     }
-    t.steps = malloc(MOST_STEPS * sizeof(double));
-    read_sizes(notation, &inputs, &outputs);
-    sgm_env *env = sgm_env_create("bench", .seed = 1, .handler = handler, .threads = threads);
+    return optind == argc && c->batch > 0;
+}
+
+int main(int argc, char **argv)
+{
+    choice c = {.notation =
+                    "input(784) + dense(1024, relu) + dense(1024, relu) + dense(10) + softmax_cross_entropy",
+                .optimiser = "gradient_descent",
+                .handler = "cpu",
+                .batch = 100,
+                .precision = SGM_FLOAT32,
+                .seconds = 2};
+    if (!read_arguments(argc, argv, &c)) {
+        fprintf(stderr,
+                "usage: step [-n NOTATION] [-v VOCABULARY] [-o TYPE] [-b BATCH] [-t THREADS] [-p PRECISION] "
+                "[-h HANDLER] [-s SECONDS]\n");
+        return 2;
+    }
+    wanted wants;
+    if (!read_wanted(c.notation, c.precision, &wants)) {
+        fprintf(stderr, "step: %s\n", sgm_last_error());
+        return 3;
+    }
+    if (c.seconds <= 0)
+        return 0;
+    timing t = {.seconds = c.seconds, .steps = malloc(MOST_STEPS * sizeof(double))};
+    sgm_env *env = sgm_env_create("bench", .seed = 1, .handler = c.handler, .threads = c.threads,
+                                  .precision = c.precision);
     sgm_trainer *trainer = sgm_trainer_create(env, "step");
-    sgm_dataset *data = random_data(batch * MINIBATCHES, inputs, outputs);
-    sgm_trainer_network(trainer, notation);
-    sgm_trainer_data(trainer, sgm_minibatches(data, .size = batch));
-    sgm_trainer_optimiser(trainer, sgm_optimiser_create(optimiser, NULL));
+    sgm_dataset *data = random_data(c.batch * MINIBATCHES, &wants, c.vocabulary);
+    sgm_trainer_network(trainer, c.notation);
+    sgm_trainer_data(trainer, sgm_minibatches(data, .size = c.batch));
+    sgm_trainer_optimiser(trainer, sgm_optimiser_create(c.optimiser, NULL));
     sgm_trainer_on_progress(trainer, note_step, &t);
     check(t.steps != NULL &&
           sgm_trainer_run(trainer, .iterations = MOST_ITERATIONS) == SGM_ERROR_INTERRUPTED);
