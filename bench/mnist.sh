@@ -139,7 +139,7 @@ report() # program title
 }
 
 echo "Seconds from the start of the process to an accuracy on the test of handwritten digits: 784-1000-800-10 with dropout,"
-echo "Adam, cosine over $epochs epochs, batch 100, $threads thread(s), load average at the start $load. In parentheses: / ours."
+echo "Adam, cosine over $epochs epochs, batch 100, threads: $threads; load average at the start $load. In parentheses: / ours."
 train_ours || exit 1
 for index in "${!torch_versions[@]}"; do
     train_torch "$index" || exit 1

@@ -1,67 +1,137 @@
-# bench.sh's JSON lines as a table; table.sh sets `form` and gives fields.awk. Of each row ours comes first.
+# bench.sh's JSON lines as a table; table.sh sets `form` and gives fields.awk.
 
-BEGIN {
-    if (form == "text")
-        printf "%-7s %-5s %-4s %-3s %-20s %-32s %6s %7s %6s %6s %7s  %s\n", "network", "with", "type", "thr", "program",
-            "microseconds", "ratio", "of peak", "MB", "ratio", "library", "setting"
-    else if (form == "steps") {
-        print "| network | with | threads | program | step | of peak | ratio | memory | ratio | setting |"
-        print "|---|---|---|---|---|---|---|---|---|---|"
-    } else {
-        print "| network | with | threads | MFLOP | MB | by work | by memory | Sigma | of the floor | nearest other | of the floor |"
-        print "|---|---|---|---|---|---|---|---|---|---|---|"
+{
+    row = field("workload") "," field("optimiser") "," field("precision") "," field("threads")
+    if (!(row in number)) {
+        number[row] = ++rows
+        name[rows] = row
     }
+    program = field("program")
+    if (!(program in place)) {
+        place[program] = ++programs
+        title[programs] = program
+    }
+    line[number[row], place[program]] = $0
+    if (field("workload") && program == "Sigma")
+        said = field("processor") "; Sigma " field("revision") "; " substr(field("date"), 1, 10) "; load average " field("load") \
+            " at the start; medians of " field("rounds") " rounds"
+    peak[field("threads")] = field("peak_gflops")
+    memory[field("threads")] = field("memory_read_gbs") " and " field("memory_update_gbs")
+    cache[field("threads")] = field("cache_read_gbs") " and " field("cache_update_gbs")
 }
 
 function percent(share) {
     return (100 * share >= 10 ? sprintf("%.0f", 100 * share) : digits(100 * share, 2)) " %"
 }
 
-function network(    name) {
-    name = field("workload") " | " field("optimiser") (field("precision") == "bfloat16" ? ", bfloat16" : "")
-    return name " | " field("threads")
+function short(precision) {
+    return precision == "bfloat16" ? "bf16" : "f32"
 }
 
-function print_text(own) {
-    printf "%-7s %-5s %-4s %-3s %-20s %-32s %6s %6s%% %6s %6s %7s  %s\n", own ? field("workload") : "",
-        own ? field("optimiser") : "", own ? (field("precision") == "bfloat16" ? "bf16" : "f32") : "",
-        own ? field("threads") : "", field("program"),
-        field("step_us") " (" field("least_us") " to " field("most_us") ")", digits(field("ratio"), 3),
-        sprintf("%.1f", 100 * field("share_of_peak")), sprintf("%.0f", field("peak_mb")),
-        sprintf("%.1f", field("memory_ratio")), field("library_mb"), field("setting")
+function print_text(    i, j, part, own) {
+    printf "%-7s %-5s %-4s %-3s %-20s %-32s %6s %7s %6s %6s %7s  %s\n", "network", "with", "type", "thr", "program",
+        "microseconds", "ratio", "of peak", "MB", "ratio", "library", "setting"
+    for (i = 1; i <= rows; i++) {
+        split(name[i], part, ",")
+        for (j = 1; j <= programs; j++) {
+            if (!((i, j) in line))
+                continue
+            $0 = line[i, j]
+            own = j == 1
+            printf "%-7s %-5s %-4s %-3s %-20s %-32s %6s %6s%% %6s %6s %7s  %s\n", own ? part[1] : "", own ? part[2] : "",
+                own ? short(part[3]) : "", own ? part[4] : "", field("program"),
+                field("step_us") " (" field("least_us") " to " field("most_us") ")", digits(field("ratio"), 3),
+                sprintf("%.1f", 100 * field("share_of_peak")), sprintf("%.0f", field("peak_mb")),
+                sprintf("%.1f", field("memory_ratio")), field("library_mb"), field("setting")
+        }
+    }
 }
 
-function print_step(own) {
-    printf "| %s | %s | %s | %s | %s | %.0f MB | %s | %s |\n", own ? network() : "| |", field("program"),
-        microseconds(field("step_us")), percent(field("share_of_peak")), own ? "" : digits(field("ratio"), 3),
-        field("peak_mb"), own ? "" : sprintf("%.1f", field("memory_ratio")), own ? "" : field("setting")
+function network(i,    part) {
+    split(name[i], part, ",")
+    return part[1] " | " part[2] (part[3] == "bfloat16" ? ", bfloat16" : "") " | " part[4]
+}
+
+function print_sources(    count) {
+    print "\n" said "."
+    for (count = 1; count <= 256; count++)
+        if (count in peak)
+            printf "%s: %s GFLOP/s; read and updated, memory %s GB/s, third-level cache %s.\n", plural(count, "thread"), peak[count],
+                memory[count], cache[count]
+}
+
+# Every PyTorch has columns, the newest (which comes first) one for its setting; FANN has a line below.
+function print_steps(    i, j, text, newest, others) {
+    text = "| network | with | threads | Sigma (least to most) | of peak | memory |"
+    for (j = 2; j <= programs; j++)
+        if (title[j] ~ /^PyTorch/) {
+            text = text " " title[j] " (least to most) | ratio | memory |" (newest ? "" : " setting |")
+            newest = newest ? newest : j
+        }
+    print text
+    gsub(/[^|]+/, "---", text)
+    print text
+    for (i = 1; i <= rows; i++) {
+        $0 = line[i, 1]
+        text = "| " network(i) " | " span() " | " percent(field("share_of_peak")) " | " sprintf("%.0f MB", field("peak_mb")) " |"
+        for (j = 2; j <= programs; j++) {
+            $0 = line[i, j]
+            if (title[j] ~ /^PyTorch/)
+                text = text ($0 == "" ? " | | |" : sprintf(" %s | **%s** | %.0f MB |", span(), digits(field("ratio"), 3),
+                    field("peak_mb"))) (j != newest ? "" : " " setting() " |")
+            else if ($0 != "" && field("threads") == 1)
+                others = others (others ? ", " : "\n" title[j] ", 1 thread: ") field("workload") " " microseconds(field("step_us"))
+        }
+        print text
+    }
+    print_sources()
+    if (others)
+        print others "."
+}
+
+function span(    least, most, unit) {
+    unit = field("step_us") + 0 >= 1000 ? 1000 : 1
+    return digits(field("step_us") / unit, 3) " (" digits(field("least_us") / unit, 3) " to " digits(field("most_us") / unit, 3) ") " \
+        (unit == 1 ? "\302\265s" : "ms")
+}
+
+# Of PyTorch; the number of threads only where fewer than allowed were faster.
+function setting(    text) {
+    text = field("setting")
+    if (text !~ /^1 thread,/ || field("threads") == 1)
+        sub(/^[0-9]+ threads?, /, "", text)
+    return text
 }
 
 # The floors are those of float32's multiply-adds and of the third-level cache.
-function print_roofline() {
-    if (row == "")
-        return
-    printf "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", row, digits(work, 4), digits(moved, 3), microseconds(by_work),
-        microseconds(by_memory), microseconds(ours), digits(ours / floor, 3),
-        nearest == "" ? "" : nearest_program " " microseconds(nearest), nearest == "" ? "" : digits(nearest / floor, 3)
-}
-
-form == "text" { print_text(field("program") == "Sigma") }
-form == "steps" { print_step(field("program") == "Sigma") }
-form == "roofline" && field("program") == "Sigma" {
-    print_roofline()
-    row = network(); nearest = ""
-    work = field("mflop"); moved = field("least_mb_moved"); ours = field("step_us")
-    by_work = work / field("peak_gflops") * 1000
-    by_memory = moved / field("cache_update_gbs") * 1000
-    floor = by_work > by_memory ? by_work : by_memory
-    next
-}
-form == "roofline" && (nearest == "" || field("step_us") + 0 < nearest + 0) {
-    nearest = field("step_us"); nearest_program = field("program")
+function print_roofline(    i, j, work, moved, by_work, by_memory, ours, floor, nearest, by) {
+    print "| network | with | threads | MFLOP | MB | by work | by memory | Sigma | of the floor | nearest other | of the floor |"
+    print "|---|---|---|---|---|---|---|---|---|---|---|"
+    for (i = 1; i <= rows; i++) {
+        $0 = line[i, 1]
+        work = field("mflop"); moved = field("least_mb_moved"); ours = field("step_us")
+        by_work = work / field("peak_gflops") * 1000
+        by_memory = moved / field("cache_update_gbs") * 1000
+        floor = by_work > by_memory ? by_work : by_memory
+        nearest = ""
+        for (j = 2; j <= programs; j++) {
+            $0 = line[i, j]
+            if ($0 != "" && (nearest == "" || field("step_us") + 0 < nearest + 0)) {
+                nearest = field("step_us")
+                by = field("program")
+            }
+        }
+        printf "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", network(i), digits(work, 4), digits(moved, 3),
+            microseconds(by_work), microseconds(by_memory), microseconds(ours), digits(ours / floor, 3),
+            nearest == "" ? "" : by " " microseconds(nearest), nearest == "" ? "" : digits(nearest / floor, 3)
+    }
 }
 
 END {
-    if (form == "roofline")
+    if (form == "text")
+        print_text()
+    else if (form == "steps")
+        print_steps()
+    else
         print_roofline()
 }

@@ -56,15 +56,14 @@ mlp A adam 100 float32 784,1024,1024,10
 mlp small sgd 100 float32 784,128,64,10 fann
 mlp iris sgd 10 float32 4,12,10,3 fann
 # Outputs: convolutions before and after pooling, dense layers.
-workload lenet sgd 64 "float32 bfloat16" 1427.079168 184586 28300 lenet \
-    "input(28, 28, 1) + convolution(32, 5, relu) + max_pooling(2) + convolution(64, 5, relu) + max_pooling(2) \
+workload lenet sgd 64 "float32 bfloat16" 1427.079168 184586 28298 lenet \
+    "input(28, 28) + convolution(32, 5, relu) + max_pooling(2) + convolution(64, 5, relu) + max_pooling(2) \
 + dense(128, relu) + dense(10) + softmax_cross_entropy"
 # At each of 64 steps: the embedding, gates, cell and output of two layers, the answer.
-workload lstm sgd 32 float32 11478.761472 946625 208960 lstm \
+workload lstm sgd 32 float32 11478.761472 944577 208960 lstm \
     "input(64) + embedding(65, 128) + lstm(256) + lstm(256) + dense(65, each_step) + softmax_cross_entropy" "-v 65"
-# At each of 64 places: two sums of embeddings and the last normalisation, the answer; in each of 4 blocks two
-# normalisations, queries, keys and values, 4 x 64 scores, two sums, and 2 x 512 of the wide layer.
-workload gpt adamw 12 "float32 bfloat16" 3964.207104 809984 618560 gpt \
-    "input(64) + embedding(65, 128) + positions + transformer(4, heads=4) + transformer(4, heads=4) \
-+ transformer(4, heads=4) + transformer(4, heads=4) + layer_norm + dense(65, each_step, no_bias, shares=embedding) \
-+ softmax_cross_entropy" "-v 65"
+# At each of 64 places: the embedding, the last normalisation and the answer; in each of 4 blocks two normalisations,
+# queries, keys and values, 4 x 64 scores, what they give, two sums, and twice the 512 of the wide layer.
+workload gpt adamw 12 "float32 bfloat16" 3964.207104 809856 610368 gpt \
+    "input(64) + embedding(65, 128, name=tokens) + positions + transformer(4, causal) + transformer(4, causal) \
++ transformer(4, causal) + transformer(4, causal) + layer_norm + tied_dense(tokens) + softmax_cross_entropy" "-v 65"
