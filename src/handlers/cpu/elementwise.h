@@ -10,7 +10,6 @@
 #include "handlers/cpu/cpu.h"
 
 #define SGM__ELEMENTWISE_MOST_INPUTS 16
-#define SGM__ELEMENTWISE_MOST_AHEAD 8
 
 typedef enum sgm__slot_kind {
     SGM__SLOT_DENSE,  /* memory in the order of the result: used where it is */
@@ -53,8 +52,6 @@ struct sgm__elementwise {
     int64_t tiles, tasks;
     int32_t stills, buffers; /* a thread's scratch memory: those of single numbers, then those of tiles */
     size_t buffer_bytes, thread_bytes;
-    int32_t ahead[SGM__ELEMENTWISE_MOST_AHEAD],
-        ahead_count; /* slots that come from far away: fetched early */
     int32_t threads;
     bool copies; /* one strided copy and nothing else */
 };

@@ -2,8 +2,6 @@
 #include "handlers/cpu/elementwise.h"
 #include "ops/ops.h"
 
-#define CACHE_LINE 64
-
 typedef struct run {
     const sgm__cpu *cpu;
     const sgm__elementwise *e;
@@ -96,19 +94,7 @@ static unsigned char *locate(const run *r, const sgm__slot *slot, const tile *t,
     return sgm__place_address(&slot->place, r->memory) + (offset + t->column) * (int64_t)slot->size;
 }
 
-/* Asks for a slot's part of a tile to come. */
-static void fetch(const run *r, const sgm__slot *slot, const tile *t, unsigned char *buffers)
-{
-    if (slot->node == r->moved_node)
-        return;
-    const unsigned char *from = locate(r, slot, t, buffers);
-    size_t bytes = (size_t)(t->rows * t->columns) * slot->size;
-    for (size_t at = 0; at < bytes; at += CACHE_LINE)
-        __builtin_prefetch(from + at);
-}
-
-/* `next` is fetched meanwhile, a slot at a time; NULL: none. */
-static void run_tile(const run *r, const tile *t, const tile *next, unsigned char *buffers)
+static void run_tile(const run *r, const tile *t, unsigned char *buffers)
 {
     const sgm__elementwise *e = r->e;
     int64_t n = t->rows * t->columns;
@@ -119,8 +105,6 @@ static void run_tile(const run *r, const tile *t, const tile *next, unsigned cha
     for (int32_t m = 0; m < e->micro_count; m++) {
         const sgm__micro *micro = &e->micros[m];
         const void *in[SGM__ELEMENTWISE_MOST_INPUTS];
-        for (int32_t a = m; a < e->ahead_count && next != NULL; a += e->micro_count)
-            fetch(r, &e->slots[e->ahead[a]], next, buffers);
         for (int32_t k = 0; k < micro->input_count; k++)
             in[k] = locate(r, &e->slots[micro->inputs[k]], t, buffers);
         void *out = locate(r, &e->slots[micro->output], t, buffers);
@@ -157,11 +141,9 @@ static void run_task(void *context, int64_t index, int32_t thread)
     unsigned char *buffers = r->scratch + (size_t)thread * e->thread_bytes;
     int64_t first = e->tiles * index / e->tasks, last = e->tiles * (index + 1) / e->tasks;
     load_fixed(r, buffers);
-    tile t = tile_at(e, first);
     for (int64_t i = first; i < last; i++) {
-        tile next = tile_at(e, i + 1 < last ? i + 1 : i);
-        run_tile(r, &t, i + 1 < last ? &next : NULL, buffers);
-        t = next;
+        tile t = tile_at(e, i);
+        run_tile(r, &t, buffers);
     }
 }
 
@@ -195,13 +177,6 @@ void sgm__elementwise_run(const sgm__cpu *cpu, const sgm__elementwise *compiled,
     sgm__pool_post(cpu->pool, compiled->tasks, run_task, &r, sizeof r);
 }
 
-/* The tile of a flat step that begins here. */
-static tile part_at(const sgm__elementwise *e, int64_t first, int64_t last)
-{
-    int64_t left = last - first;
-    return (tile){.rows = 1, .column = first, .columns = left < e->tile_columns ? left : e->tile_columns};
-}
-
 void sgm__elementwise_run_part(const sgm__cpu *cpu, const sgm__elementwise *compiled,
                                const sgm__memory *memory, unsigned char *buffers, int64_t first, int64_t last,
                                int32_t node, unsigned char *block)
@@ -209,10 +184,11 @@ void sgm__elementwise_run_part(const sgm__cpu *cpu, const sgm__elementwise *comp
     size_t size = sgm_dtype_size(compiled->plan->nodes[node].type.dtype);
     run r = {cpu, compiled, memory, buffers, node, block - (size_t)first * size};
     load_fixed(&r, buffers);
-    tile t = part_at(compiled, first, last);
-    while (t.columns > 0) {
-        tile next = part_at(compiled, t.column + t.columns, last);
-        run_tile(&r, &t, next.columns > 0 ? &next : NULL, buffers);
-        t = next;
+    for (int64_t at = first; at < last; at += compiled->tile_columns) {
+        int64_t left = last - at;
+        tile t = {.rows = 1,
+                  .column = at,
+                  .columns = left < compiled->tile_columns ? left : compiled->tile_columns};
+        run_tile(&r, &t, buffers);
     }
 }

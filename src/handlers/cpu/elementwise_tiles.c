@@ -5,7 +5,6 @@
 #define LARGEST_TILE 4096
 #define SMALLEST_TILE 256
 #define TASKS_PER_THREAD 3
-#define FAR_BYTES (1 << 20) /* operands of so much do not come from the second cache */
 
 static sgm_status collapse(sgm__elementwise *e)
 {
@@ -148,19 +147,6 @@ static void choose_tasks(sgm__elementwise *e)
     e->tasks = tasks < e->tiles ? tasks : e->tiles;
 }
 
-/* Operands in memory, which tiles to come are fetched from. */
-static void choose_ahead(sgm__elementwise *e, const int32_t *last)
-{
-    size_t bytes = 0;
-    for (int32_t i = 0; i < e->slot_count; i++)
-        if (e->slots[i].kind == SGM__SLOT_DENSE)
-            bytes += (size_t)e->elements * e->slots[i].size;
-    for (int32_t i = 0; i < e->slot_count && bytes >= FAR_BYTES; i++)
-        if (e->slots[i].kind == SGM__SLOT_DENSE && !e->slots[i].written && last[i] >= 0 &&
-            e->ahead_count < SGM__ELEMENTWISE_MOST_AHEAD)
-            e->ahead[e->ahead_count++] = i;
-}
-
 sgm_status sgm__elementwise_lay_out(sgm__elementwise *e)
 {
     SGM_TRY(collapse(e));
@@ -171,7 +157,6 @@ sgm_status sgm__elementwise_lay_out(sgm__elementwise *e)
     choose_tiles(e, last);
     choose_kinds(e);
     choose_tasks(e);
-    choose_ahead(e, last);
     give_buffers(e, last, last + e->slot_count);
     e->thread_bytes = (size_t)e->stills * SGM__STILL_BYTES + (size_t)e->buffers * e->buffer_bytes;
     sgm__free(last);
