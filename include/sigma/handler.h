@@ -23,10 +23,12 @@ extern "C" {
 typedef struct sgm_handler sgm_handler;
 typedef struct sgm_handler_options {
     size_t struct_size;
-    int threads;       /* cpu; default: one per processor this process may use */
-    bool report_only;  /* debug: log what is wrong instead of failing the run */
-    const char *dense; /* cpu: library for matrix products: "openblas", "onednn" or "own"; default: the
-                          fastest here */
+    int threads;          /* cpu; default: one per processor this process may use */
+    bool report_only;     /* debug: log what is wrong instead of failing the run */
+    const char *dense;    /* cpu: library for matrix products: "openblas", "onednn" or "own"; default: the
+                             fastest here */
+    bool no_machine_code; /* cpu: interpret elementwise steps even where code could be made for them: slower,
+                             the same bits */
 } sgm_handler_options;
 /* sgm_handler_create("cpu", .threads = 2): the name, then any of the options above. */
 #define sgm_handler_create(...) SGM_WITH_OPTIONS(sgm_handler_create_options, sgm_handler_options, __VA_ARGS__)

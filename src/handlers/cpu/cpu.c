@@ -1,5 +1,6 @@
 /* The cpu handler: compiles plans into lists of steps and runs them. */
 #include "handlers/cpu/cpu.h"
+#include "handlers/cpu/assembler.h"
 #include "handlers/cpu/flush.h"
 #include "handlers/host.h"
 
@@ -25,6 +26,8 @@ typedef struct executable {
     sgm_array *arrays; /* operands of kernels; `data` is set by each run */
     sgm__flow *flow;   /* of the steps; NULL: one thread, one step after the other */
     unsigned char *scratch;
+    void *code; /* machine code of elementwise steps; NULL: none */
+    size_t code_size;
 } executable;
 
 /* --- the handler --- */
@@ -47,6 +50,7 @@ static sgm_status open_cpu(const sgm_handler_options *options, void **self)
         return SGM_ERROR_MEMORY;
     pthread_mutex_init(&cpu->busy, NULL);
     cpu->vector = sgm__vector_best();
+    cpu->interprets = options->no_machine_code;
     cpu->dense = sgm__dense_create(options->dense);
     cpu->pool = cpu->dense != NULL ? sgm__pool_create(options->threads) : NULL;
     if (cpu->pool == NULL) {
@@ -88,6 +92,10 @@ static void describe(void *self, sgm__text *text)
     sgm__text_append(text, "cpu: %s\n", name[0] != '\0' ? name : "unknown");
     sgm__text_append(text, "instructions: %s\n", cpu->vector->name);
     sgm__text_append(text, "threads: %d\n", cpu->threads);
+    sgm__text_append(text, "elementwise steps: %s\n",
+                     cpu->vector->functions == NULL ? "interpreted: no AVX-512"
+                     : cpu->interprets              ? "interpreted, as told"
+                                                    : "machine code");
     sgm__text_append(text, "matrix products: %s\n", sgm__dense_text(cpu->dense));
     sgm__text_append(text, "products of bfloat16: %s\n", sgm__cpu_bfloat16(self));
 }
@@ -133,6 +141,7 @@ static void discard(void *self, void *compiled)
     sgm__free(e->flow);
     sgm__free(e->arrays);
     sgm__free_aligned(e->scratch);
+    sgm__code_unmap(e->code, e->code_size);
     sgm__free(e);
 }
 
@@ -187,14 +196,16 @@ static sgm_status compile_kernel(sgm__cpu *cpu, const executable *e, compiled_st
     return SGM_OK;
 }
 
-static sgm_status compile_step(sgm__cpu *cpu, executable *e, int32_t index, int32_t *arrays, size_t *most)
+static sgm_status compile_step(sgm__cpu *cpu, executable *e, int32_t index, sgm__assembler *assembler,
+                               int32_t *arrays, size_t *most)
 {
     const sgm__step *step = &e->plan->steps[index];
     compiled_step *to = &e->steps[index];
     size_t scratch = 0;
     to->partner = -1;
     if (step->kind == SGM__STEP_ELEMENTWISE) {
-        SGM_TRY(sgm__elementwise_compile(cpu, e->plan, step, &to->elementwise));
+        SGM_TRY(sgm__elementwise_compile(cpu, e->plan, step, cpu->interprets ? NULL : assembler,
+                                         &to->elementwise));
         scratch = sgm__elementwise_scratch(to->elementwise);
     } else {
         to->node = e->plan->order[step->first];
@@ -256,12 +267,22 @@ static sgm_status give_scratch(executable *e, size_t bytes)
     return SGM_OK;
 }
 
-static sgm_status compile_steps(sgm__cpu *cpu, executable *e)
+/* Where the system gives no memory for code, steps are interpreted. */
+static void set_code(executable *e, const sgm__assembler *assembler)
+{
+    e->code = sgm__code_map(assembler, &e->code_size);
+    for (int32_t i = 0; i < e->step_count && e->code != NULL; i++)
+        if (e->steps[i].elementwise != NULL)
+            sgm__elementwise_set_code(e->steps[i].elementwise, e->code);
+}
+
+static sgm_status compile_steps(sgm__cpu *cpu, executable *e, sgm__assembler *assembler)
 {
     int32_t arrays = 0;
     size_t scratch = 0;
     for (int32_t i = 0; i < e->step_count; i++)
-        SGM_TRY(compile_step(cpu, e, i, &arrays, &scratch));
+        SGM_TRY(compile_step(cpu, e, i, assembler, &arrays, &scratch));
+    set_code(e, assembler);
     SGM_TRY(fuse_steps(cpu, e, &scratch));
     SGM_TRY(plan_flow(cpu, e));
     return give_scratch(e, scratch);
@@ -277,8 +298,10 @@ static sgm_status compile(void *self, const sgm__plan *plan, void **compiled)
     e->arrays = sgm__calloc((size_t)plan->operand_count + (size_t)plan->node_count + 1, sizeof *e->arrays);
     sgm_status status = e->steps == NULL || e->arrays == NULL ? SGM_ERROR_MEMORY : SGM_OK;
     e->step_count = e->steps == NULL ? 0 : plan->step_count;
+    sgm__assembler assembler = {0};
     if (status == SGM_OK)
-        status = compile_steps(self, e);
+        status = compile_steps(self, e, &assembler);
+    sgm__assembler_free(&assembler);
     if (status == SGM_OK)
         *compiled = e;
     else

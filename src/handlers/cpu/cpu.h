@@ -18,6 +18,7 @@ typedef struct sgm__cpu {
     sgm__dense *dense;
     pthread_mutex_t busy; /* one run at a time has the pool */
     int32_t threads;
+    bool interprets; /* elementwise steps, though it could make machine code */
 } sgm__cpu;
 
 typedef struct sgm__cpu_call {
@@ -63,9 +64,13 @@ extern const sgm__cpu_kernel sgm__cpu_random_uniform;
 
 /* --- elementwise steps (elementwise_compile.c, elementwise_run.c) --- */
 
+struct sgm__assembler;
 typedef struct sgm__elementwise sgm__elementwise;
+/* Appends machine code to `assembler`, if that is not NULL and the step allows it. */
 sgm_status sgm__elementwise_compile(const sgm__cpu *cpu, const sgm__plan *plan, const sgm__step *step,
-                                    sgm__elementwise **compiled);
+                                    struct sgm__assembler *assembler, sgm__elementwise **compiled);
+/* Where the assembler's code lies now; without this call the step is interpreted. */
+void sgm__elementwise_set_code(sgm__elementwise *compiled, unsigned char *code);
 void sgm__elementwise_free(sgm__elementwise *compiled);
 size_t sgm__elementwise_scratch(const sgm__elementwise *compiled);
 void sgm__elementwise_run(const sgm__cpu *cpu, const sgm__elementwise *compiled, const sgm__memory *memory,

@@ -7,6 +7,7 @@
 #ifndef SGM_HANDLERS_CPU_ELEMENTWISE_H
 #define SGM_HANDLERS_CPU_ELEMENTWISE_H
 
+#include "handlers/cpu/assembler.h"
 #include "handlers/cpu/cpu.h"
 
 #define SGM__ELEMENTWISE_MOST_INPUTS 16
@@ -53,11 +54,16 @@ struct sgm__elementwise {
     int32_t stills, buffers; /* a thread's scratch memory: those of single numbers, then those of tiles */
     size_t buffer_bytes, thread_bytes;
     int32_t threads;
-    bool copies; /* one strided copy and nothing else */
+    bool copies;                                     /* one strided copy and nothing else */
+    int64_t code_at;                                 /* where its machine code begins; -1: there is none */
+    void (*code)(int64_t n, void *const *addresses); /* of `n` elements, by slot; NULL: interpreted */
+    bool whole;                                      /* machine code takes any number of tiles as one */
 };
 
 /* The slot's elements lie as the result's do. */
 bool sgm__slot_is_dense(const sgm__elementwise *e, const sgm__slot *slot);
+/* Adds the step's machine code and sets `code_at`, if it can be written (generate.c). */
+void sgm__generate(sgm__elementwise *e, const sgm__vector *vector, sgm__assembler *assembler);
 /* Chooses tiles and tasks, and gives values their buffers. */
 sgm_status sgm__elementwise_lay_out(sgm__elementwise *e);
 

@@ -151,7 +151,8 @@ static sgm_status check_results(const sgm__elementwise *e)
     return SGM_OK;
 }
 
-static sgm_status build(sgm__elementwise *e, const sgm__cpu *cpu, const sgm__step *step)
+static sgm_status build(sgm__elementwise *e, const sgm__cpu *cpu, const sgm__step *step,
+                        sgm__assembler *assembler)
 {
     const sgm__plan *plan = e->plan;
     size_t values = 0;
@@ -174,17 +175,21 @@ static sgm_status build(sgm__elementwise *e, const sgm__cpu *cpu, const sgm__ste
     SGM_TRY(sgm__elementwise_lay_out(e));
     e->copies = e->micro_count == 1 && is_move(e->micros[0].op) &&
                 e->slots[e->micros[0].inputs[0]].kind != SGM__SLOT_DENSE;
-    return check_results(e);
+    SGM_TRY(check_results(e));
+    if (assembler != NULL)
+        sgm__generate(e, cpu->vector, assembler);
+    return SGM_OK;
 }
 
 sgm_status sgm__elementwise_compile(const sgm__cpu *cpu, const sgm__plan *plan, const sgm__step *step,
-                                    sgm__elementwise **compiled)
+                                    sgm__assembler *assembler, sgm__elementwise **compiled)
 {
     sgm__elementwise *e = sgm__calloc(1, sizeof *e);
     if (e == NULL)
         return SGM_ERROR_MEMORY;
     e->plan = plan;
-    sgm_status status = build(e, cpu, step);
+    e->code_at = -1;
+    sgm_status status = build(e, cpu, step, assembler);
     if (status == SGM_OK)
         *compiled = e;
     else
@@ -199,6 +204,14 @@ void sgm__elementwise_free(sgm__elementwise *compiled)
     sgm__free(compiled->slots);
     sgm__free(compiled->micros);
     sgm__free(compiled);
+}
+
+void sgm__elementwise_set_code(sgm__elementwise *compiled, unsigned char *code)
+{
+    if (compiled->code_at < 0)
+        return;
+    code += compiled->code_at;
+    memcpy(&compiled->code, &code, sizeof code);
 }
 
 size_t sgm__elementwise_scratch(const sgm__elementwise *compiled)

@@ -94,6 +94,17 @@ static unsigned char *locate(const run *r, const sgm__slot *slot, const tile *t,
     return sgm__place_address(&slot->place, r->memory) + (offset + t->column) * (int64_t)slot->size;
 }
 
+static void run_code(const run *r, const tile *t, unsigned char *buffers)
+{
+    const sgm__elementwise *e = r->e;
+    size_t before = (size_t)e->stills * SGM__STILL_BYTES + (size_t)e->buffers * e->buffer_bytes;
+    void **addresses = (void **)(void *)(buffers + before);
+    for (int32_t i = 0; i < e->slot_count; i++)
+        if (e->slots[i].kind != SGM__SLOT_BUFFER)
+            addresses[i] = locate(r, &e->slots[i], t, buffers);
+    e->code(t->rows * t->columns, addresses);
+}
+
 static void run_tile(const run *r, const tile *t, unsigned char *buffers)
 {
     const sgm__elementwise *e = r->e;
@@ -102,6 +113,10 @@ static void run_tile(const run *r, const tile *t, unsigned char *buffers)
         if (e->slots[i].kind == SGM__SLOT_LOADED)
             load_tile(e, &e->slots[i], sgm__place_address(&e->slots[i].place, r->memory),
                       buffer_at(e, &e->slots[i], buffers), t);
+    if (e->code != NULL) {
+        run_code(r, t, buffers);
+        return;
+    }
     for (int32_t m = 0; m < e->micro_count; m++) {
         const sgm__micro *micro = &e->micros[m];
         const void *in[SGM__ELEMENTWISE_MOST_INPUTS];
@@ -143,6 +158,11 @@ static void run_task(void *context, int64_t index, int32_t thread)
     load_fixed(r, buffers);
     for (int64_t i = first; i < last; i++) {
         tile t = tile_at(e, i);
+        if (e->code != NULL && e->whole) {
+            int64_t end = last * e->tile_columns;
+            t.columns = (end < e->columns ? end : e->columns) - t.column;
+            i = last;
+        }
         run_tile(r, &t, buffers);
     }
 }
@@ -184,11 +204,9 @@ void sgm__elementwise_run_part(const sgm__cpu *cpu, const sgm__elementwise *comp
     size_t size = sgm_dtype_size(compiled->plan->nodes[node].type.dtype);
     run r = {cpu, compiled, memory, buffers, node, block - (size_t)first * size};
     load_fixed(&r, buffers);
-    for (int64_t at = first; at < last; at += compiled->tile_columns) {
-        int64_t left = last - at;
-        tile t = {.rows = 1,
-                  .column = at,
-                  .columns = left < compiled->tile_columns ? left : compiled->tile_columns};
+    int64_t most = compiled->code != NULL && compiled->whole ? last - first : compiled->tile_columns;
+    for (int64_t at = first; at < last; at += most) {
+        tile t = {.rows = 1, .column = at, .columns = last - at < most ? last - at : most};
         run_tile(&r, &t, buffers);
     }
 }

@@ -158,7 +158,11 @@ sgm_status sgm__elementwise_lay_out(sgm__elementwise *e)
     choose_kinds(e);
     choose_tasks(e);
     give_buffers(e, last, last + e->slot_count);
-    e->thread_bytes = (size_t)e->stills * SGM__STILL_BYTES + (size_t)e->buffers * e->buffer_bytes;
+    size_t addresses = ((size_t)e->slot_count * sizeof(void *) + 63) / 64 * 64;
+    e->thread_bytes = (size_t)e->stills * SGM__STILL_BYTES + (size_t)e->buffers * e->buffer_bytes + addresses;
+    e->whole = e->rows == 1;
+    for (int32_t i = 0; i < e->slot_count; i++)
+        e->whole = e->whole && e->slots[i].kind != SGM__SLOT_LOADED && e->slots[i].kind != SGM__SLOT_FIXED;
     sgm__free(last);
     return SGM_OK;
 }

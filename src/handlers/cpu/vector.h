@@ -22,6 +22,13 @@ typedef struct sgm__vector_entry {
     sgm__vector_function function;
 } sgm__vector_entry;
 
+/* The same for one vector, in a register: how machine code calls it (generate.c). Its type is not C's. */
+typedef void (*sgm__one_vector)(void);
+typedef struct sgm__vector_call {
+    const sgm_op *op;
+    sgm__one_vector function; /* float32 */
+} sgm__vector_call;
+
 /* One tile of a matrix product: c (rows x columns, row stride `c_stride`) = or += packed a times b.
  * a: for each of `depth` steps `rows` numbers; b: for each step one row of a panel, `b_stride` numbers after
  * the one before. With `keep` the rows of b are also stored there, one after the other. */
@@ -81,6 +88,8 @@ typedef struct sgm__vector {
     const char *name;
     const sgm__vector_entry *entries;
     int32_t entry_count;
+    const sgm__vector_call *functions; /* NULL: no machine code is made for this instruction set */
+    int32_t function_count;
     sgm__tiles f32, f64;
     /* Sums go in double, in an order that depends on n alone. */
     double (*sum_f32)(int64_t n, const float *x);

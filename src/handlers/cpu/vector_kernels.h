@@ -202,3 +202,31 @@ static const sgm__vector_entry entries[] = {
                         ENTRIES_TEST(greater) ENTRIES_TEST(greater_equal)
                             ENTRIES_FD(select){&sgm__op_cast, SGM_BFLOAT16, SGM_FLOAT32, widen_bf16},
     {&sgm__op_cast, SGM_FLOAT32, SGM_BFLOAT16, narrow_f32}};
+
+/* For machine code: functions of one vector. */
+#if VECTOR_BYTES == 64
+#define DEFINE_FUNCTION(name)                                                                                \
+    static vec_f name##_vector(vec_f x)                                                                      \
+    {                                                                                                        \
+        return name##_f(x);                                                                                  \
+    }
+DEFINE_FUNCTION(exp)
+DEFINE_FUNCTION(log)
+DEFINE_FUNCTION(log1p)
+DEFINE_FUNCTION(tanh)
+DEFINE_FUNCTION(erf)
+DEFINE_FUNCTION(gelu)
+DEFINE_FUNCTION(gelu_slope)
+#define FUNCTION(name)                                                                                       \
+    {                                                                                                        \
+        &sgm__op_##name, (sgm__one_vector)name##_vector                                                      \
+    }
+static const sgm__vector_call functions[] = {FUNCTION(exp),       FUNCTION(log), FUNCTION(log1p),
+                                             FUNCTION(tanh),      FUNCTION(erf), FUNCTION(gelu),
+                                             FUNCTION(gelu_slope)};
+#define FUNCTIONS functions
+#define FUNCTION_COUNT ((int32_t)(sizeof functions / sizeof *functions))
+#else
+#define FUNCTIONS NULL
+#define FUNCTION_COUNT 0
+#endif

@@ -11,11 +11,12 @@
 
 #define VECTOR_TABLE(text)                                                                                   \
     {                                                                                                        \
-        .name = (text), .entries = entries, .entry_count = (int32_t)(sizeof entries / sizeof *entries),      \
-        .f32 = TILES(f32, LANES), .f64 = TILES(f64, LANES_D), .sum_f32 = sum_f32, .sum_f64 = sum_f64,        \
-        .add_f32 = add_row_f32, .add_f64 = add_row_f64, .add_rows_f32 = add_rows_f32,                        \
-        .add_rows_f64 = add_rows_f64, .largest_f32 = largest_f32, .exp_shifted_f32 = exp_shifted_f32,        \
-        .scale_f32 = scale_f32, .shift_f32 = shift_f32, .multiply_f32 = multiply_row_f32,                    \
-        .dot_f32 = dot_f32, .uniform_f32 = uniform_f32, .largest_pairs_f32 = largest_pairs_f32,              \
+        .name = (text), .functions = FUNCTIONS, .function_count = FUNCTION_COUNT, .entries = entries,        \
+        .entry_count = (int32_t)(sizeof entries / sizeof *entries), .f32 = TILES(f32, LANES),                \
+        .f64 = TILES(f64, LANES_D), .sum_f32 = sum_f32, .sum_f64 = sum_f64, .add_f32 = add_row_f32,          \
+        .add_f64 = add_row_f64, .add_rows_f32 = add_rows_f32, .add_rows_f64 = add_rows_f64,                  \
+        .largest_f32 = largest_f32, .exp_shifted_f32 = exp_shifted_f32, .scale_f32 = scale_f32,              \
+        .shift_f32 = shift_f32, .multiply_f32 = multiply_row_f32, .dot_f32 = dot_f32,                        \
+        .uniform_f32 = uniform_f32, .largest_pairs_f32 = largest_pairs_f32,                                  \
         .spread_pairs_f32 = spread_pairs_f32                                                                 \
     }

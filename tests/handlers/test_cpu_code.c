@@ -1,0 +1,311 @@
+/* Elementwise steps as machine code against the same steps interpreted: the same bits. Where no code is made,
+ * this compares the interpreter with itself. */
+#include "base/base.h"
+#include "handlers/graphs.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MOST_VALUES 80
+
+static const float special[] = {0.0f,      -0.0f, 1.0f,    -1.0f,   0.5f,   3e38f,   -3e38f,     INFINITY,
+                                -INFINITY, NAN,   1e-38f,  -1e-38f, 1e-42f, 88.0f,   -90.0f,     2.5f,
+                                -2.5f,     1e10f, 7.1e-5f, 0.999f,  1.001f, -0.999f, 16777217.0f};
+#define SPECIAL ((int64_t)(sizeof special / sizeof *special))
+
+typedef struct pair {
+    sgm_handler *handlers[2]; /* machine code, interpreted */
+    sgm_session *sessions[2];
+    sgm_program *programs[2];
+} pair;
+
+static pair pair_create(int threads)
+{
+    pair p = {.handlers = {sgm_handler_create("cpu", .threads = threads),
+                           sgm_handler_create("cpu", .threads = threads, .no_machine_code = true)}};
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(p.sessions[i] = sgm_session_create(p.handlers[i]));
+    return p;
+}
+
+static void set_pair(pair *p, const char *name, const sgm_tensor *value)
+{
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(sgm_session_set(p->sessions[i], name, value));
+}
+
+static void prepare_pair(pair *p, const sgm_graph *graph)
+{
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(p->programs[i] = sgm_session_prepare(p->sessions[i], graph));
+}
+
+static void pair_free(pair *p)
+{
+    for (int i = 0; i < 2; i++) {
+        sgm_session_free(p->sessions[i]);
+        sgm_handler_free(p->handlers[i]);
+    }
+}
+
+static void feed_pair(pair *p, const char *name, const sgm_tensor *value)
+{
+    for (int i = 0; i < 2; i++)
+        if (sgm_program_has_input(p->programs[i], name))
+            CHECK_OK(sgm_session_feed(p->sessions[i], p->programs[i], name, value));
+}
+
+static void run_pair(pair *p)
+{
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(sgm_session_run(p->sessions[i], p->programs[i]));
+}
+
+/* NaNs are equal, whatever their sign. */
+static bool is_same(sgm_dtype dtype, const void *a, const void *b, int64_t index)
+{
+    if (dtype == SGM_BOOL)
+        return ((const uint8_t *)a)[index] == ((const uint8_t *)b)[index];
+    const float *x = (const float *)a + index, *y = (const float *)b + index;
+    return (isnan(*x) && isnan(*y)) || memcmp(x, y, sizeof *x) == 0;
+}
+
+static void check_pair(pair *p, const char *name)
+{
+    sgm_type type = sgm_program_output_type(p->programs[0], name);
+    sgm_tensor *values[2];
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(values[i] = sgm_tensor_create(type.dtype, &type.shape));
+        CHECK_OK(sgm_session_read(p->sessions[i], p->programs[i], name, values[i]));
+    }
+    int64_t different = 0, count = sgm_shape_elements(&type.shape);
+    for (int64_t i = 0; i < count; i++)
+        different += !is_same(type.dtype, sgm_tensor_data(values[0]), sgm_tensor_data(values[1]), i);
+    CHECK_INT(different, 0);
+    sgm_tensor_free(values[0]);
+    sgm_tensor_free(values[1]);
+}
+
+/* Every pair of special numbers comes up, in both orders. */
+static sgm_tensor *operand(const sgm_shape *shape, int which)
+{
+    sgm_tensor *tensor = sgm_tensor_create(SGM_FLOAT32, shape);
+    CHECK_OK(tensor);
+    float *values = sgm_tensor_data(tensor);
+    int64_t count = sgm_shape_elements(shape);
+    for (int64_t i = 0; i < count; i++)
+        values[i] = special[(which == 0 ? i : i / SPECIAL) % SPECIAL];
+    return tensor;
+}
+
+static void check_operation(const char *name, int64_t count)
+{
+    const sgm_op *op = sgm_find_op(name);
+    sgm_graph *graph = sgm_graph_create();
+    sgm_shape shape = sgm_shape_of(count);
+    sgm_value x[2] = {sgm_input_value(graph, "x", SGM_FLOAT32, &shape),
+                      sgm_input_value(graph, "y", SGM_FLOAT32, &shape)};
+    sgm_value value = sgm_record(graph, op, x, op->min_inputs, NULL);
+    sgm_output(graph, "value", value);
+    /* A bool is stored, and read in the same step. */
+    if (sgm_value_type(graph, value).dtype == SGM_BOOL) {
+        sgm_value both = sgm_logical_or(graph, value, sgm_logical_not(graph, sgm_less(graph, x[0], x[1])));
+        sgm_output(graph, "chosen", sgm_select(graph, both, x[0], sgm_cast(graph, value, SGM_FLOAT32)));
+    } else {
+        sgm_output(graph, "chosen", sgm_multiply(graph, value, sgm_number(graph, 0.75)));
+    }
+    CHECK_OK(sgm_graph_status(graph));
+    pair p = pair_create(1);
+    prepare_pair(&p, graph);
+    for (int i = 0; i < 2; i++) {
+        sgm_tensor *value_of = operand(&shape, i);
+        feed_pair(&p, i == 0 ? "x" : "y", value_of);
+        sgm_tensor_free(value_of);
+    }
+    run_pair(&p);
+    check_pair(&p, "value");
+    check_pair(&p, "chosen");
+    pair_free(&p);
+    sgm_graph_free(graph);
+}
+
+TEST(each_operation)
+{
+    static const char *const operations[] = {"add",   "subtract",   "multiply",  "divide",    "square_root",
+                                             "floor", "maximum",    "minimum",   "equal",     "not_equal",
+                                             "less",  "less_equal", "greater",   "is_nan",    "greater_equal",
+                                             "log",   "negate",     "absolute",  "is_finite", "exp",
+                                             "log1p", "tanh",       "erf",       "copy",      "stop_gradient",
+                                             "relu",  "gelu",       "hard_tanh", "mish",      "sign"};
+    static const int64_t counts[] = {1, 2, 15, 16, 17, 31, SPECIAL * SPECIAL};
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
+        for (size_t k = 0; k < sizeof counts / sizeof *counts; k++)
+            check_operation(operations[i], counts[k]);
+}
+
+/* --- random steps --- */
+
+typedef struct maker {
+    sgm_graph *graph;
+    sgm__random random;
+    sgm_value floats[MOST_VALUES], bools[MOST_VALUES];
+    int float_count, bool_count;
+} maker;
+
+static sgm_value some_float(maker *m)
+{
+    return m->floats[sgm__random_below(&m->random, (uint64_t)m->float_count)];
+}
+
+static sgm_value some_bool(maker *m)
+{
+    return m->bools[sgm__random_below(&m->random, (uint64_t)m->bool_count)];
+}
+
+static void make_value(maker *m)
+{
+    static const char *const two[] = {"add", "subtract", "multiply", "divide", "maximum", "minimum"};
+    static const char *const one[] = {"negate", "absolute", "square_root", "exp", "tanh", "floor", "erf"};
+    static const char *const tests[] = {"less", "greater_equal", "equal", "not_equal"};
+    sgm_graph *graph = m->graph;
+    sgm_value in[2] = {some_float(m), some_float(m)};
+    uint64_t kind = sgm__random_below(&m->random, m->bool_count > 0 ? 8 : 6);
+    if (kind < 4)
+        m->floats[m->float_count++] =
+            sgm_record(graph, sgm_find_op(two[sgm__random_below(&m->random, 6)]), in, 2, NULL);
+    else if (kind == 4)
+        m->floats[m->float_count++] =
+            sgm_record(graph, sgm_find_op(one[sgm__random_below(&m->random, 7)]), in, 1, NULL);
+    else if (kind == 5)
+        m->bools[m->bool_count++] =
+            sgm_record(graph, sgm_find_op(tests[sgm__random_below(&m->random, 4)]), in, 2, NULL);
+    else if (kind == 6)
+        m->floats[m->float_count++] = sgm_select(graph, some_bool(m), in[0], in[1]);
+    else
+        m->bools[m->bool_count++] =
+            sgm_logical_and(graph, some_bool(m), sgm_logical_not(graph, some_bool(m)));
+}
+
+/* Operands that lie along rows, along columns, or are one number. */
+#define OPERANDS 5
+static const char *const names[OPERANDS] = {"a", "row", "column", "number", "state"};
+
+/* So many values that registers do, or do not, hold those that are read again at the end. */
+static void make_graph(maker *m, uint64_t seed, const sgm_shape *shapes)
+{
+    for (int i = 0; i < OPERANDS; i++)
+        m->floats[m->float_count++] = i + 1 < OPERANDS
+                                          ? sgm_input_value(m->graph, names[i], SGM_FLOAT32, &shapes[i])
+                                          : sgm_state(m->graph, names[i], SGM_FLOAT32, &shapes[i]);
+    sgm_value state = m->floats[OPERANDS - 1];
+    int values = 1 + (int)sgm__random_below(&m->random, 70);
+    for (int i = 0; i < values; i++)
+        make_value(m);
+    sgm_value sum = sgm_add(m->graph, m->floats[0], m->floats[m->float_count - 1]);
+    for (int i = 0; i < m->float_count; i += 1 + (int)(seed % 3))
+        sum = sgm_add(m->graph, sum, m->floats[i]);
+    sgm_output(m->graph, "sum", sum);
+    sgm_output(m->graph, "last", m->floats[m->float_count - 1]);
+    if (m->bool_count > 0)
+        sgm_output(m->graph, "test", m->bools[m->bool_count - 1]);
+    sgm_assign(m->graph, state, sgm_multiply(m->graph, sum, sgm_number(m->graph, 0.25)));
+    CHECK_OK(sgm_graph_status(m->graph));
+}
+
+static sgm_tensor *random_operand(maker *m, const sgm_shape *shape)
+{
+    sgm_tensor *value = sgm_tensor_create(SGM_FLOAT32, shape);
+    CHECK_OK(value);
+    float *elements = sgm_tensor_data(value);
+    for (int64_t k = 0; k < sgm_shape_elements(shape); k++)
+        elements[k] = (float)sgm__random_normal(&m->random);
+    return value;
+}
+
+static void check_random(uint64_t seed)
+{
+    maker m = {.graph = sgm_graph_create(), .random = sgm__random_make(seed, 0)};
+    int64_t rows = 1 + (int64_t)sgm__random_below(&m.random, 40);
+    int64_t columns = 1 + (int64_t)sgm__random_below(&m.random, 90);
+    sgm_shape shapes[OPERANDS] = {sgm_shape_of(rows, columns),
+                                  sgm_shape_of(columns),
+                                  sgm_shape_of(rows, 1),
+                                  {.rank = 0},
+                                  sgm_shape_of(rows, columns)};
+    make_graph(&m, seed, shapes);
+    pair p = pair_create(1 + (int)(seed % 2));
+    sgm_tensor *start = random_operand(&m, &shapes[OPERANDS - 1]);
+    set_pair(&p, "state", start);
+    sgm_tensor_free(start);
+    prepare_pair(&p, m.graph);
+    for (int i = 0; i + 1 < OPERANDS; i++) {
+        sgm_tensor *value = random_operand(&m, &shapes[i]);
+        feed_pair(&p, names[i], value);
+        sgm_tensor_free(value);
+    }
+    for (int run = 0; run < 2; run++) {
+        run_pair(&p);
+        check_pair(&p, "sum");
+        check_pair(&p, "last");
+        if (m.bool_count > 0)
+            check_pair(&p, "test");
+    }
+    pair_free(&p);
+    sgm_graph_free(m.graph);
+}
+
+TEST(random_steps)
+{
+    for (uint64_t seed = 0; seed < 400; seed++)
+        check_random(seed);
+}
+
+/* Large enough for several threads and many tiles, and a product that runs together with its update. */
+TEST(update_of_many_parameters)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_shape inputs = sgm_shape_of(20, 300), slopes = sgm_shape_of(20, 500),
+              weights = sgm_shape_of(300, 500);
+    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, &inputs);
+    sgm_value y = sgm_input_value(graph, "y", SGM_FLOAT32, &slopes);
+    sgm_value w = sgm_state(graph, "w", SGM_FLOAT32, &weights);
+    sgm_value gradient = sgm_matmul(graph, sgm_transpose(graph, x), y);
+    sgm_value root =
+        sgm_square_root(graph, sgm_add(graph, sgm_square(graph, gradient), sgm_number(graph, 0.1)));
+    sgm_assign(graph, w, sgm_subtract(graph, w, sgm_divide(graph, gradient, root)));
+    maker m = {.random = sgm__random_make(5, 0)};
+    pair p = pair_create(2);
+    sgm_tensor *start = random_operand(&m, &weights);
+    set_pair(&p, "w", start);
+    sgm_tensor_free(start);
+    prepare_pair(&p, graph);
+    sgm_tensor *values[2] = {random_operand(&m, &inputs), random_operand(&m, &slopes)};
+    feed_pair(&p, "x", values[0]);
+    feed_pair(&p, "y", values[1]);
+    run_pair(&p);
+    sgm_tensor *results[2];
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(results[i] = sgm_session_get(p.sessions[i], "w"));
+        sgm_tensor_free(values[i]);
+    }
+    CHECK(memcmp(sgm_tensor_data(results[0]), sgm_tensor_data(results[1]), 300 * 500 * sizeof(float)) == 0);
+    sgm_tensor_free(results[0]);
+    sgm_tensor_free(results[1]);
+    pair_free(&p);
+    sgm_graph_free(graph);
+}
+
+TEST(says_which_way)
+{
+    sgm_handler *handlers[] = {sgm_handler_create("cpu", .threads = 1),
+                               sgm_handler_create("cpu", .threads = 1, .no_machine_code = true)};
+    char *made = sgm_handler_describe(handlers[0]), *told = sgm_handler_describe(handlers[1]);
+    bool here = strstr(made, "instructions: avx512") != NULL;
+    CHECK(strstr(made, here ? "elementwise steps: machine code"
+                            : "elementwise steps: interpreted: no AVX-512") != NULL);
+    CHECK(!here || strstr(told, "elementwise steps: interpreted, as told") != NULL);
+    sgm_string_free(made);
+    sgm_string_free(told);
+    sgm_handler_free(handlers[0]);
+    sgm_handler_free(handlers[1]);
+}
