@@ -21,9 +21,9 @@ Environment:
   PYTHON        a Python with PyTorch, or several, tried besides python3 and /usr/bin/python3
   WAYS          ways of PyTorch to try, the fastest counts (chosen for each network; bench/bench_torch.py --help lists them)
   ROUNDS        measurements of each program, in turns (5); the table has their medians
-  SECONDS_EACH  seconds for each (0.4)
+  SECONDS_EACH  seconds for each (0.3)
 
-Time: about 6 minutes with two versions of PyTorch. To get PyTorch, the newest:
+Time: about 8 minutes with two versions of PyTorch. To get PyTorch, the newest:
   python3 -m venv torch && torch/bin/pip install torch && PYTHON=torch/bin/python make bench
 END
 }
@@ -41,7 +41,7 @@ esac
 
 build=${1:-$here/../build/release}
 rounds=${ROUNDS:-5}
-seconds=${SECONDS_EACH:-0.4}
+seconds=${SECONDS_EACH:-0.3}
 trial=0.3
 peers=${PEERS:-torch fann}
 processors=$(nproc)
@@ -120,7 +120,7 @@ settings_of() # program row threads
     torch*)
         while read -r way; do
             echo "$3 $way"
-        done < <(torch_ways "${1#torch}" "${model_of[$2]}" "${precision_of[$2]}")
+        done < <(torch_ways "${1#torch}" "${model_of[$2]}" "${precision_of[$2]}" "${megaflops_of[$2]}")
         # Small networks may lose by more threads.
         if [ "$3" != 1 ] && [ -n "${best_of[$1-$2-1]:-}" ] && awk -v work="${megaflops_of[$2]}" 'BEGIN { exit work > 200 }'; then
             echo "${best_of[$1-$2-1]}"
@@ -174,7 +174,8 @@ less() # a b
     awk -v a="$1" -v b="$2" 'BEGIN { exit !(a < b) }'
 }
 
-# Starts what has to run to be measured: all settings at once, as none of them is timed yet.
+# Starts what has to run to be measured: all settings at once, then the first steps of one after the other, as their threads
+# would wait for each other.
 open_all() # row threads
 {
     local program count way number arguments
@@ -192,7 +193,7 @@ open_all() # row threads
         done < <(settings_of "$program" "$1" "$2")
     done
     for key in "${!torch_process[@]}"; do
-        torch_say "$key" >"$scratch/$key.ready"
+        torch_say "$key" start >/dev/null
     done
 }
 
@@ -256,7 +257,9 @@ measure_memory() # threads
 }
 
 # --- measuring: one row after the other, its programs in turns ---
-for count in $threads; do
+# shellcheck disable=SC2086 # several numbers
+counts=$(for row in "${rows[@]}"; do printf '%s\n' ${threads_of[$row]:-$threads}; done | sort -nu)
+for count in $counts; do
     measure_memory "$count"
 done
 measured=()
@@ -266,7 +269,7 @@ for row in "${rows[@]}"; do
         continue
     fi
     measured+=("$row")
-    for count in $threads; do
+    for count in ${threads_of[$row]:-$threads}; do
         [ -t 2 ] && echo "$row, $(count_of_threads "$count") ..." >&2
         open_all "$row" "$count"
         for program in "${programs[@]:1}"; do
@@ -286,7 +289,7 @@ for row in "${rows[@]}"; do
         key_of=()
     done
 done
-for count in $threads; do
+for count in $counts; do
     measure_memory "$count"
 done
 
@@ -322,7 +325,7 @@ record() # row threads program; middle, least, most, memory, ours and our_memory
 }
 
 for row in "${measured[@]}"; do
-    for count in $threads; do
+    for count in ${threads_of[$row]:-$threads}; do
         for program in "${programs[@]}"; do
             [ -s "$scratch/$program-$row-$count" ] || continue
             read -r middle least most memory <<<"$(summary "$scratch/$program-$row-$count")"
@@ -336,7 +339,8 @@ if [ ${#measured[@]} -gt 0 ]; then
     echo "Microseconds a step: median of $rounds rounds (least to most), each a median over $seconds s. ratio: the program's time / ours."
     echo "of peak: operations of the products / time / most float32 multiply-adds measured here. MB: peak of the process."
     "$here/table.sh" text "$results.jsonl"
-    for count in $threads; do
+    for count in $counts; do
+        [ -e "$scratch/peak-$count" ] || continue
         echo "Peak of $(count_of_threads "$count"): $(sort -g "$scratch/peak-$count" | tail -n 1) GFLOP/s; memory read at" \
             "${bandwidth[$count-memory-read]} GB/s, updated at ${bandwidth[$count-memory-update]}; third-level cache" \
             "${bandwidth[$count-cache-read]} and ${bandwidth[$count-cache-update]}."

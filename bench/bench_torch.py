@@ -15,8 +15,9 @@ The network is one of MODELS; the records stay in memory. --way joins words with
     attention   scaled_dot_product_attention in place of its parts (version 2 and later)
 
 Prints the median of a step in microseconds, its 10th and 90th percentile, and the process's largest memory in MB, as
-bench/step.c does. With --serve it says "ready SECONDS" after the first steps (which compile), then measures and answers
-for each line that gives it seconds, until "end": so that one process can be measured in turns with others.
+bench/step.c does. With --serve it imports PyTorch, waits for a line, takes the first steps (which compile) and says "ready
+SECONDS"; then it measures and answers for each line that gives it seconds: so that one process can be measured in turns
+with others.
 """
 import argparse
 import os
@@ -229,6 +230,8 @@ def main():
         print(torch.__version__, "%.1f" % library_megabytes(), *abilities(torch))
         return
     torch.set_num_threads(arguments.threads)
+    if arguments.serve:
+        sys.stdin.readline()
     begin = time.perf_counter()
     step = make_step(torch, arguments)
     for _ in range(WARM_UP_STEPS):
@@ -238,8 +241,6 @@ def main():
         return
     print("ready %.2f" % (time.perf_counter() - begin), flush=True)
     for line in iter(sys.stdin.readline, ""):
-        if line.strip() == "end":
-            break
         print(measure(step, float(line)), flush=True)
 
 

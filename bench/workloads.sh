@@ -2,10 +2,11 @@
 # shellcheck disable=SC2034 # what is set here is used where it is sourced
 # Sourced by the benchmarks: the networks whose training steps are measured. Each row has an id, NAME-OPTIMISER-PRECISION:
 # rows, and of each optimiser_of, batch_of, precision_of, megaflops_of and megabytes_of (the least work and traffic of a
-# step), notation_of (ours), model_of and sizes_of (bench_torch.py's), extra_of (more arguments of bench/step), with_fann.
+# step), notation_of (ours), model_of and sizes_of (bench_torch.py's), extra_of (more arguments of bench/step), with_fann, threads_of (where more would be no use).
 
 rows=()
 declare -A optimiser_of batch_of precision_of megaflops_of megabytes_of notation_of model_of sizes_of extra_of with_fann
+declare -A threads_of
 
 # Work: the multiply-adds of products and convolutions count two, forward, for the gradients of weights, and for those of
 # inputs but where the input is the data. Traffic, with 4 bytes a number: parameters are read forward and backward, read and
@@ -55,6 +56,7 @@ mlp A sgd 100 "float32 bfloat16" 784,1024,1024,10
 mlp A adam 100 float32 784,1024,1024,10
 mlp small sgd 100 float32 784,128,64,10 fann
 mlp iris sgd 10 float32 4,12,10,3 fann
+threads_of[iris-sgd-float32]=1
 # Outputs: convolutions before and after pooling, dense layers.
 workload lenet sgd 64 "float32 bfloat16" 1427.079168 184586 28298 lenet \
     "input(28, 28) + convolution(32, 5, relu) + max_pooling(2) + convolution(64, 5, relu) + max_pooling(2) \
