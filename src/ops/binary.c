@@ -127,7 +127,11 @@ static void share_gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_
 
 static void gradient_maximum(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
-    share_gradient(graph, call, sgm_greater_equal(graph, call->inputs[0], call->inputs[1]), gradients);
+    /* A number (relu has 0) is the larger where it is the result: so b need not be kept. */
+    double number;
+    bool known = sgm__is_number(graph, call->inputs[0], &number) && !call->wanted[0];
+    sgm_value other = known ? call->output : call->inputs[1];
+    share_gradient(graph, call, sgm_greater_equal(graph, call->inputs[0], other), gradients);
 }
 
 static void gradient_minimum(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)

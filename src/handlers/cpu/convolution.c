@@ -3,6 +3,7 @@
 
 #define BLOCK_PIXELS 96 /* of a result that are computed, then turned */
 #define TASKS_PER_THREAD 4
+#define MOST_PART_BYTES (1 << 19) /* of an image's result that is read again at once */
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -185,12 +186,17 @@ static size_t forward_scratch(const sgm__cpu_call *call)
     return at.total;
 }
 
-/* Weights of a group: (filters, steps) to panels of (steps, lanes). */
+/* Weights of a group: (filters, steps) to panels of (steps, lanes). The last task: offsets. */
 static void pack_forward(void *context, int64_t group, int32_t thread)
 {
     (void)thread;
     const run_state *r = context;
     const sgm__convolution *c = &r->c;
+    if (group == c->window.groups) {
+        sgm__convolution_pixels(c, (int64_t *)(r->call->scratch + r->at.pixels));
+        sgm__convolution_steps(c, (int64_t *)(r->call->scratch + r->at.steps));
+        return;
+    }
     int64_t steps = c->channels * c->places;
     size_t size = c->size;
     unsigned char *to = r->call->scratch + r->at.weights +
@@ -204,9 +210,9 @@ static void pack_forward(void *context, int64_t group, int32_t thread)
     }
 }
 
-/* Pixels first .. last - 1 of all filters of a group of an image. */
-static void forward_pixels(const run_state *r, const unsigned char *image, int64_t record, int64_t group,
-                           int64_t first, int64_t last, unsigned char *block)
+/* Pixels first .. last - 1 of all filters of a group of an image, whose result is `to`. */
+static void forward_pixels(const run_state *r, const unsigned char *image, int64_t group, int64_t first,
+                           int64_t last, unsigned char *block, unsigned char *to)
 {
     const sgm__convolution *c = &r->c;
     const int64_t *pixels = (const int64_t *)(r->call->scratch + r->at.pixels);
@@ -228,19 +234,16 @@ static void forward_pixels(const run_state *r, const unsigned char *image, int64
             sgm__convolution_rows(&p, &tile, pixels + first, sgm__convolution_order, last - first);
         }
         const unsigned char *biases = r->call->input_count == 3 ? r->call->inputs[2].data : NULL;
-        unsigned char *to = r->call->output.data;
-        to += ((record * c->window.filters + filter) * c->pixels + first) * size;
-        c->tiles->spread(to, c->pixels, block, p.width, p.count, last - first,
-                         biases != NULL ? biases + filter * size : NULL);
+        c->tiles->spread(to + (filter * c->pixels + first) * size, c->pixels, block, p.width, p.count,
+                         last - first, biases != NULL ? biases + filter * size : NULL);
     }
 }
 
-static void forward_task(void *context, int64_t index, int32_t thread)
+/* Pixels begin .. end - 1 of a group of an image. */
+static void forward_group(const run_state *r, int64_t record, int64_t group, int64_t begin, int64_t end,
+                          int32_t thread, unsigned char *to)
 {
-    const run_state *r = context;
     const sgm__convolution *c = &r->c;
-    int64_t part = index % r->parts, image_number = index / r->parts, groups = c->window.groups;
-    int64_t record = image_number / groups, group = image_number % groups;
     unsigned char *own = r->call->scratch + r->at.threads + (size_t)thread * r->at.thread_bytes;
     const unsigned char *image = r->call->inputs[0].data;
     image += (size_t)((record * c->window.channels + group * c->channels) * c->plane) * c->size;
@@ -248,29 +251,75 @@ static void forward_task(void *context, int64_t index, int32_t thread)
         sgm__convolution_pad(c, own, image, c->channels);
         image = own;
     }
-    int64_t begin, end;
-    sgm__pool_part(c->pixels, SGM__GATHER_ROWS, r->parts, part, &begin, &end);
     for (int64_t first = begin; first < end; first += BLOCK_PIXELS)
-        forward_pixels(r, image, record, group, first, least(first + BLOCK_PIXELS, end), own + r->at.block);
+        forward_pixels(r, image, group, first, least(first + BLOCK_PIXELS, end), own + r->at.block, to);
+}
+
+static void forward_task(void *context, int64_t index, int32_t thread)
+{
+    const run_state *r = context;
+    const sgm__window *w = &r->c.window;
+    int64_t image = index / r->parts, record = image / w->groups, begin, end;
+    sgm__pool_part(r->c.pixels, SGM__GATHER_ROWS, r->parts, index % r->parts, &begin, &end);
+    unsigned char *to = r->call->output.data;
+    forward_group(r, record, image % w->groups, begin, end, thread,
+                  to + (size_t)(record * w->filters * r->c.pixels) * r->c.size);
+}
+
+static run_state forward_state(const sgm__cpu_call *call)
+{
+    run_state r = {.call = call};
+    r.c = forward_plan(call, &r.at);
+    return r;
+}
+
+static void forward_begin(const sgm__cpu_call *call)
+{
+    run_state r = forward_state(call);
+    sgm__pool_post(call->cpu->pool, r.c.window.groups + 1, pack_forward, &r, sizeof r);
 }
 
 static sgm_status forward_run(const sgm__cpu_call *call)
 {
-    run_state r = {.call = call};
-    r.c = forward_plan(call, &r.at);
+    run_state r = forward_state(call);
     int64_t images = r.c.window.batch * r.c.window.groups;
     if (sgm_shape_elements(&call->output.shape) == 0)
         return SGM_OK;
-    sgm__convolution_pixels(&r.c, (int64_t *)(call->scratch + r.at.pixels));
-    sgm__convolution_steps(&r.c, (int64_t *)(call->scratch + r.at.steps));
     r.parts = choose_parts(call, images, r.c.pixels / BLOCK_PIXELS);
-    sgm__pool_run(call->cpu->pool, r.c.window.groups, pack_forward, &r);
-    sgm__pool_run(call->cpu->pool, images * r.parts, forward_task, &r);
+    forward_begin(call);
+    sgm__pool_post(call->cpu->pool, images * r.parts, forward_task, &r, sizeof r);
     return SGM_OK;
 }
 
-const sgm__cpu_kernel sgm__cpu_convolution = {
-    .op = &sgm__op_convolution, .takes = takes, .scratch = forward_scratch, .run = forward_run};
+/* A part is an image, if there are enough for all threads. */
+static int64_t forward_parts(const sgm__cpu_call *call, int64_t *most)
+{
+    run_state r = forward_state(call);
+    const sgm__window *w = &r.c.window;
+    *most = w->filters * r.c.pixels;
+    bool small = *most * (int64_t)r.c.size <= MOST_PART_BYTES;
+    return small && (call->cpu->threads == 1 || w->batch >= 4 * (int64_t)call->cpu->threads) ? w->batch : 0;
+}
+
+static void forward_part(const sgm__cpu_call *call, int64_t index, int32_t thread, void *to, int64_t *first,
+                         int64_t *last)
+{
+    run_state r = forward_state(call);
+    int64_t elements = r.c.window.filters * r.c.pixels;
+    for (int64_t group = 0; group < r.c.window.groups; group++)
+        forward_group(&r, index, group, 0, r.c.pixels, thread, to);
+    *first = index * elements;
+    *last = *first + elements;
+}
+
+const sgm__cpu_kernel sgm__cpu_convolution = {.op = &sgm__op_convolution,
+                                              .takes = takes,
+                                              .scratch = forward_scratch,
+                                              .posts = true,
+                                              .run = forward_run,
+                                              .parts = forward_parts,
+                                              .begin = forward_begin,
+                                              .part = forward_part};
 
 /* --- by the input ---
  *
@@ -294,13 +343,28 @@ static size_t input_scratch(const sgm__cpu_call *call)
     return at.total;
 }
 
-/* Weights of a group and a place: (filters, channels, places) to panels of (places, filters, lanes). */
+static void make_input_tables(const run_state *r)
+{
+    int64_t *steps = (int64_t *)(r->call->scratch + r->at.steps), *order = steps + r->c.filters;
+    sgm__convolution_pixels(&r->c, (int64_t *)(r->call->scratch + r->at.pixels));
+    for (int64_t i = 0; i < r->c.filters; i++)
+        steps[i] = i * r->c.pixels;
+    for (int64_t i = 0; i < r->c.pixels; i++)
+        order[i] = i;
+}
+
+/* Weights of a group and a place: (filters, channels, places) to panels of (places, filters, lanes). The last
+ * task: offsets. */
 static void pack_input(void *context, int64_t index, int32_t thread)
 {
     (void)thread;
     const run_state *r = context;
     const sgm__convolution *c = &r->c;
     int64_t group = index / c->places, place = index % c->places, size = (int64_t)c->size;
+    if (group == c->window.groups) {
+        make_input_tables(r);
+        return;
+    }
     unsigned char *to = r->call->scratch + r->at.weights +
                         group * c->filters * c->places * sgm__convolution_width(c, c->channels) * size;
     const unsigned char *from = r->call->inputs[1].data;
@@ -375,18 +439,15 @@ static sgm_status input_run(const sgm__cpu_call *call)
     const sgm__convolution *c = &r.c;
     if (sgm_shape_elements(&call->output.shape) == 0)
         return SGM_OK;
-    sgm__convolution_pixels(c, (int64_t *)(call->scratch + r.at.pixels));
-    int64_t *steps = (int64_t *)(call->scratch + r.at.steps), *order = steps + c->filters;
-    for (int64_t i = 0; i < c->filters; i++)
-        steps[i] = i * c->pixels;
-    for (int64_t i = 0; i < c->pixels; i++)
-        order[i] = i;
-    sgm__pool_run(call->cpu->pool, c->window.groups * c->places, pack_input, &r);
-    sgm__pool_run(call->cpu->pool,
-                  c->window.batch * c->window.groups * sgm__convolution_panels(c, c->channels), input_task,
-                  &r);
+    sgm__pool_post(call->cpu->pool, c->window.groups * c->places + 1, pack_input, &r, sizeof r);
+    sgm__pool_post(call->cpu->pool,
+                   c->window.batch * c->window.groups * sgm__convolution_panels(c, c->channels), input_task,
+                   &r, sizeof r);
     return SGM_OK;
 }
 
-const sgm__cpu_kernel sgm__cpu_convolution_input_gradient = {
-    .op = &sgm__op_convolution_input_gradient, .takes = takes, .scratch = input_scratch, .run = input_run};
+const sgm__cpu_kernel sgm__cpu_convolution_input_gradient = {.op = &sgm__op_convolution_input_gradient,
+                                                             .takes = takes,
+                                                             .scratch = input_scratch,
+                                                             .posts = true,
+                                                             .run = input_run};

@@ -158,28 +158,37 @@ static void finish_task(void *context, int64_t index, int32_t thread)
     }
 }
 
+static void make_tables(void *context, int64_t index, int32_t thread)
+{
+    (void)index, (void)thread;
+    const weights_run *r = context;
+    const sgm__convolution *c = &r->c;
+    int64_t *pixels = (int64_t *)(r->call->scratch + r->pixels_at);
+    int64_t *rows = (int64_t *)(r->call->scratch + r->rows_at);
+    for (int64_t i = 0; i < r->together; i++) {
+        sgm__convolution_pixels(c, pixels + i * c->pixels);
+        for (int64_t k = 0; k < c->pixels; k++)
+            pixels[i * c->pixels + k] += i * image_stride(r);
+    }
+    sgm__convolution_steps(c, rows);
+    for (int64_t i = 0; i < r->steps; i++)
+        rows[r->steps + i] = i;
+}
+
 static sgm_status run(const sgm__cpu_call *call)
 {
     weights_run r = plan(call);
     const sgm__convolution *c = &r.c;
-    int64_t *pixels = (int64_t *)(call->scratch + r.pixels_at);
-    int64_t *rows = (int64_t *)(call->scratch + r.rows_at);
     if (sgm_shape_elements(&call->output.shape) == 0)
         return SGM_OK;
     if (c->window.batch == 0) {
+        sgm__pool_ready(call->cpu->pool);
         memset(call->output.data, 0, (size_t)sgm_shape_elements(&call->output.shape) * c->size);
         return SGM_OK;
     }
-    for (int64_t i = 0; i < r.together; i++) {
-        sgm__convolution_pixels(c, pixels + i * c->pixels);
-        for (int64_t k = 0; k < c->pixels; k++)
-            pixels[i * c->pixels + k] += i * image_stride(&r);
-    }
-    sgm__convolution_steps(c, rows);
-    for (int64_t i = 0; i < r.steps; i++)
-        rows[r.steps + i] = i;
-    sgm__pool_run(call->cpu->pool, r.chunks * c->window.groups * r.parts, sum_task, &r);
-    sgm__pool_run(call->cpu->pool, c->window.groups * c->channels, finish_task, &r);
+    sgm__pool_post(call->cpu->pool, 1, make_tables, &r, sizeof r);
+    sgm__pool_post(call->cpu->pool, r.chunks * c->window.groups * r.parts, sum_task, &r, sizeof r);
+    sgm__pool_post(call->cpu->pool, c->window.groups * c->channels, finish_task, &r, sizeof r);
     return SGM_OK;
 }
 
@@ -188,5 +197,8 @@ static bool takes(sgm_dtype dtype)
     return dtype == SGM_FLOAT32 || dtype == SGM_FLOAT64;
 }
 
-const sgm__cpu_kernel sgm__cpu_convolution_weights_gradient = {
-    .op = &sgm__op_convolution_weights_gradient, .takes = takes, .scratch = scratch, .run = run};
+const sgm__cpu_kernel sgm__cpu_convolution_weights_gradient = {.op = &sgm__op_convolution_weights_gradient,
+                                                               .takes = takes,
+                                                               .scratch = scratch,
+                                                               .posts = true,
+                                                               .run = run};

@@ -220,10 +220,12 @@ static sgm_status compile_step(sgm__cpu *cpu, executable *e, int32_t index, sgm_
 static sgm_status fuse_steps(sgm__cpu *cpu, executable *e, size_t *most)
 {
     for (int32_t i = 0; i < e->step_count; i++) {
-        int32_t reader = sgm__fused_find(e->plan, i);
+        const compiled_step *step = &e->steps[i];
+        int32_t reader = step->kernel != NULL ? sgm__fused_find(e->plan, i, step->kernel, &step->call) : -1;
         if (reader < 0 || e->steps[reader].fused != NULL)
             continue;
-        SGM_TRY(sgm__fused_create(cpu, e->plan, i, e->steps[reader].elementwise, &e->steps[reader].fused));
+        SGM_TRY(sgm__fused_create(cpu, e->plan, i, step->kernel, &step->call, e->steps[reader].elementwise,
+                                  &e->steps[reader].fused));
         if (e->steps[reader].fused == NULL)
             continue;
         e->steps[i].partner = reader;
@@ -244,7 +246,10 @@ static sgm_status plan_flow(const sgm__cpu *cpu, executable *e)
         return SGM_ERROR_MEMORY;
     for (int32_t i = 0; i < e->step_count; i++) {
         const compiled_step *step = &e->steps[i];
-        e->flow[i].posts = step->elementwise != NULL || (step->kernel != NULL && step->kernel->posts);
+        bool left_out =
+            step->partner >= 0 && step->fused == NULL; /* nobody can wait for it: its reader does it */
+        e->flow[i].posts =
+            step->elementwise != NULL || (step->kernel != NULL && step->kernel->posts && !left_out);
         e->flow[i].partner = step->fused != NULL ? step->partner : -1;
     }
     sgm__flow_plan(e->plan, e->flow);
@@ -360,6 +365,8 @@ static sgm_status run_steps(sgm__cpu *cpu, const executable *e, const sgm__memor
             sgm__elementwise_run(cpu, step->elementwise, memory, step->scratch);
         else
             status = run_operation(e, step, memory);
+        if (e->flow != NULL && !e->flow[i].posts && step->kernel != NULL && step->kernel->posts)
+            sgm__pool_finish(cpu->pool); /* a step that its reader would do, but not in this run */
         step->posted = e->flow != NULL ? sgm__pool_posted(cpu->pool) : 0;
     }
     return status;

@@ -43,6 +43,15 @@ typedef struct sgm__cpu_kernel {
      * return before its tasks are done; `call` lasts until then. */
     bool posts;
     sgm_status (*run)(const sgm__cpu_call *call);
+    /* For steps that alone read the result (fused.c), if it can be computed in parts, each a run of elements:
+     * how many, and elements of the largest; 0: not for these shapes. NULL: for none. */
+    int64_t (*parts)(const sgm__cpu_call *call, int64_t *most);
+    void (*begin)(const sgm__cpu_call *call); /* posts what comes before all parts; NULL: nothing does */
+    /* Elements *first to *last - 1, into `to`. */
+    void (*part)(const sgm__cpu_call *call, int64_t index, int32_t thread, void *to, int64_t *first,
+                 int64_t *last);
+    /* The first operand has the result's shape, and of it a part reads the elements that it computes. */
+    bool aligned;
 } sgm__cpu_kernel;
 
 /* NULL: none for this operation and type. */
@@ -86,18 +95,20 @@ void sgm__elementwise_run_part(const sgm__cpu *cpu, const sgm__elementwise *comp
                                const sgm__memory *memory, unsigned char *buffers, int64_t first, int64_t last,
                                int32_t node, unsigned char *block);
 
-/* --- products together with the elementwise step that reads them (fused.c) --- */
+/* --- products and other kernels together with the elementwise step that reads them (fused.c) --- */
 
 typedef struct sgm__fused sgm__fused;
-/* The elementwise step with which this step could run; -1: none. */
-int32_t sgm__fused_find(const sgm__plan *plan, int32_t step);
+/* The elementwise step with which this step could run, whose kernel's call is `call`; -1: none. */
+int32_t sgm__fused_find(const sgm__plan *plan, int32_t step, const sgm__cpu_kernel *kernel,
+                        const sgm__cpu_call *call);
 /* *fused is NULL if the elementwise step is not fit for it. */
 sgm_status sgm__fused_create(const sgm__cpu *cpu, const sgm__plan *plan, int32_t step,
+                             const sgm__cpu_kernel *kernel, const sgm__cpu_call *call,
                              const sgm__elementwise *elementwise, sgm__fused **fused);
 void sgm__fused_free(sgm__fused *fused);
 size_t sgm__fused_scratch(const sgm__fused *fused, const sgm__cpu *cpu);
-void sgm__fused_run(const sgm__cpu *cpu, const sgm__plan *plan, const sgm__fused *fused,
-                    const sgm__memory *memory, unsigned char *scratch);
+void sgm__fused_run(const sgm__cpu *cpu, const sgm__plan *plan, sgm__fused *fused, const sgm__memory *memory,
+                    unsigned char *scratch);
 
 /* --- steps that need not wait for the one before (flow.c) --- */
 

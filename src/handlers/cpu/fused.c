@@ -1,6 +1,7 @@
 /* A matrix product whose only reader is an elementwise step: computed block by block, so that the step finds
  * each block in the second cache. Where the product is the slope of many parameters and the step their
- * update, it never reaches memory.
+ * update, it never reaches memory. The same with other kernels that compute their result in parts:
+ * convolutions before an activation, poolings' gradients before its slope.
  *
  * The product then runs as late as its reader, so what it reads must still be there. The values are the same
  * as without: each element is computed by the same operations. */
@@ -15,6 +16,9 @@ struct sgm__fused {
     sgm__product product;
     int32_t left, right, result; /* nodes */
     const sgm__elementwise *elementwise;
+    const sgm__cpu_kernel *kernel; /* NULL: a matrix product */
+    sgm__cpu_call call;
+    size_t kernel_bytes;  /* of scratch memory, before that of the threads */
     int64_t rows, blocks; /* of a block; how many */
     size_t block_bytes, product_bytes, thread_bytes;
 };
@@ -36,8 +40,20 @@ static range bytes_of(const sgm__node *node)
     return r;
 }
 
-/* A node of steps first .. last is written where `operand` lies. */
-static bool is_overwritten(const sgm__plan *plan, const sgm__node *operand, int32_t first, int32_t last)
+/* Both have the same elements at the same places. */
+static bool lies_as(const sgm__node *a, const sgm__node *b)
+{
+    bool same = a->type.dtype == b->type.dtype && sgm_shape_equal(&a->type.shape, &b->type.shape) &&
+                a->place.offset == b->place.offset;
+    for (int32_t i = 0; i < a->type.shape.rank && same; i++)
+        same = a->place.strides[i] == b->place.strides[i];
+    return same;
+}
+
+/* A node of steps first .. last is written where `operand` lies; if it is `aligned`, the last step may write
+ * each element where it lies. */
+static bool is_overwritten(const sgm__plan *plan, const sgm__node *operand, int32_t first, int32_t last,
+                           bool aligned)
 {
     range old = bytes_of(operand);
     int32_t end = plan->steps[last].first + plan->steps[last].count;
@@ -47,6 +63,8 @@ static bool is_overwritten(const sgm__plan *plan, const sgm__node *operand, int3
             node->place.index != operand->place.index)
             continue;
         range written = bytes_of(node);
+        if (aligned && i >= plan->steps[last].first && lies_as(node, operand))
+            continue;
         if (written.first < old.last && old.first < written.last)
             return true;
     }
@@ -92,18 +110,37 @@ static bool is_worth_it(const sgm__node *left, const sgm__node *right, const sgm
            sgm_shape_elements(&result->type.shape) * size >= LEAST_BYTES;
 }
 
-int32_t sgm__fused_find(const sgm__plan *plan, int32_t step)
+static bool is_product(const sgm__plan *plan, const sgm__node *node)
+{
+    if (node->op != &sgm__op_matmul)
+        return false;
+    const sgm__node *left = &plan->nodes[plan->operands[node->first_input]];
+    const sgm__node *right = &plan->nodes[plan->operands[node->first_input + 1]];
+    return is_worth_it(left, right, node);
+}
+
+static bool has_parts(const sgm__node *node, const sgm__cpu_kernel *kernel, const sgm__cpu_call *call)
+{
+    int64_t most, size = (int64_t)sgm_dtype_size(node->type.dtype);
+    return kernel->parts != NULL && sgm_shape_elements(&node->type.shape) * size >= LEAST_BYTES &&
+           kernel->parts(call, &most) > 0;
+}
+
+int32_t sgm__fused_find(const sgm__plan *plan, int32_t step, const sgm__cpu_kernel *kernel,
+                        const sgm__cpu_call *call)
 {
     int32_t result = plan->order[plan->steps[step].first];
     const sgm__node *node = &plan->nodes[result];
-    if (plan->steps[step].kind != SGM__STEP_KERNEL || node->op != &sgm__op_matmul)
+    if (plan->steps[step].kind != SGM__STEP_KERNEL ||
+        (!is_product(plan, node) && !has_parts(node, kernel, call)))
         return -1;
-    const sgm__node *left = &plan->nodes[plan->operands[node->first_input]];
-    const sgm__node *right = &plan->nodes[plan->operands[node->first_input + 1]];
-    int32_t reader = is_worth_it(left, right, node) ? only_reader(plan, result, step) : -1;
-    if (reader < 0 || plan->steps[reader].kind != SGM__STEP_ELEMENTWISE || is_in_step(plan, result, reader) ||
-        is_overwritten(plan, left, step + 1, reader) || is_overwritten(plan, right, step + 1, reader))
+    int32_t reader = only_reader(plan, result, step);
+    if (reader < 0 || plan->steps[reader].kind != SGM__STEP_ELEMENTWISE || is_in_step(plan, result, reader))
         return -1;
+    for (int32_t i = 0; i < node->input_count; i++)
+        if (is_overwritten(plan, &plan->nodes[plan->operands[node->first_input + i]], step + 1, reader,
+                           kernel->aligned && i == 0))
+            return -1;
     return reader;
 }
 
@@ -129,20 +166,8 @@ static void choose_blocks(sgm__fused *f, const sgm__cpu *cpu)
     f->thread_bytes = f->block_bytes + f->product_bytes + align(sgm__elementwise_buffers(f->elementwise));
 }
 
-sgm_status sgm__fused_create(const sgm__cpu *cpu, const sgm__plan *plan, int32_t step,
-                             const sgm__elementwise *elementwise, sgm__fused **fused)
+static void plan_product(sgm__fused *f, const sgm__cpu *cpu, const sgm__plan *plan)
 {
-    int32_t result = plan->order[plan->steps[step].first];
-    *fused = NULL;
-    if (!sgm__elementwise_is_flat(elementwise, result))
-        return SGM_OK;
-    sgm__fused *f = sgm__calloc(1, sizeof *f);
-    if (f == NULL)
-        return SGM_ERROR_MEMORY;
-    *f = (sgm__fused){.result = result,
-                      .left = plan->operands[plan->nodes[result].first_input],
-                      .right = plan->operands[plan->nodes[result].first_input + 1],
-                      .elementwise = elementwise};
     const sgm__node *left = &plan->nodes[f->left], *right = &plan->nodes[f->right];
     f->product = (sgm__product){.dtype = left->type.dtype,
                                 .m = left->type.shape.dims[0],
@@ -154,6 +179,39 @@ sgm_status sgm__fused_create(const sgm__cpu *cpu, const sgm__plan *plan, int32_t
                                 .b_column = right->place.strides[1],
                                 .c_row = right->type.shape.dims[1]};
     choose_blocks(f, cpu);
+}
+
+static void plan_parts(sgm__fused *f, const sgm__cpu_kernel *kernel, const sgm__cpu_call *call)
+{
+    int64_t most = 0;
+    f->kernel = kernel;
+    f->call = *call;
+    f->blocks = kernel->parts(call, &most);
+    f->block_bytes = align((size_t)most * sgm_dtype_size(call->output.dtype) + 64);
+    f->thread_bytes = f->block_bytes + align(sgm__elementwise_buffers(f->elementwise));
+    f->kernel_bytes = kernel->scratch != NULL ? align(kernel->scratch(call)) : 0;
+}
+
+sgm_status sgm__fused_create(const sgm__cpu *cpu, const sgm__plan *plan, int32_t step,
+                             const sgm__cpu_kernel *kernel, const sgm__cpu_call *call,
+                             const sgm__elementwise *elementwise, sgm__fused **fused)
+{
+    int32_t result = plan->order[plan->steps[step].first];
+    *fused = NULL;
+    if (!sgm__elementwise_is_flat(elementwise, result))
+        return SGM_OK;
+    sgm__fused *f = sgm__calloc(1, sizeof *f);
+    if (f == NULL)
+        return SGM_ERROR_MEMORY;
+    *f = (sgm__fused){.result = result,
+                      .left = plan->operands[plan->nodes[result].first_input],
+                      .elementwise = elementwise};
+    if (kernel->parts != NULL) {
+        plan_parts(f, kernel, call);
+    } else {
+        f->right = plan->operands[plan->nodes[result].first_input + 1];
+        plan_product(f, cpu, plan);
+    }
     *fused = f;
     return SGM_OK;
 }
@@ -165,7 +223,7 @@ void sgm__fused_free(sgm__fused *fused)
 
 size_t sgm__fused_scratch(const sgm__fused *fused, const sgm__cpu *cpu)
 {
-    return fused->thread_bytes * (size_t)cpu->threads;
+    return fused->kernel_bytes + fused->thread_bytes * (size_t)cpu->threads;
 }
 
 /* --- running --- */
@@ -195,14 +253,33 @@ static void run_block(void *context, int64_t index, int32_t thread)
                               first * p.n, (first + p.m) * p.n, f->result, block);
 }
 
-void sgm__fused_run(const sgm__cpu *cpu, const sgm__plan *plan, const sgm__fused *fused,
-                    const sgm__memory *memory, unsigned char *scratch)
+static void run_part(void *context, int64_t index, int32_t thread)
 {
-    run r = {.cpu = cpu,
-             .f = fused,
-             .memory = memory,
-             .a = sgm__place_address(&plan->nodes[fused->left].place, memory),
-             .b = sgm__place_address(&plan->nodes[fused->right].place, memory),
-             .scratch = scratch};
+    const run *r = context;
+    const sgm__fused *f = r->f;
+    unsigned char *block = r->scratch + f->kernel_bytes + (size_t)thread * f->thread_bytes;
+    int64_t first, last;
+    f->kernel->part(&f->call, index, thread, block, &first, &last);
+    sgm__elementwise_run_part(r->cpu, f->elementwise, r->memory, block + f->block_bytes, first, last,
+                              f->result, block);
+}
+
+void sgm__fused_run(const sgm__cpu *cpu, const sgm__plan *plan, sgm__fused *fused, const sgm__memory *memory,
+                    unsigned char *scratch)
+{
+    run r = {.cpu = cpu, .f = fused, .memory = memory, .scratch = scratch};
+    if (fused->kernel != NULL) {
+        int32_t first = fused->call.node->first_input;
+        for (int32_t i = 0; i < fused->call.input_count; i++)
+            fused->call.inputs[i].data =
+                sgm__place_address(&plan->nodes[plan->operands[first + i]].place, memory);
+        fused->call.scratch = scratch;
+        if (fused->kernel->begin != NULL)
+            fused->kernel->begin(&fused->call);
+        sgm__pool_post(cpu->pool, fused->blocks, run_part, &r, sizeof r);
+        return;
+    }
+    r.a = sgm__place_address(&plan->nodes[fused->left].place, memory);
+    r.b = sgm__place_address(&plan->nodes[fused->right].place, memory);
     sgm__pool_post(cpu->pool, fused->blocks, run_block, &r, sizeof r);
 }

@@ -12,6 +12,8 @@ typedef struct pooling {
     int64_t planes, each; /* all, and those of a task */
     int64_t in, out;      /* elements of a plane */
     bool pairs;           /* windows of two by two, side by side, in float32 */
+    void *to;             /* the result from plane `first` on */
+    int64_t first;
 } pooling;
 
 static int64_t least(int64_t a, int64_t b)
@@ -22,7 +24,7 @@ static int64_t least(int64_t a, int64_t b)
 static pooling begin(const sgm__cpu_call *call, bool extent)
 {
     sgm_type type = {call->inputs[0].dtype, call->inputs[0].shape};
-    pooling p = {.call = call};
+    pooling p = {.call = call, .to = call->output.data};
     sgm__window *w = &p.window;
     if (extent)
         sgm__window_pooling_gradient(&type, &call->node->attributes, w);
@@ -170,7 +172,6 @@ static void max_gradient_pairs(const pooling *p, const float *x, const float *sl
         int64_t last = least(p->planes, (index + 1) * p->each);                                              \
         const void *a = p->call->inputs[0].data,                                                             \
                    *b = p->call->input_count > 1 ? p->call->inputs[1].data : a;                              \
-        void *c = p->call->output.data;                                                                      \
         for (int64_t n = index * p->each; n < last; n++) {                                                   \
             if (p->pairs)                                                                                    \
                 pairs_call;                                                                                  \
@@ -183,7 +184,7 @@ static void max_gradient_pairs(const pooling *p, const float *x, const float *sl
     }
 #define IN(type, array) ((const type *)(array) + n * p->in)
 #define OUT(type, array) ((const type *)(array) + n * p->out)
-#define TO(type, size) ((type *)c + n * (size))
+#define TO(type, size) ((type *)p->to + (n - p->first) * (size))
 #define MAX(type) max_##type(w, IN(type, a), TO(type, p->out))
 #define MAX_GRADIENT(type) max_gradient_##type(w, IN(type, a), OUT(type, b), TO(type, p->in))
 #define AVERAGE(type) average_##type(w, IN(type, a), TO(type, p->out))
@@ -193,15 +194,48 @@ DEFINE_TASK(max_gradient, max_gradient_pairs(p, IN(float, a), OUT(float, b), TO(
 DEFINE_TASK(average, AVERAGE(float), AVERAGE)
 DEFINE_TASK(average_gradient, AVERAGE_GRADIENT(float), AVERAGE_GRADIENT)
 
-#define DEFINE_KERNEL(name, operation, extent)                                                               \
+static int64_t count_parts(const pooling *p, int64_t plane, int64_t *most)
+{
+    *most = p->each * plane;
+    return (p->planes + p->each - 1) / p->each;
+}
+
+/* Part `index`, into `to`. */
+static void run_part(pooling *p, sgm__pool_task task, int64_t plane, int64_t index, int32_t thread, void *to,
+                     int64_t *first, int64_t *last)
+{
+    p->first = index * p->each;
+    p->to = to;
+    task(p, index, thread);
+    *first = p->first * plane;
+    *last = least(p->planes, p->first + p->each) * plane;
+}
+
+#define DEFINE_KERNEL(name, operation, extent, plane, is_aligned)                                            \
     static sgm_status run_##name(const sgm__cpu_call *call)                                                  \
     {                                                                                                        \
         pooling p = begin(call, extent);                                                                     \
         return share(&p, name##_task);                                                                       \
     }                                                                                                        \
-    const sgm__cpu_kernel sgm__cpu_##operation = {                                                           \
-        .op = &sgm__op_##operation, .takes = takes, .posts = true, .run = run_##name};
-DEFINE_KERNEL(max, max_pooling, false)
-DEFINE_KERNEL(max_gradient, max_pooling_gradient, false)
-DEFINE_KERNEL(average, average_pooling, false)
-DEFINE_KERNEL(average_gradient, average_pooling_gradient, true)
+    static int64_t parts_of_##name(const sgm__cpu_call *call, int64_t *most)                                 \
+    {                                                                                                        \
+        pooling p = begin(call, extent);                                                                     \
+        return count_parts(&p, p.plane, most);                                                               \
+    }                                                                                                        \
+    static void part_of_##name(const sgm__cpu_call *call, int64_t index, int32_t thread, void *to,           \
+                               int64_t *first, int64_t *last)                                                \
+    {                                                                                                        \
+        pooling p = begin(call, extent);                                                                     \
+        run_part(&p, name##_task, p.plane, index, thread, to, first, last);                                  \
+    }                                                                                                        \
+    const sgm__cpu_kernel sgm__cpu_##operation = {.op = &sgm__op_##operation,                                \
+                                                  .takes = takes,                                            \
+                                                  .posts = true,                                             \
+                                                  .run = run_##name,                                         \
+                                                  .parts = parts_of_##name,                                  \
+                                                  .part = part_of_##name,                                    \
+                                                  .aligned = is_aligned};
+DEFINE_KERNEL(max, max_pooling, false, out, false)
+DEFINE_KERNEL(max_gradient, max_pooling_gradient, false, in, true)
+DEFINE_KERNEL(average, average_pooling, false, out, false)
+DEFINE_KERNEL(average_gradient, average_pooling_gradient, true, in, false)
