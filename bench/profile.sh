@@ -9,7 +9,8 @@ usage()
     cat <<'END'
 usage: bench/profile.sh [BUILD]
 
-Trains each network of bench/workloads.sh under `perf` and prints, as Markdown, which part of the samples fell in which
+Trains each network of bench/workloads.sh under `perf` and prints, as Markdown, and writes to
+bench/results/HOST-profile.md, which part of the samples fell in which
 file of the library: that of the function that ran, without those it called. BUILD is where `bench-programs` were built
 (build/release).
 
@@ -81,6 +82,8 @@ parts_of() # row threads
                 part = part in file ? file[part] : "unknown"
             else if ($2 ~ /kernel/)
                 part = "kernel"
+            else if ($2 ~ /^perf-[0-9]*\.map$/ || $2 ~ /anon/)
+                part = "generated"
             else
                 part = $2
             sub(/.*\//, "", part)
@@ -96,10 +99,14 @@ parts_of() # row threads
         }' "$scratch/files" "$scratch/samples" | sort -k3,3n -k1,1nr
 }
 
-echo "| network | with | threads | step | percent of the samples |"
-echo "|---|---|---|---|---|"
+mkdir -p "$here/results"
+results=$here/results/$(hostname)-profile.md
+{
+    echo "| network | with | threads | step | percent of the samples |"
+    echo "|---|---|---|---|---|"
+} | tee "$results"
 for row in "${rows[@]}"; do
-    for count in ${THREADS:-1}; do
+    for count in ${threads_of[$row]:-${THREADS:-1}}; do
         if parts_of "$row" "$count" >"$scratch/parts"; then
             awk -v row="$row" -v count="$count" "$(cat "$here/fields.awk")"'
                 NR == FNR { time = $1; next }
@@ -113,4 +120,5 @@ for row in "${rows[@]}"; do
             echo "profile: $row: $(tail -n 1 "$scratch/errors")" >&2
         fi
     done
-done
+done | tee -a "$results"
+echo "Written to $results" >&2
