@@ -307,6 +307,35 @@ static void fuzz_matmul(fuzz *f)
     fuzz_add(f, fuzz_scale(f, sgm_matmul(f->graph, a, b), 1 / (double)(inner > 0 ? inner : 1)));
 }
 
+/* A value as data of one or two dimensions, under windows that fit. */
+static void fuzz_windows(fuzz *f)
+{
+    sgm_value x = fuzz_pick(f), y = {-1};
+    sgm_shape shape = fuzz_shape_of(f, x);
+    if (shape.rank < 2 || shape.rank > 4 || sgm_shape_elements(&shape) == 0)
+        return;
+    if (shape.rank == 2)
+        x = sgm_reshape(f->graph, x, &(sgm_shape){.rank = 3, .dims = {shape.dims[0], 1, shape.dims[1]}});
+    shape = fuzz_shape_of(f, x);
+    sgm_window_options window = {.struct_size = sizeof window};
+    sgm_shape kernel = {.rank = shape.rank, .dims = {1 + fuzz_below(f, 3), shape.dims[1]}};
+    for (int32_t i = 0; i + 2 < shape.rank; i++) {
+        window.size[i] = kernel.dims[2 + i] =
+            1 + fuzz_below(f, shape.dims[2 + i] < 3 ? shape.dims[2 + i] : 3);
+        window.stride[i] = 1 + fuzz_below(f, 2);
+        window.before[i] = window.size[i] > 1 ? fuzz_below(f, 2) : 0;
+        window.after[i] = window.size[i] > 1 ? fuzz_below(f, 2) : 0;
+    }
+    window.leave_padding = fuzz_chance(f, 50);
+    int64_t choice = fuzz_below(f, f->smooth ? 2 : 3), terms = sgm_shape_elements(&kernel) / kernel.dims[0];
+    if (choice == 0)
+        y = fuzz_scale(f, sgm_convolution(f->graph, x, fuzz_constant(f, &kernel), (sgm_value){-1}, &window),
+                       1 / (double)terms);
+    else
+        y = choice == 1 ? sgm_average_pooling(f->graph, x, &window) : sgm_max_pooling(f->graph, x, &window);
+    fuzz_add(f, y);
+}
+
 static void fuzz_gradients(fuzz *f)
 {
     sgm_value with_respect_to[3], gradients[3];
@@ -374,17 +403,19 @@ static void fuzz_sources(fuzz *f)
 
 static fuzz fuzz_create(uint64_t seed, sgm_dtype dtype, bool smooth)
 {
-    static void (*const steps[])(fuzz *) = {fuzz_unary,  fuzz_unary, fuzz_binary, fuzz_binary, fuzz_binary,
-                                            fuzz_reduce, fuzz_move,  fuzz_move,   fuzz_matmul, fuzz_softmax};
+    static void (*const steps[])(fuzz *) = {fuzz_unary,  fuzz_unary,   fuzz_binary, fuzz_binary,
+                                            fuzz_binary, fuzz_reduce,  fuzz_move,   fuzz_move,
+                                            fuzz_matmul, fuzz_softmax, fuzz_windows};
+    const int64_t kinds = sizeof steps / sizeof *steps;
     fuzz f = {sgm__random_make(seed, 7), sgm_graph_create(), dtype, smooth, {{0}}, 0, {{0}}};
     fuzz_sources(&f);
     int64_t length = 5 + fuzz_below(&f, 40);
     for (int64_t i = 0; i < length; i++)
-        steps[fuzz_below(&f, 10)](&f);
+        steps[fuzz_below(&f, kinds)](&f);
     if (fuzz_chance(&f, 40))
         fuzz_gradients(&f);
     for (int64_t i = fuzz_below(&f, 6); i-- > 0;)
-        steps[fuzz_below(&f, 10)](&f);
+        steps[fuzz_below(&f, kinds)](&f);
     fuzz_ends(&f);
     CHECK_OK(sgm_graph_status(f.graph));
     CHECK_OK(sgm_graph_verify(f.graph));
