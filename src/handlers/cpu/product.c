@@ -5,6 +5,7 @@
 #define MOST_DEPTH 208 /* of a panel of b: 26 KiB of the first cache for two vectors of 64 bytes */
 #define LARGEST_TILE (14 * 2 * 64) /* bytes */
 #define STEPS_TOGETHER 8
+#define PANELS_TOGETHER 8  /* of a, packed and used by one task while they are in its second cache */
 #define TASKS_PER_THREAD 4 /* so that threads that start late get less */
 
 /* How a product is cut. */
@@ -14,9 +15,11 @@ typedef struct work {
     size_t size; /* bytes of an element */
     int64_t row_panels, column_panels, depth_blocks;
     int64_t row_tasks, column_tasks, pack_tasks;
-    unsigned char *packed; /* a */
+    bool by_rows;          /* many rows: a task packs some of them and does all their columns */
+    unsigned char *packed; /* a; if by rows, a slab for each thread */
     unsigned char *panels; /* one of b for each thread */
-    size_t panel_bytes;
+    unsigned char *turned; /* b, if by rows and b has to be turned: panel after panel; NULL: not so */
+    size_t packed_bytes, panel_bytes, turned_bytes;
 } work;
 
 static int64_t divide_up(int64_t a, int64_t b)
@@ -56,15 +59,22 @@ static work plan(const sgm__vector *vector, const sgm__product *product)
     w.row_panels = divide_up(product->m, w.tiles->rows);
     w.column_panels = divide_up(product->n, w.tiles->columns);
     w.depth_blocks = divide_up(product->k, MOST_DEPTH);
-    w.panel_bytes = align((size_t)divide_up(product->k, w.depth_blocks > 0 ? w.depth_blocks : 1) *
-                          (size_t)w.tiles->columns * w.size);
+    size_t depth = (size_t)divide_up(product->k, w.depth_blocks > 0 ? w.depth_blocks : 1);
+    w.panel_bytes = align(depth * (size_t)w.tiles->columns * w.size);
+    w.by_rows = w.row_panels >= 2 * PANELS_TOGETHER;
+    w.packed_bytes = align((size_t)product->m * (size_t)product->k * w.size);
+    if (w.by_rows)
+        w.packed_bytes = align((size_t)(PANELS_TOGETHER * w.tiles->rows) * depth * w.size);
+    if (w.by_rows && product->b_column != 1)
+        w.turned_bytes = align((size_t)(w.column_panels * w.tiles->columns) * (size_t)product->k * w.size);
     return w;
 }
 
 size_t sgm__product_scratch(const sgm__vector *vector, const sgm__product *product, int32_t threads)
 {
     work w = plan(vector, product);
-    return align((size_t)product->m * (size_t)product->k * w.size) + (size_t)threads * w.panel_bytes;
+    size_t slabs = w.by_rows ? (size_t)threads : 1;
+    return w.packed_bytes * slabs + (size_t)threads * w.panel_bytes + w.turned_bytes;
 }
 
 /* --- packing --- */
@@ -88,53 +98,101 @@ static void pack(const work *w, unsigned char *target, const unsigned char *sour
                    source + (i * stride + k * step) * (int64_t)w->size, w->size);
 }
 
-/* Packed a: depth block after depth block; in it, row panel after row panel. */
-static unsigned char *packed_panel(const work *w, int64_t block, int64_t panel)
+/* Rows of a from `origin` on, of one depth block: row panel after row panel. */
+typedef struct slab {
+    unsigned char *at;
+    int64_t origin, block;
+} slab;
+
+static int64_t depth_of(const work *w, int64_t block)
+{
+    return part(w->product.k, w->depth_blocks, block + 1) - part(w->product.k, w->depth_blocks, block);
+}
+
+static unsigned char *packed_panel(const work *w, const slab *s, int64_t panel)
+{
+    int64_t offset = (first_row(w, panel) - s->origin) * depth_of(w, s->block);
+    return s->at + (size_t)offset * w->size;
+}
+
+/* Of all rows: depth block after depth block. */
+static slab whole_slab(const work *w, int64_t block)
 {
     int64_t k = part(w->product.k, w->depth_blocks, block);
-    int64_t depth = part(w->product.k, w->depth_blocks, block + 1) - k;
-    return w->packed + (size_t)(k * w->product.m + first_row(w, panel) * depth) * w->size;
+    return (slab){w->packed + (size_t)(k * w->product.m) * w->size, 0, block};
 }
 
 /* Where columns of a lie together, panels take turns at a few steps: those lie far apart, and neighbouring
  * panels share the lines that each of them would have to fetch again. */
-static void pack_turned(const work *w, int64_t block, int64_t first, int64_t last)
+static void pack_turned(const work *w, const slab *s, int64_t first, int64_t last)
 {
     const sgm__product *p = &w->product;
-    int64_t k = part(p->k, w->depth_blocks, block), end = part(p->k, w->depth_blocks, block + 1);
-    for (int64_t step = k; step < end; step += STEPS_TOGETHER) {
-        int64_t steps = least(end - step, STEPS_TOGETHER);
+    int64_t k = part(p->k, w->depth_blocks, s->block), depth = depth_of(w, s->block);
+    for (int64_t step = 0; step < depth; step += STEPS_TOGETHER) {
+        int64_t steps = least(depth - step, STEPS_TOGETHER);
         for (int64_t panel = first; panel < last; panel++) {
             int64_t row = first_row(w, panel), rows = first_row(w, panel + 1) - row;
             const unsigned char *from = p->a;
-            from += (row + step * p->a_column) * (int64_t)w->size;
-            w->tiles->copy_rows(packed_panel(w, block, panel) + (size_t)((step - k) * rows) * w->size, rows,
-                                from, p->a_column, rows, steps);
+            from += (row + (k + step) * p->a_column) * (int64_t)w->size;
+            w->tiles->copy_rows(packed_panel(w, s, panel) + (size_t)(step * rows) * w->size, rows, from,
+                                p->a_column, rows, steps);
         }
     }
 }
 
-/* A task packs some panels. */
+static void pack_panels(const work *w, const slab *s, int64_t first, int64_t last)
+{
+    const sgm__product *p = &w->product;
+    int64_t k = part(p->k, w->depth_blocks, s->block), depth = depth_of(w, s->block);
+    if (p->a_row == 1) {
+        pack_turned(w, s, first, last);
+        return;
+    }
+    for (int64_t panel = first; panel < last; panel++) {
+        int64_t row = first_row(w, panel), rows = first_row(w, panel + 1) - row;
+        const unsigned char *from = p->a;
+        from += (row * p->a_row + k * p->a_column) * (int64_t)w->size;
+        pack(w, packed_panel(w, s, panel), from, p->a_row, p->a_column, rows, depth, rows);
+    }
+}
+
+/* A task packs some panels of all depth blocks. */
 static void pack_rows(void *context, int64_t task, int32_t thread)
 {
     (void)thread;
     const work *w = context;
-    const sgm__product *p = &w->product;
     int64_t first = part(w->row_panels, w->pack_tasks, task);
     int64_t last = part(w->row_panels, w->pack_tasks, task + 1);
     for (int64_t block = 0; block < w->depth_blocks; block++) {
-        int64_t k = part(p->k, w->depth_blocks, block), end = part(p->k, w->depth_blocks, block + 1);
-        if (p->a_row == 1) {
-            pack_turned(w, block, first, last);
-            continue;
-        }
-        for (int64_t panel = first; panel < last; panel++) {
-            int64_t row = first_row(w, panel), rows = first_row(w, panel + 1) - row;
-            const unsigned char *from = p->a;
-            from += (row * p->a_row + k * p->a_column) * (int64_t)w->size;
-            pack(w, packed_panel(w, block, panel), from, p->a_row, p->a_column, rows, end - k, rows);
-        }
+        slab s = whole_slab(w, block);
+        pack_panels(w, &s, first, last);
     }
+}
+
+/* Columns of a panel of b; narrow ones have half of a tile's. */
+static int64_t panel_width(const work *w, int64_t column_panel, int64_t *columns)
+{
+    int64_t left = w->product.n - column_panel * w->tiles->columns;
+    *columns = least(left, w->tiles->columns);
+    return *columns * 2 <= w->tiles->columns ? w->tiles->columns / 2 : w->tiles->columns;
+}
+
+static unsigned char *turned_panel(const work *w, int64_t column_panel, int64_t step, int64_t width)
+{
+    int64_t offset = column_panel * w->tiles->columns * w->product.k + step * width;
+    return w->turned + (size_t)offset * w->size;
+}
+
+/* A task turns one panel of b. */
+static void turn_columns(void *context, int64_t column_panel, int32_t thread)
+{
+    (void)thread;
+    const work *w = context;
+    const sgm__product *p = &w->product;
+    int64_t columns, width = panel_width(w, column_panel, &columns);
+    const unsigned char *from = p->b;
+    from += column_panel * w->tiles->columns * p->b_column * (int64_t)w->size;
+    pack(w, turned_panel(w, column_panel, 0, width), from, p->b_column, p->b_row, columns, p->k, width);
 }
 
 /* --- products --- */
@@ -158,34 +216,35 @@ static void run_edge(const work *w, sgm__tile tile, sgm__tile_function function,
 }
 
 /* One panel of columns of one depth block, for row panels `first` to `last`. */
-static void run_panel(const work *w, int64_t block, int64_t column_panel, int64_t first, int64_t last,
+static void run_panel(const work *w, const slab *s, int64_t column_panel, int64_t first, int64_t last,
                       unsigned char *panel)
 {
     const sgm__product *p = &w->product;
     const sgm__tiles *tiles = w->tiles;
-    int64_t size = (int64_t)w->size, k = part(p->k, w->depth_blocks, block);
-    int64_t column = column_panel * tiles->columns;
-    int64_t columns = p->n - column < tiles->columns ? p->n - column : tiles->columns;
-    bool narrow = columns * 2 <= tiles->columns;
-    int64_t width = narrow ? tiles->columns / 2 : tiles->columns;
+    int64_t size = (int64_t)w->size, k = part(p->k, w->depth_blocks, s->block);
+    int64_t column = column_panel * tiles->columns, columns, width = panel_width(w, column_panel, &columns);
+    bool narrow = width != tiles->columns;
     const unsigned char *b = (const unsigned char *)p->b + (k * p->b_row + column * p->b_column) * size;
-    sgm__tile tile = {.depth = part(p->k, w->depth_blocks, block + 1) - k,
+    sgm__tile tile = {.depth = depth_of(w, s->block),
                       .b = b,
                       .b_stride = p->b_row,
                       .keep = panel,
                       .c_stride = p->c_row,
-                      .add = block > 0};
+                      .add = s->block > 0};
     bool direct = p->b_column == 1 && columns == width;
     bool keep =
         direct && !narrow && last - first > 1 && first_row(w, first + 1) - first_row(w, first) == tiles->rows;
-    if (!keep && !(direct && last - first == 1)) {
+    if (w->turned != NULL) {
+        tile.b = turned_panel(w, column_panel, k, width);
+        tile.b_stride = width;
+    } else if (!keep && !(direct && last - first == 1)) {
         pack(w, panel, b, p->b_column, p->b_row, columns, tile.depth, width);
         tile.b = panel;
         tile.b_stride = width;
     }
     for (int64_t r = first; r < last; r++) {
         int64_t row = first_row(w, r), rows = first_row(w, r + 1) - row;
-        tile.a = packed_panel(w, block, r);
+        tile.a = packed_panel(w, s, r);
         tile.c = (unsigned char *)p->c + (row * p->c_row + column) * size;
         sgm__tile_function function = narrow ? tiles->narrow[rows - 1] : tiles->wide[rows - 1];
         if (keep && r == first) {
@@ -200,6 +259,20 @@ static void run_panel(const work *w, int64_t block, int64_t column_panel, int64_
     }
 }
 
+/* A task packs its rows and does all their columns, depth block after depth block. */
+static void run_rows(void *context, int64_t task, int32_t thread)
+{
+    const work *w = context;
+    int64_t first = part(w->row_panels, w->row_tasks, task),
+            last = part(w->row_panels, w->row_tasks, task + 1);
+    slab s = {w->packed + (size_t)thread * w->packed_bytes, first_row(w, first), 0};
+    for (; s.block < w->depth_blocks; s.block++) {
+        pack_panels(w, &s, first, last);
+        for (int64_t c = 0; c < w->column_panels; c++)
+            run_panel(w, &s, c, first, last, w->panels + (size_t)thread * w->panel_bytes);
+    }
+}
+
 static void run_task(void *context, int64_t index, int32_t thread)
 {
     const work *w = context;
@@ -208,9 +281,11 @@ static void run_task(void *context, int64_t index, int32_t thread)
     int64_t last = part(w->row_panels, w->row_tasks, row_task + 1);
     int64_t column = part(w->column_panels, w->column_tasks, column_task);
     int64_t column_end = part(w->column_panels, w->column_tasks, column_task + 1);
-    for (int64_t block = 0; block < w->depth_blocks; block++)
+    for (int64_t block = 0; block < w->depth_blocks; block++) {
+        slab s = whole_slab(w, block);
         for (int64_t c = column; c < column_end; c++)
-            run_panel(w, block, c, first, last, w->panels + (size_t)thread * w->panel_bytes);
+            run_panel(w, &s, c, first, last, w->panels + (size_t)thread * w->panel_bytes);
+    }
 }
 
 static void clear(const work *w)
@@ -250,6 +325,39 @@ static void run_small(const sgm__tiles *tiles, const sgm__product *p, unsigned c
     tiles->small(&small);
 }
 
+/* In this thread if `threads` is 1. */
+static void post(sgm__pool *pool, int32_t threads, int64_t tasks, sgm__pool_task task, work *w)
+{
+    if (threads > 1) {
+        sgm__pool_post(pool, tasks, task, w, sizeof *w);
+        return;
+    }
+    sgm__pool_ready(pool);
+    for (int64_t i = 0; i < tasks; i++)
+        task(w, i, 0);
+}
+
+static void post_rows(sgm__pool *pool, work *w, int32_t threads)
+{
+    w->row_tasks = divide_up(divide_up(w->row_panels, PANELS_TOGETHER), threads) * threads;
+    w->row_tasks = least(w->row_tasks, w->row_panels);
+    if (w->turned != NULL)
+        post(pool, threads, w->column_panels, turn_columns, w);
+    post(pool, threads, w->row_tasks, run_rows, w);
+}
+
+static void post_columns(sgm__pool *pool, work *w, int32_t threads)
+{
+    w->row_tasks = w->column_tasks = w->pack_tasks = 1;
+    if (threads > 1) {
+        w->column_tasks = least(w->column_panels, threads * TASKS_PER_THREAD);
+        w->row_tasks = w->column_panels >= threads ? 1 : least(w->row_panels, threads);
+        w->pack_tasks = least(w->row_panels, threads * TASKS_PER_THREAD);
+    }
+    post(pool, threads, w->pack_tasks, pack_rows, w);
+    post(pool, threads, w->column_tasks * w->row_tasks, run_task, w);
+}
+
 void sgm__product_post(const sgm__vector *vector, sgm__pool *pool, const sgm__product *product,
                        unsigned char *scratch)
 {
@@ -265,23 +373,15 @@ void sgm__product_post(const sgm__vector *vector, sgm__pool *pool, const sgm__pr
         clear(&w);
         return;
     }
-    w.packed = scratch;
-    w.panels = scratch + align((size_t)product->m * (size_t)product->k * w.size);
     double multiplications = (double)product->m * (double)product->n * (double)product->k;
-    int64_t threads = pool == NULL || multiplications < SGM__PRODUCT_SMALL_WORK ? 1 : sgm__pool_threads(pool);
-    w.row_tasks = w.column_tasks = 1;
-    if (threads > 1) {
-        w.column_tasks = least(w.column_panels, threads * TASKS_PER_THREAD);
-        w.row_tasks = w.column_panels >= threads ? 1 : least(w.row_panels, threads);
-        w.pack_tasks = least(w.row_panels, threads * TASKS_PER_THREAD);
-        sgm__pool_post(pool, w.pack_tasks, pack_rows, &w, sizeof w);
-        sgm__pool_post(pool, w.column_tasks * w.row_tasks, run_task, &w, sizeof w);
-        return;
-    }
-    sgm__pool_ready(pool);
-    w.pack_tasks = 1;
-    pack_rows(&w, 0, 0);
-    run_task(&w, 0, 0);
+    int32_t threads = pool == NULL || multiplications < SGM__PRODUCT_SMALL_WORK ? 1 : sgm__pool_threads(pool);
+    w.packed = scratch;
+    w.panels = scratch + w.packed_bytes * (size_t)(w.by_rows ? threads : 1);
+    w.turned = w.turned_bytes > 0 ? w.panels + (size_t)threads * w.panel_bytes : NULL;
+    if (w.by_rows)
+        post_rows(pool, &w, threads);
+    else
+        post_columns(pool, &w, threads);
 }
 
 void sgm__product_run(const sgm__vector *vector, sgm__pool *pool, const sgm__product *product,
