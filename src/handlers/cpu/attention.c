@@ -5,7 +5,8 @@
 
 #include <math.h>
 
-#define BLOCK 32 /* rows of queries whose scores are alive */
+#define BLOCK 32   /* rows of queries whose scores are alive */
+#define PADDING 16 /* of rows of turned keys: their distance is no power of two */
 
 typedef struct heads {
     const sgm__cpu_call *call;
@@ -15,7 +16,7 @@ typedef struct heads {
     int64_t blocks;
     bool causal;
     float scale;
-    size_t product_bytes, scores_bytes, sums_bytes;
+    size_t turned_bytes, scores_bytes, sums_bytes; /* of one thread's memory */
 } heads;
 
 static size_t align(size_t bytes)
@@ -26,20 +27,6 @@ static size_t align(size_t bytes)
 static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
-}
-
-/* What any of the products needs. */
-static size_t product_scratch(const sgm__cpu *cpu, int64_t time, int64_t size)
-{
-    int64_t rows = least(BLOCK, time);
-    const int64_t shapes[][3] = {{rows, time, size}, {rows, size, time}, {time, size, rows}};
-    size_t most = 0;
-    for (int i = 0; i < 3; i++) {
-        sgm__product p = {.dtype = SGM_FLOAT32, .m = shapes[i][0], .n = shapes[i][1], .k = shapes[i][2]};
-        size_t bytes = sgm__product_scratch(cpu->vector, &p, 1);
-        most = bytes > most ? bytes : most;
-    }
-    return align(most);
 }
 
 static heads see(const sgm__cpu_call *call)
@@ -60,76 +47,83 @@ static heads see(const sgm__cpu_call *call)
     h.size = h.features / h.heads;
     h.blocks = (h.time + BLOCK - 1) / BLOCK;
     h.scale = (float)(1 / sqrt((double)h.size));
-    h.product_bytes = product_scratch(call->cpu, h.time, h.size);
+    h.turned_bytes = align((size_t)((h.time + PADDING) * h.size) * sizeof(float));
     h.scores_bytes = align((size_t)(least(BLOCK, h.time) * h.time) * sizeof(float));
     h.sums_bytes = align((size_t)(h.time * h.size) * sizeof(float));
     return h;
 }
 
+static size_t thread_bytes(const heads *h)
+{
+    return h->turned_bytes + 2 * h->scores_bytes + h->sums_bytes;
+}
+
 static size_t scratch(const sgm__cpu_call *call)
 {
     heads h = see(call);
-    return (h.product_bytes + 2 * h.scores_bytes + h.sums_bytes) * (size_t)call->cpu->threads;
+    return thread_bytes(&h) * (size_t)call->cpu->threads;
 }
 
-/* A matrix of floats; strides in elements. */
+/* A matrix of floats: rows lie `row` elements apart, and the elements of one `column`. */
 typedef struct matrix {
     const float *at;
     int64_t row, column;
 } matrix;
 
-static matrix turned(matrix m)
-{
-    return (matrix){m.at, m.column, m.row};
-}
-
+/* c = a b; rows of b lie together. Everything is near, and small enough to be read as it lies. */
 static void multiply(const heads *h, int64_t m, int64_t n, int64_t k, matrix a, matrix b, float *c,
-                     int64_t c_row, unsigned char *memory)
+                     int64_t c_row)
 {
-    sgm__product p = {.dtype = SGM_FLOAT32,
-                      .m = m,
-                      .n = n,
-                      .k = k,
-                      .a = a.at,
-                      .a_row = a.row,
-                      .a_column = a.column,
-                      .b = b.at,
-                      .b_row = b.row,
-                      .b_column = b.column,
-                      .c = c,
-                      .c_row = c_row};
-    sgm__product_run(h->call->cpu->vector, NULL, &p, memory);
+    sgm__small_product p = {.m = m,
+                            .n = n,
+                            .k = k,
+                            .a = a.at,
+                            .a_row = a.row,
+                            .a_column = a.column,
+                            .b = b.at,
+                            .b_row = b.row,
+                            .c = c,
+                            .c_row = c_row};
+    h->call->cpu->vector->f32.small(&p);
 }
 
 /* One block of rows of one head. */
 typedef struct block {
     int64_t first, rows, columns; /* of the scores */
     matrix q, k, v;               /* of the head; q from the block's first row on */
-    float *scores, *slopes, *sums;
-    unsigned char *memory; /* for products */
+    float *turned, *scores, *slopes, *sums;
 } block;
 
 static block block_at(const heads *h, int64_t head, int64_t index, unsigned char *memory)
 {
     int64_t wide = 3 * h->features;
     const float *x = h->x + head / h->heads * h->time * wide + head % h->heads * h->size;
-    block b = {.first = index * BLOCK, .memory = memory};
+    block b = {.first = index * BLOCK};
     b.rows = least(BLOCK, h->time - b.first);
     b.columns = h->causal ? b.first + b.rows : h->time;
     b.q = (matrix){x + b.first * wide, wide, 1};
     b.k = (matrix){x + h->features, wide, 1};
     b.v = (matrix){x + 2 * h->features, wide, 1};
-    b.scores = (float *)(void *)(memory + h->product_bytes);
-    b.slopes = (float *)(void *)(memory + h->product_bytes + h->scores_bytes);
-    b.sums = (float *)(void *)(memory + h->product_bytes + 2 * h->scores_bytes);
+    b.turned = (float *)(void *)memory;
+    b.scores = (float *)(void *)(memory + h->turned_bytes);
+    b.slopes = (float *)(void *)(memory + h->turned_bytes + h->scores_bytes);
+    b.sums = (float *)(void *)(memory + h->turned_bytes + 2 * h->scores_bytes);
     return b;
+}
+
+/* c (rows x columns) = a b', where b has a row for each column that is seen */
+static void multiply_turned(const heads *h, const block *b, matrix left, matrix right, float *c)
+{
+    int64_t stride = b->columns + PADDING;
+    h->call->cpu->vector->f32.transpose(b->turned, stride, right.at, right.row, b->columns, h->size);
+    multiply(h, b->rows, b->columns, h->size, left, (matrix){b->turned, stride, 1}, c, b->columns);
 }
 
 /* scores = softmax(q k' scale), in which what a row does not see is 0 */
 static void weigh(const heads *h, const block *b)
 {
     const sgm__vector *vector = h->call->cpu->vector;
-    multiply(h, b->rows, b->columns, h->size, b->q, turned(b->k), b->scores, b->columns, b->memory);
+    multiply_turned(h, b, b->q, b->k, b->scores);
     for (int64_t row = 0; row < b->rows; row++) {
         float *scores = b->scores + row * b->columns;
         int64_t seen = h->causal ? b->first + row + 1 : b->columns;
@@ -144,11 +138,10 @@ static void attend(void *context, int64_t index, int32_t thread)
 {
     const heads *h = context;
     int64_t head = index / h->blocks, n = head / h->heads;
-    size_t bytes = h->product_bytes + 2 * h->scores_bytes + h->sums_bytes;
-    block b = block_at(h, head, index % h->blocks, h->call->scratch + (size_t)thread * bytes);
+    block b = block_at(h, head, index % h->blocks, h->call->scratch + (size_t)thread * thread_bytes(h));
     float *y = h->result + (n * h->time + b.first) * h->features + head % h->heads * h->size;
     weigh(h, &b);
-    multiply(h, b.rows, h->size, b.columns, (matrix){b.scores, b.columns, 1}, b.v, y, h->features, b.memory);
+    multiply(h, b.rows, h->size, b.columns, (matrix){b.scores, b.columns, 1}, b.v, y, h->features);
 }
 
 /* --- the slope --- */
@@ -171,12 +164,12 @@ static void slope_of_softmax(const heads *h, const block *b)
 static void add_product(const heads *h, const block *b, const float *a, matrix other, float *result)
 {
     int64_t wide = 3 * h->features;
-    matrix left = turned((matrix){a, b->columns, 1});
+    matrix left = {a, 1, b->columns};
     if (b->first == 0) {
-        multiply(h, b->columns, h->size, b->rows, left, other, result, wide, b->memory);
+        multiply(h, b->columns, h->size, b->rows, left, other, result, wide);
         return;
     }
-    multiply(h, b->columns, h->size, b->rows, left, other, b->sums, h->size, b->memory);
+    multiply(h, b->columns, h->size, b->rows, left, other, b->sums, h->size);
     for (int64_t row = 0; row < b->columns; row++)
         for (int64_t i = 0; i < h->size; i++)
             result[row * wide + i] += b->sums[row * h->size + i];
@@ -193,17 +186,16 @@ static void attend_back(void *context, int64_t head, int32_t thread)
 {
     const heads *h = context;
     int64_t n = head / h->heads, shift = head % h->heads * h->size, wide = 3 * h->features;
-    size_t bytes = h->product_bytes + 2 * h->scores_bytes + h->sums_bytes;
     float *by_q = h->result + n * h->time * wide + shift;
     float *by_k = by_q + h->features, *by_v = by_k + h->features;
     for (int64_t index = 0; index < h->blocks; index++) {
-        block b = block_at(h, head, index, h->call->scratch + (size_t)thread * bytes);
+        block b = block_at(h, head, index, h->call->scratch + (size_t)thread * thread_bytes(h));
         matrix gradient = {h->gradient + (n * h->time + b.first) * h->features + shift, h->features, 1};
         weigh(h, &b);
-        multiply(h, b.rows, b.columns, h->size, gradient, turned(b.v), b.slopes, b.columns, b.memory);
+        multiply_turned(h, &b, gradient, b.v, b.slopes);
         slope_of_softmax(h, &b);
         multiply(h, b.rows, h->size, b.columns, (matrix){b.slopes, b.columns, 1}, b.k, by_q + b.first * wide,
-                 wide, b.memory);
+                 wide);
         if (index == 0) {
             clear_rest(h, &b, by_k);
             clear_rest(h, &b, by_v);
