@@ -5,7 +5,10 @@
 #define MOST_DEPTH 208 /* of a panel of b: 26 KiB of the first cache for two vectors of 64 bytes */
 #define LARGEST_TILE (14 * 2 * 64) /* bytes */
 #define STEPS_TOGETHER 8
-#define PANELS_TOGETHER 8  /* of a, packed and used by one task while they are in its second cache */
+#define STEPS_AHEAD 16 /* that are fetched, as no processor guesses such distances */
+#define CACHE_LINE 64
+#define PANELS_TOGETHER 16 /* of a, at most, that a task packs and uses while they are in its second cache   \
+                            */
 #define TASKS_PER_THREAD 4 /* so that threads that start late get less */
 
 /* How a product is cut. */
@@ -61,7 +64,7 @@ static work plan(const sgm__vector *vector, const sgm__product *product)
     w.depth_blocks = divide_up(product->k, MOST_DEPTH);
     size_t depth = (size_t)divide_up(product->k, w.depth_blocks > 0 ? w.depth_blocks : 1);
     w.panel_bytes = align(depth * (size_t)w.tiles->columns * w.size);
-    w.by_rows = w.row_panels >= 2 * PANELS_TOGETHER;
+    w.by_rows = w.row_panels >= PANELS_TOGETHER;
     w.packed_bytes = align((size_t)product->m * (size_t)product->k * w.size);
     if (w.by_rows)
         w.packed_bytes = align((size_t)(PANELS_TOGETHER * w.tiles->rows) * depth * w.size);
@@ -122,6 +125,18 @@ static slab whole_slab(const work *w, int64_t block)
     return (slab){w->packed + (size_t)(k * w->product.m) * w->size, 0, block};
 }
 
+/* `steps` steps of rows `row` to `end` of a, on their way into the cache. */
+static void fetch_steps(const work *w, int64_t row, int64_t end, int64_t step, int64_t steps)
+{
+    const sgm__product *p = &w->product;
+    for (int64_t k = step; k < step + steps && k < p->k; k++) {
+        const unsigned char *from = p->a;
+        from += (row + k * p->a_column) * (int64_t)w->size;
+        for (int64_t at = 0; at < (end - row) * (int64_t)w->size; at += CACHE_LINE)
+            __builtin_prefetch(from + at);
+    }
+}
+
 /* Where columns of a lie together, panels take turns at a few steps: those lie far apart, and neighbouring
  * panels share the lines that each of them would have to fetch again. */
 static void pack_turned(const work *w, const slab *s, int64_t first, int64_t last)
@@ -130,6 +145,7 @@ static void pack_turned(const work *w, const slab *s, int64_t first, int64_t las
     int64_t k = part(p->k, w->depth_blocks, s->block), depth = depth_of(w, s->block);
     for (int64_t step = 0; step < depth; step += STEPS_TOGETHER) {
         int64_t steps = least(depth - step, STEPS_TOGETHER);
+        fetch_steps(w, first_row(w, first), first_row(w, last), k + step + STEPS_AHEAD, steps);
         for (int64_t panel = first; panel < last; panel++) {
             int64_t row = first_row(w, panel), rows = first_row(w, panel + 1) - row;
             const unsigned char *from = p->a;
