@@ -16,7 +16,7 @@
  * | one_hot                        | dtype, classes                            |         |
  * | random_uniform                 | stream, dtype, dims                       |         |
  * | softmax family                 |                                           |         |
- * | layer_norm, rms_norm           |                                           | epsilon |
+ * | layer_norm, rms_norm, slopes   |                                           | epsilon |
  * | self_attention, its slope      | heads, causal                             |         |
  * | convolution and pooling        | see ops/window.h                          |         |
  *
@@ -69,7 +69,9 @@
     X(softmax_cross_entropy)                                                                                 \
     X(softmax_cross_entropy_slope)                                                                           \
     X(layer_norm)                                                                                            \
+    X(layer_norm_slope)                                                                                      \
     X(rms_norm)                                                                                              \
+    X(rms_norm_slope)                                                                                        \
     X(self_attention)                                                                                        \
     X(self_attention_slope)
 

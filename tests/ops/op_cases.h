@@ -254,6 +254,9 @@ OP_RECORD(cross_entropy_slope, sgm_record(g, sgm_find_op("softmax_cross_entropy_
 OP_RECORD(cross_entropy, sgm_softmax_cross_entropy_values(g, x[0], x[1]))
 OP_RECORD(layer_norm, sgm_layer_norm(g, x[0], 1e-3))
 OP_RECORD(rms_norm, sgm_rms_norm(g, x[0], 1e-3))
+#define OP_EPSILON (&(const sgm_attributes){.number_count = 1, .numbers = {1e-3}})
+OP_RECORD(layer_norm_slope, sgm_record(g, sgm_find_op("layer_norm_slope"), x, 3, OP_EPSILON))
+OP_RECORD(rms_norm_slope, sgm_record(g, sgm_find_op("rms_norm_slope"), x, 3, OP_EPSILON))
 OP_RECORD(attention, sgm_attention(g, x[0], x[1], x[2], false))
 OP_RECORD(attention_causal, sgm_attention(g, x[0], x[1], x[2], true))
 OP_RECORD(self_attention, sgm_self_attention(g, x[0], 2, false))
@@ -645,6 +648,8 @@ static const op_case op_cases[] = {
     {"layer_norm", op_record_layer_norm, 1, OP_SECOND, {OP_X(3, 7)}, 0},
     {"layer_norm", op_record_layer_norm, 1, OP_SECOND, {OP_X(2, 0, 5)}, 0},
     {"rms_norm", op_record_rms_norm, 1, OP_SECOND, {OP_X(2, 3, 5)}, 0},
+    {"layer_norm_slope", op_record_layer_norm_slope, 3, OP_SECOND, {OP_X(2, 5), OP_X(2, 5), OP_X(2, 5)}, 0},
+    {"rms_norm_slope", op_record_rms_norm_slope, 3, OP_SECOND, {OP_X(2, 5), OP_X(2, 5), OP_X(2, 5)}, 0},
     {"attention", op_record_attention, 3, OP_SECOND, {OP_X(2, 3, 4), OP_X(2, 5, 4), OP_X(2, 5, 2)}, 0},
     {"attention", op_record_attention_causal, 3, OP_SECOND, {OP_X(3, 2), OP_X(3, 2), OP_X(3, 5)}, 0},
     {"self_attention", op_record_self_attention, 1, OP_SECOND, {OP_X(2, 3, 12)}, 0},
@@ -660,6 +665,13 @@ static const op_case op_cases[] = {
     /* long ones, for handlers that work tile by tile and in threads */
     {"layer_norm", op_record_layer_norm, 1, 0, {OP_X(70, 131)}, 4},
     {"rms_norm", op_record_rms_norm, 1, 0, {OP_X(3, 70, 131)}, 4},
+    {"layer_norm_slope",
+     op_record_layer_norm_slope,
+     3,
+     0,
+     {OP_X(70, 131), OP_X(70, 131), OP_X(70, 131)},
+     4},
+    {"rms_norm_slope", op_record_rms_norm_slope, 3, 0, {OP_X(9, 37), OP_X(9, 37), OP_X(9, 37)}, 4},
     {"self_attention", op_record_self_attention, 1, 0, {OP_X(3, 70, 66)}, 4},
     {"self_attention", op_record_self_attention_causal, 1, 0, {OP_X(2, 150, 99)}, 4},
     {"self_attention_slope", op_record_self_attention_slope, 2, 0, {OP_X(2, 150, 99), OP_X(2, 150, 33)}, 20},

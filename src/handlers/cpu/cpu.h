@@ -67,6 +67,8 @@ extern const sgm__cpu_kernel sgm__cpu_reduce_sum, sgm__cpu_reduce_max, sgm__cpu_
 extern const sgm__cpu_kernel sgm__cpu_softmax, sgm__cpu_log_softmax, sgm__cpu_softmax_cross_entropy,
     sgm__cpu_softmax_cross_entropy_slope;
 extern const sgm__cpu_kernel sgm__cpu_self_attention, sgm__cpu_self_attention_slope;
+extern const sgm__cpu_kernel sgm__cpu_layer_norm, sgm__cpu_layer_norm_slope, sgm__cpu_rms_norm,
+    sgm__cpu_rms_norm_slope;
 extern const sgm__cpu_kernel sgm__cpu_concatenate, sgm__cpu_pad, sgm__cpu_gather, sgm__cpu_scatter_add;
 extern const sgm__cpu_kernel sgm__cpu_arg_max, sgm__cpu_arg_min;
 extern const sgm__cpu_kernel sgm__cpu_random_uniform;

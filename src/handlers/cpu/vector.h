@@ -106,6 +106,9 @@ typedef struct sgm__vector {
     void (*scale_f32)(int64_t n, float *out, const float *x, float factor); /* out = x * factor */
     void (*shift_f32)(int64_t n, float *out, const float *x, float shift);  /* out = x - shift */
     void (*multiply_f32)(int64_t n, float *out, const float *a, const float *b);
+    /* out = a * left + b * right + shift */
+    void (*blend_f32)(int64_t n, float *out, const float *a, float left, const float *b, float right,
+                      float shift);
     double (*dot_f32)(int64_t n, const float *a, const float *b);
     /* out[i] = the largest of row[2i], row[2i + 1], below[2i], below[2i + 1], of which the first that is
      * larger than those before counts, or the last that is no number; and back: slope[i] to that one, 0 to

@@ -90,9 +90,14 @@ static float largest_f32(int64_t n, const float *x)
         vec_f now = load_f(x + i);
         largest = select_f((now > largest) | (now != now), now, largest);
     }
-    float result = -INFINITY;
-    for (int k = 0; k < LANES; k++)
-        result = largest[k] > result || largest[k] != largest[k] ? largest[k] : result;
+    float lanes[LANES];
+    store_f(lanes, largest);
+    for (int d = LANES / 2; d > 0; d /= 2)
+        for (int k = 0; k < d; k++) {
+            float other = lanes[k + d];
+            lanes[k] = other > lanes[k] || other != other ? other : lanes[k];
+        }
+    float result = lanes[0];
     for (; i < n; i++)
         result = x[i] > result || x[i] != x[i] ? x[i] : result;
     return result;
@@ -138,6 +143,18 @@ static void multiply_row_f32(int64_t n, float *out, const float *a, const float 
 {
     for (int64_t i = 0; i < n; i++)
         out[i] = a[i] * b[i];
+}
+
+static void blend_f32(int64_t n, float *out, const float *a, float left, const float *b, float right,
+                      float shift)
+{
+    vec_f x = splat_f(left), y = splat_f(right), z = splat_f(shift);
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        store_f(out + i, FMA_F(load_f(a + i), x, FMA_F(load_f(b + i), y, z)));
+    if (i < n)
+        store_part_f(out + i, FMA_F(load_part_f(a + i, n - i), x, FMA_F(load_part_f(b + i, n - i), y, z)),
+                     n - i);
 }
 
 static double dot_f32(int64_t n, const float *a, const float *b)
