@@ -64,6 +64,10 @@ static void run_pair(pair *p)
 /* NaNs are equal, whatever their sign. */
 static bool is_same(sgm_dtype dtype, const void *a, const void *b, int64_t index)
 {
+    if (dtype == SGM_BFLOAT16) {
+        uint16_t x = ((const uint16_t *)a)[index], y = ((const uint16_t *)b)[index];
+        return x == y || ((x & 0x7fff) > 0x7f80 && (y & 0x7fff) > 0x7f80);
+    }
     if (dtype == SGM_BOOL)
         return ((const uint8_t *)a)[index] == ((const uint8_t *)b)[index];
     const float *x = (const float *)a + index, *y = (const float *)b + index;
@@ -98,19 +102,21 @@ static sgm_tensor *operand(const sgm_shape *shape, int which)
     return tensor;
 }
 
-static void check_operation(const char *name, int64_t count)
+static void check_operation(const char *name, int64_t count, sgm_dtype dtype)
 {
     const sgm_op *op = sgm_find_op(name);
     sgm_graph *graph = sgm_graph_create();
     sgm_shape shape = sgm_shape_of(count);
     sgm_value x[2] = {sgm_input_value(graph, "x", SGM_FLOAT32, &shape),
                       sgm_input_value(graph, "y", SGM_FLOAT32, &shape)};
+    for (int i = 0; i < 2; i++)
+        x[i] = sgm_cast(graph, x[i], dtype);
     sgm_value value = sgm_record(graph, op, x, op->min_inputs, NULL);
     sgm_output(graph, "value", value);
     /* A bool is stored, and read in the same step. */
     if (sgm_value_type(graph, value).dtype == SGM_BOOL) {
         sgm_value both = sgm_logical_or(graph, value, sgm_logical_not(graph, sgm_less(graph, x[0], x[1])));
-        sgm_output(graph, "chosen", sgm_select(graph, both, x[0], sgm_cast(graph, value, SGM_FLOAT32)));
+        sgm_output(graph, "chosen", sgm_select(graph, both, x[0], sgm_cast(graph, value, dtype)));
     } else {
         sgm_output(graph, "chosen", sgm_multiply(graph, value, sgm_number(graph, 0.75)));
     }
@@ -140,7 +146,8 @@ TEST(each_operation)
     static const int64_t counts[] = {1, 2, 15, 16, 17, 31, SPECIAL * SPECIAL};
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
         for (size_t k = 0; k < sizeof counts / sizeof *counts; k++)
-            check_operation(operations[i], counts[k]);
+            for (int d = 0; d < 2; d++)
+                check_operation(operations[i], counts[k], d == 0 ? SGM_FLOAT32 : SGM_BFLOAT16);
 }
 
 /* --- random steps --- */
@@ -162,6 +169,14 @@ static sgm_value some_bool(maker *m)
     return m->bools[sgm__random_below(&m->random, (uint64_t)m->bool_count)];
 }
 
+/* Of a float that may have been rounded to bfloat16 and back. */
+static sgm_value make_rounded(maker *m)
+{
+    sgm_value narrow = sgm_cast(m->graph, some_float(m), SGM_BFLOAT16);
+    sgm_value factor = sgm_cast(m->graph, some_float(m), SGM_BFLOAT16);
+    return sgm_cast(m->graph, sgm_multiply(m->graph, narrow, factor), SGM_FLOAT32);
+}
+
 static void make_value(maker *m)
 {
     static const char *const two[] = {"add", "subtract", "multiply", "divide", "maximum", "minimum"};
@@ -169,7 +184,7 @@ static void make_value(maker *m)
     static const char *const tests[] = {"less", "greater_equal", "equal", "not_equal"};
     sgm_graph *graph = m->graph;
     sgm_value in[2] = {some_float(m), some_float(m)};
-    uint64_t kind = sgm__random_below(&m->random, m->bool_count > 0 ? 8 : 6);
+    uint64_t kind = sgm__random_below(&m->random, m->bool_count > 0 ? 9 : 7);
     if (kind < 4)
         m->floats[m->float_count++] =
             sgm_record(graph, sgm_find_op(two[sgm__random_below(&m->random, 6)]), in, 2, NULL);
@@ -180,6 +195,8 @@ static void make_value(maker *m)
         m->bools[m->bool_count++] =
             sgm_record(graph, sgm_find_op(tests[sgm__random_below(&m->random, 4)]), in, 2, NULL);
     else if (kind == 6)
+        m->floats[m->float_count++] = make_rounded(m);
+    else if (kind == 7)
         m->floats[m->float_count++] = sgm_select(graph, some_bool(m), in[0], in[1]);
     else
         m->bools[m->bool_count++] =

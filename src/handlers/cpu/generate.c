@@ -1,7 +1,8 @@
 /* Elementwise steps as machine code: one loop over the elements, 16 at a time, in which every value between
- * two instructions stays in a register. For float32 and bool on processors with AVX-512; other steps, and all
- * of them where the system allows no code to be made, are interpreted (elementwise_run.c). The results are
- * the same bits: the same operations are done in the same order.
+ * two instructions stays in a register. For float32, bfloat16 (in registers a float32 that is rounded after
+ * each operation) and bool on processors with AVX-512; other steps, and all of them where the system allows
+ * no code to be made, are interpreted (elementwise_run.c). The results are the same bits: the same operations
+ * are done in the same order.
  *
  * rbx: elements, r12: addresses of the slots, r13: the first element of the vector, r14: which of its
  * elements there are. zmm0, zmm1 and k7 are for what happens within an instruction; k7 also says what exists
@@ -39,10 +40,16 @@ static const sgm__encoding load_floats = {1, 0, 0x10, 2, false}, store_floats = 
                            move_floats = {1, 0, 0x28, 2, false}, load_bytes = {1, 3, 0x6f, 0, false},
                            store_bytes = {1, 3, 0x7f, 0, false}, bytes_to_mask = {2, 1, 0x26, 0, false},
                            mask_to_bytes = {2, 2, 0x28, 0, false}, absolute_bytes = {2, 1, 0x1c, 0, false},
+                           load_halves = {2, 1, 0x33, 2, false}, store_halves = {2, 2, 0x33, 2, false},
+                           shift = {1, 1, 0x72, 2, false}, add_integers = {1, 1, 0xfe, 2, false},
                            broadcast = {2, 1, 0x7c, 2, false}, compare = {1, 0, 0xc2, 2, false},
                            blend = {2, 1, 0x65, 2, false}, and_bits = {1, 1, 0xdb, 2, false},
-                           exclusive_or = {1, 1, 0xef, 2, false}, round_to = {3, 1, 0x08, 2, false};
+                           or_bits = {1, 1, 0xeb, 2, false}, exclusive_or = {1, 1, 0xef, 2, false},
+                           round_to = {3, 1, 0x08, 2, false};
 
+/* Parts of `shift`: which way. */
+#define SHIFT_RIGHT 2
+#define SHIFT_LEFT 6
 #define MASK_MOVE 0x90
 #define MASK_AND 0x41
 #define MASK_NOT 0x44
@@ -72,7 +79,9 @@ typedef struct recipe {
 #define SIGN_BIT 0x80000000u
 #define ONE 0x3f800000u
 #define INFINITE 0x7f800000u
+#define QUIET_BIT 0x00400000u
 #define LESS 0x01
+#define UNORDERED 0x03
 
 static const recipe recipes[] = {
     {&sgm__op_add, FORM_VECTOR, 0x58},
@@ -88,7 +97,7 @@ static const recipe recipes[] = {
     {&sgm__op_less_equal, FORM_COMPARE, 0x02},
     {&sgm__op_greater, FORM_COMPARE, 0x0e},
     {&sgm__op_greater_equal, FORM_COMPARE, 0x0d},
-    {&sgm__op_is_nan, FORM_SELF, 0x03},
+    {&sgm__op_is_nan, FORM_SELF, UNORDERED},
     {&sgm__op_is_finite, FORM_FINITE, 0},
     {&sgm__op_negate, FORM_BITS, 0},
     {&sgm__op_absolute, FORM_BITS, 1},
@@ -112,6 +121,11 @@ static bool is_bool(const generator *g, int32_t slot)
     return dtype_of(g, slot) == SGM_BOOL;
 }
 
+static bool is_half(const generator *g, int32_t slot)
+{
+    return dtype_of(g, slot) == SGM_BFLOAT16;
+}
+
 /* A function that takes and returns one vector, where the operation has one. */
 static sgm__one_vector function_of(const generator *g, const sgm_op *op)
 {
@@ -124,12 +138,17 @@ static sgm__one_vector function_of(const generator *g, const sgm_op *op)
 /* How an instruction is written; false: it cannot be. */
 static bool find_recipe(const generator *g, const sgm__micro *micro, recipe *found)
 {
-    bool all_bool = is_bool(g, micro->output), all_float = !all_bool;
+    bool all_bool = is_bool(g, micro->output), all_float = !all_bool, same = true;
     for (int32_t k = 0; k < micro->input_count; k++) {
         all_bool = all_bool && is_bool(g, micro->inputs[k]);
         all_float = all_float && !is_bool(g, micro->inputs[k]);
+        same = same && dtype_of(g, micro->inputs[k]) == dtype_of(g, micro->output);
     }
-    if (all_float && micro->input_count == 1 && function_of(g, micro->op) != NULL) {
+    if (micro->op == &sgm__op_cast && all_float) {
+        *found = (recipe){micro->op, FORM_MOVE, 0};
+        return true;
+    }
+    if (all_float && same && micro->input_count == 1 && function_of(g, micro->op) != NULL) {
         *found = (recipe){micro->op, FORM_CALL, 0};
         return true;
     }
@@ -141,7 +160,7 @@ static bool find_recipe(const generator *g, const sgm__micro *micro, recipe *fou
         case FORM_MASK:
             return all_bool;
         case FORM_MOVE:
-            return all_bool || all_float;
+            return all_bool || (all_float && same);
         case FORM_COMPARE:
         case FORM_SELF:
         case FORM_FINITE:
@@ -151,7 +170,7 @@ static bool find_recipe(const generator *g, const sgm__micro *micro, recipe *fou
         case FORM_TO_FLOAT:
             return is_bool(g, micro->inputs[0]) && !is_bool(g, micro->output);
         default:
-            return all_float;
+            return all_float && same;
         }
     }
     return false;
@@ -193,6 +212,13 @@ static sgm__address address_of(generator *g, int32_t slot)
     return (sgm__address){.base = SGM__RAX, .indexed = s->kind != SGM__SLOT_STILL, .scale = (uint8_t)s->size};
 }
 
+/* By the 16 bits that bfloat16 lacks. */
+static void emit_shift(generator *g, uint8_t way, uint8_t to, uint8_t from)
+{
+    sgm__emit_vector(g->assembler, shift, way, to, from, no_mask);
+    SGM__EMIT(g->assembler, 16);
+}
+
 static uint8_t load(generator *g, int32_t slot)
 {
     sgm__mask mask = {part_mask(g), g->part};
@@ -203,6 +229,9 @@ static uint8_t load(generator *g, int32_t slot)
     if (is_bool(g, slot)) {
         sgm__emit_memory(g->assembler, load_bytes, 0, 0, address, mask);
         sgm__emit_vector(g->assembler, bytes_to_mask, (uint8_t)to, 0, 0, no_mask);
+    } else if (is_half(g, slot)) {
+        sgm__emit_memory(g->assembler, load_halves, (uint8_t)to, 0, address, mask);
+        emit_shift(g, SHIFT_LEFT, (uint8_t)to, (uint8_t)to);
     } else {
         sgm__emit_memory(g->assembler, load_floats, (uint8_t)to, 0, address, mask);
     }
@@ -218,6 +247,9 @@ static void store(generator *g, int32_t slot)
         sgm__emit_vector(g->assembler, mask_to_bytes, 0, 0, from, no_mask);
         sgm__emit_vector(g->assembler, absolute_bytes, 0, 0, 0, no_mask);
         sgm__emit_memory(g->assembler, store_bytes, 0, 0, address, mask);
+    } else if (is_half(g, slot)) {
+        emit_shift(g, SHIFT_RIGHT, 0, from);
+        sgm__emit_memory(g->assembler, store_halves, 0, 0, address, mask);
     } else {
         sgm__emit_memory(g->assembler, store_floats, from, 0, address, mask);
     }
@@ -280,7 +312,7 @@ static void emit_call(generator *g, sgm__one_vector function, uint8_t to, uint8_
  * is NaN and x is not follows. */
 static void emit_larger(generator *g, uint8_t code, uint8_t to, uint8_t x, uint8_t y)
 {
-    emit_compare(g, PART, y, y, 3);
+    emit_compare(g, PART, y, y, UNORDERED);
     sgm__emit_vector(g->assembler, (sgm__encoding){1, 0, code, 2, false}, to, y, x, no_mask);
     sgm__emit_vector(g->assembler, move_floats, to, 0, y, (sgm__mask){PART, false});
     restore_part(g);
@@ -290,6 +322,31 @@ static void emit_bits(generator *g, uint8_t code, uint8_t to, uint8_t x)
 {
     emit_constant(g, 0, code == 0 ? SIGN_BIT : ~SIGN_BIT, no_mask);
     sgm__emit_vector(g->assembler, code == 0 ? exclusive_or : and_bits, to, x, 0, no_mask);
+}
+
+/* To the nearest bfloat16, of two the even one; NaN stays one, and is quiet. */
+static void emit_rounding(generator *g, uint8_t x)
+{
+    sgm__assembler *a = g->assembler;
+    emit_shift(g, SHIFT_RIGHT, 0, x);
+    emit_constant(g, 1, 1, no_mask);
+    sgm__emit_vector(a, and_bits, 0, 0, 1, no_mask);
+    emit_constant(g, 1, 0x7fff, no_mask);
+    sgm__emit_vector(a, add_integers, 0, 0, 1, no_mask);
+    sgm__emit_vector(a, add_integers, 0, 0, x, no_mask);
+    emit_compare(g, PART, x, x, UNORDERED);
+    emit_constant(g, 1, QUIET_BIT, no_mask);
+    sgm__emit_vector(a, or_bits, 0, x, 1, (sgm__mask){PART, false});
+    emit_constant(g, 1, 0xffff0000u, no_mask);
+    sgm__emit_vector(a, and_bits, x, 0, 1, no_mask);
+    restore_part(g);
+}
+
+/* Results that may not be a bfloat16 already. */
+static bool is_rounded(const generator *g, const sgm__micro *micro, form way)
+{
+    return is_half(g, micro->output) &&
+           (way == FORM_VECTOR || way == FORM_CALL || micro->op == &sgm__op_cast);
 }
 
 static void emit_micro(generator *g, const sgm__micro *micro, const recipe *how, uint8_t to,
@@ -364,6 +421,8 @@ static void emit_body(generator *g)
         int32_t to = take(g, is_bool(g, micro->output));
         if (!g->failed)
             emit_micro(g, micro, &how, (uint8_t)to, in);
+        if (!g->failed && is_rounded(g, micro, how.form))
+            emit_rounding(g, (uint8_t)to);
         g->place[micro->output] = to;
         if (e->slots[micro->output].kind != SGM__SLOT_BUFFER)
             store(g, micro->output);
@@ -424,11 +483,11 @@ static bool is_possible(generator *g)
     for (int32_t m = 0; m < g->e->micro_count; m++) {
         const sgm__micro *micro = &g->e->micros[m];
         sgm_dtype to = dtype_of(g, micro->output);
-        if (to != SGM_FLOAT32 && to != SGM_BOOL)
+        if (to != SGM_FLOAT32 && to != SGM_BFLOAT16 && to != SGM_BOOL)
             return false;
         for (int32_t k = 0; k < micro->input_count; k++) {
             sgm_dtype from = dtype_of(g, micro->inputs[k]);
-            if (from != SGM_FLOAT32 && from != SGM_BOOL)
+            if (from != SGM_FLOAT32 && from != SGM_BFLOAT16 && from != SGM_BOOL)
                 return false;
             g->last[micro->inputs[k]] = m;
         }
