@@ -15,6 +15,8 @@ static const sgm_layer_type *const built_in[] = {
     &sgm__layer_average_pooling,
     &sgm__layer_average_pooling_1d,
     &sgm__layer_global_average_pooling,
+    &sgm__layer_batch_norm,
+    &sgm__layer_group_norm,
     &sgm__layer_rnn,
     &sgm__layer_gru,
     &sgm__layer_lstm,

@@ -262,9 +262,8 @@ OP_RECORD(attention_causal, sgm_attention(g, x[0], x[1], x[2], true))
 OP_RECORD(self_attention, sgm_self_attention(g, x[0], 2, false))
 OP_RECORD(self_attention_causal, sgm_self_attention(g, x[0], 1, true))
 /* what its slope is multiplied with comes from the second input */
-OP_RECORD(self_attention_slope,
-          sgm_record(g, sgm_find_op("self_attention_slope"), x, 2,
-                     &(const sgm_attributes){.integer_count = 2, .integers = {3, 1}}))
+OP_RECORD(self_attention_slope, sgm_record(g, sgm_find_op("self_attention_slope"), x, 2,
+                                           &(const sgm_attributes){.integer_count = 2, .integers = {3, 1}}))
 
 /* --- the cases --- */
 
@@ -481,6 +480,7 @@ static const op_case op_cases[] = {
     {"convolution", op_record_convolution, 3, OP_SECOND, {OP_X(0, 1, 4, 4), OP_X(2, 1, 2, 2), OP_X(2)}, 8},
     {"convolution", op_record_convolution, 3, 0, {OP_X(3, 5, 13, 11), OP_X(35, 5, 3, 3), OP_X(35)}, 40},
     {"convolution", op_record_convolution, 3, 0, {OP_X(2, 33, 9, 20), OP_X(17, 33, 2, 5), OP_X(17)}, 60},
+    {"convolution", op_record_convolution, 3, 0, {OP_X(1, 2, 40, 41), OP_X(3, 2, 3, 3), OP_X(3)}, 8},
     {"convolution", op_record_convolution_strided, 2, OP_SECOND, {OP_X(2, 2, 4, 5), OP_X(2, 2, 3, 2)}, 8},
     {"convolution", op_record_convolution_strided, 2, 0, {OP_X(2, 4, 24, 25), OP_X(20, 4, 3, 2)}, 20},
     {"convolution",
@@ -655,12 +655,7 @@ static const op_case op_cases[] = {
     {"self_attention", op_record_self_attention, 1, OP_SECOND, {OP_X(2, 3, 12)}, 0},
     {"self_attention", op_record_self_attention_causal, 1, OP_SECOND, {OP_X(4, 6)}, 0},
     {"self_attention", op_record_self_attention_causal, 1, OP_SECOND, {OP_X(0, 2, 6)}, 0},
-    {"self_attention_slope",
-     op_record_self_attention_slope,
-     2,
-     OP_SECOND,
-     {OP_X(2, 3, 9), OP_X(2, 3, 3)},
-     0},
+    {"self_attention_slope", op_record_self_attention_slope, 2, OP_SECOND, {OP_X(2, 3, 9), OP_X(2, 3, 3)}, 0},
 
     /* long ones, for handlers that work tile by tile and in threads */
     {"layer_norm", op_record_layer_norm, 1, 0, {OP_X(70, 131)}, 4},

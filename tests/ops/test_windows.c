@@ -18,6 +18,7 @@ typedef struct window_case {
 static const window_case cases[] = {
 #include "windows_data.h"
 };
+#define BLOCK_VALUES 60000
 #define CASES (sizeof cases / sizeof *cases)
 
 /* The same formula as in windows_data.py. */
@@ -55,7 +56,33 @@ static sgm_value record(sgm_graph *g, const window_case *c, const sgm_value *x)
     return sgm_average_pooling(g, x[0], &options);
 }
 
-/* The result and the gradients, one after the other. */
+/* All outputs of a graph, one after the other. */
+static size_t run_graph(const char *name, int32_t threads, sgm_graph *g, const char *const *names,
+                        int32_t outputs, double *values, size_t room)
+{
+    CHECK_OK(sgm_graph_verify(g));
+    sgm_handler *handler = sgm_handler_create(name, .threads = threads);
+    sgm_session *session = sgm_session_create(handler);
+    sgm_program *program = sgm_session_prepare(session, g);
+    CHECK_OK(program);
+    CHECK_OK(sgm_session_run(session, program));
+    size_t filled = 0;
+    for (int32_t i = 0; i < outputs; i++) {
+        sgm_type result = sgm_program_output_type(program, names[i]);
+        sgm_tensor *tensor = sgm_tensor_create(result.dtype, &result.shape);
+        size_t count = (size_t)sgm_shape_elements(&result.shape);
+        CHECK(filled + count <= room);
+        CHECK_OK(sgm_session_read(session, program, names[i], tensor));
+        CHECK_OK(sgm_tensor_read(tensor, values + filled, count));
+        sgm_tensor_free(tensor);
+        filled += count;
+    }
+    sgm_session_free(session);
+    sgm_handler_free(handler);
+    return filled;
+}
+
+/* The result and the gradients. */
 static size_t compute(const char *name, sgm_dtype dtype, int32_t threads, const window_case *c,
                       double *values, size_t room)
 {
@@ -72,25 +99,7 @@ static size_t compute(const char *name, sgm_dtype dtype, int32_t threads, const 
     sgm_output(g, "y", y);
     for (int32_t i = 0; i < c->count; i++)
         sgm_output(g, names[i + 1], slopes[i]);
-    CHECK_OK(sgm_graph_verify(g));
-    sgm_handler *handler = sgm_handler_create(name, .threads = threads);
-    sgm_session *session = sgm_session_create(handler);
-    sgm_program *program = sgm_session_prepare(session, g);
-    CHECK_OK(program);
-    CHECK_OK(sgm_session_run(session, program));
-    size_t filled = 0;
-    for (int32_t i = 0; i <= c->count; i++) {
-        sgm_type result = sgm_program_output_type(program, names[i]);
-        sgm_tensor *tensor = sgm_tensor_create(result.dtype, &result.shape);
-        size_t count = (size_t)sgm_shape_elements(&result.shape);
-        CHECK(filled + count <= room);
-        CHECK_OK(sgm_session_read(session, program, names[i], tensor));
-        CHECK_OK(sgm_tensor_read(tensor, values + filled, count));
-        sgm_tensor_free(tensor);
-        filled += count;
-    }
-    sgm_session_free(session);
-    sgm_handler_free(handler);
+    size_t filled = run_graph(name, threads, g, names, c->count + 1, values, room);
     sgm_graph_free(g);
     return filled;
 }
@@ -139,6 +148,45 @@ TEST(one_and_two_threads_give_the_same_bits)
         size_t count = compute("cpu", SGM_FLOAT32, 1, &c, one, 40000);
         CHECK_INT(compute("cpu", SGM_FLOAT32, 2, &c, two, 40000), count);
         CHECK(memcmp(one, two, count * sizeof *one) == 0);
+    }
+}
+
+/* Convolution, relu, pooling: large enough to run together with the elementwise steps between them. */
+static size_t compute_block(const char *name, sgm_dtype dtype, int32_t threads, bool largest, double *values)
+{
+    sgm_graph *g = sgm_graph_create();
+    sgm_value x[3], slopes[3];
+    x[0] = sgm_copy(g, numbers(g, dtype, OP_DIMS(17, 4, 20, 20), 0));
+    x[1] = sgm_copy(g, numbers(g, dtype, OP_DIMS(18, 2, 3, 3), 1));
+    x[2] = sgm_copy(g, numbers(g, dtype, OP_DIMS(18), 2));
+    sgm_value y = sgm_relu(g, sgm_convolution(g, x[0], x[1], x[2], SGM_WINDOW(.before = {1}, .groups = 2)));
+    const sgm_window_options *window = SGM_WINDOW(.size = {2, 2}, .stride = {2, 2});
+    y = largest ? sgm_max_pooling(g, y, window) : sgm_average_pooling(g, y, window);
+    sgm_type type = sgm_value_type(g, y);
+    sgm_value cost = sgm_sum(g, sgm_multiply(g, y, numbers(g, dtype, &type.shape, 9)));
+    CHECK_OK(sgm_gradients(g, cost, x, 3, slopes));
+    const char *const names[] = {"y", "a", "b", "c"};
+    sgm_output(g, "y", y);
+    for (int i = 0; i < 3; i++)
+        sgm_output(g, names[i + 1], slopes[i]);
+    size_t count = run_graph(name, threads, g, names, 4, values, BLOCK_VALUES);
+    sgm_graph_free(g);
+    return count;
+}
+
+TEST(blocks_of_layers_agree_with_the_reference)
+{
+    static double expected[BLOCK_VALUES], values[BLOCK_VALUES], again[BLOCK_VALUES];
+    for (int largest = 0; largest < 2; largest++) {
+        size_t count = compute_block("reference", SGM_FLOAT64, 1, largest != 0, expected);
+        CHECK_INT(compute_block("cpu", SGM_FLOAT64, 2, largest != 0, values), count);
+        for (size_t i = 0; i < count; i++)
+            CHECK_NEAR(values[i], expected[i], 1e-11 * (1 + fabs(expected[i])));
+        compute_block("cpu", SGM_FLOAT32, 1, largest != 0, values);
+        for (int round = 0; round < 5; round++) {
+            compute_block("cpu", SGM_FLOAT32, 2, largest != 0, again);
+            CHECK(memcmp(values, again, count * sizeof *values) == 0);
+        }
     }
 }
 

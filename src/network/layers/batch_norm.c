@@ -1,0 +1,167 @@
+/* batch_norm (Ioffe and Szegedy, 2015) and group_norm (Wu and He, 2018): channels at one scale, for images
+ * and whatever else has channels in its second dimension. */
+#include "network/network_internal.h"
+
+typedef struct channels {
+    sgm_value x;
+    sgm_shape shape, line, wide; /* of x; (channels); (1, channels, 1, ...) */
+    int64_t each;                /* elements of a channel in the batch */
+} channels;
+
+static bool find_channels(sgm_layer_call *call, sgm_graph *graph, sgm_value x, channels *c)
+{
+    char text[128];
+    /* sums of many squares need the digits of float32 */
+    sgm_dtype dtype = sgm_layer_dtype(call);
+    *c = (channels){.x = sgm__mixed_cast(graph, x, dtype == SGM_BFLOAT16 ? SGM_FLOAT32 : dtype),
+                    .shape = sgm_value_type(graph, x).shape};
+    int64_t elements = sgm_shape_elements(&c->shape);
+    if (c->shape.rank < 2 || elements == 0) {
+        sgm_graph_fail(graph, SGM_ERROR_SHAPE, "%s: expected (batch, channels, ...) with elements, got %s",
+                       call->entry->layer->type->name, sgm_shape_text(&c->shape, text, sizeof text));
+        return false;
+    }
+    c->line = sgm_shape_of(c->shape.dims[1]);
+    c->wide = c->shape;
+    for (int32_t i = 0; i < c->shape.rank; i++)
+        c->wide.dims[i] = i == 1 ? c->shape.dims[1] : 1;
+    c->each = elements / c->shape.dims[1];
+    return true;
+}
+
+/* A parameter of each channel, as (1, channels, 1, ...) of x's type. */
+static sgm_value parameter(sgm_layer_call *call, sgm_graph *graph, const channels *c, const char *name,
+                           const char *initialiser)
+{
+    sgm_value value = sgm_layer_parameter(call, graph, name, &c->line, 0, 0, true, initialiser);
+    return sgm_reshape(graph, sgm__mixed_cast(graph, value, sgm_value_type(graph, c->x).dtype), &c->wide);
+}
+
+/* normalised * gains + biases, in the layer's type */
+static sgm_value scale(sgm_layer_call *call, sgm_graph *graph, const channels *c, sgm_value normalised)
+{
+    sgm_value y = sgm_multiply(graph, normalised, parameter(call, graph, c, "gains", "constant(1)"));
+    if (!sgm_layer_flag(call, "no_bias"))
+        y = sgm_add(graph, y, parameter(call, graph, c, "biases", "constant(0)"));
+    return sgm__mixed_cast(graph, y, sgm_layer_dtype(call));
+}
+
+/* running = (1 - momentum) running + momentum value */
+static void follow(sgm_layer_call *call, sgm_graph *graph, const channels *c, sgm_value running,
+                   sgm_value value)
+{
+    double momentum = sgm_layer_number(call, "momentum");
+    value = sgm_reshape(graph, sgm_stop_gradient(graph, value), &c->line);
+    sgm_assign(graph, running,
+               sgm_add(graph, sgm_multiply(graph, running, sgm_number(graph, 1 - momentum)),
+                       sgm_multiply(graph, value, sgm_number(graph, momentum))));
+}
+
+static sgm_value normalise(sgm_layer_call *call, sgm_graph *graph, sgm_value centred, sgm_value variance)
+{
+    sgm_value epsilon = sgm_number(graph, sgm_layer_number(call, "epsilon"));
+    return sgm_divide(graph, centred, sgm_square_root(graph, sgm_add(graph, variance, epsilon)));
+}
+
+static sgm_value forward_batch_norm(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
+                                    int32_t count)
+{
+    (void)count;
+    static const int32_t axes[] = {0, 2, 3, 4, 5, 6, 7};
+    channels c;
+    if (!find_channels(call, graph, inputs[0], &c))
+        return (sgm_value){-1};
+    sgm_value means = sgm_layer_parameter(call, graph, "means", &c.line, 0, 0, false, "constant(0)");
+    sgm_value variances = sgm_layer_parameter(call, graph, "variances", &c.line, 0, 0, false, "constant(1)");
+    if (!sgm_layer_is_training(call)) {
+        sgm_value centred = sgm_subtract(graph, c.x, sgm_reshape(graph, means, &c.wide));
+        return scale(call, graph, &c,
+                     normalise(call, graph, centred, sgm_reshape(graph, variances, &c.wide)));
+    }
+    if (c.each < 2)
+        return sgm_graph_fail(graph, SGM_ERROR_SHAPE,
+                              "batch_norm: one number for each channel has no variance: take minibatches of "
+                              "more than 1 record");
+    sgm_value mean = sgm_reduce_mean(graph, c.x, axes, c.shape.rank - 1, true);
+    sgm_value centred = sgm_subtract(graph, c.x, mean);
+    sgm_value variance =
+        sgm_reduce_mean(graph, sgm_multiply(graph, centred, centred), axes, c.shape.rank - 1, true);
+    follow(call, graph, &c, means, mean);
+    /* what is kept is an estimate for all data: divided by n - 1 */
+    double whole = (double)c.each / (double)(c.each - 1);
+    follow(call, graph, &c, variances, sgm_multiply(graph, variance, sgm_number(graph, whole)));
+    return scale(call, graph, &c, normalise(call, graph, centred, variance));
+}
+
+static sgm_value forward_group_norm(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
+                                    int32_t count)
+{
+    (void)count;
+    channels c;
+    int64_t groups = sgm_layer_integer(call, "groups");
+    if (!find_channels(call, graph, inputs[0], &c))
+        return (sgm_value){-1};
+    if (c.shape.dims[1] % groups != 0)
+        return sgm_graph_fail(graph, SGM_ERROR_ARGUMENT,
+                              "group_norm: %lld groups do not divide the %lld channels evenly",
+                              (long long)groups, (long long)c.shape.dims[1]);
+    sgm_shape flat = sgm_shape_of(c.shape.dims[0], groups, -1);
+    sgm_value y = sgm_layer_norm(graph, sgm_reshape(graph, c.x, &flat), sgm_layer_number(call, "epsilon"));
+    return scale(call, graph, &c, sgm_reshape(graph, y, &c.shape));
+}
+
+#define EPSILON                                                                                              \
+    {                                                                                                        \
+        .name = "epsilon", .kind = SGM_ARGUMENT_NUMBER, .least = 0, .most = 1, .standard = 1e-5,             \
+        .doc = "added to the variance, so that nothing is divided by 0", .live = true                        \
+    }
+#define NO_BIAS                                                                                              \
+    {                                                                                                        \
+        .name = "no_bias", .kind = SGM_ARGUMENT_FLAG, .doc = "only a gain for each channel, no bias"         \
+    }
+
+static const sgm_argument batch_arguments[] = {
+    {.name = "momentum",
+     .kind = SGM_ARGUMENT_NUMBER,
+     .least = 0,
+     .most = 1,
+     .standard = 0.1,
+     .doc = "the share of a minibatch in the running statistics",
+     .live = true},
+    EPSILON,
+    NO_BIAS,
+};
+static const sgm_argument group_arguments[] = {
+    {.name = "groups",
+     .kind = SGM_ARGUMENT_INTEGER,
+     .required = true,
+     .least = 1,
+     .most = 1e6,
+     .doc = "of channels; as many as channels: each by itself (instance normalisation)"},
+    EPSILON,
+    NO_BIAS,
+};
+
+const sgm_layer_type sgm__layer_batch_norm = {
+    .api = SGM_LAYER_API,
+    .name = "batch_norm",
+    .doc =
+        "each channel with mean 0 and deviation 1 over the minibatch (trained: over all), times gains, plus "
+        "biases",
+    .arguments = batch_arguments,
+    .argument_count = sizeof batch_arguments / sizeof batch_arguments[0],
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .forward = forward_batch_norm,
+};
+
+const sgm_layer_type sgm__layer_group_norm = {
+    .api = SGM_LAYER_API,
+    .name = "group_norm",
+    .doc = "each group of channels of a record with mean 0 and deviation 1, times gains, plus biases",
+    .arguments = group_arguments,
+    .argument_count = sizeof group_arguments / sizeof group_arguments[0],
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .forward = forward_group_norm,
+};

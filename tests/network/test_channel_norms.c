@@ -1,0 +1,174 @@
+/* batch_norm and group_norm: PyTorch's values, gradients and running statistics (channel_norms_data.py). */
+#include "channel_norms_data.h"
+#include "test.h"
+
+#include <sigma/handler.h>
+#include <sigma/network.h>
+
+#define RECORDS 3
+#define ELEMENTS (RECORDS * 4 * 2 * 3)
+
+/* The same formula as in channel_norms_data.py. */
+static sgm_tensor *numbers(const sgm_shape *shape, int64_t which, bool variances)
+{
+    double values[ELEMENTS];
+    int64_t count = sgm_shape_elements(shape);
+    CHECK(count <= ELEMENTS);
+    for (int64_t i = 0; i < count; i++) {
+        values[i] = (double)((i * 7919 + which * 104729 + 13) % 2003) / 1000 - 1;
+        values[i] = variances ? fabs(values[i]) + 0.5 : values[i];
+    }
+    sgm_tensor *tensor = sgm_tensor_create(SGM_FLOAT64, shape);
+    CHECK_OK(sgm_tensor_write(tensor, values, (size_t)count));
+    return tensor;
+}
+
+typedef struct run {
+    sgm_network *network;
+    sgm_graph *graph;
+    sgm_handler *handler;
+    sgm_session *session;
+    sgm_program *program;
+    sgm_recording recording;
+} run;
+
+static const sgm_shape channels = {.rank = 1, .dims = {4}}, image = {.rank = 4, .dims = {RECORDS, 4, 2, 3}};
+
+static void set_state(run *r, const char *name, int64_t which, bool variances)
+{
+    sgm_tensor *tensor = numbers(&channels, which, variances);
+    CHECK_OK(sgm_session_set(r->session, name, tensor));
+    sgm_tensor_free(tensor);
+}
+
+/* The network recorded, with the gradients of sum(y * weights) by the input, "x", and both parameters. */
+static void record(run *r, const char *text, bool training)
+{
+    sgm_network_free(r->network);
+    r->network = sgm_network_parse(text);
+    CHECK_OK(r->network);
+    sgm_graph_clear(r->graph);
+    const sgm_recording_options options = {
+        .struct_size = sizeof options, .batch = RECORDS, .dtype = SGM_FLOAT64, .training = training};
+    CHECK_OK(sgm_network_record(r->network, r->graph, &options, &r->recording));
+    sgm_value y = r->recording.outputs[0].value, values[3] = {r->recording.inputs[0].value}, slopes[3];
+    sgm_tensor *weights = numbers(&image, 9, false);
+    sgm_value cost = sgm_sum(r->graph, sgm_multiply(r->graph, y, sgm_constant(r->graph, weights)));
+    sgm_tensor_free(weights);
+    for (size_t i = 0, k = 1; i < r->recording.parameter_count; i++)
+        if (r->recording.parameters[i].trainable)
+            values[k++] = r->recording.parameters[i].value;
+    CHECK_OK(sgm_gradients(r->graph, cost, values, 3, slopes));
+    const char *const names[] = {"x", "gains", "biases"};
+    sgm_output(r->graph, "y", y);
+    for (int i = 0; i < 3; i++)
+        sgm_output(r->graph, names[i], slopes[i]);
+    r->program = sgm_session_prepare(r->session, r->graph);
+    CHECK_OK(r->program);
+}
+
+static run start(const char *text, const char *handler)
+{
+    run r = {.graph = sgm_graph_create(), .handler = sgm_handler_create_options(handler, NULL)};
+    r.session = sgm_session_create(r.handler);
+    set_state(&r, "n.gains", 2, false);
+    set_state(&r, "n.biases", 3, false);
+    set_state(&r, "n.means", 4, false);
+    set_state(&r, "n.variances", 5, true);
+    record(&r, text, true);
+    return r;
+}
+
+static void stop(run *r)
+{
+    sgm_session_free(r->session);
+    sgm_handler_free(r->handler);
+    sgm_graph_free(r->graph);
+    sgm_network_free(r->network);
+}
+
+static void step(run *r, int64_t which)
+{
+    sgm_tensor *x = numbers(&image, which, false);
+    CHECK_OK(sgm_session_feed(r->session, r->program, "inputs", x));
+    CHECK_OK(sgm_session_run(r->session, r->program));
+    sgm_tensor_free(x);
+}
+
+static void check_values(const sgm_tensor *tensor, const char *name, const double *expected)
+{
+    double values[ELEMENTS];
+    size_t count = (size_t)sgm_shape_elements(sgm_tensor_shape(tensor));
+    CHECK_OK(sgm_tensor_read(tensor, values, count));
+    for (size_t i = 0; i < count; i++)
+        if (!test_near(values[i], expected[i], 1e-10 * (1 + fabs(expected[i]))))
+            TEST_FAIL("element %zu of %s is %.17g, PyTorch has %.17g", i, name, values[i], expected[i]);
+}
+
+static void check_output(run *r, const char *name, const double *expected)
+{
+    sgm_type type = sgm_program_output_type(r->program, name);
+    sgm_tensor *tensor = sgm_tensor_create(type.dtype, &type.shape);
+    CHECK_OK(sgm_session_read(r->session, r->program, name, tensor));
+    check_values(tensor, name, expected);
+    sgm_tensor_free(tensor);
+}
+
+static void check_state(run *r, const char *name, const double *expected)
+{
+    sgm_tensor *tensor = sgm_session_get(r->session, name);
+    CHECK_OK(tensor);
+    check_values(tensor, name, expected);
+    sgm_tensor_free(tensor);
+}
+
+static void check_batch_norm(const char *handler)
+{
+    run r = start("input(4, 2, 3) + batch_norm(name=n)", handler);
+    step(&r, 0);
+    step(&r, 1);
+    check_output(&r, "y", trained);
+    check_output(&r, "x", trained_x);
+    check_output(&r, "gains", trained_gains);
+    check_output(&r, "biases", trained_biases);
+    check_state(&r, "n.means", trained_means);
+    check_state(&r, "n.variances", trained_variances);
+    record(&r, "input(4, 2, 3) + batch_norm(name=n)", false);
+    step(&r, 1);
+    check_output(&r, "y", validated);
+    check_state(&r, "n.means", trained_means);
+    stop(&r);
+}
+
+TEST(batches_are_normalised_as_pytorch_does_it)
+{
+    check_batch_norm("reference");
+    check_batch_norm("cpu");
+}
+
+TEST(groups_are_normalised_as_pytorch_does_it)
+{
+    run r = start("input(4, 2, 3) + group_norm(2, name=n)", "cpu");
+    step(&r, 1);
+    check_output(&r, "y", grouped);
+    stop(&r);
+}
+
+static void check_refused(const char *text, int64_t batch, const char *message)
+{
+    sgm_network *network = sgm_network_parse(text);
+    CHECK_OK(network);
+    sgm_graph *graph = sgm_graph_create();
+    sgm_recording recording;
+    const sgm_recording_options options = {
+        .struct_size = sizeof options, .batch = batch, .dtype = SGM_FLOAT32, .training = true};
+    CHECK_ERROR(sgm_network_record(network, graph, &options, &recording), message);
+    sgm_graph_free(graph);
+    sgm_network_free(network);
+}
+
+TEST(what_has_no_variance_or_no_such_groups_is_refused)
+{
+    check_refused("input(4) + batch_norm", 1, "take minibatches of more than 1 record");
+    check_refused("input(4, 3) + group_norm(3)", 2, "3 groups do not divide the 4 channels evenly");
+}
