@@ -36,9 +36,14 @@ static sgm_graph *lower(const sgm_graph *graph, const sgm_handler *handler)
     }
     if (expanded == NULL)
         return NULL;
-    sgm_graph *simple = sgm__pass_simplify(expanded);
-    sgm_graph_free(expanded);
-    return simple;
+    sgm_graph *(*const passes[])(const sgm_graph *) = {sgm__pass_simplify, sgm__pass_sums, sgm__pass_simplify,
+                                                       sgm__pass_runs, sgm__pass_simplify};
+    for (size_t i = 0; i < sizeof passes / sizeof *passes && expanded != NULL; i++) {
+        sgm_graph *better = passes[i](expanded);
+        sgm_graph_free(expanded);
+        expanded = better;
+    }
+    return expanded;
 }
 
 sgm_status sgm__plan_index_readers(sgm__plan_build *build)
