@@ -1,8 +1,9 @@
-/* Planning: elementwise steps that only one later elementwise step reads become part of it.
+/* Planning: elementwise steps become part of the first step that reads them, if that is elementwise too.
  *
  * Steps are made in the order in which nodes were recorded, so where two chains meet (an optimiser's running
- * averages and the slope), one of them is a step of its own. Computing it later, with its reader, saves
- * memory and the way through it. It must not keep alive what it reads for longer than that is worth. */
+ * averages and the slope, the gates of a recurrent layer), one of them is a step of its own. Computing it
+ * later, with its reader, saves memory and the way through it; what others read still later is written. It
+ * must not keep alive what it reads for longer than that is worth. */
 #include "handlers/plan_build.h"
 
 typedef struct merge {
@@ -46,22 +47,22 @@ static const sgm__plan_reader *readers_of(const merge *m, int32_t root, int32_t 
     return &m->build->readers[first[0]];
 }
 
-/* The one later step that reads what `step` makes, element by element; -1 if there is no such one. */
-static int32_t only_reader(const merge *m, int32_t step)
+/* The first later step that reads what `step` makes, if it reads element by element; -1 if it does not. */
+static int32_t first_reader(const merge *m, int32_t step)
 {
-    int32_t only = -1, count;
+    int32_t first = INT32_MAX, count;
+    bool direct = false;
     for (int32_t i = m->first[step]; i >= 0; i = m->next[i]) {
         const sgm__plan_reader *readers = readers_of(m, i, &count);
         for (int32_t r = 0; r < count; r++) {
             int32_t at = step_of(m, readers[r].node);
-            if (at < 0 || at == step)
+            if (at < 0 || at == step || at > first)
                 continue;
-            if (readers[r].operand != i || (only >= 0 && only != at))
-                return -1;
-            only = at;
+            direct = readers[r].operand == i && (at < first || direct);
+            first = at;
         }
     }
-    return only;
+    return direct ? first : -1;
 }
 
 /* A state that `step` reads gets its new value before `later` ends. */
@@ -190,7 +191,7 @@ sgm_status sgm__plan_merge_steps(sgm__plan_build *build, int32_t *count)
     m.writer = m.next + nodes;
     list_members(&m);
     for (int32_t s = *count; s-- > 0;) {
-        int32_t reader = is_elementwise(&m, s) ? only_reader(&m, s) : -1;
+        int32_t reader = is_elementwise(&m, s) ? first_reader(&m, s) : -1;
         if (reader >= 0 && can_move(&m, s, reader))
             move(&m, s, reader);
     }

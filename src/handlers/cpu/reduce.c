@@ -6,7 +6,7 @@
 #include "handlers/cpu/cpu.h"
 #include "ops/ops.h"
 
-#define COLUMNS 512     /* that one task sums at once: 4 KiB of running sums */
+#define COLUMNS 1024    /* that one task sums at once: 8 KiB of running sums, of floats a page of each row */
 #define SMALL 4096      /* elements that lie in the first cache */
 #define PART 16384      /* elements of a sum over everything */
 #define PART_ROWS 256   /* of a sum over rows with few columns */
