@@ -29,6 +29,7 @@ extern "C" {
     X(atan, "inverse tangent")                                                                               \
     X(tanh, "hyperbolic tangent")                                                                            \
     X(erf, "Gauss error function")                                                                           \
+    X(sigmoid, "1 / (1 + exp(-x))")                                                                          \
     X(gelu, "x times the normal distribution function of x (Hendrycks and Gimpel, 2016)")                    \
     X(gelu_slope, "the derivative of gelu")                                                                  \
     X(floor, "largest integer not above x")                                                                  \
@@ -60,7 +61,6 @@ extern "C" {
     X(relu, "max(x, 0)")                                                                                     \
     X(leaky_relu, "x where it is above 0, else x / 100 (Maas et al., 2013)")                                 \
     X(elu, "x where it is above 0, else exp(x) - 1 (Clevert et al., 2015)")                                  \
-    X(sigmoid, "1 / (1 + exp(-x))")                                                                          \
     X(softplus, "log(1 + exp(x)), without overflow")                                                         \
     X(gelu_tanh, "gelu with tanh in place of erf: the approximation of the same paper")                      \
     X(silu, "x * sigmoid(x), also called swish (Elfwing et al., 2017)")                                      \

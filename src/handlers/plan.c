@@ -78,7 +78,9 @@ static sgm_status build_plan(sgm__plan_build *build)
     plan->states = sgm__calloc(graph->count + 1, sizeof(sgm__binding));
     plan->outputs = sgm__calloc(graph->output_count + 1, sizeof(sgm__binding));
     build->node_of = sgm__calloc(graph->count + 1, sizeof(int32_t));
-    if (plan->inputs == NULL || plan->states == NULL || plan->outputs == NULL || build->node_of == NULL)
+    build->products = sgm__calloc(graph->count + 1, sizeof(int32_t));
+    if (plan->inputs == NULL || plan->states == NULL || plan->outputs == NULL || build->node_of == NULL ||
+        build->products == NULL)
         return SGM_ERROR_MEMORY;
     SGM_TRY(sgm__plan_build_nodes(build));
     SGM_TRY(sgm__plan_index_readers(build));
@@ -100,6 +102,7 @@ sgm_status sgm__plan_create(const sgm_graph *graph, const sgm_handler *handler, 
     sgm__free(build.readers);
     sgm__free(build.notes);
     sgm__free(build.node_of);
+    sgm__free(build.products);
     sgm_graph_free(lowered);
     if (status != SGM_OK) {
         sgm__plan_free(build.plan);

@@ -25,7 +25,8 @@ typedef struct sgm__plan_build {
     const sgm_graph *graph; /* lowered */
     const sgm_handler *handler;
     sgm__plan *plan;
-    int32_t *node_of; /* graph value -> node */
+    int32_t *node_of;  /* graph value -> node */
+    int32_t *products; /* of values: the products that have it as their right side */
     sgm__plan_node_notes *notes;
     size_t node_capacity, notes_capacity, operand_capacity;
     int32_t *first_reader; /* these two: from sgm__plan_index_readers on */

@@ -3,6 +3,8 @@
 #include "handlers/plan_build.h"
 #include "ops/ops.h"
 
+#define MANY_PRODUCTS 4
+
 bool sgm__plan_is_contiguous(const sgm__node *node)
 {
     int64_t stride = 1;
@@ -223,6 +225,23 @@ static sgm_status add_source(sgm__plan_build *build, const sgm__instruction *ins
 
 /* --- all instructions --- */
 
+/* A right side that many products read is turned once, not in each of them. */
+static bool is_turned_once(const sgm__plan_build *build, const sgm__instruction *product, int32_t value)
+{
+    const sgm__node *node = &build->plan->nodes[build->node_of[value]];
+    return product->op == &sgm__op_matmul && build->products[value] >= MANY_PRODUCTS &&
+           node->place.strides[node->type.shape.rank - 1] != 1;
+}
+
+static void count_products(sgm__plan_build *build)
+{
+    for (size_t i = 0; i < build->graph->count; i++) {
+        const sgm__instruction *instruction = &build->graph->instructions[i];
+        if (instruction->op == &sgm__op_matmul)
+            build->products[build->graph->operands[instruction->first_input + 1].index]++;
+    }
+}
+
 static sgm_status add_computed(sgm__plan_build *build, const sgm__instruction *instruction, sgm__node *node,
                                int32_t *index)
 {
@@ -233,8 +252,9 @@ static sgm_status add_computed(sgm__plan_build *build, const sgm__instruction *i
         return SGM_ERROR_MEMORY;
     sgm_status status = SGM_OK;
     for (int32_t k = 0; k < instruction->input_count && status == SGM_OK; k++) {
-        operands[k] = build->node_of[build->graph->operands[instruction->first_input + k].index];
-        if (!strided && !view)
+        int32_t value = build->graph->operands[instruction->first_input + k].index;
+        operands[k] = build->node_of[value];
+        if ((!strided && !view) || (k == 1 && is_turned_once(build, instruction, value)))
             status = make_contiguous(build, &operands[k]);
     }
     node->place.store = view ? SGM__STORE_NONE : SGM__STORE_ARENA;
@@ -312,6 +332,7 @@ static sgm_status add_assignments(sgm__plan_build *build)
 
 sgm_status sgm__plan_build_nodes(sgm__plan_build *build)
 {
+    count_products(build);
     for (int32_t i = 0; i < (int32_t)build->graph->count; i++)
         SGM_TRY(add_instruction(build, i));
     SGM_TRY(add_outputs(build));

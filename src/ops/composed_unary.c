@@ -48,15 +48,6 @@ static sgm_value compose_elu(sgm_graph *graph, const sgm_value *inputs, int32_t 
     return sgm_select(graph, is_positive(graph, inputs[0]), inputs[0], bend);
 }
 
-/* e to the 80 is still finite in float32, and its reciprocal is far below what rounding leaves. */
-static sgm_value compose_sigmoid(sgm_graph *graph, const sgm_value *inputs, int32_t count,
-                                 const sgm_attributes *attributes)
-{
-    (void)count, (void)attributes;
-    sgm_value exponent = sgm_minimum(graph, sgm_negate(graph, inputs[0]), sgm_number(graph, 80));
-    return sgm_reciprocal(graph, sgm_add(graph, sgm_exp(graph, exponent), sgm_number(graph, 1)));
-}
-
 static sgm_value compose_softplus(sgm_graph *graph, const sgm_value *inputs, int32_t count,
                                   const sgm_attributes *attributes)
 {
@@ -168,14 +159,6 @@ static sgm_status infer_float(const sgm_type *inputs, int32_t count, const sgm_a
     return SGM_OK;
 }
 
-static void gradient_sigmoid(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
-{
-    if (!call->wanted[0])
-        return;
-    sgm_value rest = sgm_subtract(graph, sgm_number(graph, 1), call->output);
-    gradients[0] = sgm_multiply(graph, call->gradient, sgm_multiply(graph, call->output, rest));
-}
-
 /* The parts' gradient is wrong at 0, where |x| has none. */
 static void gradient_softplus(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
@@ -188,7 +171,6 @@ static void gradient_softplus(sgm_graph *graph, const sgm_gradient_call *call, s
 #define infer_of_relu NULL
 #define infer_of_leaky_relu NULL
 #define infer_of_elu NULL
-#define infer_of_sigmoid infer_float
 #define infer_of_softplus infer_float
 #define infer_of_silu NULL
 #define infer_of_gelu_tanh NULL

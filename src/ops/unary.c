@@ -20,6 +20,7 @@
     X(atan, float, SGM_OP_ACTIVATION, atan(x))                                                               \
     X(tanh, float, SGM_OP_ACTIVATION, tanh(x))                                                               \
     X(erf, float, SGM_OP_ACTIVATION, erf(x))                                                                 \
+    X(sigmoid, float, SGM_OP_ACTIVATION, 1 / (1 + exp(-x)))                                                  \
     X(gelu, float, SGM_OP_ACTIVATION, gelu(x))                                                               \
     X(gelu_slope, float, 0, gelu_slope(x))                                                                   \
     X(floor, number, 0, floor(x))                                                                            \
@@ -164,6 +165,12 @@ static sgm_value slope_tanh(sgm_graph *graph, sgm_value x, sgm_value y, sgm_valu
 {
     (void)x;
     return sgm_multiply(graph, g, sgm_subtract(graph, number(graph, 1), sgm_square(graph, y)));
+}
+
+static sgm_value slope_sigmoid(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
+{
+    (void)x;
+    return sgm_multiply(graph, g, sgm_multiply(graph, y, sgm_subtract(graph, number(graph, 1), y)));
 }
 
 static sgm_value slope_erf(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)

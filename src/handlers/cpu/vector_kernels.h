@@ -159,6 +159,7 @@ UNARY_F(log, log_f(x))
 UNARY_F(log1p, log1p_f(x))
 UNARY_F(tanh, tanh_f(x))
 UNARY_F(erf, erf_f(x))
+UNARY_F(sigmoid, sigmoid_f(x))
 UNARY_F(gelu, gelu_f(x))
 UNARY_F(gelu_slope, gelu_slope_f(x))
 TEST_FD(is_nan, x != x, x != x)
@@ -195,11 +196,11 @@ UNARY(narrow_f32, float, f, uint16_t, h, LANES, vec_f, x)
 
 static const sgm__vector_entry entries[] = {
     ENTRIES_FD(negate) ENTRIES_FD(absolute) ENTRIES_FD(square_root) ENTRIES_FD(floor) ENTRIES_F(exp)
-        ENTRIES_F(log) ENTRIES_F(log1p) ENTRIES_F(tanh) ENTRIES_F(erf) ENTRIES_F(gelu) ENTRIES_F(gelu_slope)
-            ENTRIES_TEST(is_nan) ENTRIES_TEST(is_finite) ENTRIES_FD(add) ENTRIES_FD(subtract)
-                ENTRIES_FD(multiply) ENTRIES_FD(divide) ENTRIES_FD(maximum) ENTRIES_FD(minimum)
-                    ENTRIES_TEST(equal) ENTRIES_TEST(not_equal) ENTRIES_TEST(less) ENTRIES_TEST(less_equal)
-                        ENTRIES_TEST(greater) ENTRIES_TEST(greater_equal)
+        ENTRIES_F(log) ENTRIES_F(log1p) ENTRIES_F(tanh) ENTRIES_F(erf) ENTRIES_F(sigmoid) ENTRIES_F(gelu)
+            ENTRIES_F(gelu_slope) ENTRIES_TEST(is_nan) ENTRIES_TEST(is_finite) ENTRIES_FD(add)
+                ENTRIES_FD(subtract) ENTRIES_FD(multiply) ENTRIES_FD(divide) ENTRIES_FD(maximum)
+                    ENTRIES_FD(minimum) ENTRIES_TEST(equal) ENTRIES_TEST(not_equal) ENTRIES_TEST(less)
+                        ENTRIES_TEST(less_equal) ENTRIES_TEST(greater) ENTRIES_TEST(greater_equal)
                             ENTRIES_FD(select){&sgm__op_cast, SGM_BFLOAT16, SGM_FLOAT32, widen_bf16},
     {&sgm__op_cast, SGM_FLOAT32, SGM_BFLOAT16, narrow_f32}};
 
