@@ -1,7 +1,20 @@
 /* Buffers in host memory. */
 #include "handlers/host.h"
 
+#include <sys/mman.h>
+
 #define PADDING 64 /* bytes of the widest vectors */
+#define HUGE_PAGE ((uintptr_t)1 << 21)
+
+/* Rows of large arrays lie in a page each, and looking pages up costs as much as reading them. Where the
+ * system has no such pages, or none left, nothing is lost. */
+static void ask_for_huge_pages(void *memory, size_t bytes)
+{
+    uintptr_t first = ((uintptr_t)memory + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+    uintptr_t last = ((uintptr_t)memory + bytes) & ~(HUGE_PAGE - 1);
+    if (bytes >= HUGE_PAGE && first < last)
+        (void)madvise((unsigned char *)memory + (first - (uintptr_t)memory), last - first, MADV_HUGEPAGE);
+}
 
 sgm_status sgm__host_allocate(void *self, size_t bytes, void **buffer)
 {
@@ -12,6 +25,7 @@ sgm_status sgm__host_allocate(void *self, size_t bytes, void **buffer)
     *buffer = sgm__alloc_aligned(padded);
     if (*buffer == NULL)
         return SGM_ERROR_MEMORY;
+    ask_for_huge_pages(*buffer, padded);
     memset(*buffer, 0, padded);
     return SGM_OK;
 }

@@ -13,6 +13,9 @@ typedef struct sgm__plan_node_notes {
     int32_t writes;      /* state that this node's value goes to; -1 */
     int32_t step;        /* -1: none (sources and views) */
     int32_t position;    /* in its step */
+    int32_t home;        /* node in whose memory it lies; -1 */
+    bool is_home;        /* others lie in its memory */
+    int64_t home_offset; /* bytes */
     int32_t last_use;    /* last step that reads the root's memory; INT32_MAX: it is an output */
 } sgm__plan_node_notes;
 
@@ -21,6 +24,13 @@ typedef struct sgm__plan_reader {
     int32_t node, operand;
 } sgm__plan_reader;
 
+/* Where a value is made that lies in a concatenation's memory. */
+typedef struct sgm__plan_home {
+    int32_t value;  /* the outermost concatenation; -1: it has memory of its own */
+    int32_t rows;   /* the concatenation whose rows it is a part of; -1: it is a block */
+    int64_t offset; /* elements */
+} sgm__plan_home;
+
 typedef struct sgm__plan_build {
     const sgm_graph *graph; /* lowered */
     const sgm_handler *handler;
@@ -28,11 +38,14 @@ typedef struct sgm__plan_build {
     int32_t *node_of;  /* graph value -> node */
     int32_t *products; /* of values: the products that have it as their right side */
     sgm__plan_node_notes *notes;
+    sgm__plan_home *homes; /* of values */
     size_t node_capacity, notes_capacity, operand_capacity;
     int32_t *first_reader; /* these two: from sgm__plan_index_readers on */
     sgm__plan_reader *readers;
 } sgm__plan_build;
 
+/* plan_homes.c: which values are made in the memory of a concatenation. */
+sgm_status sgm__plan_find_homes(sgm__plan_build *build);
 /* plan_nodes.c: nodes, views, copies where contiguous memory is wanted, inputs, states, constants, outputs.
  */
 sgm_status sgm__plan_build_nodes(sgm__plan_build *build);

@@ -6,6 +6,8 @@
  * must not keep alive what it reads for longer than that is worth. */
 #include "handlers/plan_build.h"
 
+#define NEAR 4 /* steps for which it does not matter what is kept alive */
+
 typedef struct merge {
     sgm__plan_build *build;
     int32_t count;
@@ -121,7 +123,7 @@ static bool can_move(const merge *m, int32_t step, int32_t reader)
     return is_elementwise(m, reader) && m->sizes[step] + m->sizes[reader] <= SGM__PLAN_LONGEST_CHAIN &&
            sgm_shape_equal(&node_at(m, m->first[step])->type.shape,
                            &node_at(m, m->first[reader])->type.shape) &&
-           !is_overtaken(m, step, reader) && (reader == step + 1 || cost_of(m, step) <= gain_of(m, step));
+           !is_overtaken(m, step, reader) && (reader - step <= NEAR || cost_of(m, step) <= gain_of(m, step));
 }
 
 static void move(merge *m, int32_t step, int32_t reader)

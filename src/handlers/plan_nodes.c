@@ -38,8 +38,13 @@ static sgm_status add_node(sgm__plan_build *build, const sgm__node *node, const 
     if (node->input_count > 0 && operands != NULL)
         memcpy(plan->operands + plan->operand_count, operands, (size_t)node->input_count * sizeof(int32_t));
     plan->operand_count += node->input_count;
-    build->notes[*index] = (sgm__plan_node_notes){
-        .root = *index, .contiguous = -1, .writes = -1, .step = -1, .position = 0, .last_use = -1};
+    build->notes[*index] = (sgm__plan_node_notes){.root = *index,
+                                                  .contiguous = -1,
+                                                  .writes = -1,
+                                                  .step = -1,
+                                                  .position = 0,
+                                                  .home = -1,
+                                                  .last_use = -1};
     return SGM_OK;
 }
 
@@ -265,6 +270,28 @@ static sgm_status add_computed(sgm__plan_build *build, const sgm__instruction *i
     return status;
 }
 
+/* A value that is made in a concatenation's memory has the strides of its rows. */
+static void lay_out_part(sgm__plan_build *build, int32_t value)
+{
+    int32_t rows = build->homes[value].rows;
+    if (rows >= 0)
+        sgm__contiguous_strides(&build->graph->instructions[rows].type.shape,
+                                build->plan->nodes[build->node_of[value]].place.strides);
+}
+
+static void note_homes(sgm__plan_build *build)
+{
+    for (size_t i = 0; i < build->graph->count; i++) {
+        const sgm__plan_home *home = &build->homes[i];
+        if (home->value < 0)
+            continue;
+        sgm__plan_node_notes *notes = &build->notes[build->node_of[i]];
+        notes->home = build->node_of[home->value];
+        notes->home_offset = home->offset * (int64_t)sgm_dtype_size(build->graph->instructions[i].type.dtype);
+        build->notes[notes->home].is_home = true;
+    }
+}
+
 static sgm_status add_instruction(sgm__plan_build *build, int32_t value)
 {
     const sgm__instruction *instruction = &build->graph->instructions[value];
@@ -278,7 +305,9 @@ static sgm_status add_instruction(sgm__plan_build *build, int32_t value)
         return add_source(build, instruction, &node, &build->node_of[value]);
     if ((instruction->op->flags & SGM_OP_VIEW) != 0)
         node.input_count = 1;
-    return add_computed(build, instruction, &node, &build->node_of[value]);
+    SGM_TRY(add_computed(build, instruction, &node, &build->node_of[value]));
+    lay_out_part(build, value);
+    return SGM_OK;
 }
 
 /* Memory that a run may overwrite, or that was there before it, cannot be an output. */
@@ -335,6 +364,7 @@ sgm_status sgm__plan_build_nodes(sgm__plan_build *build)
     count_products(build);
     for (int32_t i = 0; i < (int32_t)build->graph->count; i++)
         SGM_TRY(add_instruction(build, i));
+    note_homes(build);
     SGM_TRY(add_outputs(build));
     return add_assignments(build);
 }

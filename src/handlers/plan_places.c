@@ -105,7 +105,8 @@ static int32_t find_heir(const sgm__plan_build *build, const sgm__step *step, in
             const sgm__node *old = &plan->nodes[candidate];
             if (build->notes[candidate].root != candidate || old->place.store != SGM__STORE_ARENA ||
                 build->notes[candidate].last_use != now || build->notes[candidate].step == now ||
-                inherited[candidate] ||
+                inherited[candidate] || build->notes[candidate].home >= 0 ||
+                build->notes[candidate].is_home ||
                 sgm_dtype_size(old->type.dtype) != sgm_dtype_size(plan->nodes[node].type.dtype))
                 continue;
             bool safe = true;
@@ -140,7 +141,8 @@ static sgm_status find_deaths(const sgm__plan_build *build, deaths *dying)
         dying->first[s] = -1;
     for (int32_t i = nodes; i-- > 0;) {
         const sgm__plan_node_notes *notes = &build->notes[i];
-        if (notes->root != i || notes->step < 0 || notes->last_use < 0 || notes->last_use >= steps)
+        if (notes->root != i || notes->home >= 0 || notes->step < 0 || notes->last_use < 0 ||
+            notes->last_use >= steps)
             continue;
         dying->next[i] = dying->first[notes->last_use];
         dying->first[notes->last_use] = i;
@@ -159,6 +161,29 @@ static sgm_status free_dead(sgm__plan_build *build, int32_t first, const deaths 
     return SGM_OK;
 }
 
+/* What others lie in lives from the first of them to the last use of any. */
+static void extend_homes(sgm__plan_build *build)
+{
+    for (int32_t i = 0; i < build->plan->node_count; i++) {
+        const sgm__plan_node_notes *notes = &build->notes[i];
+        if (notes->home >= 0 && notes->last_use > build->notes[notes->home].last_use)
+            build->notes[notes->home].last_use = notes->last_use;
+        if (notes->is_home)
+            build->plan->nodes[i].place.offset = -1;
+    }
+}
+
+/* In the memory of a concatenation, which the first of its parts to be made takes. */
+static void place_at_home(sgm__plan_build *build, int32_t node, arena *memory)
+{
+    const sgm__plan_node_notes *notes = &build->notes[node];
+    sgm__node *home = &build->plan->nodes[notes->home >= 0 ? notes->home : node];
+    if (home->place.offset < 0)
+        home->place.offset = take(memory, bytes_of(home));
+    if (notes->home >= 0)
+        build->plan->nodes[node].place.offset = home->place.offset + notes->home_offset;
+}
+
 static sgm_status place_step(sgm__plan_build *build, int32_t index, const deaths *dying, arena *memory,
                              bool *inherited, const bool *outside)
 {
@@ -169,8 +194,14 @@ static sgm_status place_step(sgm__plan_build *build, int32_t index, const deaths
         sgm__node *node = &plan->nodes[current];
         if (node->place.store != SGM__STORE_ARENA)
             continue;
-        if (__builtin_add_overflow(plan->activation_bytes, bytes_of(node), &plan->activation_bytes))
+        bool lodges = build->notes[current].home >= 0 || build->notes[current].is_home;
+        if (build->notes[current].home < 0 &&
+            __builtin_add_overflow(plan->activation_bytes, bytes_of(node), &plan->activation_bytes))
             return sgm__fail_memory(SIZE_MAX);
+        if (lodges) {
+            place_at_home(build, current, memory);
+            continue;
+        }
         if (!outside[current]) {
             node->place.store = SGM__STORE_NONE;
             continue;
@@ -207,6 +238,7 @@ sgm_status sgm__plan_build_places(sgm__plan_build *build)
         return SGM_ERROR_MEMORY;
     bool *inherited = flags, *outside = flags + build->plan->node_count;
     find_outside_uses(build, outside);
+    extend_homes(build);
     deaths dying = {0};
     sgm_status status = find_deaths(build, &dying);
     for (int32_t s = 0; s < build->plan->step_count && status == SGM_OK; s++)

@@ -18,6 +18,7 @@ typedef enum sgm__slot_kind {
     SGM__SLOT_STILL,  /* one number: SGM__STILL_BYTES of it, filled once by each task */
     SGM__SLOT_FIXED,  /* the same for each tile: loaded once by each task */
     SGM__SLOT_LOADED, /* loaded for each tile */
+    SGM__SLOT_STORED, /* a result that is stored after each tile */
     SGM__SLOT_BUFFER  /* between two instructions */
 } sgm__slot_kind;
 

@@ -137,20 +137,6 @@ static void drop_copies(sgm__elementwise *e)
     }
 }
 
-static sgm_status check_results(const sgm__elementwise *e)
-{
-    for (int32_t m = 0; m < e->micro_count; m++) {
-        const sgm__slot *slot = &e->slots[e->micros[m].output];
-        if (slot->kind != SGM__SLOT_BUFFER && slot->kind != SGM__SLOT_DENSE)
-            return sgm_fail(
-                SGM_ERROR_UNSUPPORTED,
-                "the result of %s does not lie in contiguous memory: this plan is not for the cpu "
-                "handler",
-                e->micros[m].op->name);
-    }
-    return SGM_OK;
-}
-
 static sgm_status build(sgm__elementwise *e, const sgm__cpu *cpu, const sgm__step *step,
                         sgm__assembler *assembler)
 {
@@ -175,7 +161,6 @@ static sgm_status build(sgm__elementwise *e, const sgm__cpu *cpu, const sgm__ste
     SGM_TRY(sgm__elementwise_lay_out(e));
     e->copies = e->micro_count == 1 && is_move(e->micros[0].op) &&
                 e->slots[e->micros[0].inputs[0]].kind != SGM__SLOT_DENSE;
-    SGM_TRY(check_results(e));
     if (assembler != NULL)
         sgm__generate(e, cpu->vector, assembler);
     return SGM_OK;

@@ -105,18 +105,22 @@ static void run_code(const run *r, const tile *t, unsigned char *buffers)
     e->code(t->rows * t->columns, addresses);
 }
 
-static void run_tile(const run *r, const tile *t, unsigned char *buffers)
+/* Rows of a result into memory with gaps between them. */
+static void store_tile(const sgm__elementwise *e, const sgm__slot *slot, unsigned char *base,
+                       const unsigned char *buffer, const tile *t)
+{
+    int64_t step = slot->strides[e->rank - 1], size = (int64_t)slot->size;
+    for (int64_t r = 0; r < t->rows; r++) {
+        int64_t offset = row_offset(e, slot, t->row + r) + t->column * step;
+        sgm__cpu_copy_row(base + offset * size, step, buffer + r * t->columns * size, 1, t->columns,
+                          slot->size);
+    }
+}
+
+static void run_micros(const run *r, const tile *t, unsigned char *buffers)
 {
     const sgm__elementwise *e = r->e;
     int64_t n = t->rows * t->columns;
-    for (int32_t i = 0; i < e->slot_count; i++)
-        if (e->slots[i].kind == SGM__SLOT_LOADED)
-            load_tile(e, &e->slots[i], sgm__place_address(&e->slots[i].place, r->memory),
-                      buffer_at(e, &e->slots[i], buffers), t);
-    if (e->code != NULL) {
-        run_code(r, t, buffers);
-        return;
-    }
     for (int32_t m = 0; m < e->micro_count; m++) {
         const sgm__micro *micro = &e->micros[m];
         const void *in[SGM__ELEMENTWISE_MOST_INPUTS];
@@ -128,6 +132,23 @@ static void run_tile(const run *r, const tile *t, unsigned char *buffers)
         else
             run_formula(e, micro, n, out, in);
     }
+}
+
+static void run_tile(const run *r, const tile *t, unsigned char *buffers)
+{
+    const sgm__elementwise *e = r->e;
+    for (int32_t i = 0; i < e->slot_count; i++)
+        if (e->slots[i].kind == SGM__SLOT_LOADED)
+            load_tile(e, &e->slots[i], sgm__place_address(&e->slots[i].place, r->memory),
+                      buffer_at(e, &e->slots[i], buffers), t);
+    if (e->code != NULL)
+        run_code(r, t, buffers);
+    else
+        run_micros(r, t, buffers);
+    for (int32_t i = 0; i < e->slot_count; i++)
+        if (e->slots[i].kind == SGM__SLOT_STORED)
+            store_tile(e, &e->slots[i], sgm__place_address(&e->slots[i].place, r->memory),
+                       buffer_at(e, &e->slots[i], buffers), t);
 }
 
 static void load_fixed(const run *r, unsigned char *buffers)

@@ -52,6 +52,8 @@ static void choose_kinds(sgm__elementwise *e)
             slot->kind = SGM__SLOT_STILL;
         else if (e->tile_rows == 1 && step == 1)
             slot->kind = SGM__SLOT_ROW;
+        else if (slot->written)
+            slot->kind = SGM__SLOT_STORED;
         else if (same && e->tile_columns == e->columns)
             slot->kind = SGM__SLOT_FIXED;
         else
@@ -75,7 +77,8 @@ static void give_buffers(sgm__elementwise *e, int32_t *last, int32_t *unused)
 {
     int32_t unused_count = 0;
     for (int32_t i = 0; i < e->slot_count; i++) {
-        if (e->slots[i].kind == SGM__SLOT_FIXED || e->slots[i].kind == SGM__SLOT_LOADED)
+        if (e->slots[i].kind == SGM__SLOT_FIXED || e->slots[i].kind == SGM__SLOT_LOADED ||
+            e->slots[i].kind == SGM__SLOT_STORED)
             e->slots[i].buffer = e->buffers++;
         if (e->slots[i].kind == SGM__SLOT_STILL)
             e->slots[i].buffer = e->stills++;
