@@ -386,7 +386,7 @@ static sgm_status run(void *self, void *compiled, const sgm__memory *memory, int
 
 const sgm__handler_type sgm__cpu_handler = {.name = "cpu",
                                             .doc = "vector loops and threads of this computer",
-                                            .flags = SGM__HANDLER_HOST,
+                                            .flags = SGM__HANDLER_HOST | SGM__HANDLER_PARTS,
                                             .open = open_cpu,
                                             .close = close_cpu,
                                             .describe = describe,
