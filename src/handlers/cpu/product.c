@@ -3,6 +3,7 @@
 #include "handlers/cpu/product.h"
 
 #define MOST_DEPTH 208 /* of a panel of b: 26 KiB of the first cache for two vectors of 64 bytes */
+#define WHOLE_DEPTH 256 /* up to which one panel is better than writing c twice */
 #define LARGEST_TILE (14 * 2 * 64) /* bytes */
 #define STEPS_TOGETHER 8
 #define STEPS_AHEAD 16 /* that are fetched, as no processor guesses such distances */
@@ -61,7 +62,7 @@ static work plan(const sgm__vector *vector, const sgm__product *product)
               .size = product->dtype == SGM_FLOAT64 ? 8 : 4};
     w.row_panels = divide_up(product->m, w.tiles->rows);
     w.column_panels = divide_up(product->n, w.tiles->columns);
-    w.depth_blocks = divide_up(product->k, MOST_DEPTH);
+    w.depth_blocks = divide_up(product->k, product->k <= WHOLE_DEPTH ? WHOLE_DEPTH : MOST_DEPTH);
     size_t depth = (size_t)divide_up(product->k, w.depth_blocks > 0 ? w.depth_blocks : 1);
     w.panel_bytes = align(depth * (size_t)w.tiles->columns * w.size);
     w.by_rows = w.row_panels >= PANELS_TOGETHER;
