@@ -339,3 +339,134 @@ TEST(a_copy_is_equal)
     CHECK_OK(sgm_graph_verify(copy));
     sgm_graph_free(copy);
 }
+
+/* --- sums and concatenations --- */
+
+static sgm_graph *better(sgm_graph *graph, sgm_graph *(*pass)(const sgm_graph *))
+{
+    CHECK_OK(sgm_graph_status(graph));
+    sgm_graph *result = pass(graph);
+    CHECK_OK(result);
+    CHECK_OK(sgm_graph_verify(result));
+    sgm_graph_free(graph);
+    return simplify(result);
+}
+
+static sgm_value add_padded(sgm_graph *graph, sgm_value sum, sgm_value part, int64_t before, int64_t after)
+{
+    sgm_value padded = sgm_pad(graph, part, 0, before, after, 0);
+    return sgm_value_is(sum) ? sgm_add(graph, sum, padded) : padded;
+}
+
+TEST(padded_parts_that_do_not_overlap_are_put_together)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = input(graph, DIMS(2, 3)), sum = {-1};
+    sum = add_padded(graph, sum, sgm_exp(graph, x), 5, 0);
+    sum = add_padded(graph, sum, sgm_sin(graph, x), 0, 5);
+    sum = add_padded(graph, sum, sgm_cos(graph, x), 2, 3);
+    sgm_output(graph, "y", sum);
+    graph = better(graph, sgm__pass_sums);
+    CHECK_INT(count_ops(graph, "pad"), 0);
+    CHECK_INT(count_ops(graph, "add"), 0);
+    CHECK_INT(count_ops(graph, "concatenate"), 1);
+    char *text = sgm_graph_text(graph);
+    CHECK(strstr(text, "concatenate %2 %3 %5 %1") != NULL); /* sin, cos, zeros, exp */
+    sgm_string_free(text);
+    sgm_graph_free(graph);
+}
+
+TEST(padded_parts_that_overlap_or_are_used_stay_apart)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = input(graph, DIMS(2, 3)), y = {-1};
+    y = add_padded(graph, y, sgm_exp(graph, x), 0, 4);
+    y = add_padded(graph, y, sgm_sin(graph, x), 1, 3);
+    sgm_output(graph, "y", y);
+    sgm_value used = sgm_pad(graph, sgm_tan(graph, x), 0, 0, 4, 0);
+    sgm_output(graph, "used", used);
+    sgm_output(graph, "z", sgm_add(graph, used, sgm_pad(graph, sgm_cos(graph, x), 0, 2, 2, 0)));
+    graph = better(graph, sgm__pass_sums);
+    CHECK_INT(count_ops(graph, "pad"), 4);
+    CHECK_INT(count_ops(graph, "add"), 2);
+    CHECK_INT(count_ops(graph, "concatenate"), 0);
+    sgm_graph_free(graph);
+}
+
+/* x1' y1 + x2' y2 + ... with `count` terms; `other` is added in the middle. */
+static sgm_graph *sum_of_products(int32_t count, int64_t depth, bool other)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = input(graph, DIMS(depth, 8)), sum = {-1}, steps[8];
+    for (int32_t i = 0; i < count; i++) {
+        steps[i] = sgm_multiply(graph, x, sgm_number(graph, i + 2));
+        sgm_value term =
+            sgm_matmul(graph, sgm_transpose(graph, steps[i]), sgm_add(graph, x, sgm_number(graph, i)));
+        sum = sgm_value_is(sum) ? sgm_add(graph, sum, term) : term;
+        if (other && i == 1)
+            sum = sgm_add(graph, sum, sgm_state(graph, "w", SGM_FLOAT32, DIMS(8, 8)));
+    }
+    sgm_output(graph, "y", sum);
+    sgm_output(graph, "steps", sgm_concatenate(graph, steps, count, 0));
+    return graph;
+}
+
+TEST(sums_of_products_are_one_product)
+{
+    sgm_graph *graph = better(sum_of_products(4, 2, true), sgm__pass_sums);
+    CHECK_INT(count_ops(graph, "matmul"), 1);
+    CHECK_INT(count_ops(graph, "permute"), 1);
+    CHECK_INT(count_ops(graph, "concatenate"), 2); /* one of the left sides is there anyway */
+    sgm_graph_free(graph);
+    graph = better(sum_of_products(2, 40, false), sgm__pass_sums); /* copies would cost more */
+    CHECK_INT(count_ops(graph, "matmul"), 2);
+    sgm_graph_free(graph);
+}
+
+TEST(concatenations_within_others_are_slices)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = input(graph, DIMS(2, 3)), parts[4];
+    for (int32_t i = 0; i < 4; i++)
+        parts[i] = sgm_add(graph, x, sgm_number(graph, i + 1));
+    sgm_output(graph, "before", sgm_exp(graph, sgm_concatenate(graph, parts + 1, 2, 0)));
+    sgm_output(graph, "other axis", sgm_concatenate(graph, parts + 1, 2, 1));
+    sgm_output(graph, "other order", sgm_concatenate(graph, (sgm_value[]){parts[2], parts[1]}, 2, 0));
+    sgm_output(graph, "all", sgm_sin(graph, sgm_concatenate(graph, parts, 4, 0)));
+    sgm_output(graph, "after", sgm_concatenate(graph, parts, 3, 0));
+    graph = better(graph, sgm__pass_runs);
+    CHECK_INT(count_ops(graph, "concatenate"), 3);
+    CHECK_INT(count_ops(graph, "slice"), 2);
+    sgm_graph_free(graph);
+}
+
+/* What is made of the first part is in the whole, which cannot come first then. */
+TEST(a_whole_that_is_made_of_its_part_is_not_waited_for)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = input(graph, DIMS(2, 3)), parts[3] = {sgm_exp(graph, x), sgm_sin(graph, x)};
+    sgm_value first = sgm_concatenate(graph, parts, 2, 0);
+    parts[2] = sgm_cos(graph, first);
+    sgm_output(graph, "y", sgm_concatenate(graph, parts, 3, 0));
+    graph = better(graph, sgm__pass_runs);
+    CHECK_INT(count_ops(graph, "concatenate"), 2);
+    CHECK_INT(count_ops(graph, "slice"), 0);
+    sgm_graph_free(graph);
+}
+
+/* Each of two could wait for a longer one that comes later, but not both: they would wait for each other. */
+TEST(concatenations_do_not_wait_in_a_circle)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = input(graph, DIMS(2, 3)), p[3], q[3];
+    p[0] = sgm_exp(graph, x), p[1] = sgm_sin(graph, x), q[0] = sgm_cos(graph, x), q[1] = sgm_tanh(graph, x);
+    sgm_value a = sgm_concatenate(graph, p, 2, 0), b = sgm_concatenate(graph, q, 2, 0);
+    p[2] = sgm_negate(graph, b);
+    q[2] = sgm_negate(graph, a);
+    sgm_output(graph, "p", sgm_concatenate(graph, p, 3, 0));
+    sgm_output(graph, "q", sgm_concatenate(graph, q, 3, 0));
+    graph = better(graph, sgm__pass_runs);
+    CHECK_INT(graph->output_count, 2);
+    CHECK_INT(count_ops(graph, "concatenate"), 4);
+    sgm_graph_free(graph);
+}

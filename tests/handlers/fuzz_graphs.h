@@ -336,6 +336,70 @@ static void fuzz_windows(fuzz *f)
     fuzz_add(f, y);
 }
 
+/* Parts that are cut out, changed and put together, as gates are: rows and columns of lengths that a handler
+ * may write in place; a part, or a run of parts, may be used elsewhere too. */
+static void fuzz_parts(fuzz *f)
+{
+    sgm_value parts[4], x = fuzz_constant(f, DIMS(2, 96));
+    int32_t axis = fuzz_chance(f, 70), count = 2 + (int32_t)fuzz_below(f, 2);
+    for (int32_t i = 0; i < count; i++) {
+        sgm_value cut = sgm_slice(f->graph, x, 1, 32 * i, 32 * (i + 1), 1);
+        parts[i] = fuzz_chance(f, 50) ? sgm_tanh(f->graph, cut) : sgm_multiply(f->graph, cut, cut);
+        if (i > 0 && fuzz_chance(f, 50))
+            parts[i] = sgm_multiply(f->graph, parts[i], parts[i - 1]);
+        if (fuzz_chance(f, 30))
+            fuzz_add(f, parts[i]);
+    }
+    if (fuzz_chance(f, 10))
+        parts[0] = parts[1];
+    sgm_value whole = sgm_concatenate(f->graph, parts, count, axis);
+    fuzz_add(f, whole);
+    if (fuzz_chance(f, 40))
+        fuzz_add(f, sgm_concatenate(f->graph, parts + fuzz_below(f, 2), count - 1, axis));
+    if (fuzz_chance(f, 40))
+        fuzz_add(f, sgm_sin(f->graph, sgm_slice(f->graph, whole, 1, 8, 24, 1)));
+}
+
+/* A sum of products, some of them of turned factors, and of something else. */
+static void fuzz_products(fuzz *f)
+{
+    sgm_value a = fuzz_constant(f, DIMS(8, 5)), b = fuzz_constant(f, DIMS(8, 6)), sum = {-1}, term;
+    bool turned = fuzz_chance(f, 60);
+    if (fuzz_chance(f, 50))
+        a = sgm_tanh(f->graph, a);
+    for (int64_t count = 2 + fuzz_below(f, 3), i = 0; i < count; i++) {
+        sgm_value left = sgm_slice(f->graph, a, 0, 2 * i, 2 * i + 2, 1);
+        sgm_value right = sgm_slice(f->graph, b, 0, 2 * i, 2 * i + 2, 1);
+        left = turned || fuzz_chance(f, 80) ? sgm_transpose(f->graph, left)
+                                            : sgm_reshape(f->graph, left, DIMS(5, 2));
+        term = sgm_matmul(f->graph, left, right);
+        if (fuzz_chance(f, 20))
+            term = fuzz_scale(f, term, 0.5);
+        if (fuzz_chance(f, 20))
+            fuzz_add(f, fuzz_scale(f, term, 0.5));
+        sum = sgm_value_is(sum) ? sgm_add(f->graph, sum, term) : term;
+    }
+    fuzz_add(f, fuzz_scale(f, sum, 0.125));
+}
+
+/* A sum of parts among zeros, which may overlap. */
+static void fuzz_padded(fuzz *f)
+{
+    sgm_value x = fuzz_constant(f, DIMS(3, 4)), sum = {-1};
+    for (int64_t count = 2 + fuzz_below(f, 3), i = 0; i < count; i++) {
+        int32_t axis = fuzz_chance(f, 20);
+        int64_t before = fuzz_chance(f, 70) ? 2 * i : fuzz_below(f, 6);
+        sgm_value part = sgm_slice(f->graph, x, axis, i % 2, i % 2 + 2, 1);
+        part = sgm_pad(f->graph, part, axis, before, 6 - before, fuzz_chance(f, 10));
+        sgm_shape shape = fuzz_shape_of(f, part), old = shape;
+        if (sgm_value_is(sum))
+            old = fuzz_shape_of(f, sum);
+        if (sgm_shape_equal(&shape, &old))
+            sum = sgm_value_is(sum) ? sgm_add(f->graph, sum, part) : part;
+    }
+    fuzz_add(f, fuzz_scale(f, sum, 0.25));
+}
+
 static void fuzz_gradients(fuzz *f)
 {
     sgm_value with_respect_to[3], gradients[3];
@@ -412,6 +476,11 @@ static fuzz fuzz_create(uint64_t seed, sgm_dtype dtype, bool smooth)
     int64_t length = 5 + fuzz_below(&f, 40);
     for (int64_t i = 0; i < length; i++)
         steps[fuzz_below(&f, kinds)](&f);
+    if (smooth && fuzz_chance(&f, 40)) { /* their sums may be done in another order */
+        static void (*const sums[])(fuzz *) = {fuzz_parts, fuzz_products, fuzz_padded};
+        for (int64_t i = 1 + fuzz_below(&f, 3); i-- > 0;)
+            sums[fuzz_below(&f, 3)](&f);
+    }
     if (fuzz_chance(&f, 40))
         fuzz_gradients(&f);
     for (int64_t i = fuzz_below(&f, 6); i-- > 0;)

@@ -25,8 +25,8 @@ static void set_parameter(bench *b, size_t k)
     const sgm_parameter *parameter = &b->recording.parameters[k];
     sgm_tensor *tensor = sgm_tensor_create(parameter->type.dtype, &parameter->type.shape);
     size_t count = (size_t)sgm_shape_elements(&parameter->type.shape);
-    double values[256];
-    CHECK(count <= 256);
+    static double values[8192];
+    CHECK(count <= 8192);
     for (size_t i = 0; i < count; i++)
         values[i] = 0.5 * sin(1.7 * (double)i + (double)k);
     CHECK_OK(sgm_tensor_write(tensor, values, count));
@@ -171,4 +171,46 @@ TEST(the_cpu_agrees_with_pytorch)
         check_case(&cases[i], "cpu", SGM_FLOAT64, 1e-13);
         check_case(&cases[i], "cpu", SGM_FLOAT32, 1e-6);
     }
+}
+
+TEST(one_thread_and_two_give_the_same_bits)
+{
+    static double one[20000], two[20000];
+    for (int threads = 1; threads <= 2; threads++) {
+        bench b =
+            start("input(5) + embedding(7, 16) + lstm(32) + gru(8, bidirectional) + dense(7, each_step) + "
+                  "softmax_cross_entropy",
+                  "cpu", threads, SGM_FLOAT32);
+        size_t count = read_all(&b, threads == 1 ? one : two, 20000);
+        if (threads == 2)
+            CHECK_INT(memcmp(one, two, count * sizeof *one), 0);
+        stop(&b);
+    }
+}
+
+static void check_record_error(const char *text, const char *message)
+{
+    sgm_network *network = sgm_network_parse(text);
+    sgm_graph *graph = sgm_graph_create();
+    sgm_recording recording;
+    sgm_recording_options options = {
+        .struct_size = sizeof options, .batch = 2, .dtype = SGM_FLOAT32, .training = true};
+    CHECK_OK(network);
+    CHECK_ERROR(sgm_network_record(network, graph, &options, &recording), message);
+    sgm_graph_free(graph);
+    sgm_network_free(network);
+}
+
+TEST(mistakes_are_told)
+{
+    check_record_error("input(5) + lstm(3)",
+                       "layer 1-lstm: lstm: expected (batch, time, features), got (2, 5); an "
+                       "embedding makes features of numbers");
+    check_record_error("input(5000, 2) + gru(3)",
+                       "layer 1-gru: gru: 5000 steps; at most 4096 can be unrolled");
+    check_record_error("input(5, 2) + rnn(3, reverse, bidirectional)",
+                       "layer 1-rnn: rnn: it is reverse or bidirectional, not both");
+    sgm_network *network = sgm_network_parse("input(5, 2) + lstm(forget_bias=1)");
+    CHECK(network == NULL);
+    CHECK(strstr(sgm_last_error(), "lstm") != NULL && strstr(sgm_last_error(), "size") != NULL);
 }
