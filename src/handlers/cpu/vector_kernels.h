@@ -216,15 +216,16 @@ DEFINE_FUNCTION(log)
 DEFINE_FUNCTION(log1p)
 DEFINE_FUNCTION(tanh)
 DEFINE_FUNCTION(erf)
+DEFINE_FUNCTION(sigmoid)
 DEFINE_FUNCTION(gelu)
 DEFINE_FUNCTION(gelu_slope)
 #define FUNCTION(name)                                                                                       \
     {                                                                                                        \
         &sgm__op_##name, (sgm__one_vector)name##_vector                                                      \
     }
-static const sgm__vector_call functions[] = {FUNCTION(exp),       FUNCTION(log), FUNCTION(log1p),
-                                             FUNCTION(tanh),      FUNCTION(erf), FUNCTION(gelu),
-                                             FUNCTION(gelu_slope)};
+static const sgm__vector_call functions[] = {FUNCTION(exp),  FUNCTION(log),       FUNCTION(log1p),
+                                             FUNCTION(tanh), FUNCTION(erf),       FUNCTION(sigmoid),
+                                             FUNCTION(gelu), FUNCTION(gelu_slope)};
 #define FUNCTIONS functions
 #define FUNCTION_COUNT ((int32_t)(sizeof functions / sizeof *functions))
 #else
