@@ -20,7 +20,7 @@
     X(atan, float, SGM_OP_ACTIVATION, atan(x))                                                               \
     X(tanh, float, SGM_OP_ACTIVATION, tanh(x))                                                               \
     X(erf, float, SGM_OP_ACTIVATION, erf(x))                                                                 \
-    X(sigmoid, float, SGM_OP_ACTIVATION, 1 / (1 + exp(-x)))                                                  \
+    X(sigmoid, float, SGM_OP_ACTIVATION, sigmoid(x))                                                         \
     X(gelu, float, SGM_OP_ACTIVATION, gelu(x))                                                               \
     X(gelu_slope, float, 0, gelu_slope(x))                                                                   \
     X(floor, number, 0, floor(x))                                                                            \
@@ -29,6 +29,12 @@
     X(logical_not, bool, 0, x == 0)                                                                          \
     X(is_nan, any_to_bool, 0, x != x)                                                                        \
     X(is_finite, any_to_bool, 0, isfinite(x) != 0)
+
+/* e^80 is still finite in float32, and its reciprocal is far below what rounding leaves. */
+static double sigmoid(double x)
+{
+    return 1 / (1 + exp(x < -80 ? 80 : -x));
+}
 
 /* Beyond this distance the normal distribution's tail is 0. */
 #define FAR 40

@@ -245,10 +245,10 @@ static inline vec_f tanh_f(vec_f x)
     return copy_sign_f(select_f(size < 0.625f, near, far), x); /* near 0 is 0: without its sign */
 }
 
-/* Where e^-x overflows, 0. */
+/* e^80 is still finite, and its reciprocal is far below what rounding leaves. */
 static inline vec_f sigmoid_f(vec_f x)
 {
-    return 1.0f / (exp_f(-x) + 1.0f);
+    return 1.0f / (exp_f(select_f(x < -80.0f, splat_f(80.0f), -x)) + 1.0f);
 }
 
 /* Odd polynomial on [0, 0.93], else 1 - e^-(t + t q(t)) up to 3.93, where it rounds to 1. */
