@@ -256,43 +256,6 @@ measure_memory() # threads
     done
 }
 
-# --- measuring: one row after the other, its programs in turns ---
-# shellcheck disable=SC2086 # several numbers
-counts=$(for row in "${rows[@]}"; do printf '%s\n' ${threads_of[$row]:-$threads}; done | sort -nu)
-for count in $counts; do
-    measure_memory "$count"
-done
-measured=()
-for row in "${rows[@]}"; do
-    if ! problem=$(measure_ours "$row" 1 0 2>&1); then
-        advice+=("$row is left out: this library cannot train it ($problem)")
-        continue
-    fi
-    measured+=("$row")
-    for count in ${threads_of[$row]:-$threads}; do
-        [ -t 2 ] && echo "$row, $(count_of_threads "$count") ..." >&2
-        open_all "$row" "$count"
-        for program in "${programs[@]:1}"; do
-            takes_part "$program" "$row" && ! choose_setting "$program" "$row" "$count" &&
-                echo "bench: ${title[$program]} does not run $row with $(count_of_threads "$count")" >&2
-        done
-        "$build/bench/peak" -t "$count" >>"$scratch/peak-$count" || exit 1
-        for ((round = 1; round <= rounds; round++)); do
-            measure_ours "$row" "$count" "$seconds" >>"$scratch/sigma-$row-$count" || exit 1
-            for program in "${programs[@]:1}"; do
-                [ -n "${key_of[$program]:-}" ] || continue
-                measure "$program" "$row" "${best_of[$program-$row-$count]}" "${key_of[$program]}" "$seconds" \
-                    >>"$scratch/$program-$row-$count" </dev/null || exit 1
-            done
-        done
-        torch_close_all
-        key_of=()
-    done
-done
-for count in $counts; do
-    measure_memory "$count"
-done
-
 # --- what is written ---
 # Of a file's columns: the median, the least and the most of the first, the largest of the fourth.
 summary()
@@ -324,16 +287,56 @@ record() # row threads program; middle, least, most, memory, ours and our_memory
     printf '"load": %s, "revision": "%s", "processor": "%s", "date": "%s"}\n' "$load" "$revision" "$processor" "$date"
 }
 
-for row in "${measured[@]}"; do
+# At once, so that nothing is lost if a later row fails.
+write_row() # row threads
+{
+    local program middle least most memory ours our_memory
+    for program in "${programs[@]}"; do
+        [ -s "$scratch/$program-$1-$2" ] || continue
+        read -r middle least most memory <<<"$(summary "$scratch/$program-$1-$2")"
+        [ "$program" = sigma ] && ours=$middle our_memory=$memory
+        record "$1" "$2" "$program" >>"$results.jsonl"
+    done
+}
+
+# --- measuring: one row after the other, its programs in turns ---
+# shellcheck disable=SC2086 # several numbers
+counts=$(for row in "${rows[@]}"; do printf '%s\n' ${threads_of[$row]:-$threads}; done | sort -nu)
+for count in $counts; do
+    measure_memory "$count"
+done
+measured=()
+for row in "${rows[@]}"; do
+    if ! problem=$(measure_ours "$row" 1 0 2>&1); then
+        advice+=("$row is left out: this library cannot train it ($problem)")
+        continue
+    fi
+    measured+=("$row")
     for count in ${threads_of[$row]:-$threads}; do
-        for program in "${programs[@]}"; do
-            [ -s "$scratch/$program-$row-$count" ] || continue
-            read -r middle least most memory <<<"$(summary "$scratch/$program-$row-$count")"
-            [ "$program" = sigma ] && ours=$middle our_memory=$memory
-            record "$row" "$count" "$program" >>"$results.jsonl"
+        [ -t 2 ] && echo "$row, $(count_of_threads "$count") ..." >&2
+        open_all "$row" "$count"
+        for program in "${programs[@]:1}"; do
+            takes_part "$program" "$row" && ! choose_setting "$program" "$row" "$count" &&
+                echo "bench: ${title[$program]} does not run $row with $(count_of_threads "$count")" >&2
         done
+        "$build/bench/peak" -t "$count" >>"$scratch/peak-$count" || exit 1
+        for ((round = 1; round <= rounds; round++)); do
+            measure_ours "$row" "$count" "$seconds" >>"$scratch/sigma-$row-$count" || exit 1
+            for program in "${programs[@]:1}"; do
+                [ -n "${key_of[$program]:-}" ] || continue
+                measure "$program" "$row" "${best_of[$program-$row-$count]}" "${key_of[$program]}" "$seconds" \
+                    >>"$scratch/$program-$row-$count" </dev/null || exit 1
+            done
+        done
+        torch_close_all
+        key_of=()
+        write_row "$row" "$count"
     done
 done
+for count in $counts; do
+    measure_memory "$count"
+done
+
 if [ ${#measured[@]} -gt 0 ]; then
     echo
     echo "Microseconds a step: median of $rounds rounds (least to most), each a median over $seconds s. ratio: the program's time / ours."

@@ -9,21 +9,22 @@ usage()
 {
     cat <<'END'
 usage: bench/table.sh text|steps|roofline [RESULTS.jsonl ...]
-       bench/table.sh accuracy [MNIST.jsonl]
+       bench/table.sh accuracy|profile [FILE]
        bench/table.sh document
 
   text      as bench.sh prints it
   steps     Markdown: each program's step beside ours
   roofline  Markdown: the least time of each step by work and by memory, and what ours takes
   accuracy  Markdown: the seconds to an accuracy that mnist.sh found last
-  document  puts these, and what profile.sh found, where docs/performance.md has them
+  profile   where our time goes, as profile.sh found it last
+  document  puts these where docs/performance.md has them
 
 Without a file, the newest of bench/results. Of several files that have the same row the last one counts.
 END
 }
 
 case "${1:-}" in
-text | steps | roofline | accuracy | document) ;;
+text | steps | roofline | accuracy | profile | document) ;;
 -h | --help)
     usage
     exit 0
