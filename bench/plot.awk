@@ -45,13 +45,13 @@ field("program") == "Sigma" {
 
 END {
     palette[0] = "#2f6db3"; palette[1] = "#d9822b"; palette[2] = "#4d9a57"; palette[3] = "#8d5aa6"
-    left = 210; width = 560; bar = 20; top = 92
+    left = 250; width = 560; bar = 20; top = 92
     rows = bars
     for (i = 2; i <= bars; i++)
         if (group[i] != group[i - 1])
             gaps++
     bottom = top + rows * (bar + 4) + gaps * 10
-    printf "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"960\" height=\"%d\" font-family=\"sans-serif\">\n", bottom + 60
+    printf "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"1000\" height=\"%d\" font-family=\"sans-serif\">\n", bottom + 60
     print "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>"
     text(20, 28, 17, "start", "Time of a training step: other programs' / Sigma's", " font-weight=\"bold\"")
     text(20, 48, 12, "start", processor "; Sigma " revision "; " substr(date, 1, 10) "; load average " load, " fill=\"#555\"")
