@@ -395,6 +395,29 @@ static void crop(const sgm__convolution *c, const sgm__panel *p, const unsigned 
                          p->width, p->count, w->in[1], NULL);
 }
 
+/* What a block of pixels gives to the pixels of the image under a place of the kernel. */
+static void add_place(const run_state *r, const sgm__panel *p, const unsigned char *slope,
+                      const unsigned char *weights, int64_t place, int64_t first, unsigned char *sums)
+{
+    const sgm__convolution *c = &r->c;
+    const sgm__window *w = &c->window;
+    const int64_t *pixels = (const int64_t *)(r->call->scratch + r->at.pixels);
+    const int64_t *steps = (const int64_t *)(r->call->scratch + r->at.steps), *order = steps + c->filters;
+    int64_t size = (int64_t)c->size, depth = sgm__convolution_depth(c, p->width);
+    int64_t at = place / w->size[1] * w->dilation[0] * c->padded[1] + place % w->size[1] * w->dilation[1];
+    for (int64_t k = 0; k < c->filters; k += depth) {
+        sgm__gather tile = {
+            .depth = least(depth, c->filters - k),
+            .a = slope,
+            .b = weights + ((p->first * c->places + place * p->width) * c->filters + k * p->width) * size,
+            .steps = steps + k,
+            .c = sums + at * p->width * size,
+            .add = true};
+        sgm__convolution_rows(p, &tile, order + first, pixels + first,
+                              least(BLOCK_PIXELS, c->pixels - first));
+    }
+}
+
 static void input_task(void *context, int64_t index, int32_t thread)
 {
     const run_state *r = context;
@@ -403,8 +426,6 @@ static void input_task(void *context, int64_t index, int32_t thread)
     int64_t panels = sgm__convolution_panels(c, c->channels), image_number = index / panels;
     int64_t record = image_number / w->groups, group = image_number % w->groups, size = (int64_t)c->size;
     sgm__panel p = sgm__convolution_panel(c, c->channels, index % panels);
-    const int64_t *pixels = (const int64_t *)(r->call->scratch + r->at.pixels);
-    const int64_t *steps = (const int64_t *)(r->call->scratch + r->at.steps), *order = steps + c->filters;
     unsigned char *sums =
         r->call->scratch + r->at.threads + (size_t)thread * r->at.thread_bytes + r->at.block;
     const unsigned char *weights =
@@ -413,20 +434,9 @@ static void input_task(void *context, int64_t index, int32_t thread)
     const unsigned char *slope = r->call->inputs[0].data;
     slope += (record * w->filters + group * c->filters) * c->pixels * size;
     memset(sums, 0, (size_t)(c->padded_plane * p.width * size));
-    int64_t depth = sgm__convolution_depth(c, p.width);
-    for (int64_t k = 0; k < c->filters; k += depth)
-        for (int64_t place = 0; place < c->places; place++) {
-            int64_t at =
-                place / w->size[1] * w->dilation[0] * c->padded[1] + place % w->size[1] * w->dilation[1];
-            sgm__gather tile = {
-                .depth = least(depth, c->filters - k),
-                .a = slope,
-                .b = weights + ((p.first * c->places + place * p.width) * c->filters + k * p.width) * size,
-                .steps = steps + k,
-                .c = sums + at * p.width * size,
-                .add = true};
-            sgm__convolution_rows(&p, &tile, order, pixels, c->pixels);
-        }
+    for (int64_t first = 0; first < c->pixels; first += BLOCK_PIXELS)
+        for (int64_t place = 0; place < c->places; place++)
+            add_place(r, &p, slope, weights, place, first, sums);
     unsigned char *to = r->call->output.data;
     to += (record * w->channels + group * c->channels + p.first) * c->plane * size;
     crop(c, &p, sums, to);
