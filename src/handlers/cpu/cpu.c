@@ -17,6 +17,7 @@ typedef struct compiled_step {
     sgm__cpu_call call;  /* of a kernel; data and scratch are set by each run */
     unsigned char *scratch;
     int64_t posted; /* the pool's loops after this step, in the newest run */
+    bool done;      /* by the steps before */
 } compiled_step;
 
 typedef struct executable {
@@ -211,6 +212,7 @@ static sgm_status compile_step(sgm__cpu *cpu, executable *e, int32_t index, sgm_
         to->node = e->plan->order[step->first];
         add_arrays(e, to, arrays);
         SGM_TRY(compile_kernel(cpu, e, to, &scratch));
+        to->done = sgm__cpu_is_put_together(e->plan, &e->plan->nodes[to->node]);
     }
     *most = scratch > *most ? scratch : *most;
     return SGM_OK;
@@ -355,8 +357,8 @@ static sgm_status run_steps(sgm__cpu *cpu, const executable *e, const sgm__memor
     for (int32_t i = first; i < first + count && status == SGM_OK; i++) {
         compiled_step *step = &e->steps[i];
         bool together = step->partner >= first && step->partner < first + count;
-        if (together && step->fused == NULL)
-            continue; /* its reader does it */
+        if (step->done || (together && step->fused == NULL))
+            continue; /* the latter is done by its reader */
         if (e->flow != NULL)
             begin_step(cpu, e, i);
         if (together)

@@ -58,6 +58,9 @@ typedef struct sgm__cpu_kernel {
 const char *sgm__cpu_bfloat16(void *self); /* which way its products go */
 const sgm__cpu_kernel *sgm__cpu_find_kernel(const sgm_op *op, sgm_dtype dtype);
 
+/* A concatenation whose operands were made where they belong: nothing is left to do. */
+bool sgm__cpu_is_put_together(const sgm__plan *plan, const sgm__node *node);
+
 extern const sgm__cpu_kernel sgm__cpu_matmul;
 extern const sgm__cpu_kernel sgm__cpu_convolution, sgm__cpu_convolution_input_gradient,
     sgm__cpu_convolution_weights_gradient;

@@ -29,6 +29,22 @@ static bool is_there(const sgm_array *from, const sgm_array *to)
     return same;
 }
 
+bool sgm__cpu_is_put_together(const sgm__plan *plan, const sgm__node *node)
+{
+    bool there = node->op == &sgm__op_concatenate;
+    int64_t axis = there ? node->attributes.integers[0] : 0, offset = node->place.offset;
+    for (int32_t k = 0; k < node->input_count && there; k++) {
+        const sgm__node *part = &plan->nodes[plan->operands[node->first_input + k]];
+        there = part->place.store == node->place.store && part->place.index == node->place.index &&
+                part->place.offset == offset;
+        for (int32_t i = 0; i < node->type.shape.rank && there; i++)
+            there = part->type.shape.dims[i] == 1 || part->place.strides[i] == node->place.strides[i];
+        offset += part->type.shape.dims[axis] * node->place.strides[axis] *
+                  (int64_t)sgm_dtype_size(node->type.dtype);
+    }
+    return there;
+}
+
 static sgm_status run_concatenate(const sgm__cpu_call *call)
 {
     int64_t axis = call->node->attributes.integers[0], start = 0;
