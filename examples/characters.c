@@ -1,0 +1,99 @@
+/* Learns a text letter by letter and goes on with it: characters [FILE [EPOCHS [TEMPERATURE]]]
+ *
+ * A low temperature says what is most likely, a high one dares more. Without a file: a nursery rhyme. */
+#include <sigma/sigma.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TIME 32
+#define MOST_BYTES 200000
+static char text[MOST_BYTES + 1] =
+    "row, row, row your boat, gently down the stream.\nmerrily, merrily, merrily, merrily, "
+    "life is but a dream.\n";
+static int number_of[256], letter_of[256], letters;
+
+/* Records of TIME letters each, and the letters that come after them. */
+static sgm_dataset *make_data(int64_t length)
+{
+    int64_t step = length > 4 * TIME * TIME ? TIME / 2 : 1, records = (length - TIME - 1) / step + 1;
+    sgm_shape shape = sgm_shape_of(records, TIME);
+    sgm_tensor *now = sgm_tensor_create(SGM_FLOAT32, &shape), *next = sgm_tensor_create(SGM_FLOAT32, &shape);
+    for (int64_t i = 0; i < records && now != NULL && next != NULL; i++)
+        for (int64_t t = 0; t < TIME; t++) {
+            sgm_tensor_set(now, (const int64_t[]){i, t}, number_of[(unsigned char)text[i * step + t]]);
+            sgm_tensor_set(next, (const int64_t[]){i, t}, number_of[(unsigned char)text[i * step + t + 1]]);
+        }
+    sgm_dataset *data = sgm_dataset_from("text", (const char *const[]){"inputs", "targets"},
+                                         (sgm_tensor *const[]){now, next}, 2);
+    sgm_tensor_free(now);
+    sgm_tensor_free(next);
+    return data;
+}
+
+/* A letter by its probability to the power of 1 / temperature. */
+static int draw(const sgm_tensor *answer, double temperature)
+{
+    double weights[256], sum = 0;
+    for (int k = 0; k < letters; k++)
+        sum += weights[k] = pow(sgm_tensor_get(answer, (const int64_t[]){0, TIME - 1, k}), 1 / temperature);
+    double left = sum * rand() / ((double)RAND_MAX + 1);
+    int k = 0;
+    while (k + 1 < letters && (left -= weights[k]) >= 0)
+        k++;
+    return k;
+}
+
+int main(int argc, char **argv)
+{
+    FILE *file = argc > 1 ? fopen(argv[1], "rb") : NULL;
+    if (argc > 1 && file == NULL)
+        return fprintf(stderr, "characters: %s cannot be read\n", argv[1]), 1;
+    if (file != NULL)
+        text[fread(text, 1, MOST_BYTES, file)] = '\0', fclose(file);
+    int64_t length = (int64_t)strlen(text), epochs = argc > 2 ? atoi(argv[2]) : 20;
+    if (length <= TIME)
+        return fprintf(stderr, "characters: the text needs more than %d letters\n", TIME), 1;
+    memset(number_of, -1, sizeof number_of);
+    for (const char *c = text; *c != '\0'; c++)
+        if (number_of[(unsigned char)*c] < 0) {
+            letter_of[letters] = (unsigned char)*c;
+            number_of[(unsigned char)*c] = letters++;
+        }
+    char network[200];
+    snprintf(network, sizeof network,
+             "input(%d) + embedding(%d, 32) + lstm(96, forget_bias=1) + dense(%d, each_step)"
+             " + softmax_cross_entropy",
+             TIME, letters, letters);
+    sgm_dataset *data = make_data(length);
+    sgm_env *env = sgm_env_create("characters", .seed = 1);
+    sgm_env_monitor(env, sgm_terminal_monitor());
+    sgm_trainer *trainer = sgm_trainer_create(env, "characters");
+    sgm_trainer_network(trainer, network);
+    sgm_trainer_data(trainer, sgm_minibatches(data, .size = 16));
+    sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.005));
+    sgm_status status = sgm_trainer_run(trainer, .epochs = epochs);
+    sgm_shape one = sgm_shape_of(1, TIME);
+    sgm_tensor *read = sgm_tensor_create(SGM_FLOAT32, &one), *answer;
+    for (int64_t t = 0; t < TIME && read != NULL; t++)
+        sgm_tensor_set(read, (const int64_t[]){0, t}, number_of[(unsigned char)text[t]]);
+    printf("%.*s|", TIME, text);
+    for (int n = 0;
+         n < 200 && status == SGM_OK && (answer = sgm_trainer_predict(trainer, read, NULL)) != NULL; n++) {
+        int letter = draw(answer, argc > 3 ? atof(argv[3]) : 0.5);
+        for (int64_t t = 0; t + 1 < TIME; t++)
+            sgm_tensor_set(read, (const int64_t[]){0, t}, sgm_tensor_get(read, (const int64_t[]){0, t + 1}));
+        sgm_tensor_set(read, (const int64_t[]){0, TIME - 1}, letter);
+        putchar(letter_of[letter]);
+        sgm_tensor_free(answer);
+    }
+    putchar('\n');
+    if (status != SGM_OK)
+        fprintf(stderr, "characters: %s\n", sgm_last_error());
+    sgm_tensor_free(read);
+    sgm_env_free(env);
+    sgm_dataset_free(data);
+    return status != SGM_OK;
+}
