@@ -8,13 +8,14 @@
 
 typedef struct compiled_step {
     sgm__elementwise *elementwise; /* NULL: one operation */
+    sgm__bound *bound;             /* the same; NULL: more than one tile */
     const sgm__cpu_kernel *kernel; /* NULL: the operation's own loop */
     void *plan;                    /* the kernel's */
     int32_t node;
     int32_t first_array; /* in executable->arrays */
     sgm__fused *fused;   /* elementwise: with the product of step `partner`; NULL: alone */
     int32_t partner;     /* a product: the elementwise step that can do it too; -1: none */
-    sgm__cpu_call call;  /* of a kernel; data and scratch are set by each run */
+    sgm__cpu_call call;  /* of a kernel */
     unsigned char *scratch;
     int64_t posted; /* the pool's loops after this step, in the newest run */
     bool done;      /* by the steps before */
@@ -24,7 +25,8 @@ typedef struct executable {
     const sgm__plan *plan;
     compiled_step *steps;
     int32_t step_count;
-    sgm_array *arrays; /* operands of kernels; `data` is set by each run */
+    sgm_array *arrays; /* operands of kernels; `data` is set when memory is another than in the run before */
+    void **memory;     /* of the newest run: arena, constants, inputs, states */
     sgm__flow *flow;   /* of the steps; NULL: one thread, one step after the other */
     unsigned char *scratch;
     void *code; /* machine code of elementwise steps; NULL: none */
@@ -134,6 +136,7 @@ static void discard(void *self, void *compiled)
     if (e == NULL)
         return;
     for (int32_t i = 0; i < e->step_count; i++) {
+        sgm__bound_free(e->steps[i].bound);
         sgm__elementwise_free(e->steps[i].elementwise);
         sgm__fused_free(e->steps[i].fused);
         sgm__free(e->steps[i].plan);
@@ -141,6 +144,7 @@ static void discard(void *self, void *compiled)
     sgm__free(e->steps);
     sgm__free(e->flow);
     sgm__free(e->arrays);
+    sgm__free(e->memory);
     sgm__free_aligned(e->scratch);
     sgm__code_unmap(e->code, e->code_size);
     sgm__free(e);
@@ -207,6 +211,7 @@ static sgm_status compile_step(sgm__cpu *cpu, executable *e, int32_t index, sgm_
     if (step->kind == SGM__STEP_ELEMENTWISE) {
         SGM_TRY(sgm__elementwise_compile(cpu, e->plan, step, cpu->interprets ? NULL : assembler,
                                          &to->elementwise));
+        SGM_TRY(sgm__bound_create(to->elementwise, &to->bound));
         scratch = sgm__elementwise_scratch(to->elementwise);
     } else {
         to->node = e->plan->order[step->first];
@@ -250,8 +255,8 @@ static sgm_status plan_flow(const sgm__cpu *cpu, executable *e)
         const compiled_step *step = &e->steps[i];
         bool left_out =
             step->partner >= 0 && step->fused == NULL; /* nobody can wait for it: its reader does it */
-        e->flow[i].posts =
-            step->elementwise != NULL || (step->kernel != NULL && step->kernel->posts && !left_out);
+        e->flow[i].posts = (step->elementwise != NULL && step->bound == NULL) ||
+                           (step->kernel != NULL && step->kernel->posts && !left_out);
         e->flow[i].partner = step->fused != NULL ? step->partner : -1;
     }
     sgm__flow_plan(e->plan, e->flow);
@@ -303,7 +308,9 @@ static sgm_status compile(void *self, const sgm__plan *plan, void **compiled)
     *e = (executable){.plan = plan};
     e->steps = sgm__calloc((size_t)plan->step_count + 1, sizeof *e->steps);
     e->arrays = sgm__calloc((size_t)plan->operand_count + (size_t)plan->node_count + 1, sizeof *e->arrays);
-    sgm_status status = e->steps == NULL || e->arrays == NULL ? SGM_ERROR_MEMORY : SGM_OK;
+    e->memory = sgm__calloc((size_t)plan->input_count + (size_t)plan->state_count + 2, sizeof *e->memory);
+    sgm_status status =
+        e->steps == NULL || e->arrays == NULL || e->memory == NULL ? SGM_ERROR_MEMORY : SGM_OK;
     e->step_count = e->steps == NULL ? 0 : plan->step_count;
     sgm__assembler assembler = {0};
     if (status == SGM_OK)
@@ -316,22 +323,55 @@ static sgm_status compile(void *self, const sgm__plan *plan, void **compiled)
     return status;
 }
 
-/* --- running --- */
+/* --- where everything is --- */
 
-static sgm_status run_operation(const executable *e, compiled_step *step, const sgm__memory *memory)
+static bool same_memory(const executable *e, const sgm__memory *memory)
+{
+    size_t inputs = (size_t)e->plan->input_count, states = (size_t)e->plan->state_count;
+    return e->memory[0] == memory->arena && e->memory[1] == memory->constants &&
+           memcmp(e->memory + 2, memory->inputs, inputs * sizeof(void *)) == 0 &&
+           memcmp(e->memory + 2 + inputs, memory->states, states * sizeof(void *)) == 0;
+}
+
+static void place_operands(const executable *e, compiled_step *step, const sgm__memory *memory)
 {
     const sgm__plan *plan = e->plan;
     const sgm__node *node = step->call.node;
-    sgm_array *arrays = step->call.inputs;
     for (int32_t k = 0; k < node->input_count; k++)
-        arrays[k].data =
+        step->call.inputs[k].data =
             sgm__place_address(&plan->nodes[plan->operands[node->first_input + k]].place, memory);
     step->call.output.data = sgm__place_address(&node->place, memory);
+}
+
+/* Memory is the same in each run, but when another program needed a larger arena, or an input is lent. */
+static void place(executable *e, const sgm__memory *memory)
+{
+    size_t inputs = (size_t)e->plan->input_count, states = (size_t)e->plan->state_count;
+    if (same_memory(e, memory))
+        return;
+    e->memory[0] = memory->arena;
+    e->memory[1] = memory->constants;
+    memcpy(e->memory + 2, memory->inputs, inputs * sizeof(void *));
+    memcpy(e->memory + 2 + inputs, memory->states, states * sizeof(void *));
+    for (int32_t i = 0; i < e->step_count; i++) {
+        if (e->steps[i].bound != NULL)
+            sgm__bound_place(e->steps[i].bound, memory);
+        else if (e->steps[i].elementwise == NULL)
+            place_operands(e, &e->steps[i], memory);
+    }
+}
+
+/* --- running --- */
+
+static sgm_status run_operation(const executable *e, compiled_step *step)
+{
+    const sgm__plan *plan = e->plan;
+    const sgm__node *node = step->call.node;
     sgm_status status;
     if (step->kernel != NULL)
         status = step->kernel->run(&step->call);
     else
-        status = node->op->forward(&(sgm_kernel_call){.inputs = arrays,
+        status = node->op->forward(&(sgm_kernel_call){.inputs = step->call.inputs,
                                                       .input_count = node->input_count,
                                                       .output = step->call.output,
                                                       .attributes = &node->attributes});
@@ -363,10 +403,12 @@ static sgm_status run_steps(sgm__cpu *cpu, const executable *e, const sgm__memor
             begin_step(cpu, e, i);
         if (together)
             sgm__fused_run(cpu, e->plan, step->fused, memory, step->scratch);
+        else if (step->bound != NULL)
+            sgm__bound_run(step->bound, memory);
         else if (step->elementwise != NULL)
             sgm__elementwise_run(cpu, step->elementwise, memory, step->scratch);
         else
-            status = run_operation(e, step, memory);
+            status = run_operation(e, step);
         if (e->flow != NULL && !e->flow[i].posts && step->kernel != NULL && step->kernel->posts)
             sgm__pool_finish(cpu->pool); /* a step that its reader would do, but not in this run */
         step->posted = e->flow != NULL ? sgm__pool_posted(cpu->pool) : 0;
@@ -379,6 +421,7 @@ static sgm_status run(void *self, void *compiled, const sgm__memory *memory, int
     sgm__cpu *cpu = self;
     pthread_mutex_lock(&cpu->busy);
     uint64_t before = sgm__flush_begin();
+    place(compiled, memory);
     sgm_status status = run_steps(cpu, compiled, memory, first, count);
     sgm__pool_finish(cpu->pool);
     sgm__flush_end(before);

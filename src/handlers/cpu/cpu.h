@@ -36,7 +36,8 @@ typedef struct sgm__cpu_kernel {
     bool (*takes)(sgm_dtype dtype);               /* of the result */
     bool (*accepts)(const sgm__cpu_call *call);   /* NULL: all that has such a type */
     size_t (*scratch)(const sgm__cpu_call *call); /* NULL: none */
-    /* All that shapes and strides decide, once for all runs: fills in `plan_size` bytes. NULL: nothing. */
+    /* All that shapes and strides decide, once for all runs: fills in `plan_size` bytes. NULL: nothing.
+     * `call` is the one that all runs get. */
     size_t plan_size;
     void (*plan)(const sgm__cpu_call *call, void *plan);
     /* `run` touches memory only in tasks that it posts, or after sgm__pool_ready or sgm__pool_finish, and may
@@ -89,6 +90,15 @@ void sgm__elementwise_free(sgm__elementwise *compiled);
 size_t sgm__elementwise_scratch(const sgm__elementwise *compiled);
 void sgm__elementwise_run(const sgm__cpu *cpu, const sgm__elementwise *compiled, const sgm__memory *memory,
                           unsigned char *scratch);
+
+/* A step of one tile, for which everything is found out when its memory is known. *bound is NULL if this one
+ * is not fit for it. */
+typedef struct sgm__bound sgm__bound;
+sgm_status sgm__bound_create(const sgm__elementwise *compiled, sgm__bound **bound);
+void sgm__bound_free(sgm__bound *bound);
+/* Before the first run, and whenever the memory is another. */
+void sgm__bound_place(sgm__bound *bound, const sgm__memory *memory);
+void sgm__bound_run(const sgm__bound *bound, const sgm__memory *memory);
 
 /* Bytes of buffers that one thread needs. */
 size_t sgm__elementwise_buffers(const sgm__elementwise *compiled);

@@ -157,7 +157,7 @@ static bool has_unit_stride(int64_t row, int64_t column, int64_t rows, int64_t c
     return (column == 1 && row >= columns) || (row == 1 && column >= rows);
 }
 
-static bool for_library(const sgm__dense *dense, const sgm__product *p)
+bool sgm__dense_for_library(const sgm__dense *dense, const sgm__product *p)
 {
     if (dense->library == NULL || (p->dtype == SGM_FLOAT64 && dense->blas_f64 == NULL))
         return false;
@@ -171,7 +171,7 @@ static bool for_library(const sgm__dense *dense, const sgm__product *p)
 size_t sgm__dense_scratch(const sgm__dense *dense, const sgm__vector *vector, const sgm__product *product,
                           int32_t threads)
 {
-    return for_library(dense, product) ? 0 : sgm__product_scratch(vector, product, threads);
+    return sgm__dense_for_library(dense, product) ? 0 : sgm__product_scratch(vector, product, threads);
 }
 
 static void call_library(const sgm__dense *dense, const sgm__product *p)
@@ -224,7 +224,7 @@ static void run_part(void *context, int64_t index, int32_t thread)
 void sgm__dense_post(const sgm__dense *dense, const sgm__vector *vector, sgm__pool *pool,
                      const sgm__product *product, unsigned char *scratch)
 {
-    if (!for_library(dense, product)) {
+    if (!sgm__dense_for_library(dense, product)) {
         sgm__product_post(vector, pool, product, scratch);
         return;
     }

@@ -16,6 +16,8 @@ sgm__dense *sgm__dense_create(const char *name);
 void sgm__dense_free(sgm__dense *dense);
 /* "OpenBLAS 0.3.21 (SkylakeX)" */
 const char *sgm__dense_text(const sgm__dense *dense);
+/* A library computes it, not our own loops. */
+bool sgm__dense_for_library(const sgm__dense *dense, const sgm__product *product);
 size_t sgm__dense_scratch(const sgm__dense *dense, const sgm__vector *vector, const sgm__product *product,
                           int32_t threads);
 void sgm__dense_run(const sgm__dense *dense, const sgm__vector *vector, sgm__pool *pool,

@@ -231,3 +231,113 @@ void sgm__elementwise_run_part(const sgm__cpu *cpu, const sgm__elementwise *comp
         run_tile(&r, &t, buffers);
     }
 }
+
+/* --- steps of one tile --- */
+
+#define BOUND_MOST_BYTES 16384 /* of buffers, which such a step has for itself */
+#define BOUND_MOST_INPUTS 4
+
+typedef struct bound_call {
+    sgm__vector_function function;
+    int64_t n;
+    void *out;
+    const void *in[BOUND_MOST_INPUTS];
+    uint32_t still;
+} bound_call;
+
+struct sgm__bound {
+    run run;
+    tile tile;
+    int32_t *loaded; /* slots that are loaded anew by each run: all but constants */
+    int32_t loaded_count;
+    bound_call *calls;
+    unsigned char *buffers;
+};
+
+static bool is_loaded(const sgm__slot *slot)
+{
+    return slot->kind == SGM__SLOT_STILL || slot->kind == SGM__SLOT_FIXED || slot->kind == SGM__SLOT_LOADED;
+}
+
+static bool can_be_bound(const sgm__elementwise *e)
+{
+    bool can = e->tiles == 1 && !e->copies && e->thread_bytes <= BOUND_MOST_BYTES;
+    for (int32_t m = 0; m < e->micro_count && can; m++)
+        can = e->micros[m].function != NULL && e->micros[m].input_count <= BOUND_MOST_INPUTS;
+    return can;
+}
+
+sgm_status sgm__bound_create(const sgm__elementwise *compiled, sgm__bound **bound)
+{
+    *bound = NULL;
+    if (!can_be_bound(compiled))
+        return SGM_OK;
+    sgm__bound *b = sgm__calloc(1, sizeof *b);
+    if (b == NULL)
+        return SGM_ERROR_MEMORY;
+    b->run = (run){.e = compiled, .moved_node = -1};
+    b->tile = tile_at(compiled, 0);
+    b->loaded = sgm__calloc((size_t)compiled->slot_count + 1, sizeof *b->loaded);
+    b->calls = sgm__calloc((size_t)compiled->micro_count + 1, sizeof *b->calls);
+    b->buffers = sgm__alloc_aligned(compiled->thread_bytes + SGM__STILL_BYTES);
+    if (b->loaded == NULL || b->calls == NULL || b->buffers == NULL) {
+        sgm__bound_free(b);
+        return SGM_ERROR_MEMORY;
+    }
+    for (int32_t i = 0; i < compiled->slot_count; i++)
+        if (is_loaded(&compiled->slots[i]) && compiled->slots[i].place.store != SGM__STORE_CONSTANT)
+            b->loaded[b->loaded_count++] = i;
+    *bound = b;
+    return SGM_OK;
+}
+
+void sgm__bound_free(sgm__bound *bound)
+{
+    if (bound == NULL)
+        return;
+    sgm__free(bound->loaded);
+    sgm__free(bound->calls);
+    sgm__free_aligned(bound->buffers);
+    sgm__free(bound);
+}
+
+static void load_slot(const sgm__bound *b, const sgm__slot *slot, const sgm__memory *memory)
+{
+    const sgm__elementwise *e = b->run.e;
+    const unsigned char *from = sgm__place_address(&slot->place, memory);
+    if (slot->kind == SGM__SLOT_STILL) {
+        unsigned char *still = b->buffers + (size_t)slot->buffer * SGM__STILL_BYTES;
+        memcpy(still, from, slot->size);
+        repeat(still, slot->size, SGM__STILL_BYTES);
+    } else {
+        load_tile(e, slot, from, buffer_at(e, slot, b->buffers), &b->tile);
+    }
+}
+
+void sgm__bound_place(sgm__bound *bound, const sgm__memory *memory)
+{
+    const sgm__elementwise *e = bound->run.e;
+    bound->run.memory = memory;
+    for (int32_t i = 0; i < e->slot_count; i++)
+        if (is_loaded(&e->slots[i]))
+            load_slot(bound, &e->slots[i], memory);
+    for (int32_t m = 0; m < e->micro_count; m++) {
+        const sgm__micro *micro = &e->micros[m];
+        bound_call *call = &bound->calls[m];
+        *call = (bound_call){
+            .function = micro->function, .n = bound->tile.rows * bound->tile.columns, .still = micro->still};
+        for (int32_t k = 0; k < micro->input_count; k++)
+            call->in[k] = locate(&bound->run, &e->slots[micro->inputs[k]], &bound->tile, bound->buffers);
+        call->out = locate(&bound->run, &e->slots[micro->output], &bound->tile, bound->buffers);
+    }
+    bound->run.memory = NULL;
+}
+
+void sgm__bound_run(const sgm__bound *bound, const sgm__memory *memory)
+{
+    const sgm__elementwise *e = bound->run.e;
+    for (int32_t i = 0; i < bound->loaded_count; i++)
+        load_slot(bound, &e->slots[bound->loaded[i]], memory);
+    for (const bound_call *call = bound->calls, *end = call + e->micro_count; call < end; call++)
+        call->function(call->n, call->out, call->in, call->still);
+}

@@ -9,6 +9,7 @@ typedef struct batches {
     int64_t count;
     int64_t a_strides[SGM_MAX_RANK], b_strides[SGM_MAX_RANK];
     bool together; /* a thread does whole products */
+    bool small;    /* one, of the smallest sort */
 } batches;
 
 static size_t align(int64_t bytes)
@@ -59,6 +60,8 @@ static batches prepare(const sgm__cpu_call *call)
     }
     if (b.count > 1)
         join_rows(&b, left);
+    b.small = b.count == 1 && !sgm__dense_for_library(call->cpu->dense, &b.product) &&
+              sgm__product_is_small(call->cpu->vector, &b.product);
     double work = (double)b.product.m * (double)b.product.n * (double)b.product.k;
     b.together =
         b.count > 1 && (work < SGM__PRODUCT_SMALL_WORK || b.count >= 4 * (int64_t)call->cpu->threads);
@@ -107,8 +110,21 @@ static void run_task(void *context, int64_t index, int32_t thread)
     run_one(b, index, NULL, b->call->scratch + (size_t)thread * scratch_of_one(b));
 }
 
+static sgm_status run_small(const sgm__cpu_call *call)
+{
+    sgm__product p = ((const batches *)call->plan)->product;
+    p.a = call->inputs[0].data;
+    p.b = call->inputs[1].data;
+    p.c = call->output.data;
+    sgm__pool_ready(call->cpu->pool);
+    sgm__product_run_small(call->cpu->vector, &p, call->scratch);
+    return SGM_OK;
+}
+
 static sgm_status run(const sgm__cpu_call *call)
 {
+    if (((const batches *)call->plan)->small)
+        return run_small(call);
     batches b = *(const batches *)call->plan;
     b.call = call;
     b.product.a = call->inputs[0].data;

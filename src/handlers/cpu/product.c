@@ -322,8 +322,19 @@ static bool is_small(const sgm__tiles *tiles, const sgm__product *p)
            p->m <= SMALL_WORK && p->m * p->n * p->k <= SMALL_WORK;
 }
 
-static void run_small(const sgm__tiles *tiles, const sgm__product *p, unsigned char *scratch)
+static const sgm__tiles *tiles_for(const sgm__vector *vector, const sgm__product *p)
 {
+    return p->dtype == SGM_FLOAT64 ? &vector->f64 : &vector->f32;
+}
+
+bool sgm__product_is_small(const sgm__vector *vector, const sgm__product *product)
+{
+    return is_small(tiles_for(vector, product), product);
+}
+
+void sgm__product_run_small(const sgm__vector *vector, const sgm__product *p, unsigned char *scratch)
+{
+    const sgm__tiles *tiles = tiles_for(vector, p);
     sgm__small_product small = {.m = p->m,
                                 .n = p->n,
                                 .k = p->k,
@@ -378,10 +389,9 @@ static void post_columns(sgm__pool *pool, work *w, int32_t threads)
 void sgm__product_post(const sgm__vector *vector, sgm__pool *pool, const sgm__product *product,
                        unsigned char *scratch)
 {
-    const sgm__tiles *tiles = product->dtype == SGM_FLOAT64 ? &vector->f64 : &vector->f32;
-    if (is_small(tiles, product)) {
+    if (sgm__product_is_small(vector, product)) {
         sgm__pool_ready(pool);
-        run_small(tiles, product, scratch);
+        sgm__product_run_small(vector, product, scratch);
         return;
     }
     work w = plan(vector, product);

@@ -32,5 +32,8 @@ void sgm__product_run(const sgm__vector *vector, sgm__pool *pool, const sgm__pro
 /* May return before the product is there: see sgm__pool_post. */
 void sgm__product_post(const sgm__vector *vector, sgm__pool *pool, const sgm__product *product,
                        unsigned char *scratch);
+/* Those that are not worth packing: in this thread, with scratch for one. */
+bool sgm__product_is_small(const sgm__vector *vector, const sgm__product *product);
+void sgm__product_run_small(const sgm__vector *vector, const sgm__product *product, unsigned char *scratch);
 
 #endif

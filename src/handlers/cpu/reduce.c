@@ -22,7 +22,7 @@ typedef struct reduction {
     int64_t results, terms; /* how many; of each */
     bool columns;           /* results lie together: rows are added up */
     int64_t parts;          /* of the terms */
-    int64_t tasks;
+    int64_t tasks, sums;    /* of extremes; of sums */
     double *partial;
 } reduction;
 
@@ -60,20 +60,17 @@ static reduction prepare(const sgm__cpu_call *call)
         r.parts = (r.terms + part - 1) / part;
         r.parts = r.parts < MOST_PARTS ? r.parts : MOST_PARTS;
     }
+    int64_t tasks = 4 * (int64_t)call->cpu->threads;
+    r.tasks = r.results < tasks ? r.results : tasks;
+    r.sums = r.parts > 1 ? r.parts * r.results : r.tasks;
+    if (r.columns)
+        r.sums = r.results / last * ((last + COLUMNS - 1) / COLUMNS) * r.parts;
     return r;
 }
 
 static void plan(const sgm__cpu_call *call, void *to)
 {
     *(reduction *)to = prepare(call);
-}
-
-/* As planned, for this run's memory. */
-static reduction begin(const sgm__cpu_call *call)
-{
-    reduction r = *(const reduction *)call->plan;
-    r.call = call;
-    return r;
 }
 
 static size_t scratch(const sgm__cpu_call *call)
@@ -192,38 +189,30 @@ static void add_parts(const reduction *r)
     }
 }
 
-/* Runs a loop in this thread alone if it is short. */
-static void share(reduction *r, int64_t tasks, sgm__pool_task task)
+static void add_up(const reduction *r)
 {
-    sgm__pool *pool = r->call->cpu->pool;
+    sgm__pool_task task = r->columns ? sum_columns : sum_results;
     if (r->results * r->terms >= SGM__CPU_PARALLEL_WORK) {
-        sgm__pool_post(pool, tasks, task, r, sizeof *r);
+        sgm__pool_post(r->call->cpu->pool, r->sums, task, r, sizeof *r);
         return;
     }
-    sgm__pool_ready(pool);
-    for (int64_t i = 0; i < tasks; i++)
-        task(r, i, 0);
+    sgm__pool_ready(r->call->cpu->pool);
+    for (int64_t i = 0; i < r->sums; i++)
+        task((void *)(uintptr_t)r, i, 0);
 }
 
 static sgm_status run_sum(const sgm__cpu_call *call)
 {
-    reduction r = begin(call);
-    r.partial = (double *)(void *)call->scratch;
-    if (r.results == 0 || r.terms == 0) {
+    const reduction *planned = call->plan;
+    if (planned->results == 0 || planned->terms == 0) {
         sgm__pool_ready(call->cpu->pool);
-        memset(call->output.data, 0, (size_t)r.results * r.size);
-        return SGM_OK;
-    }
-    if (r.columns) {
-        int64_t line = r.kept[r.kept_rank - 1];
-        r.tasks = r.results / line * ((line + COLUMNS - 1) / COLUMNS) * r.parts;
-        share(&r, r.tasks, sum_columns);
+        memset(call->output.data, 0, (size_t)planned->results * planned->size);
+    } else if (planned->parts == 1) {
+        add_up(planned);
     } else {
-        int64_t tasks = 4 * (int64_t)call->cpu->threads;
-        r.tasks = r.parts > 1 ? r.parts * r.results : r.results < tasks ? r.results : tasks;
-        share(&r, r.tasks, sum_results);
-    }
-    if (r.parts > 1) {
+        reduction r = *planned;
+        r.partial = (double *)(void *)call->scratch;
+        add_up(&r);
         sgm__pool_finish(call->cpu->pool);
         add_parts(&r);
     }
@@ -279,12 +268,14 @@ static void find_smallest(void *context, int64_t index, int32_t thread)
 
 static sgm_status run_extreme(const sgm__cpu_call *call, sgm__pool_task task)
 {
-    reduction r = begin(call);
-    if (r.results == 0)
+    const reduction *r = call->plan;
+    if (r->results * r->terms >= SGM__CPU_PARALLEL_WORK) {
+        sgm__pool_post(call->cpu->pool, r->tasks, task, r, sizeof *r);
         return SGM_OK;
-    int64_t tasks = 4 * (int64_t)call->cpu->threads;
-    r.tasks = r.results < tasks ? r.results : tasks;
-    share(&r, r.tasks, task);
+    }
+    sgm__pool_ready(call->cpu->pool);
+    for (int64_t i = 0; i < r->tasks && r->results > 0; i++)
+        task((void *)(uintptr_t)r, i, 0);
     return SGM_OK;
 }
 
