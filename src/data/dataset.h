@@ -112,6 +112,11 @@ sgm_status sgm__dataset_block_records(sgm_dataset *dataset, int64_t index, int64
 /* True when it is known, without reading, that there are no more than `count` blocks. */
 bool sgm__dataset_ends_at(sgm_dataset *dataset, int64_t count);
 
+/* --- iterators (iterator.c) --- */
+
+/* The next minibatch is copied from a block that is at hand: nothing is waited for. */
+bool sgm__iterator_is_ready(const sgm_iterator *iterator);
+
 /* --- prefetching (prefetch.c) --- */
 typedef struct sgm__prefetch sgm__prefetch;
 sgm__prefetch *

@@ -406,6 +406,12 @@ static sgm_status next_unified(sgm_iterator *iterator, const sgm_block **batch)
 
 /* --- for everyone --- */
 
+bool sgm__iterator_is_ready(const sgm_iterator *iterator)
+{
+    return iterator->kind == MINIBATCHES && iterator->run.block != NULL &&
+           iterator->run.end - iterator->run.begin - iterator->used >= iterator->size;
+}
+
 static sgm_status next_batch(sgm_iterator *iterator, const sgm_block **batch)
 {
     if (iterator->kind == MINIBATCHES)

@@ -1,4 +1,5 @@
 /* Running: iterations and epochs, validation, progress, stopping. */
+#include "data/dataset.h"
 #include "training/control_socket.h"
 #include "training/nan_watch.h"
 #include "training/operator.h"
@@ -348,9 +349,11 @@ static void tell_task(training_run *run)
 
 sgm_status sgm__trainer_next_block(sgm_trainer *trainer, const sgm_block **block)
 {
-    double start = sgm__now();
+    bool waits = !sgm__iterator_is_ready(trainer->training); /* a clock costs more than a small minibatch */
+    double start = waits ? sgm__now() : 0;
     SGM_TRY(sgm_iterator_next(trainer->training, block));
-    trainer->waited += sgm__now() - start;
+    if (waits)
+        trainer->waited += sgm__now() - start;
     trainer->given = *block != NULL ? (*block)->count : 0;
     return SGM_OK;
 }

@@ -171,51 +171,67 @@ typedef struct search {
     bool largest;
 } search;
 
-/* The first best, or the first NaN. */
-#define FIND_BEST(type)                                                                                      \
-    do {                                                                                                     \
-        const type *x = (const type *)s->call->inputs[0].data + offset;                                      \
+/* The first best, or the first NaN. No branches, which would be guessed wrong half of the time. */
+#define DEFINE_FIND_BEST(name, type, better)                                                                 \
+    static int64_t name(const type *x, int64_t stride, int64_t size)                                         \
+    {                                                                                                        \
+        int64_t best = 0;                                                                                    \
         type old = *x;                                                                                       \
-        for (int64_t k = 1; k < s->size; k++) {                                                              \
-            type value = x[k * s->stride];                                                                   \
-            bool better = (s->largest ? value > old : value < old) || (value != value && old == old);        \
-            best = better ? k : best; /* no branch, which would be guessed wrong half of the time */         \
-            old = better ? value : old;                                                                      \
+        for (int64_t k = 1; k < size; k++) {                                                                 \
+            type value = x[k * stride];                                                                      \
+            bool wins = (better) & (old == old);                                                             \
+            best = wins ? k : best;                                                                          \
+            old = wins ? value : old;                                                                        \
         }                                                                                                    \
-    } while (0)
+        return best;                                                                                         \
+    }
+DEFINE_FIND_BEST(find_largest_f32, float, !(value <= old))
+DEFINE_FIND_BEST(find_largest_f64, double, !(value <= old))
+DEFINE_FIND_BEST(find_smallest_f32, float, !(value >= old))
+DEFINE_FIND_BEST(find_smallest_f64, double, !(value >= old))
 
 static void find_positions(void *context, int64_t task, int32_t thread)
 {
     (void)thread;
     const search *s = context;
+    const sgm_array *x = &s->call->inputs[0];
+    const float *f32 = x->data;
+    const double *f64 = x->data;
+    int64_t *to = s->call->output.data;
     int64_t first, last;
     sgm__pool_part(s->count, 1, s->tasks, task, &first, &last);
     for (int64_t i = first; i < last; i++) {
-        int64_t offset = sgm__cpu_offset(i, s->rank, s->dims, s->strides), best = 0;
-        if (s->call->inputs[0].dtype == SGM_FLOAT32)
-            FIND_BEST(float);
+        int64_t offset = sgm__cpu_offset(i, s->rank, s->dims, s->strides);
+        if (x->dtype == SGM_FLOAT32)
+            to[i] = (s->largest ? find_largest_f32 : find_smallest_f32)(f32 + offset, s->stride, s->size);
         else
-            FIND_BEST(double);
-        ((int64_t *)s->call->output.data)[i] = best;
+            to[i] = (s->largest ? find_largest_f64 : find_smallest_f64)(f64 + offset, s->stride, s->size);
     }
+}
+
+static void plan_search(const sgm__cpu_call *call, void *plan)
+{
+    search *s = plan;
+    const sgm_array *x = &call->inputs[0];
+    int32_t axis = (int32_t)call->node->attributes.integers[0];
+    *s = (search){.call = call,
+                  .count = sgm_shape_elements(&call->output.shape),
+                  .size = x->shape.dims[axis],
+                  .stride = x->strides[axis],
+                  .largest = call->node->op == &sgm__op_arg_max};
+    for (int32_t i = 0; i < x->shape.rank; i++)
+        if (i != axis) {
+            s->dims[s->rank] = x->shape.dims[i];
+            s->strides[s->rank++] = x->strides[i];
+        }
+    sgm__cpu_collapse(&s->rank, s->dims, (int64_t *[]){s->strides}, 1);
+    s->tasks = s->count * s->size < SGM__CPU_PARALLEL_WORK ? 1 : 4 * (int64_t)call->cpu->threads;
 }
 
 static sgm_status run_search(const sgm__cpu_call *call)
 {
-    const sgm_array *x = &call->inputs[0];
-    int32_t axis = (int32_t)call->node->attributes.integers[0];
-    search s = {.call = call,
-                .count = sgm_shape_elements(&call->output.shape),
-                .size = x->shape.dims[axis],
-                .stride = x->strides[axis],
-                .largest = call->node->op == &sgm__op_arg_max};
-    for (int32_t i = 0; i < x->shape.rank; i++)
-        if (i != axis) {
-            s.dims[s.rank] = x->shape.dims[i];
-            s.strides[s.rank++] = x->strides[i];
-        }
-    s.tasks = s.count * s.size < SGM__CPU_PARALLEL_WORK ? 1 : 4 * (int64_t)call->cpu->threads;
-    sgm__pool_run(call->cpu->pool, s.tasks, find_positions, &s);
+    sgm__pool_post(call->cpu->pool, ((const search *)call->plan)->tasks, find_positions, call->plan,
+                   sizeof(search));
     return SGM_OK;
 }
 
@@ -246,7 +262,17 @@ const sgm__cpu_kernel sgm__cpu_gather = {
     .op = &sgm__op_gather, .takes = takes_all, .accepts = accepts, .run = run_gather};
 const sgm__cpu_kernel sgm__cpu_scatter_add = {
     .op = &sgm__op_scatter_add, .takes = takes_floats, .accepts = accepts, .run = run_scatter};
-const sgm__cpu_kernel sgm__cpu_arg_max = {
-    .op = &sgm__op_arg_max, .takes = takes_positions, .accepts = accepts_search, .run = run_search};
-const sgm__cpu_kernel sgm__cpu_arg_min = {
-    .op = &sgm__op_arg_min, .takes = takes_positions, .accepts = accepts_search, .run = run_search};
+const sgm__cpu_kernel sgm__cpu_arg_max = {.op = &sgm__op_arg_max,
+                                          .takes = takes_positions,
+                                          .accepts = accepts_search,
+                                          .plan_size = sizeof(search),
+                                          .plan = plan_search,
+                                          .posts = true,
+                                          .run = run_search};
+const sgm__cpu_kernel sgm__cpu_arg_min = {.op = &sgm__op_arg_min,
+                                          .takes = takes_positions,
+                                          .accepts = accepts_search,
+                                          .plan_size = sizeof(search),
+                                          .plan = plan_search,
+                                          .posts = true,
+                                          .run = run_search};
