@@ -5,9 +5,11 @@
 #include <stdlib.h>
 
 static const char usage_text[] =
-    "Usage: sigma info [--hooks]\n\n"
+    "Usage: sigma info [--hooks] [CHECKPOINT|FOLDER|FILE.yaml]\n\n"
     "Shows the version, the handlers with what they found on this machine (processor, libraries, devices),\n"
-    "where data is looked for, the variables that count, and the ready-made datasets.\n\n"
+    "where data is looked for, the variables that count, and the ready-made datasets. Of a checkpoint, "
+    "folder or\n"
+    "file: among how many threads a training step is divided, and the estimate that decided it.\n\n"
     "  --hooks   list the ready-made hooks, as 'hooks:' in a file and 'sigma ctl FOLDER attach' take them\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage.\n";
 
@@ -134,8 +136,10 @@ int info_run(int argc, char **argv)
     int code;
     if (arguments_read(&a, argc, argv, &code)) {
         code = CLI_OK;
-        if (a.word_count > 0) {
-            code = usage_error("info", "expected no arguments, got '%s'", a.words[0]);
+        if (a.word_count > 1) {
+            code = usage_error("info", "expected one checkpoint, folder or file, got %zu", a.word_count);
+        } else if (a.word_count == 1) {
+            code = inspect_threads(a.words[0]);
         } else if (hooks) {
             print_hooks();
         } else {

@@ -79,6 +79,19 @@ static void print_memory(const sgm_program_memory *memory, int64_t batch)
            memory->fused);
 }
 
+/* How many threads a training step has, and by which estimate. */
+static void print_threads(const sgm_program_memory *memory)
+{
+    char one[64], all[64];
+    sgm_duration_text(memory->seconds_of_one, one, sizeof one);
+    sgm_duration_text(memory->seconds_of_threads, all, sizeof all);
+    if (memory->threads == 1)
+        printf("  1 thread: about %s a step, by its shapes%s\n", one,
+               sgm__processors() > 1 ? "; more would not be faster" : "");
+    else if (memory->threads > 1)
+        printf("  %d threads: about %s a step, by its shapes; %s with one\n", memory->threads, all, one);
+}
+
 static sgm_status print_text(const char *title, char *text)
 {
     if (text == NULL)
@@ -89,8 +102,8 @@ static sgm_status print_text(const char *title, char *text)
 }
 
 typedef struct wishes {
-    bool graph, program;
-    int64_t batch; /* -1: the configuration's */
+    bool graph, program, threads; /* threads: nothing else */
+    int64_t batch;                /* -1: the configuration's */
 } wishes;
 
 static sgm_status show(sgm_env *env, sgm_trainer *trainer, const char *network, const config *c,
@@ -98,14 +111,22 @@ static sgm_status show(sgm_env *env, sgm_trainer *trainer, const char *network, 
 {
     size_t count;
     SGM_TRY(sgm_trainer_prepare(trainer));
+    int64_t batch = w->batch > 0 ? w->batch : c->data.batch;
+    sgm_program_memory memory;
+    SGM_TRY(sgm_trainer_memory(trainer, batch, &memory));
+    if (w->threads) {
+        char number[64];
+        printf("training step of %s records on %s\n", sgm_count_text(batch, number, sizeof number),
+               sgm_handler_name(sgm_env_handler(env)));
+        print_threads(&memory);
+        return SGM_OK;
+    }
     const sgm_parameter *parameters = sgm_trainer_parameters(trainer, &count);
     printf("network\n  %s\n", network);
     SGM_TRY(print_layers(network, parameters, count));
     print_parameters(parameters, count);
-    int64_t batch = w->batch > 0 ? w->batch : c->data.batch;
-    sgm_program_memory memory;
-    SGM_TRY(sgm_trainer_memory(trainer, batch, &memory));
     print_memory(&memory, batch);
+    print_threads(&memory);
     if (config_precision(c) == SGM_BFLOAT16)
         printf("precision\n  bfloat16, with float32 parameters; products %s\n",
                sgm_handler_bfloat16(sgm_env_handler(env)));
@@ -195,6 +216,17 @@ static int inspect_checkpoint(const char *path, const wishes *w)
     return code;
 }
 
+static int inspect_any(const char *path, const wishes *w)
+{
+    return ends_with(path, ".yaml") || ends_with(path, ".yml") ? inspect_file(path, w)
+                                                               : inspect_checkpoint(path, w);
+}
+
+int inspect_threads(const char *path)
+{
+    return inspect_any(path, &(wishes){.threads = true, .batch = -1});
+}
+
 int inspect_run(int argc, char **argv)
 {
     wishes w = {.batch = -1};
@@ -209,10 +241,8 @@ int inspect_run(int argc, char **argv)
         const char *path = a.word_count == 1 ? a.words[0] : "";
         if (a.word_count != 1)
             code = usage_error("inspect", "expected one checkpoint, folder or file, got %zu", a.word_count);
-        else if (ends_with(path, ".yaml") || ends_with(path, ".yml"))
-            code = inspect_file(path, &w);
         else
-            code = inspect_checkpoint(path, &w);
+            code = inspect_any(path, &w);
     }
     arguments_free(&a);
     return code;

@@ -92,6 +92,9 @@ typedef struct sgm_program_memory {
     int64_t activations; /* bytes of all intermediate values, if each had its own place */
     int64_t arena;       /* bytes they get after planning: the peak */
     int32_t instructions, steps, fused;
+    int32_t threads;           /* that run it: 1 where one is faster; 0: the handler does not say */
+    double seconds_of_one;     /* estimates by shapes, by which the number of threads was chosen: with one */
+    double seconds_of_threads; /* thread, and with all that the handler has where sharing pays */
 } sgm_program_memory;
 SGM_API sgm_program_memory sgm_program_memory_of(const sgm_program *program);
 /* The program as text: steps, places, sizes; free with sgm_string_free. */

@@ -25,6 +25,12 @@ typedef enum sgm__handler_flags {
 /* bfloat16 is computed in float32, between casts that the plan adds. */
 #define SGM__THROUGH_FLOAT32 "through float32"
 
+/* How a program is divided among threads. Seconds are estimates, good for no more than that choice. */
+typedef struct sgm__estimate {
+    int32_t threads, of_threads; /* that run it; that the handler has. 0: the handler does not say */
+    double alone, shared;        /* seconds of a run with one thread, and as it is divided */
+} sgm__estimate;
+
 typedef struct sgm__handler_type {
     const char *name, *doc;
     uint32_t flags;
@@ -46,6 +52,7 @@ typedef struct sgm__handler_type {
     /* Steps first .. first + count - 1. Allocates nothing. */
     sgm_status (*run)(void *self, void *executable, const sgm__memory *memory, int32_t first, int32_t count);
     sgm_status (*wait)(void *self);
+    void (*estimate)(void *self, const void *executable, sgm__estimate *to); /* NULL: it does not say */
 } sgm__handler_type;
 
 struct sgm_handler {

@@ -508,6 +508,13 @@ sgm_program_memory sgm_program_memory_of(const sgm_program *program)
     memory.instructions = plan->node_count;
     memory.steps = plan->step_count;
     memory.fused = plan->order_count - plan->step_count;
+    sgm__estimate estimate = {0};
+    const sgm_handler *handler = program->session->handler;
+    if (handler->type->estimate != NULL)
+        handler->type->estimate(handler->self, program->executable, &estimate);
+    memory.threads = estimate.threads;
+    memory.seconds_of_one = estimate.alone;
+    memory.seconds_of_threads = estimate.shared;
     return memory;
 }
 

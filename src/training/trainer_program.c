@@ -369,6 +369,21 @@ static sgm_status remember(sgm_trainer *trainer, sgm__step_purpose purpose, int6
     return SGM_OK;
 }
 
+static void log_threads(const sgm_trainer *trainer, int64_t batch, const sgm_program *program)
+{
+    sgm_program_memory memory = sgm_program_memory_of(program);
+    char one[64], all[64];
+    sgm_duration_text(memory.seconds_of_one, one, sizeof one);
+    sgm_duration_text(memory.seconds_of_threads, all, sizeof all);
+    if (memory.threads == 1)
+        sgm__log(SGM_LOG_INFO, trainer->name, "a step of %lld records has 1 thread: about %s by its shapes",
+                 (long long)batch, one);
+    else if (memory.threads > 1)
+        sgm__log(SGM_LOG_INFO, trainer->name,
+                 "a step of %lld records has %d threads: about %s by its shapes, %s with one",
+                 (long long)batch, memory.threads, all, one);
+}
+
 static sgm_program *make_program(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch)
 {
     bool applies = purpose == SGM__APPLY || purpose == SGM__APPLY_LATER;
@@ -380,6 +395,8 @@ static sgm_program *make_program(sgm_trainer *trainer, sgm__step_purpose purpose
     if (program != NULL && !sgm_network_is_dynamic(trainer->network) &&
         remember(trainer, purpose, batch, program) != SGM_OK)
         return NULL;
+    if (program != NULL && purpose == SGM__UPDATE && !sgm_network_is_dynamic(trainer->network))
+        log_threads(trainer, batch, program);
     return program;
 }
 

@@ -3,6 +3,7 @@
 #include "base/allocator.h"
 #include "base/base.h"
 #include "graphs.h"
+#include "handlers/cpu/cpu.h"
 
 #define MOST_INPUTS 3
 #define MOST_OUTPUTS 4
@@ -36,6 +37,8 @@ static int run_on(const char *name, int threads, const char *dense, const sgm_gr
     sgm_handler_options options = {.struct_size = sizeof options, .threads = threads, .dense = dense};
     sgm_handler *handler = sgm_handler_create_options(name, &options);
     CHECK_OK(handler);
+    if (strcmp(name, "cpu") == 0)
+        ((sgm__cpu *)handler->self)->shares_all = true; /* small ones, too */
     sgm_session *session = sgm_session_create(handler);
     sgm_program *program = sgm_session_prepare(session, graph);
     CHECK_OK(program);
@@ -515,6 +518,8 @@ static void run_update(const char *name, int threads, const sgm_graph *graph, sg
 {
     static const input inputs[] = {F32(50, 310), F32(310, 290)};
     sgm_handler *handler = sgm_handler_create(name, .threads = threads);
+    if (strcmp(name, "cpu") == 0)
+        ((sgm__cpu *)handler->self)->shares_all = true;
     sgm_session *session = sgm_session_create(handler);
     sgm__random random = sgm__random_make(2, 3);
     sgm_tensor *x = random_input(&inputs[0], &random), *w = random_input(&inputs[1], &random);

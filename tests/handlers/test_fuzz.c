@@ -1,4 +1,5 @@
 /* Random graphs on every handler against an interpreter, several runs in a row. */
+#include "handlers/cpu/cpu.h"
 #include "handlers/fuzz_graphs.h"
 #include "handlers/interpreter.h"
 
@@ -28,6 +29,8 @@ static void set_up(match *m)
     m->expected = fuzz_create(m->seed, rules->expected_dtype, rules->smooth);
     m->interpreter = interpreter_create(m->expected.graph);
     m->handler = sgm_handler_create(rules->handler, .threads = 2, .report_only = true);
+    if (strcmp(rules->handler, "cpu") == 0)
+        ((sgm__cpu *)m->handler->self)->shares_all = true; /* small programs, too */
     CHECK_OK(m->session = sgm_session_create(m->handler));
     for (int i = 0; i < FUZZ_STATES; i++) {
         sgm_shape shape = fuzz_shape_of(&m->expected, m->expected.states[i]);

@@ -1,10 +1,11 @@
 /* The cpu handler: compiles plans into lists of steps and runs them. */
-#include "handlers/cpu/cpu.h"
 #include "handlers/cpu/assembler.h"
+#include "handlers/cpu/cost.h"
 #include "handlers/cpu/flush.h"
 #include "handlers/host.h"
 
-#define PADDING 64 /* after each buffer: loops may read to the end of a vector */
+#define LEAST_GAIN 0.05 /* of a program's time: for less, other threads are better left alone */
+#define PADDING 64      /* after each buffer: loops may read to the end of a vector */
 
 typedef struct compiled_step {
     sgm__elementwise *elementwise; /* NULL: one operation */
@@ -17,6 +18,7 @@ typedef struct compiled_step {
     int32_t partner;     /* a product: the elementwise step that can do it too; -1: none */
     sgm__cpu_call call;  /* of a kernel */
     unsigned char *scratch;
+    bool alone;     /* one thread is faster */
     int64_t posted; /* the pool's loops after this step, in the newest run */
     bool done;      /* by the steps before */
 } compiled_step;
@@ -28,6 +30,7 @@ typedef struct executable {
     sgm_array *arrays; /* operands of kernels; `data` is set when memory is another than in the run before */
     void **memory;     /* of the newest run: arena, constants, inputs, states */
     sgm__flow *flow;   /* of the steps; NULL: one thread, one step after the other */
+    sgm__cost cost;    /* of all steps; `alone`: without any sharing; `shared`: each as it is run */
     unsigned char *scratch;
     void *code; /* machine code of elementwise steps; NULL: none */
     size_t code_size;
@@ -243,20 +246,50 @@ static sgm_status fuse_steps(sgm__cpu *cpu, executable *e, size_t *most)
     return SGM_OK;
 }
 
+static void note_spread(const executable *e, int32_t step, bool *spread)
+{
+    for (int32_t i = 0; i < e->plan->steps[step].count; i++)
+        spread[e->plan->order[e->plan->steps[step].first + i]] = true;
+}
+
+/* Decides for each step whether it is shared. */
+static void choose_sharing(const sgm__cpu *cpu, executable *e, bool *spread, bool *worth)
+{
+    bool unknown = cpu->shares_all;
+    for (int32_t i = 0; i < e->step_count; i++) {
+        compiled_step *step = &e->steps[i];
+        if (step->partner >= 0 && step->fused == NULL)
+            continue; /* counted with its reader */
+        sgm__cost cost = sgm__cost_of(cpu, e->plan, i, step->fused != NULL ? step->partner : -1, spread);
+        bool known = sgm__cost_is_known(e->plan, i), gains = cost.shared < cost.alone && step->bound == NULL;
+        step->alone = step->bound != NULL || (known && !gains && !cpu->shares_all);
+        unknown = unknown || (!known && gains);
+        e->cost.alone += cost.time;
+        e->cost.shared += gains ? cost.shared : cost.alone;
+        if (!step->alone)
+            note_spread(e, i, spread);
+    }
+    *worth = unknown || e->cost.shared < e->cost.alone * (1 - LEAST_GAIN);
+}
+
 /* Which steps may be under way together, if there are threads for it. */
 static sgm_status plan_flow(const sgm__cpu *cpu, executable *e)
 {
-    if (cpu->threads == 1)
+    bool worth = false, *spread = sgm__calloc((size_t)e->plan->node_count + 1, sizeof *spread);
+    if (spread == NULL)
+        return SGM_ERROR_MEMORY;
+    choose_sharing(cpu, e, spread, &worth);
+    sgm__free(spread);
+    if (cpu->threads == 1 || !worth)
         return SGM_OK;
     e->flow = sgm__calloc((size_t)e->step_count + 1, sizeof *e->flow);
     if (e->flow == NULL)
         return SGM_ERROR_MEMORY;
     for (int32_t i = 0; i < e->step_count; i++) {
         const compiled_step *step = &e->steps[i];
-        bool left_out =
-            step->partner >= 0 && step->fused == NULL; /* nobody can wait for it: its reader does it */
-        e->flow[i].posts = (step->elementwise != NULL && step->bound == NULL) ||
-                           (step->kernel != NULL && step->kernel->posts && !left_out);
+        bool left_out = step->partner >= 0 && step->fused == NULL; /* its reader does it: nobody waits for it */
+        bool posts = step->elementwise != NULL || (step->kernel != NULL && step->kernel->posts);
+        e->flow[i].posts = posts && !left_out && !step->alone;
         e->flow[i].partner = step->fused != NULL ? step->partner : -1;
     }
     sgm__flow_plan(e->plan, e->flow);
@@ -385,9 +418,11 @@ static sgm_status run_operation(const executable *e, compiled_step *step)
 static void begin_step(const sgm__cpu *cpu, const executable *e, int32_t index)
 {
     const sgm__flow *flow = &e->flow[index];
+    sgm__pool_alone(cpu->pool, false);
     sgm__pool_needs(cpu->pool, flow->needs >= 0 ? e->steps[flow->needs].posted : 0);
     if (!flow->posts)
         sgm__pool_ready(cpu->pool);
+    sgm__pool_alone(cpu->pool, e->steps[index].alone);
 }
 
 static sgm_status run_steps(sgm__cpu *cpu, const executable *e, const sgm__memory *memory, int32_t first,
@@ -409,8 +444,8 @@ static sgm_status run_steps(sgm__cpu *cpu, const executable *e, const sgm__memor
             sgm__elementwise_run(cpu, step->elementwise, memory, step->scratch);
         else
             status = run_operation(e, step);
-        if (e->flow != NULL && !e->flow[i].posts && step->kernel != NULL && step->kernel->posts)
-            sgm__pool_finish(cpu->pool); /* a step that its reader would do, but not in this run */
+        if (step->partner >= 0 && step->fused == NULL)
+            sgm__pool_finish(cpu->pool); /* its reader would have done it, but not in this run */
         step->posted = e->flow != NULL ? sgm__pool_posted(cpu->pool) : 0;
     }
     return status;
@@ -422,11 +457,23 @@ static sgm_status run(void *self, void *compiled, const sgm__memory *memory, int
     pthread_mutex_lock(&cpu->busy);
     uint64_t before = sgm__flush_begin();
     place(compiled, memory);
+    sgm__pool_alone(cpu->pool, ((const executable *)compiled)->flow == NULL);
     sgm_status status = run_steps(cpu, compiled, memory, first, count);
+    sgm__pool_alone(cpu->pool, false);
     sgm__pool_finish(cpu->pool);
     sgm__flush_end(before);
     pthread_mutex_unlock(&cpu->busy);
     return status;
+}
+
+static void estimate(void *self, const void *compiled, sgm__estimate *to)
+{
+    const sgm__cpu *cpu = self;
+    const executable *e = compiled;
+    *to = (sgm__estimate){.threads = e->flow != NULL ? cpu->threads : 1,
+                          .of_threads = cpu->threads,
+                          .alone = e->cost.alone * 1e-9,
+                          .shared = e->cost.shared * 1e-9};
 }
 
 const sgm__handler_type sgm__cpu_handler = {.name = "cpu",
@@ -444,4 +491,5 @@ const sgm__handler_type sgm__cpu_handler = {.name = "cpu",
                                             .compile = compile,
                                             .discard = discard,
                                             .run = run,
+                                            .estimate = estimate,
                                             .wait = sgm__host_wait};

@@ -19,6 +19,7 @@ typedef struct sgm__cpu {
     pthread_mutex_t busy; /* one run at a time has the pool */
     int32_t threads;
     bool interprets; /* elementwise steps, though it could make machine code */
+    bool shares_all; /* for tests: programs are shared also where one thread would be faster */
 } sgm__cpu;
 
 typedef struct sgm__cpu_call {
