@@ -240,7 +240,7 @@ static int first_step(void)
 }
 
 /* Milliseconds of a whole process. */
-static double start_of(char *const *arguments)
+static double start_of(const char *const *arguments)
 {
     double times[STARTS];
     for (int i = 0; i < STARTS; i++) {
@@ -248,7 +248,7 @@ static double start_of(char *const *arguments)
         pid_t child = fork();
         if (child == 0) {
             if (freopen("/dev/null", "w", stdout) != NULL)
-                execv(arguments[0], arguments);
+                execv(arguments[0], (char *const *)(uintptr_t)arguments);
             _exit(127);
         }
         int status = 0;
@@ -262,14 +262,14 @@ static double start_of(char *const *arguments)
 static void print_starts(const char *folder, char *self)
 {
     char command[PATH_MAX + 16], runs[] = "/tmp/sigma-overhead-XXXXXX", to[64];
-    print_row("a C program's start to the end of its first step", start_of((char *[]){self, "--first", NULL}),
-              "ms", 50);
+    print_row("a C program's start to the end of its first step",
+              start_of((const char *[]){self, "--first", NULL}), "ms", 50);
     snprintf(command, sizeof command, "%s/../sigma", folder);
     if (access(command, X_OK) != 0 || mkdtemp(runs) == NULL)
         return;
     snprintf(to, sizeof to, "%s/run", runs);
-    double took = start_of((char *[]){command, "train", "examples/digits.yaml", "iterations=1", "--quiet",
-                                      "--folder", to, NULL});
+    double took = start_of((const char *[]){command, "train", "examples/digits.yaml", "iterations=1",
+                                            "--quiet", "--folder", to, NULL});
     if (took >= 0)
         print_row("sigma train of the digits, one step, to its end", took, "ms", 50);
     char remove[96];

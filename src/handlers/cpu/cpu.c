@@ -260,8 +260,10 @@ static void choose_sharing(const sgm__cpu *cpu, executable *e, bool *spread, boo
         compiled_step *step = &e->steps[i];
         if (step->partner >= 0 && step->fused == NULL)
             continue; /* counted with its reader */
-        sgm__cost cost = sgm__cost_of(cpu, e->plan, i, step->fused != NULL ? step->partner : -1, spread);
-        bool known = sgm__cost_is_known(e->plan, i), gains = cost.shared < cost.alone && step->bound == NULL;
+        int32_t partner = step->fused != NULL ? step->partner : -1;
+        sgm__cost cost = sgm__cost_of(cpu, e->plan, i, partner, spread);
+        bool known = sgm__cost_is_known(e->plan, i) && (partner < 0 || sgm__cost_is_known(e->plan, partner));
+        bool gains = cost.shared < cost.alone && step->bound == NULL;
         step->alone = step->bound != NULL || (known && !gains && !cpu->shares_all);
         unknown = unknown || (!known && gains);
         e->cost.alone += cost.time;
@@ -287,7 +289,8 @@ static sgm_status plan_flow(const sgm__cpu *cpu, executable *e)
         return SGM_ERROR_MEMORY;
     for (int32_t i = 0; i < e->step_count; i++) {
         const compiled_step *step = &e->steps[i];
-        bool left_out = step->partner >= 0 && step->fused == NULL; /* its reader does it: nobody waits for it */
+        bool left_out =
+            step->partner >= 0 && step->fused == NULL; /* its reader does it: nobody waits for it */
         bool posts = step->elementwise != NULL || (step->kernel != NULL && step->kernel->posts);
         e->flow[i].posts = posts && !left_out && !step->alone;
         e->flow[i].partner = step->fused != NULL ? step->partner : -1;

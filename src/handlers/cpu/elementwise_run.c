@@ -94,7 +94,8 @@ static unsigned char *locate(const run *r, const sgm__slot *slot, const tile *t,
     return sgm__place_address(&slot->place, r->memory) + (offset + t->column) * (int64_t)slot->size;
 }
 
-static void run_code(const run *r, const tile *t, unsigned char *buffers)
+/* Of all slots, for machine code: behind the buffers. */
+static void **find_addresses(const run *r, const tile *t, unsigned char *buffers)
 {
     const sgm__elementwise *e = r->e;
     size_t before = (size_t)e->stills * SGM__STILL_BYTES + (size_t)e->buffers * e->buffer_bytes;
@@ -102,7 +103,13 @@ static void run_code(const run *r, const tile *t, unsigned char *buffers)
     for (int32_t i = 0; i < e->slot_count; i++)
         if (e->slots[i].kind != SGM__SLOT_BUFFER)
             addresses[i] = locate(r, &e->slots[i], t, buffers);
-    e->code(t->rows * t->columns, addresses);
+    return addresses;
+}
+
+static void run_code(const run *r, const tile *t, unsigned char *buffers)
+{
+    void **addresses = find_addresses(r, t, buffers);
+    r->e->code(t->rows * t->columns, addresses);
 }
 
 /* Rows of a result into memory with gaps between them. */
@@ -251,6 +258,7 @@ struct sgm__bound {
     int32_t *loaded; /* slots that are loaded anew by each run: all but constants */
     int32_t loaded_count;
     bound_call *calls;
+    void **addresses; /* for machine code */
     unsigned char *buffers;
 };
 
@@ -321,7 +329,9 @@ void sgm__bound_place(sgm__bound *bound, const sgm__memory *memory)
     for (int32_t i = 0; i < e->slot_count; i++)
         if (is_loaded(&e->slots[i]))
             load_slot(bound, &e->slots[i], memory);
-    for (int32_t m = 0; m < e->micro_count; m++) {
+    if (e->code != NULL)
+        bound->addresses = find_addresses(&bound->run, &bound->tile, bound->buffers);
+    for (int32_t m = 0; m < e->micro_count && e->code == NULL; m++) {
         const sgm__micro *micro = &e->micros[m];
         bound_call *call = &bound->calls[m];
         *call = (bound_call){
@@ -338,6 +348,10 @@ void sgm__bound_run(const sgm__bound *bound, const sgm__memory *memory)
     const sgm__elementwise *e = bound->run.e;
     for (int32_t i = 0; i < bound->loaded_count; i++)
         load_slot(bound, &e->slots[bound->loaded[i]], memory);
+    if (e->code != NULL) {
+        e->code(bound->tile.rows * bound->tile.columns, bound->addresses);
+        return;
+    }
     for (const bound_call *call = bound->calls, *end = call + e->micro_count; call < end; call++)
         call->function(call->n, call->out, call->in, call->still);
 }
