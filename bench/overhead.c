@@ -239,11 +239,22 @@ static int first_step(void)
     return 0;
 }
 
-/* Milliseconds of a whole process. */
-static double start_of(const char *const *arguments)
+static void remove_folder(const char *path)
+{
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", path);
+    if (system(command) != 0)
+        fprintf(stderr, "overhead: %s was left behind\n", path);
+}
+
+/* Milliseconds of a whole process, which makes this folder anew; NULL: none. */
+static double start_of(const char *const *arguments, const char *folder)
 {
     double times[STARTS];
     for (int i = 0; i < STARTS; i++) {
+        fflush(stdout);
+        if (folder != NULL)
+            remove_folder(folder);
         double before = sgm__now();
         pid_t child = fork();
         if (child == 0) {
@@ -263,19 +274,17 @@ static void print_starts(const char *folder, char *self)
 {
     char command[PATH_MAX + 16], runs[] = "/tmp/sigma-overhead-XXXXXX", to[64];
     print_row("a C program's start to the end of its first step",
-              start_of((const char *[]){self, "--first", NULL}), "ms", 50);
+              start_of((const char *[]){self, "--first", NULL}, NULL), "ms", 50);
     snprintf(command, sizeof command, "%s/../sigma", folder);
     if (access(command, X_OK) != 0 || mkdtemp(runs) == NULL)
         return;
     snprintf(to, sizeof to, "%s/run", runs);
     double took = start_of((const char *[]){command, "train", "examples/digits.yaml", "iterations=1",
-                                            "--quiet", "--folder", to, NULL});
+                                            "--quiet", "--folder", to, NULL},
+                           to);
     if (took >= 0)
         print_row("sigma train of the digits, one step, to its end", took, "ms", 50);
-    char remove[96];
-    snprintf(remove, sizeof remove, "rm -r '%s'", runs);
-    if (system(remove) != 0)
-        fprintf(stderr, "overhead: %s was left behind\n", runs);
+    remove_folder(runs);
 }
 
 /* --- threads --- */

@@ -49,9 +49,22 @@ char *sgm_graph_text(const sgm_graph *graph)
 
 /* --- structure --- */
 
+/* Recording again at each iteration is looked up by this: it has to be quick, and is mixed well at the end.
+ */
 static uint64_t mix(uint64_t hash, const void *bytes, size_t length)
 {
-    return sgm__hash(bytes, length, hash);
+    const unsigned char *next = bytes;
+    hash += length;
+    for (size_t left = length; left > 0;) {
+        uint64_t word = 0;
+        size_t part = left < sizeof word ? left : sizeof word;
+        memcpy(&word, next, part);
+        hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
+        hash ^= hash >> 32;
+        next += part;
+        left -= part;
+    }
+    return hash;
 }
 
 static uint64_t hash_instruction(const sgm_graph *graph, const sgm__instruction *instruction, uint64_t hash)
@@ -83,7 +96,7 @@ uint64_t sgm_graph_hash(const sgm_graph *graph)
         const char *name = sgm__graph_string(graph, graph->outputs[i].name);
         hash = mix(mix(hash, name, strlen(name)), &graph->outputs[i].value, sizeof(sgm_value));
     }
-    return hash;
+    return sgm__hash(&hash, sizeof hash, 0);
 }
 
 bool sgm__attributes_equal(const sgm_attributes *a, const sgm_attributes *b)

@@ -395,7 +395,8 @@ static sgm_program *make_program(sgm_trainer *trainer, sgm__step_purpose purpose
     if (program != NULL && !sgm_network_is_dynamic(trainer->network) &&
         remember(trainer, purpose, batch, program) != SGM_OK)
         return NULL;
-    if (program != NULL && purpose == SGM__UPDATE && !sgm_network_is_dynamic(trainer->network))
+    if (program != NULL && purpose == SGM__UPDATE && trainer->running_since > 0 &&
+        !sgm_network_is_dynamic(trainer->network))
         log_threads(trainer, batch, program);
     return program;
 }

@@ -342,12 +342,12 @@ has out '^stopped by early_stopper: training.loss has had no new maximum for 2 c
 same "a checkpoint of a hook" "$(ls hooked/epoch-2.safetensors)" hooked/epoch-2.safetensors
 run 2 train "$examples/iris.yaml" --folder unhooked 'hooks=["early_stoper(training.loss)"]'
 has err "column 1.*did you mean 'early_stopper'"
-run 0 info --hooks
-has out '^\[local\] \[every epoch\] early_stopper\('
 run 0 info "$examples/iris.yaml"
 has out '^  1 thread: about [0-9.]+ us a step, by its shapes'
 run 2 info one two
 has err "expected one checkpoint, folder or file, got 2"
+run 0 info --hooks
+has out '^\[local\] \[every epoch\] early_stopper\('
 
 # --- messages ---
 has ruled/log.txt '^[0-9-]{10} [0-9:.]{12} \[[0-9]+\] info iris: training begins after epoch 0, iteration 0: seed [0-9]+, cpu'
