@@ -272,6 +272,8 @@ static bool can_be_bound(const sgm__elementwise *e)
     bool can = e->tiles == 1 && !e->copies && e->thread_bytes <= BOUND_MOST_BYTES;
     for (int32_t m = 0; m < e->micro_count && can; m++)
         can = e->micros[m].function != NULL && e->micros[m].input_count <= BOUND_MOST_INPUTS;
+    for (int32_t i = 0; i < e->slot_count && can; i++)
+        can = e->slots[i].kind != SGM__SLOT_STORED;
     return can;
 }
 
