@@ -127,9 +127,7 @@ static void weigh(const heads *h, const block *b)
     for (int64_t row = 0; row < b->rows; row++) {
         float *scores = b->scores + row * b->columns;
         int64_t seen = h->causal ? b->first + row + 1 : b->columns;
-        vector->scale_f32(seen, scores, scores, h->scale);
-        double sum = vector->exp_shifted_f32(seen, scores, scores, vector->largest_f32(seen, scores));
-        vector->scale_f32(seen, scores, scores, (float)(1 / sum));
+        vector->softmax_f32(seen, scores, scores, h->scale);
         memset(scores + seen, 0, (size_t)(b->columns - seen) * sizeof(float));
     }
 }
@@ -146,18 +144,12 @@ static void attend(void *context, int64_t index, int32_t thread)
 
 /* --- the slope --- */
 
-/* slopes = (slopes - sum(slopes * scores)) * scores * scale, row by row */
+/* From slopes by the weights to slopes by the scores. */
 static void slope_of_softmax(const heads *h, const block *b)
 {
-    const sgm__vector *vector = h->call->cpu->vector;
-    for (int64_t row = 0; row < b->rows; row++) {
-        float *slopes = b->slopes + row * b->columns;
-        const float *scores = b->scores + row * b->columns;
-        float mean = (float)vector->dot_f32(b->columns, slopes, scores);
-        vector->shift_f32(b->columns, slopes, slopes, mean);
-        vector->scale_f32(b->columns, slopes, slopes, h->scale);
-        vector->multiply_f32(b->columns, slopes, slopes, scores);
-    }
+    for (int64_t row = 0; row < b->rows; row++)
+        h->call->cpu->vector->softmax_slope_f32(b->columns, b->slopes + row * b->columns,
+                                                b->scores + row * b->columns, h->scale);
 }
 
 /* result (columns x size, rows far apart) = or += a' b */

@@ -105,7 +105,10 @@ typedef struct sgm__vector {
     double (*exp_shifted_f32)(int64_t n, float *out, const float *x, float shift);
     void (*scale_f32)(int64_t n, float *out, const float *x, float factor); /* out = x * factor */
     void (*shift_f32)(int64_t n, float *out, const float *x, float shift);  /* out = x - shift */
-    void (*multiply_f32)(int64_t n, float *out, const float *a, const float *b);
+    /* out = softmax(x * scale), scale above 0. */
+    void (*softmax_f32)(int64_t n, float *out, const float *x, float scale);
+    /* slopes = (slopes - sum(slopes * weights)) * weights * scale */
+    void (*softmax_slope_f32)(int64_t n, float *slopes, const float *weights, float scale);
     /* out = a * left + b * right + shift */
     void (*blend_f32)(int64_t n, float *out, const float *a, float left, const float *b, float right,
                       float shift);

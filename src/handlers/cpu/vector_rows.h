@@ -103,14 +103,16 @@ static float largest_f32(int64_t n, const float *x)
     return result;
 }
 
-static double exp_shifted_f32(int64_t n, float *out, const float *x, float shift)
+/* out = exp(x * scale - shift); returns the sum. */
+static inline __attribute__((always_inline)) double exp_scaled_f32(int64_t n, float *out, const float *x,
+                                                                   float scale, float shift)
 {
-    vec_f by = splat_f(shift);
+    vec_f factor = splat_f(scale), by = splat_f(-shift);
     vec_d sums[2] = {0};
     float part[LANES];
     for (int64_t i = 0; i < n; i += LANES) {
         int64_t left = n - i < LANES ? n - i : LANES;
-        vec_f value = exp_f((left == LANES ? load_f(x + i) : load_part_f(x + i, left)) - by);
+        vec_f value = exp_f(FMA_F(left == LANES ? load_f(x + i) : load_part_f(x + i, left), factor, by));
         if (left == LANES && out != NULL) {
             store_f(out + i, value);
         } else if (left < LANES) {
@@ -127,6 +129,11 @@ static double exp_shifted_f32(int64_t n, float *out, const float *x, float shift
     return sum_lanes(sums[0] + sums[1]);
 }
 
+static double exp_shifted_f32(int64_t n, float *out, const float *x, float shift)
+{
+    return exp_scaled_f32(n, out, x, 1, shift);
+}
+
 static void scale_f32(int64_t n, float *out, const float *x, float factor)
 {
     for (int64_t i = 0; i < n; i++)
@@ -137,12 +144,6 @@ static void shift_f32(int64_t n, float *out, const float *x, float shift)
 {
     for (int64_t i = 0; i < n; i++)
         out[i] = x[i] - shift;
-}
-
-static void multiply_row_f32(int64_t n, float *out, const float *a, const float *b)
-{
-    for (int64_t i = 0; i < n; i++)
-        out[i] = a[i] * b[i];
 }
 
 static void blend_f32(int64_t n, float *out, const float *a, float left, const float *b, float right,
@@ -167,4 +168,22 @@ static double dot_f32(int64_t n, const float *a, const float *b)
     for (; i < n; i++)
         rest += (double)a[i] * (double)b[i];
     return sum_lanes(sum) + rest;
+}
+
+static void softmax_row_f32(int64_t n, float *out, const float *x, float scale)
+{
+    double sum = exp_scaled_f32(n, out, x, scale, largest_f32(n, x) * scale);
+    scale_f32(n, out, out, (float)(1 / sum));
+}
+
+static void softmax_slope_row_f32(int64_t n, float *slopes, const float *weights, float scale)
+{
+    vec_f mean = splat_f((float)dot_f32(n, slopes, weights)), factor = splat_f(scale);
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        store_f(slopes + i, (load_f(slopes + i) - mean) * factor * load_f(weights + i));
+    if (i < n)
+        store_part_f(slopes + i,
+                     (load_part_f(slopes + i, n - i) - mean) * factor * load_part_f(weights + i, n - i),
+                     n - i);
 }

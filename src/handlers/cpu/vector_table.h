@@ -16,7 +16,7 @@
         .f64 = TILES(f64, LANES_D), .sum_f32 = sum_f32, .sum_f64 = sum_f64, .add_f32 = add_row_f32,          \
         .add_f64 = add_row_f64, .add_rows_f32 = add_rows_f32, .add_rows_f64 = add_rows_f64,                  \
         .largest_f32 = largest_f32, .exp_shifted_f32 = exp_shifted_f32, .scale_f32 = scale_f32,              \
-        .shift_f32 = shift_f32, .multiply_f32 = multiply_row_f32, .blend_f32 = blend_f32,                    \
-        .dot_f32 = dot_f32, .uniform_f32 = uniform_f32, .largest_pairs_f32 = largest_pairs_f32,              \
-        .spread_pairs_f32 = spread_pairs_f32                                                                 \
+        .shift_f32 = shift_f32, .softmax_f32 = softmax_row_f32, .softmax_slope_f32 = softmax_slope_row_f32,  \
+        .blend_f32 = blend_f32, .dot_f32 = dot_f32, .uniform_f32 = uniform_f32,                              \
+        .largest_pairs_f32 = largest_pairs_f32, .spread_pairs_f32 = spread_pairs_f32                         \
     }
