@@ -5,7 +5,8 @@
 
 #include <math.h>
 
-#define BLOCK 32   /* rows of queries whose scores are alive */
+#define BLOCK 32 /* rows of queries whose scores are alive */
+#define CACHE_LINE 64
 #define PADDING 16 /* of rows of turned keys: their distance is no power of two */
 
 typedef struct heads {
@@ -119,9 +120,20 @@ static void multiply_turned(const heads *h, const block *b, matrix left, matrix 
     multiply(h, b->rows, b->columns, h->size, left, (matrix){b->turned, stride, 1}, c, b->columns);
 }
 
+/* Rows that are read soon: they lie too far apart for the processor to guess. */
+static void fetch(const heads *h, matrix m, int64_t rows)
+{
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t i = 0; i < h->size; i += CACHE_LINE / (int64_t)sizeof(float))
+            __builtin_prefetch(m.at + row * m.row + i);
+}
+
 /* scores = softmax(q k' scale), in which what a row does not see is 0 */
 static void weigh(const heads *h, const block *b)
 {
+    fetch(h, b->k, b->columns);
+    fetch(h, b->q, b->rows);
+    fetch(h, b->v, b->columns);
     const sgm__vector *vector = h->call->cpu->vector;
     multiply_turned(h, b, b->q, b->k, b->scores);
     for (int64_t row = 0; row < b->rows; row++) {
