@@ -162,6 +162,11 @@ TEST(erf)
     check_function(&sgm__op_erf, 2);
 }
 
+TEST(gelu)
+{
+    check_function(&sgm__op_gelu, 12);
+}
+
 TEST(sin)
 {
     check_function(&sgm__op_sin, 1);

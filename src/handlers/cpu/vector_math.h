@@ -274,12 +274,15 @@ static inline vec_f erf_f(vec_f x)
     return select_f(t < 0.93f, near, select_f(is_nan_f(x), x, copy_sign_f(far, x)));
 }
 
-/* The normal distribution: e^(-x^2 / 2), and the area from |x| on. With t = |x| / sqrt(2) that is half of
- * e^(-t^2) f(t), where f is a polynomial of (t - 2.5) / (t + 2.5) (minimax, relative error below 3e-8 up to
- * 9.6; from there on the first factor is 0). What rounding took from x^2 comes back as a factor. */
-static inline vec_f normal_f(vec_f x, vec_f *tail)
+/* The normal distribution: e^(-x^2 / 2), and the area from |x| on as a share of that, which with t = |x| /
+ * sqrt(2) is half of f(t), where f is a polynomial of (t - 2.5) / (t + 2.5) (minimax, relative error below
+ * 3e-8 up to 9.6; from there on the first factor is 0). What rounding took from x^2 comes back as a factor.
+ */
+static inline vec_f normal_f(vec_f x, vec_f *share)
 {
-    vec_f size = absolute_f(x), square = size * size, lost = FMA_F(size, size, -square);
+    vec_f size = absolute_f(x), square = size * size;
+    vec_f high = (vec_f)((vec_i)size & -4096), low = size - high; /* whose products are exact */
+    vec_f lost = FMA_F(low, low, FMA_F(high + high, low, FMA_F(high, high, -square)));
     vec_f bell = exp_f(square * -0.5f) * FMA_F(lost, splat_f(-0.5f), splat_f(1.0f));
     vec_f t = size * 0.707106781f, s = (t - 2.5f) / (t + 2.5f);
     vec_f p = splat_f(-5.33368111e-05f);
@@ -292,21 +295,22 @@ static inline vec_f normal_f(vec_f x, vec_f *tail)
     p = FMA_F(p, s, splat_f(0.251713187f));
     p = FMA_F(p, s, splat_f(-0.371736646f));
     p = FMA_F(p, s, splat_f(0.210806370f));
-    *tail = bell * 0.5f * p;
+    *share = p * 0.5f;
     return bell;
 }
 
 /* Beyond 40 everything that falls is 0, also times 40. */
 static inline vec_f gelu_f(vec_f x)
 {
-    vec_f tail, low = select_f(x < -40.0f, splat_f(-40.0f), x);
-    (void)normal_f(select_f(low > 40.0f, splat_f(40.0f), low), &tail);
-    return low * select_f(x < 0.0f, tail, 1.0f - tail);
+    vec_f share, low = select_f(x < -40.0f, splat_f(-40.0f), x);
+    vec_f bell = normal_f(select_f(low > 40.0f, splat_f(40.0f), low), &share);
+    return select_f(x < 0.0f, low * bell * share, low * (1.0f - bell * share));
 }
 
 static inline vec_f gelu_slope_f(vec_f x)
 {
-    vec_f tail, low = select_f(x < -40.0f, splat_f(-40.0f), x);
-    vec_f near = select_f(low > 40.0f, splat_f(40.0f), low), bell = normal_f(near, &tail);
+    vec_f share, low = select_f(x < -40.0f, splat_f(-40.0f), x);
+    vec_f near = select_f(low > 40.0f, splat_f(40.0f), low), bell = normal_f(near, &share);
+    vec_f tail = bell * share;
     return FMA_F(near * bell, splat_f(0.398942280f), select_f(x < 0.0f, tail, 1.0f - tail));
 }
