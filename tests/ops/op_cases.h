@@ -660,12 +660,7 @@ static const op_case op_cases[] = {
     /* long ones, for handlers that work tile by tile and in threads */
     {"layer_norm", op_record_layer_norm, 1, 0, {OP_X(70, 131)}, 4},
     {"rms_norm", op_record_rms_norm, 1, 0, {OP_X(3, 70, 131)}, 4},
-    {"layer_norm_slope",
-     op_record_layer_norm_slope,
-     3,
-     0,
-     {OP_X(70, 131), OP_X(70, 131), OP_X(70, 131)},
-     4},
+    {"layer_norm_slope", op_record_layer_norm_slope, 3, 0, {OP_X(70, 131), OP_X(70, 131), OP_X(70, 131)}, 4},
     {"rms_norm_slope", op_record_rms_norm_slope, 3, 0, {OP_X(9, 37), OP_X(9, 37), OP_X(9, 37)}, 4},
     {"self_attention", op_record_self_attention, 1, 0, {OP_X(3, 70, 66)}, 4},
     {"self_attention", op_record_self_attention_causal, 1, 0, {OP_X(2, 150, 99)}, 4},

@@ -2,13 +2,14 @@
  * the first cache, packed a in the second. */
 #include "handlers/cpu/product.h"
 
-#define MOST_DEPTH 208 /* of a panel of b: 26 KiB of the first cache for two vectors of 64 bytes */
+#define MOST_DEPTH 208  /* of a panel of b: 26 KiB of the first cache for two vectors of 64 bytes */
 #define WHOLE_DEPTH 256 /* up to which one panel is better than writing c twice */
 #define LARGEST_TILE (14 * 2 * 64) /* bytes */
 #define STEPS_TOGETHER 8
 #define STEPS_AHEAD 16 /* that are fetched, as no processor guesses such distances */
 #define CACHE_LINE 64
-#define PANELS_TOGETHER 16 /* of a, at most, that a task packs and uses while they are in its second cache   \
+#define PANELS_TOGETHER                                                                                      \
+    16                     /* of a, at most, that a task packs and uses while they are in its second cache   \
                             */
 #define TASKS_PER_THREAD 4 /* so that threads that start late get less */
 
