@@ -102,9 +102,9 @@ sgm_status check_operator(const char *value)
 sgm_status check_handler(const char *value)
 {
     const char *names[32];
-    size_t count = 0;
+    size_t count = 0, length = strcspn(value, "("); /* options may follow: "cpu(dense=own)" */
     for (; count < 32 && (names[count] = sgm_handler_name_at(count)) != NULL; count++)
-        if (strcmp(names[count], value) == 0)
+        if (strncmp(names[count], value, length) == 0 && names[count][length] == '\0')
             return SGM_OK;
     return fail_choice(value, names, count);
 }

@@ -23,23 +23,30 @@ extern "C" {
 typedef struct sgm_handler sgm_handler;
 typedef struct sgm_handler_options {
     size_t struct_size;
-    int threads;          /* cpu; default: one per processor this process may use */
-    bool report_only;     /* debug: log what is wrong instead of failing the run */
-    const char *dense;    /* cpu: library for matrix products: "openblas", "onednn" or "own"; default: the
-                             fastest here */
+    int threads;              /* cpu; default: one per processor this process may use */
+    bool report_only;         /* debug: log what is wrong instead of failing the run */
+    const char *dense;        /* cpu: library for matrix products: "openblas", "onednn" or "own"; default: the
+                                 fastest here. "onednn" also multiplies bfloat16, with float32 sums */
+    const char *instructions; /* cpu: vectors of "portable" C, "avx2", "avx512" or "neon"; default: the widest
+                                 here. With the same ones processors give the same bits */
+    bool approximate;         /* cpu: exp of float32 and bfloat16 to 0.011 % from -87 to 88 (beyond, as at
+                               * the limits), so sigmoid, too, and tanh to 0.0001 */
     bool no_machine_code; /* cpu: interpret elementwise steps even where code could be made for them: slower,
                              the same bits */
 } sgm_handler_options;
 /* sgm_handler_create("cpu", .threads = 2): the name, then any of the options above. */
 #define sgm_handler_create(...) SGM_WITH_OPTIONS(sgm_handler_create_options, sgm_handler_options, __VA_ARGS__)
 /* "reference" (plain loops in double), "cpu", "null" (computes nothing), "debug:NAME" (checks every value of
- * handler NAME for NaN, infinity and shape, and names the instruction, the layer and the run). */
+ * handler NAME for NaN, infinity and shape, and names the instruction, the layer and the run). The options of
+ * cpu may stand behind its name, where a program or a file has only that: "cpu(dense=onednn,
+ * instructions=avx2, approximate=true)"; they go before those given here. */
 SGM_API sgm_handler *sgm_handler_create_options(const char *name, const sgm_handler_options *options);
 SGM_API void sgm_handler_free(sgm_handler *handler); /* after its sessions */
 SGM_API const char *sgm_handler_name(const sgm_handler *handler);
 /* Processor, threads, libraries chosen, as lines of text; free with sgm_string_free. */
 SGM_API char *sgm_handler_describe(const sgm_handler *handler);
-/* Which way products of bfloat16 go there, as a text that stays: "through float32: no AMX here". */
+/* Which way products of bfloat16 go there, as a text that lives as long as the handler: "through float32: no
+ * AMX here", "oneDNN 3.6.1, with AMX". */
 SGM_API const char *sgm_handler_bfloat16(const sgm_handler *handler);
 /* Names that can be created; `index` from 0, NULL past the last. */
 SGM_API const char *sgm_handler_name_at(size_t index);

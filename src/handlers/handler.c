@@ -1,6 +1,7 @@
 /* Handlers by name. */
 #include "handlers/handler.h"
 #include "handlers/debug/debug.h"
+#include "handlers/handler_text.h"
 
 #include <stdio.h>
 
@@ -22,8 +23,9 @@ static const char *const names[] = {HANDLERS(HANDLER_NAME) HANDLERS(WATCHED_NAME
 
 static const sgm__handler_type *find_type(const char *name)
 {
+    size_t length = sgm__handler_text_name(name);
     for (size_t i = 0; i < TYPE_COUNT; i++)
-        if (strcmp(types[i]->name, name) == 0)
+        if (strncmp(types[i]->name, name, length) == 0 && types[i]->name[length] == '\0')
             return types[i];
     return NULL;
 }
@@ -49,12 +51,21 @@ static sgm_status read_options(const sgm_handler_options *given, sgm_handler_opt
     return SGM_OK;
 }
 
+static sgm_status open_type(sgm_handler *handler, const char *name, const sgm_handler_options *options)
+{
+    sgm__handler_text text;
+    if (handler->type != &sgm__cpu_handler && name[sgm__handler_text_name(name)] != '\0')
+        return sgm_fail(SGM_ERROR_ARGUMENT, "handler '%s': only cpu has options in brackets", name);
+    SGM_TRY(sgm__handler_text_read(name, options, &text));
+    return handler->type->open(&text.options, &handler->self);
+}
+
 static sgm_status open_handler(sgm_handler *handler, const char *name, const sgm_handler_options *options)
 {
     if (strncmp(name, WATCHING, strlen(WATCHING)) != 0) {
         bool alone = strcmp(name, sgm__debug_handler.name) == 0;
         handler->type = alone ? &sgm__debug_handler : find_type(name);
-        return handler->type != NULL ? handler->type->open(options, &handler->self) : fail_unknown(name);
+        return handler->type != NULL ? open_type(handler, name, options) : fail_unknown(name);
     }
     const char *watched = name + strlen(WATCHING);
     bool twice = strncmp(watched, WATCHING, strlen(WATCHING)) == 0;
@@ -67,8 +78,11 @@ static sgm_status open_handler(sgm_handler *handler, const char *name, const sgm
 sgm_handler *sgm_handler_create_options(const char *name, const sgm_handler_options *options)
 {
     sgm_handler_options checked;
-    if (name == NULL) {
-        sgm_fail(SGM_ERROR_ARGUMENT, "a handler wants a name, such as 'cpu'");
+    if (name == NULL || strlen(name) >= sizeof((sgm_handler *)NULL)->name) {
+        sgm_fail(SGM_ERROR_ARGUMENT,
+                 name == NULL ? "a handler wants a name, such as 'cpu'"
+                              : "a handler's name has at most %zu characters",
+                 sizeof((sgm_handler *)NULL)->name - 1);
         return NULL;
     }
     if (read_options(options, &checked) != SGM_OK)

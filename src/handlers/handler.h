@@ -58,7 +58,7 @@ typedef struct sgm__handler_type {
 struct sgm_handler {
     const sgm__handler_type *type;
     void *self;
-    char name[64];
+    char name[128];
     int threads; /* as asked for */
 };
 

@@ -141,7 +141,7 @@ static uint64_t seed_of(const sgm_trainer *trainer, int32_t worker)
 
 static sgm_handler *create_handler(const sgm_operator *team, const sgm_trainer *trainer, int32_t worker)
 {
-    char name[64];
+    char name[128];
     int threads = team->threads, all = trainer->settings.handler->threads;
     if (team->handlers != NULL)
         copy_word(team->handlers, worker, name, sizeof name);

@@ -238,6 +238,47 @@ TEST(special_values)
         }
 }
 
+/* --- approximations, which have bounds of their own --- */
+
+/* The largest error between `from` and `to`, relative or absolute. */
+static double fast_error(const sgm__vector *set, const sgm_op *op, double from, double to, bool relative)
+{
+    static float x[BLOCK], y[BLOCK];
+    sgm__vector fast = *set;
+    fast.approximate = true;
+    double most = 0;
+    for (int round = 0; round < 200; round++) {
+        for (int i = 0; i < BLOCK; i++)
+            x[i] = (float)(from + (to - from) * (round * BLOCK + i) / (200.0 * BLOCK - 1));
+        sgm__vector_find(&fast, op, SGM_FLOAT32, SGM_FLOAT32)(BLOCK, y, (const void *[]){x}, 0);
+        for (int i = 0; i < BLOCK; i++) {
+            double value = (double)x[i], truth = op->scalar(&value, NULL);
+            double error = fabs((double)y[i] - truth) / (relative ? truth : 1);
+            most = error <= most ? most : error;
+        }
+    }
+    return most;
+}
+
+TEST(approximations)
+{
+    find_sets();
+    for (int s = 0; s < set_count; s++) {
+        CHECK(fast_error(sets[s], &sgm__op_exp, -87, 88, true) < 0.00011);
+        CHECK(fast_error(sets[s], &sgm__op_exp, -1, 1, true) < 0.00011);
+        CHECK(fast_error(sets[s], &sgm__op_tanh, -10, 10, false) < 0.0001);
+        CHECK(fast_error(sets[s], &sgm__op_tanh, -1e30, 1e30, false) < 0.0001);
+        CHECK(fast_error(sets[s], &sgm__op_exp, -1, 1, true) > 1e-6); /* it is another function */
+        sgm__vector fast = *sets[s];
+        fast.approximate = true;
+        float x[4] = {NAN, INFINITY, -INFINITY, 0.0f}, y[4];
+        sgm__vector_find(&fast, &sgm__op_exp, SGM_FLOAT32, SGM_FLOAT32)(4, y, (const void *[]){x}, 0);
+        CHECK(isnan(y[0]) && y[1] > 1e38f && y[2] < 2e-38f && y[3] == 1.0f);
+        sgm__vector_find(&fast, &sgm__op_tanh, SGM_FLOAT32, SGM_FLOAT32)(4, y, (const void *[]){x}, 0);
+        CHECK(isnan(y[0]) && y[1] <= 1.0f && y[1] > 0.9998f && y[2] == -y[1] && y[3] == 0.0f);
+    }
+}
+
 TEST(exact)
 {
     check_function(&sgm__op_floor, 0);

@@ -12,7 +12,7 @@
 static const char *const plain[] = {NULL};
 static const char *const slow[] = {"OPENBLAS_CORETYPE=Haswell", "OPENBLAS_NUM_THREADS=8",
                                    "GOTO_NUM_THREADS=8", "OMP_NUM_THREADS=8", NULL};
-static const char *const nonsense[] = {"OPENBLAS_CORETYPE=Abacus", "OMP_NUM_THREADS=many", "OMP_DYNAMIC=1",
+static const char *const nonsense[] = {"OPENBLAS_CORETYPE=Abacus", "OMP_NUM_THREADS=many", "OMP_DYNAMIC=true",
                                        "OMP_NUM_THREADS=8",        "MKL_NUM_THREADS=8",    NULL};
 
 static int threads_now(void)

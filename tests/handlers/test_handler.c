@@ -45,6 +45,39 @@ TEST(unknown_names)
     CHECK_INT(sgm_last_status(), SGM_ERROR_ARGUMENT);
 }
 
+/* The first line with `name`, as described by a handler of this text. */
+static void check_line(const char *text, const char *expected)
+{
+    sgm_handler *handler = sgm_handler_create(text, .threads = 1);
+    CHECK_OK(handler);
+    CHECK_STR(sgm_handler_name(handler), text);
+    check_described(handler, expected);
+    sgm_handler_free(handler);
+}
+
+TEST(options_behind_the_name)
+{
+    check_line("cpu(instructions=portable)", "instructions: portable\n");
+    check_line("cpu( dense = own , approximate=true)", "approximate: exp to 0.011 %, tanh to 0.0001\n");
+    check_line("cpu(dense=own)", "products of bfloat16: through float32: dense is 'own'\n");
+    check_line("debug:cpu(instructions=portable)", "instructions: portable\n");
+    check_line("cpu()", "threads: 1\n");
+    CHECK_ERROR(sgm_handler_create("cpu(dnse=own)"), "there is no option 'dnse' (did you mean 'dense'?)");
+    CHECK_ERROR(sgm_handler_create("cpu(dense=own"), "expected ')' at the end");
+    CHECK_ERROR(sgm_handler_create("cpu(dense)"),
+                "expected 'option=value' between the brackets, got 'dense'");
+    CHECK_ERROR(sgm_handler_create("cpu(dense=own,,)"), "expected 'option=value'");
+    CHECK_ERROR(sgm_handler_create("cpu(dense=mkl)"), "dense is 'mkl'");
+    CHECK_ERROR(sgm_handler_create("cpu(approximate=yes)"), "approximate: expected true or false, got 'yes'");
+    CHECK_ERROR(sgm_handler_create("cpu(instructions=mmx)"), "instructions is 'mmx'; give \"portable\"");
+    CHECK_ERROR(sgm_handler_create("null(dense=own)"), "only cpu has options in brackets");
+    CHECK_ERROR(sgm_handler_create("cpu(dense=oooooooooooooooooooooooooooooooooooooooooooo)"), "is too long");
+    char name[300];
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    CHECK_ERROR(sgm_handler_create(name), "at most 127 characters");
+}
+
 TEST(options_are_checked)
 {
     sgm_handler_options options = {0};

@@ -45,6 +45,7 @@ static void close_cpu(void *self)
         return;
     sgm__pool_free(cpu->pool);
     sgm__dense_free(cpu->dense);
+    sgm__onednn_free(cpu->onednn);
     pthread_mutex_destroy(&cpu->busy);
     sgm__free(cpu);
 }
@@ -55,10 +56,17 @@ static sgm_status open_cpu(const sgm_handler_options *options, void **self)
     if (cpu == NULL)
         return SGM_ERROR_MEMORY;
     pthread_mutex_init(&cpu->busy, NULL);
-    cpu->vector = sgm__vector_best();
     cpu->interprets = options->no_machine_code;
-    cpu->dense = sgm__dense_create(options->dense);
-    cpu->pool = cpu->dense != NULL ? sgm__pool_create(options->threads) : NULL;
+    cpu->vector =
+        options->instructions != NULL ? sgm__vector_named(options->instructions) : sgm__vector_best();
+    if (cpu->vector != NULL && options->approximate) {
+        cpu->approximate = *cpu->vector;
+        cpu->approximate.approximate = true;
+        cpu->vector = &cpu->approximate;
+    }
+    cpu->dense = cpu->vector != NULL ? sgm__dense_create(options->dense) : NULL;
+    bool good = cpu->dense != NULL && sgm__cpu_choose_bfloat16(cpu, options->dense) == SGM_OK;
+    cpu->pool = good ? sgm__pool_create(options->threads) : NULL;
     if (cpu->pool == NULL) {
         close_cpu(cpu);
         return sgm_last_status();
@@ -97,6 +105,8 @@ static void describe(void *self, sgm__text *text)
     processor_name(name, sizeof name);
     sgm__text_append(text, "cpu: %s\n", name[0] != '\0' ? name : "unknown");
     sgm__text_append(text, "instructions: %s\n", cpu->vector->name);
+    if (cpu->vector->approximate)
+        sgm__text_append(text, "approximate: exp to 0.011 %%, tanh to 0.0001\n");
     sgm__text_append(text, "threads: %d\n", cpu->threads);
     sgm__text_append(text, "elementwise steps: %s\n",
                      cpu->vector->functions == NULL ? "interpreted: no AVX-512"
@@ -107,18 +117,18 @@ static void describe(void *self, sgm__text *text)
 }
 
 /* What has a kernel for float32 alone, and is not done element by element. */
-static bool goes_through_float32(const sgm_op *op, sgm_dtype dtype)
+static bool goes_through_float32(const sgm__cpu *cpu, const sgm_op *op, sgm_dtype dtype)
 {
     return dtype == SGM_BFLOAT16 && (op->flags & (SGM_OP_ELEMENTWISE | SGM_OP_VIEW | SGM_OP_SOURCE)) == 0 &&
-           sgm__cpu_find_kernel(op, SGM_FLOAT32) != NULL;
+           sgm__cpu_find_kernel(cpu, op, SGM_FLOAT32) != NULL;
 }
 
 static const char *support(void *self, const sgm_op *op, sgm_dtype dtype)
 {
     const sgm__cpu *cpu = self;
-    if (sgm__cpu_find_kernel(op, dtype) != NULL)
+    if (sgm__cpu_find_kernel(cpu, op, dtype) != NULL)
         return "kernel";
-    if (goes_through_float32(op, dtype))
+    if (goes_through_float32(cpu, op, dtype))
         return SGM__THROUGH_FLOAT32;
     if (op->compose != NULL)
         return "composed";
@@ -142,6 +152,8 @@ static void discard(void *self, void *compiled)
         sgm__bound_free(e->steps[i].bound);
         sgm__elementwise_free(e->steps[i].elementwise);
         sgm__fused_free(e->steps[i].fused);
+        if (e->steps[i].plan != NULL && e->steps[i].kernel->discard != NULL)
+            e->steps[i].kernel->discard(e->steps[i].plan);
         sgm__free(e->steps[i].plan);
     }
     sgm__free(e->steps);
@@ -186,7 +198,7 @@ static sgm_status compile_kernel(sgm__cpu *cpu, const executable *e, compiled_st
     const sgm__node *node = &e->plan->nodes[step->node];
     sgm__cpu_call *call = &step->call;
     *call = call_of(cpu, e, step);
-    step->kernel = sgm__cpu_find_kernel(node->op, node->type.dtype);
+    step->kernel = sgm__cpu_find_kernel(cpu, node->op, node->type.dtype);
     if (step->kernel != NULL && step->kernel->accepts != NULL && !step->kernel->accepts(call))
         step->kernel = NULL;
     if (step->kernel == NULL && node->op->forward == NULL)

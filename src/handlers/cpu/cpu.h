@@ -8,6 +8,7 @@
 #define SGM_HANDLERS_CPU_CPU_H
 
 #include "handlers/cpu/dense.h"
+#include "handlers/cpu/onednn.h"
 #include "handlers/cpu/pool.h"
 #include "handlers/cpu/vector.h"
 #include "handlers/handler.h"
@@ -15,7 +16,10 @@
 typedef struct sgm__cpu {
     sgm__pool *pool;
     const sgm__vector *vector;
+    sgm__vector approximate; /* `vector` is this copy, with the option approximate */
     sgm__dense *dense;
+    sgm__onednn *onednn;  /* for products of bfloat16; NULL: they go through float32 */
+    char bfloat16[200];   /* which way they go, and why */
     pthread_mutex_t busy; /* one run at a time has the pool */
     int32_t threads;
     bool interprets; /* elementwise steps, though it could make machine code */
@@ -41,6 +45,7 @@ typedef struct sgm__cpu_kernel {
      * `call` is the one that all runs get. */
     size_t plan_size;
     void (*plan)(const sgm__cpu_call *call, void *plan);
+    void (*discard)(void *plan); /* what `plan` made, but not the bytes; NULL: nothing */
     /* `run` touches memory only in tasks that it posts, or after sgm__pool_ready or sgm__pool_finish, and may
      * return before its tasks are done; `call` lasts until then. */
     bool posts;
@@ -56,14 +61,16 @@ typedef struct sgm__cpu_kernel {
     bool aligned;
 } sgm__cpu_kernel;
 
-/* NULL: none for this operation and type. */
+/* `dense`: as in the handler's options. */
+sgm_status sgm__cpu_choose_bfloat16(sgm__cpu *cpu, const char *dense);
 const char *sgm__cpu_bfloat16(void *self); /* which way its products go */
-const sgm__cpu_kernel *sgm__cpu_find_kernel(const sgm_op *op, sgm_dtype dtype);
+/* NULL: none for this operation and type. */
+const sgm__cpu_kernel *sgm__cpu_find_kernel(const sgm__cpu *cpu, const sgm_op *op, sgm_dtype dtype);
 
 /* A concatenation whose operands were made where they belong: nothing is left to do. */
 bool sgm__cpu_is_put_together(const sgm__plan *plan, const sgm__node *node);
 
-extern const sgm__cpu_kernel sgm__cpu_matmul;
+extern const sgm__cpu_kernel sgm__cpu_matmul, sgm__cpu_matmul_bfloat16;
 extern const sgm__cpu_kernel sgm__cpu_convolution, sgm__cpu_convolution_input_gradient,
     sgm__cpu_convolution_weights_gradient;
 extern const sgm__cpu_kernel sgm__cpu_max_pooling, sgm__cpu_max_pooling_gradient, sgm__cpu_average_pooling,

@@ -4,6 +4,7 @@
  * oneDNN's and faster than OpenBLAS's on the shapes of dense layers, with one thread and with two; they give
  * the same bits for any number of threads, and nothing needs to be installed. */
 #include "handlers/cpu/dense.h"
+#include "handlers/cpu/onednn.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -92,25 +93,18 @@ static bool load_openblas(sgm__dense *dense)
     return true;
 }
 
-typedef struct dnnl_version {
-    int major, minor, patch; /* and more that we do not read */
-} dnnl_version;
-
 static bool load_onednn(sgm__dense *dense)
 {
-    const char *const paths[] = {"libdnnl.so.3", "libdnnl.so.2", "libdnnl.so"};
-    for (size_t i = 0; i < sizeof paths / sizeof *paths && dense->library == NULL; i++)
-        dense->library = dlopen(paths[i], RTLD_NOW | RTLD_LOCAL);
+    dense->library = sgm__onednn_open();
     if (dense->library == NULL)
         return false;
-    const dnnl_version *(*version)(void) = NULL;
+    char version[32];
     find(dense->library, "dnnl_sgemm", &dense->dnnl_f32);
-    find(dense->library, "dnnl_version", &version);
     find(dense->library, "omp_set_num_threads", &dense->omp_threads);
     if (dense->dnnl_f32 == NULL)
         return false;
-    const dnnl_version *v = version != NULL ? version() : &(dnnl_version){0, 0, 0};
-    snprintf(dense->text, sizeof dense->text, "oneDNN %d.%d.%d", v->major, v->minor, v->patch);
+    snprintf(dense->text, sizeof dense->text, "oneDNN %s",
+             sgm__onednn_version(dense->library, version, sizeof version));
     return true;
 }
 

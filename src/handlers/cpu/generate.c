@@ -129,9 +129,13 @@ static bool is_half(const generator *g, int32_t slot)
 /* A function that takes and returns one vector, where the operation has one. */
 static sgm__one_vector function_of(const generator *g, const sgm_op *op)
 {
-    for (int32_t i = 0; i < g->vector->function_count; i++)
-        if (g->vector->functions[i].op == op)
-            return g->vector->functions[i].function;
+    const sgm__vector *v = g->vector;
+    for (int32_t i = 0; i < v->fast_function_count && v->approximate; i++)
+        if (v->fast_functions[i].op == op)
+            return v->fast_functions[i].function;
+    for (int32_t i = 0; i < v->function_count; i++)
+        if (v->functions[i].op == op)
+            return v->functions[i].function;
     return NULL;
 }
 

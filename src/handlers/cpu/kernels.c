@@ -32,8 +32,10 @@ static const sgm__cpu_kernel *const kernels[] = {
     &sgm__cpu_random_uniform,
 };
 
-const sgm__cpu_kernel *sgm__cpu_find_kernel(const sgm_op *op, sgm_dtype dtype)
+const sgm__cpu_kernel *sgm__cpu_find_kernel(const sgm__cpu *cpu, const sgm_op *op, sgm_dtype dtype)
 {
+    if (cpu->onednn != NULL && op == sgm__cpu_matmul_bfloat16.op && sgm__cpu_matmul_bfloat16.takes(dtype))
+        return &sgm__cpu_matmul_bfloat16;
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
         if (kernels[i]->op == op && kernels[i]->takes(dtype))
             return kernels[i];

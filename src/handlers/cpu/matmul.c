@@ -1,16 +1,6 @@
 /* The matmul kernel: batches of products. */
-#include "handlers/cpu/cpu.h"
+#include "handlers/cpu/matmul.h"
 #include "ops/ops.h"
-
-typedef struct batches {
-    const sgm__cpu_call *call;
-    sgm__product product; /* the first */
-    int32_t rank;         /* of the leading dimensions */
-    int64_t count;
-    int64_t a_strides[SGM_MAX_RANK], b_strides[SGM_MAX_RANK];
-    bool together; /* a thread does whole products */
-    bool small;    /* one, of the smallest sort */
-} batches;
 
 static size_t align(int64_t bytes)
 {
@@ -18,7 +8,7 @@ static size_t align(int64_t bytes)
 }
 
 /* Products that share b are one with more rows, if a's rows follow each other. */
-static void join_rows(batches *b, const sgm_array *a)
+static void join_rows(sgm__batches *b, const sgm_array *a)
 {
     int64_t dims[SGM_MAX_RANK], strides[SGM_MAX_RANK];
     int32_t rank = b->rank + 1;
@@ -36,11 +26,11 @@ static void join_rows(batches *b, const sgm_array *a)
     b->rank = 0;
 }
 
-static batches prepare(const sgm__cpu_call *call)
+sgm__batches sgm__batches_of(const sgm__cpu_call *call)
 {
     const sgm_array *left = &call->inputs[0], *right = &call->inputs[1];
     int32_t rank = left->shape.rank, row = rank - 2, column = rank - 1;
-    batches b = {.call = call, .rank = row, .count = 1};
+    sgm__batches b = {.call = call, .rank = row, .count = 1};
     b.product = (sgm__product){.dtype = call->output.dtype,
                                .m = left->shape.dims[row],
                                .n = right->shape.dims[column],
@@ -70,10 +60,10 @@ static batches prepare(const sgm__cpu_call *call)
 
 static void plan(const sgm__cpu_call *call, void *to)
 {
-    *(batches *)to = prepare(call);
+    *(sgm__batches *)to = sgm__batches_of(call);
 }
 
-static size_t scratch_of_one(const batches *b)
+static size_t scratch_of_one(const sgm__batches *b)
 {
     const sgm__cpu *cpu = b->call->cpu;
     return align((int64_t)sgm__dense_scratch(cpu->dense, cpu->vector, &b->product, cpu->threads));
@@ -81,15 +71,14 @@ static size_t scratch_of_one(const batches *b)
 
 static size_t scratch(const sgm__cpu_call *call)
 {
-    batches b = prepare(call);
+    sgm__batches b = sgm__batches_of(call);
     return scratch_of_one(&b) * (b.together ? (size_t)call->cpu->threads : 1);
 }
 
 /* --- running --- */
 
-static void run_one(const batches *b, int64_t index, sgm__pool *pool, unsigned char *memory)
+sgm__product sgm__batches_at(const sgm__batches *b, int64_t index)
 {
-    const sgm__cpu *cpu = b->call->cpu;
     int64_t size = (int64_t)sgm_dtype_size(b->call->output.dtype), a = 0, other = 0, left = index;
     for (int32_t i = b->rank; i-- > 0;) {
         int64_t dim = b->call->inputs[0].shape.dims[i], at = left % dim;
@@ -101,18 +90,25 @@ static void run_one(const batches *b, int64_t index, sgm__pool *pool, unsigned c
     p.a = (const unsigned char *)p.a + a * size;
     p.b = (const unsigned char *)p.b + other * size;
     p.c = (unsigned char *)p.c + index * p.m * p.n * size;
+    return p;
+}
+
+static void run_one(const sgm__batches *b, int64_t index, sgm__pool *pool, unsigned char *memory)
+{
+    const sgm__cpu *cpu = b->call->cpu;
+    sgm__product p = sgm__batches_at(b, index);
     sgm__dense_post(cpu->dense, cpu->vector, pool, &p, memory);
 }
 
 static void run_task(void *context, int64_t index, int32_t thread)
 {
-    const batches *b = context;
+    const sgm__batches *b = context;
     run_one(b, index, NULL, b->call->scratch + (size_t)thread * scratch_of_one(b));
 }
 
 static sgm_status run_small(const sgm__cpu_call *call)
 {
-    sgm__product p = ((const batches *)call->plan)->product;
+    sgm__product p = ((const sgm__batches *)call->plan)->product;
     p.a = call->inputs[0].data;
     p.b = call->inputs[1].data;
     p.c = call->output.data;
@@ -123,9 +119,9 @@ static sgm_status run_small(const sgm__cpu_call *call)
 
 static sgm_status run(const sgm__cpu_call *call)
 {
-    if (((const batches *)call->plan)->small)
+    if (((const sgm__batches *)call->plan)->small)
         return run_small(call);
-    batches b = *(const batches *)call->plan;
+    sgm__batches b = *(const sgm__batches *)call->plan;
     b.call = call;
     b.product.a = call->inputs[0].data;
     b.product.b = call->inputs[1].data;
@@ -146,7 +142,7 @@ static bool takes(sgm_dtype dtype)
 const sgm__cpu_kernel sgm__cpu_matmul = {.op = &sgm__op_matmul,
                                          .takes = takes,
                                          .scratch = scratch,
-                                         .plan_size = sizeof(batches),
+                                         .plan_size = sizeof(sgm__batches),
                                          .plan = plan,
                                          .posts = true,
                                          .run = run};

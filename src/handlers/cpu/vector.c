@@ -189,6 +189,26 @@ const sgm__vector *sgm__vector_best(void)
     return best;
 }
 
+const sgm__vector *sgm__vector_named(const char *name)
+{
+    const sgm__vector *candidate;
+    bool runs_here, known = false;
+    for (int32_t i = 0; (candidate = sgm__vector_at(i, &runs_here)) != NULL; i++) {
+        if (strcmp(candidate->name, name) != 0)
+            continue;
+        if (runs_here)
+            return candidate;
+        known = true;
+    }
+    if (known)
+        sgm_fail(SGM_ERROR_UNSUPPORTED, "instructions is '%s', which this processor has not", name);
+    else
+        sgm_fail(SGM_ERROR_ARGUMENT,
+                 "instructions is '%s'; give \"portable\", or on x86 \"avx2\" or \"avx512\", on ARM \"neon\"",
+                 name);
+    return NULL;
+}
+
 static sgm__vector_function find(const sgm__vector_entry *table, size_t count, const sgm_op *op,
                                  sgm_dtype from, sgm_dtype to)
 {
@@ -201,6 +221,10 @@ static sgm__vector_function find(const sgm__vector_entry *table, size_t count, c
 sgm__vector_function sgm__vector_find(const sgm__vector *vector, const sgm_op *op, sgm_dtype from,
                                       sgm_dtype to)
 {
+    sgm__vector_function fast =
+        vector->approximate ? find(vector->fast_entries, (size_t)vector->fast_count, op, from, to) : NULL;
+    if (fast != NULL)
+        return fast;
     sgm__vector_function found = find(vector->entries, (size_t)vector->entry_count, op, from, to);
     return found != NULL ? found : find(entries, sizeof entries / sizeof *entries, op, from, to);
 }

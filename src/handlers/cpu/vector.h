@@ -87,9 +87,11 @@ typedef struct sgm__tiles {
 typedef struct sgm__vector {
     const char *name;
     const sgm__vector_entry *entries;
-    int32_t entry_count;
-    const sgm__vector_call *functions; /* NULL: no machine code is made for this instruction set */
-    int32_t function_count;
+    int32_t entry_count, function_count, fast_count, fast_function_count;
+    const sgm__vector_call *functions;     /* NULL: no machine code is made for this instruction set */
+    const sgm__vector_entry *fast_entries; /* these go before the others if `approximate` */
+    const sgm__vector_call *fast_functions;
+    bool approximate;
     sgm__tiles f32, f64;
     /* Sums go in double, in an order that depends on n alone. */
     double (*sum_f32)(int64_t n, const float *x);
@@ -133,6 +135,8 @@ extern const sgm__vector sgm__vector_neon;
 /* Whether this processor can run versions 0, 1, ...; NULL past the last. The best is the last that it can. */
 const sgm__vector *sgm__vector_at(int32_t index, bool *runs_here);
 const sgm__vector *sgm__vector_best(void);
+/* NULL, and an error, if it is unknown or does not run here. */
+const sgm__vector *sgm__vector_named(const char *name);
 /* NULL: no loop of this kind. */
 sgm__vector_function sgm__vector_find(const sgm__vector *vector, const sgm_op *op, sgm_dtype from,
                                       sgm_dtype to);

@@ -29,6 +29,8 @@
 #include "handlers/cpu/vector_math.h"
 
 #include "handlers/cpu/vector_kernels.h"
+
+#include "handlers/cpu/vector_fast.h"
 #include "handlers/cpu/vector_product.h"
 #include "handlers/cpu/vector_product_gather.h"
 #include "handlers/cpu/vector_random.h"

@@ -44,6 +44,8 @@ static inline vec_d floor_lanes_d(vec_d x)
 }
 
 #include "handlers/cpu/vector_kernels.h"
+
+#include "handlers/cpu/vector_fast.h"
 #include "handlers/cpu/vector_product.h"
 #include "handlers/cpu/vector_product_gather.h"
 #include "handlers/cpu/vector_random.h"

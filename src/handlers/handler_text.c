@@ -1,0 +1,83 @@
+/* Reads what stands in brackets behind a handler's name. */
+#include "handlers/handler_text.h"
+
+#include "base/base.h"
+
+#define BLANKS " \t"
+
+size_t sgm__handler_text_name(const char *text)
+{
+    return strcspn(text, "(");
+}
+
+/* A word without the blanks around it. */
+static sgm_status copy_word(const char *text, const char *from, size_t length, char *word, size_t size)
+{
+    size_t before = strspn(from, BLANKS);
+    before = before < length ? before : length;
+    from += before;
+    length -= before;
+    while (length > 0 && strchr(BLANKS, from[length - 1]) != NULL)
+        length--;
+    if (length >= size)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "handler '%s': '%.*s' is too long", text, (int)length, from);
+    memcpy(word, from, length);
+    word[length] = '\0';
+    return SGM_OK;
+}
+
+static sgm_status set_bool(const char *text, const char *name, const char *value, bool *to)
+{
+    *to = strcmp(value, "true") == 0;
+    if (*to || strcmp(value, "false") == 0)
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_ARGUMENT, "handler '%s': %s: expected true or false, got '%s'", text, name,
+                    value);
+}
+
+static sgm_status set_option(const char *text, const char *name, const char *value, sgm__handler_text *to)
+{
+    static const char *const names[] = {"dense", "instructions", "approximate"};
+    if (strcmp(name, names[0]) == 0) {
+        memcpy(to->dense, value, strlen(value) + 1);
+        to->options.dense = to->dense;
+    } else if (strcmp(name, names[1]) == 0) {
+        memcpy(to->instructions, value, strlen(value) + 1);
+        to->options.instructions = to->instructions;
+    } else if (strcmp(name, names[2]) == 0) {
+        return set_bool(text, name, value, &to->options.approximate);
+    } else {
+        const char *near = sgm__nearest(name, names, sizeof names / sizeof *names);
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "handler '%s': there is no option '%s'%s%s%s; there are dense, instructions and "
+                        "approximate",
+                        text, name, near != NULL ? " (did you mean '" : "", near != NULL ? near : "",
+                        near != NULL ? "'?)" : "");
+    }
+    return SGM_OK;
+}
+
+sgm_status sgm__handler_text_read(const char *text, const sgm_handler_options *given, sgm__handler_text *to)
+{
+    *to = (sgm__handler_text){.options = *given};
+    const char *at = text + sgm__handler_text_name(text);
+    if (*at == '\0')
+        return SGM_OK;
+    size_t length = strlen(at);
+    if (at[length - 1] != ')')
+        return sgm_fail(SGM_ERROR_ARGUMENT, "handler '%s': expected ')' at the end", text);
+    const char *end = at + length - 1;
+    for (at++; at < end; at++) {
+        char name[32], value[32];
+        size_t part = strcspn(at, ",)"), before = strcspn(at, "=");
+        if (before >= part)
+            return sgm_fail(SGM_ERROR_ARGUMENT,
+                            "handler '%s': expected 'option=value' between the brackets, got '%.*s'", text,
+                            (int)part, at);
+        SGM_TRY(copy_word(text, at, before, name, sizeof name));
+        SGM_TRY(copy_word(text, at + before + 1, part - before - 1, value, sizeof value));
+        SGM_TRY(set_option(text, name, value, to));
+        at += part;
+    }
+    return SGM_OK;
+}

@@ -1,0 +1,17 @@
+/* Handlers as text with options: "cpu(dense=onednn, instructions=avx2)". Internal. */
+#ifndef SGM_HANDLERS_HANDLER_TEXT_H
+#define SGM_HANDLERS_HANDLER_TEXT_H
+
+#include <sigma/handler.h>
+
+typedef struct sgm__handler_text {
+    sgm_handler_options options; /* those given, with what the text says; may point into this */
+    char dense[32], instructions[32];
+} sgm__handler_text;
+
+/* Characters of the name without its options. */
+size_t sgm__handler_text_name(const char *text);
+/* *to is used where it lies: it must not be copied. */
+sgm_status sgm__handler_text_read(const char *text, const sgm_handler_options *given, sgm__handler_text *to);
+
+#endif

@@ -1,0 +1,181 @@
+/* Products of bfloat16 with float32 sums: by oneDNN and through float32, against double. */
+#include "base/base.h"
+#include "graphs.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct shape_case {
+    sgm_shape a, b; /* as the product takes them */
+    int order; /* bits: a, b are stored with their last two dimensions exchanged; 4: b is one row for all */
+} shape_case;
+
+static const shape_case cases[] = {
+    {TEST_SHAPE(1, 1), TEST_SHAPE(1, 1), 0},
+    {TEST_SHAPE(3, 5), TEST_SHAPE(5, 7), 0},
+    {TEST_SHAPE(33, 100), TEST_SHAPE(100, 10), 1},
+    {TEST_SHAPE(33, 100), TEST_SHAPE(100, 10), 2},
+    {TEST_SHAPE(100, 65), TEST_SHAPE(65, 130), 3},
+    {TEST_SHAPE(20, 30), TEST_SHAPE(30, 40), 4},
+    {TEST_SHAPE(2, 3, 9, 16), TEST_SHAPE(2, 3, 16, 5), 0},
+    {TEST_SHAPE(64, 512), TEST_SHAPE(512, 1100), 0}, /* in parts, by columns */
+    {TEST_SHAPE(700, 300), TEST_SHAPE(300, 200), 1}, /* by rows */
+    {TEST_SHAPE(0, 3), TEST_SHAPE(3, 4), 0},
+    {TEST_SHAPE(3, 0), TEST_SHAPE(0, 4), 0},
+};
+
+static sgm_shape stored(const sgm_shape *shape, bool turned, bool one_row)
+{
+    sgm_shape s = *shape;
+    int32_t last = s.rank - 1;
+    if (turned) {
+        s.dims[last] = shape->dims[last - 1];
+        s.dims[last - 1] = shape->dims[last];
+    }
+    if (one_row)
+        s.dims[last - 1] = 1;
+    return s;
+}
+
+static sgm_tensor *random_tensor(const sgm_shape *shape, uint64_t seed)
+{
+    sgm_tensor *tensor = sgm_tensor_create(SGM_BFLOAT16, shape);
+    CHECK_OK(tensor);
+    sgm_array array = {.dtype = SGM_BFLOAT16, .data = sgm_tensor_data(tensor)};
+    sgm__random random = sgm__random_make(seed, 0);
+    for (int64_t i = 0; i < sgm_shape_elements(shape); i++)
+        sgm_array_store(&array, i, sgm__random_normal(&random));
+    return tensor;
+}
+
+static sgm_value operand(sgm_graph *graph, const char *name, const sgm_shape *shape, bool turned,
+                         bool one_row)
+{
+    sgm_shape as = stored(shape, turned, one_row);
+    sgm_value x = sgm_input_value(graph, name, SGM_BFLOAT16, &as);
+    if (turned)
+        x = sgm_transpose(graph, x);
+    return one_row ? sgm_broadcast(graph, x, shape) : x;
+}
+
+static sgm_tensor *product_of(sgm_handler *handler, const shape_case *c, const sgm_tensor *a,
+                              const sgm_tensor *b)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = operand(graph, "a", &c->a, c->order & 1, false);
+    sgm_value y = operand(graph, "b", &c->b, c->order & 2, c->order & 4);
+    sgm_output(graph, "c", sgm_matmul(graph, x, y));
+    CHECK_OK(sgm_graph_status(graph));
+    sgm_session *session = sgm_session_create(handler);
+    sgm_program *program = sgm_session_prepare(session, graph);
+    CHECK_OK(program);
+    sgm_type type = sgm_program_output_type(program, "c");
+    sgm_tensor *result = sgm_tensor_create(type.dtype, &type.shape);
+    for (int run = 0; run < 2; run++) {
+        CHECK_OK(sgm_session_feed(session, program, "a", a));
+        CHECK_OK(sgm_session_feed(session, program, "b", b));
+        CHECK_OK(sgm_session_run(session, program));
+    }
+    CHECK_OK(sgm_session_read(session, program, "c", result));
+    sgm_session_free(session);
+    sgm_graph_free(graph);
+    return result;
+}
+
+static double at(const sgm_tensor *tensor, int64_t index)
+{
+    sgm_array array = {.dtype = SGM_BFLOAT16, .data = (void *)(uintptr_t)sgm_tensor_const_data(tensor)};
+    return sgm_array_load(&array, index);
+}
+
+/* Half a unit of bfloat16 for the result (2^-8 of it at most), and float32's roundings of the sum. */
+static void check_against_double(const shape_case *c, const sgm_tensor *a, const sgm_tensor *b,
+                                 const sgm_tensor *got)
+{
+    int32_t last = c->a.rank - 1;
+    int64_t m = c->a.dims[last - 1], k = c->a.dims[last], n = c->b.dims[last];
+    int64_t count = sgm_shape_elements(sgm_tensor_shape(got));
+    for (int64_t e = 0; e < count; e++) {
+        int64_t batch = e / (m * n), i = e / n % m, j = e % n;
+        double sum = 0, size = 0;
+        for (int64_t l = 0; l < k; l++) {
+            double x = at(a, batch * m * k + (c->order & 1 ? l * m + i : i * k + l));
+            double y = at(b, c->order & 4 ? j : batch * k * n + (c->order & 2 ? j * k + l : l * n + j));
+            sum += x * y;
+            size += fabs(x * y);
+        }
+        double bound = fabs(sum) * 0x1p-8 * 1.001 + size * 0x1p-24 * (double)(k + 1);
+        if (!(fabs(at(got, e) - sum) <= bound))
+            TEST_FAIL("element %lld of %lld x %lld x %lld is %.9g, not %.9g", (long long)e, (long long)m,
+                      (long long)k, (long long)n, at(got, e), sum);
+    }
+}
+
+static void try_all(const char *dense)
+{
+    sgm_handler *handlers[3];
+    for (int i = 0; i < 3; i++) {
+        handlers[i] = sgm_handler_create("cpu", .threads = i + 1, .dense = dense);
+        if (handlers[i] == NULL && sgm_last_status() == SGM_ERROR_NOT_FOUND)
+            SKIP("this library is not installed");
+        CHECK_OK(handlers[i]);
+    }
+    bool own = dense == NULL || strstr(sgm_handler_bfloat16(handlers[0]), "through float32: ") != NULL;
+    CHECK_STR(sgm_handler_support(handlers[0], "matmul", SGM_BFLOAT16), own ? "through float32" : "kernel");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const shape_case *c = &cases[i];
+        sgm_shape a_shape = stored(&c->a, c->order & 1, false),
+                  b_shape = stored(&c->b, c->order & 2, c->order & 4);
+        sgm_tensor *a = random_tensor(&a_shape, i), *b = random_tensor(&b_shape, 100 + i), *results[3];
+        for (int t = 0; t < 3; t++)
+            results[t] = product_of(handlers[t], c, a, b);
+        check_against_double(c, a, b, results[0]);
+        size_t bytes = (size_t)sgm_shape_elements(sgm_tensor_shape(results[0])) * sizeof(uint16_t);
+        for (int t = 1; t < 3; t++)
+            CHECK(memcmp(sgm_tensor_const_data(results[t]), sgm_tensor_const_data(results[0]), bytes) == 0);
+        sgm_tensor_free(a);
+        sgm_tensor_free(b);
+        for (int t = 0; t < 3; t++)
+            sgm_tensor_free(results[t]);
+    }
+    for (int i = 0; i < 3; i++)
+        sgm_handler_free(handlers[i]);
+}
+
+TEST(through_float32)
+{
+    try_all("own");
+}
+
+TEST(onednn)
+{
+    try_all("onednn");
+}
+
+/* What is here by itself: through float32, or with AMX. */
+TEST(the_default)
+{
+    try_all(NULL);
+}
+
+static void check_way(const char *dense, const char *expected)
+{
+    sgm_handler *handler = sgm_handler_create("cpu", .threads = 1, .dense = dense);
+    if (handler == NULL && sgm_last_status() == SGM_ERROR_NOT_FOUND)
+        SKIP("this library is not installed");
+    CHECK_OK(handler);
+    const char *way = sgm_handler_bfloat16(handler);
+    char *text = sgm_handler_describe(handler), line[300];
+    snprintf(line, sizeof line, "products of bfloat16: %s\n", way);
+    CHECK(strstr(text, line) != NULL);
+    CHECK(strstr(way, expected) != NULL);
+    sgm_string_free(text);
+    sgm_handler_free(handler);
+}
+
+TEST(the_way_is_told)
+{
+    check_way("own", "through float32: dense is 'own'");
+    check_way(NULL, "AMX");
+    check_way("onednn", "oneDNN ");
+}
