@@ -13,6 +13,8 @@ typedef struct problem {
     double share; /* of `training` that is trained on; 1: all, and measured on `measured` */
     double learning_rate;
     int64_t batch, epochs;
+    const char *mixed_handler; /* NULL: cpu */
+    uint64_t seed;
 } problem;
 
 typedef struct outcome {
@@ -32,14 +34,14 @@ static sgm_dataset *part_of(const char *name, double begin, double share)
 
 static void learn(const problem *p, const char *handler, sgm_dtype precision, outcome *result)
 {
-    sgm_env *env = sgm_env_create("mixed", .seed = 1, .handler = handler, .precision = precision);
+    sgm_env *env = sgm_env_create("mixed", .seed = p->seed + 1, .handler = handler, .precision = precision);
     sgm_trainer *trainer = sgm_trainer_create(env, "t");
     bool apart = p->share < 1;
     sgm_dataset *training = part_of(p->training, 0, p->share);
     sgm_dataset *measured = part_of(p->measured, apart ? p->share : 0, apart ? 1 - p->share : 1);
     CHECK_OK(sgm_trainer_network(trainer, p->network));
     CHECK_OK(sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = p->learning_rate)));
-    CHECK_OK(sgm_trainer_data(trainer, sgm_minibatches(training, .size = p->batch, .seed = 1)));
+    CHECK_OK(sgm_trainer_data(trainer, sgm_minibatches(training, .size = p->batch, .seed = p->seed + 1)));
     CHECK_OK(sgm_trainer_on_progress(trainer, follow_losses, &result->curve));
     CHECK_OK(sgm_run(env, .epochs = p->epochs));
     sgm_iterator *iterator = sgm_minibatches(measured, .size = 100, .no_shuffle = true);
@@ -65,7 +67,7 @@ static void check_noise(const problem *p, size_t steps, double noise, double acc
     static outcome results[2];
     memset(results, 0, sizeof results);
     for (int i = 0; i < 2; i++)
-        learn(p, "cpu", precisions[i], &results[i]);
+        learn(p, i == 1 && p->mixed_handler != NULL ? p->mixed_handler : "cpu", precisions[i], &results[i]);
     const loss_curve *wide = &results[0].curve, *mixed = &results[1].curve;
     CHECK(mixed->count >= steps);
     CHECK_INT(mixed->count, wide->count);
@@ -80,7 +82,7 @@ static void check_noise(const problem *p, size_t steps, double noise, double acc
 TEST(iris_is_learnt_as_in_float32)
 {
     check_noise(&(problem){"input(4) + dense(16, tanh) + dense(3) + softmax_cross_entropy", "iris", "iris",
-                           0.8, 0.01, 10, 40},
+                           0.8, 0.01, 10, 40, NULL, 0},
                 400, 0.005, 1.01 / 30);
 }
 
@@ -88,8 +90,49 @@ TEST(digits_are_learnt_as_in_float32)
 {
     check_noise(&(problem){"input(8, 8) + dense(64, relu) + dropout(0.2) + dense(32, sigmoid) + dense(10) + "
                            "softmax_cross_entropy",
-                           "digits", "digits-test", 1, 0.005, 32, 6},
+                           "digits", "digits-test", 1, 0.005, 32, 6, NULL, 0},
                 250, 0.01, 0.0101);
+}
+
+/* Products by oneDNN, which sums in float32 as the other way does; three seeds. */
+TEST(digits_are_learnt_with_onednn)
+{
+    sgm_handler *handler = sgm_handler_create("cpu", .dense = "onednn");
+    if (handler == NULL && sgm_last_status() == SGM_ERROR_NOT_FOUND)
+        SKIP("oneDNN is not installed");
+    CHECK_OK(handler);
+    bool narrow = strcmp(sgm_handler_support(handler, "matmul", SGM_BFLOAT16), "kernel") == 0;
+    sgm_handler_free(handler);
+    if (!narrow)
+        SKIP("this oneDNN has no products of bfloat16 for this processor");
+    for (uint64_t seed = 0; seed < 3; seed++)
+        check_noise(&(problem){"input(8, 8) + dense(64, relu) + dense(32, tanh) + dense(10) + "
+                               "softmax_cross_entropy",
+                               "digits", "digits-test", 1, 0.005, 32, 6, "cpu(dense=onednn)", seed},
+                    250, 0.01, 0.0101);
+}
+
+TEST(images_are_learnt_as_in_float32)
+{
+    check_noise(
+        &(problem){"input(8, 8) + convolution(8, 3, relu) + max_pooling(2) + dense(32, relu) + dense(10) "
+                   "+ softmax_cross_entropy",
+                   "digits", "digits-test", 1, 0.005, 32, 3, NULL, 0},
+        120, 0.02, 0.0201);
+}
+
+TEST(sequences_are_learnt_as_in_float32)
+{
+    check_noise(&(problem){"input(8, 8) + lstm(24) + dense(10) + softmax_cross_entropy", "digits",
+                           "digits-test", 1, 0.005, 32, 3, NULL, 0},
+                120, 0.02, 0.0201);
+}
+
+TEST(attention_learns_as_in_float32)
+{
+    check_noise(&(problem){"input(8, 8) + transformer(2, 16) + dense(10) + softmax_cross_entropy", "digits",
+                           "digits-test", 1, 0.005, 32, 3, NULL, 0},
+                120, 0.02, 0.0201);
 }
 
 TEST(handlers_agree)
@@ -100,7 +143,9 @@ TEST(handlers_agree)
                        0.8,
                        0.01,
                        10,
-                       10};
+                       10,
+                       NULL,
+                       0};
     static outcome results[2];
     memset(results, 0, sizeof results);
     learn(&p, "cpu", SGM_BFLOAT16, &results[0]);
