@@ -19,6 +19,7 @@ void sgm__emit(sgm__assembler *assembler, const unsigned char *bytes, size_t cou
     if (assembler->failed)
         return;
     if (sgm__reserve(&assembler->bytes, &assembler->capacity, assembler->count + count, 1) != SGM_OK) {
+        sgm_clear_error(); /* there is another way */
         assembler->failed = true;
         return;
     }
@@ -154,6 +155,15 @@ void *sgm__code_map(const sgm__assembler *assembler, size_t *size)
         return code;
     munmap(code, *size);
     return NULL;
+}
+
+bool sgm__code_allowed(void)
+{
+    unsigned char nothing[] = {0xc3}; /* ret */
+    size_t size;
+    void *code = sgm__code_map(&(sgm__assembler){.bytes = nothing, .count = sizeof nothing}, &size);
+    sgm__code_unmap(code, size);
+    return code != NULL;
 }
 
 void sgm__code_unmap(void *code, size_t size)

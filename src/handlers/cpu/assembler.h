@@ -78,5 +78,7 @@ void sgm__emit_jump_back(sgm__assembler *assembler, size_t to);
  * refuses that. */
 void *sgm__code_map(const sgm__assembler *assembler, size_t *size);
 void sgm__code_unmap(void *code, size_t size);
+/* The system lets this process make code and run it. */
+bool sgm__code_allowed(void);
 
 #endif

@@ -56,7 +56,8 @@ static sgm_status open_cpu(const sgm_handler_options *options, void **self)
     if (cpu == NULL)
         return SGM_ERROR_MEMORY;
     pthread_mutex_init(&cpu->busy, NULL);
-    cpu->interprets = options->no_machine_code;
+    cpu->interprets = options->no_machine_code || !sgm__code_allowed();
+    cpu->told = options->no_machine_code;
     cpu->vector =
         options->instructions != NULL ? sgm__vector_named(options->instructions) : sgm__vector_best();
     if (cpu->vector != NULL && options->approximate) {
@@ -110,7 +111,8 @@ static void describe(void *self, sgm__text *text)
     sgm__text_append(text, "threads: %d\n", cpu->threads);
     sgm__text_append(text, "elementwise steps: %s\n",
                      cpu->vector->functions == NULL ? "interpreted: no AVX-512"
-                     : cpu->interprets              ? "interpreted, as told"
+                     : cpu->told                    ? "interpreted, as told"
+                     : cpu->interprets              ? "interpreted: the system lets no code be made"
                                                     : "machine code");
     sgm__text_append(text, "matrix products: %s\n", sgm__dense_text(cpu->dense));
     sgm__text_append(text, "products of bfloat16: %s\n", sgm__cpu_bfloat16(self));
