@@ -106,6 +106,9 @@ UNARY(cast_u8_i64, uint8_t, int64_t, x)
 UNARY(cast_i32_i64, int32_t, int64_t, x)
 UNARY(cast_f32_f64, float, double, x)
 UNARY(cast_f64_f32, double, float, x)
+UNARY(cast_bool_f32, uint8_t, float, x != 0)
+UNARY(cast_bool_f64, uint8_t, double, x != 0)
+UNARY(cast_bool_i64, uint8_t, int64_t, x != 0)
 UNARY(cast_bool_u8, uint8_t, uint8_t, x != 0)
 
 #define LIBM_ENTRIES(name, in_double, in_float)                                                              \
@@ -141,15 +144,15 @@ static const sgm__vector_entry entries[] = {
     {&sgm__op_select, SGM_UINT8, SGM_UINT8, select_8},
     {&sgm__op_select, SGM_INT32, SGM_INT32, select_32},
     {&sgm__op_select, SGM_INT64, SGM_INT64, select_64},
-    {&sgm__op_cast, SGM_BOOL, SGM_FLOAT32, cast_u8_f32},
+    {&sgm__op_cast, SGM_BOOL, SGM_FLOAT32, cast_bool_f32},
     {&sgm__op_cast, SGM_UINT8, SGM_FLOAT32, cast_u8_f32},
-    {&sgm__op_cast, SGM_BOOL, SGM_FLOAT64, cast_u8_f64},
+    {&sgm__op_cast, SGM_BOOL, SGM_FLOAT64, cast_bool_f64},
     {&sgm__op_cast, SGM_UINT8, SGM_FLOAT64, cast_u8_f64},
     {&sgm__op_cast, SGM_INT32, SGM_FLOAT32, cast_i32_f32},
     {&sgm__op_cast, SGM_INT32, SGM_FLOAT64, cast_i32_f64},
     {&sgm__op_cast, SGM_INT64, SGM_FLOAT32, cast_i64_f32},
     {&sgm__op_cast, SGM_INT64, SGM_FLOAT64, cast_i64_f64},
-    {&sgm__op_cast, SGM_BOOL, SGM_INT64, cast_u8_i64},
+    {&sgm__op_cast, SGM_BOOL, SGM_INT64, cast_bool_i64},
     {&sgm__op_cast, SGM_UINT8, SGM_INT64, cast_u8_i64},
     {&sgm__op_cast, SGM_INT32, SGM_INT64, cast_i32_i64},
     {&sgm__op_cast, SGM_FLOAT32, SGM_FLOAT64, cast_f32_f64},
