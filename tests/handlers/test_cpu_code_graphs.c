@@ -1,7 +1,9 @@
 /* Random graphs of many shapes, types and views on the cpu handler: machine code against interpreted steps
  * and against the reference handler, which all give the same bits. */
 #include "base/base.h"
+#include "handlers/cpu/cpu.h"
 #include "handlers/graphs.h"
+#include "handlers/program.h"
 
 #include <math.h>
 #include <string.h>
@@ -331,6 +333,32 @@ static void compare_all(const maker *m, uint64_t seed, side *sides, int count)
     }
 }
 
+static void feed_all(maker *m, side *sides, int count)
+{
+    for (int i = 0; i < OPERANDS; i++) {
+        sgm_tensor *value = numbers(m, m->dtypes[i], &m->shapes[i]);
+        for (int h = 0; h < count; h++)
+            if (sgm_program_has_input(sides[h].program, m->names[i]))
+                CHECK_OK(sgm_session_feed(sides[h].session, sides[h].program, m->names[i], value));
+        sgm_tensor_free(value);
+    }
+}
+
+/* A program that needs more memory than the others, which lies elsewhere then. */
+static void run_another(side *sides, int count)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_shape shape = sgm_shape_of(900000);
+    sgm_value x = sgm_iota(graph, SGM_FLOAT32, &shape, 0);
+    sgm_output(graph, "y", sgm_flip(graph, sgm_square(graph, x), 0));
+    for (int h = 0; h < count; h++) {
+        sgm_program *program = sgm_session_prepare(sides[h].session, graph);
+        CHECK_OK(program);
+        CHECK_OK(sgm_session_run(sides[h].session, program));
+    }
+    sgm_graph_free(graph);
+}
+
 static void check_graph(uint64_t seed)
 {
     maker m = {.graph = sgm_graph_create(),
@@ -344,6 +372,8 @@ static void check_graph(uint64_t seed)
         {.handler = sgm_handler_create("cpu", .threads = threads)},
         {.handler = sgm_handler_create("cpu", .threads = threads, .no_machine_code = true)},
         {.handler = sgm_handler_create("reference")}};
+    for (int h = 0; h < 2; h++) /* small programs, too */
+        ((sgm__cpu *)sides[h].handler->self)->shares_all = seed % 8 < 4;
     for (int h = 0; h < count; h++)
         CHECK_OK(sides[h].session = sgm_session_create(sides[h].handler));
     for (int i = 0; i < OPERANDS + STATES; i++) {
@@ -355,14 +385,11 @@ static void check_graph(uint64_t seed)
     }
     for (int h = 0; h < count; h++)
         CHECK_OK(sides[h].program = sgm_session_prepare(sides[h].session, m.graph));
-    for (int i = 0; i < OPERANDS; i++) {
-        sgm_tensor *value = numbers(&m, m.dtypes[i], &m.shapes[i]);
-        for (int h = 0; h < count; h++)
-            if (sgm_program_has_input(sides[h].program, m.names[i]))
-                CHECK_OK(sgm_session_feed(sides[h].session, sides[h].program, m.names[i], value));
-        sgm_tensor_free(value);
-    }
-    for (int run = 0; run < 2; run++) {
+    for (int run = 0; run < 3; run++) {
+        if (run < 2) /* what was fed stays fed */
+            feed_all(&m, sides, count);
+        if (run == 1 && seed % 16 == 3)
+            run_another(sides, 2);
         for (int h = 0; h < count; h++)
             CHECK_OK(sgm_session_run(sides[h].session, sides[h].program));
         compare_all(&m, seed, sides, count);
