@@ -36,7 +36,7 @@ static sgm_dataset *make_data(int64_t length)
 /* A letter by its probability to the power of 1 / temperature. */
 static int draw(const sgm_tensor *answer, double temperature)
 {
-    double weights[256], sum = 0;
+    double weights[256] = {0}, sum = 0;
     for (int k = 0; k < letters; k++)
         sum += weights[k] = pow(sgm_tensor_get(answer, (const int64_t[]){0, TIME - 1, k}), 1 / temperature);
     double left = sum * rand() / ((double)RAND_MAX + 1);

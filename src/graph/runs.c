@@ -114,7 +114,7 @@ static void rebuild_all(searching *s)
     int32_t count = (int32_t)s->graph->count, first_late = count;
     for (int32_t i = 0; i < count && s->work->graph->status == SGM_OK; i++) {
         s->late[i] = !rebuild_one(s, i);
-        first_late = s->late[i] && first_late > i ? i : first_late;
+        first_late = first_late > i && s->late[i] ? i : first_late;
         if (at(s, i)->op != &sgm__op_concatenate || s->late[i])
             continue;
         for (int32_t k = first_late; k < i && s->work->graph->status == SGM_OK; k++)

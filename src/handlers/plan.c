@@ -25,6 +25,10 @@ static bool has_bfloat16(const sgm_graph *graph)
     return false;
 }
 
+typedef sgm_graph *(*pass)(const sgm_graph *graph);
+static const pass passes[] = {sgm__pass_simplify, sgm__pass_sums, sgm__pass_simplify, sgm__pass_runs,
+                              sgm__pass_simplify};
+
 static sgm_graph *lower(const sgm_graph *graph, const sgm_handler *handler)
 {
     void *user = (void *)(uintptr_t)handler;
@@ -36,8 +40,6 @@ static sgm_graph *lower(const sgm_graph *graph, const sgm_handler *handler)
     }
     if (expanded == NULL)
         return NULL;
-    sgm_graph *(*const passes[])(const sgm_graph *) = {sgm__pass_simplify, sgm__pass_sums, sgm__pass_simplify,
-                                                       sgm__pass_runs, sgm__pass_simplify};
     for (size_t i = 0; i < sizeof passes / sizeof *passes && expanded != NULL; i++) {
         sgm_graph *better = passes[i](expanded);
         sgm_graph_free(expanded);

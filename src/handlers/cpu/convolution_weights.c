@@ -131,6 +131,20 @@ static void sum_task(void *context, int64_t index, int32_t thread)
                    record > begin, own);
 }
 
+static void add_sums(int64_t n, int64_t size, void *sums, const void *more)
+{
+    float *singles = sums;
+    double *doubles = sums;
+    const float *more_singles = more;
+    const double *more_doubles = more;
+    if (size == 4)
+        for (int64_t i = 0; i < n; i++)
+            singles[i] += more_singles[i];
+    else
+        for (int64_t i = 0; i < n; i++)
+            doubles[i] += more_doubles[i];
+}
+
 /* Adds the chunks of some rows of a panel to those of the first, and turns them into (filters, rows). */
 static void finish_task(void *context, int64_t index, int32_t thread)
 {
@@ -146,12 +160,7 @@ static void finish_task(void *context, int64_t index, int32_t thread)
         unsigned char *all = sums_of(r, 0, group) + at;
         for (int64_t chunk = 1; chunk < r->chunks; chunk++) {
             const unsigned char *more = sums_of(r, chunk, group) + at;
-            if (size == 4)
-                for (int64_t k = 0; k < n; k++)
-                    ((float *)all)[k] += ((const float *)more)[k];
-            else
-                for (int64_t k = 0; k < n; k++)
-                    ((double *)all)[k] += ((const double *)more)[k];
+            add_sums(n, size, all, more);
         }
         c->tiles->spread(to + ((group * c->filters + p.first) * r->steps + row) * size, r->steps, all,
                          p.width, p.count, c->places, NULL);

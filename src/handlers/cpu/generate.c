@@ -418,7 +418,7 @@ static void emit_body(generator *g)
     for (int32_t m = 0; m < e->micro_count && !g->failed; m++) {
         const sgm__micro *micro = &e->micros[m];
         recipe how;
-        uint8_t in[SGM__ELEMENTWISE_MOST_INPUTS];
+        uint8_t in[SGM__ELEMENTWISE_MOST_INPUTS] = {0};
         g->failed = !find_recipe(g, micro, &how);
         for (int32_t k = 0; k < micro->input_count; k++)
             in[k] = load(g, micro->inputs[k]);

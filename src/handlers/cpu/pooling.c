@@ -163,7 +163,7 @@ static void max_gradient_pairs(const pooling *p, const float *x, const float *sl
 
 /* --- kernels --- */
 
-#define DEFINE_TASK(name, pairs_call, call_of_type)                                                          \
+#define DEFINE_TASK(name, pairs_first, call_of_type)                                                         \
     static void name##_task(void *context, int64_t index, int32_t thread)                                    \
     {                                                                                                        \
         (void)thread;                                                                                        \
@@ -173,12 +173,8 @@ static void max_gradient_pairs(const pooling *p, const float *x, const float *sl
         const void *a = p->call->inputs[0].data,                                                             \
                    *b = p->call->input_count > 1 ? p->call->inputs[1].data : a;                              \
         for (int64_t n = index * p->each; n < last; n++) {                                                   \
-            if (p->pairs)                                                                                    \
-                pairs_call;                                                                                  \
-            else if (p->call->output.dtype == SGM_FLOAT32)                                                   \
-                call_of_type(float);                                                                         \
-            else                                                                                             \
-                call_of_type(double);                                                                        \
+            pairs_first if (p->call->output.dtype == SGM_FLOAT32) call_of_type(float);                       \
+            else call_of_type(double);                                                                       \
         }                                                                                                    \
         (void)b;                                                                                             \
     }
@@ -189,10 +185,17 @@ static void max_gradient_pairs(const pooling *p, const float *x, const float *sl
 #define MAX_GRADIENT(type) max_gradient_##type(w, IN(type, a), OUT(type, b), TO(type, p->in))
 #define AVERAGE(type) average_##type(w, IN(type, a), TO(type, p->out))
 #define AVERAGE_GRADIENT(type) average_gradient_##type(w, OUT(type, a), TO(type, p->in))
-DEFINE_TASK(max, max_pairs(p, IN(float, a), TO(float, p->out)), MAX)
-DEFINE_TASK(max_gradient, max_gradient_pairs(p, IN(float, a), OUT(float, b), TO(float, p->in)), MAX_GRADIENT)
-DEFINE_TASK(average, AVERAGE(float), AVERAGE)
-DEFINE_TASK(average_gradient, AVERAGE_GRADIENT(float), AVERAGE_GRADIENT)
+/* Windows of two by two have loops of their own, if it is the largest that is wanted. */
+#define PAIRS(call)                                                                                          \
+    if (p->pairs)                                                                                            \
+        call;                                                                                                \
+    else
+#define NO_PAIRS
+DEFINE_TASK(max, PAIRS(max_pairs(p, IN(float, a), TO(float, p->out))), MAX)
+DEFINE_TASK(max_gradient, PAIRS(max_gradient_pairs(p, IN(float, a), OUT(float, b), TO(float, p->in))),
+            MAX_GRADIENT)
+DEFINE_TASK(average, NO_PAIRS, AVERAGE)
+DEFINE_TASK(average_gradient, NO_PAIRS, AVERAGE_GRADIENT)
 
 static int64_t count_parts(const pooling *p, int64_t plane, int64_t *most)
 {

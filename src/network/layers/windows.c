@@ -42,7 +42,8 @@ bool sgm__layer_pair(const sgm_layer_call *call, sgm_graph *graph, const char *a
 static void pad_same(sgm_window_options *window, const int64_t *sizes, int32_t dimensions)
 {
     for (int32_t i = 0; i < dimensions; i++) {
-        int64_t stride = window->stride[i], windows = (sizes[i] + stride - 1) / stride;
+        int64_t stride = window->stride[i] > 1 ? window->stride[i] : 1; /* less is refused later */
+        int64_t windows = (sizes[i] + stride - 1) / stride;
         int64_t needed = (windows - 1) * stride + (window->size[i] - 1) * window->dilation[i] + 1 - sizes[i];
         window->before[i] = needed > 0 ? needed / 2 : 0;
         window->after[i] = needed > 0 ? needed - needed / 2 : 0;
