@@ -238,7 +238,7 @@ static void make_graph(maker *m)
         make_value(m);
     for (int t = 0; t < TYPES; t++)
         for (int i = 0; i < 3 && m->counts[t] > 0; i++) {
-            char name[16];
+            char name[32];
             snprintf(name, sizeof name, "out%d_%d", t, i);
             sgm_output(m->graph, name, i == 0 ? m->values[t][m->counts[t] - 1] : some(m, t));
         }
@@ -309,7 +309,7 @@ static void compare_all(const maker *m, uint64_t seed, side *sides, int count)
 {
     for (int t = 0; t < TYPES; t++)
         for (int i = 0; i < 3 && m->counts[t] > 0; i++) {
-            char name[16];
+            char name[32];
             snprintf(name, sizeof name, "out%d_%d", t, i);
             sgm_type type = sgm_program_output_type(sides[0].program, name);
             sgm_tensor *values[HANDLERS];
