@@ -24,7 +24,7 @@ typedef struct maker {
     int counts[TYPES];
     sgm_shape shapes[OPERANDS + STATES]; /* of what comes from outside */
     sgm_dtype dtypes[OPERANDS + STATES];
-    char names[OPERANDS + STATES][8];
+    char names[OPERANDS + STATES][16];
     bool exact; /* only operations that round each result once, as the reference does */
     bool plain; /* only what there is machine code for */
 } maker;
