@@ -80,16 +80,22 @@ static sgm_status measure(sgm__window *w)
     return SGM_OK;
 }
 
+static sgm_status check_group_count(const sgm__window *w)
+{
+    if (w->groups >= 1 && w->channels % w->groups == 0 && w->filters % w->groups == 0)
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_SHAPE,
+                    "%lld groups: the %lld channels and the %lld filters must both be multiples of their "
+                    "number",
+                    (long long)w->groups, (long long)w->channels, (long long)w->filters);
+}
+
 /* Channels of the data and of the weights: (filters, channels / groups, ...). */
 static sgm_status check_groups(const sgm__window *w, const sgm_type *weights)
 {
     char text[SGM__TYPE_TEXT];
     int64_t each = weights->shape.dims[1];
-    if (w->groups < 1 || w->channels % w->groups != 0 || w->filters % w->groups != 0)
-        return sgm_fail(SGM_ERROR_SHAPE,
-                        "%lld groups: the %lld channels and the %lld filters must both be multiples of their "
-                        "number",
-                        (long long)w->groups, (long long)w->channels, (long long)w->filters);
+    SGM_TRY(check_group_count(w));
     if (each != w->channels / w->groups)
         return sgm_fail(SGM_ERROR_SHAPE,
                         "data of %lld channels in %lld groups want weights (filters, %lld, ...), got %s",
@@ -171,11 +177,7 @@ sgm_status sgm__window_weights_gradient(const sgm_type *x, const sgm_type *gradi
     window->channels = x->shape.dims[1];
     window->filters = gradient->shape.dims[1];
     read_extent(x, window->in);
-    if (window->groups < 1 || window->channels % window->groups != 0 || window->filters % window->groups != 0)
-        return sgm_fail(SGM_ERROR_SHAPE,
-                        "%lld groups: the %lld channels and the %lld filters must both be multiples of their "
-                        "number",
-                        (long long)window->groups, (long long)window->channels, (long long)window->filters);
+    SGM_TRY(check_group_count(window));
     SGM_TRY(measure(window));
     return check_gradient(window, gradient);
 }

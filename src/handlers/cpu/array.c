@@ -1,6 +1,30 @@
 /* Strided arrays: fewer dimensions, and copies. */
 #include "handlers/cpu/cpu.h"
 
+typedef struct range {
+    int64_t first, last; /* bytes; last: past the end */
+} range;
+
+static range range_of(const sgm__node *node)
+{
+    int64_t size = (int64_t)sgm_dtype_size(node->type.dtype);
+    range r = {node->place.offset, node->place.offset + size};
+    for (int32_t i = 0; i < node->type.shape.rank; i++) {
+        int64_t reach = (node->type.shape.dims[i] - 1) * node->place.strides[i] * size;
+        *(reach < 0 ? &r.first : &r.last) += reach;
+    }
+    return r;
+}
+
+bool sgm__cpu_overlap(const sgm__node *a, const sgm__node *b)
+{
+    if (a->place.store == SGM__STORE_NONE || a->place.store != b->place.store ||
+        a->place.index != b->place.index)
+        return false;
+    range x = range_of(a), y = range_of(b);
+    return x.first < y.last && y.first < x.last;
+}
+
 void sgm__cpu_collapse(int32_t *rank, int64_t *dims, int64_t **strides, int32_t count)
 {
     int32_t kept = 0;

@@ -150,6 +150,8 @@ void sgm__flow_plan(const sgm__plan *plan, sgm__flow *steps);
 
 /* --- arrays (array.c) --- */
 
+/* Some bytes between the first and the last of both are the same. */
+bool sgm__cpu_overlap(const sgm__node *a, const sgm__node *b);
 /* Joins neighbouring dimensions that all `count` lists of strides walk through in one go, and drops those of
  * 1. At least one dimension stays. `count` is at most SGM__CPU_MOST_LISTS. */
 void sgm__cpu_collapse(int32_t *rank, int64_t *dims, int64_t **strides, int32_t count);

@@ -115,7 +115,7 @@ static void drop_copies(sgm__elementwise *e)
         sgm__slot *from = &e->slots[copy->inputs[0]], *to = &e->slots[copy->output];
         if (!from->written || from->place.store != SGM__STORE_NONE || to->place.store == SGM__STORE_NONE)
             continue;
-        bool safe = true;
+        bool safe = sgm__slot_is_dense(e, to); /* the value's strides stay those of a whole array */
         int32_t made = c;
         while (e->micros[made].output != copy->inputs[0])
             made--;

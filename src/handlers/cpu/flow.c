@@ -4,31 +4,6 @@
  * to be looked at: whether one of the two writes what the other one reads or writes. */
 #include "handlers/cpu/cpu.h"
 
-typedef struct range {
-    const sgm__place *place;
-    int64_t first, last; /* bytes; last: past the end */
-} range;
-
-static range range_of(const sgm__node *node)
-{
-    int64_t size = (int64_t)sgm_dtype_size(node->type.dtype);
-    range r = {&node->place, node->place.offset, node->place.offset + size};
-    for (int32_t i = 0; i < node->type.shape.rank; i++) {
-        int64_t reach = (node->type.shape.dims[i] - 1) * node->place.strides[i] * size;
-        *(reach < 0 ? &r.first : &r.last) += reach;
-    }
-    return r;
-}
-
-static bool overlap(const sgm__node *a, const sgm__node *b)
-{
-    if (a->place.store == SGM__STORE_NONE || a->place.store != b->place.store ||
-        a->place.index != b->place.index)
-        return false;
-    range x = range_of(a), y = range_of(b);
-    return x.first < y.last && y.first < x.last;
-}
-
 /* Something in step `reader` is read or written where something in step `writer` is written. */
 static bool touches_written(const sgm__plan *plan, int32_t writer, int32_t reader)
 {
@@ -37,9 +12,9 @@ static bool touches_written(const sgm__plan *plan, int32_t writer, int32_t reade
         const sgm__node *written = &plan->nodes[plan->order[w->first + i]];
         for (int32_t k = 0; k < r->count; k++) {
             const sgm__node *node = &plan->nodes[plan->order[r->first + k]];
-            bool touches = overlap(written, node);
+            bool touches = sgm__cpu_overlap(written, node);
             for (int32_t o = 0; o < node->input_count && !touches; o++)
-                touches = overlap(written, &plan->nodes[plan->operands[node->first_input + o]]);
+                touches = sgm__cpu_overlap(written, &plan->nodes[plan->operands[node->first_input + o]]);
             if (touches)
                 return true;
         }

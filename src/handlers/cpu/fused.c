@@ -25,21 +25,6 @@ struct sgm__fused {
 
 /* --- compiling --- */
 
-typedef struct range {
-    int64_t first, last; /* bytes; last: past the end */
-} range;
-
-static range bytes_of(const sgm__node *node)
-{
-    int64_t size = (int64_t)sgm_dtype_size(node->type.dtype);
-    range r = {node->place.offset, node->place.offset + size};
-    for (int32_t i = 0; i < node->type.shape.rank; i++) {
-        int64_t reach = (node->type.shape.dims[i] - 1) * node->place.strides[i] * size;
-        *(reach < 0 ? &r.first : &r.last) += reach;
-    }
-    return r;
-}
-
 /* Both have the same elements at the same places. */
 static bool lies_as(const sgm__node *a, const sgm__node *b)
 {
@@ -55,17 +40,11 @@ static bool lies_as(const sgm__node *a, const sgm__node *b)
 static bool is_overwritten(const sgm__plan *plan, const sgm__node *operand, int32_t first, int32_t last,
                            bool aligned)
 {
-    range old = bytes_of(operand);
     int32_t end = plan->steps[last].first + plan->steps[last].count;
     for (int32_t i = plan->steps[first].first; i < end; i++) {
         const sgm__node *node = &plan->nodes[plan->order[i]];
-        if (node->place.store == SGM__STORE_NONE || node->place.store != operand->place.store ||
-            node->place.index != operand->place.index)
-            continue;
-        range written = bytes_of(node);
-        if (aligned && i >= plan->steps[last].first && lies_as(node, operand))
-            continue;
-        if (written.first < old.last && old.first < written.last)
+        bool in_place = aligned && i >= plan->steps[last].first && lies_as(node, operand);
+        if (sgm__cpu_overlap(node, operand) && !in_place)
             return true;
     }
     return false;
