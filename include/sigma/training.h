@@ -197,7 +197,10 @@ typedef enum sgm_progress_kind {
     SGM_PROGRESS_START,
     SGM_PROGRESS_ITERATION,
     SGM_PROGRESS_EPOCH,
-    SGM_PROGRESS_STOP
+    SGM_PROGRESS_STOP,
+    SGM_PROGRESS_PAUSE, /* from here to RESUME (or STOP) nothing is trained */
+    SGM_PROGRESS_RESUME,
+    SGM_PROGRESS_MOVE /* a reset or a restore: it stands somewhere else now */
 } sgm_progress_kind;
 typedef struct sgm_training_progress {
     sgm_progress_kind kind;
@@ -217,8 +220,8 @@ typedef struct sgm_training_progress {
     const sgm_score *scores; /* EPOCH only: since the epoch before */
     size_t score_count;
 } sgm_training_progress;
-/* Called at the start, after iterations, after epochs, at the end; returning false stops the run after this
- * step. */
+/* Called at the start, after iterations, after epochs, at pauses and their ends, at the end; returning false
+ * stops the run after this step. */
 typedef bool (*sgm_training_function)(void *user, const sgm_training_progress *progress);
 SGM_API sgm_status sgm_trainer_on_progress(sgm_trainer *trainer, sgm_training_function function, void *user);
 

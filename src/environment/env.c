@@ -142,6 +142,7 @@ void sgm_env_free(sgm_env *env)
         return;
     sgm__env_leave(env);
     sgm__env_end(env);
+    sgm__env_leave_monitors(env);
     sgm__env_shut_down(env);
     sgm_registry_free(env->registry);
     while (env->object_count > 0) {
@@ -240,6 +241,25 @@ static void release_monitor(void *monitor)
     self->free(self);
 }
 
+static sgm_status join(sgm_env *env, sgm_monitor *monitor)
+{
+    const sgm__monitor_host host = {.name = env->name,
+                                    .handler = env->handler_name,
+                                    .seed = env->seed,
+                                    .threads = env->threads,
+                                    .precision = env->precision,
+                                    .registry = env->registry,
+                                    .env = env};
+    return monitor->join(monitor, &host);
+}
+
+static sgm_status show_to(sgm_monitor *monitor, sgm_trainer *trainer)
+{
+    if (monitor->attach != NULL)
+        SGM_TRY(monitor->attach(monitor, trainer));
+    return monitor->progress != NULL ? sgm__trainer_add_observer(trainer, tell_monitor, monitor) : SGM_OK;
+}
+
 sgm_status sgm_env_monitor(sgm_env *env, sgm_monitor *monitor)
 {
     if (env == NULL) {
@@ -266,11 +286,13 @@ sgm_status sgm_env_monitor(sgm_env *env, sgm_monitor *monitor)
     }
     monitor->owned = true;
     status = sgm__env_own(env, monitor, release_monitor);
+    if (status == SGM_OK && monitor->join != NULL)
+        status = join(env, monitor);
     if (status != SGM_OK)
         return sgm__env_keep(env, status);
     env->monitors[env->monitor_count++] = monitor;
     for (size_t i = 0; i < env->trainer_count && status == SGM_OK; i++)
-        status = sgm__trainer_add_observer(env->trainers[i], tell_monitor, monitor);
+        status = show_to(monitor, env->trainers[i]);
     return sgm__env_keep(env, status);
 }
 
@@ -325,13 +347,14 @@ sgm_status sgm__env_add_trainer(sgm_env *env, const char *name, bool ghost, sgm_
     SGM_TRY(publish(env, trainer));
     env->trainers[env->trainer_count++] = trainer;
     for (size_t i = 0; i < env->monitor_count; i++)
-        SGM_TRY(sgm__trainer_add_observer(trainer, tell_monitor, env->monitors[i]));
+        SGM_TRY(show_to(env->monitors[i], trainer));
     *added = trainer;
     return SGM_OK;
 }
 
 void sgm__env_drop_trainer(sgm_env *env, sgm_trainer *trainer)
 {
+    sgm__env_hide_trainer(env, trainer);
     char *part = sgm__identifier_part(sgm_trainer_name(trainer));
     if (part != NULL && sgm_registry_has(env->registry, part))
         sgm_registry_remove(env->registry, part);

@@ -82,6 +82,22 @@ sgm_status sgm_env_prepare(sgm_env *env)
 
 /* --- the end --- */
 
+void sgm__env_hide_trainer(const sgm_env *env, sgm_trainer *trainer)
+{
+    for (size_t i = 0; i < env->monitor_count; i++)
+        if (env->monitors[i]->detach != NULL)
+            env->monitors[i]->detach(env->monitors[i], trainer);
+}
+
+void sgm__env_leave_monitors(const sgm_env *env)
+{
+    for (size_t i = 0; i < env->monitor_count; i++)
+        if (env->monitors[i]->finish != NULL)
+            env->monitors[i]->finish(env->monitors[i]);
+    for (size_t i = env->trainer_count; i-- > 0;)
+        sgm__env_hide_trainer(env, env->trainers[i]);
+}
+
 sgm_status sgm_env_on_shutdown(sgm_env *env, sgm_shutdown_function function, void *user)
 {
     if (env == NULL || function == NULL)

@@ -66,6 +66,9 @@ void sgm__env_unlock(void);
 void sgm__env_enter(sgm_env *env);
 void sgm__env_leave(sgm_env *env);
 sgm_status sgm__env_start_monitors(sgm_env *env);
+/* Monitors let go of a trainer, or of all and of the environment. */
+void sgm__env_hide_trainer(const sgm_env *env, sgm_trainer *trainer);
+void sgm__env_leave_monitors(const sgm_env *env);
 void sgm__env_shut_down(sgm_env *env);
 /* env_run.c: stops what runs in the background, and waits for it. */
 void sgm__env_end(sgm_env *env);

@@ -242,6 +242,10 @@ static void show_locked(terminal_monitor *self, const sgm_training_progress *pro
     case SGM_PROGRESS_STOP:
         stop(self, progress);
         break;
+    case SGM_PROGRESS_PAUSE:
+    case SGM_PROGRESS_RESUME:
+    case SGM_PROGRESS_MOVE:
+        break;
     }
 }
 

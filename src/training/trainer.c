@@ -319,7 +319,8 @@ sgm_status sgm__trainer_add_observer(sgm_trainer *trainer, sgm_training_function
 {
     SGM_TRY(sgm__reserve(&trainer->observers, &trainer->observer_capacity, trainer->observer_count + 1,
                          sizeof(sgm__observer)));
-    trainer->observers[trainer->observer_count++] = (sgm__observer){function, user};
+    trainer->observers[trainer->observer_count++] = (sgm__observer){.function = function, .user = user};
+    trainer->next_told = 0;
     return SGM_OK;
 }
 

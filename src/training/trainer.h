@@ -28,6 +28,7 @@ typedef struct sgm__initialiser_rule {
 typedef struct sgm__observer {
     sgm_training_function function;
     void *user;
+    int64_t next; /* iterations before this one are not told */
 } sgm__observer;
 
 /* What a program of a trainer does with a minibatch. */
@@ -135,6 +136,7 @@ struct sgm_trainer {
     size_t frozen_count, frozen_capacity;
     sgm__observer *observers;
     size_t observer_count, observer_capacity;
+    int64_t next_told; /* the least `next` of observers */
     sgm_named_metrics *metrics; /* of the newest validation, one for each iterator */
     sgm__passed *passed;
     size_t passed_count, passed_capacity;
@@ -194,6 +196,9 @@ sgm_trainer *sgm__trainer_create(const char *name, const sgm__trainer_settings *
 sgm_trainer *sgm__trainer_create_scope(sgm_trainer *global, const sgm__trainer_settings *settings);
 void sgm__trainer_free(sgm_trainer *trainer);
 sgm_status sgm__trainer_add_observer(sgm_trainer *trainer, sgm_training_function function, void *user);
+/* For an observer that is being called: of iterations it wants to be told from this one on. All else is told
+ * as ever, and ends this. When no observer wants an iteration, it costs a comparison. */
+void sgm__observer_next(int64_t iteration);
 
 /* Keeps the thread's newest error as the trainer's, with its name in front; returns `status`. */
 sgm_status sgm__trainer_keep(sgm_trainer *trainer, sgm_status status);

@@ -66,10 +66,39 @@ static double run_seconds(const training_run *run)
     return trainer->running_time + now - run->ran_before;
 }
 
+static _Thread_local int64_t *next_wanted; /* of the observer that is being called */
+
+void sgm__observer_next(int64_t iteration)
+{
+    if (next_wanted != NULL)
+        *next_wanted = iteration;
+}
+
+/* Observers may let a trainer run on, and move it: each has its own place for what it wants next. */
+static void call_observers(training_run *run, const sgm_training_progress *progress)
+{
+    sgm_trainer *trainer = run->trainer;
+    int64_t *before = next_wanted, least = INT64_MAX;
+    for (size_t i = 0; i < trainer->observer_count; i++) {
+        sgm__observer observer = trainer->observers[i];
+        if (progress->kind != SGM_PROGRESS_ITERATION || progress->iteration >= observer.next) {
+            observer.next = 0;
+            next_wanted = &observer.next;
+            if (!observer.function(observer.user, progress))
+                run->stopped = true;
+            trainer->observers[i].next = observer.next;
+        }
+        least = observer.next < least ? observer.next : least;
+    }
+    next_wanted = before;
+    trainer->next_told = least;
+}
+
 static void report(training_run *run, sgm_progress_kind kind)
 {
     sgm_trainer *trainer = run->trainer;
-    if (trainer->observer_count == 0)
+    if (trainer->observer_count == 0 ||
+        (kind == SGM_PROGRESS_ITERATION && trainer->position.iteration < trainer->next_told))
         return;
     double seconds = run_seconds(run);
     sgm_training_progress progress = {.kind = kind,
@@ -95,9 +124,7 @@ static void report(training_run *run, sgm_progress_kind kind)
         progress.scores = trainer->scores;
         progress.score_count = trainer->score_count;
     }
-    for (size_t i = 0; i < trainer->observer_count; i++)
-        if (!trainer->observers[i].function(trainer->observers[i].user, &progress))
-            run->stopped = true;
+    call_observers(run, &progress);
 }
 
 /* Nothing good comes after a loss that is no number; the newest checkpoint is from before it. */
@@ -302,6 +329,8 @@ static sgm_status obey_orders(training_run *run)
         sgm__order_done(trainer, order, outcome);
         if (moved && resets)
             status = tell_hooks(run, SGM_RESET);
+        if (moved && status == SGM_OK)
+            report(run, SGM_PROGRESS_MOVE);
     }
     return status;
 }
@@ -322,6 +351,7 @@ static sgm_status obey(training_run *run)
         sgm__log(SGM_LOG_INFO, trainer->name, "paused after epoch %lld, iteration %lld",
                  (long long)trainer->position.epoch, (long long)trainer->position.iteration);
         SGM_TRY(tell_hooks(run, SGM_PAUSE));
+        report(run, SGM_PROGRESS_PAUSE);
         for (bool goes_on = false; !goes_on;) {
             sgm__trainer_unlock(trainer);
             goes_on = sgm__control_wait(&trainer->control,
@@ -332,6 +362,7 @@ static sgm_status obey(training_run *run)
         }
         trainer->running_since = sgm__now();
         SGM_TRY(tell_hooks(run, SGM_RESUME));
+        report(run, SGM_PROGRESS_RESUME);
     }
     return SGM_OK;
 }
