@@ -3,7 +3,8 @@
  * A part is a table: routes, which get the sgm__web as their user, and functions that are called as trainers
  * come and go. It adds a line to SGM__WEB_PARTS, and has nothing else to tell. Threads:
  *
- * - routes: the server's worker, one at a time; they may wait for a trainer that they have borrowed.
+ * - routes: the server's two workers, of which one runs those that are `quick`, and the other those that may
+ *   wait for a trainer, which they have borrowed.
  * - progress: the trainer's thread, in between two iterations. Quick, and waits for nobody.
  * - tick: the monitor's thread, ten times a second. Waits for nobody.
  * - create, attach, detach, free: whoever sets the environment up; no route of that trainer is running then.
@@ -16,7 +17,6 @@
 
 typedef struct sgm__http sgm__http;
 typedef struct sgm__http_route sgm__http_route;
-typedef struct sgm__http_request sgm__http_request;
 typedef struct sgm__web sgm__web;
 
 /* Each has an extern const sgm__web_part sgm__web_NAME. */
@@ -77,9 +77,7 @@ sgm_status sgm__web_find(sgm__web *web, const char *name, sgm__web_trainer **wat
 /* Calls `each` for all, oldest first, with none borrowed; false ends it. */
 void sgm__web_each(sgm__web *web, bool (*each)(void *user, sgm__web_trainer *watched), void *user);
 
-/* A JSON object out of a request's body; decref it. */
-sgm_status sgm__web_body(const sgm__http_request *request, json_t **body);
-/* A text of it; `wanted`: without it, or with another kind, the request fails. Else NULL. */
+/* A text of a request's body (sgm__http_object); `wanted`: without it the request fails, else it is NULL. */
 sgm_status sgm__web_text(const json_t *body, const char *name, bool wanted, const char **text);
 
 /* --- live.c --- */
