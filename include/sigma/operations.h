@@ -107,6 +107,10 @@ SGM_API sgm_value sgm_mean(sgm_graph *graph, sgm_value x);
 /* Position (int64) of the first largest or smallest element along an axis, which goes away. */
 SGM_API sgm_value sgm_arg_max(sgm_graph *graph, sgm_value x, int32_t axis);
 SGM_API sgm_value sgm_arg_min(sgm_graph *graph, sgm_value x, int32_t axis);
+/* The share (float64, rank 0) of x's rows (..., classes) whose first largest element is where that of the
+ * targets is; or whose number, without fraction, the target is, if there is one for each row. A NaN counts as
+ * largest. */
+SGM_API sgm_value sgm_accuracy(sgm_graph *graph, sgm_value x, sgm_value targets);
 SGM_API sgm_value sgm_cumulative_sum(sgm_graph *graph, sgm_value x, int32_t axis, bool reverse);
 
 /* --- movement --- */

@@ -15,7 +15,7 @@
  * | iota                           | dtype, axis, dims                         |         |
  * | one_hot                        | dtype, classes                            |         |
  * | random_uniform                 | stream, dtype, dims                       |         |
- * | softmax family                 |                                           |         |
+ * | softmax family, accuracy       |                                           |         |
  * | layer_norm, rms_norm, slopes   |                                           | epsilon |
  * | self_attention, its slope      | heads, causal                             |         |
  * | convolution and pooling        | see ops/window.h                          |         |
@@ -37,6 +37,7 @@
     X(reduce_min)                                                                                            \
     X(arg_max)                                                                                               \
     X(arg_min)                                                                                               \
+    X(accuracy)                                                                                              \
     X(cumulative_sum)                                                                                        \
     X(reshape)                                                                                               \
     X(permute)                                                                                               \

@@ -2,7 +2,7 @@
  * dynamic networks. */
 #include "training/trainer.h"
 
-#include "graph/graph_internal.h"
+#include "ops/ops.h"
 #include "registry/pattern.h"
 #include "training/operator.h"
 #include <sigma/operations.h>
@@ -165,6 +165,15 @@ sgm_status sgm__trainer_refill(sgm_trainer *trainer)
 
 /* --- recording --- */
 
+/* The largest probability is where the largest sum is, which a step of training has anyway. */
+static sgm_value before_softmax(const sgm_graph *graph, sgm_value output)
+{
+    const sgm_value *inputs = &output;
+    if (sgm_value_op(graph, output) == &sgm__op_softmax)
+        (void)sgm_value_inputs(graph, output, &inputs);
+    return *inputs;
+}
+
 /* The share of answers that are right: the largest output is where the target is largest (or on the same side
  * of one half), or has the number that the target is. */
 static void record_correct(sgm_trainer *trainer)
@@ -179,14 +188,12 @@ static void record_correct(sgm_trainer *trainer)
     bool numbers = sgm_shape_equal(&places, &b.shape); /* of classes */
     if ((!numbers && !sgm_shape_equal(&a.shape, &b.shape)) || a.shape.rank < 2)
         return;
-    sgm_value equal;
-    if (numbers)
-        equal = sgm_equal(graph, sgm_arg_max(graph, output, -1), sgm_cast(graph, target, SGM_INT64));
-    else if (a.shape.dims[a.shape.rank - 1] > 1)
-        equal = sgm_equal(graph, sgm_arg_max(graph, output, -1), sgm_arg_max(graph, target, -1));
-    else
-        equal = sgm_equal(graph, sgm_greater(graph, output, sgm_number(graph, 0.5)),
-                          sgm_greater(graph, target, sgm_number(graph, 0.5)));
+    if (numbers || a.shape.dims[a.shape.rank - 1] > 1) {
+        sgm_output(graph, CORRECT, sgm_accuracy(graph, before_softmax(graph, output), target));
+        return;
+    }
+    sgm_value equal = sgm_equal(graph, sgm_greater(graph, output, sgm_number(graph, 0.5)),
+                                sgm_greater(graph, target, sgm_number(graph, 0.5)));
     sgm_output(graph, CORRECT, sgm_mean(graph, sgm_cast(graph, equal, SGM_FLOAT64)));
 }
 

@@ -167,6 +167,7 @@ OP_RECORD(arg_max_0, sgm_arg_max(g, x[0], 0))
 OP_RECORD(arg_max_1, sgm_arg_max(g, x[0], -1))
 OP_RECORD(arg_min_0, sgm_arg_min(g, x[0], 0))
 OP_RECORD(arg_min_1, sgm_arg_min(g, x[0], 1))
+OP_RECORD(accuracy, sgm_accuracy(g, x[0], x[1]))
 OP_RECORD(cumulative_sum_0, sgm_cumulative_sum(g, x[0], 0, false))
 OP_RECORD(cumulative_sum_1, sgm_cumulative_sum(g, x[0], 1, true))
 
@@ -396,6 +397,9 @@ static const op_case op_cases[] = {
     {"arg_max", op_record_arg_max_1, 1, OP_COPIES, {OP_NUMBERS(0, 4)}, 0},
     {"arg_min", op_record_arg_min_0, 1, OP_COPIES, {OP_NUMBERS(9)}, 0},
     {"arg_min", op_record_arg_min_1, 1, OP_COPIES, {OP_IN(OP_INT32, -3, 3, 3, 9, 2)}, 0},
+    {"accuracy", op_record_accuracy, 2, OP_COPIES, {OP_NUMBERS(9, 4), OP_NUMBERS(9, 4)}, 0},
+    {"accuracy", op_record_accuracy, 2, OP_COPIES, {OP_NUMBERS(2, 7, 3), OP_IN(OP_WHOLE, 0, 3, 2, 7)}, 0},
+    {"accuracy", op_record_accuracy, 2, OP_COPIES, {OP_NUMBERS(2, 7, 3), OP_IN(OP_INT64, 0, 3, 2, 7)}, 0},
     {"cumulative_sum", op_record_cumulative_sum_0, 1, OP_SECOND, {OP_X(5, 3)}, 0},
     {"cumulative_sum", op_record_cumulative_sum_1, 1, OP_SECOND, {OP_X(2, 5, 3)}, 0},
     {"cumulative_sum", op_record_cumulative_sum_1, 1, OP_SECOND, {OP_X(2, 0)}, 0},
@@ -678,6 +682,7 @@ static const op_case op_cases[] = {
     {"reduce_max", op_record_max_0_2_keep, 1, OP_COPIES, {OP_X(9, 30, 11)}, 0},
     {"reduce_variance", op_record_variance_1, 1, 0, {OP_X(17, 500)}, 20},
     {"arg_max", op_record_arg_max_1, 1, OP_COPIES, {OP_X(17, 500)}, 0},
+    {"accuracy", op_record_accuracy, 2, OP_COPIES, {OP_NUMBERS(700, 33), OP_NUMBERS(700, 33)}, 0},
     {"cumulative_sum", op_record_cumulative_sum_1, 1, 0, {OP_X(7, 1000)}, 60},
     {"softmax", op_record_softmax, 1, 0, {OP_IN(OP_FLOATS, -20, 20, 131, 97)}, 4},
     {"log_softmax", op_record_log_softmax, 1, 0, {OP_IN(OP_FLOATS, -20, 20, 131, 97)}, 4},

@@ -95,6 +95,8 @@ TEST(what_is_empty_has_no_largest_element)
             "axis 1 of (2, 0) is empty");
     REFUSES(sgm_arg_min(g, input(g, "e", SGM_FLOAT32, OP_DIMS(0)), 0), "axis 0 of (0,) is empty");
     REFUSES(sgm_mean(g, input(g, "e", SGM_FLOAT32, OP_DIMS(0))), "is empty");
+    REFUSES(sgm_accuracy(g, input(g, "e", SGM_FLOAT32, OP_DIMS(0)), x), "wants rows with classes");
+    REFUSES(sgm_accuracy(g, x, input(g, "e", SGM_FLOAT32, OP_DIMS(3))), "or that of their rows");
 }
 
 TEST(random_streams_have_24_bits)

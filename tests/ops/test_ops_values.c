@@ -89,7 +89,19 @@ TEST(nan_is_passed_on_by_the_larger_and_the_smaller)
     g = sgm_graph_create();
     op_expect(g, sgm_arg_max(g, NUMBERS(2, NAN, 9, NAN), 0), OP_LIST(1));
     g = sgm_graph_create();
+    op_expect(g, sgm_accuracy(g, NUMBERS(2, NAN, 9, NAN), NUMBERS(0, 1, 0, 0)), OP_LIST(1));
+    g = sgm_graph_create();
     op_expect(g, sgm_sort(g, NUMBERS(NAN, 2, -INFINITY, 1), 0, false), OP_LIST(-INFINITY, 1, 2, NAN));
+}
+
+TEST(accuracy_counts_rows)
+{
+    sgm_graph *g = sgm_graph_create();
+    sgm_value x = MATRIX(4, 3, 1, 2, 0, 5, 5, 1, 0, 0, 1, 9, 8, 7);
+    op_expect(g, sgm_accuracy(g, x, MATRIX(4, 3, 0, 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 1)), OP_LIST(0.5));
+    g = sgm_graph_create();
+    x = MATRIX(4, 3, 1, 2, 0, 5, 5, 1, 0, 0, 1, 9, 8, 7);
+    op_expect(g, sgm_accuracy(g, x, NUMBERS(1.75, 0, -2, 0)), OP_LIST(0.75));
 }
 
 /* The example of numpy.take_along_axis. */

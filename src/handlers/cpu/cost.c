@@ -110,5 +110,5 @@ bool sgm__cost_is_known(const sgm__plan *plan, int32_t step)
     const sgm_op *op = plan->nodes[plan->order[s->first]].op;
     return s->kind == SGM__STEP_ELEMENTWISE || op == &sgm__op_matmul || op == &sgm__op_reduce_sum ||
            op == &sgm__op_reduce_max || op == &sgm__op_reduce_min || op == &sgm__op_arg_max ||
-           op == &sgm__op_arg_min;
+           op == &sgm__op_arg_min || op == &sgm__op_accuracy;
 }

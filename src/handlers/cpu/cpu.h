@@ -83,7 +83,7 @@ extern const sgm__cpu_kernel sgm__cpu_self_attention, sgm__cpu_self_attention_sl
 extern const sgm__cpu_kernel sgm__cpu_layer_norm, sgm__cpu_layer_norm_slope, sgm__cpu_rms_norm,
     sgm__cpu_rms_norm_slope;
 extern const sgm__cpu_kernel sgm__cpu_concatenate, sgm__cpu_pad, sgm__cpu_gather, sgm__cpu_scatter_add;
-extern const sgm__cpu_kernel sgm__cpu_arg_max, sgm__cpu_arg_min;
+extern const sgm__cpu_kernel sgm__cpu_arg_max, sgm__cpu_arg_min, sgm__cpu_accuracy;
 extern const sgm__cpu_kernel sgm__cpu_random_uniform;
 
 /* --- elementwise steps (elementwise_compile.c, elementwise_run.c) --- */

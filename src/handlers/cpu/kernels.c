@@ -29,6 +29,7 @@ static const sgm__cpu_kernel *const kernels[] = {
     &sgm__cpu_scatter_add,
     &sgm__cpu_arg_max,
     &sgm__cpu_arg_min,
+    &sgm__cpu_accuracy,
     &sgm__cpu_random_uniform,
 };
 

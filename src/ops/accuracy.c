@@ -1,0 +1,60 @@
+/* accuracy: the share of answers that are right. */
+#include "ops/rules.h"
+
+#include <math.h>
+
+static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
+                        sgm_type *result)
+{
+    (void)count, (void)attributes;
+    char x[SGM__TYPE_TEXT], targets[SGM__TYPE_TEXT];
+    const sgm_shape *shape = &inputs[0].shape;
+    if (shape->rank == 0 || sgm_shape_elements(shape) == 0)
+        return sgm_fail(SGM_ERROR_SHAPE, "wants rows with classes in the last axis (..., classes), got %s",
+                        sgm__type_text(&inputs[0], x));
+    sgm_shape rows = sgm_shape_make(shape->rank - 1, shape->dims);
+    if (!sgm_shape_equal(shape, &inputs[1].shape) && !sgm_shape_equal(&rows, &inputs[1].shape))
+        return sgm_fail(SGM_ERROR_SHAPE,
+                        "targets have the shape of the answers, or that of their rows: got %s for %s",
+                        sgm__type_text(&inputs[1], targets), sgm__type_text(&inputs[0], x));
+    *result = (sgm_type){.dtype = SGM_FLOAT64};
+    return SGM_OK;
+}
+
+static int64_t largest_of(const sgm_array *x, int64_t row, int64_t classes)
+{
+    int64_t best = 0;
+    for (int64_t k = 1; k < classes; k++)
+        if (sgm__array_beats(x, row * classes + k, row * classes + best, true))
+            best = k;
+    return best;
+}
+
+static sgm_status forward(const sgm_kernel_call *call)
+{
+    const sgm_array *x = &call->inputs[0], *targets = &call->inputs[1];
+    int64_t classes = x->shape.dims[x->shape.rank - 1], rows = sgm_shape_elements(&x->shape) / classes;
+    bool numbers = targets->shape.rank < x->shape.rank;
+    int64_t right = 0;
+    for (int64_t row = 0; row < rows; row++) {
+        int64_t answer = largest_of(x, row, classes);
+        right += numbers ? trunc(sgm_array_load(targets, row)) == (double)answer
+                         : largest_of(targets, row, classes) == answer;
+    }
+    *(double *)call->output.data = (double)right / (double)rows;
+    return SGM_OK;
+}
+
+const sgm_op sgm__op_accuracy = {
+    .api = SGM_OP_API,
+    .name = "accuracy",
+    .doc = "share of the rows whose first largest element is where that of the targets is",
+    .min_inputs = 2,
+    .max_inputs = 2,
+    .infer = infer,
+    .forward = forward};
+
+sgm_value sgm_accuracy(sgm_graph *graph, sgm_value x, sgm_value targets)
+{
+    return sgm_record(graph, &sgm__op_accuracy, (const sgm_value[]){x, targets}, 2, NULL);
+}
