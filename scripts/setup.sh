@@ -4,10 +4,10 @@
 set -u
 
 required=(build-essential cmake ninja-build pkg-config libyaml-dev libjansson-dev libcurl4-openssl-dev
-    libarchive-dev libpng-dev libjpeg-dev nettle-dev)
+    libarchive-dev libmicrohttpd-dev libpng-dev libjpeg-dev nettle-dev libjs-dygraphs)
 # Loaded at run time where they are found; the first name that the distribution knows is taken.
 optional=(libopenblas0-serial "libdnnl2 libdnnl3 libdnnl3.6")
-modules=(yaml-0.1 jansson libcurl libarchive libpng libjpeg nettle)
+modules=(yaml-0.1 jansson libcurl libarchive libmicrohttpd libpng libjpeg nettle)
 if [ "${1:-}" = --dev ]; then
     required+=("clang-format-14 clang-format" clang-tidy cppcheck valgrind)
 fi

@@ -1,0 +1,140 @@
+/* Connections: how many there are, how long each may take for what it does, how often an address may ask. */
+#include "monitors/http/http_internal.h"
+
+#include <errno.h>
+#include <math.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define FIRST_SECONDS 10.0 /* from the connection to the request's first line */
+#define KNOWN_RATE 200.0   /* requests a second ... */
+#define KNOWN_BURST 1000.0 /* ... and at once */
+#define UNKNOWN_RATE 20.0
+#define UNKNOWN_BURST 200.0
+
+void sgm__http_phase_set(sgm__http_connection *place, sgm__http_phase phase, double seconds)
+{
+    double now = sgm__now();
+    place->deadline = seconds > 0 ? now + seconds : 0;
+    place->since = now;
+    place->phase = phase;
+}
+
+/* --- rates --- */
+
+/* The place of an address; the one that has been silent for longest goes. */
+static size_t rate_of(sgm__http *server, const unsigned char address[16])
+{
+    size_t oldest = 0;
+    for (size_t i = 0; i < SGM__HTTP_ADDRESSES; i++) {
+        const sgm__http_rate *rate = &server->rates[i];
+        if (rate->time > 0 && memcmp(rate->address, address, sizeof rate->address) == 0)
+            return i;
+        if (rate->time < server->rates[oldest].time)
+            oldest = i;
+    }
+    sgm__http_rate *rate = &server->rates[oldest];
+    *rate = (sgm__http_rate){.known = KNOWN_BURST, .unknown = UNKNOWN_BURST, .time = sgm__now()};
+    memcpy(rate->address, address, sizeof rate->address);
+    return oldest;
+}
+
+bool sgm__http_rate_allows(sgm__http *server, size_t address, bool known, double cost)
+{
+    sgm__http_rate *rate = &server->rates[address];
+    double now = sgm__now(), passed = now - rate->time;
+    rate->time = now;
+    rate->known = fmin(KNOWN_BURST, rate->known + passed * KNOWN_RATE);
+    rate->unknown = fmin(UNKNOWN_BURST, rate->unknown + passed * UNKNOWN_RATE);
+    double *left = known ? &rate->known : &rate->unknown;
+    if (*left < cost)
+        return false;
+    *left -= cost;
+    return true;
+}
+
+/* --- new ones --- */
+
+static sgm__http_connection *find_place(sgm__http *server)
+{
+    sgm__http_connection *idle = NULL;
+    for (size_t i = 0; i < SGM__HTTP_CONNECTIONS; i++) {
+        sgm__http_connection *place = &server->connections[i];
+        if (place->phase == SGM__HTTP_FREE)
+            return place;
+        if (place->phase == SGM__HTTP_IDLE && (idle == NULL || place->since < idle->since))
+            idle = place;
+    }
+    if (idle == NULL)
+        return NULL;
+    shutdown(idle->descriptor, SHUT_RDWR);
+    MHD_run(server->daemon);
+    return idle->phase == SGM__HTTP_FREE ? idle : NULL;
+}
+
+static void refuse(int descriptor)
+{
+    static const char text[] = "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\n"
+                               "Content-Type: application/json\r\nContent-Length: 32\r\n\r\n"
+                               "{\"error\":\"too many connections\"}";
+    send(descriptor, text, sizeof text - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    shutdown(descriptor, SHUT_WR);
+    close(descriptor);
+}
+
+void sgm__http_accept(sgm__http *server)
+{
+    for (int i = 0; i < SGM__HTTP_CONNECTIONS; i++) {
+        struct sockaddr_storage address = {0};
+        socklen_t length = sizeof address;
+        int descriptor =
+            accept4(server->listener, (struct sockaddr *)&address, &length, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (descriptor < 0) {
+            /* Without a descriptor to spare the client stays in the queue: poll would come back at once. */
+            if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+                usleep(50000);
+            return;
+        }
+        sgm__http_connection *place = find_place(server);
+        if (place == NULL) {
+            refuse(descriptor);
+            continue;
+        }
+        unsigned char key[16] = {0};
+        if (address.ss_family == AF_INET6)
+            memcpy(key, &((struct sockaddr_in6 *)&address)->sin6_addr, 16);
+        else
+            memcpy(key, &((struct sockaddr_in *)&address)->sin_addr, 4);
+        setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
+        *place = (sgm__http_connection){.descriptor = descriptor, .address = rate_of(server, key)};
+        server->adding = (size_t)(place - server->connections);
+        sgm__http_phase_set(place, SGM__HTTP_IDLE, FIRST_SECONDS);
+        if (MHD_add_connection(server->daemon, descriptor, (struct sockaddr *)&address, length) != MHD_YES)
+            place->phase = SGM__HTTP_FREE;
+        else
+            MHD_run(server->daemon);
+    }
+}
+
+void sgm__http_on_connection(void *user, struct MHD_Connection *connection, void **place,
+                             enum MHD_ConnectionNotificationCode code)
+{
+    sgm__http *server = user;
+    (void)connection;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED)
+        *place = &server->connections[server->adding];
+    else if (*place != NULL)
+        ((sgm__http_connection *)*place)->phase = SGM__HTTP_FREE;
+}
+
+/* Whoever sends or reads byte by byte, just often enough not to count as silent. */
+void sgm__http_cut_late(sgm__http *server)
+{
+    double now = sgm__now();
+    for (size_t i = 0; i < SGM__HTTP_CONNECTIONS; i++) {
+        sgm__http_connection *place = &server->connections[i];
+        if (place->phase != SGM__HTTP_FREE && place->deadline > 0 && now > place->deadline)
+            shutdown(place->descriptor, SHUT_RDWR);
+    }
+}

@@ -1,0 +1,227 @@
+/* Server-sent events (WHATWG HTML, section 9.2): a bounded queue for each browser, which the loop empties as
+ * fast as the browser reads. Who pushes touches the queues' pointers only. */
+#include "monitors/http/http_internal.h"
+
+#include <stdio.h>
+
+#define BLOCK 16384
+#define HEARTBEAT                                                                                            \
+    10.0 /* seconds without an event: by writing alone it is found out that a browser has gone */
+
+static void release(sgm__http_event *event)
+{
+    if (event != NULL && atomic_fetch_sub(&event->references, 1) == 1)
+        sgm__free(event);
+}
+
+/* "event: NAME", "data: LINE" for each line, an empty line. */
+static sgm__http_event *make_event(const char *name, const char *json)
+{
+    sgm__text text = {0};
+    sgm__text_append(&text, "event: %s\n", name);
+    for (const char *line = json; line != NULL;) {
+        const char *end = strchr(line, '\n');
+        size_t length = end != NULL ? (size_t)(end - line) : strlen(line);
+        sgm__text_append_bytes(&text, "data: ", 6);
+        sgm__text_append_bytes(&text, line, length);
+        sgm__text_append_bytes(&text, "\n", 1);
+        line = end != NULL ? end + 1 : NULL;
+    }
+    sgm__text_append_bytes(&text, "\n", 1);
+    sgm__http_event *event = text.failed ? NULL : sgm__alloc(sizeof *event + text.length);
+    if (event != NULL) {
+        atomic_init(&event->references, 1);
+        event->length = text.length;
+        memcpy(event->bytes, text.data, text.length);
+    }
+    sgm__text_free(&text);
+    return event;
+}
+
+/* --- any thread --- */
+
+/* Under the lock. */
+static bool enqueue(sgm__http_listener *listener, sgm__http_event *event)
+{
+    if (event == NULL || listener->count == SGM__HTTP_QUEUE ||
+        listener->bytes + event->length > SGM__HTTP_QUEUE_BYTES) {
+        listener->dropped++;
+        return false;
+    }
+    listener->queue[(listener->first + listener->count++) % SGM__HTTP_QUEUE] = event;
+    listener->bytes += event->length;
+    atomic_fetch_add(&event->references, 1);
+    return true;
+}
+
+void sgm__http_push(sgm__http *server, const char *event, const char *json)
+{
+    if (server == NULL || atomic_load(&server->listeners) == 0)
+        return;
+    sgm__http_event *made = make_event(event, json);
+    uint64_t dropped = 0;
+    pthread_mutex_lock(&server->lock);
+    for (size_t i = 0; i < SGM__HTTP_LISTENERS; i++)
+        if (server->listener_places[i].used && !enqueue(&server->listener_places[i], made))
+            dropped++;
+    pthread_mutex_unlock(&server->lock);
+    if (dropped > 0)
+        atomic_fetch_add(&server->dropped, dropped);
+    release(made);
+    sgm__http_wake(server);
+}
+
+size_t sgm__http_listeners(const sgm__http *server)
+{
+    return atomic_load(&server->listeners);
+}
+
+uint64_t sgm__http_dropped(const sgm__http *server)
+{
+    return atomic_load(&server->dropped);
+}
+
+/* --- the loop --- */
+
+static sgm__http_event *notice_of(uint64_t dropped)
+{
+    char json[64];
+    snprintf(json, sizeof json, "{\"count\":%llu}", (unsigned long long)dropped);
+    return make_event("dropped", json);
+}
+
+/* What comes next, or NULL. What was lost is told before what came after. */
+static sgm__http_event *take_next(sgm__http_listener *listener)
+{
+    sgm__http_event *event = NULL;
+    uint64_t dropped = 0;
+    pthread_mutex_lock(&listener->server->lock);
+    if (listener->count > 0) {
+        event = listener->queue[listener->first];
+        listener->first = (listener->first + 1) % SGM__HTTP_QUEUE;
+        listener->count--;
+        listener->bytes -= event->length;
+    } else {
+        dropped = listener->dropped;
+        listener->dropped = 0;
+    }
+    pthread_mutex_unlock(&listener->server->lock);
+    return dropped > 0 ? notice_of(dropped) : event;
+}
+
+static size_t copy_part(sgm__http_listener *listener, char *to, size_t room)
+{
+    size_t left = listener->current->length - listener->sent, part = left < room ? left : room;
+    memcpy(to, listener->current->bytes + listener->sent, part);
+    listener->sent += part;
+    if (part == left) {
+        release(listener->current);
+        listener->current = NULL;
+    }
+    return part;
+}
+
+static ssize_t read_events(void *user, uint64_t position, char *to, size_t room)
+{
+    static const char greeting[] = "retry: 1000\n\n", beat[] = ":\n\n";
+    (void)position;
+    sgm__http_listener *listener = user;
+    size_t filled = 0;
+    if ((!listener->greeted || listener->beat) && room >= sizeof greeting) {
+        const char *text = listener->greeted ? beat : greeting;
+        filled = strlen(text);
+        memcpy(to, text, filled);
+        listener->greeted = true;
+        listener->beat = false;
+    }
+    while (filled < room) {
+        if (listener->current == NULL) {
+            listener->current = take_next(listener);
+            listener->sent = 0;
+        }
+        if (listener->current == NULL)
+            break;
+        filled += copy_part(listener, to + filled, room - filled);
+    }
+    listener->active = sgm__now();
+    if (filled > 0)
+        return (ssize_t)filled;
+    if (atomic_load(&listener->server->ending))
+        return MHD_CONTENT_READER_END_OF_STREAM;
+    listener->suspended = true;
+    MHD_suspend_connection(listener->connection);
+    return 0;
+}
+
+static sgm__http_listener *find_place(sgm__http *server)
+{
+    for (size_t i = 0; i < SGM__HTTP_LISTENERS; i++)
+        if (!server->listener_places[i].used)
+            return &server->listener_places[i];
+    return NULL;
+}
+
+enum MHD_Result sgm__http_events_open(sgm__http_exchange *exchange)
+{
+    sgm__http *server = exchange->server;
+    sgm__http_listener *listener = find_place(server);
+    if (listener == NULL) {
+        sgm__http_refuse(exchange, MHD_HTTP_SERVICE_UNAVAILABLE, "%d pages listen already: close one of them",
+                         SGM__HTTP_LISTENERS);
+        return sgm__http_respond_refusal(exchange);
+    }
+    struct MHD_Response *response =
+        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_events, listener, NULL);
+    if (response == NULL)
+        return MHD_NO;
+    pthread_mutex_lock(&server->lock);
+    *listener = (sgm__http_listener){
+        .used = true, .server = server, .connection = exchange->connection, .active = sgm__now()};
+    pthread_mutex_unlock(&server->lock);
+    atomic_fetch_add(&server->listeners, 1);
+    exchange->listener = listener;
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "text/event-stream");
+    return sgm__http_respond(exchange, MHD_HTTP_OK, response);
+}
+
+void sgm__http_events_close(sgm__http_listener *listener)
+{
+    sgm__http *server = listener->server;
+    atomic_fetch_sub(&server->listeners, 1);
+    pthread_mutex_lock(&server->lock);
+    for (; listener->count > 0; listener->count--) {
+        release(listener->queue[listener->first]);
+        listener->first = (listener->first + 1) % SGM__HTTP_QUEUE;
+    }
+    release(listener->current);
+    listener->used = false;
+    pthread_mutex_unlock(&server->lock);
+}
+
+void sgm__http_events_deliver(sgm__http *server, bool all)
+{
+    double now = sgm__now();
+    for (size_t i = 0; i < SGM__HTTP_LISTENERS; i++) {
+        sgm__http_listener *listener = &server->listener_places[i];
+        if (!listener->used || !listener->suspended)
+            continue;
+        pthread_mutex_lock(&server->lock);
+        bool has = listener->count > 0 || listener->dropped > 0;
+        pthread_mutex_unlock(&server->lock);
+        listener->beat = now - listener->active > HEARTBEAT;
+        if (has || listener->beat || all) {
+            listener->suspended = false;
+            MHD_resume_connection(listener->connection);
+        }
+    }
+}
+
+bool sgm__http_events_wait(sgm__http *server)
+{
+    bool waits = false;
+    pthread_mutex_lock(&server->lock);
+    for (size_t i = 0; i < SGM__HTTP_LISTENERS; i++)
+        waits |= server->listener_places[i].used && server->listener_places[i].count > 0;
+    pthread_mutex_unlock(&server->lock);
+    return waits;
+}

@@ -1,0 +1,152 @@
+/* The threads on which functions of routes run. */
+#include "monitors/http/http_internal.h"
+
+#include <signal.h>
+#include <time.h>
+
+#define PATIENCE 5 /* seconds for a function to come back when the server stops */
+
+static sgm__http_exchange *take_next(sgm__http_lane *lane)
+{
+    sgm__http *server = lane->server;
+    while (lane->first == NULL && !atomic_load(&server->ending))
+        pthread_cond_wait(&lane->more, &server->lock);
+    sgm__http_exchange *exchange = lane->first;
+    if (exchange == NULL || atomic_load(&server->ending))
+        return NULL;
+    lane->first = exchange->next;
+    if (lane->first == NULL)
+        lane->last = NULL;
+    exchange->next = NULL;
+    exchange->stage = SGM__HTTP_RUNNING;
+    return exchange;
+}
+
+static void act(sgm__http_exchange *exchange)
+{
+    sgm_clear_error();
+    exchange->status =
+        exchange->route->act(exchange->server->options.user, &exchange->request, &exchange->answer);
+    if (exchange->status != SGM_OK)
+        exchange->error = sgm__strdup(sgm_last_error());
+}
+
+static void *run_lane(void *user)
+{
+    sgm__http_lane *lane = user;
+    sgm__http *server = lane->server;
+    pthread_mutex_lock(&server->lock);
+    for (sgm__http_exchange *exchange; (exchange = take_next(lane)) != NULL;) {
+        pthread_mutex_unlock(&server->lock);
+        act(exchange);
+        pthread_mutex_lock(&server->lock);
+        bool abandoned = exchange->abandoned;
+        exchange->stage = SGM__HTTP_DONE;
+        if (!abandoned) {
+            exchange->next = server->done;
+            server->done = exchange;
+            sgm__http_wake(server);
+        } else {
+            sgm__http_exchange_free(exchange);
+        }
+    }
+    lane->running = false;
+    pthread_cond_broadcast(&server->left);
+    pthread_mutex_unlock(&server->lock);
+    sgm__http_release(server);
+    return NULL;
+}
+
+/* Signals are for the program's own threads. */
+sgm_status sgm__http_lanes_start(sgm__http *server)
+{
+    for (size_t i = 0; i < 2; i++) {
+        sgm__http_lane *lane = &server->lanes[i];
+        sigset_t all, before;
+        lane->server = server;
+        lane->running = true;
+        atomic_fetch_add(&server->users, 1);
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        int error = pthread_create(&lane->thread, NULL, run_lane, lane);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        lane->made = error == 0;
+        if (error != 0) {
+            lane->running = false;
+            atomic_fetch_sub(&server->users, 1);
+            return sgm_fail(SGM_ERROR_STATE, "a thread of the server cannot be made: %s",
+                            sgm__errno_text(error));
+        }
+    }
+    return SGM_OK;
+}
+
+void sgm__http_lanes_take(sgm__http *server, sgm__http_exchange *exchange)
+{
+    sgm__http_lane *lane = &server->lanes[exchange->route->quick ? 0 : 1];
+    pthread_mutex_lock(&server->lock);
+    exchange->stage = SGM__HTTP_WAITING;
+    if (lane->last != NULL)
+        lane->last->next = exchange;
+    else
+        lane->first = exchange;
+    lane->last = exchange;
+    pthread_cond_signal(&lane->more);
+    pthread_mutex_unlock(&server->lock);
+}
+
+void sgm__http_lanes_deliver(sgm__http *server)
+{
+    pthread_mutex_lock(&server->lock);
+    sgm__http_exchange *list = server->done;
+    server->done = NULL;
+    pthread_mutex_unlock(&server->lock);
+    while (list != NULL) {
+        sgm__http_exchange *next = list->next;
+        list->suspended = false;
+        MHD_resume_connection(list->connection);
+        list = next;
+    }
+}
+
+/* A function that runs keeps its exchange, which is abandoned when the connection goes. */
+void sgm__http_lanes_clear(sgm__http *server)
+{
+    pthread_mutex_lock(&server->lock);
+    for (size_t i = 0; i < 2; i++) {
+        sgm__http_lane *lane = &server->lanes[i];
+        for (sgm__http_exchange *exchange = lane->first; exchange != NULL; exchange = exchange->next)
+            exchange->stage = SGM__HTTP_BODY;
+        lane->first = lane->last = NULL;
+    }
+    pthread_mutex_unlock(&server->lock);
+    for (size_t i = 0; i < SGM__HTTP_CONNECTIONS; i++) {
+        sgm__http_exchange *exchange = server->connections[i].exchange;
+        if (exchange != NULL && exchange->suspended) {
+            exchange->suspended = false;
+            MHD_resume_connection(exchange->connection);
+        }
+    }
+}
+
+bool sgm__http_lanes_stop(sgm__http *server)
+{
+    struct timespec until;
+    int error = 0;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += PATIENCE;
+    pthread_mutex_lock(&server->lock);
+    pthread_cond_broadcast(&server->lanes[0].more);
+    pthread_cond_broadcast(&server->lanes[1].more);
+    while ((server->lanes[0].running || server->lanes[1].running) && error == 0)
+        error = pthread_cond_timedwait(&server->left, &server->lock, &until);
+    bool ended[] = {!server->lanes[0].running, !server->lanes[1].running};
+    pthread_mutex_unlock(&server->lock);
+    for (size_t i = 0; i < 2; i++) {
+        if (ended[i] && server->lanes[i].made)
+            pthread_join(server->lanes[i].thread, NULL);
+        else if (!ended[i])
+            pthread_detach(server->lanes[i].thread);
+    }
+    return ended[0] && ended[1];
+}

@@ -1,0 +1,214 @@
+/* A request from its first line to its answer. */
+#include "monitors/http/http_internal.h"
+
+#include <strings.h>
+#include <unistd.h>
+
+#define HEADER_SECONDS 10.0
+#define BODY_SECONDS 10.0 /* and a second more for each: */
+#define BODY_RATE 65536.0 /* bytes */
+#define IDLE_SECONDS 30.0
+
+/* The first line is there. */
+void *sgm__http_on_target(void *user, const char *target, struct MHD_Connection *connection)
+{
+    sgm__http *server = user;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    sgm__http_connection *place = info != NULL ? info->socket_context : NULL;
+    sgm__http_exchange *exchange = place != NULL ? sgm__calloc(1, sizeof *exchange) : NULL;
+    if (exchange == NULL)
+        return NULL;
+    *exchange = (sgm__http_exchange){.server = server, .connection = connection, .place = place};
+    exchange->request = (sgm__http_request){.path = "", .body = "", .ending = &server->ending};
+    if (strlen(target) > SGM__HTTP_LONGEST_TARGET)
+        sgm__http_refuse(exchange, MHD_HTTP_URI_TOO_LONG, "an address has at most %d bytes here",
+                         SGM__HTTP_LONGEST_TARGET);
+    else
+        exchange->target = sgm__strdup(target);
+    place->exchange = exchange;
+    sgm__http_phase_set(place, SGM__HTTP_BUSY, HEADER_SECONDS);
+    return exchange;
+}
+
+void sgm__http_exchange_free(sgm__http_exchange *exchange)
+{
+    sgm__free(exchange->target);
+    sgm__text_free(&exchange->body);
+    sgm__free(exchange->answer.body);
+    if (exchange->answer.is_file)
+        close(exchange->answer.descriptor);
+    sgm__free(exchange->error);
+    sgm__free(exchange);
+}
+
+/* A function that still runs has the exchange; what is done, but not delivered, is taken from the list. */
+void sgm__http_on_completed(void *user, struct MHD_Connection *connection, void **state,
+                            enum MHD_RequestTerminationCode code)
+{
+    (void)connection, (void)code;
+    sgm__http *server = user;
+    sgm__http_exchange *exchange = *state;
+    *state = NULL;
+    if (exchange == NULL)
+        return;
+    exchange->place->exchange = NULL;
+    if (exchange->place->phase == SGM__HTTP_BUSY)
+        sgm__http_phase_set(exchange->place, SGM__HTTP_IDLE, IDLE_SECONDS);
+    if (exchange->listener != NULL)
+        sgm__http_events_close(exchange->listener);
+    pthread_mutex_lock(&server->lock);
+    bool runs = exchange->stage == SGM__HTTP_RUNNING;
+    exchange->abandoned = runs;
+    sgm__http_exchange **link = &server->done;
+    while (*link != NULL && *link != exchange)
+        link = &(*link)->next;
+    if (*link != NULL)
+        *link = exchange->next;
+    pthread_mutex_unlock(&server->lock);
+    if (!runs)
+        sgm__http_exchange_free(exchange);
+}
+
+/* --- headers --- */
+
+/* The row with the longest path that fits, and the method. The refusal there would be, which is for those who
+ * may know what there is. */
+static int find_route(sgm__http_exchange *exchange)
+{
+    const sgm__http_options *options = &exchange->server->options;
+    const char *path = exchange->path;
+    size_t longest = 0;
+    for (size_t i = 0; i < options->route_count; i++) {
+        const sgm__http_route *route = &options->routes[i];
+        size_t length = strlen(route->path);
+        bool is_prefix = route->path[length - 1] == '/';
+        if (strncmp(path, route->path, length) != 0 || length < longest ||
+            is_prefix == (path[length] == '\0'))
+            continue;
+        if (length > longest)
+            exchange->route = NULL;
+        longest = length;
+        if (strcmp(route->method, exchange->request.method) == 0) {
+            exchange->route = route;
+            exchange->request.path = path + length;
+        }
+    }
+    if (exchange->route != NULL)
+        return 0;
+    bool is_file =
+        strcmp(path, "/") == 0 || strcmp(path, "/api/events") == 0 || sgm__asset_find(path) != NULL;
+    if (is_file && strcmp(exchange->request.method, "GET") == 0)
+        return 0;
+    return longest > 0 || is_file ? MHD_HTTP_METHOD_NOT_ALLOWED : MHD_HTTP_NOT_FOUND;
+}
+
+/* One length of a body, which is known before. */
+static void check_body(sgm__http_exchange *exchange, bool is_post, double *length)
+{
+    const char *text, *coding;
+    int64_t bytes = 0;
+    bool once = sgm__http_header(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH, &text);
+    size_t most = exchange->route != NULL && exchange->route->longest_body > 0 ? exchange->route->longest_body
+                                                                               : SGM__HTTP_USUAL_BODY;
+    bool is_number =
+        text == NULL || (strspn(text, "0123456789") == strlen(text) && sgm__parse_int64(text, &bytes));
+    if (!sgm__http_header(exchange, MHD_HTTP_HEADER_TRANSFER_ENCODING, &coding) || coding != NULL || !once ||
+        !is_number || (text == NULL && is_post))
+        sgm__http_refuse(exchange, MHD_HTTP_LENGTH_REQUIRED, "the length of the body must be given, once");
+    else if (!is_post && bytes > 0)
+        sgm__http_refuse(exchange, MHD_HTTP_BAD_REQUEST, "only POST has a body");
+    else if ((uint64_t)bytes > most)
+        sgm__http_refuse(exchange, MHD_HTTP_CONTENT_TOO_LARGE, "the body has at most %zu bytes here", most);
+    /* A short body is read all the same: a connection that is closed before it may lose the answer. */
+    exchange->unread = coding != NULL || !once || !is_number || bytes > SGM__HTTP_USUAL_BODY;
+    *length = (double)bytes;
+}
+
+/* All that can be judged before the body is there. */
+static void inspect(sgm__http_exchange *exchange, const char *method)
+{
+    bool is_post = strcmp(method, "POST") == 0;
+    double length = 0;
+    exchange->request.method = is_post ? "POST" : "GET";
+    exchange->path = "";
+    if (exchange->target == NULL)
+        sgm__http_refuse(exchange, MHD_HTTP_INTERNAL_SERVER_ERROR, "out of memory");
+    else
+        sgm__http_target_read(exchange);
+    int lost = exchange->refusal == 0 ? find_route(exchange) : 0;
+    if (!is_post && strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
+        lost = MHD_HTTP_METHOD_NOT_ALLOWED;
+    sgm__http_guard(exchange);
+    if (lost == MHD_HTTP_NOT_FOUND)
+        sgm__http_refuse(exchange, lost, "there is nothing here");
+    else if (lost != 0)
+        sgm__http_refuse(exchange, lost, "this path does not know the method");
+    check_body(exchange, is_post, &length);
+    sgm__http_phase_set(exchange->place, SGM__HTTP_BUSY, BODY_SECONDS + length / BODY_RATE);
+}
+
+/* --- the whole of it --- */
+
+static enum MHD_Result dispatch(sgm__http_exchange *exchange)
+{
+    const char *path = exchange->path;
+    if (exchange->route != NULL) {
+        exchange->request.body = exchange->body.data != NULL ? exchange->body.data : "";
+        exchange->request.length = exchange->body.length;
+        exchange->place->deadline = 0;
+        exchange->suspended = true;
+        MHD_suspend_connection(exchange->connection);
+        sgm__http_lanes_take(exchange->server, exchange);
+        return MHD_YES;
+    }
+    if (strcmp(path, "/api/events") == 0)
+        return sgm__http_events_open(exchange);
+    if (strcmp(path, "/") != 0)
+        return sgm__http_respond_asset(exchange, sgm__asset_find(path));
+    return sgm__http_query(&exchange->request, "token", 0) != NULL ? sgm__http_respond_welcome(exchange)
+                                                                   : sgm__http_respond_page(exchange);
+}
+
+static sgm__http_stage stage_of(sgm__http_exchange *exchange)
+{
+    pthread_mutex_lock(&exchange->server->lock);
+    sgm__http_stage stage = exchange->stage;
+    pthread_mutex_unlock(&exchange->server->lock);
+    return stage;
+}
+
+/* libmicrohttpd calls this when the headers are there, for each part of the body, at its end, and whenever a
+ * connection that was suspended goes on. */
+enum MHD_Result sgm__http_on_request(void *user, struct MHD_Connection *connection, const char *url,
+                                     const char *method, const char *version, const char *data, size_t *size,
+                                     void **state)
+{
+    (void)user, (void)connection, (void)url, (void)version;
+    sgm__http_exchange *exchange = *state;
+    if (exchange == NULL)
+        return MHD_NO;
+    switch (stage_of(exchange)) {
+    case SGM__HTTP_HEADERS:
+        exchange->stage = SGM__HTTP_BODY;
+        inspect(exchange, method);
+        return exchange->refusal != 0 && exchange->unread ? sgm__http_respond_refusal(exchange) : MHD_YES;
+    case SGM__HTTP_BODY:
+        if (*size > 0) {
+            if (exchange->refusal == 0)
+                sgm__text_append_bytes(&exchange->body, data, *size);
+            *size = 0;
+            return MHD_YES;
+        }
+        if (exchange->body.failed)
+            sgm__http_refuse(exchange, MHD_HTTP_INTERNAL_SERVER_ERROR, "out of memory");
+        if (atomic_load(&exchange->server->ending))
+            sgm__http_refuse(exchange, MHD_HTTP_SERVICE_UNAVAILABLE, "the run has ended");
+        return exchange->refusal != 0 ? sgm__http_respond_refusal(exchange) : dispatch(exchange);
+    case SGM__HTTP_DONE:
+        return sgm__http_respond_answer(exchange);
+    default:
+        sgm__http_refuse(exchange, MHD_HTTP_SERVICE_UNAVAILABLE, "the run has ended");
+        return sgm__http_respond_refusal(exchange);
+    }
+}

@@ -1,0 +1,237 @@
+/* Answers, with the headers that each of them has. */
+#include "monitors/http/http_internal.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#define ANSWER_SECONDS 30.0 /* to read it, and a second more for each: */
+#define ANSWER_RATE 65536.0 /* bytes */
+#define TOKEN_PLACE "{{sigma-token}}"
+
+static const struct {
+    const char *name, *value;
+} usual_headers[] = {
+    {"Content-Security-Policy", "default-src 'self'; img-src 'self' data: blob:; object-src 'none'; "
+                                "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
+    {"X-Content-Type-Options", "nosniff"},
+    {"X-Frame-Options", "DENY"},
+    {"Referrer-Policy", "no-referrer"},
+    {"Cross-Origin-Opener-Policy", "same-origin"},
+    {"Cross-Origin-Resource-Policy", "same-origin"},
+};
+
+static int code_of(sgm_status status)
+{
+    static const struct {
+        sgm_status status;
+        int code;
+    } codes[] = {
+        {SGM_ERROR_ARGUMENT, MHD_HTTP_BAD_REQUEST}, {SGM_ERROR_SHAPE, MHD_HTTP_BAD_REQUEST},
+        {SGM_ERROR_TYPE, MHD_HTTP_BAD_REQUEST},     {SGM_ERROR_FORMAT, MHD_HTTP_BAD_REQUEST},
+        {SGM_ERROR_NUMERIC, MHD_HTTP_BAD_REQUEST},  {SGM_ERROR_NOT_FOUND, MHD_HTTP_NOT_FOUND},
+        {SGM_ERROR_STATE, MHD_HTTP_CONFLICT},       {SGM_ERROR_UNSUPPORTED, MHD_HTTP_NOT_IMPLEMENTED},
+        {SGM_ERROR_NETWORK, MHD_HTTP_BAD_GATEWAY},  {SGM_ERROR_INTERRUPTED, MHD_HTTP_SERVICE_UNAVAILABLE},
+    };
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
+        if (codes[i].status == status)
+            return codes[i].code;
+    return MHD_HTTP_INTERNAL_SERVER_ERROR;
+}
+
+/* Takes the response. */
+enum MHD_Result sgm__http_respond(sgm__http_exchange *exchange, int code, struct MHD_Response *response)
+{
+    if (response == NULL)
+        return MHD_NO;
+    for (size_t i = 0; i < sizeof usual_headers / sizeof usual_headers[0]; i++)
+        MHD_add_response_header(response, usual_headers[i].name, usual_headers[i].value);
+    if (MHD_get_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL) == NULL)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+    sgm__http_phase_set(exchange->place, SGM__HTTP_BUSY, exchange->listener != NULL ? 0 : ANSWER_SECONDS);
+    enum MHD_Result result = MHD_queue_response(exchange->connection, (unsigned)code, response);
+    MHD_destroy_response(response);
+    exchange->stage = SGM__HTTP_ANSWERED;
+    return result;
+}
+
+/* Takes `body`, which may be NULL for want of memory. */
+static struct MHD_Response *own_bytes(char *body, size_t length, const char *type)
+{
+    struct MHD_Response *response =
+        body != NULL ? MHD_create_response_from_buffer_with_free_callback(length, body, sgm__free) : NULL;
+    if (response == NULL) {
+        sgm__free(body);
+        return NULL;
+    }
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+    return response;
+}
+
+/* --- refusals and errors --- */
+
+static struct MHD_Response *error_response(const char *why)
+{
+    json_t *error = json_pack("{s:s}", "error", why);
+    sgm__http_answer answer = {0};
+    if (error == NULL) /* no UTF-8, such as a message that was cut */
+        error = json_pack("{s:s}", "error", "the reason cannot be told: it is no text");
+    if (sgm__http_answer_json(&answer, error) != SGM_OK)
+        return NULL;
+    return own_bytes(answer.body, answer.length, "application/json");
+}
+
+/* For a person who opened the page. A browser that followed a link from elsewhere did not send its cookie,
+ * which it does once it asks again from here. */
+static struct MHD_Response *error_page(const sgm__http_exchange *exchange)
+{
+    char *text = sgm__format("<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Sigma</title>%s"
+                             "<p>%s.</p></html>\n",
+                             exchange->allow_retry ? "<meta http-equiv=\"refresh\" content=\"0;url=/\">" : "",
+                             exchange->why);
+    return own_bytes(text, text != NULL ? strlen(text) : 0, "text/html; charset=utf-8");
+}
+
+enum MHD_Result sgm__http_respond_refusal(sgm__http_exchange *exchange)
+{
+    int code = exchange->refusal;
+    bool is_page = exchange->path != NULL && strcmp(exchange->path, "/") == 0;
+    struct MHD_Response *response = is_page ? error_page(exchange) : error_response(exchange->why);
+    if (response == NULL)
+        return MHD_NO;
+    if (code == MHD_HTTP_UNAUTHORIZED)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
+    if (code == MHD_HTTP_TOO_MANY_REQUESTS || code == MHD_HTTP_SERVICE_UNAVAILABLE)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+    if (code == MHD_HTTP_METHOD_NOT_ALLOWED)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW,
+                                strcmp(exchange->request.method, "POST") == 0 ? "GET, HEAD" : "POST");
+    return sgm__http_respond(exchange, code, response);
+}
+
+/* --- what functions gave --- */
+
+static int append_json(const char *bytes, size_t length, void *text)
+{
+    sgm__text_append_bytes(text, bytes, length);
+    return ((sgm__text *)text)->failed ? -1 : 0;
+}
+
+sgm_status sgm__http_answer_json(sgm__http_answer *answer, json_t *json)
+{
+    sgm__text text = {0};
+    if (json == NULL)
+        return sgm_fail(SGM_ERROR_MEMORY, "out of memory for an answer, or a text in it is no UTF-8");
+    int error = json_dump_callback(json, append_json, &text, JSON_COMPACT | JSON_PRESERVE_ORDER);
+    json_decref(json);
+    size_t length = text.length;
+    char *body = error == 0 ? sgm__text_take(&text) : NULL;
+    sgm__text_free(&text);
+    if (body == NULL)
+        return sgm_fail(SGM_ERROR_MEMORY, "out of memory for an answer");
+    sgm__free(answer->body);
+    answer->body = body;
+    answer->length = length;
+    return SGM_OK;
+}
+
+/* A name as a token of a header: what could end it, or is no ASCII, becomes '_'. */
+static void name_file(struct MHD_Response *response, const char *name)
+{
+    char value[192];
+    int length = snprintf(value, sizeof value, "attachment; filename=\"%.128s\"", name);
+    for (char *c = value + strlen("attachment; filename=\""); c < value + length - 1; c++)
+        if (*c == '"' || *c == '\\' || *c == '/' || *c < ' ' || *c > '~')
+            *c = '_';
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_DISPOSITION, value);
+}
+
+static struct MHD_Response *answer_response(sgm__http_answer *answer)
+{
+    struct MHD_Response *response;
+    if (answer->is_file) {
+        response = MHD_create_response_from_fd64(answer->length, answer->descriptor);
+        answer->is_file = response == NULL;
+    } else if (answer->body != NULL) {
+        response =
+            MHD_create_response_from_buffer_with_free_callback(answer->length, answer->body, sgm__free);
+        answer->body = response != NULL ? NULL : answer->body;
+    } else {
+        static const char nothing[] = "{}";
+        response = MHD_create_response_from_buffer_with_free_callback(2, (void *)(uintptr_t)nothing, NULL);
+    }
+    return response;
+}
+
+enum MHD_Result sgm__http_respond_answer(sgm__http_exchange *exchange)
+{
+    sgm__http_answer *answer = &exchange->answer;
+    if (exchange->status != SGM_OK)
+        return sgm__http_respond(
+            exchange, code_of(exchange->status),
+            error_response(exchange->error != NULL ? exchange->error : sgm_status_text(exchange->status)));
+    size_t length = answer->length;
+    struct MHD_Response *response = answer_response(answer);
+    if (response == NULL)
+        return MHD_NO;
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
+                            answer->type != NULL ? answer->type : "application/json");
+    if (answer->file_name[0] != '\0')
+        name_file(response, answer->file_name);
+    enum MHD_Result result =
+        sgm__http_respond(exchange, answer->code != 0 ? answer->code : MHD_HTTP_OK, response);
+    exchange->place->deadline += (double)length / ANSWER_RATE;
+    return result;
+}
+
+/* --- files --- */
+
+static struct MHD_Response *own_static(const char *bytes, size_t length)
+{
+    return MHD_create_response_from_buffer(length, (void *)(uintptr_t)bytes, MHD_RESPMEM_PERSISTENT);
+}
+
+enum MHD_Result sgm__http_respond_asset(sgm__http_exchange *exchange, const sgm__asset *asset)
+{
+    const char *known;
+    sgm__http_header(exchange, MHD_HTTP_HEADER_IF_NONE_MATCH, &known);
+    bool is_known = known != NULL && strstr(known, asset->tag) != NULL;
+    struct MHD_Response *response = is_known ? own_static("", 0) : own_static(asset->bytes, asset->length);
+    if (response == NULL)
+        return MHD_NO;
+    MHD_add_response_header(response, MHD_HTTP_HEADER_ETAG, asset->tag);
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, asset->type);
+    return sgm__http_respond(exchange, is_known ? MHD_HTTP_NOT_MODIFIED : MHD_HTTP_OK, response);
+}
+
+/* The page gets its token; so it is never kept. */
+enum MHD_Result sgm__http_respond_page(sgm__http_exchange *exchange)
+{
+    const sgm__asset *page = exchange->server->page;
+    const char *place = memmem(page->bytes, page->length, TOKEN_PLACE, strlen(TOKEN_PLACE));
+    size_t before = place != NULL ? (size_t)(place - page->bytes) : page->length;
+    sgm__text text = {0};
+    sgm__text_append_bytes(&text, page->bytes, before);
+    if (place != NULL) {
+        size_t rest = before + strlen(TOKEN_PLACE);
+        sgm__text_append(&text, "%s", exchange->server->page_token);
+        sgm__text_append_bytes(&text, page->bytes + rest, page->length - rest);
+    }
+    size_t length = text.length;
+    return sgm__http_respond(exchange, MHD_HTTP_OK, own_bytes(sgm__text_take(&text), length, page->type));
+}
+
+/* The token leaves the address bar. */
+enum MHD_Result sgm__http_respond_welcome(sgm__http_exchange *exchange)
+{
+    const sgm__http *server = exchange->server;
+    char cookie[256];
+    snprintf(cookie, sizeof cookie, "%s=%s; Path=/; HttpOnly; SameSite=Strict%s", server->cookie,
+             server->token, server->options.behind_proxy ? "; Secure" : "");
+    struct MHD_Response *response = own_static("", 0);
+    if (response == NULL)
+        return MHD_NO;
+    MHD_add_response_header(response, MHD_HTTP_HEADER_SET_COOKIE, cookie);
+    MHD_add_response_header(response, MHD_HTTP_HEADER_LOCATION, "/");
+    return sgm__http_respond(exchange, MHD_HTTP_SEE_OTHER, response);
+}
