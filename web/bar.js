@@ -1,0 +1,103 @@
+/* The bar at the top: which run, how it goes, the buttons that are always at hand. */
+import { add, fill, h, icon, iconButton, select, setIcon, setText } from './elements.js';
+import { integer, roughly, steady } from './format.js';
+import { language, languages, loadLanguage, t } from './language.js';
+import { showHelp } from './keys.js';
+import { menu } from './overlays.js';
+import { on, emit, select as selectTrainer, state } from './store.js';
+import { switchTheme } from './theme.js';
+import { pendingOf, playOrPause, step } from './transport.js';
+
+let parts = {};
+
+export function initBar(bar, notice) {
+    const build = () => { buildBar(bar); update(); };
+    on('session', () => { buildBar(bar); update(); });
+    on('trainers', build);
+    on('trainer', build);
+    on('progress', (trainer) => { if (trainer.name === state.current) update(); });
+    on('pending', update);
+    on('theme', () => parts.theme && setIcon(parts.theme, state.theme === 'dark' ? 'sun' : 'moon'));
+    on('language', () => { build(); showConnection(notice); });
+    on('connection', () => { showConnection(notice); update(); });
+    buildBar(bar);
+    showConnection(notice);
+}
+
+function logo() {
+    return h('img', { class: 'logo', src: 'icon.svg', alt: '', width: 24, height: 24 });
+}
+
+function trainerChoice() {
+    const names = [...state.trainers.keys()];
+    if (names.length < 2) return null;
+    return select(names.map((name) => [name, name]), state.current, selectTrainer, { class: 'input bar-trainer', 'aria-label': t('bar.trainer') });
+}
+
+function buildBar(bar) {
+    const title = state.session?.title || state.session?.name || 'Sigma';
+    parts = {
+        play: iconButton('play', t('action.play'), () => playOrPause(), { class: 'icon-button bar-play' }),
+        step: iconButton('step', t('action.step'), () => step(1)),
+        dot: h('span', { class: 'state-dot' }), state: h('span', { class: 'bar-state-text' }),
+        epoch: h('b'), iteration: h('b'), loss: h('b'), left: h('b'), track: h('div', { class: 'bar-track-fill' }),
+        theme: iconButton(state.theme === 'dark' ? 'sun' : 'moon', t('action.theme'), switchTheme),
+    };
+    const languageButton = h('button', { type: 'button', class: 'icon-button bar-language', title: t('action.language'), 'aria-label': t('action.language'),
+        'aria-haspopup': 'menu', text: language.toUpperCase(), on: { click: () => menu(languageButton, Object.entries(languages).map(([name, label]) =>
+            ({ label, checked: name === language, act: () => changeLanguage(name) }))) } });
+    parts.figures = [figure('bar.epoch', parts.epoch), figure('bar.iteration', parts.iteration), figure('bar.loss', parts.loss), figure('bar.left', parts.left)];
+    fill(bar, h('div', { class: 'bar-brand' }, logo(), h('h1', { text: title, title }), trainerChoice()),
+        h('div', { class: 'bar-transport', role: 'group', 'aria-label': t('panel.control') }, parts.play, parts.step,
+            h('span', { class: 'bar-state', role: 'status' }, parts.dot, parts.state)),
+        h('dl', { class: 'bar-figures' }, parts.figures),
+        h('div', { class: 'bar-end' }, languageButton, parts.theme, iconButton('help', t('keys.title'), showHelp)),
+        h('div', { class: 'bar-track', 'aria-hidden': 'true' }, parts.track));
+}
+
+function figure(key, value) {
+    return h('div', { class: `bar-figure is-${key.slice(4)}` }, h('dt', { text: t(key) }), h('dd', {}, value));
+}
+
+async function changeLanguage(name) {
+    localStorage.setItem('sigma.language', name);
+    await loadLanguage(name);
+    emit('language', name);
+}
+
+/* Epochs and batches as one share, if the run has an end. */
+export function progressOf(trainer) {
+    if (!trainer?.epochs) return null;
+    return Math.min(1, (trainer.epoch + (trainer.batches ? trainer.batch / trainer.batches : 0)) / trainer.epochs);
+}
+
+function update() {
+    const trainer = state.trainers.get(state.current), running = trainer?.state === 'running';
+    const label = t(running ? 'action.pause' : 'action.play');
+    setIcon(parts.play, running ? 'pause' : 'play');
+    if (parts.play.title !== label) {
+        parts.play.title = label;
+        parts.play.setAttribute('aria-label', label);
+    }
+    const busy = !trainer || trainer.state === 'idle' || state.connection !== 'open';
+    parts.play.disabled = parts.step.disabled = busy;
+    parts.play.classList.toggle('is-pending', pendingOf(state.current) !== null);
+    parts.dot.dataset.state = trainer?.state ?? 'idle';
+    setText(parts.state, trainer ? t(`state.${trainer.state}`) : t('state.none'));
+    for (const element of parts.figures) element.hidden = !trainer;
+    if (!trainer) return;
+    setText(parts.epoch, trainer.epochs ? `${integer(trainer.epoch)} / ${integer(trainer.epochs)}` : integer(trainer.epoch));
+    setText(parts.iteration, integer(trainer.iteration));
+    setText(parts.loss, steady(trainer.loss));
+    setText(parts.left, roughly(trainer.state === 'idle' ? null : trainer.seconds_left));
+    const share = progressOf(trainer);
+    parts.track.style.transform = `scaleX(${share ?? 0})`;
+    document.title = `${running ? '▶' : trainer.state === 'paused' ? '❚❚' : '■'} ${share === null ? integer(trainer.iteration) : `${Math.floor(share * 100)} %`} · ${state.session?.title || state.session?.name} · Sigma`;
+}
+
+function showConnection(notice) {
+    const lost = state.connection === 'lost' || state.connection === 'refused';
+    document.body.classList.toggle('is-lost', lost);
+    fill(notice);
+    if (lost) add(notice, [icon('warning'), h('span', { text: t(`connection.${state.connection}`) })]);
+}

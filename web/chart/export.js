@@ -1,0 +1,99 @@
+/* A chart as CSV with all points, as PNG and SVG as it is seen, and as a table. */
+import { get } from '../api.js';
+import { h } from '../elements.js';
+import { number } from '../format.js';
+import { t } from '../language.js';
+import { drawChanges, drawCurves, geometry } from './draw.js';
+import { label } from './legend.js';
+import { CanvasPen, SvgPen } from './pens.js';
+
+const allPoints = 10000000, tableRows = 200;
+
+export function download(blob, name) {
+    const address = URL.createObjectURL(blob);
+    h('a', { href: address, download: name }).click();
+    setTimeout(() => URL.revokeObjectURL(address), 60000);
+}
+
+function fileName(title, ending) {
+    return `${title.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '-').replace(/^-+|-+$/g, '') || 'chart'}.${ending}`;
+}
+
+function quoted(text) {
+    return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/* One line a point. Where the server no longer has each, a line has least and most of several. */
+export async function exportCsv(view, title) {
+    const lines = [`trainer,identifier,${view.axis},value,least,most`];
+    const [from, to] = view.zoom ?? [null, null];
+    for (const curve of view.curves.filter((one) => one.visible)) {
+        const answer = await get('series', { trainer: curve.trainer, id: curve.id, axis: view.axis, from, to, points: allPoints });
+        const { x, min, max, last } = answer.series[0], head = `${quoted(curve.trainer)},${quoted(curve.id)}`;
+        for (let i = 0; i < x.length; i++)
+            if ((from === null || x[i] >= from) && (to === null || x[i] <= to)) lines.push(`${head},${x[i]},${last[i] ?? 'nan'},${min[i] ?? 'nan'},${max[i] ?? 'nan'}`);
+    }
+    download(new Blob([`${lines.join('\n')}\n`], { type: 'text/csv' }), fileName(title, 'csv'));
+}
+
+/* Title, legend, axes and curves with a pen. */
+function paint(pen, view, title, width, height) {
+    const { colours } = view, margin = { left: 56, right: 16, bottom: 44 };
+    pen.rectangle(0, 0, width, height, colours.surface);
+    pen.text(title, 16, 26, colours.ink, { size: 14, bold: true });
+    let x = 16, y = 48;
+    for (const curve of view.curves.filter((one) => one.visible)) {
+        const name = label(curve, view.curves), space = pen.width(name) + 34;
+        if (x + space > width && x > 16) {
+            x = 16;
+            y += 17;
+        }
+        pen.rectangle(x, y - 7, 12, 3, view.colourOf(curve));
+        pen.text(name, x + 17, y, colours.ink);
+        x += space;
+    }
+    const area = { x: margin.left, y: y + 16, w: width - margin.left - margin.right, h: height - y - 16 - margin.bottom };
+    const ticks = view.ticks(), map = geometry(view, area);
+    for (const tick of ticks.y) {
+        const at = Math.round(area.y + tick.at * area.h) + 0.5;
+        pen.line([area.x, at, area.x + area.w, at], colours.grid, 1);
+        pen.text(tick.label, area.x - 8, at + 4, colours.dim, { align: 'end' });
+    }
+    for (const tick of ticks.x) {
+        const at = Math.round(area.x + tick.at * area.w) + 0.5;
+        pen.line([at, area.y, at, area.y + area.h], colours.grid, 1);
+        pen.text(tick.label, at, area.y + area.h + 16, colours.dim, { align: 'center' });
+    }
+    pen.text(t(`axis.${view.axis}`), area.x + area.w / 2, height - 10, colours.dim, { align: 'center' });
+    pen.clip(area, () => {
+        drawChanges(pen, view, map);
+        drawCurves(pen, view, map);
+    });
+}
+
+export function exportPng(view, title) {
+    const scale = 2, width = Math.max(720, view.width), height = Math.max(420, view.height + 90);
+    const canvas = h('canvas', { width: width * scale, height: height * scale }), context = canvas.getContext('2d');
+    context.scale(scale, scale);
+    paint(new CanvasPen(context), view, title, width, height);
+    canvas.toBlob((blob) => download(blob, fileName(title, 'png')));
+}
+
+export function exportSvg(view, title) {
+    const width = Math.max(720, view.width), height = Math.max(420, view.height + 90), pen = new SvgPen(width, height);
+    paint(pen, view, title, width, height);
+    download(new Blob([new XMLSerializer().serializeToString(pen.root)], { type: 'image/svg+xml' }), fileName(title, 'svg'));
+}
+
+/* What is seen, for reading: at most so many rows a curve. */
+export function tableOf(view) {
+    const rows = [];
+    for (const curve of view.curves.filter((one) => one.visible)) {
+        const pieces = curve.pieces(...view.xRange), stride = Math.max(1, Math.ceil(pieces.x.length / tableRows));
+        for (let i = pieces.x.length - 1; i >= 0; i -= stride)
+            if (pieces.x[i] >= view.xRange[0] && pieces.x[i] <= view.xRange[1]) rows.push(h('tr', {}, h('td', { text: label(curve, view.curves) }),
+                ...[pieces.x[i], pieces.last[i], pieces.min[i], pieces.max[i]].map((value) => h('td', { class: 'is-number', text: number(value, 6) }))));
+    }
+    return h('table', { class: 'table' }, h('thead', {}, h('tr', {}, h('th', { scope: 'col', text: t('chart.series') }),
+        ...[t(`axis.${view.axis}`), t('chart.value'), t('chart.least'), t('chart.most')].map((text) => h('th', { scope: 'col', class: 'is-number', text })))), h('tbody', {}, rows));
+}

@@ -1,0 +1,50 @@
+/* Boots the page: texts, session, layout, then what is pushed. */
+import { connect, refresh } from './api.js';
+import { initGrid } from './arrange.js';
+import { initBar } from './bar.js';
+import { h } from './elements.js';
+import { initKeys } from './keys.js';
+import { loadLanguage, preferredLanguage, t } from './language.js';
+import { destroyPanels, loadLayout } from './layout.js';
+import { errorText } from './overlays.js';
+import './panels/index.js';
+import { emit, on, setConnection, state } from './store.js';
+import { initTabs } from './tabs.js';
+import { initTheme } from './theme.js';
+
+function fixedTexts() {
+    document.getElementById('skip').textContent = t('page.skip');
+    let keys = document.getElementById('panel-keys');
+    if (!keys) document.body.append(keys = h('p', { id: 'panel-keys', hidden: true }));
+    keys.textContent = t('panel.keys');
+}
+
+async function boot() {
+    initTheme();
+    const session = refresh().then(() => null, (error) => error);
+    await loadLanguage(preferredLanguage(null));
+    const failure = await session;
+    const wanted = preferredLanguage(state.session?.language);
+    if (wanted !== document.documentElement.lang) await loadLanguage(wanted);
+    fixedTexts();
+    initBar(document.getElementById('bar'), document.getElementById('notice'));
+    initKeys();
+    if (failure) {
+        setConnection(failure.code === 401 || failure.code === 403 ? 'refused' : 'lost');
+        if (failure.code) document.getElementById('panels').append(h('p', { class: 'boot-error', text: errorText(failure) }));
+        if (failure.code === 0) setTimeout(() => location.reload(), 3000);
+        return;
+    }
+    emit('session', state.session);
+    initGrid(document.getElementById('panels'));
+    initTabs(document.getElementById('tabs'));
+    loadLayout();
+    connect();
+    on('language', () => {
+        fixedTexts();
+        destroyPanels();
+        emit('layout');
+    });
+}
+
+boot();

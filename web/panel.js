@@ -1,0 +1,217 @@
+/* A panel of the grid: title, menu, states of loading and error; and the list of kinds.
+ *
+ * How to add a kind of panel: one file web/panels/NAME.js, its import in panels/index.js, and its texts, at least
+ * "panel.NAME", in languages/*.json (all languages have the same keys; a test looks).
+ *
+ *     import { h } from '../elements.js';
+ *     import { get } from '../api.js';
+ *     import { definePanel } from '../panel.js';
+ *
+ *     definePanel('confusion', {
+ *         icon: 'table',                        // a name of elements.js
+ *         tab: 'inspect', order: 20,            // where it stands if the program presets no tabs ("tab.inspect" is a
+ *                                               // text, too); without: only on "Add panel"
+ *         size: { w: 6, h: 9 },                 // columns of 12, rows of 40 pixels
+ *         least: { w: 3, h: 4 },
+ *         options: { top: 3 },                  // kept with the layout, preset by programs; numbers, texts, lists
+ *         settings(panel) { return element; },  // optional: content of the settings' popover
+ *         create(panel) {
+ *             const list = h('div', { class: 'scroll' });
+ *             panel.body.append(list);
+ *             const show = () => panel.load(async (signal) => {      // loading and error states, with "try again"
+ *                 const answer = await get('confusion', { trainer: panel.trainer() }, { signal });
+ *                 list.replaceChildren(...);                         // data only by textContent: never innerHTML
+ *             });
+ *             panel.on('trainer', show);        // topics of store.js, for as long as the panel lives
+ *             panel.on('reconnected', show);
+ *             panel.every(2000, show);          // only while it can be seen
+ *             show();
+ *             return { resize(width, height) {}, shown() {}, hidden() {}, menu: () => [], destroy() {} };   // all optional
+ *         },
+ *     });
+ *
+ * What a kind finds in `panel`:
+ *     body, tools       elements: the content, and the place right of the title for small controls
+ *     trainer()         the name of the trainer it shows: options.trainer, or that of the page; null if there is none
+ *     options           of this panel; setOption(name, value) also saves it
+ *     setTitle(text), setNote(text)   small text beside the title
+ *     load(act)         runs act(signal); a new load aborts the older one
+ *     fail(error), clearError(), empty(text | null)
+ *     on(topic, act), every(milliseconds, act), visible
+ * The Content-Security-Policy forbids style attributes in markup and inline scripts; element.style.x = ... is allowed.
+ */
+import { add, fill, h, icon, iconButton, setText } from './elements.js';
+import { has, t } from './language.js';
+import { errorText, menu, popover } from './overlays.js';
+import { on, state } from './store.js';
+
+const kinds = new Map();
+
+export function definePanel(kind, definition) {
+    kinds.set(kind, { kind, icon: 'chart', order: 100, size: { w: 6, h: 8 }, least: { w: 3, h: 3 }, options: {}, ...definition });
+}
+
+export function panelKind(kind) {
+    return kinds.get(kind);
+}
+
+export function panelKinds() {
+    return [...kinds.values()].sort((a, b) => a.order - b.order);
+}
+
+export class Panel {
+    /* `place`: {kind, x, y, w, h, title?, options}; `host`: what the grid offers (changed, remove, key, drag, entries). */
+    constructor(place, host) {
+        this.place = place;
+        this.host = host;
+        this.kind = kinds.get(place.kind);
+        this.options = { ...structuredClone(this.kind?.options ?? {}), ...place.options };
+        this.visible = false;
+        this.ends = [];
+        this.timers = [];
+        this.build();
+        this.observer = new ResizeObserver(() => this.measure());
+        this.observer.observe(this.body);
+        try {
+            this.parts = this.kind ? this.kind.create(this) ?? {} : this.unknown();
+        } catch (error) {
+            this.parts = {};
+            this.fail(error);
+            console.error(error);
+        }
+        this.retitle();
+    }
+
+    build() {
+        this.titleText = h('span', { class: 'panel-title-text' });
+        this.note = h('span', { class: 'panel-note' });
+        this.grip = h('button', { type: 'button', class: 'panel-grip', 'aria-describedby': 'panel-keys',
+            on: { keydown: (event) => this.host.key(this, event) } }, this.titleText);
+        this.tools = h('div', { class: 'panel-tools' });
+        this.menuButton = iconButton('more', t('panel.menu'), () => this.showMenu(), { 'aria-haspopup': 'menu' });
+        this.head = h('header', { class: 'panel-head', on: { pointerdown: (event) => this.host.drag(this, event, 'move') } },
+            h('h2', {}, this.grip), this.note, this.tools, this.kind?.settings ? this.settingsButton() : null, this.menuButton);
+        this.bar = h('div', { class: 'panel-loading', hidden: true });
+        this.body = h('div', { class: 'panel-body' });
+        this.message = h('div', { class: 'panel-message', hidden: true });
+        this.element = h('section', { class: `panel panel-${this.place.kind}` }, this.head, this.bar, this.body, this.message,
+            h('div', { class: 'panel-resize', 'aria-hidden': 'true', on: { pointerdown: (event) => this.host.drag(this, event, 'size') } }));
+    }
+
+    settingsButton() {
+        const button = iconButton('sliders', t('panel.settings'), () =>
+            popover(button, this.kind.settings(this), t('panel.settings')), { 'aria-haspopup': 'dialog' });
+        this.settingsAnchor = button;
+        return button;
+    }
+
+    unknown() {
+        this.empty(t('panel.unknown', { kind: this.place.kind }));
+        return {};
+    }
+
+    showMenu() {
+        menu(this.menuButton, [...(this.parts.menu?.() ?? []), ...this.host.entries(this)]);
+    }
+
+    /* --- what kinds use --- */
+
+    trainer() {
+        return this.options.trainer ?? state.current;
+    }
+
+    setOption(name, value) {
+        this.options[name] = value;
+        this.place.options = { ...this.place.options, [name]: value };
+        this.host.changed();
+    }
+
+    setTitle(text) {
+        this.ownTitle = text;
+        this.retitle();
+    }
+
+    setNote(text) {
+        setText(this.note, text ?? '');
+    }
+
+    retitle() {
+        const key = `panel.${this.place.kind}`;
+        const title = this.place.title ?? this.ownTitle ?? (has(key) ? t(key) : this.place.kind);
+        setText(this.titleText, title);
+        this.grip.title = title;
+        this.element.setAttribute('aria-label', title);
+        this.title = title;
+    }
+
+    on(topic, act) {
+        this.ends.push(on(topic, act));
+    }
+
+    every(milliseconds, act) {
+        this.timers.push(setInterval(() => { if (this.visible && !document.hidden && state.connection === 'open') act(); }, milliseconds));
+    }
+
+    async load(act) {
+        this.abort?.abort();
+        const abort = this.abort = new AbortController();
+        const late = setTimeout(() => { this.bar.hidden = false; }, 250); /* no flicker if it is quick */
+        try {
+            await act(abort.signal);
+            if (abort === this.abort) this.clearError();
+        } catch (error) {
+            if (error.name !== 'AbortError' && abort === this.abort) this.fail(error, () => this.load(act));
+        }
+        clearTimeout(late);
+        if (abort === this.abort) this.bar.hidden = true;
+    }
+
+    fail(error, again) {
+        if (!error.code && error.code !== 0) console.warn(error);
+        fill(this.message, icon('warning'), h('p', { text: errorText(error) }));
+        if (again) add(this.message, [h('button', { type: 'button', class: 'button', text: t('panel.again'), on: { click: again } })]);
+        this.message.classList.add('is-error');
+        this.message.hidden = false;
+        this.failed = true;
+    }
+
+    clearError() {
+        if (!this.failed) return;
+        this.failed = false;
+        this.message.hidden = true;
+    }
+
+    empty(text) {
+        if (this.failed) return;
+        this.message.hidden = text === null;
+        if (text === null) return;
+        this.message.classList.remove('is-error');
+        fill(this.message, h('p', { text }));
+    }
+
+    /* --- what the grid uses --- */
+
+    show(visible) {
+        if (this.visible === visible) return;
+        this.visible = visible;
+        if (visible) this.parts.shown?.();
+        else this.parts.hidden?.();
+    }
+
+    measure() {
+        const { clientWidth: width, clientHeight: height } = this.body;
+        if (width === 0 || height === 0 || (width === this.width && height === this.height)) return;
+        this.width = width;
+        this.height = height;
+        this.parts?.resize?.(width, height);
+    }
+
+    destroy() {
+        this.abort?.abort();
+        this.observer.disconnect();
+        for (const end of this.ends) end();
+        for (const timer of this.timers) clearInterval(timer);
+        this.parts.destroy?.();
+        this.element.remove();
+    }
+}

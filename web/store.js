@@ -1,0 +1,57 @@
+/* What the page knows, and who wants to hear of it.
+ * Topics: session, trainers (the list), trainer (another one is looked at), progress (one moved: its object), points, log,
+ * task, change, system, dropped, connection, reconnected, theme, language, layout. */
+const listeners = new Map();
+
+export const state = {
+    session: null,
+    trainers: new Map(), /* by name, in the server's order */
+    current: null,       /* name of the trainer that panels show which are bound to none */
+    connection: 'connecting', /* open | lost | refused */
+    theme: 'dark',
+};
+
+export function on(topic, act) {
+    if (!listeners.has(topic)) listeners.set(topic, new Set());
+    listeners.get(topic).add(act);
+    return () => listeners.get(topic).delete(act);
+}
+
+export function emit(topic, data) {
+    for (const act of [...(listeners.get(topic) ?? [])]) {
+        try {
+            act(data);
+        } catch (error) {
+            console.error(`${topic}:`, error); /* of one listener: the others still hear */
+        }
+    }
+}
+
+export function setSession(session) {
+    state.session = session;
+    state.trainers = new Map(session.trainers.map((trainer) => [trainer.name, trainer]));
+    emit('session', session);
+    emit('trainers', state.trainers);
+    if (!state.trainers.has(state.current)) {
+        const shown = session.trainers.find((trainer) => !trainer.ghost) ?? session.trainers[0];
+        select(shown?.name ?? null);
+    }
+}
+
+export function select(name) {
+    if (state.current === name) return;
+    state.current = name;
+    emit('trainer', name);
+}
+
+export function progress(trainer) {
+    if (!state.trainers.has(trainer.name)) return; /* the list will tell */
+    state.trainers.set(trainer.name, trainer);
+    emit('progress', trainer);
+}
+
+export function setConnection(connection) {
+    if (state.connection === connection) return;
+    state.connection = connection;
+    emit('connection', connection);
+}
