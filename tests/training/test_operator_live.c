@@ -323,10 +323,16 @@ static void *rush_about(void *argument)
     return NULL;
 }
 
+/* After a while, in which something was trained, however busy the machine is. */
 static void *stop_in_the_end(void *argument)
 {
     rush *at = argument;
+    int64_t iteration = 0;
     usleep((useconds_t)at->seed);
+    while (iteration < 4 && !atomic_load(&at->stop)) {
+        sgm_registry_get_integer(sgm_trainer_registry(at->trainer), "iteration", &iteration);
+        usleep(200);
+    }
     while (sgm_trainer_stop(at->trainer, "enough") != SGM_OK && !atomic_load(&at->stop))
         usleep(200);
     return NULL;
