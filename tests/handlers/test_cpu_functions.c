@@ -154,7 +154,7 @@ TEST(log1p)
 
 TEST(tanh)
 {
-    check_function(&sgm__op_tanh, 2);
+    check_function(&sgm__op_tanh, 2.5);
 }
 
 TEST(erf)
