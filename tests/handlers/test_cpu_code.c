@@ -271,6 +271,54 @@ static void check_random(uint64_t seed)
     sgm_graph_free(m.graph);
 }
 
+/* Parts of wider rows, one row for all, numbers, and results that lie as parts of rows: in planes, too, which
+ * tasks of threads cut anywhere. */
+static void check_rows(int64_t planes, int64_t rows, int64_t columns, int threads)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_shape wide = sgm_shape_of(planes, rows, 4 * columns), line = sgm_shape_of(columns);
+    sgm_shape tall = sgm_shape_of(rows, planes, columns);
+    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, &wide), parts[4], by[4];
+    sgm_value y = sgm_input_value(graph, "y", SGM_FLOAT32, &line);
+    sgm_value z =
+        sgm_permute(graph, sgm_input_value(graph, "z", SGM_FLOAT32, &tall), (const int32_t[]){1, 0, 2});
+    for (int i = 0; i < 4; i++)
+        parts[i] = sgm_slice(graph, x, 2, i * columns, (i + 1) * columns, 1);
+    by[0] = sgm_add(graph, parts[0], y);
+    by[1] = sgm_multiply(graph, by[0], sgm_tanh(graph, parts[1]));
+    by[2] = sgm_select(graph, sgm_less(graph, parts[2], z), by[1], sgm_sigmoid(graph, by[0]));
+    by[3] = sgm_maximum(graph, sgm_multiply(graph, by[2], sgm_number(graph, 0.75)), parts[3]);
+    sgm_output(graph, "whole", sgm_concatenate(graph, by, 4, 2));
+    sgm_output(graph, "last", sgm_gelu(graph, by[3]));
+    CHECK_OK(sgm_graph_status(graph));
+    pair p = pair_create(threads);
+    prepare_pair(&p, graph);
+    const char *const inputs[] = {"x", "y", "z"};
+    const sgm_shape *const shapes[] = {&wide, &line, &tall};
+    for (int i = 0; i < 3; i++) {
+        sgm_tensor *value = operand(shapes[i], i % 2);
+        feed_pair(&p, inputs[i], value);
+        sgm_tensor_free(value);
+    }
+    run_pair(&p);
+    check_pair(&p, "whole");
+    check_pair(&p, "last");
+    pair_free(&p);
+    sgm_graph_free(graph);
+}
+
+TEST(rows)
+{
+    static const int64_t columns[] = {31, 32, 33, 64, 100, 257};
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        for (int threads = 1; threads <= 3; threads++) {
+            check_rows(1, 32, columns[i], threads);
+            check_rows(3, 7, columns[i], threads);
+            check_rows(2, 1, columns[i], threads);
+        }
+    check_rows(5, 40, 96, 3);
+}
+
 TEST(random_steps)
 {
     for (uint64_t seed = 0; seed < 400; seed++)

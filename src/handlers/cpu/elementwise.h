@@ -2,7 +2,9 @@
  *
  * The step's elements are seen as `rows` of `columns`; where all operands lie so, as one long row. A tile is
  * a part of one row, or some whole rows. Each instruction is one loop over the tile, which stays in the first
- * cache; operands that do not lie as the result does are loaded into a buffer first.
+ * cache; operands that do not lie as the result does are loaded into a buffer first. Machine code goes from
+ * row to row by itself where each operand's rows lie together, so that nothing has to be loaded or stored
+ * beside it.
  */
 #ifndef SGM_HANDLERS_CPU_ELEMENTWISE_H
 #define SGM_HANDLERS_CPU_ELEMENTWISE_H
@@ -55,17 +57,22 @@ struct sgm__elementwise {
     int32_t stills, buffers; /* a thread's scratch memory: those of single numbers, then those of tiles */
     size_t buffer_bytes, thread_bytes;
     int32_t threads;
-    bool copies;                                     /* one strided copy and nothing else */
-    int64_t code_at;                                 /* where its machine code begins; -1: there is none */
-    void (*code)(int64_t n, void *const *addresses); /* of `n` elements, by slot; NULL: interpreted */
-    bool whole;                                      /* machine code takes any number of tiles as one */
+    bool copies;     /* one strided copy and nothing else */
+    bool by_rows;    /* a tile is a row; machine code does any number of them */
+    int64_t code_at; /* where its machine code begins; -1: there is none */
+    /* Of `rows` rows of `n` elements; the slots' addresses, which it changes. NULL: interpreted. */
+    void (*code)(int64_t n, void **addresses, int64_t rows);
+    bool whole; /* machine code takes any number of tiles as one */
 };
 
 /* The slot's elements lie as the result's do. */
 bool sgm__slot_is_dense(const sgm__elementwise *e, const sgm__slot *slot);
 /* Adds the step's machine code and sets `code_at`, if it can be written (generate.c). */
 void sgm__generate(sgm__elementwise *e, const sgm__vector *vector, sgm__assembler *assembler);
-/* Chooses tiles and tasks, and gives values their buffers. */
-sgm_status sgm__elementwise_lay_out(sgm__elementwise *e);
+/* Chooses tiles and tasks, and gives values their buffers. `coded`: for machine code, else for loops; the
+ * last call counts. */
+sgm_status sgm__elementwise_lay_out(sgm__elementwise *e, bool coded);
+/* Bytes from one row of a slot in memory to the next. */
+int64_t sgm__slot_row_bytes(const sgm__elementwise *e, const sgm__slot *slot);
 
 #endif

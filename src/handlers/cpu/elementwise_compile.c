@@ -158,12 +158,12 @@ static sgm_status build(sgm__elementwise *e, const sgm__cpu *cpu, const sgm__ste
     if (e->elements == 0)
         return SGM_OK;
     drop_copies(e);
-    SGM_TRY(sgm__elementwise_lay_out(e));
+    SGM_TRY(sgm__elementwise_lay_out(e, assembler != NULL));
     e->copies = e->micro_count == 1 && is_move(e->micros[0].op) &&
                 e->slots[e->micros[0].inputs[0]].kind != SGM__SLOT_DENSE;
     if (assembler != NULL)
         sgm__generate(e, cpu->vector, assembler);
-    return SGM_OK;
+    return e->code_at < 0 && assembler != NULL ? sgm__elementwise_lay_out(e, false) : SGM_OK;
 }
 
 sgm_status sgm__elementwise_compile(const sgm__cpu *cpu, const sgm__plan *plan, const sgm__step *step,

@@ -106,10 +106,20 @@ static void **find_addresses(const run *r, const tile *t, unsigned char *buffers
     return addresses;
 }
 
+/* Rows lie at equal distances up to the end of the last dimension but one. */
 static void run_code(const run *r, const tile *t, unsigned char *buffers)
 {
-    void **addresses = find_addresses(r, t, buffers);
-    r->e->code(t->rows * t->columns, addresses);
+    const sgm__elementwise *e = r->e;
+    if (!e->by_rows) {
+        e->code(t->rows * t->columns, find_addresses(r, t, buffers), 1);
+        return;
+    }
+    int64_t plane = e->dims[e->rank - 2], end = t->row + t->rows;
+    for (tile part = *t; part.row < end; part.row += part.rows) {
+        int64_t left = plane - part.row % plane;
+        part.rows = end - part.row < left ? end - part.row : left;
+        e->code(part.columns, find_addresses(r, &part, buffers), part.rows);
+    }
 }
 
 /* Rows of a result into memory with gaps between them. */
@@ -186,7 +196,10 @@ static void run_task(void *context, int64_t index, int32_t thread)
     load_fixed(r, buffers);
     for (int64_t i = first; i < last; i++) {
         tile t = tile_at(e, i);
-        if (e->code != NULL && e->whole) {
+        if (e->code != NULL && e->whole && e->by_rows) {
+            t.rows = last - i;
+            i = last;
+        } else if (e->code != NULL && e->whole) {
             int64_t end = last * e->tile_columns;
             t.columns = (end < e->columns ? end : e->columns) - t.column;
             i = last;
@@ -269,7 +282,7 @@ static bool is_loaded(const sgm__slot *slot)
 
 static bool can_be_bound(const sgm__elementwise *e)
 {
-    bool can = e->tiles == 1 && !e->copies && e->thread_bytes <= BOUND_MOST_BYTES;
+    bool can = e->tiles == 1 && !e->by_rows && !e->copies && e->thread_bytes <= BOUND_MOST_BYTES;
     for (int32_t m = 0; m < e->micro_count && can; m++)
         can = e->micros[m].function != NULL && e->micros[m].input_count <= BOUND_MOST_INPUTS;
     for (int32_t i = 0; i < e->slot_count && can; i++)
@@ -351,7 +364,7 @@ void sgm__bound_run(const sgm__bound *bound, const sgm__memory *memory)
     for (int32_t i = 0; i < bound->loaded_count; i++)
         load_slot(bound, &e->slots[bound->loaded[i]], memory);
     if (e->code != NULL) {
-        e->code(bound->tile.rows * bound->tile.columns, bound->addresses);
+        e->code(bound->tile.rows * bound->tile.columns, bound->addresses, 1);
         return;
     }
     for (const bound_call *call = bound->calls, *end = call + e->micro_count; call < end; call++)

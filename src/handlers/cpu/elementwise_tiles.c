@@ -4,6 +4,7 @@
 #define TILE_BYTES 32768 /* of all tiles in use at once, so that they stay in the first cache */
 #define LARGEST_TILE 4096
 #define SMALLEST_TILE 256
+#define FEWEST_COLUMNS 32 /* for which machine code goes row by row */
 #define TASKS_PER_THREAD 3
 
 static sgm_status collapse(sgm__elementwise *e)
@@ -76,7 +77,9 @@ static void find_last_readers(const sgm__elementwise *e, int32_t *last)
 static void give_buffers(sgm__elementwise *e, int32_t *last, int32_t *unused)
 {
     int32_t unused_count = 0;
+    e->buffers = e->stills = 0;
     for (int32_t i = 0; i < e->slot_count; i++) {
+        e->slots[i].buffer = -1;
         if (e->slots[i].kind == SGM__SLOT_FIXED || e->slots[i].kind == SGM__SLOT_LOADED ||
             e->slots[i].kind == SGM__SLOT_STORED)
             e->slots[i].buffer = e->buffers++;
@@ -125,6 +128,24 @@ static int64_t divide_up(int64_t a, int64_t b)
     return b > 0 ? (a + b - 1) / b : 0;
 }
 
+int64_t sgm__slot_row_bytes(const sgm__elementwise *e, const sgm__slot *slot)
+{
+    return e->rank > 1 ? slot->strides[e->rank - 2] * (int64_t)slot->size : 0;
+}
+
+/* Elements of a row lie together in all operands and results, or are one number in all rows. */
+static bool can_go_by_rows(const sgm__elementwise *e)
+{
+    bool can = e->rank > 1 && e->columns >= FEWEST_COLUMNS && e->columns <= LARGEST_TILE;
+    for (int32_t i = 0; i < e->slot_count && can; i++) {
+        const sgm__slot *slot = &e->slots[i];
+        int64_t bytes = sgm__slot_row_bytes(e, slot);
+        can = is_between(slot) || is_still(e, slot) ||
+              (slot->strides[e->rank - 1] == 1 && bytes == (int32_t)bytes);
+    }
+    return can;
+}
+
 /* The size of a tile does not depend on the number of threads, nor does any result. */
 static void choose_tiles(sgm__elementwise *e, const int32_t *last)
 {
@@ -135,8 +156,8 @@ static void choose_tiles(sgm__elementwise *e, const int32_t *last)
     while (tile > SMALLEST_TILE && tile * alive * (int64_t)widest > TILE_BYTES)
         tile /= 2;
     bool whole_rows = e->rank > 1 && e->columns * 2 <= tile;
-    e->tile_columns = whole_rows || e->columns < tile ? e->columns : tile;
-    e->tile_rows = whole_rows ? tile / e->columns : 1;
+    e->tile_columns = whole_rows || e->columns < tile || e->by_rows ? e->columns : tile;
+    e->tile_rows = whole_rows && !e->by_rows ? tile / e->columns : 1;
     if (e->tile_rows > e->rows && e->rows > 0)
         e->tile_rows = e->rows;
     e->tiles = divide_up(e->rows, e->tile_rows) * divide_up(e->columns, e->tile_columns);
@@ -150,9 +171,10 @@ static void choose_tasks(sgm__elementwise *e)
     e->tasks = tasks < e->tiles ? tasks : e->tiles;
 }
 
-sgm_status sgm__elementwise_lay_out(sgm__elementwise *e)
+sgm_status sgm__elementwise_lay_out(sgm__elementwise *e, bool coded)
 {
     SGM_TRY(collapse(e));
+    e->by_rows = coded && can_go_by_rows(e);
     int32_t *last = sgm__alloc((size_t)e->slot_count * 2 * sizeof(int32_t));
     if (last == NULL)
         return SGM_ERROR_MEMORY;
@@ -163,7 +185,7 @@ sgm_status sgm__elementwise_lay_out(sgm__elementwise *e)
     give_buffers(e, last, last + e->slot_count);
     size_t addresses = ((size_t)e->slot_count * sizeof(void *) + 63) / 64 * 64;
     e->thread_bytes = (size_t)e->stills * SGM__STILL_BYTES + (size_t)e->buffers * e->buffer_bytes + addresses;
-    e->whole = e->rows == 1;
+    e->whole = e->rows == 1 || e->by_rows;
     for (int32_t i = 0; i < e->slot_count; i++)
         e->whole = e->whole && e->slots[i].kind != SGM__SLOT_LOADED && e->slots[i].kind != SGM__SLOT_FIXED;
     sgm__free(last);

@@ -4,9 +4,9 @@
  * no code to be made, are interpreted (elementwise_run.c). The results are the same bits: the same operations
  * are done in the same order.
  *
- * rbx: elements, r12: addresses of the slots, r13: the first element of the vector, r14: which of its
- * elements there are. zmm0, zmm1 and k7 are for what happens within an instruction; k7 also says what exists
- * of the last, partial vector. */
+ * rbx: elements of a row, r12: addresses of the slots, r13: the first element of the vector, r14: which of
+ * its elements there are, r15: rows that are left. zmm0, zmm1 and k7 are for what happens within an
+ * instruction; k7 also says what exists of the last, partial vector. */
 #include "handlers/cpu/assembler.h"
 #include "handlers/cpu/elementwise.h"
 #include "ops/ops.h"
@@ -461,23 +461,52 @@ static void emit_loop(generator *g)
     sgm__land(a, end);
 }
 
+/* Addresses of the next row. */
+static void emit_next_row(generator *g)
+{
+    const sgm__elementwise *e = g->e;
+    for (int32_t i = 0; i < e->slot_count; i++) {
+        int64_t bytes = sgm__slot_row_bytes(e, &e->slots[i]);
+        if ((e->slots[i].kind != SGM__SLOT_DENSE && e->slots[i].kind != SGM__SLOT_ROW) || bytes == 0)
+            continue;
+        SGM__EMIT(g->assembler, 0x49, 0x81, 0x84, 0x24); /* add qword [r12 + 8 i], bytes */
+        sgm__emit_word(g->assembler, (uint32_t)(i * (int32_t)sizeof(void *)));
+        sgm__emit_word(g->assembler, (uint32_t)bytes);
+    }
+}
+
+static void emit_rows(generator *g)
+{
+    sgm__assembler *a = g->assembler;
+    size_t top = a->count;
+    SGM__EMIT(a, 0x45, 0x31, 0xed); /* xor r13d, r13d */
+    emit_loop(g);
+    if (!g->e->by_rows)
+        return;
+    SGM__EMIT(a, 0x49, 0xff, 0xcf); /* dec r15 */
+    size_t end = sgm__emit_jump(a, SGM__NOT_POSITIVE);
+    emit_next_row(g);
+    sgm__emit_jump_back(a, top);
+    sgm__land(a, end);
+}
+
 static void emit_all(generator *g)
 {
     sgm__assembler *a = g->assembler;
-    SGM__EMIT(a, 0x53, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56); /* push rbx, r12, r13, r14 */
+    SGM__EMIT(a, 0x53, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57); /* push rbx, r12, r13, r14, r15 */
     SGM__EMIT(a, 0x48, 0x81, 0xec); /* sub rsp, frame: a multiple of 16 with the pushes */
-    sgm__emit_word(a, FRAME_BYTES + 8);
+    sgm__emit_word(a, FRAME_BYTES);
     SGM__EMIT(a, 0x48, 0x89, 0xfb); /* mov rbx, rdi */
     SGM__EMIT(a, 0x49, 0x89, 0xf4); /* mov r12, rsi */
-    SGM__EMIT(a, 0x45, 0x31, 0xed); /* xor r13d, r13d */
+    SGM__EMIT(a, 0x49, 0x89, 0xd7); /* mov r15, rdx */
     for (int32_t i = 0; i < g->e->slot_count; i++)
         if (is_kept(g, i) && g->last[i] >= 0)
             load(g, i);
-    emit_loop(g);
+    emit_rows(g);
     SGM__EMIT(a, 0x48, 0x81, 0xc4); /* add rsp, frame */
-    sgm__emit_word(a, FRAME_BYTES + 8);
-    SGM__EMIT(a, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c, 0x5b); /* pop r14, r13, r12, rbx */
-    SGM__EMIT(a, 0xc5, 0xf8, 0x77, 0xc3);                   /* vzeroupper; ret */
+    sgm__emit_word(a, FRAME_BYTES);
+    SGM__EMIT(a, 0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c, 0x5b); /* pop r15, r14, r13, r12, rbx */
+    SGM__EMIT(a, 0xc5, 0xf8, 0x77, 0xc3);                               /* vzeroupper; ret */
 }
 
 /* Types that registers hold, and instructions that can be written. */
