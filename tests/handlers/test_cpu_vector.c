@@ -79,6 +79,61 @@ TEST(rows_are_added_in_order)
         }
 }
 
+/* Sums, largest elements and what is made of them, of all lengths, against plain loops in double. */
+static void check_row(const sgm__vector *vector, int64_t n)
+{
+    double sum = 0, dot = 0, largest = -INFINITY, weights = 0, sums[72], softmax[72];
+    for (int64_t i = 0; i < n; i++) {
+        sum += (double)x[i];
+        dot += (double)x[i] * (double)x[i + 7];
+        largest = (double)x[i] > largest ? (double)x[i] : largest;
+        sums[i] = (double)x[i + 9];
+    }
+    for (int64_t i = 0; i < n; i++)
+        weights += softmax[i] = exp(((double)x[i] - largest) * 0.5);
+    CHECK_NEAR(vector->sum_f32(n, x), sum, 1e-13 * (double)n);
+    CHECK_NEAR(vector->dot_f32(n, x, x + 7), dot, 1e-13 * (double)n);
+    CHECK(n == 0 || (double)vector->largest_f32(n, x) == largest);
+    y[n] = 55;
+    if (n > 0)
+        vector->softmax_f32(n, y, x, 0.5f);
+    for (int64_t i = 0; i < n; i++)
+        CHECK_NEAR(y[i], softmax[i] / weights, 3e-7);
+    CHECK(y[n] == 55);
+    sums[n] = 77;
+    vector->add_f32(n, sums, x, 5, 43);
+    for (int64_t i = 0; i < n; i++) {
+        double expected = (double)x[i + 9];
+        for (int row = 0; row < 5; row++)
+            expected += (double)x[row * 43 + i];
+        CHECK_NEAR(sums[i], expected, 0);
+    }
+    CHECK_NEAR(sums[n], 77, 0);
+}
+
+TEST(rows_of_all_lengths)
+{
+    bool here;
+    for (int i = 0; i < COUNT; i++)
+        x[i] = (float)(3 * sin(i * i));
+    for (int32_t v = 0; sgm__vector_at(v, &here) != NULL; v++)
+        for (int64_t n = 0; here && n < 72; n++)
+            check_row(sgm__vector_at(v, &here), n);
+}
+
+TEST(largest_of_what_is_no_number)
+{
+    bool here;
+    for (int32_t v = 0; sgm__vector_at(v, &here) != NULL; v++)
+        for (int64_t at = 0; here && at < 40; at++) {
+            for (int i = 0; i < 40; i++)
+                x[i] = (float)-i - 1;
+            CHECK(sgm__vector_at(v, &here)->largest_f32(40, x) == -1);
+            x[at] = NAN;
+            CHECK(isnan(sgm__vector_at(v, &here)->largest_f32(40, x)));
+        }
+}
+
 TEST(bfloat16_rounds_to_even)
 {
     const float from[] = {1.0f, 1.00390625f, 1.01171875f, 1.005f, -2.0f, 3e38f, INFINITY, NAN};

@@ -7,7 +7,8 @@
 
 #define BLOCK 32 /* rows of queries whose scores are alive */
 #define CACHE_LINE 64
-#define PADDING 16 /* of rows of turned keys: their distance is no power of two */
+#define PADDING 16 /* of long rows of turned keys: their distance is no power of two */
+#define LONG 256
 
 typedef struct heads {
     const sgm__cpu_call *call;
@@ -115,7 +116,7 @@ static block block_at(const heads *h, int64_t head, int64_t index, unsigned char
 /* c (rows x columns) = a b', where b has a row for each column that is seen */
 static void multiply_turned(const heads *h, const block *b, matrix left, matrix right, float *c)
 {
-    int64_t stride = b->columns + PADDING;
+    int64_t stride = b->columns % LONG == 0 ? b->columns + PADDING : b->columns;
     h->call->cpu->vector->f32.transpose(b->turned, stride, right.at, right.row, b->columns, h->size);
     multiply(h, b->rows, b->columns, h->size, left, (matrix){b->turned, stride, 1}, c, b->columns);
 }

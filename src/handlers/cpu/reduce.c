@@ -11,6 +11,7 @@
 #define PART 16384      /* elements of a sum over everything */
 #define PART_ROWS 256   /* of a sum over rows with few columns */
 #define MOST_PARTS 4096 /* more make no difference */
+#define TOGETHER 8      /* rows that are added at once */
 
 typedef struct reduction {
     const sgm__cpu_call *call;
@@ -106,13 +107,15 @@ static void add_rows(const reduction *r, int64_t result, int64_t count, int64_t 
         return;
     }
     memset(sums, 0, (size_t)count * sizeof *sums);
-    for (int64_t term = first; term < last; term++) {
+    int64_t most = r->gone_rank == 1 ? TOGETHER : 1, stride = r->gone_strides[r->gone_rank - 1];
+    for (int64_t term = first; term < last; term += most) {
+        int64_t rows = last - term < most ? last - term : most;
         const unsigned char *row =
             x + sgm__cpu_offset(term, r->gone_rank, r->gone, r->gone_strides) * (int64_t)r->size;
         if (r->dtype == SGM_FLOAT32)
-            vector->add_f32(count, sums, (const float *)(const void *)row);
+            vector->add_f32(count, sums, (const float *)(const void *)row, rows, stride);
         else
-            vector->add_f64(count, sums, (const double *)(const void *)row);
+            vector->add_f64(count, sums, (const double *)(const void *)row, rows, stride);
     }
 }
 

@@ -99,10 +99,10 @@ static void cross_entropy_block(const rows *r, int64_t first, int64_t count)
     float *to = (float *)r->call->output.data + first;
     weigh(r, first, count, NULL, &w);
     for (int64_t row = 0; row < count; row++, x += r->columns, targets += r->columns) {
-        double total = log(w.sums[row]) + (double)w.largest[row], cost = 0;
-        for (int64_t i = 0; i < r->columns; i++)
-            cost -= (double)targets[i] * ((double)x[i] - total);
-        to[row] = (float)cost;
+        const sgm__vector *vector = r->call->cpu->vector;
+        double total = log(w.sums[row]) + (double)w.largest[row];
+        to[row] =
+            (float)(total * vector->sum_f32(r->columns, targets) - vector->dot_f32(r->columns, targets, x));
     }
 }
 
@@ -115,12 +115,9 @@ static void cross_entropy_slope_block(const rows *r, int64_t first, int64_t coun
     float *to = result_of(r, first);
     weigh(r, first, count, to, &w);
     for (int64_t row = 0; row < count; row++, targets += r->columns, to += r->columns) {
-        double total = 0;
-        for (int64_t i = 0; i < r->columns; i++)
-            total += (double)targets[i];
-        float share = (float)(total / w.sums[row]), factor = factors[row];
-        for (int64_t i = 0; i < r->columns; i++)
-            to[i] = (to[i] * share - targets[i]) * factor;
+        const sgm__vector *vector = r->call->cpu->vector;
+        double factor = (double)factors[row], share = vector->sum_f32(r->columns, targets) / w.sums[row];
+        vector->blend_f32(r->columns, to, to, (float)(share * factor), targets, (float)-factor, 0);
     }
 }
 

@@ -96,8 +96,9 @@ typedef struct sgm__vector {
     /* Sums go in double, in an order that depends on n alone. */
     double (*sum_f32)(int64_t n, const float *x);
     double (*sum_f64)(int64_t n, const double *x);
-    void (*add_f32)(int64_t n, double *sums, const float *x);
-    void (*add_f64)(int64_t n, double *sums, const double *x);
+    /* sums[i] += x[row * stride + i], row by row; for a few rows. */
+    void (*add_f32)(int64_t n, double *sums, const float *x, int64_t rows, int64_t stride);
+    void (*add_f64)(int64_t n, double *sums, const double *x, int64_t rows, int64_t stride);
     /* sums[i] = the sum of x[row * stride + i] over the rows, in their order; for little that lies in cache.
      */
     void (*add_rows_f32)(int64_t n, double *sums, const float *x, int64_t rows, int64_t stride);

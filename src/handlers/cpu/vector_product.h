@@ -48,7 +48,13 @@
         TILE_ROW_LIST(ROW_STORE)                                                                             \
     }
 
-/* Without packing: `rows` rows of c at once, of which the last may come again when fewer are left. */
+#if VECTOR_BYTES == 64
+#define SMALL_PAIRS 8 /* rows with two vectors of sums each: as many as there are registers for */
+#else
+#define SMALL_PAIRS 4
+#endif
+/* Without packing: `rows` rows of c at once, of which the last may come again when fewer are left, and one
+ * vector of columns, or two whole ones: then a number of a serves two multiplications. */
 #define DEFINE_SMALL(name, element_type, vector, lane_count)                                                 \
     static inline __attribute__((always_inline)) void name##_rows(const sgm__small_product *p, int64_t row,  \
                                                                   int64_t column, int rows)                  \
@@ -76,14 +82,48 @@
                 store_part(c, sums[i], filled);                                                              \
         }                                                                                                    \
     }                                                                                                        \
+    static inline __attribute__((always_inline)) void name##_pairs(const sgm__small_product *p, int64_t row, \
+                                                                   int64_t column, int rows)                 \
+    {                                                                                                        \
+        typedef element_type element;                                                                        \
+        enum { lanes = lane_count };                                                                         \
+        const element *b = (const element *)p->b + column, *a[8];                                            \
+        vector sums[8], more[8];                                                                             \
+        UNROLL for (int i = 0; i < rows; i++)                                                                \
+        {                                                                                                    \
+            a[i] = (const element *)p->a + (row + i) * p->a_row;                                             \
+            sums[i] = more[i] = (vector){0};                                                                 \
+        }                                                                                                    \
+        for (int64_t k = 0; k < p->k; k++, b += p->b_row) {                                                  \
+            vector y = load(b), z = load(b + lanes);                                                         \
+            UNROLL for (int i = 0; i < rows; i++)                                                            \
+            {                                                                                                \
+                vector x = splat(a[i][k * p->a_column]);                                                     \
+                sums[i] = fma(x, y, sums[i]);                                                                \
+                more[i] = fma(x, z, more[i]);                                                                \
+            }                                                                                                \
+        }                                                                                                    \
+        UNROLL for (int i = 0; i < rows; i++)                                                                \
+        {                                                                                                    \
+            element *c = (element *)p->c + (row + i) * p->c_row + column;                                    \
+            store(c, sums[i]);                                                                               \
+            store(c + lanes, more[i]);                                                                       \
+        }                                                                                                    \
+    }                                                                                                        \
     static void name(const sgm__small_product *p)                                                            \
     {                                                                                                        \
-        for (int64_t column = 0; column < p->n; column += lane_count) {                                      \
+        for (int64_t column = 0, wide; column < p->n; column += wide) {                                      \
             int64_t row = 0;                                                                                 \
-            for (; row + 4 < p->m; row += 8)                                                                 \
-                name##_rows(p, row, column, 8);                                                              \
-            if (row < p->m)                                                                                  \
-                name##_rows(p, row, column, 4);                                                              \
+            wide = p->n - column >= 2 * lane_count && p->m >= SMALL_PAIRS ? 2 * lane_count : lane_count;     \
+            for (; wide > lane_count && row + SMALL_PAIRS <= p->m; row += SMALL_PAIRS)                       \
+                name##_pairs(p, row, column, SMALL_PAIRS);                                                   \
+            for (int64_t at = column; at < column + wide; at += lane_count) {                                \
+                int64_t rest = row;                                                                          \
+                for (; rest + 4 < p->m; rest += 8)                                                           \
+                    name##_rows(p, rest, at, 8);                                                             \
+                if (rest < p->m)                                                                             \
+                    name##_rows(p, rest, at, 4);                                                             \
+            }                                                                                                \
         }                                                                                                    \
     }
 

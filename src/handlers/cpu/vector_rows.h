@@ -1,11 +1,48 @@
 /* Template: loops over a row that give one number or use one. Internal. */
 
-static double sum_lanes(vec_d x)
+/* The halves are added until one is left. */
+static inline double sum_lanes(vec_d x)
 {
-    double sum = 0;
-    for (int i = 0; i < LANES_D; i++)
-        sum += x[i];
-    return sum;
+#if VECTOR_BYTES == 64
+    return _mm512_reduce_add_pd((__m512d)x);
+#else
+    double lanes[LANES_D];
+    store_d(lanes, x);
+    for (int d = LANES_D / 2; d > 0; d /= 2)
+        for (int k = 0; k < d; k++)
+            lanes[k] += lanes[k + d];
+    return lanes[0];
+#endif
+}
+
+/* NaN if one of them is. */
+static inline float largest_lane(vec_f x)
+{
+#if VECTOR_BYTES == 64
+    bool nan = _mm512_cmp_ps_mask((__m512)x, (__m512)x, _CMP_UNORD_Q) != 0;
+    return nan ? NAN : _mm512_reduce_max_ps((__m512)x);
+#else
+    float lanes[LANES];
+    store_f(lanes, x);
+    for (int d = LANES / 2; d > 0; d /= 2)
+        for (int k = 0; k < d; k++) {
+            float other = lanes[k + d];
+            lanes[k] = other > lanes[k] || other != other ? other : lanes[k];
+        }
+    return lanes[0];
+#endif
+}
+
+/* The first n lanes, zeros behind them. */
+static inline vec_f first_lanes(vec_f x, int64_t n)
+{
+#if VECTOR_BYTES == 64
+    return (vec_f)_mm512_maskz_mov_ps((__mmask16)((1u << n) - 1), (__m512)x);
+#else
+    float lanes[LANES];
+    store_f(lanes, x);
+    return load_part_f(lanes, n);
+#endif
 }
 
 static inline vec_d widen_half(const float *from)
@@ -23,6 +60,8 @@ static double sum_f32(int64_t n, const float *x)
     for (; i + 4 * LANES_D <= n; i += 4 * LANES_D)
         for (int k = 0; k < 4; k++)
             sums[k] += widen_half(x + i + k * LANES_D);
+    for (; i + LANES_D <= n; i += LANES_D)
+        sums[0] += widen_half(x + i);
     double rest = 0;
     for (; i < n; i++)
         rest += (double)x[i];
@@ -42,23 +81,23 @@ static double sum_f64(int64_t n, const double *x)
     return sum_lanes((sums[0] + sums[1]) + (sums[2] + sums[3])) + rest;
 }
 
-static void add_row_f32(int64_t n, double *sums, const float *x)
-{
-    int64_t i = 0;
-    for (; i + LANES_D <= n; i += LANES_D)
-        store_d(sums + i, load_d(sums + i) + widen_half(x + i));
-    for (; i < n; i++)
-        sums[i] += (double)x[i];
-}
-
-static void add_row_f64(int64_t n, double *sums, const double *x)
-{
-    int64_t i = 0;
-    for (; i + LANES_D <= n; i += LANES_D)
-        store_d(sums + i, load_d(sums + i) + load_d(x + i));
-    for (; i < n; i++)
-        sums[i] += x[i];
-}
+/* A few rows at a time, of which the processor fetches all ahead. */
+#define DEFINE_ADD(name, element, load_row)                                                                  \
+    static void name(int64_t n, double *sums, const element *x, int64_t rows, int64_t stride)                \
+    {                                                                                                        \
+        int64_t i = 0;                                                                                       \
+        for (; i + LANES_D <= n; i += LANES_D) {                                                             \
+            vec_d sum = load_d(sums + i);                                                                    \
+            for (int64_t row = 0; row < rows; row++)                                                         \
+                sum += load_row(x + row * stride + i);                                                       \
+            store_d(sums + i, sum);                                                                          \
+        }                                                                                                    \
+        for (; i < n; i++)                                                                                   \
+            for (int64_t row = 0; row < rows; row++)                                                         \
+                sums[i] += (double)x[row * stride + i];                                                      \
+    }
+DEFINE_ADD(add_few_f32, float, widen_half)
+DEFINE_ADD(add_few_f64, double, load_d)
 
 /* Sums of rows that lie in the first cache, `stride` elements apart; they stay in registers meanwhile. The
  * last vector overlaps the one before. */
@@ -90,14 +129,11 @@ static float largest_f32(int64_t n, const float *x)
         vec_f now = load_f(x + i);
         largest = select_f((now > largest) | (now != now), now, largest);
     }
-    float lanes[LANES];
-    store_f(lanes, largest);
-    for (int d = LANES / 2; d > 0; d /= 2)
-        for (int k = 0; k < d; k++) {
-            float other = lanes[k + d];
-            lanes[k] = other > lanes[k] || other != other ? other : lanes[k];
-        }
-    float result = lanes[0];
+    if (i < n && i > 0) { /* the last vector overlaps the one before */
+        vec_f now = load_f(x + n - LANES);
+        return largest_lane(select_f((now > largest) | (now != now), now, largest));
+    }
+    float result = largest_lane(largest);
     for (; i < n; i++)
         result = x[i] > result || x[i] != x[i] ? x[i] : result;
     return result;
@@ -109,7 +145,6 @@ static inline __attribute__((always_inline)) double exp_scaled_f32(int64_t n, fl
 {
     vec_f factor = splat_f(scale), by = splat_f(-shift);
     vec_d sums[2] = {0};
-    float part[LANES];
     for (int64_t i = 0; i < n; i += LANES) {
         int64_t left = n - i < LANES ? n - i : LANES;
         vec_f value = exp_f(FMA_F(left == LANES ? load_f(x + i) : load_part_f(x + i, left), factor, by));
@@ -118,8 +153,7 @@ static inline __attribute__((always_inline)) double exp_scaled_f32(int64_t n, fl
         } else if (left < LANES) {
             if (out != NULL)
                 store_part_f(out + i, value, left);
-            store_f(part, value);
-            value = load_part_f(part, left); /* zeros behind it */
+            value = first_lanes(value, left);
         }
         half_f halves[2];
         memcpy(halves, &value, sizeof halves);
@@ -160,14 +194,17 @@ static void blend_f32(int64_t n, float *out, const float *a, float left, const f
 
 static double dot_f32(int64_t n, const float *a, const float *b)
 {
-    vec_d sum = {0};
+    vec_d sums[4] = {0};
     int64_t i = 0;
+    for (; i + 4 * LANES_D <= n; i += 4 * LANES_D)
+        for (int k = 0; k < 4; k++)
+            sums[k] = FMA_D(widen_half(a + i + k * LANES_D), widen_half(b + i + k * LANES_D), sums[k]);
     for (; i + LANES_D <= n; i += LANES_D)
-        sum += widen_half(a + i) * widen_half(b + i);
+        sums[0] = FMA_D(widen_half(a + i), widen_half(b + i), sums[0]);
     double rest = 0;
     for (; i < n; i++)
         rest += (double)a[i] * (double)b[i];
-    return sum_lanes(sum) + rest;
+    return sum_lanes((sums[0] + sums[1]) + (sums[2] + sums[3])) + rest;
 }
 
 static void softmax_row_f32(int64_t n, float *out, const float *x, float scale)

@@ -15,8 +15,8 @@
         .fast_entries = fast_entries, .fast_count = (int32_t)(sizeof fast_entries / sizeof *fast_entries),   \
         .fast_functions = FAST_FUNCTIONS, .fast_function_count = FAST_FUNCTION_COUNT,                        \
         .entry_count = (int32_t)(sizeof entries / sizeof *entries), .f32 = TILES(f32, LANES),                \
-        .f64 = TILES(f64, LANES_D), .sum_f32 = sum_f32, .sum_f64 = sum_f64, .add_f32 = add_row_f32,          \
-        .add_f64 = add_row_f64, .add_rows_f32 = add_rows_f32, .add_rows_f64 = add_rows_f64,                  \
+        .f64 = TILES(f64, LANES_D), .sum_f32 = sum_f32, .sum_f64 = sum_f64, .add_f32 = add_few_f32,          \
+        .add_f64 = add_few_f64, .add_rows_f32 = add_rows_f32, .add_rows_f64 = add_rows_f64,                  \
         .largest_f32 = largest_f32, .exp_shifted_f32 = exp_shifted_f32, .scale_f32 = scale_f32,              \
         .shift_f32 = shift_f32, .softmax_f32 = softmax_row_f32, .softmax_slope_f32 = softmax_slope_row_f32,  \
         .blend_f32 = blend_f32, .dot_f32 = dot_f32, .uniform_f32 = uniform_f32,                              \
