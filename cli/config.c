@@ -110,6 +110,7 @@ static const option schedule_table[] = {
     SETTING(schedule_config, kind, sgm_schedule_settings),
     SETTING(schedule_config, period, sgm_schedule_settings),
     SETTING(schedule_config, factor, sgm_schedule_settings),
+#define SCHEDULE_OF_KIND 3 /* a warm-up needs no kind */
     SETTING(schedule_config, warm_up, sgm_schedule_settings),
 };
 
@@ -318,9 +319,11 @@ static sgm_status check_data(const char *name, const char *role, const data_conf
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "%s: data.%s: expected one of dataset, csv, inputs; got %d of them", name, role,
                         sources);
-    if (sources == 0 && (data->targets != NULL || data->sections.count > 0))
-        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s: expected one of dataset, csv, inputs; got none",
-                        name, role);
+    const char *given = options_first_given(data_table, COUNT(data_table), data);
+    if (sources == 0 && given != NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "%s: data.%s: expected one of dataset, csv, inputs beside %s; got none", name, role,
+                        given);
     if (data->shuffled && data->dataset != NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "%s: data.%s.shuffled: is for csv and inputs; ready-made datasets are shuffled "
@@ -341,6 +344,17 @@ static sgm_status check_data(const char *name, const char *role, const data_conf
     return SGM_OK;
 }
 
+/* The others of a group say nothing without its first. */
+static sgm_status check_first(const char *name, const char *group, const option *table, size_t count,
+                              const void *base)
+{
+    const char *given = options_first_given(table, count, base);
+    if (given == NULL || given == table[0].name)
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_ARGUMENT, "%s: %s: %s is given, but no %s (%s)", name, group, given,
+                    table[0].name, option_complete(&table[0]).doc);
+}
+
 static sgm_status check_whole(const config *c, const char *name)
 {
     if (c->network == NULL)
@@ -351,6 +365,10 @@ static sgm_status check_whole(const config *c, const char *name)
     SGM_TRY(check_data(name, "training", &c->data.training));
     SGM_TRY(check_data(name, "validation", &c->data.validation));
     SGM_TRY(check_data(name, "test", &c->data.test));
+    SGM_TRY(check_first(name, "operator", operator_table, COUNT(operator_table), &c->team));
+    SGM_TRY(
+        check_first(name, "optimiser.schedule", schedule_table, SCHEDULE_OF_KIND, &c->optimiser.schedule));
+    SGM_TRY(check_first(name, "start_from", start_table, COUNT(start_table), &c->start_from));
     sgm_optimiser *optimiser = config_optimiser(&c->optimiser);
     if (optimiser == NULL)
         return sgm__fail_within("%s: optimiser", name);

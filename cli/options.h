@@ -75,6 +75,8 @@ const option *options_find(const option *table, size_t count, const char *key, c
                            const char **entry);
 /* The value of "path.to.key" as an argument would give it; sgm__free. */
 char *options_key_text(const option *table, size_t count, const void *base, const char *key);
+/* The first option whose value is not its default; NULL: none. */
+const char *options_first_given(const option *table, size_t count, const void *base);
 /* Everything that has a value, as YAML. */
 void options_write(const option *table, size_t count, const void *base, sgm__text *out);
 /* Appends a line "  KEY: was OLD, is NEW" for each option that differs; `ignored` are left out. */

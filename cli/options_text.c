@@ -142,6 +142,34 @@ static char *value_text(const option *o, const void *base)
     return line;
 }
 
+/* Of a single value: it is the option's default. */
+static bool is_standard(const option *o, const void *base)
+{
+    const char *standard = option_standard(o);
+    const void *value = field(base, o);
+    char number[32] = "";
+    if (standard == NULL)
+        return false;
+    if (o->kind == OPTION_FLAG)
+        return strcmp(standard, *(const bool *)value ? "true" : "false") == 0;
+    if (o->kind == OPTION_INTEGER)
+        snprintf(number, sizeof number, "%lld", (long long)*(const int64_t *)value);
+    else if (o->kind == OPTION_NUMBER)
+        snprintf(number, sizeof number, "%.15g", *(const double *)value);
+    bool text = o->kind == OPTION_TEXT || o->kind == OPTION_PATH;
+    return strcmp(standard, text ? *(char *const *)value : number) == 0;
+}
+
+const char *options_first_given(const option *table, size_t count, const void *base)
+{
+    for (size_t i = 0; i < count; i++) {
+        const option whole = option_complete(&table[i]);
+        if (has_value(&whole, base) && !is_standard(&whole, base))
+            return table[i].name;
+    }
+    return NULL;
+}
+
 char *options_key_text(const option *table, size_t count, const void *base, const char *key)
 {
     const char *entry;

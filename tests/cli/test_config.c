@@ -195,6 +195,21 @@ TEST(what_belongs_together)
     CHECK_ERROR(refuse(NETWORK "data: {training: {csv: a}}\n", NULL), "expected columns for inputs");
     CHECK_ERROR(refuse(NETWORK "data: {test: {inputs: a, input_range: [1]}}\n", NULL),
                 "expected [least, most]");
+    CHECK_ERROR(refuse(NETWORK "data: {validation: {share: 0.2}}\n", NULL),
+                "data.validation: expected one of dataset, csv, inputs beside share");
+}
+
+TEST(a_group_is_not_ignored_for_want_of_its_first_option)
+{
+    CHECK_ERROR(refuse(NETWORK "operator: {workers: 2}\n", NULL),
+                "a/b.yaml: operator: workers is given, but no type (what workers merge");
+    CHECK_ERROR(refuse(NETWORK, "operator.mergers={\"*\": maximum}"), "operator: mergers is given");
+    CHECK_ERROR(refuse(NETWORK "start_from: {relaxed: true}\n", NULL), "relaxed is given, but no run");
+    CHECK_ERROR(refuse(NETWORK "optimiser: {schedule: {period: 2}}\n", NULL),
+                "optimiser.schedule: period is given, but no kind");
+    CHECK_OK(refuse(NETWORK "optimiser: {schedule: {warm_up: 2}}\n", NULL));
+    CHECK_OK(refuse(NETWORK "operator: {every: 0}\nstart_from: {relaxed: false}\n", NULL)); /* defaults */
+    CHECK_OK(refuse(NETWORK "operator: {type: gradients, workers: 2}\n", NULL));
 }
 
 TEST(mistakes_in_arguments)
