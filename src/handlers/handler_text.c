@@ -35,25 +35,33 @@ static sgm_status set_bool(const char *text, const char *name, const char *value
                     value);
 }
 
+static sgm_status fail_option(const char *text, const char *name, const char *const *names, size_t count)
+{
+    const char *near = sgm__nearest(name, names, count);
+    return sgm_fail(SGM_ERROR_ARGUMENT,
+                    "handler '%s': there is no option '%s'%s%s%s; there are dense, instructions and "
+                    "approximate",
+                    text, name, near != NULL ? " (did you mean '" : "", near != NULL ? near : "",
+                    near != NULL ? "'?)" : "");
+}
+
 static sgm_status set_option(const char *text, const char *name, const char *value, sgm__handler_text *to)
 {
-    static const char *const names[] = {"dense", "instructions", "approximate"};
-    if (strcmp(name, names[0]) == 0) {
-        memcpy(to->dense, value, strlen(value) + 1);
-        to->options.dense = to->dense;
-    } else if (strcmp(name, names[1]) == 0) {
-        memcpy(to->instructions, value, strlen(value) + 1);
-        to->options.instructions = to->instructions;
-    } else if (strcmp(name, names[2]) == 0) {
+    enum { DENSE, INSTRUCTIONS, APPROXIMATE, COUNT };
+    static const char *const names[COUNT] = {"dense", "instructions", "approximate"};
+    size_t option = 0;
+    while (option < COUNT && strcmp(name, names[option]) != 0)
+        option++;
+    if (option == COUNT)
+        return fail_option(text, name, names, COUNT);
+    if ((to->given >> option & 1) != 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "handler '%s': %s is given twice: leave one out", text, name);
+    to->given |= 1u << option;
+    if (option == APPROXIMATE)
         return set_bool(text, name, value, &to->options.approximate);
-    } else {
-        const char *near = sgm__nearest(name, names, sizeof names / sizeof *names);
-        return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "handler '%s': there is no option '%s'%s%s%s; there are dense, instructions and "
-                        "approximate",
-                        text, name, near != NULL ? " (did you mean '" : "", near != NULL ? near : "",
-                        near != NULL ? "'?)" : "");
-    }
+    char *room = option == DENSE ? to->dense : to->instructions;
+    memcpy(room, value, strlen(value) + 1);
+    *(option == DENSE ? &to->options.dense : &to->options.instructions) = room;
     return SGM_OK;
 }
 

@@ -7,6 +7,7 @@
 typedef struct sgm__handler_text {
     sgm_handler_options options; /* those given, with what the text says; may point into this */
     char dense[32], instructions[32];
+    unsigned given; /* bits of the options that the text has */
 } sgm__handler_text;
 
 /* Characters of the name without its options. */

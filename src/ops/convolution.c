@@ -48,7 +48,22 @@ static int64_t plane(int64_t record, int64_t channel, int64_t channels, const in
     return (record * channels + channel) * extent[0] * extent[1];
 }
 
-/* One element of the result. */
+typedef double (*element_function)(const sgm_kernel_call *call, const sgm__window *w, int64_t outer,
+                                   int64_t inner, int64_t row, int64_t column);
+
+/* The result (outer, inner, extent), element by element. */
+static sgm_status fill(const sgm_kernel_call *call, const sgm__window *w, int64_t outer, int64_t inner,
+                       const int64_t *extent, element_function element)
+{
+    int64_t number = 0;
+    for (int64_t o = 0; o < outer; o++)
+        for (int64_t n = 0; n < inner; n++)
+            for (int64_t i = 0; i < extent[0]; i++)
+                for (int64_t k = 0; k < extent[1]; k++)
+                    sgm_array_store(&call->output, number++, element(call, w, o, n, i, k));
+    return SGM_OK;
+}
+
 static double convolve(const sgm_kernel_call *call, const sgm__window *w, int64_t record, int64_t filter,
                        int64_t row, int64_t column)
 {
@@ -73,13 +88,7 @@ static sgm_status forward(const sgm_kernel_call *call)
     sgm_type x = type_of(&call->inputs[0]), weights = type_of(&call->inputs[1]);
     sgm__window w;
     SGM_TRY(sgm__window_convolution(&x, &weights, call->attributes, &w));
-    int64_t number = 0;
-    for (int64_t n = 0; n < w.batch; n++)
-        for (int64_t f = 0; f < w.filters; f++)
-            for (int64_t i = 0; i < w.out[0]; i++)
-                for (int64_t k = 0; k < w.out[1]; k++)
-                    sgm_array_store(&call->output, number++, convolve(call, &w, n, f, i, k));
-    return SGM_OK;
+    return fill(call, &w, w.batch, w.filters, w.out, convolve);
 }
 
 /* The other of the three operations on the same window. */
@@ -163,13 +172,7 @@ static sgm_status forward_input(const sgm_kernel_call *call)
     sgm_type slope = type_of(&call->inputs[0]), weights = type_of(&call->inputs[1]);
     sgm__window w;
     SGM_TRY(sgm__window_input_gradient(&slope, &weights, call->attributes, &w));
-    int64_t number = 0;
-    for (int64_t n = 0; n < w.batch; n++)
-        for (int64_t c = 0; c < w.channels; c++)
-            for (int64_t i = 0; i < w.in[0]; i++)
-                for (int64_t k = 0; k < w.in[1]; k++)
-                    sgm_array_store(&call->output, number++, spread(call, &w, n, c, i, k));
-    return SGM_OK;
+    return fill(call, &w, w.batch, w.channels, w.in, spread);
 }
 
 static void gradient_input(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
@@ -230,13 +233,7 @@ static sgm_status forward_weights(const sgm_kernel_call *call)
     sgm_type x = type_of(&call->inputs[0]), slope = type_of(&call->inputs[1]);
     sgm__window w;
     SGM_TRY(sgm__window_weights_gradient(&x, &slope, call->attributes, &w));
-    int64_t number = 0;
-    for (int64_t f = 0; f < w.filters; f++)
-        for (int64_t c = 0; c < w.channels / w.groups; c++)
-            for (int64_t i = 0; i < w.size[0]; i++)
-                for (int64_t k = 0; k < w.size[1]; k++)
-                    sgm_array_store(&call->output, number++, correlate(call, &w, f, c, i, k));
-    return SGM_OK;
+    return fill(call, &w, w.filters, w.channels / w.groups, w.size, correlate);
 }
 
 static void gradient_weights(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)

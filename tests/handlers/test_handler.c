@@ -67,6 +67,7 @@ TEST(options_behind_the_name)
     CHECK_ERROR(sgm_handler_create("cpu(dense)"),
                 "expected 'option=value' between the brackets, got 'dense'");
     CHECK_ERROR(sgm_handler_create("cpu(dense=own,,)"), "expected 'option=value'");
+    CHECK_ERROR(sgm_handler_create("cpu(dense=own, dense=openblas)"), "dense is given twice");
     CHECK_ERROR(sgm_handler_create("cpu(dense=mkl)"), "dense is 'mkl'");
     CHECK_ERROR(sgm_handler_create("cpu(approximate=yes)"), "approximate: expected true or false, got 'yes'");
     CHECK_ERROR(sgm_handler_create("cpu(instructions=mmx)"), "instructions is 'mmx'; give \"portable\"");

@@ -111,7 +111,9 @@ static sgm_status run(const sgm__cpu_call *call)
     const halves *h = call->plan;
     const char *library = sgm__onednn_text(call->cpu->onednn);
     if (!h->good)
-        return sgm_fail(SGM_ERROR_UNSUPPORTED, "%s takes no product of these shapes of bfloat16", library);
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "%s takes no product of these shapes of bfloat16; give the handler dense = \"own\"",
+                        library);
     if (h->products == NULL) {
         size_t bytes = (size_t)sgm_shape_elements(&call->output.shape) * sgm_dtype_size(call->output.dtype);
         if (bytes > 0)
