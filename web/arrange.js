@@ -4,6 +4,7 @@ import { arrange, compact, narrowed } from './grid.js';
 import { t } from './language.js';
 import { activeTab, livePanels, panelOf, removePanel, save } from './layout.js';
 import { announce, dialogue } from './overlays.js';
+import { panelKind } from './panel.js';
 
 const rowHeight = 40, gap = 12; /* as in styles/shell.css */
 const steps = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
@@ -12,7 +13,7 @@ let grid, ghost, large = null;
 export function initGrid(element) {
     grid = element;
     ghost = h('div', { class: 'grid-ghost', hidden: true });
-    new ResizeObserver(() => placeAll()).observe(grid);
+    new ResizeObserver(() => { if (!grid.classList.contains('is-moving')) placeAll(); }).observe(grid);
     addEventListener('keydown', (event) => { if (event.key === 'Escape' && large && !event.defaultPrevented) enlarge(large); });
 }
 
@@ -54,7 +55,7 @@ function setPlace(element, place, count) {
 
 function placeAll() {
     const { panels } = activeTab(), count = columnCount();
-    const places = count === 12 ? new Map(panels.map((place) => [place, place])) : narrowed(panels, count);
+    const places = count === 12 ? new Map(panels.map((place) => [place, place])) : narrowed(panels, count, (place) => panelKind(place.kind)?.heights?.[count] ?? place.h);
     grid.classList.toggle('is-fixed', count !== 12);
     let bottom = 0;
     for (const [place, at] of places) {

@@ -33,6 +33,10 @@ export function tick(value) {
     return format('t', { maximumSignificantDigits: size >= 1000 ? 7 : 5 }).format(Number(value.toPrecision(10)));
 }
 
+export function tickPercent(value) {
+    return format('tp', { style: 'percent', maximumFractionDigits: 3 }).format(Number(value.toPrecision(10)));
+}
+
 /* The same number of decimals each time: figures that change do not jump. */
 export function fixed(value, decimals) {
     if (value === null || value === undefined || !Number.isFinite(value)) return none;

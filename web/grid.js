@@ -39,8 +39,9 @@ export function firstFree(places, w, h) {
             if (!places.some((other) => collide({ x, y, w, h }, other))) return { x, y, w, h };
 }
 
-/* The same order with fewer columns: narrow ones side by side, wide ones on a line of their own. */
-export function narrowed(places, count) {
+/* The same order with fewer columns: narrow ones side by side, wide ones on a line of their own. `heightOf(place)`: other
+ * heights than theirs. */
+export function narrowed(places, count, heightOf = (place) => place.h) {
     const result = new Map();
     let x = 0, y = 0, height = 0;
     let row = [];
@@ -54,10 +55,11 @@ export function narrowed(places, count) {
     for (const place of [...places].sort(byPlace)) {
         const w = count === 1 ? 1 : Math.min(count, Math.max(Math.ceil(count / 2), Math.round((place.w * count) / columns)));
         if (x + w > count) end();
-        result.set(place, { x, y, w, h: place.h });
+        const h = heightOf(place);
+        result.set(place, { x, y, w, h });
         row.push(place);
         x += w;
-        height = Math.max(height, place.h);
+        height = Math.max(height, h);
     }
     end();
     return result;

@@ -13,6 +13,7 @@
  *                                               // text, too); without: only on "Add panel"
  *         size: { w: 6, h: 9 },                 // columns of 12, rows of 40 pixels
  *         least: { w: 3, h: 4 },
+ *         heights: { 6: 8, 1: 12 },             // optional: rows where the page is so narrow that it has 6 columns, or 1
  *         options: { top: 3 },                  // kept with the layout, preset by programs; numbers, texts, lists
  *         settings(panel) { return element; },  // optional: content of the settings' popover
  *         create(panel) {

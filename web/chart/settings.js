@@ -6,7 +6,7 @@ import { t } from '../language.js';
 const follows = { iteration: [100, 1000, 10000, 100000], epoch: [1, 5, 10, 50], seconds: [60, 600, 3600, 86400] };
 
 export function chartSettings(options, change) {
-    const row = (name) => labelled(t(`chart.${name}`), toggle(t(`chart.${name}`), Boolean(options[name]), (on) => change(name, on)));
+    const row = (name) => labelled(t(`chart.${name}`), toggle(t(`chart.${name}`), Boolean(options[name]), (on) => change(name, on)), { class: 'field is-switch' });
     const axis = h('div', { class: 'segments', role: 'group', 'aria-label': t('chart.axis') }, ['iteration', 'epoch', 'seconds'].map((name) =>
         h('button', { type: 'button', class: 'segment', 'aria-pressed': String(options.axis === name), text: t(`axis.${name}`), on: { click: (event) => {
             for (const other of event.target.parentElement.children) other.setAttribute('aria-pressed', String(other === event.target));

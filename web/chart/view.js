@@ -1,7 +1,7 @@
 /* The plot of a chart. Dygraphs has the axes, their ticks, the grid and zooming with the mouse; the curves are drawn by
  * draw.js, with least and most of each piece, into dygraphs' canvas. */
 import { h } from '../elements.js';
-import { tick } from '../format.js';
+import { tick, tickPercent } from '../format.js';
 import { colour } from '../theme.js';
 import { drawChanges, drawCurves, extent, geometry } from './draw.js';
 import { Hover } from './hover.js';
@@ -28,6 +28,8 @@ export class View {
         this.element.append(this.frame);
         parent.append(this.element);
         this.hover = new Hover(this);
+        this.observer = new ResizeObserver(() => { if (this.element.clientHeight > 0) this.resize(this.element.clientWidth, this.element.clientHeight); });
+        this.observer.observe(this.element);
         this.lastDraw = 0;
         this.cost = 4;
         this.recolour();
@@ -65,7 +67,7 @@ export class View {
     /* Dygraphs writes it as markup: numbers only. */
     tickText(value, which) {
         if (which === 'x') return this.axis === 'seconds' && this.xRange[1] >= 600 ? `${tick(value / 60)} min` : tick(value);
-        return this.percent ? `${tick(value * 100)} %` : tick(value);
+        return this.percent ? tickPercent(value) : tick(value);
     }
 
     resize(width, height) {
@@ -211,6 +213,7 @@ export class View {
     destroy() {
         clearTimeout(this.later);
         this.shown = false;
+        this.observer.disconnect();
         this.hover.destroy();
         this.graph?.destroy();
     }

@@ -20,10 +20,11 @@ const viewOptions = { axis: 'iteration', yLog: false, xLog: false, fromZero: fal
 
 definePanel('chart', {
     icon: 'chart',
-    size: { w: 6, h: 8 }, least: { w: 3, h: 5 }, order: 2,
+    size: { w: 6, h: 8 }, least: { w: 3, h: 5 }, heights: { 1: 8 }, order: 2,
     standard: [
         { tab: 'training', order: 2, w: 8, h: 9, options: { name: 'loss', series: ['optimiser.cost_total', 'training.loss', 'validation.loss'] } },
-        { tab: 'training', order: 3, w: 4, h: 8, options: { name: 'learning_rate', series: ['optimiser.current_learning_rate'] } },
+        { tab: 'training', order: 3, w: 4, h: 10, options: { name: 'learning_rate', series: ['optimiser.current_learning_rate'] } },
+        { tab: 'checkpoints', order: 3, w: 8, h: 10, options: { name: 'branches', series: ['training.loss', 'validation.loss'] } },
     ],
     options: { series: [], ...viewOptions },
     settings: (panel) => chartSettings(panel.options, panel.change),
@@ -248,7 +249,6 @@ export function createChart(panel) {
         resize(width) {
             const finer = width > resolution * 1.6;
             if (finer || resolution === 600) resolution = Math.max(200, Math.round(width));
-            view.resize(plot.clientWidth || width, plot.clientHeight);
             if (finer || !panel.begun) reload();
             panel.begun = true;
         },

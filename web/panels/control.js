@@ -1,11 +1,11 @@
 /* The music player of a training: its buttons, and its figures. */
 import { get } from '../api.js';
 import { progressOf } from '../bar.js';
-import { button, fill, h, iconButton, select, setIcon, setText } from '../elements.js';
+import { button, h, iconButton, setIcon, setText } from '../elements.js';
 import { count, duration, integer, percent, roughly, steady } from '../format.js';
 import { t } from '../language.js';
 import { definePanel } from '../panel.js';
-import { select as selectTrainer, state } from '../store.js';
+import { state } from '../store.js';
 import { pendingOf, playOrPause, rewind, send, step, stop } from '../transport.js';
 
 /* What the trainer's object says; the rest comes from its registry, seldom. */
@@ -27,7 +27,7 @@ const figures = [
 definePanel('control', {
     icon: 'play',
     tab: 'training', order: 1,
-    size: { w: 4, h: 9 }, least: { w: 3, h: 5 },
+    size: { w: 4, h: 9 }, least: { w: 3, h: 5 }, heights: { 6: 8, 1: 12 },
     create,
 });
 
@@ -52,14 +52,13 @@ function create(panel) {
     const times = h('input', { class: 'input is-number', type: 'number', min: 1, max: 1e9, step: 1, value: panel.options.run ?? 100, 'aria-label': t('control.run_count') });
     const run = button(t('control.run'), null, { type: 'submit' });
     const form = h('form', { class: 'control-run', on: { submit: (event) => { event.preventDefault(); runSome(); } } },
-        h('span', { text: t('control.run_before') }), times, h('span', { class: 'control-run-after', text: t('control.run_after') }), run);
+        times, h('span', { class: 'control-run-after', text: t('control.run_after') }), run);
     const values = new Map(figures.map(([name]) => [name, h('dd')]));
-    const who = h('div', { class: 'control-who' });
     const epoch = progressRow('this_epoch'), total = progressRow('whole');
     const reason = h('p', { class: 'control-reason', hidden: true });
     let seldom = {};
     panel.body.classList.add('scroll');
-    panel.body.append(who, h('div', { class: 'control-buttons', role: 'group', 'aria-label': t('panel.control') }, back, end, play, one),
+    panel.body.append(h('div', { class: 'control-buttons', role: 'group', 'aria-label': t('panel.control') }, back, end, play, one),
         h('div', { class: 'control-bars' }, epoch.row, total.row), reason, form,
         h('dl', { class: 'figures' }, figures.map(([name]) => h('div', { data: { name } }, h('dt', { text: t(`figure.${name}`) }), values.get(name)))));
 
@@ -80,12 +79,6 @@ function create(panel) {
         show();
     }
 
-    function chooser() {
-        const names = [...state.trainers.keys()];
-        if (names.length < 2) return fill(who);
-        return fill(who, select(names.map((name) => [name, name]), panel.trainer(), selectTrainer, { 'aria-label': t('bar.trainer') }));
-    }
-
     function show() {
         const trainer = state.trainers.get(panel.trainer());
         panel.empty(trainer ? null : t('state.none'));
@@ -97,7 +90,7 @@ function create(panel) {
         play.setAttribute('aria-label', label);
         play.classList.toggle('is-pending', pending !== null);
         for (const control of [play, back, end, one, run]) control.disabled = idle || state.connection !== 'open';
-        panel.setNote(t(`state.${trainer.state}`));
+        panel.setNote(state.trainers.size > 1 ? `${trainer.name} · ${t(`state.${trainer.state}`)}` : t(`state.${trainer.state}`));
         panel.note.dataset.state = trainer.state;
         reason.hidden = !trainer.reason;
         setText(reason, trainer.reason ? t('control.reason', { reason: trainer.reason }) : '');
@@ -114,9 +107,8 @@ function create(panel) {
     panel.on('progress', (trainer) => { if (trainer.name === panel.trainer() && panel.visible) show(); });
     panel.on('pending', show);
     panel.on('connection', show);
-    panel.on('trainers', () => { chooser(); show(); });
-    panel.on('trainer', () => { chooser(); loadSeldom(); show(); });
-    chooser();
+    panel.on('trainers', show);
+    panel.on('trainer', () => { loadSeldom(); show(); });
     show();
     loadSeldom();
     return { shown: show };

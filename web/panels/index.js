@@ -2,3 +2,11 @@
 import './control.js';
 import './chart.js';
 import './accuracy.js';
+import './parameters.js';
+import './changes.js';
+import './rules.js';
+import './checkpoints.js';
+import './configuration.js';
+import './log.js';
+import './tasks.js';
+import './system.js';

@@ -1,0 +1,96 @@
+/* Rules as text, and all hooks that are attached. */
+import { command } from '../api.js';
+import { button, fill, h, iconButton } from '../elements.js';
+import { integer, percent, shortTime } from '../format.js';
+import { t } from '../language.js';
+import { confirm, errorText, toast } from '../overlays.js';
+import { definePanel } from '../panel.js';
+import { state } from '../store.js';
+
+const examples = [
+    'if validation.loss stalls 5 epochs then stop',
+    'every 1 epoch if validation.accuracy reaches maximum then save "best"',
+    'if optimiser.cost_total increases 3 times then set optimiser.learning_rate *= 0.5',
+    'after 10 epochs pause',
+    'every 100 iterations value_reporter(training.loss)',
+];
+
+definePanel('rules', {
+    icon: 'branch',
+    tab: 'parameters', order: 3,
+    size: { w: 5, h: 10 }, least: { w: 3, h: 5 },
+    create,
+});
+
+function create(panel) {
+    let hooks = [];
+    const input = h('input', { class: 'input mono', placeholder: examples[0], 'aria-label': t('rules.text'), autocomplete: 'off', spellcheck: 'false', list: 'rule-examples',
+        on: { input: () => { problem.hidden = true; input.classList.remove('is-bad'); } } });
+    const problem = h('p', { class: 'form-error', role: 'alert', hidden: true });
+    const add = button(t('rules.attach'), null, { type: 'submit' });
+    const form = h('form', { class: 'toolbar', on: { submit: attach } }, input, add);
+    const body = h('tbody');
+    panel.body.append(form, h('datalist', { id: 'rule-examples' }, examples.map((value) => h('option', { value }))), problem,
+        h('div', { class: 'scroll', tabindex: '0' }, h('table', { class: 'table hooks' }, h('thead', {}, h('tr', {}, h('th', { scope: 'col', text: t('rules.hook') }),
+            h('th', { scope: 'col', class: 'is-number', text: t('rules.runs') }), h('th', { scope: 'col', class: 'is-number', text: t('rules.cost'), title: t('rules.cost_tip') }),
+            h('th', {}, h('span', { class: 'unseen', text: t('rules.detach') })))), body)));
+
+    async function attach(event) {
+        event.preventDefault();
+        const text = input.value.trim();
+        if (text === '') return;
+        add.disabled = true;
+        try {
+            const answer = await command(panel.trainer(), 'attach', { hook: text });
+            toast(t('rules.attached', { name: answer.name ?? '' }));
+            input.value = '';
+            await reload();
+        } catch (error) {
+            problem.textContent = errorText(error);
+            problem.hidden = false;
+            input.classList.add('is-bad');
+        }
+        add.disabled = false;
+    }
+
+    function detach(hook) {
+        const trainer = panel.trainer();
+        return confirm({ title: t('rules.detach_title', { name: hook.name }), text: hook.text || hook.when, accept: t('rules.detach'), act: async () => {
+            await command(trainer, 'detach', { name: hook.name });
+            await reload();
+        } });
+    }
+
+    /* The share of the whole time says more than the time of one run. */
+    function cost(hook) {
+        const seconds = state.trainers.get(panel.trainer())?.seconds;
+        const share = seconds > 0 ? (hook.seconds * hook.runs) / seconds : 0;
+        return share >= 0.001 ? `${shortTime(hook.seconds)} · ${percent(share)}` : shortTime(hook.seconds);
+    }
+
+    function row(hook) {
+        const when = [hook.when, hook.condition].filter(Boolean).join(', ');
+        return h('tr', {}, h('td', {}, h('div', { class: 'hook-name' }, h('b', { text: hook.name }), hook.background ? h('span', { class: 'badge', text: t('rules.background') }) : null),
+            h('div', { class: hook.text ? 'hook-text mono' : 'hook-text', text: hook.text || when })),
+        h('td', { class: 'is-number', text: integer(hook.runs) }), h('td', { class: 'is-number dim', text: hook.runs > 0 ? cost(hook) : '' }),
+        h('td', { class: 'is-number' }, iconButton('close', t('rules.detach_title', { name: hook.name }), () => detach(hook))));
+    }
+
+    function show() {
+        panel.setNote(hooks.length > 0 ? integer(hooks.length) : '');
+        if (!body.contains(document.activeElement)) fill(body, hooks.map(row));
+    }
+
+    async function refresh() {
+        const trainer = panel.trainer();
+        if (trainer === null) return;
+        hooks = (await command(trainer, 'hooks')).hooks ?? [];
+        show();
+    }
+
+    const reload = () => panel.load(refresh);
+    panel.on('trainer', reload);
+    panel.on('reconnected', reload);
+    panel.every(3000, () => refresh().catch(() => {}));
+    reload();
+}

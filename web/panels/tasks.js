@@ -1,0 +1,95 @@
+/* What is going on: how far it is, how long it will take, and a way to end it. */
+import { get, post } from '../api.js';
+import { fill, h, iconButton, setText } from '../elements.js';
+import { bytes, count, percent, roughly } from '../format.js';
+import { t } from '../language.js';
+import { toastError } from '../overlays.js';
+import { definePanel } from '../panel.js';
+
+const keepEnded = 4000;
+
+definePanel('tasks', {
+    icon: 'check',
+    tab: 'log', order: 2,
+    size: { w: 4, h: 9 }, least: { w: 3, h: 3 }, heights: { 1: 8 },
+    create,
+});
+
+function amount(task) {
+    const text = task.unit === 'bytes' ? bytes : count;
+    if (task.total > 0) return `${text(task.done)} / ${text(task.total)}${task.unit === 'bytes' ? '' : ` ${task.unit ?? ''}`}`;
+    return task.done > 0 ? `${text(task.done)} ${task.unit === 'bytes' ? '' : task.unit ?? ''}` : '';
+}
+
+function left(task) {
+    if (!(task.rate > 0) || !(task.total > 0)) return '';
+    const rate = task.unit === 'bytes' ? bytes(task.rate) : count(task.rate);
+    return t('tasks.rate', { rate, left: roughly((task.total - task.done) / task.rate) });
+}
+
+class Row {
+    constructor(task) {
+        this.bar = h('div', { class: 'progress-fill' });
+        this.track = h('div', { class: 'progress', role: 'progressbar', 'aria-label': task.description, 'aria-valuemin': 0, 'aria-valuemax': 100 }, this.bar);
+        this.share = h('b');
+        this.amount = h('span', { class: 'dim' });
+        this.speed = h('span', { class: 'dim task-speed' });
+        this.cancel = iconButton('close', t('tasks.cancel', { name: task.description }), async () => {
+            this.cancel.disabled = true;
+            await post('task-cancel', { task: task.task }).catch(toastError);
+            this.cancel.disabled = false;
+        });
+        this.element = h('li', { class: 'task' }, h('div', { class: 'task-head' }, h('span', { class: 'task-name', text: task.description, title: task.description }), h('span', { class: 'badge', text: task.kind }), this.share, this.cancel),
+            this.track, h('div', { class: 'task-foot' }, this.amount, this.speed));
+        this.update(task);
+    }
+
+    update(task) {
+        const known = Number.isFinite(task.progress);
+        this.track.classList.toggle('is-unknown', !known && task.going !== false);
+        this.bar.style.transform = known ? `scaleX(${task.progress})` : '';
+        if (known) this.track.setAttribute('aria-valuenow', Math.round(task.progress * 100));
+        setText(this.share, known ? percent(task.progress, 0) : '');
+        setText(this.amount, task.status || amount(task));
+        setText(this.speed, left(task));
+        this.cancel.hidden = !task.can_cancel || task.going === false;
+    }
+}
+
+function create(panel) {
+    const rows = new Map(), list = h('ul', { class: 'tasks scroll', tabindex: '0', 'aria-label': t('panel.tasks') });
+    panel.body.append(list);
+
+    function note() {
+        panel.setNote(rows.size > 0 ? String(rows.size) : '');
+        panel.empty(rows.size === 0 ? t('tasks.none') : null);
+    }
+
+    function remove(key) {
+        rows.get(key)?.element.remove();
+        rows.delete(key);
+        note();
+    }
+
+    function take(task) {
+        const row = rows.get(task.task);
+        if (row && task.description !== undefined) row.update(task);
+        else if (!row && task.going !== false) {
+            rows.set(task.task, new Row(task));
+            list.append(rows.get(task.task).element);
+        }
+        if (task.going === false) setTimeout(() => remove(task.task), task.description === undefined ? 0 : keepEnded);
+        note();
+    }
+
+    const reload = () => panel.load(async (signal) => {
+        const { tasks } = await get('tasks', {}, { signal });
+        rows.clear();
+        fill(list);
+        tasks.forEach(take);
+        note();
+    });
+    panel.on('task', take);
+    panel.on('reconnected', reload);
+    reload();
+}
