@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <sigma/log.h>
+#include <sigma/task.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -106,6 +107,11 @@ sgm_status sgm__file_read(const char *path, size_t limit, char **data, size_t *l
 sgm_status sgm__file_write_atomic(const char *path, const void *data, size_t length);
 sgm_status sgm__make_folders(const char *path); /* like mkdir -p */
 bool sgm__file_exists(const char *path);
+
+/* --- tasks (task.c) --- */
+/* As sgm_task_watch, but not told of progress, which sgm_tasks gives to who asks: a task that nobody else
+ * watches goes on without looking at the clock. */
+sgm_status sgm__task_watch_ends(sgm_task_function function, void *user);
 
 /* --- logging (log.c) --- */
 #define sgm__log(...) sgm_log_message(__VA_ARGS__)

@@ -27,6 +27,7 @@ typedef struct slot {
 typedef struct watcher {
     sgm_task_function function;
     void *user;
+    bool ends_only; /* not told of progress */
 } watcher;
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -35,7 +36,7 @@ static int64_t newest; /* number of tasks so far */
 
 static pthread_mutex_t watch_lock = PTHREAD_MUTEX_INITIALIZER;
 static watcher watchers[WATCHERS];
-static atomic_size_t watcher_count;
+static atomic_size_t watcher_count, progress_watchers;
 static _Thread_local bool telling; /* this thread is in a watcher, and holds watch_lock */
 
 /* --- names --- */
@@ -84,30 +85,30 @@ static void describe(const slot *s, sgm_task_info *info)
         info->rate = (double)(info->done - s->first) / info->seconds;
 }
 
-static void call_watchers(const sgm_task_info *info)
+static void call_watchers(const sgm_task_info *info, bool is_progress)
 {
     pthread_mutex_lock(&watch_lock);
     telling = true;
     for (size_t i = 0; i < WATCHERS; i++)
-        if (watchers[i].function != NULL)
+        if (watchers[i].function != NULL && !(is_progress && watchers[i].ends_only))
             watchers[i].function(watchers[i].user, info);
     telling = false;
     pthread_mutex_unlock(&watch_lock);
 }
 
-static bool is_watched(void)
+static bool is_watched(const atomic_size_t *by)
 {
-    return atomic_load_explicit(&watcher_count, memory_order_relaxed) > 0 && !telling;
+    return atomic_load_explicit(by, memory_order_relaxed) > 0 && !telling;
 }
 
-static void tell(slot *s)
+static void tell(slot *s, bool is_progress)
 {
     sgm_task_info info;
     pthread_mutex_lock(&table_lock);
     describe(s, &info);
     pthread_mutex_unlock(&table_lock);
     s->told = sgm__now();
-    call_watchers(&info);
+    call_watchers(&info, is_progress);
 }
 
 /* --- tasks --- */
@@ -156,8 +157,8 @@ sgm_task sgm_task_begin(sgm_task_kind kind, const char *description, const char 
         atomic_store(&s->task, task);
     }
     pthread_mutex_unlock(&table_lock);
-    if (s != NULL && is_watched())
-        tell(s);
+    if (s != NULL && is_watched(&watcher_count))
+        tell(s, false);
     return s != NULL ? task : 0;
 }
 
@@ -185,8 +186,8 @@ bool sgm_task_progress(sgm_task task, uint64_t done, uint64_t total)
         count_from(s, done);
     atomic_store_explicit(&s->done, done, memory_order_relaxed);
     atomic_store_explicit(&s->total, total, memory_order_relaxed);
-    if (is_watched() && sgm__now() - s->told >= TELL_SECONDS)
-        tell(s);
+    if (is_watched(&progress_watchers) && sgm__now() - s->told >= TELL_SECONDS)
+        tell(s, true);
     return !atomic_load_explicit(&s->cancelled, memory_order_relaxed);
 }
 
@@ -203,8 +204,8 @@ void sgm_task_end(sgm_task task, sgm_status status)
     info.status = status == SGM_OK                  ? SGM_TASK_ENDED
                   : status == SGM_ERROR_INTERRUPTED ? SGM_TASK_CANCELLED
                                                     : SGM_TASK_FAILED;
-    if (is_watched())
-        call_watchers(&info);
+    if (is_watched(&watcher_count))
+        call_watchers(&info, false);
 }
 
 /* --- looking --- */
@@ -265,32 +266,49 @@ static void unlock_watchers(void)
         pthread_mutex_unlock(&watch_lock);
 }
 
-static bool set_watcher(sgm_task_function old, void *old_user, watcher wanted)
+/* NULL: none. */
+static watcher *find_watcher(sgm_task_function function, void *user)
 {
     for (size_t i = 0; i < WATCHERS; i++)
-        if (watchers[i].function == old && (old == NULL || watchers[i].user == old_user)) {
-            watchers[i] = wanted;
-            return true;
-        }
-    return false;
+        if (watchers[i].function == function && (function == NULL || watchers[i].user == user))
+            return &watchers[i];
+    return NULL;
+}
+
+static sgm_status add_watcher(watcher wanted)
+{
+    lock_watchers();
+    watcher *place = find_watcher(NULL, NULL);
+    if (place != NULL) {
+        *place = wanted;
+        atomic_fetch_add(&watcher_count, 1);
+        atomic_fetch_add(&progress_watchers, !wanted.ends_only);
+    }
+    unlock_watchers();
+    return place != NULL ? SGM_OK
+                         : sgm_fail(SGM_ERROR_STATE, "%d functions watch the tasks already", WATCHERS);
 }
 
 sgm_status sgm_task_watch(sgm_task_function function, void *user)
 {
     if (function == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_task_watch: expected a function, got NULL");
-    lock_watchers();
-    bool added = set_watcher(NULL, NULL, (watcher){function, user});
-    if (added)
-        atomic_fetch_add(&watcher_count, 1);
-    unlock_watchers();
-    return added ? SGM_OK : sgm_fail(SGM_ERROR_STATE, "%d functions watch the tasks already", WATCHERS);
+    return add_watcher((watcher){.function = function, .user = user});
+}
+
+sgm_status sgm__task_watch_ends(sgm_task_function function, void *user)
+{
+    return add_watcher((watcher){.function = function, .user = user, .ends_only = true});
 }
 
 void sgm_task_unwatch(sgm_task_function function, void *user)
 {
     lock_watchers();
-    if (function != NULL && set_watcher(function, user, (watcher){NULL, NULL}))
+    watcher *place = function != NULL ? find_watcher(function, user) : NULL;
+    if (place != NULL) {
         atomic_fetch_sub(&watcher_count, 1);
+        atomic_fetch_sub(&progress_watchers, !place->ends_only);
+        *place = (watcher){0};
+    }
     unlock_watchers();
 }
