@@ -91,6 +91,10 @@ static bool read_option(const arguments *a, int argc, char **argv, int *index, i
         *(bool *)rule->target = true;
         return true;
     }
+    if (rule->kind == ARGUMENT_MAYBE) {
+        *(const char **)rule->target = equals != NULL ? equals + 1 : "";
+        return true;
+    }
     const char *value = equals != NULL ? equals + 1 : *index + 1 < argc ? argv[++*index] : NULL;
     if (value == NULL) {
         *code = usage_error(argv[0], "%s expects a value", rule->name);

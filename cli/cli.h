@@ -24,11 +24,16 @@ int info_run(int argc, char **argv);
 int data_run(int argc, char **argv);
 
 /* --- arguments.c --- */
-typedef enum argument_kind { ARGUMENT_FLAG, ARGUMENT_TEXT, ARGUMENT_COUNT } argument_kind;
+typedef enum argument_kind {
+    ARGUMENT_FLAG,
+    ARGUMENT_TEXT,
+    ARGUMENT_COUNT,
+    ARGUMENT_MAYBE /* a text behind '=', or "" */
+} argument_kind;
 typedef struct argument_rule {
     const char *name; /* "--folder" */
     argument_kind kind;
-    void *target; /* bool, const char * or int64_t (at least 1) */
+    void *target; /* bool, const char *, int64_t (at least 1), const char * */
 } argument_rule;
 typedef struct arguments {
     const argument_rule *rules;

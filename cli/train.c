@@ -1,6 +1,7 @@
 /* sigma train: a run, from a file to a checkpoint. */
 #include "cli.h"
 #include "monitors/task_lines.h"
+#include "training/trainer.h"
 #include "training/trainer_hooks.h"
 
 #include <errno.h>
@@ -10,7 +11,7 @@
 
 static const char usage_text[] =
     "Usage: sigma train FILE.yaml|FOLDER [KEY=VALUE ...] [--folder DIR] [--resume] [--from RUN]\n"
-    "             [--quiet] [--paused]\n\n"
+    "             [--quiet] [--paused] [--monitor[=PORT]] [--monitor-wait]\n\n"
     "Trains what the file describes; a folder is that of a run, with its config.yaml. KEY=VALUE counts more "
     "than the file: optimiser.learning_rate=0.01.\n"
     "Lists and maps are written as in YAML: 'freeze=[0-dense.*]'.\n\n"
@@ -21,7 +22,11 @@ static const char usage_text[] =
     "keys\n"
     "                 start_from.parts, .states and .relaxed say what of it\n"
     "  --quiet        results only, no progress\n"
-    "  --paused       begin paused: 'sigma ctl DIR resume' (or step) lets it go on\n\n"
+    "  --paused       begin paused: 'sigma ctl DIR resume' (or step) lets it go on\n"
+    "  --monitor[=PORT]\n"
+    "                 watch and steer it in a browser: prints the address (default: a free port from 8080)\n"
+    "  --monitor-wait the same, and the monitor stays when the training has ended, until somebody ends it\n"
+    "                 there, or Ctrl-C\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 130 interrupted (a checkpoint was "
     "written).\n\nKeys:\n";
 
@@ -109,7 +114,8 @@ static int prepare_folder(config *c, bool resume)
 
 typedef struct train_arguments {
     const char *folder, *from;
-    bool resume, quiet, paused;
+    const char *monitor; /* its port, "": any; NULL: none */
+    bool resume, quiet, paused, monitor_wait;
 } train_arguments;
 
 /* What a run needs beside its trainer. */
@@ -127,6 +133,7 @@ typedef struct run_parts {
 static bool keep_config(void *user, const sgm_training_progress *progress)
 {
     run_parts *p = user;
+    sgm__observer_next(INT64_MAX);
     if (progress->kind != SGM_PROGRESS_START)
         return true;
     if (p->c->epochs != OPTION_UNSET && progress->epoch >= p->c->epochs)
@@ -180,7 +187,27 @@ sgm_status train_open_data(const config *c, const data_config *data, const char 
     return sgm__fail_within("data.%s", name);
 }
 
-static sgm_status open_parts(run_parts *p, config *c, bool quiet)
+static sgm_status add_web_monitor(sgm_env *env, const config *c, const train_arguments *given)
+{
+    int64_t port = 0;
+    if (given->monitor != NULL && given->monitor[0] != '\0')
+        sgm__parse_int64(given->monitor, &port); /* was checked */
+    char *text = config_text(c);
+    sgm_status status =
+        sgm_env_monitor(env, sgm_web_monitor(.port = (int)port, .title = c->name, .configuration = text,
+                                             .wait = given->monitor_wait));
+    sgm_string_free(text);
+    return status;
+}
+
+static sgm_status add_monitors(sgm_env *env, const config *c, const train_arguments *given)
+{
+    if (!given->quiet)
+        SGM_TRY(sgm_env_monitor(env, sgm_terminal_monitor()));
+    return given->monitor != NULL || given->monitor_wait ? add_web_monitor(env, c, given) : SGM_OK;
+}
+
+static sgm_status open_parts(run_parts *p, config *c, const train_arguments *given)
 {
     const data_group *data = &c->data;
     p->c = c;
@@ -195,7 +222,7 @@ static sgm_status open_parts(run_parts *p, config *c, bool quiet)
         return sgm__last_failure();
     SGM_TRY(experiment_feed(p->trainer, c, p->training, p->validation));
     SGM_TRY(sgm_trainer_on_progress(p->trainer, keep_config, p));
-    return quiet ? SGM_OK : sgm_env_monitor(p->env, sgm_terminal_monitor());
+    return add_monitors(p->env, c, given);
 }
 
 static void close_parts(run_parts *p)
@@ -235,7 +262,7 @@ static int train(config *c, const train_arguments *given)
     if (data_config_is_empty(&c->data.training))
         return usage_error("train", "there is no training data; name some as data.training");
     /* What can be wrong without training is found before there is a folder for the run. */
-    if (open_parts(&parts, c, given->quiet) != SGM_OK || sgm_trainer_prepare(parts.trainer) != SGM_OK)
+    if (open_parts(&parts, c, given) != SGM_OK || sgm_trainer_prepare(parts.trainer) != SGM_OK)
         code = report_error("train", CLI_FAILED);
     else
         code = start_from_another(&parts, given->quiet);
@@ -319,11 +346,19 @@ static int train_file(const char *file, const char *const *overrides, size_t cou
     return code;
 }
 
+static bool is_port(const char *text)
+{
+    int64_t port;
+    return sgm__parse_int64(text, &port) && port >= 1 && port <= 65535;
+}
+
 /* The file, or the folder of a run, is the first word; everything else is KEY=VALUE. */
 static int train_words(const arguments *a, const train_arguments *given)
 {
     if (a->word_count == 0)
         return usage_error("train", "expected a file that describes what to train");
+    if (given->monitor != NULL && given->monitor[0] != '\0' && !is_port(given->monitor))
+        return usage_error("train", "--monitor: expected a port from 1 to 65535, got '%s'", given->monitor);
     if (given->from != NULL && given->resume)
         return usage_error("train", "--resume goes on from the run's own checkpoint; leave --from out");
     char *folder = sgm__format("folder=%s", given->folder != NULL ? given->folder : "");
@@ -355,9 +390,13 @@ int train_run(int argc, char **argv)
 {
     train_arguments given = {0};
     const argument_rule rules[] = {
-        {"--folder", ARGUMENT_TEXT, &given.folder}, {"--from", ARGUMENT_TEXT, &given.from},
-        {"--resume", ARGUMENT_FLAG, &given.resume}, {"--quiet", ARGUMENT_FLAG, &given.quiet},
+        {"--folder", ARGUMENT_TEXT, &given.folder},
+        {"--from", ARGUMENT_TEXT, &given.from},
+        {"--resume", ARGUMENT_FLAG, &given.resume},
+        {"--quiet", ARGUMENT_FLAG, &given.quiet},
         {"--paused", ARGUMENT_FLAG, &given.paused},
+        {"--monitor", ARGUMENT_MAYBE, &given.monitor},
+        {"--monitor-wait", ARGUMENT_FLAG, &given.monitor_wait},
     };
     char *help = full_help();
     arguments a = {

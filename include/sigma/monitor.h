@@ -1,4 +1,7 @@
-/* Monitors watch the trainers of an environment: sgm_env_monitor(env, sgm_terminal_monitor()). */
+/* Monitors watch the trainers of an environment: sgm_env_monitor(env, sgm_terminal_monitor()).
+ *
+ *     sgm_env_monitor(env, sgm_web_monitor());     (a live control room in the browser)
+ */
 #ifndef SIGMA_MONITOR_H
 #define SIGMA_MONITOR_H
 
@@ -13,6 +16,36 @@ typedef struct sgm_monitor sgm_monitor;
  * NO_COLOR is set. */
 SGM_API sgm_monitor *sgm_terminal_monitor(void);
 SGM_API void sgm_monitor_free(sgm_monitor *monitor); /* only for one that was given to no environment */
+
+/* --- the web monitor: charts, values that can be changed, commands, in a browser ---
+ *
+ * It serves from the first run (or sgm_env_prepare) until the environment is freed, on threads of its own,
+ * and prints an address that opens the page by one click. Only who knows the token in it may look or change
+ * anything. A training step waits for no browser: values are sampled in between iterations, so rarely that it
+ * takes under a hundredth of the time, and with 3 pages that watch, too. */
+typedef struct sgm_web_monitor_options {
+    size_t struct_size;
+    int port; /* default: the first free one from 8080 to 8099, or any; one that was given must be free */
+    const char *address;     /* default "127.0.0.1"; others than loopback only with behind_proxy and token */
+    bool behind_proxy;       /* browsers come through a proxy that speaks TLS with them ... */
+    const char *public_host; /* ... and know it under this name, "example.org" or "example.org:8443" */
+    const char *token;       /* at least 16 of A-Z a-z 0-9 - _; default: a new random one */
+    const char *title;       /* of the page; default: the environment's name */
+    /* What the page shows until its user arranges it otherwise, as JSON: [{"title": "Mine", "panels":
+     * [{"kind": "chart", "w": 8, "h": 9, "options": {"series": ["training.loss"]}}]}]. Default: tabs for
+     * everything. */
+    const char *tabs;
+    const char *configuration; /* shown as what the run was started with */
+    bool wait; /* sgm_env_free waits, if anything was run, until somebody ends it on the page, or by Ctrl-C */
+    bool quiet; /* the address is not printed, see sgm_web_monitor_url */
+} sgm_web_monitor_options;
+#define sgm_web_monitor(...)                                                                                 \
+    sgm_web_monitor_create(                                                                                  \
+        &(const sgm_web_monitor_options){.struct_size = sizeof(sgm_web_monitor_options), __VA_ARGS__})
+/* NULL: an option is wrong (sgm_last_error()). A port that is taken is found when it begins to serve. */
+SGM_API sgm_monitor *sgm_web_monitor_create(const sgm_web_monitor_options *options);
+/* "http://127.0.0.1:8080/?token=..."; "" while it does not serve, or of another monitor. */
+SGM_API const char *sgm_web_monitor_url(sgm_monitor *monitor);
 
 #ifdef __cplusplus
 }

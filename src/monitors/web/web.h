@@ -1,7 +1,7 @@
 /* The web monitor's inside: what its parts (live, steer, inspect, play) share. Internal.
  *
  * A part is a table: routes, which get the sgm__web as their user, and functions that are called as trainers
- * come and go. It adds a line to SGM__WEB_PARTS, and has nothing else to tell. Threads:
+ * come and go. It adds its name to SGM__WEB_PARTS, and has nothing else to tell. Threads:
  *
  * - routes: the server's two workers, of which one runs those that are `quick`, and the other those that may
  *   wait for a trainer, which they have borrowed.
@@ -12,15 +12,13 @@
 #ifndef SGM_MONITORS_WEB_WEB_H
 #define SGM_MONITORS_WEB_WEB_H
 
+#include "monitors/http/http.h"
 #include "monitors/monitor.h"
-#include <jansson.h>
 
-typedef struct sgm__http sgm__http;
-typedef struct sgm__http_route sgm__http_route;
 typedef struct sgm__web sgm__web;
 
-/* Each has an extern const sgm__web_part sgm__web_NAME. */
-#define SGM__WEB_PARTS(X) X(live)
+/* Each defines const sgm__web_part sgm__web_NAME. */
+#define SGM__WEB_PARTS(X) X(live) X(process)
 enum {
 #define SGM__WEB_PART_NUMBER(name) SGM__WEB_##name,
     SGM__WEB_PARTS(SGM__WEB_PART_NUMBER)
@@ -62,6 +60,9 @@ typedef struct sgm__web_part {
     void (*progress)(sgm__web_trainer *watched, void *state, const sgm_training_progress *progress);
     void (*tick)(sgm__web *web, void *state);
 } sgm__web_part;
+#define SGM__WEB_PART_DECLARED(name) extern const sgm__web_part sgm__web_##name;
+SGM__WEB_PARTS(SGM__WEB_PART_DECLARED)
+#undef SGM__WEB_PART_DECLARED
 
 /* --- web.c --- */
 

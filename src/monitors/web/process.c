@@ -1,0 +1,543 @@
+/* What concerns the whole process: messages, tasks, the system, what the run was started with. */
+#include "monitors/web/web_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#define KEPT_MESSAGES 5000
+#define USUAL_MESSAGES 500
+#define MOST_PUSHED 100 /* messages in a tick; who misses some fetches them */
+#define KEPT_TASKS 32   /* that have ended */
+#define MOST_TASKS 64
+#define TASK_TICKS 5
+#define SYSTEM_TICKS 20
+#define LONGEST_FILE ((size_t)1 << 20)
+
+typedef struct message {
+    uint64_t number; /* from 1 */
+    double time;     /* seconds since 1970 */
+    sgm_log_level level;
+    char source[100];
+    char *text;
+} message;
+
+typedef struct load {
+    double cpu, process_cpu; /* shares of all processors; negative: unknown yet */
+    double memory, memory_total, process_memory;
+    double averages[3];
+    double threads;
+} load;
+
+typedef struct process {
+    sgm_log_sink *sink;
+    pthread_mutex_t lock; /* guards what follows; held for a copy's time */
+    message messages[KEPT_MESSAGES];
+    uint64_t newest; /* message; it is at messages[newest % KEPT_MESSAGES] */
+    sgm_task_info ended[KEPT_TASKS], begun[KEPT_TASKS];
+    uint64_t ended_count, begun_count; /* in all */
+    load load;
+    /* the ticker's own */
+    uint64_t ticks, pushed, ended_pushed, begun_pushed;
+    sgm_task_info shown[MOST_TASKS]; /* as pages know them */
+    size_t shown_count;
+    double busy, idle, own, measured; /* of the processors, when they were looked at last */
+} process;
+
+static double wall_time(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static void append_member(sgm__text *text, const char *name, double value)
+{
+    sgm__text_append(text, ",\"%s\":", name);
+    sgm__web_append_number(text, value);
+}
+
+static void append_named(sgm__text *text, const char *name, const char *value)
+{
+    sgm__text_append(text, ",\"%s\":", name);
+    sgm__web_append_text(text, value);
+}
+
+/* --- messages --- */
+
+/* On any thread, all others that log wait. */
+static void keep_message(void *user, sgm_log_level level, const char *source, const char *text)
+{
+    process *self = user;
+    char *copy = sgm__strdup(text);
+    if (copy == NULL)
+        return;
+    pthread_mutex_lock(&self->lock);
+    message *place = &self->messages[++self->newest % KEPT_MESSAGES];
+    char *old = place->text;
+    *place = (message){.number = self->newest, .time = wall_time(), .level = level, .text = copy};
+    snprintf(place->source, sizeof place->source, "%s", source);
+    pthread_mutex_unlock(&self->lock);
+    sgm__free(old);
+}
+
+static void append_message(sgm__text *text, const message *m)
+{
+    sgm__text_append(text, "{\"number\":%llu,\"time\":%.3f", (unsigned long long)m->number, m->time);
+    append_named(text, "level", sgm_log_level_name(m->level));
+    append_named(text, "source", m->source);
+    append_named(text, "message", m->text);
+    sgm__text_append(text, "}");
+}
+
+/* With the lock. NULL: it is not there any more. */
+static const message *message_at(const process *self, uint64_t number)
+{
+    const message *m = &self->messages[number % KEPT_MESSAGES];
+    return m->number == number && m->text != NULL ? m : NULL;
+}
+
+typedef struct log_query {
+    sgm_log_level level;
+    const char *search;
+    uint64_t after;
+    size_t limit;
+} log_query;
+
+static bool is_wanted(const message *m, const log_query *query)
+{
+    return m->level >= query->level && (query->search == NULL || strcasestr(m->text, query->search) != NULL ||
+                                        strcasestr(m->source, query->search) != NULL);
+}
+
+static sgm_status read_count(const sgm__http_request *request, const char *name, int64_t most, int64_t *count)
+{
+    const char *text = sgm__http_query(request, name, 0);
+    if (text != NULL && (!sgm__parse_int64(text, count) || *count < 0 || *count > most))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "'%s': expected a number from 0 to %lld, got '%.40s'", name,
+                        (long long)most, text);
+    return SGM_OK;
+}
+
+static sgm_status read_log_query(const sgm__http_request *request, log_query *query)
+{
+    int64_t after = 0, limit = USUAL_MESSAGES;
+    const char *level = sgm__http_query(request, "level", 0);
+    *query = (log_query){.level = SGM_LOG_DEBUG, .search = sgm__http_query(request, "search", 0)};
+    if (level != NULL)
+        SGM_TRY(sgm_log_level_parse(level, &query->level));
+    SGM_TRY(read_count(request, "after", INT64_MAX, &after));
+    SGM_TRY(read_count(request, "limit", KEPT_MESSAGES, &limit));
+    if (query->search != NULL && query->search[0] == '\0')
+        query->search = NULL;
+    query->after = (uint64_t)after;
+    query->limit = (size_t)limit;
+    return SGM_OK;
+}
+
+/* The number of the oldest message to give: not more than `limit`, from the newest back. With the lock. */
+static uint64_t oldest_wanted(const process *self, const log_query *query)
+{
+    size_t found = 0;
+    uint64_t number = self->newest + 1;
+    while (number > query->after + 1 && found < query->limit && message_at(self, number - 1) != NULL)
+        found += is_wanted(message_at(self, --number), query);
+    return number;
+}
+
+static sgm_status get_log(void *user, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    process *self = sgm__web_state(user, SGM__WEB_process);
+    log_query query;
+    sgm__text text = {0};
+    SGM_TRY(read_log_query(request, &query));
+    sgm__text_append(&text, "{\"messages\":[");
+    pthread_mutex_lock(&self->lock);
+    bool is_first = true;
+    for (uint64_t number = oldest_wanted(self, &query); number <= self->newest; number++) {
+        const message *m = message_at(self, number);
+        if (m == NULL || !is_wanted(m, &query))
+            continue;
+        sgm__text_append(&text, is_first ? "" : ",");
+        append_message(&text, m);
+        is_first = false;
+    }
+    uint64_t newest = self->newest;
+    pthread_mutex_unlock(&self->lock);
+    sgm__text_append(&text, "],\"newest\":%llu}", (unsigned long long)newest);
+    return sgm__web_answer(answer, &text);
+}
+
+static void show_messages(sgm__web *web, process *self)
+{
+    pthread_mutex_lock(&self->lock);
+    uint64_t newest = self->newest;
+    pthread_mutex_unlock(&self->lock);
+    if (newest - self->pushed > MOST_PUSHED)
+        self->pushed = newest - MOST_PUSHED;
+    while (self->pushed < newest) {
+        sgm__text text = {0};
+        pthread_mutex_lock(&self->lock);
+        const message *m = message_at(self, ++self->pushed);
+        if (m != NULL)
+            append_message(&text, m);
+        pthread_mutex_unlock(&self->lock);
+        if (text.length > 0)
+            sgm__web_push_text(web, "log", &text);
+    }
+}
+
+/* --- tasks --- */
+
+/* On the task's thread: of its begin and its end. */
+static void keep_task(void *user, const sgm_task_info *info)
+{
+    process *self = user;
+    pthread_mutex_lock(&self->lock);
+    if (info->status == SGM_TASK_RUNNING)
+        self->begun[self->begun_count++ % KEPT_TASKS] = *info;
+    else
+        self->ended[self->ended_count++ % KEPT_TASKS] = *info;
+    pthread_mutex_unlock(&self->lock);
+}
+
+static void append_task(sgm__text *text, const sgm_task_info *info)
+{
+    static const char *const statuses[] = {"running", "ended", "failed", "cancelled"};
+    sgm__text_append(text, "{\"task\":%lld", (long long)info->task);
+    append_named(text, "kind", sgm_task_kind_name(info->kind));
+    append_named(text, "going", sgm_task_kind_going(info->kind));
+    append_named(text, "description", info->description);
+    append_named(text, "unit", info->unit);
+    append_member(text, "done", (double)info->done);
+    append_member(text, "total", (double)info->total);
+    sgm__text_append(text, ",\"progress\":");
+    if (info->progress >= 0)
+        sgm__web_append_number(text, info->progress);
+    else
+        sgm__text_append(text, "null");
+    append_member(text, "rate", info->rate);
+    append_member(text, "seconds", info->seconds);
+    append_named(text, "status", statuses[info->status]);
+    sgm__text_append(text, ",\"can_cancel\":%s}", info->can_cancel ? "true" : "false");
+}
+
+static size_t running_tasks(sgm_task_info *infos)
+{
+    size_t count = sgm_tasks(infos, MOST_TASKS);
+    return count < MOST_TASKS ? count : MOST_TASKS;
+}
+
+/* Those that have ended first. */
+static sgm_status get_tasks(void *user, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    process *self = sgm__web_state(user, SGM__WEB_process);
+    sgm_task_info infos[MOST_TASKS];
+    sgm__text text = {0};
+    bool is_first = true;
+    (void)request;
+    sgm__text_append(&text, "{\"tasks\":[");
+    pthread_mutex_lock(&self->lock);
+    uint64_t count = self->ended_count;
+    for (uint64_t i = count > KEPT_TASKS ? count - KEPT_TASKS : 0; i < count; i++) {
+        sgm__text_append(&text, is_first ? "" : ",");
+        append_task(&text, &self->ended[i % KEPT_TASKS]);
+        is_first = false;
+    }
+    pthread_mutex_unlock(&self->lock);
+    size_t running = running_tasks(infos);
+    for (size_t i = 0; i < running; i++) {
+        sgm__text_append(&text, is_first ? "" : ",");
+        append_task(&text, &infos[i]);
+        is_first = false;
+    }
+    sgm__text_append(&text, "]}");
+    return sgm__web_answer(answer, &text);
+}
+
+static sgm_status cancel_task(void *user, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    (void)user, (void)answer;
+    json_t *body = sgm__http_object(request);
+    if (body == NULL)
+        return sgm__last_failure();
+    const json_t *number = json_object_get(body, "task");
+    sgm_status status = json_is_integer(number)
+                            ? sgm_task_cancel(json_integer_value(number))
+                            : sgm_fail(SGM_ERROR_ARGUMENT, "expected the number of a 'task' in the request");
+    json_decref(body);
+    return status;
+}
+
+static void push_task(sgm__web *web, const sgm_task_info *info)
+{
+    sgm__text text = {0};
+    append_task(&text, info);
+    sgm__web_push_text(web, "task", &text);
+}
+
+/* Those that have begun or ended since the last time; several of a short one. */
+static void show_ends(sgm__web *web, process *self, const sgm_task_info *kept, const uint64_t *count,
+                      uint64_t *pushed)
+{
+    for (;;) {
+        sgm_task_info info;
+        pthread_mutex_lock(&self->lock);
+        if (*count - *pushed > KEPT_TASKS)
+            *pushed = *count - KEPT_TASKS;
+        bool any = *pushed < *count;
+        if (any)
+            info = kept[(*pushed)++ % KEPT_TASKS];
+        pthread_mutex_unlock(&self->lock);
+        if (!any)
+            return;
+        push_task(web, &info);
+    }
+}
+
+static bool is_shown(const process *self, const sgm_task_info *info)
+{
+    for (size_t i = 0; i < self->shown_count; i++)
+        if (self->shown[i].task == info->task)
+            return self->shown[i].done == info->done && self->shown[i].total == info->total &&
+                   self->shown[i].can_cancel == info->can_cancel;
+    return false;
+}
+
+static void show_running(sgm__web *web, process *self)
+{
+    sgm_task_info infos[MOST_TASKS];
+    size_t count = running_tasks(infos);
+    for (size_t i = 0; i < count; i++)
+        if (!is_shown(self, &infos[i]))
+            push_task(web, &infos[i]);
+    memcpy(self->shown, infos, count * sizeof *infos);
+    self->shown_count = count;
+}
+
+/* --- the system --- */
+
+/* Of a file of numbers, such as those of /proc; "": it cannot be read. */
+static char *file_text(const char *path)
+{
+    char *text = NULL;
+    size_t length, capacity = 4096, used = 0;
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return sgm__strdup("");
+    text = sgm__alloc(capacity);
+    while (text != NULL && (length = fread(text + used, 1, capacity - used - 1, file)) > 0) {
+        used += length;
+        if (used + 1 < capacity || capacity >= LONGEST_FILE)
+            break;
+        char *larger = sgm__realloc(text, capacity *= 2);
+        if (larger == NULL)
+            break;
+        text = larger;
+    }
+    fclose(file);
+    if (text != NULL)
+        text[used] = '\0';
+    return text;
+}
+
+static double number_after(const char *text, const char *word)
+{
+    const char *place = text != NULL ? strstr(text, word) : NULL;
+    return place != NULL ? strtod(place + strlen(word), NULL) : 0;
+}
+
+/* Shares of the time since the last look. */
+static void measure_processors(process *self, load *now)
+{
+    char *text = file_text("/proc/stat"), *end = text != NULL ? text + 3 : NULL;
+    double fields[8] = {0}, busy = 0, idle;
+    for (size_t i = 0; text != NULL && strncmp(text, "cpu ", 4) == 0 && i < 8; i++)
+        fields[i] = strtod(end, &end);
+    sgm__free(text);
+    idle = fields[3] + fields[4]; /* and waiting for disks */
+    for (size_t i = 0; i < 8; i++)
+        busy += i == 3 || i == 4 ? 0 : fields[i];
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    double own = (double)usage.ru_utime.tv_sec + (double)usage.ru_stime.tv_sec +
+                 (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
+    double time = sgm__now(), all = busy - self->busy + idle - self->idle;
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    now->cpu = self->measured > 0 && all > 0 ? (busy - self->busy) / all : -1;
+    now->process_cpu = self->measured > 0 && time > self->measured && processors > 0
+                           ? (own - self->own) / (time - self->measured) / (double)processors
+                           : -1;
+    self->busy = busy;
+    self->idle = idle;
+    self->own = own;
+    self->measured = time;
+}
+
+static void measure_memory(load *now)
+{
+    char *system = file_text("/proc/meminfo"), *own = file_text("/proc/self/status");
+    now->memory_total = number_after(system, "MemTotal:") * 1024;
+    now->memory = now->memory_total - number_after(system, "MemAvailable:") * 1024;
+    now->process_memory = number_after(own, "VmRSS:") * 1024;
+    now->threads = number_after(own, "Threads:");
+    sgm__free(system);
+    sgm__free(own);
+}
+
+static void measure(process *self)
+{
+    load now = {0};
+    measure_processors(self, &now);
+    measure_memory(&now);
+    if (getloadavg(now.averages, 3) < 3)
+        memset(now.averages, 0, sizeof now.averages);
+    pthread_mutex_lock(&self->lock);
+    self->load = now;
+    pthread_mutex_unlock(&self->lock);
+}
+
+static void append_share(sgm__text *text, double share)
+{
+    if (share >= 0)
+        sgm__web_append_number(text, share < 1 ? share : 1);
+    else
+        sgm__text_append(text, "null");
+}
+
+static void append_load(sgm__text *text, process *self)
+{
+    pthread_mutex_lock(&self->lock);
+    load now = self->load;
+    pthread_mutex_unlock(&self->lock);
+    sgm__text_append(text, "{\"cpu\":");
+    append_share(text, now.cpu);
+    sgm__text_append(text, ",\"process_cpu\":");
+    append_share(text, now.process_cpu);
+    append_member(text, "memory", now.memory);
+    append_member(text, "memory_total", now.memory_total);
+    append_member(text, "process_memory", now.process_memory);
+    append_member(text, "threads", now.threads);
+    append_member(text, "processors", sgm__processors());
+    sgm__text_append(text, ",\"load\":[");
+    for (int i = 0; i < 3; i++) {
+        sgm__text_append(text, i > 0 ? "," : "");
+        sgm__web_append_number(text, now.averages[i]);
+    }
+    sgm__text_append(text, "]}");
+}
+
+static sgm_status get_system(void *user, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    sgm__text text = {0};
+    (void)request;
+    append_load(&text, sgm__web_state(user, SGM__WEB_process));
+    return sgm__web_answer(answer, &text);
+}
+
+/* --- what the run was started with --- */
+
+/* The command line, as an array. */
+static void append_command(sgm__text *text)
+{
+    char *bytes = NULL;
+    size_t length = 0;
+    FILE *file = fopen("/proc/self/cmdline", "re");
+    bool any = file != NULL && getdelim(&bytes, &length, '\0', file) > 0;
+    sgm__text_append(text, ",\"command\":[");
+    for (bool is_first = true; any; is_first = false) {
+        sgm__text_append(text, is_first ? "" : ",");
+        sgm__web_append_text(text, bytes);
+        any = getdelim(&bytes, &length, '\0', file) > 0;
+    }
+    sgm__text_append(text, "]");
+    free(bytes);
+    if (file != NULL)
+        fclose(file);
+}
+
+static sgm_status get_configuration(void *user, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    const sgm__web *web = user;
+    sgm__text text = {0};
+    (void)request;
+    sgm__text_append(&text, "{\"text\":");
+    if (web->options.configuration != NULL)
+        sgm__web_append_text(&text, web->options.configuration);
+    else
+        sgm__text_append(&text, "null");
+    append_named(&text, "name", web->host.name);
+    append_named(&text, "handler", web->host.handler);
+    append_named(&text, "precision", sgm_dtype_name(web->host.precision));
+    append_member(&text, "threads", web->host.threads > 0 ? web->host.threads : sgm__processors());
+    sgm__text_append(&text, ",\"seed\":\"%llu\"", (unsigned long long)web->host.seed); /* no double has it */
+    append_named(&text, "version", sgm_version());
+    append_command(&text);
+    sgm__text_append(&text, "}");
+    return sgm__web_answer(answer, &text);
+}
+
+/* --- the part --- */
+
+static void tick(sgm__web *web, void *state)
+{
+    process *self = state;
+    bool listens = sgm__web_listeners(web) > 0;
+    if (self->ticks % SYSTEM_TICKS == 0)
+        measure(self);
+    if (listens) {
+        show_messages(web, self);
+        show_ends(web, self, self->begun, &self->begun_count, &self->begun_pushed);
+        show_ends(web, self, self->ended, &self->ended_count, &self->ended_pushed);
+        if (self->ticks % TASK_TICKS == 0)
+            show_running(web, self);
+        if (self->ticks % SYSTEM_TICKS == 0) {
+            sgm__text text = {0};
+            append_load(&text, self);
+            sgm__web_push_text(web, "system", &text);
+        }
+    }
+    self->ticks++;
+}
+
+static void release(void *state)
+{
+    process *self = state;
+    sgm_task_unwatch(keep_task, self);
+    sgm_log_end(self->sink);
+    for (size_t i = 0; i < KEPT_MESSAGES; i++)
+        sgm__free(self->messages[i].text);
+    pthread_mutex_destroy(&self->lock);
+    sgm__free(self);
+}
+
+static sgm_status create(sgm__web *web, void **state)
+{
+    (void)web;
+    process *self = sgm__calloc(1, sizeof *self);
+    if (self == NULL)
+        return SGM_ERROR_MEMORY;
+    pthread_mutex_init(&self->lock, NULL);
+    *state = self;
+    self->load.cpu = self->load.process_cpu = -1;
+    self->sink = sgm_log_to(keep_message, self, SGM_LOG_DEBUG);
+    if (self->sink == NULL)
+        return sgm__last_failure();
+    return sgm__task_watch_ends(keep_task, self);
+}
+
+static const sgm__http_route routes[] = {
+    {.method = "GET", .path = "/api/log", .act = get_log, .quick = true},
+    {.method = "GET", .path = "/api/tasks", .act = get_tasks, .quick = true},
+    {.method = "POST", .path = "/api/task-cancel", .act = cancel_task, .quick = true},
+    {.method = "GET", .path = "/api/system", .act = get_system, .quick = true},
+    {.method = "GET", .path = "/api/configuration", .act = get_configuration, .quick = true},
+};
+
+const sgm__web_part sgm__web_process = {.routes = routes,
+                                        .route_count = sizeof routes / sizeof *routes,
+                                        .create = create,
+                                        .free = release,
+                                        .tick = tick};

@@ -1,0 +1,455 @@
+/* The web monitor: trainers that come and go, beginning and end. What it shows is its parts' to say. */
+#include "monitors/web/web_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <time.h>
+
+static const sgm__web_part *const parts[SGM__WEB_PART_COUNT] = {
+#define PART_ADDRESS(name) &sgm__web_##name,
+    SGM__WEB_PARTS(PART_ADDRESS)
+#undef PART_ADDRESS
+};
+
+const sgm__monitor_host *sgm__web_host(const sgm__web *web)
+{
+    return &web->host;
+}
+
+void *sgm__web_state(const sgm__web *web, int part)
+{
+    return web->states[part];
+}
+
+/* --- trainers --- */
+
+/* With the lock. */
+static sgm__web_trainer *find(const sgm__web *web, const char *name)
+{
+    for (size_t i = 0; i < web->trainer_count; i++)
+        if (strcmp(web->trainers[i]->name, name) == 0)
+            return web->trainers[i];
+    return NULL;
+}
+
+/* The only one that runs with its environment. */
+static sgm__web_trainer *find_only(const sgm__web *web)
+{
+    sgm__web_trainer *found = NULL;
+    for (size_t i = 0; i < web->trainer_count; i++) {
+        if (web->trainers[i]->ghost)
+            continue;
+        if (found != NULL)
+            return NULL;
+        found = web->trainers[i];
+    }
+    return found;
+}
+
+static sgm_status find_locked(const sgm__web *web, const char *name, sgm__web_trainer **watched)
+{
+    *watched = name != NULL ? find(web, name) : find_only(web);
+    if (*watched != NULL)
+        return SGM_OK;
+    if (name == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "there are %zu trainers: say which one, as 'trainer'",
+                        web->trainer_count);
+    return sgm_fail(SGM_ERROR_NOT_FOUND, "there is no trainer '%.100s'", name);
+}
+
+sgm_status sgm__web_find(sgm__web *web, const char *name, sgm__web_trainer **watched)
+{
+    pthread_mutex_lock(&web->lock);
+    sgm_status status = find_locked(web, name, watched);
+    pthread_mutex_unlock(&web->lock);
+    return status;
+}
+
+sgm_status sgm__web_borrow(sgm__web *web, const char *name, sgm__web_trainer **watched)
+{
+    pthread_mutex_lock(&web->lock);
+    sgm_status status = find_locked(web, name, watched);
+    if (status == SGM_OK && ((*watched)->trainer == NULL || (*watched)->leaving))
+        status = sgm_fail(SGM_ERROR_STATE, "trainer '%s' is gone; what it was can be seen, but not changed",
+                          (*watched)->name);
+    if (status == SGM_OK)
+        (*watched)->borrowed++;
+    pthread_mutex_unlock(&web->lock);
+    return status;
+}
+
+void sgm__web_give_back(sgm__web_trainer *watched)
+{
+    sgm__web *web = watched->web;
+    pthread_mutex_lock(&web->lock);
+    watched->borrowed--;
+    pthread_cond_broadcast(&web->changed);
+    pthread_mutex_unlock(&web->lock);
+}
+
+void sgm__web_each(sgm__web *web, bool (*each)(void *user, sgm__web_trainer *watched), void *user)
+{
+    for (size_t i = 0;; i++) {
+        pthread_mutex_lock(&web->lock);
+        sgm__web_trainer *watched = i < web->trainer_count ? web->trainers[i] : NULL;
+        pthread_mutex_unlock(&web->lock);
+        if (watched == NULL || !each(user, watched))
+            return;
+    }
+}
+
+void sgm__web_trainers_changed(sgm__web *web)
+{
+    atomic_store(&web->list_changed, true);
+}
+
+static void free_trainer(sgm__web_trainer *watched)
+{
+    for (size_t i = 0; i < SGM__WEB_PART_COUNT; i++)
+        if (parts[i]->free_trainer != NULL && watched->states[i] != NULL)
+            parts[i]->free_trainer(watched->states[i]);
+    sgm__free(watched->name);
+    sgm__free(watched);
+}
+
+static sgm__web_trainer *create_trainer(sgm__web *web, const char *name)
+{
+    sgm__web_trainer *watched = sgm__calloc(1, sizeof *watched);
+    if (watched == NULL)
+        return NULL;
+    watched->web = web;
+    watched->name = sgm__strdup(name);
+    if (watched->name != NULL)
+        return watched;
+    free_trainer(watched);
+    return NULL;
+}
+
+static sgm_status attach_parts(sgm__web_trainer *watched)
+{
+    for (size_t i = 0; i < SGM__WEB_PART_COUNT; i++) {
+        sgm_status status =
+            parts[i]->attach != NULL ? parts[i]->attach(watched, &watched->states[i]) : SGM_OK;
+        if (status == SGM_OK)
+            continue;
+        while (i-- > 0)
+            if (parts[i]->detach != NULL)
+                parts[i]->detach(watched, watched->states[i]);
+        return status;
+    }
+    return SGM_OK;
+}
+
+/* The new entry is known to others when it is complete. */
+static sgm_status enter(sgm__web *web, sgm__web_trainer *watched, bool is_new)
+{
+    sgm_status status = SGM_OK;
+    pthread_mutex_lock(&web->lock);
+    if (is_new)
+        status = sgm__reserve(&web->trainers, &web->trainer_capacity, web->trainer_count + 1,
+                              sizeof(sgm__web_trainer *));
+    if (status == SGM_OK && is_new)
+        web->trainers[web->trainer_count++] = watched;
+    watched->leaving = false;
+    pthread_mutex_unlock(&web->lock);
+    return status;
+}
+
+static sgm_status attach(sgm_monitor *monitor, sgm_trainer *trainer)
+{
+    sgm__web *web = (sgm__web *)monitor;
+    pthread_mutex_lock(&web->lock);
+    sgm__web_trainer *watched = find(web, sgm_trainer_name(trainer));
+    if (watched != NULL)
+        watched->leaving = true; /* it cannot be borrowed yet */
+    pthread_mutex_unlock(&web->lock);
+    bool is_new = watched == NULL;
+    if (is_new)
+        watched = create_trainer(web, sgm_trainer_name(trainer));
+    if (watched == NULL)
+        return sgm__last_failure();
+    pthread_mutex_lock(&web->lock);
+    watched->trainer = trainer;
+    watched->ghost = trainer->ghost;
+    pthread_mutex_unlock(&web->lock);
+    sgm_status status = attach_parts(watched);
+    if (status == SGM_OK)
+        status = enter(web, watched, is_new);
+    if (status == SGM_OK) {
+        sgm__web_trainers_changed(web);
+        return SGM_OK;
+    }
+    if (is_new)
+        free_trainer(watched);
+    else
+        watched->trainer = NULL;
+    return status;
+}
+
+static void detach(sgm_monitor *monitor, sgm_trainer *trainer)
+{
+    sgm__web *web = (sgm__web *)monitor;
+    pthread_mutex_lock(&web->lock);
+    sgm__web_trainer *watched = find(web, sgm_trainer_name(trainer));
+    bool known = watched != NULL && watched->trainer == trainer;
+    if (known)
+        watched->leaving = true;
+    while (known && watched->borrowed > 0)
+        pthread_cond_wait(&web->changed, &web->lock);
+    pthread_mutex_unlock(&web->lock);
+    for (size_t i = SGM__WEB_PART_COUNT; known && i-- > 0;)
+        if (parts[i]->detach != NULL)
+            parts[i]->detach(watched, watched->states[i]);
+    pthread_mutex_lock(&web->lock);
+    if (known)
+        watched->trainer = NULL;
+    pthread_mutex_unlock(&web->lock);
+    sgm__web_trainers_changed(web);
+}
+
+/* --- the monitor's thread --- */
+
+static struct timespec moment_in(double seconds)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_REALTIME, &at);
+    long nanoseconds = at.tv_nsec + (long)(seconds * 1e9);
+    at.tv_sec += nanoseconds / 1000000000;
+    at.tv_nsec = nanoseconds % 1000000000;
+    return at;
+}
+
+static void *tick(void *argument)
+{
+    sgm__web *web = argument;
+    for (;;) {
+        pthread_mutex_lock(&web->lock);
+        struct timespec until = moment_in(SGM__WEB_TICK_SECONDS);
+        while (!web->ending && pthread_cond_timedwait(&web->changed, &web->lock, &until) != ETIMEDOUT)
+            continue;
+        bool ending = web->ending;
+        pthread_mutex_unlock(&web->lock);
+        for (size_t i = 0; i < SGM__WEB_PART_COUNT; i++)
+            if (parts[i]->tick != NULL)
+                parts[i]->tick(web, web->states[i]);
+        if (ending)
+            return NULL;
+    }
+}
+
+/* --- beginning and end --- */
+
+static sgm_status serve(sgm__web *web)
+{
+    const sgm_web_monitor_options *own = &web->options;
+    const sgm__http_options options = {.address = own->address,
+                                       .port = own->port,
+                                       .token = own->token,
+                                       .behind_proxy = own->behind_proxy,
+                                       .public_host = own->public_host,
+                                       .routes = web->routes,
+                                       .route_count = web->route_count,
+                                       .user = web};
+    sgm__http *http = sgm__http_start(&options);
+    if (http == NULL)
+        return sgm__fail_within("the web monitor");
+    atomic_store(&web->http, http);
+    if (pthread_create(&web->ticker, NULL, tick, web) != 0)
+        return sgm_fail(SGM_ERROR_MEMORY, "the web monitor: the system refused a thread for it");
+    web->ticks = true;
+    sgm__log(SGM_LOG_INFO, "monitor", "serves at port %d", sgm__http_port(http)); /* the token is no log's */
+    if (!web->options.quiet) {
+        printf("monitor: %s\n", sgm__http_url(http));
+        fflush(stdout);
+    }
+    return SGM_OK;
+}
+
+sgm_status sgm__web_start(sgm__web *web)
+{
+    return atomic_exchange(&web->started, true) ? SGM_OK : serve(web);
+}
+
+static bool refresh(void *user, sgm__web_trainer *watched)
+{
+    (void)user;
+    sgm__web_refresh(watched->states[SGM__WEB_live]);
+    return true;
+}
+
+static sgm_status start(sgm_monitor *monitor)
+{
+    sgm__web *web = (sgm__web *)monitor;
+    sgm__web_each(web, refresh, NULL);
+    return sgm__web_start(web);
+}
+
+static sgm_status join(sgm_monitor *monitor, const sgm__monitor_host *host)
+{
+    ((sgm__web *)monitor)->host = *host;
+    return SGM_OK;
+}
+
+void sgm__web_finish(sgm__web *web)
+{
+    pthread_mutex_lock(&web->lock);
+    web->finished = true;
+    pthread_cond_broadcast(&web->changed);
+    pthread_mutex_unlock(&web->lock);
+}
+
+bool sgm__web_waits(sgm__web *web)
+{
+    pthread_mutex_lock(&web->lock);
+    bool waits = web->waiting && !web->finished;
+    pthread_mutex_unlock(&web->lock);
+    return waits;
+}
+
+/* A signal cannot wake a condition, so the wait looks up now and then. */
+static void wait_for_people(sgm__web *web)
+{
+    if (!web->options.quiet) {
+        printf("monitor: stays until you end it on the page, or with Ctrl-C\n");
+        fflush(stdout);
+    }
+    sgm__web_trainers_changed(web);
+    sgm__signals_catch(true);
+    pthread_mutex_lock(&web->lock);
+    web->waiting = true;
+    while (!web->finished && !sgm__signals_came()) {
+        struct timespec until = moment_in(0.1);
+        pthread_cond_timedwait(&web->changed, &web->lock, &until);
+    }
+    pthread_mutex_unlock(&web->lock);
+    sgm__signals_release(true);
+}
+
+static void finish(sgm_monitor *monitor)
+{
+    sgm__web *web = (sgm__web *)monitor;
+    if (web->options.wait && web->ticks && atomic_load(&web->ran) && !atomic_load(&web->interrupted))
+        wait_for_people(web);
+    pthread_mutex_lock(&web->lock);
+    web->ending = true;
+    pthread_cond_broadcast(&web->changed);
+    pthread_mutex_unlock(&web->lock);
+    if (web->ticks)
+        pthread_join(web->ticker, NULL);
+    web->ticks = false;
+    web->abandoned = !sgm__http_stop(atomic_exchange(&web->http, NULL));
+    if (web->abandoned)
+        sgm__log(SGM_LOG_WARNING, "monitor", "a request did not end within five seconds; it is left alone");
+}
+
+/* --- making and freeing --- */
+
+static const size_t texts[] = {
+    offsetof(sgm_web_monitor_options, address), offsetof(sgm_web_monitor_options, public_host),
+    offsetof(sgm_web_monitor_options, token),   offsetof(sgm_web_monitor_options, title),
+    offsetof(sgm_web_monitor_options, tabs),    offsetof(sgm_web_monitor_options, configuration)};
+
+static char **text_of(sgm_web_monitor_options *options, size_t index)
+{
+    return (char **)(void *)((char *)options + texts[index]);
+}
+
+static sgm_status copy_texts(sgm_web_monitor_options *options)
+{
+    sgm_status status = SGM_OK;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        char **text = text_of(options, i), *given = *text;
+        *text = sgm__strdup(given);
+        if (*text == NULL && given != NULL)
+            status = SGM_ERROR_MEMORY;
+    }
+    return status;
+}
+
+static void release(sgm_monitor *monitor)
+{
+    sgm__web *web = (sgm__web *)monitor;
+    finish(monitor); /* of one that no environment had, or that failed: nothing is left to do for others */
+    if (web->abandoned)
+        return; /* somebody is still in there */
+    for (size_t i = 0; i < web->trainer_count; i++)
+        free_trainer(web->trainers[i]);
+    for (size_t i = SGM__WEB_PART_COUNT; i-- > 0;)
+        if (parts[i]->free != NULL && web->states[i] != NULL)
+            parts[i]->free(web->states[i]);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        sgm__free(*text_of(&web->options, i));
+    json_decref(web->tabs);
+    sgm__free(web->trainers);
+    sgm__free(web->routes);
+    pthread_cond_destroy(&web->changed);
+    pthread_mutex_destroy(&web->lock);
+    sgm__free(web);
+}
+
+static sgm_status join_routes(sgm__web *web)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < SGM__WEB_PART_COUNT; i++)
+        count += parts[i]->route_count;
+    web->routes = sgm__calloc(count + 1, sizeof *web->routes);
+    if (web->routes == NULL)
+        return SGM_ERROR_MEMORY;
+    for (size_t i = 0; i < SGM__WEB_PART_COUNT; i++)
+        for (size_t k = 0; k < parts[i]->route_count; k++)
+            web->routes[web->route_count++] = parts[i]->routes[k];
+    return SGM_OK;
+}
+
+static sgm_status read_tabs(sgm__web *web)
+{
+    json_error_t error;
+    if (web->options.tabs == NULL)
+        return SGM_OK;
+    web->tabs = json_loads(web->options.tabs, 0, &error);
+    if (json_is_array(web->tabs))
+        return SGM_OK;
+    if (web->tabs != NULL)
+        return sgm_fail(SGM_ERROR_FORMAT, "the web monitor's tabs are a JSON array of tabs");
+    return sgm_fail(SGM_ERROR_FORMAT, "the web monitor's tabs are no JSON: line %d, column %d: %s",
+                    error.line, error.column, error.text);
+}
+
+static sgm_status fill(sgm__web *web)
+{
+    if (web->options.port < 0 || web->options.port > 65535)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "the web monitor: expected a port from 1 to 65535, got %d",
+                        web->options.port);
+    SGM_TRY(read_tabs(web));
+    SGM_TRY(join_routes(web));
+    for (size_t i = 0; i < SGM__WEB_PART_COUNT; i++)
+        if (parts[i]->create != NULL)
+            SGM_TRY(parts[i]->create(web, &web->states[i]));
+    return SGM_OK;
+}
+
+sgm_monitor *sgm_web_monitor_create(const sgm_web_monitor_options *given)
+{
+    sgm_web_monitor_options options;
+    if (sgm__options_read(&options, sizeof options, given, "sgm_web_monitor") != SGM_OK)
+        return NULL;
+    sgm__web *web = sgm__calloc(1, sizeof *web);
+    if (web == NULL)
+        return NULL;
+    pthread_mutex_init(&web->lock, NULL);
+    pthread_cond_init(&web->changed, NULL);
+    web->base = (sgm_monitor){
+        .join = join, .attach = attach, .detach = detach, .start = start, .finish = finish, .free = release};
+    web->options = options;
+    if (copy_texts(&web->options) == SGM_OK && fill(web) == SGM_OK)
+        return &web->base;
+    release(&web->base);
+    return NULL;
+}
+
+const char *sgm_web_monitor_url(sgm_monitor *monitor)
+{
+    const sgm__http *http =
+        monitor != NULL && monitor->free == release ? atomic_load(&((sgm__web *)monitor)->http) : NULL;
+    return http != NULL ? sgm__http_url(http) : "";
+}
