@@ -452,6 +452,22 @@ void *sgm__hooks_find(sgm__hooks *hooks, const sgm_hook_type *type)
     return self;
 }
 
+bool sgm__hook_is_attached(const sgm__hooks *hooks, const sgm_hook *hook)
+{
+    bool has = false;
+    for (size_t i = 0; i < hooks->count && !has; i++)
+        has = hooks->entries[i]->hook == hook;
+    return has;
+}
+
+bool sgm__hooks_has(sgm__hooks *hooks, const sgm_hook *hook)
+{
+    pthread_mutex_lock(&hooks->lock);
+    bool has = sgm__hook_is_attached(hooks, hook);
+    pthread_mutex_unlock(&hooks->lock);
+    return has;
+}
+
 size_t sgm__hooks_count(sgm__hooks *hooks)
 {
     pthread_mutex_lock(&hooks->lock);

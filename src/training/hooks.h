@@ -49,9 +49,20 @@ sgm_status sgm__hooks_attach_as(sgm__hooks *hooks, sgm_hook *hook, bool stored, 
 sgm_status sgm__hooks_detach(sgm__hooks *hooks, sgm_hook *hook);
 /* The self of the first attached hook of a type, NULL: there is none. */
 void *sgm__hooks_find(sgm__hooks *hooks, const sgm_hook_type *type);
+/* Whether it is attached: only the address counts. */
+bool sgm__hooks_has(sgm__hooks *hooks, const sgm_hook *hook);
+/* The hook that is called; not in the background. */
+const sgm_hook *sgm__hook_of_call(const sgm_hook_call *call);
+/* Addresses of a hook that was taken off, and of those it required that went with it. */
+#define SGM__MOST_DETACHED 64
+typedef struct sgm__detached {
+    const sgm_hook *hooks[SGM__MOST_DETACHED];
+    size_t count;
+} sgm__detached;
 /* By the name of a list; without "#2" if there is only one. *full: the name with it; *text: what it was made
- * from, or its type's name; both are freed with sgm__free, also on failure. */
-sgm_status sgm__hooks_detach_named(sgm__hooks *hooks, const char *name, char **full, char **text);
+ * from, or its type's name; both are freed with sgm__free, also on failure. `detached` NULL: not wanted. */
+sgm_status sgm__hooks_detach_named(sgm__hooks *hooks, const char *name, char **full, char **text,
+                                   sgm__detached *detached);
 /* What is attached, in order of running; free with sgm_attached_hooks_free. */
 sgm_status sgm__hooks_list(sgm__hooks *hooks, sgm_attached_hook **list, size_t *count);
 /* The texts of stored hooks, in order of attachment; each and the list freed with sgm__free. */

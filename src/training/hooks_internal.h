@@ -130,6 +130,8 @@ bool sgm__hook_entry_is_required(const sgm__hooks *hooks, const sgm__hook_entry 
  * resumed run takes it off, too. Then call sgm__hooks_arrange. */
 void sgm__hook_entry_take_off(sgm__hooks *hooks, sgm__hook_entry *entry, bool remember,
                               sgm__hook_entry **garbage);
+/* With the lock held. */
+bool sgm__hook_is_attached(const sgm__hooks *hooks, const sgm_hook *hook);
 /* What sgm__hooks_detach does. */
 sgm_status sgm__hook_entry_detach(sgm__hooks *hooks, sgm__hook_entry *entry, sgm__hook_entry **garbage);
 /* Drops a reference; the last puts the entry to `garbage`. */

@@ -54,8 +54,30 @@ static sgm_status find_named(const sgm__hooks *hooks, const char *name, sgm__hoo
     return *found ? SGM_OK : fail_name(hooks, name, NULL, "no hook is named");
 }
 
-sgm_status sgm__hooks_detach_named(sgm__hooks *hooks, const char *name, char **full, char **text)
+/* What detaching an entry may take off. */
+static void list_all(const sgm__hook_entry *entry, sgm__detached *detached)
 {
+    if (detached->count == SGM__MOST_DETACHED)
+        return;
+    detached->hooks[detached->count++] = entry->hook;
+    for (size_t i = 0; i < entry->required_count; i++)
+        list_all(entry->required[i], detached);
+}
+
+/* Only those that are attached no more stay in the list. */
+static void keep_gone(const sgm__hooks *hooks, sgm__detached *detached)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < detached->count; i++)
+        if (!sgm__hook_is_attached(hooks, detached->hooks[i]))
+            detached->hooks[kept++] = detached->hooks[i];
+    detached->count = kept;
+}
+
+sgm_status sgm__hooks_detach_named(sgm__hooks *hooks, const char *name, char **full, char **text,
+                                   sgm__detached *detached)
+{
+    sgm__detached gone = {.count = 0};
     char buffer[LONGEST_NAME];
     sgm__hook_entry *garbage = NULL, *entry = NULL;
     *full = *text = NULL;
@@ -66,10 +88,14 @@ sgm_status sgm__hooks_detach_named(sgm__hooks *hooks, const char *name, char **f
     if (status == SGM_OK) {
         *full = sgm__strdup(name_of(entry, buffer));
         *text = sgm__strdup(entry->hook->text ? entry->hook->text : entry->hook->type->name);
+        list_all(entry, &gone);
         status = *full && *text ? sgm__hook_entry_detach(hooks, entry, &garbage) : SGM_ERROR_MEMORY;
+        keep_gone(hooks, &gone);
     }
     pthread_mutex_unlock(&hooks->lock);
     sgm__hook_entries_free(garbage);
+    if (detached)
+        *detached = gone;
     return status;
 }
 

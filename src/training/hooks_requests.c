@@ -63,6 +63,12 @@ static sgm_status share_in_copy(sgm_registry *copy, const char *name, sgm_conten
     return status;
 }
 
+const sgm_hook *sgm__hook_of_call(const sgm_hook_call *call)
+{
+    const sgm__hook_control *control = call->control;
+    return control != NULL ? control->hook : NULL;
+}
+
 sgm_trainer *sgm_hook_trainer(const sgm_hook_call *call)
 {
     if (call == NULL || call->control == NULL || call->background)

@@ -100,7 +100,7 @@ sgm_status sgm__operator_detach(sgm_operator *team, const char *name, char **ful
     for (int32_t i = 0; i < team->count && status == SGM_OK; i++) {
         sgm__free(*full);
         sgm__free(*text);
-        status = sgm__hooks_detach_named(team->workers[i].scope->hooks, name, full, text);
+        status = sgm__hooks_detach_named(team->workers[i].scope->hooks, name, full, text, NULL);
     }
     return status == SGM_OK ? name_local(full) : status;
 }

@@ -28,6 +28,7 @@ static sgm_trainer *create(const char *name, const sgm__trainer_settings *settin
     trainer->newest_loss = NAN;
     trainer->changed_by = "program";
     make_recursive(&trainer->lock);
+    pthread_mutex_init(&trainer->left_lock, NULL);
     sgm__control_init(&trainer->control);
     trainer->name = sgm__strdup(name);
     trainer->graph = sgm_graph_create();
@@ -84,6 +85,7 @@ void sgm__trainer_free(sgm_trainer *trainer)
     sgm__free(trainer->observers);
     sgm__free(trainer->metrics);
     sgm__trainer_free_passes(trainer);
+    sgm__trainer_free_results(trainer);
     sgm__free(trainer->trained);
     sgm__free(trainer->programs);
     sgm__free(trainer->stale);

@@ -70,7 +70,14 @@ typedef struct sgm__passed {
     int64_t iteration;             /* when it was, if `current` */
     bool current;                  /* the registry has what these parameters give */
     bool wanted;                   /* since the newest validation, which the next one gathers for */
+    const sgm_hook *owner;         /* who wanted it; only the address */
 } sgm__passed;
+
+/* What a hook left in the registry. */
+typedef struct sgm__left {
+    const sgm_hook *owner; /* only the address */
+    char *data, *name;     /* DATA.NAME */
+} sgm__left;
 
 /* What is done between two iterations by the training's thread, whoever asked for it. */
 typedef enum sgm__order_kind {
@@ -136,13 +143,16 @@ struct sgm_trainer {
     size_t frozen_count, frozen_capacity;
     sgm__observer *observers;
     size_t observer_count, observer_capacity;
-    int64_t next_told; /* the least `next` of observers */
+    int64_t next_told;          /* the least `next` of observers */
     sgm_named_metrics *metrics; /* of the newest validation, one for each iterator */
     sgm__passed *passed;
     size_t passed_count, passed_capacity;
     sgm_score *scores;  /* since the newest epoch's line */
     char **score_texts; /* what their texts are in */
     size_t score_count, score_capacity, score_text_capacity;
+    sgm__left *left;
+    size_t left_count, left_capacity;
+    pthread_mutex_t left_lock;
     char first_targets[sizeof((sgm_section *)NULL)->name]; /* section of the first cost, once recorded */
     sgm_session *session;
     sgm_graph *graph;        /* recorded into again and again */
@@ -279,19 +289,26 @@ bool sgm__signals_came(void); /* since the first catch */
 /* trainer_pass.c: measuring without training */
 sgm_status sgm__trainer_validate(sgm_trainer *trainer, size_t index); /* into metrics[index] */
 /* Leaves outputs, targets and cost of data ("training", or a name of validation data) in the registry, unless
- * they are there; `each_epoch`: the next validation may do it. output, section NULL: the first. */
-sgm_status sgm__trainer_pass_for_hooks(sgm_trainer *trainer, const char *data, const char *output,
-                                       const char *section, bool each_epoch);
+ * they are there; `each_epoch`: the next validation may do it. output, section NULL: the first. `owner`: the
+ * hook that wants it. */
+sgm_status sgm__trainer_pass_for_hooks(sgm_trainer *trainer, const sgm_hook *owner, const char *data,
+                                       const char *output, const char *section, bool each_epoch);
 /* The iterator of that name; an error tells those there are. */
 sgm_status sgm__trainer_find_data(const sgm_trainer *trainer, const char *data, sgm_iterator **iterator);
 /* "outputs", or "outputs_OF"; free with sgm__free. */
 char *sgm__passed_name(const char *base, const char *of);
 void sgm__trainer_parameters_changed(sgm_trainer *trainer); /* otherwise than by an iteration */
-/* DATA.NAME of the registry; numbers also for the epoch's line, by weight. */
-sgm_status sgm__trainer_leave(sgm_trainer *trainer, const char *data, const char *name,
-                              const sgm_content *content, sgm__weight weight);
-void sgm__trainer_forget_scores(sgm_trainer *trainer);
 void sgm__trainer_free_passes(sgm_trainer *trainer);
+
+/* trainer_results.c: what hooks measured */
+/* DATA.NAME of the registry; numbers also for the epoch's line, by weight. It goes with the hook
+ * `owner`; NULL: it stays. */
+sgm_status sgm__trainer_leave(sgm_trainer *trainer, const sgm_hook *owner, const char *data, const char *name,
+                              const sgm_content *content, sgm__weight weight);
+/* Removes what these hooks left. (What was left by a hook whose time is over stays.) Any thread. */
+void sgm__trainer_drop_left(sgm_trainer *trainer, const sgm__detached *hooks);
+void sgm__trainer_forget_scores(sgm_trainer *trainer);
+void sgm__trainer_free_results(sgm_trainer *trainer);
 
 /* trainer_registry.c: what the registry shows. */
 sgm_status sgm__trainer_publish(sgm_trainer *trainer);

@@ -48,7 +48,10 @@ sgm_status sgm__trainer_detach(sgm_trainer *trainer, const char *name, const cha
                                const atomic_bool *ending)
 {
     char *full, *text;
-    sgm_status status = sgm__hooks_detach_named(trainer->hooks, name, &full, &text);
+    sgm__detached detached;
+    sgm_status status = sgm__hooks_detach_named(trainer->hooks, name, &full, &text, &detached);
+    if (status == SGM_OK)
+        sgm__trainer_drop_left(trainer, &detached);
     if (status == SGM_ERROR_NOT_FOUND && trainer->team != NULL) {
         char *message = sgm__strdup(sgm_last_error()); /* which knows the trainer's names */
         sgm__free(full);

@@ -253,15 +253,15 @@ char *sgm__passed_name(const char *base, const char *of)
     return name;
 }
 
-static sgm_status publish_tensor(sgm_trainer *trainer, const char *data, const char *base, const char *of,
-                                 gathered *all)
+static sgm_status publish_tensor(sgm_trainer *trainer, const sgm__passed *passed, const char *base,
+                                 const char *of, gathered *all)
 {
     char *name = sgm__passed_name(base, of);
     sgm_tensor *tensor = name != NULL ? take(all) : NULL;
     sgm_status status = SGM_ERROR_MEMORY;
     if (tensor != NULL) {
         sgm_content content = sgm_tensor_content(tensor);
-        status = sgm__trainer_leave(trainer, data, name, &content, SGM__QUIET);
+        status = sgm__trainer_leave(trainer, passed->owner, passed->data, name, &content, SGM__QUIET);
     }
     sgm_tensor_free(tensor);
     sgm__free(name);
@@ -274,9 +274,9 @@ static sgm_status publish(sgm_trainer *trainer, sgm__passed *passed, gathering *
     sgm_content cost = sgm_number_content(measured->loss);
     if (from->status != SGM_OK)
         return sgm_fail(from->status, "%s", from->message);
-    SGM_TRY(publish_tensor(trainer, passed->data, "outputs", passed->output, &from->outputs));
-    SGM_TRY(publish_tensor(trainer, passed->data, "targets", passed->section, &from->targets));
-    SGM_TRY(sgm__trainer_leave(trainer, passed->data, "cost", &cost, SGM__QUIET));
+    SGM_TRY(publish_tensor(trainer, passed, "outputs", passed->output, &from->outputs));
+    SGM_TRY(publish_tensor(trainer, passed, "targets", passed->section, &from->targets));
+    SGM_TRY(sgm__trainer_leave(trainer, passed->owner, passed->data, "cost", &cost, SGM__QUIET));
     passed->current = true;
     passed->iteration = trainer->position.iteration;
     return SGM_OK;
@@ -288,7 +288,8 @@ static sgm_status add_passed(sgm_trainer *trainer, const char *data, const char 
     SGM_TRY(sgm__reserve(&trainer->passed, &trainer->passed_capacity, trainer->passed_count + 1,
                          sizeof(sgm__passed)));
     sgm__passed *made = &trainer->passed[trainer->passed_count];
-    *made = (sgm__passed){sgm__strdup(data), sgm__strdup(output), sgm__strdup(section), 0, false, false};
+    *made = (sgm__passed){
+        .data = sgm__strdup(data), .output = sgm__strdup(output), .section = sgm__strdup(section)};
     if (made->data == NULL || (output != NULL && made->output == NULL) ||
         (section != NULL && made->section == NULL)) {
         sgm__free(made->data);
@@ -301,8 +302,13 @@ static sgm_status add_passed(sgm_trainer *trainer, const char *data, const char 
     return SGM_OK;
 }
 
-sgm_status sgm__trainer_pass_for_hooks(sgm_trainer *trainer, const char *data, const char *output,
-                                       const char *section, bool each_epoch)
+static bool is_attached(const sgm_trainer *trainer, const sgm_hook *owner)
+{
+    return sgm__hooks_has(trainer->hooks, owner);
+}
+
+sgm_status sgm__trainer_pass_for_hooks(sgm_trainer *trainer, const sgm_hook *owner, const char *data,
+                                       const char *output, const char *section, bool each_epoch)
 {
     sgm_iterator *iterator;
     sgm__passed *passed = NULL;
@@ -314,7 +320,10 @@ sgm_status sgm__trainer_pass_for_hooks(sgm_trainer *trainer, const char *data, c
     if (passed == NULL)
         SGM_TRY(add_passed(trainer, data, output, section, &passed));
     passed->wanted = passed->wanted || each_epoch;
-    if (passed->current && passed->iteration == trainer->position.iteration)
+    bool there = is_attached(trainer, passed->owner); /* else it went with its hook */
+    if (!there || each_epoch)
+        passed->owner = owner;
+    if (there && passed->current && passed->iteration == trainer->position.iteration)
         return SGM_OK;
     gathering all = {.output = output, .section = section};
     sgm_metrics measured;
@@ -333,7 +342,8 @@ sgm_status sgm__trainer_validate(sgm_trainer *trainer, size_t index)
     sgm_metrics *metrics = &trainer->metrics[index].metrics;
     sgm__passed *passed = NULL;
     for (size_t i = 0; i < trainer->passed_count && passed == NULL; i++)
-        if (trainer->passed[i].wanted && strcmp(trainer->passed[i].data, data->name) == 0)
+        if (trainer->passed[i].wanted && strcmp(trainer->passed[i].data, data->name) == 0 &&
+            is_attached(trainer, trainer->passed[i].owner))
             passed = &trainer->passed[i];
     if (passed == NULL)
         return pass(trainer, data->iterator, NULL, metrics);
@@ -352,67 +362,12 @@ void sgm__trainer_parameters_changed(sgm_trainer *trainer)
         trainer->passed[i].current = false;
 }
 
-/* --- scores of the epoch --- */
-
-static sgm_status add_score(sgm_trainer *trainer, const char *data, const char *name)
-{
-    size_t count = trainer->score_count, data_size = strlen(data) + 1, name_size = strlen(name) + 1;
-    SGM_TRY(sgm__reserve(&trainer->scores, &trainer->score_capacity, count + 1, sizeof(sgm_score)));
-    SGM_TRY(sgm__reserve(&trainer->score_texts, &trainer->score_text_capacity, count + 1, sizeof(char *)));
-    char *texts = sgm__alloc(data_size + name_size);
-    if (texts == NULL)
-        return SGM_ERROR_MEMORY;
-    memcpy(texts, data, data_size);
-    memcpy(texts + data_size, name, name_size);
-    trainer->score_texts[count] = texts;
-    trainer->scores[count] = (sgm_score){.data = texts, .name = texts + data_size};
-    trainer->score_count++;
-    return SGM_OK;
-}
-
-static sgm_status note_score(sgm_trainer *trainer, const char *data, const char *name, double value,
-                             bool headline)
-{
-    size_t at = 0;
-    while (at < trainer->score_count &&
-           (strcmp(trainer->scores[at].data, data) != 0 || strcmp(trainer->scores[at].name, name) != 0))
-        at++;
-    if (at == trainer->score_count)
-        SGM_TRY(add_score(trainer, data, name));
-    trainer->scores[at].value = value;
-    trainer->scores[at].headline = headline;
-    return SGM_OK;
-}
-
-void sgm__trainer_forget_scores(sgm_trainer *trainer)
-{
-    for (size_t i = 0; i < trainer->score_count; i++)
-        sgm__free(trainer->score_texts[i]);
-    trainer->score_count = 0;
-}
-
 void sgm__trainer_free_passes(sgm_trainer *trainer)
 {
-    sgm__trainer_forget_scores(trainer);
-    sgm__free(trainer->scores);
-    sgm__free(trainer->score_texts);
     for (size_t i = 0; i < trainer->passed_count; i++) {
         sgm__free(trainer->passed[i].data);
         sgm__free(trainer->passed[i].output);
         sgm__free(trainer->passed[i].section);
     }
     sgm__free(trainer->passed);
-}
-
-sgm_status sgm__trainer_leave(sgm_trainer *trainer, const char *data, const char *name,
-                              const sgm_content *content, sgm__weight weight)
-{
-    sgm_registry *registry;
-    sgm_iterator *iterator;
-    SGM_TRY(sgm__trainer_find_data(trainer, data, &iterator));
-    SGM_TRY(sgm__trainer_data_registry(trainer, data, &registry));
-    SGM_TRY(sgm__leave_in_registry(registry, name, content, weight));
-    return weight != SGM__QUIET && content->kind == SGM_KIND_NUMBER
-               ? note_score(trainer, data, name, content->as.number, weight == SGM__HEADLINE)
-               : SGM_OK;
 }

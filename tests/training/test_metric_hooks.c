@@ -279,6 +279,38 @@ TEST(hooks_of_a_program_use_the_pass_and_leave_scores)
     free_wave_trainer(made);
 }
 
+/* What a detached hook left goes with it, unless another one left it, too; so does what was gathered for it.
+ */
+TEST(values_go_with_a_detached_hook)
+{
+    wave_trainer made = make(3);
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_f1_metric("validation")));
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_f1_metric("validation", .when = sgm_every(2, SGM_EPOCH))));
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_top_k_metric("validation", .name = "other")));
+    CHECK_OK(
+        sgm_trainer_hook(made.trainer, sgm_perplexity_metric("training", .when = sgm_after(1, SGM_EPOCH))));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
+    CHECK(number(made.trainer, "validation.f1_macro") >= 0 &&
+          number(made.trainer, "validation.other_top_1") >= 0);
+    CHECK_OK(sgm_trainer_detach(made.trainer, "f1#1"));
+    CHECK(number(made.trainer, "validation.f1_macro") >= 0);
+    CHECK_OK(sgm_trainer_detach(made.trainer, "f1"));
+    CHECK(number(made.trainer, "validation.f1_macro") == -1);
+    CHECK(number(made.trainer, "validation.other_top_1") >= 0 &&
+          number(made.trainer, "validation.cost") >= 0);
+    CHECK_OK(sgm_trainer_detach(made.trainer, "top_k"));
+    CHECK(number(made.trainer, "validation.other_top_1") == -1 &&
+          number(made.trainer, "validation.cost") == -1);
+    CHECK(number(made.trainer, "training.perplexity") >= 1); /* of a hook whose time was over */
+    CHECK(number(made.trainer, "validation.loss") >= 0);
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 3)); /* nothing gathers any more */
+    CHECK(number(made.trainer, "validation.cost") == -1);
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_f1_metric("validation")));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 4));
+    CHECK(number(made.trainer, "validation.f1_macro") >= 0);
+    free_wave_trainer(made);
+}
+
 TEST(what_cannot_be_measured_is_said_and_training_goes_on)
 {
     wave_trainer made = make(3);

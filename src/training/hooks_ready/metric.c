@@ -25,7 +25,8 @@ static sgm_status predict(void *state, sgm_hook_call *call)
     const prediction *self = state;
     sgm_trainer *trainer;
     SGM_TRY(find_trainer(call, &trainer));
-    return sgm__trainer_pass_for_hooks(trainer, self->data, self->output, self->section, self->each_epoch);
+    return sgm__trainer_pass_for_hooks(trainer, sgm__hook_of_call(call), self->data, self->output,
+                                       self->section, self->each_epoch);
 }
 
 static sgm_status check_has_data(void *state, sgm_hook_call *call)
@@ -125,6 +126,7 @@ typedef struct metric {
 
 typedef struct metric_target {
     const metric *self;
+    const sgm_hook *hook;
     sgm_trainer *trainer;
 } metric_target;
 
@@ -132,11 +134,11 @@ static sgm_status leave(void *user, const char *name, const sgm_content *content
 {
     const metric_target *to = user;
     if (to->self->name == NULL)
-        return sgm__trainer_leave(to->trainer, to->self->data, name, content, weight);
+        return sgm__trainer_leave(to->trainer, to->hook, to->self->data, name, content, weight);
     char *longer = sgm__format("%s_%s", to->self->name, name);
-    sgm_status status = longer != NULL
-                            ? sgm__trainer_leave(to->trainer, to->self->data, longer, content, weight)
-                            : SGM_ERROR_MEMORY;
+    sgm_status status =
+        longer != NULL ? sgm__trainer_leave(to->trainer, to->hook, to->self->data, longer, content, weight)
+                       : SGM_ERROR_MEMORY;
     sgm__free(longer);
     return status;
 }
@@ -155,7 +157,7 @@ static sgm_status get_tensor(sgm_hook_call *call, const char *identifier, sgm_co
 static sgm_status measure(void *state, sgm_hook_call *call)
 {
     const metric *self = state;
-    metric_target target = {.self = self};
+    metric_target target = {.self = self, .hook = sgm__hook_of_call(call)};
     const sgm__results results = {leave, &target};
     sgm_content outputs, targets;
     sgm__answers answers;
@@ -255,5 +257,6 @@ sgm_status sgm_hook_score(sgm_hook_call *call, const char *data, const char *nam
         return sgm_fail(SGM_ERROR_ARGUMENT, "a score needs a name of its own, not '%s'",
                         name != NULL ? name : "");
     const sgm_content content = sgm_number_content(value);
-    return sgm__trainer_leave(trainer, data, name, &content, headline ? SGM__HEADLINE : SGM__RECORDED);
+    return sgm__trainer_leave(trainer, sgm__hook_of_call(call), data, name, &content,
+                              headline ? SGM__HEADLINE : SGM__RECORDED);
 }
