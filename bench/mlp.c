@@ -6,6 +6,7 @@
  * -l: sizes of the input and of the layers, -b: size of the batch, -p: print the program, -m: print only the
  * median in ms, -w: mixed precision, layers in bfloat16 as networks record them.
  */
+#include "measure.h"
 #include <sigma/handler.h>
 #include <sigma/operations.h>
 
@@ -108,12 +109,6 @@ static void read_sizes(const char *text)
             break;
     }
     layers = count - 1;
-}
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 static void measure(sgm_session *session, sgm_program *program, int steps, bool only_median)

@@ -5,6 +5,7 @@
  * two workers that merge parameters trains on two minibatches.
  */
 #include "base/base.h"
+#include "measure.h"
 
 #include <sigma/sigma.h>
 #include <stdio.h>
@@ -51,12 +52,6 @@ typedef struct network {
     const char *text;
     int64_t inputs, classes, records, batch;
 } network;
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 static void measure(const network *wanted, const char *what, int threads, sgm_operator *workers)
 {

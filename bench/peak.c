@@ -7,6 +7,7 @@
  *
  * The best of some short measurements, as a neighbour on the machine can only take away.
  */
+#include "measure.h"
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -111,13 +112,6 @@ typedef struct measurement {
     pthread_barrier_t *start;
     double rate;
 } measurement;
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
 
 static void *measure(void *argument)
 {

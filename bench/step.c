@@ -9,12 +9,12 @@
  * in the form that the cost wants; of as many records as fit a few minibatches. With -s 0 it only looks
  * whether the network can be trained. Exit code 3: it cannot.
  */
+#include "measure.h"
 #include <sigma/sigma.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define MOST_STEPS 200000
@@ -29,13 +29,6 @@ typedef struct timing {
     double *steps;
     int64_t count;
 } timing;
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
 
 static void check(bool good)
 {
@@ -56,25 +49,6 @@ static bool note_step(void *user, const sgm_training_progress *progress)
         t->began = moment;
     t->before = now();
     return t->count < LEAST_STEPS || (t->count < MOST_STEPS && moment - t->began < t->seconds);
-}
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double peak_megabytes(void)
-{
-    char line[256];
-    long kilobytes = 0;
-    FILE *status = fopen("/proc/self/status", "r");
-    while (status != NULL && fgets(line, sizeof line, status) != NULL)
-        if (strncmp(line, "VmHWM:", 6) == 0)
-            kilobytes = strtol(line + 6, NULL, 10);
-    if (status != NULL)
-        fclose(status);
-    return (double)kilobytes / 1024;
 }
 
 /* What the network wants to be fed, found by recording it for one record. */

@@ -6,42 +6,16 @@
  * is a clamped linear function and squared error of sigmoids. Its "incremental" learns after each record. One
  * thread. Prints the same four numbers as bench/step.c.
  */
+#include "../measure.h"
 #include <floatfann.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define MOST_LAYERS 16
 #define MOST_STEPS 200000
 #define LEAST_STEPS 20
 #define WARM_UP_STEPS 5
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double peak_megabytes(void)
-{
-    char line[256];
-    long kilobytes = 0;
-    FILE *status = fopen("/proc/self/status", "r");
-    while (status != NULL && fgets(line, sizeof line, status) != NULL)
-        if (strncmp(line, "VmHWM:", 6) == 0)
-            kilobytes = strtol(line + 6, NULL, 10);
-    if (status != NULL)
-        fclose(status);
-    return (double)kilobytes / 1024;
-}
 
 static unsigned read_sizes(const char *text, unsigned *sizes)
 {
