@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#define SHARE 0.004         /* of the time, for iterations, and as much for epochs */
+#define SHARE 0.002         /* of the time, for iterations, and as much for epochs */
 #define REPORT_SECONDS 1e-7 /* what a trainer's report takes beside its observers */
 #define LONGEST_GAP 0.05    /* seconds between samples */
 #define MOST_ITEMS 1000
@@ -194,11 +194,23 @@ static void take_values(sgm__web_recording *recording)
 
 /* --- the status --- */
 
-static sgm__web_moment moment_of(const sgm__web_recording *recording, const sgm_training_progress *progress)
+static double epoch_of(const sgm_training_progress *progress)
 {
     double part = progress->batches > 0 ? (double)progress->batch / (double)progress->batches : 0;
+    return (double)progress->epoch + fmin(part, 1);
+}
+
+/* Of the progress only an iteration knows it. */
+static double seconds_left(const sgm__web_recording *recording, const sgm_training_progress *progress)
+{
+    double done = epoch_of(progress) - recording->start, left = (double)progress->epochs - epoch_of(progress);
+    return progress->epochs > 0 && done > 0 && left >= 0 ? progress->seconds * left / done : -1;
+}
+
+static sgm__web_moment moment_of(const sgm__web_recording *recording, const sgm_training_progress *progress)
+{
     return (sgm__web_moment){.iteration = progress->iteration,
-                             .epoch = (double)progress->epoch + fmin(part, 1),
+                             .epoch = epoch_of(progress),
                              .seconds = recording->base + progress->seconds};
 }
 
@@ -211,6 +223,7 @@ static void take_status(sgm__web_recording *recording, const sgm_training_progre
     status->progress.scores = NULL;
     status->progress.validation_count = status->progress.score_count = 0;
     status->progress.reason = NULL;
+    status->progress.seconds_left = seconds_left(recording, progress);
     if (progress->kind == SGM_PROGRESS_START)
         status->reason[0] = '\0';
     if (progress->reason != NULL)
@@ -247,37 +260,66 @@ static void begin_run(sgm__web_recording *recording, const sgm_training_progress
     if (sgm_resolve_one(root, "running_time", &content) == SGM_OK && content.kind == SGM_KIND_NUMBER)
         recording->base = fmax(content.as.number - progress->seconds, 0);
     sgm_content_clear(&content);
-    recording->cost = recording->epoch_cost = recording->step = 0;
-    recording->stride = 1;
+    recording->start = epoch_of(progress);
 }
 
 /* --- epochs: what was measured since the one before --- */
 
-static void add_told(sgm__web_recording *recording, const char *data, const char *name, double value)
+static sgm__web_item *told_item(sgm__web_recording *recording, const char *data, const char *name)
 {
     char *part = sgm__identifier_part(data);
     char *identifier = part != NULL ? sgm__format("%s.%s", part, name) : NULL;
     sgm__web_item *item = identifier != NULL ? add_item(recording, identifier, true) : NULL;
-    if (item != NULL && (!item->active || item->told)) { /* else it is watched, and read */
-        item->active = item->told = true;
-        add_value(&recording->samples, item, value);
-    }
     sgm__free(identifier);
     sgm__free(part);
+    return item;
 }
 
-/* Behind the newest sample's values. */
-static void take_told(sgm__web_recording *recording, const sgm_training_progress *progress)
+static void add_told(sgm__web_recording *recording, sgm__web_item *item, double value)
 {
-    if (recording->samples.count == 0)
-        return;
-    for (size_t i = 0; i < progress->validation_count; i++) {
-        const sgm_named_metrics *measured = &progress->validation[i];
-        add_told(recording, measured->name, "loss", measured->metrics.loss);
-        add_told(recording, measured->name, "accuracy", measured->metrics.accuracy);
+    if (item == NULL || (item->active && !item->told))
+        return; /* it is watched, and read */
+    item->active = item->told = true;
+    add_value(&recording->samples, item, value);
+}
+
+/* Remembers an epoch's validation, which is cheap, also where its curves get only some epochs. */
+static void keep_validation(sgm__web_recording *recording, const sgm_training_progress *progress)
+{
+    sgm__web_epoch *kept = &recording->epoch;
+    kept->moment = moment_of(recording, progress);
+    kept->count =
+        progress->validation_count < SGM__WEB_VALIDATIONS ? progress->validation_count : SGM__WEB_VALIDATIONS;
+    for (size_t i = 0; i < kept->count; i++) {
+        kept->losses[i] = progress->validation[i].metrics.loss;
+        kept->accuracies[i] = progress->validation[i].metrics.accuracy;
+        kept->names[i] = progress->validation[i].name;
     }
+}
+
+static void take_validation(sgm__web_recording *recording)
+{
+    sgm__web_epoch *kept = &recording->epoch;
+    if (kept->count == 0 || !begin_sample(&recording->samples, kept->moment))
+        return;
+    for (size_t i = 0; i < kept->count; i++) {
+        if (kept->loss_items[i] == NULL)
+            kept->loss_items[i] = told_item(recording, kept->names[i], "loss");
+        if (kept->accuracy_items[i] == NULL)
+            kept->accuracy_items[i] = told_item(recording, kept->names[i], "accuracy");
+        add_told(recording, kept->loss_items[i], kept->losses[i]);
+        add_told(recording, kept->accuracy_items[i], kept->accuracies[i]);
+    }
+    kept->count = 0;
+}
+
+static void take_scores(sgm__web_recording *recording, const sgm_training_progress *progress)
+{
+    if (progress->score_count == 0 || !begin_sample(&recording->samples, recording->status.moment))
+        return;
     for (size_t i = 0; i < progress->score_count; i++)
-        add_told(recording, progress->scores[i].data, progress->scores[i].name, progress->scores[i].value);
+        add_told(recording, told_item(recording, progress->scores[i].data, progress->scores[i].name),
+                 progress->scores[i].value);
 }
 
 /* --- the observer --- */
@@ -309,6 +351,7 @@ static void observe_iteration(sgm__web_recording *recording, const sgm_training_
     double start = sgm__now();
     if (pthread_mutex_trylock(&recording->sampling) != 0)
         return;
+    take_validation(recording);
     take_status(recording, progress);
     take_values(recording);
     pthread_mutex_unlock(&recording->sampling);
@@ -340,12 +383,14 @@ static void note_run(sgm__web *web, const sgm_training_progress *progress)
 
 static void observe_event(sgm__web_recording *recording, const sgm_training_progress *progress)
 {
-    double start = sgm__now();
-    bool ends_epoch = progress->kind == SGM_PROGRESS_EPOCH;
     note_run(recording->watched->web, progress);
     pthread_mutex_lock(&recording->sampling);
-    if (progress->kind == SGM_PROGRESS_START)
+    if (progress->kind == SGM_PROGRESS_START) {
         begin_run(recording, progress);
+        memset(&recording->epoch, 0, sizeof recording->epoch); /* it may have other data now */
+    } else {
+        take_validation(recording);
+    }
     if (progress->kind == SGM_PROGRESS_START || progress->kind == SGM_PROGRESS_MOVE) {
         take_facts(recording);
         add_costs(recording);
@@ -353,17 +398,34 @@ static void observe_event(sgm__web_recording *recording, const sgm_training_prog
     find_parents(recording);
     take_status(recording, progress);
     take_values(recording);
-    if (ends_epoch)
-        take_told(recording, progress);
     pthread_mutex_unlock(&recording->sampling);
     tell_parts(recording, progress);
-    if (ends_epoch)
-        follow(&recording->epoch_cost, sgm__now() - start);
-    if (!ends_epoch)
-        recording->sampled = 0;
-    recording->next_epoch =
-        ends_epoch ? progress->iteration + stride_of(recording->epoch_cost, recording->step) : 0;
+    recording->sampled = 0;
+    recording->next_epoch = recording->next_iteration = 0;
     sgm_clear_error(); /* of values that are not there */
+}
+
+static void observe_epoch(sgm__web_recording *recording, const sgm_training_progress *progress)
+{
+    bool is_due = progress->iteration >= recording->next_epoch || progress->score_count > 0;
+    double start = is_due ? sgm__now() : 0;
+    pthread_mutex_lock(&recording->sampling);
+    keep_validation(recording, progress);
+    if (is_due) {
+        find_parents(recording);
+        take_validation(recording);
+        take_status(recording, progress);
+        take_values(recording);
+        take_scores(recording, progress);
+    }
+    pthread_mutex_unlock(&recording->sampling);
+    if (is_due) {
+        tell_parts(recording, progress);
+        sgm_clear_error();
+        follow(&recording->epoch_cost, sgm__now() - start);
+        recording->next_epoch = progress->iteration + stride_of(recording->epoch_cost, recording->step);
+    }
+    sgm__observer_next(recording->next_iteration);
 }
 
 bool sgm__web_observe(void *user, const sgm_training_progress *progress)
@@ -371,10 +433,10 @@ bool sgm__web_observe(void *user, const sgm_training_progress *progress)
     sgm__web_recording *recording = user;
     if (progress->kind == SGM_PROGRESS_ITERATION)
         observe_iteration(recording, progress);
-    else if (progress->kind != SGM_PROGRESS_EPOCH || progress->iteration >= recording->next_epoch)
+    else if (progress->kind == SGM_PROGRESS_EPOCH)
+        observe_epoch(recording, progress);
+    else
         observe_event(recording, progress);
-    if (progress->kind == SGM_PROGRESS_EPOCH)
-        sgm__observer_next(recording->next_iteration);
     return true;
 }
 

@@ -84,6 +84,16 @@ typedef struct sgm__web_status {
     uint64_t version;
 } sgm__web_status;
 
+/* The newest epoch's validation, until it is sampled. */
+#define SGM__WEB_VALIDATIONS 8
+typedef struct sgm__web_epoch {
+    sgm__web_moment moment;
+    size_t count;
+    const char *names[SGM__WEB_VALIDATIONS]; /* the trainer's */
+    double losses[SGM__WEB_VALIDATIONS], accuracies[SGM__WEB_VALIDATIONS];
+    sgm__web_item *loss_items[SGM__WEB_VALIDATIONS], *accuracy_items[SGM__WEB_VALIDATIONS];
+} sgm__web_epoch;
+
 typedef struct sgm__web_recording {
     sgm__web_trainer *watched;
     pthread_mutex_t sampling; /* guards what follows; held for less than a sample takes */
@@ -91,7 +101,9 @@ typedef struct sgm__web_recording {
     size_t item_count, item_capacity;
     sgm__web_samples samples; /* that the ticker has not yet */
     sgm__web_status status;
-    double base; /* seconds of training before this run */
+    sgm__web_epoch epoch;
+    double start; /* epoch at which this run began */
+    double base;  /* seconds of training before this run */
     /* of the training's thread */
     double cost, epoch_cost; /* of a sample, seconds */
     double step;             /* seconds of an iteration */

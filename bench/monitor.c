@@ -1,0 +1,234 @@
+/* What the web monitor costs a training step: build/release/bench/monitor [ROUNDS [WORKLOAD]]
+ *
+ * Steps of three networks without a monitor, with one that nobody looks at, with three pages that listen to
+ * everything, and with a client that asks for the events and reads none of them; those who listen are
+ * processes of their own. Four trainers, one of each kind, take short turns, so that a machine that becomes
+ * faster or slower does so for all: a round (default: 60 of them) is a turn of each. What counts is the
+ * median of a turn's share in the one of its round without a monitor, which must stay within a hundredth.
+ */
+#include "base/base.h"
+#include <sigma/sigma.h>
+
+#include <arpa/inet.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define USUAL_ROUNDS 60
+#define MOST_ROUNDS 10000
+#define TURN_SECONDS 0.04
+#define MOST_CLIENTS 3
+#define MOST_SHARE 0.01
+
+typedef struct workload {
+    const char *name, *network;
+    int64_t inputs, classes, batch;
+} workload;
+
+static const workload workloads[] = {
+    {"iris", "input(4) + dense(12, relu) + dense(10, relu) + dense(3) + softmax_cross_entropy", 4, 3, 10},
+    {"small", "input(784) + dense(128, relu) + dense(64, relu) + dense(10) + softmax_cross_entropy", 784, 10,
+     64},
+    {"large", "input(784) + dense(1024, relu) + dense(1024, relu) + dense(10) + softmax_cross_entropy", 784,
+     10, 128},
+};
+#define WORKLOADS (sizeof workloads / sizeof *workloads)
+
+typedef struct way {
+    const char *name;
+    bool monitor;
+    int clients;
+    bool reads;
+} way;
+
+static const way ways[] = {{"without", false, 0, false},
+                           {"with a monitor", true, 0, false},
+                           {"with 3 pages", true, 3, true},
+                           {"with a client that reads nothing", true, 1, false}};
+#define WAYS (sizeof ways / sizeof *ways)
+
+static void check(bool good)
+{
+    if (good)
+        return;
+    fprintf(stderr, "monitor: %s\n", sgm_last_error());
+    exit(1);
+}
+
+/* --- who watches --- */
+
+/* Asks for the events, and reads them until it is killed; or only asks. */
+static void watch(const char *url, bool reads)
+{
+    char buffer[65536], request[512];
+    const char *colon = strrchr(url, ':'), *token = strstr(url, "token=") + 6;
+    int port = atoi(colon + 1), descriptor = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int length = snprintf(request, sizeof request,
+                          "GET /api/events HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nAuthorization: Bearer "
+                          "%s\r\n\r\n",
+                          port, token);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (connect(descriptor, (const struct sockaddr *)&address, sizeof address) != 0 ||
+        send(descriptor, request, (size_t)length, 0) != length)
+        _exit(1);
+    while (reads && recv(descriptor, buffer, sizeof buffer, 0) > 0)
+        continue;
+    for (;;)
+        pause();
+}
+
+static void begin_watching(const char *url, const way *w, pid_t *clients)
+{
+    for (int i = 0; i < w->clients; i++) {
+        clients[i] = fork();
+        if (clients[i] == 0)
+            watch(url, w->reads);
+        check(clients[i] > 0);
+    }
+}
+
+static void end_watching(const way *w, const pid_t *clients)
+{
+    for (int i = 0; i < w->clients; i++) {
+        kill(clients[i], SIGKILL);
+        waitpid(clients[i], NULL, 0);
+    }
+}
+
+/* --- what is watched --- */
+
+static sgm_dataset *random_data(const workload *work)
+{
+    int64_t records = work->batch * 200;
+    sgm_shape input_shape = sgm_shape_of(records, work->inputs),
+              target_shape = sgm_shape_of(records, work->classes);
+    sgm_tensor *x = sgm_tensor_create(SGM_FLOAT32, &input_shape);
+    sgm_tensor *y = sgm_tensor_create(SGM_FLOAT32, &target_shape);
+    sgm__random random = sgm__random_make(1, 0);
+    check(x != NULL && y != NULL);
+    for (int64_t i = 0; i < records * work->inputs; i++)
+        ((float *)sgm_tensor_data(x))[i] = (float)sgm__random_uniform(&random);
+    for (int64_t i = 0; i < records; i++)
+        ((float *)sgm_tensor_data(y))[i * work->classes + i % work->classes] = 1;
+    sgm_dataset *data = sgm_dataset_from("random", (const char *const[]){"inputs", "targets"},
+                                         (sgm_tensor *const[]){x, y}, 2);
+    check(data != NULL);
+    sgm_tensor_free(x);
+    sgm_tensor_free(y);
+    return data;
+}
+
+/* Seconds of an iteration. */
+static double time_steps(sgm_env *env, sgm_trainer *trainer, int64_t steps)
+{
+    int64_t before;
+    check(sgm_registry_get_integer(sgm_trainer_registry(trainer), "iteration", &before) == SGM_OK);
+    double start = sgm__now();
+    check(sgm_run(env, .iterations = before + steps) == SGM_OK);
+    return (sgm__now() - start) / (double)steps;
+}
+
+typedef struct runner {
+    sgm_env *env;
+    sgm_trainer *trainer;
+    pid_t clients[MOST_CLIENTS];
+} runner;
+
+static runner begin(const workload *work, const way *w, sgm_dataset *data)
+{
+    runner made = {.env = sgm_env_create("bench", .seed = 1)};
+    made.trainer = sgm_trainer_create(made.env, "trainer");
+    sgm_trainer_network(made.trainer, work->network);
+    sgm_trainer_data(made.trainer, sgm_minibatches(data, .size = work->batch));
+    sgm_trainer_optimiser(made.trainer, sgm_gradient_descent(.learning_rate = 0.001));
+    sgm_monitor *monitor = w->monitor ? sgm_web_monitor(.quiet = true) : NULL;
+    check(made.env != NULL && (!w->monitor || sgm_env_monitor(made.env, monitor) == SGM_OK));
+    check(sgm_env_prepare(made.env) == SGM_OK);
+    begin_watching(w->monitor ? sgm_web_monitor_url(monitor) : "", w, made.clients);
+    return made;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, compare);
+    return (values[(count - 1) / 2] + values[count / 2]) / 2;
+}
+
+static bool print_way(const workload *work, size_t index, double *times, double *shares, size_t rounds)
+{
+    double share = median(shares, rounds) - 1;
+    printf("  %-8s %-34s %12.3f us", index == 0 ? work->name : "", ways[index].name,
+           median(times, rounds) * 1e6);
+    if (index == 0)
+        printf("\n");
+    else
+        printf(" %+7.2f %%, at most 1 %%: %s\n", 100 * share, share <= MOST_SHARE ? "met" : "missed");
+    return share <= MOST_SHARE;
+}
+
+static bool measure(const workload *work, size_t rounds)
+{
+    runner runners[WAYS];
+    double *times[WAYS], *shares[WAYS];
+    bool good = true;
+    sgm_dataset *data = random_data(work);
+    for (size_t i = 0; i < WAYS; i++) {
+        runners[i] = begin(work, &ways[i], data);
+        times[i] = sgm__calloc(rounds, sizeof(double));
+        shares[i] = sgm__calloc(rounds, sizeof(double));
+        check(times[i] != NULL && shares[i] != NULL);
+        time_steps(runners[i].env, runners[i].trainer, 20);
+    }
+    double step = time_steps(runners[0].env, runners[0].trainer, 100);
+    int64_t steps = 10 + (int64_t)(TURN_SECONDS / step);
+    for (size_t i = 0; i < WAYS; i++)
+        time_steps(runners[i].env, runners[i].trainer, steps);
+    for (size_t round = 0; round < rounds; round++)
+        for (size_t turn = 0; turn < WAYS; turn++) {
+            size_t i = (turn + round) % WAYS; /* each comes first, at times */
+            times[i][round] = time_steps(runners[i].env, runners[i].trainer, steps);
+        }
+    for (size_t i = 0; i < WAYS; i++)
+        for (size_t round = 0; round < rounds; round++)
+            shares[i][round] = times[i][round] / times[0][round];
+    for (size_t i = 0; i < WAYS; i++) {
+        good = print_way(work, i, times[i], shares[i], rounds) && good;
+        end_watching(&ways[i], runners[i].clients);
+        sgm_env_free(runners[i].env);
+    }
+    for (size_t i = 0; i < WAYS; i++) {
+        sgm__free(times[i]);
+        sgm__free(shares[i]);
+    }
+    fflush(stdout);
+    sgm_dataset_free(data);
+    return good;
+}
+
+int main(int argc, char **argv)
+{
+    int64_t rounds = USUAL_ROUNDS;
+    bool good = true;
+    if (argc > 1 && (!sgm__parse_int64(argv[1], &rounds) || rounds < 1 || rounds > MOST_ROUNDS)) {
+        fprintf(stderr, "monitor: expected 1 to %d rounds, got '%s'\n", MOST_ROUNDS, argv[1]);
+        return 2;
+    }
+    printf("A training step and the web monitor, %lld rounds of turns of %g s:\n", (long long)rounds,
+           TURN_SECONDS);
+    for (size_t i = 0; i < WORKLOADS; i++)
+        if (argc < 3 || strcmp(argv[2], workloads[i].name) == 0)
+            good = measure(&workloads[i], (size_t)rounds) && good;
+    return good ? 0 : 1;
+}
