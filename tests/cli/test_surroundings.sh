@@ -38,6 +38,25 @@ cp train.out out
 has out '^checkpoint: paused/checkpoint.safetensors$'
 has out '^ended well$'
 
+# --- the monitor in the browser ---
+"$sigma" train "$SIGMA_SOURCE_DIR/examples/iris.yaml" epochs=2 --folder watched --quiet --monitor >out 2>&1 </dev/null
+has out '^monitor: http://127.0.0.1:[0-9]+/\?token=[0-9a-f]{32}$'
+"$sigma" train "$SIGMA_SOURCE_DIR/examples/iris.yaml" epochs=2 --folder refused --monitor=0 >out 2>&1 </dev/null
+has out '^sigma train: --monitor: expected a port from 1 to 65535'
+"$sigma" train "$SIGMA_SOURCE_DIR/examples/iris.yaml" epochs=2 --folder waiting --monitor-wait >train.out 2>&1 </dev/null &
+process=$!
+for _ in $(seq 400); do
+    grep -q '^monitor: stays' train.out && break
+    sleep 0.05
+done
+kill -TERM "$process"
+wait "$process" && echo 'ended well' >>train.out
+process=
+cp train.out out
+has out '^checkpoint: waiting/checkpoint.safetensors$'
+has out '^monitor: stays until you end it on the page, or with Ctrl-C$'
+has out '^ended well$'
+
 # --- what is said when all is asked for ---
 "$sigma" train "$SIGMA_SOURCE_DIR/examples/iris.yaml" epochs=1 --folder told --log-level debug >train.out 2>out </dev/null
 has out "^[0-9:.]{12} debug iris: saved 'told/checkpoint.safetensors'$"
