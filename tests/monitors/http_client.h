@@ -58,8 +58,8 @@ static inline ssize_t client_receive(int descriptor, char *to, size_t room, doub
     }
 }
 
-/* One answer with a Content-Length, or all until the end. */
-static inline client_answer client_read(int descriptor)
+/* One answer with a Content-Length, or all until the end; one to HEAD has no body. */
+static inline client_answer client_read_to(int descriptor, bool is_head)
 {
     sgm__text text = {0};
     char part[4096];
@@ -75,7 +75,7 @@ static inline client_answer client_read(int descriptor)
                    *length = strcasestr(text.data, "\r\nContent-Length:");
         if (wanted == SIZE_MAX && end != NULL && length != NULL && length < end)
             wanted = (size_t)(end + 4 - text.data) + (size_t)atol(length + 17);
-        if (wanted == SIZE_MAX && end != NULL && strstr(text.data, "HTTP/1.1 304") == text.data)
+        if (end != NULL && (is_head || strstr(text.data, "HTTP/1.1 304") == text.data))
             break;
     }
     client_answer answer = {.length = text.length};
@@ -87,12 +87,17 @@ static inline client_answer client_read(int descriptor)
     return answer;
 }
 
+static inline client_answer client_read(int descriptor)
+{
+    return client_read_to(descriptor, false);
+}
+
 /* A whole request on a connection of its own. */
 static inline client_answer client_ask_bytes(int port, const char *bytes, size_t length)
 {
     int descriptor = client_connect(port);
     client_send(descriptor, bytes, length);
-    client_answer answer = client_read(descriptor);
+    client_answer answer = client_read_to(descriptor, strncmp(bytes, "HEAD ", 5) == 0);
     close(descriptor);
     return answer;
 }

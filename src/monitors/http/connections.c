@@ -13,10 +13,11 @@
 #define UNKNOWN_RATE 20.0
 #define UNKNOWN_BURST 200.0
 
-void sgm__http_phase_set(sgm__http_connection *place, sgm__http_phase phase, double seconds)
+void sgm__http_phase_set(const sgm__http *server, sgm__http_connection *place, sgm__http_phase phase,
+                         double seconds)
 {
     double now = sgm__now();
-    place->deadline = seconds > 0 ? now + seconds : 0;
+    place->deadline = seconds > 0 ? now + seconds / server->options.hurry : 0;
     place->since = now;
     place->phase = phase;
 }
@@ -40,7 +41,7 @@ static size_t rate_of(sgm__http *server, const unsigned char address[16])
     return oldest;
 }
 
-bool sgm__http_rate_allows(sgm__http *server, size_t address, bool known, double cost)
+bool sgm__http_rate_allows(sgm__http *server, size_t address, bool known)
 {
     sgm__http_rate *rate = &server->rates[address];
     double now = sgm__now(), passed = now - rate->time;
@@ -48,9 +49,9 @@ bool sgm__http_rate_allows(sgm__http *server, size_t address, bool known, double
     rate->known = fmin(KNOWN_BURST, rate->known + passed * KNOWN_RATE);
     rate->unknown = fmin(UNKNOWN_BURST, rate->unknown + passed * UNKNOWN_RATE);
     double *left = known ? &rate->known : &rate->unknown;
-    if (*left < cost)
+    if (*left < 1)
         return false;
-    *left -= cost;
+    *left -= 1;
     return true;
 }
 
@@ -109,7 +110,7 @@ void sgm__http_accept(sgm__http *server)
         setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
         *place = (sgm__http_connection){.descriptor = descriptor, .address = rate_of(server, key)};
         server->adding = (size_t)(place - server->connections);
-        sgm__http_phase_set(place, SGM__HTTP_IDLE, FIRST_SECONDS);
+        sgm__http_phase_set(server, place, SGM__HTTP_IDLE, FIRST_SECONDS);
         if (MHD_add_connection(server->daemon, descriptor, (struct sockaddr *)&address, length) != MHD_YES)
             place->phase = SGM__HTTP_FREE;
         else

@@ -16,8 +16,6 @@
 #include <strings.h>
 #include <sys/random.h>
 
-#define COST_OF_REFUSAL 5.0
-
 sgm_status sgm__http_random_token(char *text)
 {
     unsigned char bytes[SGM__HTTP_TOKEN_BYTES];
@@ -200,7 +198,7 @@ void sgm__http_guard(sgm__http_exchange *exchange)
     if (strcmp(exchange->request.method, "POST") == 0)
         check_change(exchange, is_program);
     bool is_good = knows && exchange->refusal == 0;
-    if (!sgm__http_rate_allows(server, exchange->place->address, is_good, is_good ? 1 : COST_OF_REFUSAL)) {
+    if (!sgm__http_rate_allows(server, exchange->place->address, is_good)) {
         exchange->refusal = 0;
         sgm__http_refuse(exchange, MHD_HTTP_TOO_MANY_REQUESTS, "too many requests: wait a second");
     }

@@ -13,7 +13,7 @@
 #define FIRST_PORT 8080
 #define LAST_PORT 8099
 #define CONNECTION_MEMORY 32768 /* of libmicrohttpd for each; headers must fit */
-#define SILENCE_SECONDS 30u     /* of a connection that takes or sends nothing */
+#define SILENCE_SECONDS 30.0    /* of a connection that takes or sends nothing */
 #define TICK 1000               /* milliseconds */
 #define FAREWELL 0.25           /* seconds in which browsers may read the rest */
 #define SHORTEST_TOKEN 16
@@ -29,7 +29,8 @@ void sgm__http_wake(sgm__http *server)
 static int timeout_of(sgm__http *server)
 {
     MHD_UNSIGNED_LONG_LONG wait;
-    return MHD_get_timeout(server->daemon, &wait) == MHD_YES && wait < TICK ? (int)wait : TICK;
+    int tick = (int)(TICK / server->options.hurry) + 1;
+    return MHD_get_timeout(server->daemon, &wait) == MHD_YES && wait < (unsigned)tick ? (int)wait : tick;
 }
 
 static void wait_for_something(sgm__http *server)
@@ -220,13 +221,14 @@ static size_t leave_encoded(void *user, struct MHD_Connection *connection, char 
 static sgm_status start_daemon(sgm__http *server)
 {
     unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+    unsigned silence = (unsigned)(SILENCE_SECONDS / server->options.hurry);
     server->daemon = MHD_start_daemon(
         flags, 0, NULL, NULL, sgm__http_on_request, server, MHD_OPTION_EXTERNAL_LOGGER, on_trouble, NULL,
         MHD_OPTION_URI_LOG_CALLBACK, sgm__http_on_target, server, MHD_OPTION_NOTIFY_COMPLETED,
         sgm__http_on_completed, server, MHD_OPTION_NOTIFY_CONNECTION, sgm__http_on_connection, server,
         MHD_OPTION_UNESCAPE_CALLBACK, leave_encoded, NULL, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)CONNECTION_MEMORY, MHD_OPTION_CONNECTION_LIMIT, (unsigned)SGM__HTTP_CONNECTIONS,
-        MHD_OPTION_CONNECTION_TIMEOUT, SILENCE_SECONDS, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_CONNECTION_TIMEOUT, silence > 1 ? silence : 1, MHD_OPTION_STRICT_FOR_CLIENT, 1,
         MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
     const union MHD_DaemonInfo *info =
         server->daemon != NULL ? MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
@@ -306,6 +308,8 @@ sgm__http *sgm__http_start(const sgm__http_options *options)
     if (server == NULL)
         return NULL;
     server->options = *options;
+    if (server->options.hurry <= 0)
+        server->options.hurry = 1;
     server->listener = server->wake = -1;
     atomic_init(&server->users, 1);
     pthread_mutex_init(&server->lock, NULL);

@@ -65,7 +65,8 @@ typedef struct sgm__http_options {
     const char *page;              /* the file of web/ that "/" shows; NULL: "index.html" */
     const sgm__http_route *routes; /* stay while the server runs */
     size_t route_count;
-    void *user; /* for the routes */
+    void *user;   /* for the routes */
+    double hurry; /* tests: limits of time are that many times shorter; 0: 1 */
 } sgm__http_options;
 /* NULL: an error says why. */
 sgm__http *sgm__http_start(const sgm__http_options *options);

@@ -40,7 +40,7 @@ typedef struct sgm__http_connection {
 
 typedef struct sgm__http_rate {
     unsigned char address[16];
-    double known, unknown; /* what requests with and without a right token may still cost */
+    double known, unknown; /* requests with and without a right token that may come at once */
     double time;           /* when that was so; 0: unused */
 } sgm__http_rate;
 
@@ -54,8 +54,7 @@ typedef enum sgm__http_stage {
     SGM__HTTP_BODY,
     SGM__HTTP_WAITING, /* in a lane's queue */
     SGM__HTTP_RUNNING, /* on a lane's thread */
-    SGM__HTTP_DONE,
-    SGM__HTTP_ANSWERED
+    SGM__HTTP_DONE
 } sgm__http_stage;
 
 typedef struct sgm__http_listener sgm__http_listener;
@@ -155,9 +154,10 @@ void sgm__http_accept(sgm__http *server);
 void sgm__http_cut_late(sgm__http *server);
 void sgm__http_on_connection(void *user, struct MHD_Connection *connection, void **place,
                              enum MHD_ConnectionNotificationCode code);
-void sgm__http_phase_set(sgm__http_connection *place, sgm__http_phase phase, double seconds);
+void sgm__http_phase_set(const sgm__http *server, sgm__http_connection *place, sgm__http_phase phase,
+                         double seconds); /* 0: without an end */
 /* False: this address has asked too often. */
-bool sgm__http_rate_allows(sgm__http *server, size_t address, bool known, double cost);
+bool sgm__http_rate_allows(sgm__http *server, size_t address, bool known);
 
 /* request.c, respond.c, target.c */
 void *sgm__http_on_target(void *user, const char *target, struct MHD_Connection *connection);

@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <time.h>
 
-#define PATIENCE 5 /* seconds for a function to come back when the server stops */
+#define PATIENCE 5.0 /* seconds for a function to come back when the server stops */
 
 static sgm__http_exchange *take_next(sgm__http_lane *lane)
 {
@@ -134,7 +134,9 @@ bool sgm__http_lanes_stop(sgm__http *server)
     struct timespec until;
     int error = 0;
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += PATIENCE;
+    until.tv_nsec += (long)(PATIENCE * 1e9 / server->options.hurry);
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
     pthread_mutex_lock(&server->lock);
     pthread_cond_broadcast(&server->lanes[0].more);
     pthread_cond_broadcast(&server->lanes[1].more);

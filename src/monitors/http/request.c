@@ -27,7 +27,7 @@ void *sgm__http_on_target(void *user, const char *target, struct MHD_Connection 
     else
         exchange->target = sgm__strdup(target);
     place->exchange = exchange;
-    sgm__http_phase_set(place, SGM__HTTP_BUSY, HEADER_SECONDS);
+    sgm__http_phase_set(server, place, SGM__HTTP_BUSY, HEADER_SECONDS);
     return exchange;
 }
 
@@ -54,7 +54,7 @@ void sgm__http_on_completed(void *user, struct MHD_Connection *connection, void 
         return;
     exchange->place->exchange = NULL;
     if (exchange->place->phase == SGM__HTTP_BUSY)
-        sgm__http_phase_set(exchange->place, SGM__HTTP_IDLE, IDLE_SECONDS);
+        sgm__http_phase_set(exchange->server, exchange->place, SGM__HTTP_IDLE, IDLE_SECONDS);
     if (exchange->listener != NULL)
         sgm__http_events_close(exchange->listener);
     pthread_mutex_lock(&server->lock);
@@ -145,7 +145,7 @@ static void inspect(sgm__http_exchange *exchange, const char *method)
     else if (lost != 0)
         sgm__http_refuse(exchange, lost, "this path does not know the method");
     check_body(exchange, is_post, &length);
-    sgm__http_phase_set(exchange->place, SGM__HTTP_BUSY, BODY_SECONDS + length / BODY_RATE);
+    sgm__http_phase_set(exchange->server, exchange->place, SGM__HTTP_BUSY, BODY_SECONDS + length / BODY_RATE);
 }
 
 /* --- the whole of it --- */

@@ -47,10 +47,10 @@ enum MHD_Result sgm__http_respond(sgm__http_exchange *exchange, int code, struct
         MHD_add_response_header(response, usual_headers[i].name, usual_headers[i].value);
     if (MHD_get_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL) == NULL)
         MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
-    sgm__http_phase_set(exchange->place, SGM__HTTP_BUSY, exchange->listener != NULL ? 0 : ANSWER_SECONDS);
+    sgm__http_phase_set(exchange->server, exchange->place, SGM__HTTP_BUSY,
+                        exchange->listener != NULL ? 0 : ANSWER_SECONDS);
     enum MHD_Result result = MHD_queue_response(exchange->connection, (unsigned)code, response);
     MHD_destroy_response(response);
-    exchange->stage = SGM__HTTP_ANSWERED;
     return result;
 }
 
@@ -179,7 +179,7 @@ enum MHD_Result sgm__http_respond_answer(sgm__http_exchange *exchange)
         name_file(response, answer->file_name);
     enum MHD_Result result =
         sgm__http_respond(exchange, answer->code != 0 ? answer->code : MHD_HTTP_OK, response);
-    exchange->place->deadline += (double)length / ANSWER_RATE;
+    exchange->place->deadline += (double)length / ANSWER_RATE / exchange->server->options.hurry;
     return result;
 }
 
