@@ -4,6 +4,9 @@
 
 #include "handlers/handler.h"
 
+/* For those that keep nothing themselves. */
+sgm_status sgm__host_open(const sgm_handler_options *options, void **self);
+void sgm__host_close(void *self);
 /* Zeroed, with a vector's width behind it: loops may read that far. */
 sgm_status sgm__host_allocate(void *self, size_t bytes, void **buffer);
 void sgm__host_release(void *self, void *buffer);

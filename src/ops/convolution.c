@@ -10,11 +10,6 @@ static double at(const sgm_array *array, int64_t offset)
                                        : sgm_array_load(array, offset);
 }
 
-static sgm_type type_of(const sgm_array *array)
-{
-    return (sgm_type){array->dtype, array->shape};
-}
-
 static sgm_status too_large(const sgm_shape *shape)
 {
     char text[128];
@@ -85,7 +80,7 @@ static double convolve(const sgm_kernel_call *call, const sgm__window *w, int64_
 
 static sgm_status forward(const sgm_kernel_call *call)
 {
-    sgm_type x = type_of(&call->inputs[0]), weights = type_of(&call->inputs[1]);
+    sgm_type x = sgm__window_type(&call->inputs[0]), weights = sgm__window_type(&call->inputs[1]);
     sgm__window w;
     SGM_TRY(sgm__window_convolution(&x, &weights, call->attributes, &w));
     return fill(call, &w, w.batch, w.filters, w.out, convolve);
@@ -169,7 +164,7 @@ static double spread(const sgm_kernel_call *call, const sgm__window *w, int64_t 
 
 static sgm_status forward_input(const sgm_kernel_call *call)
 {
-    sgm_type slope = type_of(&call->inputs[0]), weights = type_of(&call->inputs[1]);
+    sgm_type slope = sgm__window_type(&call->inputs[0]), weights = sgm__window_type(&call->inputs[1]);
     sgm__window w;
     SGM_TRY(sgm__window_input_gradient(&slope, &weights, call->attributes, &w));
     return fill(call, &w, w.batch, w.channels, w.in, spread);
@@ -230,7 +225,7 @@ static double correlate(const sgm_kernel_call *call, const sgm__window *w, int64
 
 static sgm_status forward_weights(const sgm_kernel_call *call)
 {
-    sgm_type x = type_of(&call->inputs[0]), slope = type_of(&call->inputs[1]);
+    sgm_type x = sgm__window_type(&call->inputs[0]), slope = sgm__window_type(&call->inputs[1]);
     sgm__window w;
     SGM_TRY(sgm__window_weights_gradient(&x, &slope, call->attributes, &w));
     return fill(call, &w, w.filters, w.channels / w.groups, w.size, correlate);

@@ -7,11 +7,6 @@
 
 #include <math.h>
 
-static sgm_type type_of(const sgm_array *array)
-{
-    return (sgm_type){array->dtype, array->shape};
-}
-
 /* --- loops over windows --- */
 
 /* The element of x that a window takes, counted from the plane's begin; -1 if it sees only padding. */
@@ -70,7 +65,7 @@ static sgm_status infer_max(const sgm_type *inputs, int32_t count, const sgm_att
 
 static sgm_status forward_max(const sgm_kernel_call *call)
 {
-    sgm_type x = type_of(&call->inputs[0]);
+    sgm_type x = sgm__window_type(&call->inputs[0]);
     sgm__window w;
     SGM_TRY(sgm__window_pooling(&x, call->attributes, &w));
     pick(&call->inputs[0], &call->inputs[0], &call->output, &w);
@@ -108,7 +103,7 @@ static sgm_status infer_pick(const sgm_type *inputs, int32_t count, const sgm_at
 
 static sgm_status forward_pick(const sgm_kernel_call *call)
 {
-    sgm_type x = type_of(&call->inputs[0]);
+    sgm_type x = sgm__window_type(&call->inputs[0]);
     sgm__window w;
     SGM_TRY(sgm__window_pooling(&x, call->attributes, &w));
     pick(&call->inputs[0], &call->inputs[1], &call->output, &w);
@@ -145,7 +140,7 @@ static sgm_status infer_max_gradient(const sgm_type *inputs, int32_t count, cons
 static sgm_status forward_max_gradient(const sgm_kernel_call *call)
 {
     const sgm_array *x = &call->inputs[0], *slope = &call->inputs[1];
-    sgm_type type = type_of(x);
+    sgm_type type = sgm__window_type(x);
     sgm__window w;
     SGM_TRY(sgm__window_pooling(&type, call->attributes, &w));
     int64_t number = 0, plane = w.in[0] * w.in[1];
@@ -197,18 +192,10 @@ static sgm_status infer_average(const sgm_type *inputs, int32_t count, const sgm
     return check_average(&w);
 }
 
-/* What an element counts in its window's mean. */
-static double share(const sgm__window *w, const sgm__window_span *down, const sgm__window_span *along)
-{
-    if (!w->leave_padding)
-        return 1.0 / ((double)w->size[0] * (double)w->size[1]);
-    return 1.0 / ((double)(down->last - down->first) * (double)(along->last - along->first));
-}
-
 static sgm_status forward_average(const sgm_kernel_call *call)
 {
     const sgm_array *x = &call->inputs[0];
-    sgm_type type = type_of(x);
+    sgm_type type = sgm__window_type(x);
     sgm__window w;
     SGM_TRY(sgm__window_pooling(&type, call->attributes, &w));
     int64_t number = 0;
@@ -221,7 +208,7 @@ static sgm_status forward_average(const sgm_kernel_call *call)
                     for (int64_t column = along.first; column < along.last; column++)
                         sum += sgm_array_load(x, (p * w.in[0] + down.origin + row) * w.in[1] + along.origin +
                                                      column);
-                sgm_array_store(&call->output, number, sum * share(&w, &down, &along));
+                sgm_array_store(&call->output, number, sum * sgm__window_share(&w, &down, &along));
             }
     return SGM_OK;
 }
@@ -257,7 +244,7 @@ static sgm_status infer_average_gradient(const sgm_type *inputs, int32_t count,
 static sgm_status forward_average_gradient(const sgm_kernel_call *call)
 {
     const sgm_array *slope = &call->inputs[0], *y = &call->output;
-    sgm_type type = type_of(slope);
+    sgm_type type = sgm__window_type(slope);
     sgm__window w;
     SGM_TRY(sgm__window_pooling_gradient(&type, call->attributes, &w));
     int64_t number = 0;
@@ -266,7 +253,7 @@ static sgm_status forward_average_gradient(const sgm_kernel_call *call)
         for (int64_t i = 0; i < w.out[0]; i++)
             for (int64_t k = 0; k < w.out[1]; k++, number++) {
                 sgm__window_span down = sgm__window_at(&w, 0, i), along = sgm__window_at(&w, 1, k);
-                double part = sgm_array_load(slope, number) * share(&w, &down, &along);
+                double part = sgm_array_load(slope, number) * sgm__window_share(&w, &down, &along);
                 for (int64_t row = down.first; row < down.last; row++)
                     for (int64_t column = along.first; column < along.last; column++)
                         add(y, (p * w.in[0] + down.origin + row) * w.in[1] + along.origin + column, part);

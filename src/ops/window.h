@@ -71,4 +71,18 @@ static inline sgm__window_span sgm__window_at(const sgm__window *w, int axis, in
     return span;
 }
 
+/* What an element counts in its window's mean. */
+static inline double sgm__window_share(const sgm__window *w, const sgm__window_span *down,
+                                       const sgm__window_span *along)
+{
+    if (!w->leave_padding)
+        return 1.0 / ((double)w->size[0] * (double)w->size[1]);
+    return 1.0 / ((double)(down->last - down->first) * (double)(along->last - along->first));
+}
+
+static inline sgm_type sgm__window_type(const sgm_array *array)
+{
+    return (sgm_type){array->dtype, array->shape};
+}
+
 #endif

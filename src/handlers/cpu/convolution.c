@@ -139,8 +139,7 @@ static sgm__window window_of(const sgm__cpu_call *call,
                              sgm_status (*read)(const sgm_type *a, const sgm_type *b,
                                                 const sgm_attributes *attributes, sgm__window *window))
 {
-    sgm_type a = {call->inputs[0].dtype, call->inputs[0].shape},
-             b = {call->inputs[1].dtype, call->inputs[1].shape};
+    sgm_type a = sgm__window_type(&call->inputs[0]), b = sgm__window_type(&call->inputs[1]);
     sgm__window w = {0};
     read(&a, &b, &call->node->attributes, &w);
     return w;

@@ -30,8 +30,8 @@ static int64_t most(int64_t a, int64_t b)
 
 static weights_run plan(const sgm__cpu_call *call)
 {
-    sgm_type x = {call->inputs[0].dtype, call->inputs[0].shape};
-    sgm_type slope = {call->inputs[1].dtype, call->inputs[1].shape};
+    sgm_type x = sgm__window_type(&call->inputs[0]);
+    sgm_type slope = sgm__window_type(&call->inputs[1]);
     weights_run r = {.call = call};
     sgm__window w = {0};
     sgm__window_weights_gradient(&x, &slope, &call->node->attributes, &w);

@@ -23,7 +23,7 @@ static int64_t least(int64_t a, int64_t b)
 
 static pooling begin(const sgm__cpu_call *call, bool extent)
 {
-    sgm_type type = {call->inputs[0].dtype, call->inputs[0].shape};
+    sgm_type type = sgm__window_type(&call->inputs[0]);
     pooling p = {.call = call, .to = call->output.data};
     sgm__window *w = &p.window;
     if (extent)
@@ -106,7 +106,7 @@ static bool takes(sgm_dtype dtype)
                 for (int64_t row = down.first; row < down.last; row++)                                       \
                     for (int64_t column = along.first; column < along.last; column++)                        \
                         sum += (double)x[(down.origin + row) * w->in[1] + along.origin + column];            \
-                *y++ = (type)(sum * share_of(w, &down, &along));                                             \
+                *y++ = (type)(sum * sgm__window_share(w, &down, &along));                                    \
             }                                                                                                \
         }                                                                                                    \
     }                                                                                                        \
@@ -117,21 +117,13 @@ static bool takes(sgm_dtype dtype)
             sgm__window_span down = sgm__window_at(w, 0, i);                                                 \
             for (int64_t k = 0; k < w->out[1]; k++) {                                                        \
                 sgm__window_span along = sgm__window_at(w, 1, k);                                            \
-                type part = (type)((double)*slope++ * share_of(w, &down, &along));                           \
+                type part = (type)((double)*slope++ * sgm__window_share(w, &down, &along));                  \
                 for (int64_t row = down.first; row < down.last; row++)                                       \
                     for (int64_t column = along.first; column < along.last; column++)                        \
                         y[(down.origin + row) * w->in[1] + along.origin + column] += part;                   \
             }                                                                                                \
         }                                                                                                    \
     }
-
-/* What an element counts in its window's mean. */
-static double share_of(const sgm__window *w, const sgm__window_span *down, const sgm__window_span *along)
-{
-    if (!w->leave_padding)
-        return 1.0 / ((double)w->size[0] * (double)w->size[1]);
-    return 1.0 / ((double)(down->last - down->first) * (double)(along->last - along->first));
-}
 
 DEFINE_PLANES(float)
 DEFINE_PLANES(double)

@@ -1,18 +1,6 @@
 /* The handler that computes nothing: what a program costs beside its mathematics. */
 #include "handlers/host.h"
 
-static sgm_status open(const sgm_handler_options *options, void **self)
-{
-    (void)options;
-    *self = NULL;
-    return SGM_OK;
-}
-
-static void close(void *self)
-{
-    (void)self;
-}
-
 static void describe(void *self, sgm__text *text)
 {
     (void)self;
@@ -48,8 +36,8 @@ const sgm__handler_type sgm__null_handler = {
     .name = "null",
     .doc = "real memory, computes nothing",
     .flags = SGM__HANDLER_HOST,
-    .open = open,
-    .close = close,
+    .open = sgm__host_open,
+    .close = sgm__host_close,
     .describe = describe,
     .support = support,
     .allocate = sgm__host_allocate,

@@ -28,18 +28,6 @@ typedef struct executable {
     sgm_array *arrays; /* operands of one kernel */
 } executable;
 
-static sgm_status open(const sgm_handler_options *options, void **self)
-{
-    (void)options;
-    *self = NULL;
-    return SGM_OK;
-}
-
-static void close(void *self)
-{
-    (void)self;
-}
-
 static void describe(void *self, sgm__text *text)
 {
     (void)self;
@@ -277,8 +265,8 @@ const sgm__handler_type sgm__reference_handler = {
     .name = "reference",
     .doc = "plain loops in double precision",
     .flags = SGM__HANDLER_HOST,
-    .open = open,
-    .close = close,
+    .open = sgm__host_open,
+    .close = sgm__host_close,
     .describe = describe,
     .support = support,
     .allocate = sgm__host_allocate,
