@@ -1,6 +1,7 @@
 /* A panel of the grid: title, menu, states of loading and error; and the list of kinds.
  *
- * How to add a kind of panel: one file web/panels/NAME.js, its import in panels/index.js, and its texts, at least
+ * How to add a kind of panel: one file web/panels/NAME.js, its import in panels/index.js (and its modulepreload in
+ * index.html, so that it is there sooner), and its texts, at least
  * "panel.NAME", in languages/*.json (all languages have the same keys; a test looks).
  *
  *     import { h } from '../elements.js';

@@ -25,6 +25,7 @@ export class Legend {
     build() {
         const { curves } = this.view;
         this.rows.clear();
+        this.element.classList.toggle('is-many', curves.length > 12);
         fill(this.element, curves.map((curve) => this.row(curve)), this.plus);
         this.update();
     }

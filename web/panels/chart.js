@@ -16,6 +16,7 @@ import { definePanel } from '../panel.js';
 import { state } from '../store.js';
 
 const idsPerRequest = 25; /* an address has its limits */
+const fewCurves = 10, manyCurves = 40; /* the more there are, the fewer points each needs */
 const viewOptions = { axis: 'iteration', yLog: false, xLog: false, fromZero: false, robust: false, bands: true, marks: true, smoothing: 0, follow: 0, percent: false };
 
 definePanel('chart', {
@@ -81,12 +82,13 @@ export function createChart(panel) {
     /* --- what they are --- */
 
     async function fetchSeries(curves, query, signal, take) {
+        const points = Math.round(resolution / (curves.length > manyCurves ? 3 : curves.length > fewCurves ? 2 : 1));
         const requests = [];
         for (const trainer of new Set(curves.map((curve) => curve.trainer))) {
             const of = curves.filter((curve) => curve.trainer === trainer);
             for (let i = 0; i < of.length; i += idsPerRequest) {
                 const part = of.slice(i, i + idsPerRequest);
-                requests.push(get('series', { trainer, id: part.map((curve) => curve.id), axis: view.axis, points: resolution, ...query }, { signal })
+                requests.push(get('series', { trainer, id: part.map((curve) => curve.id), axis: view.axis, points: query.from === undefined ? points : Math.round(1.5 * points), ...query }, { signal })
                     .then((answer) => answer.series.forEach((found, k) => take(part[k], found))));
             }
         }
@@ -102,8 +104,9 @@ export function createChart(panel) {
             legend.build();
             await fetchSeries(curves, {}, signal, (curve, found) => curve.set(found));
             if (axis !== view.axis) return;
-            await loadChanges(signal);
             arrived();
+            await loadChanges(signal);
+            view.draw();
             if (view.zoom || view.follow) loadDetail();
         });
     }
@@ -136,7 +139,7 @@ export function createChart(panel) {
         const [from, to] = view.zoom ?? view.xRange, open = !view.zoom, room = (to - from) * 0.25, axis = view.axis;
         const begin = Math.max(0, from - room), end = open ? null : to + room;
         try {
-            await fetchSeries(view.curves.filter((curve) => curve.whole.reduced), { from: begin, to: end, points: Math.round(resolution * 1.5) }, undefined, (curve, found) => {
+            await fetchSeries(view.curves.filter((curve) => curve.whole.reduced), { from: begin, to: end }, undefined, (curve, found) => {
                 if (curve.axis !== axis) return;
                 const pieces = new Pieces(2 * resolution);
                 pieces.set(found);
