@@ -58,8 +58,17 @@ export function command(trainer, name, fields = {}) {
 const longestSilence = 15000; /* the server says how the system is every 2 s */
 let source = null, lastHeard = 0, tries = 0, timer = 0;
 
+/* A program whose training has ended may wait for those who watch: the session says so. */
+let looking = 0;
+function progressed(trainer) {
+    progress(trainer);
+    if (trainer.state !== 'idle' || state.session?.waiting) return;
+    clearTimeout(looking);
+    looking = setTimeout(() => refresh().catch(() => {}), 1500);
+}
+
 const acts = {
-    progress,
+    progress: progressed,
     trainers: () => refresh().catch(() => {}),
     points: (data) => emit('points', data),
     log: (data) => emit('log', data),

@@ -1,10 +1,11 @@
 /* The bar at the top: which run, how it goes, the buttons that are always at hand. */
-import { add, fill, h, icon, iconButton, select, setIcon, setText } from './elements.js';
+import { post } from './api.js';
+import { add, button, fill, h, icon, iconButton, select, setIcon, setText } from './elements.js';
 import { integer, roughly, steady } from './format.js';
 import { language, languages, loadLanguage, t } from './language.js';
 import { showHelp } from './keys.js';
-import { menu } from './overlays.js';
-import { on, emit, select as selectTrainer, state } from './store.js';
+import { menu, toastError } from './overlays.js';
+import { emit, hasEnded, on, select as selectTrainer, state } from './store.js';
 import { switchTheme } from './theme.js';
 import { pendingOf, playOrPause, step } from './transport.js';
 
@@ -12,7 +13,7 @@ let parts = {};
 
 export function initBar(bar, notice) {
     const build = () => { buildBar(bar); update(); };
-    on('session', () => { buildBar(bar); update(); });
+    on('session', () => { buildBar(bar); update(); showConnection(notice); });
     on('trainers', build);
     on('trainer', build);
     on('progress', (trainer) => { if (trainer.name === state.current) update(); });
@@ -95,9 +96,16 @@ function update() {
     document.title = `${running ? '▶' : trainer.state === 'paused' ? '❚❚' : '■'} ${share === null ? integer(trainer.iteration) : `${Math.floor(share * 100)} %`} · ${state.session?.title || state.session?.name} · Sigma`;
 }
 
+async function finish() {
+    await post('finish', {}).then(() => { state.session.waiting = false; emit('session', state.session); }, toastError);
+}
+
+/* Below the bar: that the connection is lost, or that the program waits. */
 function showConnection(notice) {
     const lost = state.connection === 'lost' || state.connection === 'refused';
     document.body.classList.toggle('is-lost', lost);
     fill(notice);
-    if (lost) add(notice, [icon('warning'), h('span', { text: t(`connection.${state.connection}`) })]);
+    notice.classList.toggle('is-calm', !lost || (hasEnded() && state.connection === 'lost'));
+    if (lost) add(notice, [icon('warning'), h('span', { text: t(`connection.${hasEnded() && state.connection === 'lost' ? 'ended' : state.connection}`) })]);
+    else if (state.session?.waiting) add(notice, [icon('check'), h('span', { text: t('finish.text') }), button(t('finish.accept'), finish)]);
 }

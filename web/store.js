@@ -44,6 +44,10 @@ export function select(name) {
     emit('trainer', name);
 }
 
+export function hasEnded() {
+    return state.trainers.size > 0 && [...state.trainers.values()].every((trainer) => trainer.state === 'idle');
+}
+
 export function progress(trainer) {
     if (!state.trainers.has(trainer.name)) return; /* the list will tell */
     state.trainers.set(trainer.name, trainer);

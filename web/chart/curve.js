@@ -14,6 +14,7 @@ export class Pieces {
         this.min = [];
         this.max = [];
         this.last = [];
+        this.bad = new Set(); /* x of pieces in which a value was none */
         this.reduced = false; /* some piece is more than one point */
     }
 
@@ -23,6 +24,7 @@ export class Pieces {
         this.min = found.min;
         this.max = found.max;
         this.last = found.last;
+        this.bad = new Set(found.x.filter((x, i) => (found.bad ? found.bad[i] > 0 : found.last[i] === null)));
         this.reduced = found.min.some((value, i) => value !== found.max[i]);
     }
 
@@ -31,6 +33,7 @@ export class Pieces {
         this.min.push(value);
         this.max.push(value);
         this.last.push(value);
+        if (value === null) this.bad.add(x);
         if (this.x.length > 2 * this.limit) this.join();
     }
 
@@ -39,6 +42,7 @@ export class Pieces {
         const { x, min, max, last } = this, count = x.length;
         const width = (x[count - 1] - x[0]) / this.limit || 1;
         let to = 0;
+        const moved = [...this.bad];
         for (let from = 1; from < count; from++) {
             if (Math.floor((x[from] - x[0]) / width) === Math.floor((x[to] - x[0]) / width)) {
                 if (min[from] !== null && (min[to] === null || min[from] < min[to])) min[to] = min[from];
@@ -52,6 +56,7 @@ export class Pieces {
             last[to] = last[from];
         }
         for (const list of [x, min, max, last]) list.length = to + 1;
+        this.bad = new Set(moved.map((old) => x[Math.min(to, lowerBound(x, old))]));
         this.reduced = true;
     }
 }

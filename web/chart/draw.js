@@ -81,7 +81,7 @@ function drawMarks(pen, pieces, from, to, map, colour) {
     for (let i = from; i < to; i++) {
         const px = map.x(pieces.x[i]);
         if (Number.isNaN(px)) continue;
-        if (pieces.last[i] === null) pen.cross(px, area.y + area.h - 5, colour);
+        if (pieces.bad.has(pieces.x[i])) pen.cross(px, area.y + area.h - 5, colour);
         if (pieces.max[i] !== null && map.y(pieces.max[i]) < area.y - 0.5) pen.triangle(px, area.y + 1, 1, colour);
         if (pieces.min[i] !== null && map.y(pieces.min[i]) > area.y + area.h + 0.5) pen.triangle(px, area.y + area.h - 1, -1, colour);
     }

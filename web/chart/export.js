@@ -7,7 +7,8 @@ import { drawChanges, drawCurves, geometry } from './draw.js';
 import { label } from './legend.js';
 import { CanvasPen, SvgPen } from './pens.js';
 
-const allPoints = 10000000, tableRows = 200;
+const mostPoints = 10000; /* of an answer */
+const tableRows = 200;
 
 export function download(blob, name) {
     const address = URL.createObjectURL(blob);
@@ -23,15 +24,29 @@ function quoted(text) {
     return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
+/* All points of a series: in parts, since an answer has so many pieces at most. */
+async function allPieces(curve, axis, from, to) {
+    const ask = async (begin, end) => (await get('series', { trainer: curve.trainer, id: curve.id, axis, from: begin, to: end, points: mostPoints })).series[0];
+    const rows = [], first = await ask(from, to), { x } = first;
+    const parts = first.min.some((value, i) => value !== first.max[i]) ? Math.ceil(first.count / (mostPoints / 2)) : 1;
+    const begin = from ?? x[0], end = to ?? x.at(-1);
+    for (let i = 0; i < parts; i++) {
+        const low = begin + (end - begin) * i / parts, high = begin + (end - begin) * (i + 1) / parts;
+        const part = parts === 1 ? first : await ask(low, high);
+        part.x.forEach((at, k) => {
+            const isInside = (parts === 1 && from === null) || (at >= low && (at < high || (i === parts - 1 && at === high)));
+            if (isInside) rows.push([at, part.last[k] ?? 'nan', part.min[k] ?? 'nan', part.max[k] ?? 'nan']);
+        });
+    }
+    return rows;
+}
+
 /* One line a point. Where the server no longer has each, a line has least and most of several. */
 export async function exportCsv(view, title) {
-    const lines = [`trainer,identifier,${view.axis},value,least,most`];
-    const [from, to] = view.zoom ?? [null, null];
+    const lines = [`trainer,identifier,${view.axis},value,least,most`], [from, to] = view.zoom ?? [null, null];
     for (const curve of view.curves.filter((one) => one.visible)) {
-        const answer = await get('series', { trainer: curve.trainer, id: curve.id, axis: view.axis, from, to, points: allPoints });
-        const { x, min, max, last } = answer.series[0], head = `${quoted(curve.trainer)},${quoted(curve.id)}`;
-        for (let i = 0; i < x.length; i++)
-            if ((from === null || x[i] >= from) && (to === null || x[i] <= to)) lines.push(`${head},${x[i]},${last[i] ?? 'nan'},${min[i] ?? 'nan'},${max[i] ?? 'nan'}`);
+        const head = `${quoted(curve.trainer)},${quoted(curve.id)}`;
+        for (const row of await allPieces(curve, view.axis, from, to)) lines.push(`${head},${row.join(',')}`);
     }
     download(new Blob([`${lines.join('\n')}\n`], { type: 'text/csv' }), fileName(title, 'csv'));
 }

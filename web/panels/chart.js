@@ -220,16 +220,16 @@ export function createChart(panel) {
         return some;
     }
 
-    panel.on('points', ({ trainer, series }) => {
-        let went = true, some = false;
+    panel.on('points', ({ trainer, series, cut }) => {
+        let went = cut === undefined, some = false;
         if (wanted(trainer, Object.keys(series))) reload();
         for (const curve of view.curves) {
             const points = curve.trainer === trainer ? series[curve.id] : undefined;
             if (!points) continue;
             some = true;
-            went = curve.append(points) && went;
+            if (!curve.append(points)) went = false;
         }
-        if (!went) reload();
+        if (!went && view.curves.some((curve) => curve.trainer === trainer)) reload();
         if (!some || !panel.visible) return;
         panel.empty(null);
         legend.update();

@@ -2,7 +2,7 @@
 import { get } from '../api.js';
 import { fill, h, iconButton } from '../elements.js';
 import { integer } from '../format.js';
-import { t } from '../language.js';
+import { has, t } from '../language.js';
 import { toast } from '../overlays.js';
 import { definePanel } from '../panel.js';
 import { state } from '../store.js';
@@ -13,6 +13,8 @@ definePanel('configuration', {
     size: { w: 4, h: 19 }, least: { w: 3, h: 4 }, heights: { 6: 13, 1: 15 },
     create,
 });
+
+const shown = ['name', 'handler', 'precision', 'threads', 'version']; /* of the session */
 
 /* As in the files of experiments. */
 function asYaml(value, indent = '') {
@@ -39,9 +41,11 @@ function create(panel) {
         const rows = [['configuration.program', session.name], ['configuration.version', session.version && `Sigma ${session.version}`], ['configuration.handler', [session.handler, session.precision].filter(Boolean).join(', ')],
             ['configuration.threads', session.threads && integer(session.threads)], ['configuration.network', trainer?.network], ['configuration.parameters', trainer?.parameters && integer(trainer.parameters)]];
         const { text: file, ...rest } = found ?? {};
-        for (const [key, value] of Object.entries(rest)) if (typeof value !== 'object' || value === null) rows.push([key, value]);
+        for (const key of shown) delete rest[key];
+        if (Array.isArray(rest.command)) rest.command = rest.command.map((word, i) => (i === 0 ? word.split('/').at(-1) : /\s/.test(word) ? `'${word}'` : word)).join(' ');
+        for (const [key, value] of Object.entries(rest)) if (typeof value !== 'object' || value === null) rows.push([has(`configuration.${key}`) ? `configuration.${key}` : key, value]);
         const nested = Object.fromEntries(Object.entries(rest).filter(([, value]) => typeof value === 'object' && value !== null));
-        fill(facts, rows.filter(([, value]) => value !== null && value !== undefined && value !== '').map(([key, value]) => h('div', {}, h('dt', { text: key.includes('.') ? t(key) : key }), h('dd', { text: String(value) }))));
+        fill(facts, rows.filter(([, value]) => value !== null && value !== undefined && value !== '').map(([key, value]) => h('div', {}, h('dt', { text: has(key) ? t(key) : key }), h('dd', { text: String(value) }))));
         text.textContent = file ?? (Object.keys(nested).length > 0 ? asYaml(nested) : '');
         text.hidden = copy.hidden = text.textContent === '';
     }

@@ -45,7 +45,7 @@ function create(panel) {
     const reload = () => panel.load(async (signal) => {
         waiting = [];
         const answer = await get('log', { level: panel.options.level, search: search.value.trim() || null, limit: 500 }, { signal });
-        lines = answer.log ?? answer.lines ?? [];
+        lines = answer.messages;
         fill(list, lines.map(row));
         list.scrollTop = list.scrollHeight;
         note();

@@ -6,7 +6,8 @@ import { t } from '../language.js';
 import { toastError } from '../overlays.js';
 import { definePanel } from '../panel.js';
 
-const keepEnded = 4000;
+const longEnough = 400; /* milliseconds: what is shorter would only flicker */
+const keepEnded = 5000;
 
 definePanel('tasks', {
     icon: 'check',
@@ -39,25 +40,27 @@ class Row {
             await post('task-cancel', { task: task.task }).catch(toastError);
             this.cancel.disabled = false;
         });
-        this.element = h('li', { class: 'task' }, h('div', { class: 'task-head' }, h('span', { class: 'task-name', text: task.description, title: task.description }), h('span', { class: 'badge', text: task.kind }), this.share, this.cancel),
+        this.element = h('li', { class: 'task' }, h('div', { class: 'task-head' }, h('span', { class: 'task-name', text: task.description, title: task.description }), h('span', { class: 'badge', text: task.going || task.kind }), this.share, this.cancel),
             this.track, h('div', { class: 'task-foot' }, this.amount, this.speed));
         this.update(task);
     }
 
     update(task) {
-        const known = Number.isFinite(task.progress);
-        this.track.classList.toggle('is-unknown', !known && task.going !== false);
+        const known = Number.isFinite(task.progress), running = task.status === 'running';
+        this.element.dataset.status = task.status;
+        this.track.classList.toggle('is-unknown', !known && running);
         this.bar.style.transform = known ? `scaleX(${task.progress})` : '';
         if (known) this.track.setAttribute('aria-valuenow', Math.round(task.progress * 100));
-        setText(this.share, known ? percent(task.progress, 0) : '');
-        setText(this.amount, task.status || amount(task));
-        setText(this.speed, left(task));
-        this.cancel.hidden = !task.can_cancel || task.going === false;
+        setText(this.share, running ? (known ? percent(task.progress, 0) : '') : t(`tasks.${task.status}`));
+        setText(this.amount, amount(task));
+        setText(this.speed, running ? left(task) : roughly(task.seconds));
+        this.cancel.hidden = !task.can_cancel || !running;
     }
 }
 
 function create(panel) {
-    const rows = new Map(), list = h('ul', { class: 'tasks scroll', tabindex: '0', 'aria-label': t('panel.tasks') });
+    const rows = new Map(), begun = new Map(); /* begun: not shown yet */
+    const list = h('ul', { class: 'tasks scroll', tabindex: '0', 'aria-label': t('panel.tasks') });
     panel.body.append(list);
 
     function note() {
@@ -71,22 +74,38 @@ function create(panel) {
         note();
     }
 
+    function show(task) {
+        begun.delete(task.task);
+        rows.set(task.task, new Row(task));
+        list.append(rows.get(task.task).element);
+        note();
+    }
+
     function take(task) {
         const row = rows.get(task.task);
-        if (row && task.description !== undefined) row.update(task);
-        else if (!row && task.going !== false) {
-            rows.set(task.task, new Row(task));
-            list.append(rows.get(task.task).element);
+        if (row) row.update(task);
+        if (task.status === 'running') {
+            if (row) return;
+            if (begun.has(task.task)) begun.get(task.task).task = task;
+            else {
+                const one = { task, timer: setTimeout(() => show(one.task), longEnough) };
+                begun.set(task.task, one);
+            }
+            return;
         }
-        if (task.going === false) setTimeout(() => remove(task.task), task.description === undefined ? 0 : keepEnded);
-        note();
+        clearTimeout(begun.get(task.task)?.timer);
+        begun.delete(task.task);
+        if (!row && task.status === 'failed') show(task);
+        if (rows.has(task.task)) setTimeout(() => remove(task.task), keepEnded);
     }
 
     const reload = () => panel.load(async (signal) => {
         const { tasks } = await get('tasks', {}, { signal });
+        for (const { timer } of begun.values()) clearTimeout(timer);
+        begun.clear();
         rows.clear();
         fill(list);
-        tasks.forEach(take);
+        for (const task of tasks) if (task.status === 'running') take(task);
         note();
     });
     panel.on('task', take);
