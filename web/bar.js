@@ -1,7 +1,7 @@
 /* The bar at the top: which run, how it goes, the buttons that are always at hand. */
 import { post } from './api.js';
 import { add, button, fill, h, icon, iconButton, select, setIcon, setText } from './elements.js';
-import { integer, roughly, steady } from './format.js';
+import { count, integer, roughly, steady } from './format.js';
 import { language, languages, loadLanguage, t } from './language.js';
 import { showHelp } from './keys.js';
 import { menu, toastError } from './overlays.js';
@@ -87,7 +87,7 @@ function update() {
     setText(parts.state, trainer ? t(`state.${trainer.state}`) : t('state.none'));
     for (const element of parts.figures) element.hidden = !trainer;
     if (!trainer) return;
-    setText(parts.epoch, trainer.epochs ? `${integer(trainer.epoch)} / ${integer(trainer.epochs)}` : integer(trainer.epoch));
+    setText(parts.epoch, trainer.epochs ? `${integer(trainer.epoch)} / ${count(trainer.epochs)}` : integer(trainer.epoch));
     setText(parts.iteration, integer(trainer.iteration));
     setText(parts.loss, steady(trainer.loss));
     setText(parts.left, roughly(trainer.state === 'idle' ? null : trainer.seconds_left));

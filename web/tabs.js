@@ -17,7 +17,7 @@ export function initTabs(bar) {
 
 function reveal(place) {
     const top = document.getElementById('panels').offsetTop + place.y * 40 - 60;
-    scrollTo({ top, behavior: matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth' });
+    window.scrollTo({ top, behavior: matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth' });
 }
 
 function buildTabs(bar) {

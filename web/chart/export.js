@@ -29,7 +29,7 @@ async function allPieces(curve, axis, from, to) {
     const ask = async (begin, end) => (await get('series', { trainer: curve.trainer, id: curve.id, axis, from: begin, to: end, points: mostPoints })).series[0];
     const rows = [], first = await ask(from, to), { x } = first;
     const parts = first.min.some((value, i) => value !== first.max[i]) ? Math.ceil(first.count / (mostPoints / 2)) : 1;
-    const begin = from ?? x[0], end = to ?? x.at(-1);
+    const begin = from ?? 0, end = to ?? x.at(-1);
     for (let i = 0; i < parts; i++) {
         const low = begin + (end - begin) * i / parts, high = begin + (end - begin) * (i + 1) / parts;
         const part = parts === 1 ? first : await ask(low, high);

@@ -13,6 +13,7 @@ const { Axes, Grid } = Dygraph.Plugins;
 Dygraph.PLUGINS.splice(0, Dygraph.PLUGINS.length, Axes, Grid);
 
 const seriesColours = 8;
+const leastInterval = 250; /* milliseconds between two pictures of what comes in */
 const labelSize = 11;
 
 export class View {
@@ -178,7 +179,7 @@ export class View {
         this.later = setTimeout(() => {
             this.later = 0;
             this.draw();
-        }, Math.max(0, Math.max(180, 8 * this.cost) - (performance.now() - this.lastDraw)));
+        }, Math.max(0, Math.max(leastInterval, 10 * this.cost) - (performance.now() - this.lastDraw)));
     }
 
     drawNow() {
@@ -194,7 +195,7 @@ export class View {
             this.marked = true; /* how long the first picture took can be seen in the browser's tools, and by tests */
             performance.mark('sigma.chart');
         }
-        this.cost = 0.7 * this.cost + 0.3 * (this.lastDraw - begin);
+        setTimeout(() => { this.cost = 0.7 * this.cost + 0.3 * Math.min(200, performance.now() - begin); }); /* after it was painted */
         this.hover.redraw();
     }
 

@@ -12,7 +12,7 @@ import { pendingOf, playOrPause, rewind, send, step, stop } from '../transport.j
 const figures = [
     ['time', (trainer) => duration(trainer.seconds)],
     ['left', (trainer) => roughly(trainer.state === 'idle' ? null : trainer.seconds_left)],
-    ['epoch', (trainer) => (trainer.epochs ? `${integer(trainer.epoch)} / ${integer(trainer.epochs)}` : integer(trainer.epoch))],
+    ['epoch', (trainer) => (trainer.epochs ? `${count(trainer.epoch)} / ${count(trainer.epochs)}` : integer(trainer.epoch))],
     ['iteration', (trainer) => integer(trainer.iteration)],
     ['loss', (trainer) => steady(trainer.loss)],
     ['accuracy', (trainer) => percent(trainer.accuracy)],
@@ -74,8 +74,7 @@ function create(panel) {
         if (trainer === null) return;
         const found = await get('tree', { trainer, identifier: 'optimiser.type' }).catch(() => null);
         seldom.optimiser = found?.entries?.[0]?.value ?? null;
-        const operator = await get('tree', { trainer, identifier: 'operator.type' }).catch(() => null);
-        seldom.operator = operator?.entries?.[0]?.value ?? null;
+        seldom.operator = state.trainers.get(trainer)?.operator ?? null;
         show();
     }
 
@@ -92,6 +91,7 @@ function create(panel) {
         for (const control of [play, back, end, one, run]) control.disabled = idle || state.connection !== 'open';
         panel.setNote(state.trainers.size > 1 ? `${trainer.name} · ${t(`state.${trainer.state}`)}` : t(`state.${trainer.state}`));
         panel.note.dataset.state = trainer.state;
+        form.hidden = idle;
         reason.hidden = !trainer.reason;
         setText(reason, trainer.reason ? t('control.reason', { reason: trainer.reason }) : '');
         epoch.show(trainer.batches ? trainer.batch / trainer.batches : null, `${integer(trainer.batch)} / ${integer(trainer.batches)}`);

@@ -40,7 +40,7 @@ class Row {
             await post('task-cancel', { task: task.task }).catch(toastError);
             this.cancel.disabled = false;
         });
-        this.element = h('li', { class: 'task' }, h('div', { class: 'task-head' }, h('span', { class: 'task-name', text: task.description, title: task.description }), h('span', { class: 'badge', text: task.going || task.kind }), this.share, this.cancel),
+        this.element = h('li', { class: 'task' }, h('div', { class: 'task-head' }, h('span', { class: 'task-name', text: task.description.startsWith('/') ? task.description.split('/').at(-1) : task.description, title: task.description }), h('span', { class: 'badge', text: task.going || task.kind }), this.share, this.cancel),
             this.track, h('div', { class: 'task-foot' }, this.amount, this.speed));
         this.update(task);
     }
