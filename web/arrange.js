@@ -14,7 +14,8 @@ export function initGrid(element) {
     grid = element;
     ghost = h('div', { class: 'grid-ghost', hidden: true });
     new ResizeObserver(() => { if (!grid.classList.contains('is-moving')) placeAll(); }).observe(grid);
-    addEventListener('keydown', (event) => { if (event.key === 'Escape' && large && !event.defaultPrevented) enlarge(large); });
+    addEventListener('keydown', (event) => {
+        if (event.key === 'Escape' && large && !event.defaultPrevented) enlarge(large); });
 }
 
 /* 12 columns, 6 on tablets, 1 on telephones. */
@@ -28,9 +29,11 @@ const host = {
     key: moveByKey,
     drag: startDrag,
     entries: (panel) => [
-        { label: t(large === panel ? 'panel.shrink' : 'panel.enlarge'), icon: large === panel ? 'shrink' : 'expand', act: () => enlarge(panel) },
+        { label: t(large === panel ? 'panel.shrink' : 'panel.enlarge'), icon: large === panel ? 'shrink' : 'expand',
+            act: () => enlarge(panel) },
         { label: t('panel.rename'), icon: 'pencil', act: () => rename(panel) },
-        { label: t('panel.remove'), icon: 'close', act: () => { if (large === panel) enlarge(panel); removePanel(panel.place); } },
+        { label: t('panel.remove'), icon: 'close',
+            act: () => { if (large === panel) enlarge(panel); removePanel(panel.place); } },
     ],
 };
 
@@ -40,7 +43,8 @@ export function showPanels() {
     const order = [...shown].sort((a, b) => a.place.y - b.place.y || a.place.x - b.place.x);
     const elements = [...order.map((panel) => panel.element), ghost];
     for (const child of [...grid.children]) if (!elements.includes(child)) child.remove();
-    elements.forEach((element, i) => { if (grid.children[i] !== element) grid.insertBefore(element, grid.children[i] ?? null); });
+    elements.forEach((element, i) => { if (grid.children[i] !== element) grid.insertBefore(element,
+        grid.children[i] ?? null); });
     placeAll();
     for (const panel of livePanels()) panel.show(shown.includes(panel));
 }
@@ -55,7 +59,8 @@ function setPlace(element, place, count) {
 
 function placeAll() {
     const { panels } = activeTab(), count = columnCount();
-    const places = count === 12 ? new Map(panels.map((place) => [place, place])) : narrowed(panels, count, (place) => panelKind(place.kind)?.heights?.[count] ?? place.h);
+    const places = count === 12 ? new Map(panels.map((place) => [place, place])) : narrowed(panels, count,
+        (place) => panelKind(place.kind)?.heights?.[count] ?? place.h);
     grid.classList.toggle('is-fixed', count !== 12);
     let bottom = 0;
     for (const [place, at] of places) {
@@ -79,7 +84,8 @@ export function enlarge(panel) {
 }
 
 function rename(panel) {
-    const input = h('input', { class: 'input', value: panel.title, maxlength: 60, autofocus: true, 'aria-label': t('panel.rename') });
+    const input = h('input', { class: 'input', value: panel.title, maxlength: 60, autofocus: true,
+        'aria-label': t('panel.rename') });
     return dialogue({ title: t('panel.rename'), content: input, accept: t('action.save'), act: () => {
         panel.place.title = input.value.trim() || undefined;
         panel.retitle();
@@ -95,17 +101,21 @@ function moveByKey(panel, event) {
     event.preventDefault();
     const { place } = panel, { panels } = activeTab();
     const least = panel.kind?.least ?? { w: 2, h: 3 };
-    if (event.shiftKey) arrange(panels, place, { w: Math.max(least.w, place.w + step[0]), h: Math.max(least.h, place.h + step[1]) });
-    else arrange(panels, place, { x: place.x + step[0], y: step[1] > 0 ? belowNext(panels, place) : place.y + step[1] });
+    if (event.shiftKey) arrange(panels, place, { w: Math.max(least.w, place.w + step[0]),
+        h: Math.max(least.h, place.h + step[1]) });
+    else arrange(panels, place, { x: place.x + step[0], y: step[1] > 0 ? belowNext(panels, place)
+        : place.y + step[1] });
     arranged();
     panel.grip.focus();
     panel.element.scrollIntoView({ block: 'nearest' });
-    announce(t(event.shiftKey ? 'panel.sized' : 'panel.moved', { x: place.x + 1, y: place.y + 1, w: place.w, h: place.h }));
+    announce(t(event.shiftKey ? 'panel.sized' : 'panel.moved', { x: place.x + 1, y: place.y + 1, w: place.w,
+        h: place.h }));
 }
 
 /* A step of one row would be undone when all go up again: it goes past the next panel. */
 function belowNext(panels, place) {
-    const next = panels.filter((other) => other !== place && other.y >= place.y + place.h && other.x < place.x + place.w && place.x < other.x + other.w)
+    const next = panels.filter((other) => other !== place && other.y >= place.y + place.h
+        && other.x < place.x + place.w && place.x < other.x + other.w)
         .sort((a, b) => a.y - b.y)[0];
     return next ? next.y + next.h - place.h + 1 : place.y;
 }
@@ -113,7 +123,8 @@ function belowNext(panels, place) {
 /* --- pointer --- */
 
 function startDrag(panel, event, what) {
-    if (event.button !== 0 || columnCount() !== 12 || large || (event.target.closest('button, input, select, a, label') && !event.target.closest('.panel-grip'))) return;
+    if (event.button !== 0 || columnCount() !== 12 || large || (event.target.closest('button, input, select, a, label')
+        && !event.target.closest('.panel-grip'))) return;
     const start = { x: event.clientX, y: event.clientY, scroll: scrollY }, before = { ...panel.place };
     const places = activeTab().panels, others = new Map(places.map((place) => [place, { ...place }]));
     const end = new AbortController(), unit = (grid.clientWidth + gap) / 12;
@@ -131,7 +142,8 @@ function startDrag(panel, event, what) {
         for (const [place, old] of others) Object.assign(place, old);
         const least = panel.kind?.least ?? { w: 2, h: 3 };
         arrange(places, panel.place, what === 'move' ? { x: before.x + by.x, y: before.y + by.y }
-            : { w: Math.max(least.w, Math.min(12 - before.x, before.w + by.x)), h: Math.max(least.h, before.h + by.y) });
+            : { w: Math.max(least.w, Math.min(12 - before.x, before.w + by.x)),
+                h: Math.max(least.h, before.h + by.y) });
         for (const place of places) if (place !== panel.place) setPlace(panelOf(place, host).element, place, 12);
         setPlace(ghost, panel.place, 12);
         grid.style.height = `${Math.max(...places.map((place) => place.y + place.h)) * rowHeight}px`;
@@ -160,11 +172,13 @@ function startDrag(panel, event, what) {
         if (cancelled) for (const [place, old] of others) Object.assign(place, old);
         compact(places);
         arranged();
-        addEventListener('click', (click) => { click.stopPropagation(); click.preventDefault(); }, { capture: true, once: true, signal: AbortSignal.timeout(50) });
+        addEventListener('click', (click) => { click.stopPropagation(); click.preventDefault(); },
+            { capture: true, once: true, signal: AbortSignal.timeout(50) });
     };
     addEventListener('pointermove', move, { signal: end.signal });
     addEventListener('pointerup', () => finish(false), { signal: end.signal });
     addEventListener('pointercancel', () => finish(true), { signal: end.signal });
-    addEventListener('keydown', (key) => { if (key.key === 'Escape') finish(true); }, { signal: end.signal, capture: true });
+    addEventListener('keydown', (key) => { if (key.key === 'Escape') finish(true); },
+        { signal: end.signal, capture: true });
     if (what === 'size') event.preventDefault();
 }

@@ -1,7 +1,7 @@
 /* The bar at the top: which run, how it goes, the buttons that are always at hand. */
 import { post } from './api.js';
 import { add, button, fill, h, icon, iconButton, select, setIcon, setText } from './elements.js';
-import { count, integer, roughly, steady } from './format.js';
+import { count, integer, percent, roughly, steady } from './format.js';
 import { language, languages, loadLanguage, t } from './language.js';
 import { showHelp } from './keys.js';
 import { menu, toastError } from './overlays.js';
@@ -32,7 +32,8 @@ function logo() {
 function trainerChoice() {
     const names = [...state.trainers.keys()];
     if (names.length < 2) return null;
-    return select(names.map((name) => [name, name]), state.current, selectTrainer, { class: 'input bar-trainer', 'aria-label': t('bar.trainer') });
+    return select(names.map((name) => [name, name]), state.current, selectTrainer,
+        { class: 'input bar-trainer', 'aria-label': t('bar.trainer') });
 }
 
 function buildBar(bar) {
@@ -44,10 +45,13 @@ function buildBar(bar) {
         epoch: h('b'), iteration: h('b'), loss: h('b'), left: h('b'), track: h('div', { class: 'bar-track-fill' }),
         theme: iconButton(state.theme === 'dark' ? 'sun' : 'moon', t('action.theme'), switchTheme),
     };
-    const languageButton = h('button', { type: 'button', class: 'icon-button bar-language', title: t('action.language'), 'aria-label': t('action.language'),
-        'aria-haspopup': 'menu', text: language.toUpperCase(), on: { click: () => menu(languageButton, Object.entries(languages).map(([name, label]) =>
+    const languageButton = h('button', { type: 'button', class: 'icon-button bar-language', title: t('action.language'),
+        'aria-label': t('action.language'),
+        'aria-haspopup': 'menu', text: language.toUpperCase(),
+            on: { click: () => menu(languageButton, Object.entries(languages).map(([name, label]) =>
             ({ label, checked: name === language, act: () => changeLanguage(name) }))) } });
-    parts.figures = [figure('bar.epoch', parts.epoch), figure('bar.iteration', parts.iteration), figure('bar.loss', parts.loss), figure('bar.left', parts.left)];
+    parts.figures = [figure('bar.epoch', parts.epoch), figure('bar.iteration', parts.iteration),
+        figure('bar.loss', parts.loss), figure('bar.left', parts.left)];
     fill(bar, h('div', { class: 'bar-brand' }, logo(), h('h1', { text: title, title }), trainerChoice()),
         h('div', { class: 'bar-transport', role: 'group', 'aria-label': t('panel.control') }, parts.play, parts.step,
             h('span', { class: 'bar-state', role: 'status' }, parts.dot, parts.state)),
@@ -87,13 +91,16 @@ function update() {
     setText(parts.state, trainer ? t(`state.${trainer.state}`) : t('state.none'));
     for (const element of parts.figures) element.hidden = !trainer;
     if (!trainer) return;
-    setText(parts.epoch, trainer.epochs ? `${integer(trainer.epoch)} / ${count(trainer.epochs)}` : integer(trainer.epoch));
+    setText(parts.epoch, trainer.epochs ? `${integer(trainer.epoch)} / ${count(trainer.epochs)}`
+        : integer(trainer.epoch));
     setText(parts.iteration, integer(trainer.iteration));
     setText(parts.loss, steady(trainer.loss));
     setText(parts.left, roughly(trainer.state === 'idle' ? null : trainer.seconds_left));
     const share = progressOf(trainer);
     parts.track.style.transform = `scaleX(${share ?? 0})`;
-    document.title = `${running ? '▶' : trainer.state === 'paused' ? '❚❚' : '■'} ${share === null ? integer(trainer.iteration) : `${Math.floor(share * 100)} %`} · ${state.session?.title || state.session?.name} · Sigma`;
+    const sign = { running: '▶', paused: '❚❚' }[trainer.state] ?? '■';
+    const far = share === null ? integer(trainer.iteration) : percent(Math.floor(share * 100) / 100, 0);
+    document.title = `${sign} ${far} · ${state.session?.title || state.session?.name} · Sigma`;
 }
 
 async function finish() {
@@ -106,6 +113,8 @@ function showConnection(notice) {
     document.body.classList.toggle('is-lost', lost);
     fill(notice);
     notice.classList.toggle('is-calm', !lost || (hasEnded() && state.connection === 'lost'));
-    if (lost) add(notice, [icon('warning'), h('span', { text: t(`connection.${hasEnded() && state.connection === 'lost' ? 'ended' : state.connection}`) })]);
-    else if (state.session?.waiting) add(notice, [icon('check'), h('span', { text: t('finish.text') }), button(t('finish.accept'), finish)]);
+    if (lost) add(notice, [icon('warning'), h('span',
+        { text: t(`connection.${hasEnded() && state.connection === 'lost' ? 'ended' : state.connection}`) })]);
+    else if (state.session?.waiting) add(notice, [icon('check'), h('span', { text: t('finish.text') }),
+        button(t('finish.accept'), finish)]);
 }

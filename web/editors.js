@@ -41,8 +41,10 @@ function switchOf(entry, set) {
 
 function choiceOf(entry, set) {
     const choices = entry.choices.includes(entry.value) ? entry.choices : [entry.value ?? '', ...entry.choices];
-    const element = select(choices.map((choice) => [choice, choice]), entry.value, set, { 'aria-label': entry.identifier });
-    return { element, update: (now) => { element.value = now.value ?? ''; }, busy: () => document.activeElement === element };
+    const element = select(choices.map((choice) => [choice, choice]), entry.value, set,
+        { 'aria-label': entry.identifier });
+    return { element, update: (now) => { element.value = now.value ?? ''; },
+        busy: () => document.activeElement === element };
 }
 
 /* Enter or leaving sends it, Escape brings back what it was. */
@@ -63,7 +65,8 @@ function commit(input, shown, send) {
 
 function textOf(entry, set) {
     let { value } = entry;
-    const input = h('input', { class: 'input', value: plain(value), 'aria-label': entry.identifier, autocomplete: 'off', spellcheck: 'false' });
+    const input = h('input', { class: 'input', value: plain(value), 'aria-label': entry.identifier, autocomplete: 'off',
+        spellcheck: 'false' });
     commit(input, () => plain(value), () => { if (input.value !== plain(value)) set(input.value); });
     return { element: input, busy: () => document.activeElement === input, update(now) {
         value = now.value;
@@ -77,19 +80,24 @@ function rangeOf({ least, most, value, standard, kind }) {
     if (high - low <= endless) return { low, high, log: kind === 'integer' && high - low > 10000, open: false };
     const middle = value > 0 ? value : standard > 0 ? standard : null;
     if (middle === null || low < 0) return null;
-    return { low: Math.max(low || 0, middle / 10 ** decades), high: Math.min(high, middle * 10 ** decades), log: true, open: true };
+    return { low: Math.max(low || 0, middle / 10 ** decades), high: Math.min(high, middle * 10 ** decades), log: true,
+        open: true };
 }
 
 function numberOf(entry, set) {
     let now = entry, range = rangeOf(entry);
-    const input = h('input', { class: 'input is-number', value: plain(entry.value), inputmode: 'decimal', 'aria-label': entry.identifier, autocomplete: 'off' });
-    const slider = h('input', { class: 'slider', type: 'range', min: 0, max: positions, step: 1, 'aria-label': t('editor.slider', { name: entry.identifier }) });
-    const log = h('button', { type: 'button', class: 'editor-log', title: t('editor.log'), 'aria-label': t('editor.log'), text: 'log', on: { click: () => {
+    const input = h('input', { class: 'input is-number', value: plain(entry.value), inputmode: 'decimal',
+        'aria-label': entry.identifier, autocomplete: 'off' });
+    const slider = h('input', { class: 'slider', type: 'range', min: 0, max: positions, step: 1,
+        'aria-label': t('editor.slider', { name: entry.identifier }) });
+    const log = h('button', { type: 'button', class: 'editor-log', title: t('editor.log'),
+        'aria-label': t('editor.log'), text: 'log', on: { click: () => {
         range.log = !range.log;
         place();
     } } });
     const element = h('div', { class: 'editor-number' }, slider, log, input);
-    const logBase = () => (range.low > 0 ? range.low : Math.min(range.high / 10 ** (2 * decades), now.value > 0 ? now.value / 10 : 1));
+    const logBase = () => (range.low > 0 ? range.low : Math.min(range.high / 10 ** (2 * decades),
+        now.value > 0 ? now.value / 10 : 1));
     const valueAt = (position) => {
         const share = position / positions;
         let value = range.low + share * (range.high - range.low);
@@ -97,7 +105,8 @@ function numberOf(entry, set) {
         return now.kind === 'integer' ? Math.round(value) : Number(value.toPrecision(3));
     };
     const positionOf = (value) => {
-        if (range.log) return value <= 0 ? 0 : positions * Math.log(value / logBase()) / Math.log(range.high / logBase());
+        if (range.log) return value <= 0 ? 0
+            : positions * Math.log(value / logBase()) / Math.log(range.high / logBase());
         return positions * (value - range.low) / (range.high - range.low || 1);
     };
     function place() {
@@ -105,7 +114,8 @@ function numberOf(entry, set) {
         if (range === null) return;
         log.hidden = range.low < 0;
         log.setAttribute('aria-pressed', String(range.log));
-        if (range.open && (now.value > range.high || (now.value > 0 && now.value < range.low))) range = { ...rangeOf(now), log: range.log };
+        if (range.open && (now.value > range.high || (now.value > 0 && now.value < range.low))) range = {
+            ...rangeOf(now), log: range.log };
         slider.value = Math.max(0, Math.min(positions, positionOf(now.value)));
         slider.style.setProperty('--share', `${slider.value / positions * 100}%`);
         slider.setAttribute('aria-valuetext', plain(now.value));
@@ -131,7 +141,8 @@ function numberOf(entry, set) {
     });
     slider.addEventListener('change', () => set(plain(valueAt(slider.value))));
     place();
-    return { element, busy: () => element.contains(document.activeElement) && document.activeElement !== log && input.value !== plain(now.value), update(fresh) {
+    return { element, busy: () => element.contains(document.activeElement) && document.activeElement !== log
+        && input.value !== plain(now.value), update(fresh) {
         now = fresh;
         range ??= rangeOf(fresh);
         if (input.value !== plain(fresh.value)) input.value = plain(fresh.value);

@@ -17,7 +17,8 @@ export function h(tag, properties = {}, ...children) {
 }
 
 export function add(element, children) {
-    for (const child of children.flat()) if (child !== null && child !== undefined && child !== false) element.append(child);
+    for (const child of children.flat()) if (child !== null && child !== undefined
+        && child !== false) element.append(child);
     return element;
 }
 
@@ -108,7 +109,8 @@ export function labelled(label, control, more = {}) {
 /* Choices are [value, label] pairs. */
 export function select(choices, value, act, more = {}) {
     const element = h('select', { class: 'input', on: { change: () => act(element.value) }, ...more },
-        choices.map(([key, label]) => h('option', { value: key, text: label, selected: String(key) === String(value) })));
+        choices.map(([key, label]) => h('option',
+            { value: key, text: label, selected: String(key) === String(value) })));
     return element;
 }
 

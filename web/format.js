@@ -19,17 +19,20 @@ export function number(value, digits = 4) {
     if (value === null || value === undefined || Number.isNaN(value)) return none;
     if (!Number.isFinite(value)) return value > 0 ? '∞' : '−∞';
     const size = Math.abs(value);
-    if (value !== 0 && (size < 1e-4 || size >= 1e9)) return value.toExponential(Math.max(0, digits - 2)).replace('e+', 'e');
+    if (value !== 0 && (size < 1e-4 || size >= 1e9)) return value.toExponential(Math.max(0, digits - 2))
+        .replace('e+', 'e');
     if (Number.isInteger(value)) return integer(value);
     const decimals = size >= 1 ? Math.max(0, digits - 1 - Math.floor(Math.log10(size))) : digits;
-    return format(`n${decimals}`, { minimumFractionDigits: Math.min(decimals, 2), maximumFractionDigits: decimals }).format(value);
+    return format(`n${decimals}`, { minimumFractionDigits: Math.min(decimals, 2), maximumFractionDigits: decimals })
+        .format(value);
 }
 
 /* Of an axis: as few digits as tell it from its neighbours. */
 export function tick(value) {
     if (!Number.isFinite(value)) return '';
     const size = Math.abs(value);
-    if (value !== 0 && (size < 1e-4 || size >= 1e7)) return String(Number(value.toPrecision(4)).toExponential()).replace('e+', 'e');
+    if (value !== 0 && (size < 1e-4 || size >= 1e7)) return String(Number(value.toPrecision(4)).toExponential())
+        .replace('e+', 'e');
     return format('t', { maximumSignificantDigits: size >= 1000 ? 7 : 5 }).format(Number(value.toPrecision(10)));
 }
 
@@ -58,7 +61,8 @@ export function integer(value) {
 
 export function percent(value, decimals = 1) {
     if (value === null || value === undefined || !Number.isFinite(value)) return none;
-    return format(`p${decimals}`, { style: 'percent', minimumFractionDigits: decimals, maximumFractionDigits: decimals }).format(value);
+    return format(`p${decimals}`, { style: 'percent', minimumFractionDigits: decimals,
+        maximumFractionDigits: decimals }).format(value);
 }
 
 /* 0.42 s, 12.3 s, 3:07, 1:02:03, 2 d 3:00:00 */
@@ -118,7 +122,8 @@ export function moment(time) {
     const date = toDate(time);
     if (Number.isNaN(date.getTime())) return none;
     const today = new Date().toDateString() === date.toDateString();
-    return today ? clock(time) : `${date.toLocaleDateString(locale, { day: '2-digit', month: 'short' })} ${clock(time)}`;
+    return today ? clock(time)
+        : `${date.toLocaleDateString(locale, { day: '2-digit', month: 'short' })} ${clock(time)}`;
 }
 
 /* As a person types it, and as the server reads it. */

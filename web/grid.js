@@ -53,7 +53,8 @@ export function narrowed(places, count, heightOf = (place) => place.h) {
         row = [];
     };
     for (const place of [...places].sort(byPlace)) {
-        const w = count === 1 ? 1 : Math.min(count, Math.max(Math.ceil(count / 2), Math.round((place.w * count) / columns)));
+        const w = count === 1 ? 1 : Math.min(count, Math.max(Math.ceil(count / 2),
+            Math.round((place.w * count) / columns)));
         if (x + w > count) end();
         const h = heightOf(place);
         result.set(place, { x, y, w, h });

@@ -15,7 +15,8 @@ const acts = {
 };
 
 const listed = [
-    ['keys.space', 'keys.play'], ['s', 'keys.step'], ['1 – 9', 'keys.tab'], ['/', 'keys.search'], ['t', 'keys.theme'], ['?', 'keys.help'],
+    ['keys.space', 'keys.play'], ['s', 'keys.step'], ['1 – 9', 'keys.tab'], ['/', 'keys.search'], ['t', 'keys.theme'],
+        ['?', 'keys.help'],
     null,
     ['keys.arrows', 'keys.move'], ['keys.shift_arrows', 'keys.size'], ['Esc', 'keys.escape'],
     null,
@@ -33,7 +34,8 @@ function isTaken(event) {
 export function initKeys() {
     addEventListener('keydown', (event) => {
         if (event.defaultPrevented || isTaken(event)) return;
-        const act = /^[1-9]$/.test(event.key) ? () => showTab(Math.min(Number(event.key), layout.tabs.length) - 1) : acts[event.key];
+        const act = /^[1-9]$/.test(event.key) ? () => showTab(Math.min(Number(event.key), layout.tabs.length) - 1)
+            : acts[event.key];
         if (!act) return;
         event.preventDefault();
         if (!event.repeat || event.key === 's') act();
@@ -46,6 +48,8 @@ function focusSearch() {
 
 export function showHelp() {
     const name = (text) => (text.startsWith('keys.') ? t(text) : text);
-    const rows = listed.map((row) => (row === null ? h('hr') : h('div', { class: 'keys-row' }, h('kbd', { text: name(row[0]) }), h('span', { text: t(row[1]) }))));
-    return dialogue({ title: t('keys.title'), content: h('div', { class: 'keys' }, rows, h('p', { class: 'dim', text: t('keys.panels') })) });
+    const rows = listed.map((row) => (row === null ? h('hr') : h('div', { class: 'keys-row' },
+        h('kbd', { text: name(row[0]) }), h('span', { text: t(row[1]) }))));
+    return dialogue({ title: t('keys.title'), content: h('div', { class: 'keys' }, rows,
+        h('p', { class: 'dim', text: t('keys.panels') })) });
 }

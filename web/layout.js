@@ -20,10 +20,12 @@ let key = 'sigma.layout', presetText = '';
 function checkedPlace(place, others) {
     const kind = panelKind(place?.kind);
     if (typeof place?.kind !== 'string') return null;
-    const whole = (value, least, most) => (Number.isFinite(value) ? Math.max(least, Math.min(most, Math.round(value))) : undefined);
+    const whole = (value, least, most) => (Number.isFinite(value) ? Math.max(least, Math.min(most, Math.round(value)))
+        : undefined);
     const w = whole(place.w, 1, 12) ?? kind?.size.w ?? 6, height = whole(place.h, 2, 60) ?? kind?.size.h ?? 8;
     const free = firstFree(others, w, height);
-    return { kind: place.kind, x: Math.min(whole(place.x, 0, 11) ?? free.x, 12 - w), y: whole(place.y, 0, 1000) ?? free.y, w, h: height,
+    return { kind: place.kind, x: Math.min(whole(place.x, 0, 11) ?? free.x, 12 - w),
+        y: whole(place.y, 0, 1000) ?? free.y, w, h: height,
         title: typeof place.title === 'string' ? place.title : undefined,
         options: place.options && typeof place.options === 'object' ? place.options : {} };
 }
@@ -34,7 +36,8 @@ function checkedTab(tab) {
         const checked = checkedPlace(place, panels);
         if (checked) panels.push(checked);
     }
-    return { name: typeof tab?.name === 'string' ? tab.name : undefined, title: typeof tab?.title === 'string' ? tab.title : undefined, panels };
+    return { name: typeof tab?.name === 'string' ? tab.name : undefined, title: typeof tab?.title === 'string'
+        ? tab.title : undefined, panels };
 }
 
 function standard() {
@@ -45,7 +48,8 @@ function standard() {
             tabs.get(place.tab).push({ kind: kind.kind, ...place });
         }
     return [...tabs].filter(([, panels]) => panels.length > 0)
-        .map(([name, panels]) => checkedTab({ name, panels: panels.sort((a, b) => (a.order ?? 100) - (b.order ?? 100)) }));
+        .map(([name, panels]) => checkedTab({ name,
+            panels: panels.sort((a, b) => (a.order ?? 100) - (b.order ?? 100)) }));
 }
 
 function preset() {
@@ -57,7 +61,8 @@ function preset() {
 function kept() {
     try {
         const found = JSON.parse(localStorage.getItem(key));
-        if (found?.version !== version || found.preset !== presetText || !Array.isArray(found.tabs) || found.tabs.length === 0) return null;
+        if (found?.version !== version || found.preset !== presetText || !Array.isArray(found.tabs)
+            || found.tabs.length === 0) return null;
         return { tabs: found.tabs.map(checkedTab), active: Number(found.active) || 0 };
     } catch {
         return null;
@@ -75,7 +80,8 @@ export function loadLayout() {
 
 export function save() {
     try {
-        localStorage.setItem(key, JSON.stringify({ version, preset: presetText, tabs: layout.tabs, active: layout.active }));
+        localStorage.setItem(key, JSON.stringify({ version, preset: presetText, tabs: layout.tabs,
+            active: layout.active }));
     } catch {
         /* private windows have no storage: the arrangement lasts as long as the page */
     }

@@ -31,7 +31,8 @@ async function boot() {
     initKeys();
     if (failure) {
         setConnection(failure.code === 401 || failure.code === 403 ? 'refused' : 'lost');
-        if (failure.code) document.getElementById('panels').append(h('p', { class: 'boot-error', text: errorText(failure) }));
+        if (failure.code) document.getElementById('panels')
+            .append(h('p', { class: 'boot-error', text: errorText(failure) }));
         if (failure.code === 0) setTimeout(() => location.reload(), 3000);
         return;
     }

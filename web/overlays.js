@@ -86,10 +86,12 @@ function menuEntry(entry) {
     if (entry === '-') return h('hr', { role: 'separator' });
     if (entry.heading) return h('div', { class: 'menu-heading', text: entry.heading });
     const checkable = entry.checked !== undefined;
-    return h('button', { type: 'button', class: entry.danger ? 'menu-entry is-danger' : 'menu-entry', disabled: entry.disabled,
+    return h('button', { type: 'button', class: entry.danger ? 'menu-entry is-danger' : 'menu-entry',
+        disabled: entry.disabled,
         role: checkable ? 'menuitemcheckbox' : 'menuitem', 'aria-checked': checkable ? String(entry.checked) : null,
         on: { click: () => { closePopover(true); entry.act(); } } },
-    entry.icon || checkable ? icon(checkable ? (entry.checked ? 'check' : 'none') : entry.icon) : h('span', { class: 'icon' }),
+    entry.icon || checkable ? icon(checkable ? (entry.checked ? 'check' : 'none') : entry.icon)
+        : h('span', { class: 'icon' }),
     h('span', { text: entry.label }), entry.keys ? h('kbd', { text: entry.keys }) : null);
 }
 
@@ -100,12 +102,16 @@ export function dialogue({ title, content, accept, act, danger = false, wide = f
     closePopover();
     return new Promise((resolve) => {
         const heading = freshId('title'), problem = h('p', { class: 'form-error', role: 'alert', hidden: true });
-        const go = accept ? button(accept, null, { class: danger ? 'button is-danger' : 'button is-primary', type: 'submit' }) : null;
+        const go = accept ? button(accept, null, { class: danger ? 'button is-danger' : 'button is-primary',
+            type: 'submit' }) : null;
         const form = h('form', { class: 'dialogue-form', on: { submit } },
-            h('header', { class: 'dialogue-head' }, h('h2', { id: heading, text: title }), iconButton('close', t('action.close'), () => element.close())),
+            h('header', { class: 'dialogue-head' }, h('h2', { id: heading, text: title }),
+                iconButton('close', t('action.close'), () => element.close())),
             h('div', { class: 'dialogue-body' }, content, problem),
-            accept ? h('footer', { class: 'dialogue-foot' }, button(t('action.cancel'), () => element.close()), go) : null);
-        const element = h('dialog', { class: wide ? 'dialogue is-wide' : 'dialogue', 'aria-labelledby': heading }, form);
+            accept ? h('footer', { class: 'dialogue-foot' }, button(t('action.cancel'), () => element.close()), go)
+                : null);
+        const element = h('dialog', { class: wide ? 'dialogue is-wide' : 'dialogue', 'aria-labelledby': heading },
+            form);
         let done = false;
         async function submit(event) {
             event.preventDefault();
@@ -139,8 +145,10 @@ const longestMessages = 4;
 
 export function toast(text, kind = 'info', action = null) {
     const place = document.getElementById('toasts');
-    const element = h('div', { class: `toast is-${kind}` }, icon(kind === 'error' ? 'warning' : 'check'), h('span', { text }));
-    if (action) add(element, [h('button', { type: 'button', class: 'link', text: action.label, on: { click: () => { element.remove(); action.act(); } } })]);
+    const element = h('div', { class: `toast is-${kind}` }, icon(kind === 'error' ? 'warning' : 'check'),
+        h('span', { text }));
+    if (action) add(element, [h('button', { type: 'button', class: 'link', text: action.label,
+        on: { click: () => { element.remove(); action.act(); } } })]);
     add(element, [iconButton('close', t('action.close'), () => element.remove())]);
     place.append(element);
     while (place.children.length > longestMessages) place.firstChild.remove();

@@ -50,7 +50,8 @@ import { on, state } from './store.js';
 const kinds = new Map();
 
 export function definePanel(kind, definition) {
-    kinds.set(kind, { kind, icon: 'chart', order: 100, size: { w: 6, h: 8 }, least: { w: 3, h: 3 }, options: {}, ...definition });
+    kinds.set(kind, { kind, icon: 'chart', order: 100, size: { w: 6, h: 8 }, least: { w: 3, h: 3 }, options: {},
+        ...definition });
 }
 
 export function panelKind(kind) {
@@ -91,13 +92,17 @@ export class Panel {
             on: { keydown: (event) => this.host.key(this, event) } }, this.titleText);
         this.tools = h('div', { class: 'panel-tools' });
         this.menuButton = iconButton('more', t('panel.menu'), () => this.showMenu(), { 'aria-haspopup': 'menu' });
-        this.head = h('header', { class: 'panel-head', on: { pointerdown: (event) => this.host.drag(this, event, 'move') } },
-            h('h2', {}, this.grip), this.note, this.tools, this.kind?.settings ? this.settingsButton() : null, this.menuButton);
+        this.head = h('header', { class: 'panel-head',
+            on: { pointerdown: (event) => this.host.drag(this, event, 'move') } },
+            h('h2', {}, this.grip), this.note, this.tools, this.kind?.settings ? this.settingsButton() : null,
+                this.menuButton);
         this.bar = h('div', { class: 'panel-loading', hidden: true });
         this.body = h('div', { class: 'panel-body' });
         this.message = h('div', { class: 'panel-message', hidden: true });
-        this.element = h('section', { class: `panel panel-${this.place.kind}` }, this.head, this.bar, this.body, this.message,
-            h('div', { class: 'panel-resize', 'aria-hidden': 'true', on: { pointerdown: (event) => this.host.drag(this, event, 'size') } }));
+        this.element = h('section', { class: `panel panel-${this.place.kind}` }, this.head, this.bar, this.body,
+            this.message,
+            h('div', { class: 'panel-resize', 'aria-hidden': 'true',
+                on: { pointerdown: (event) => this.host.drag(this, event, 'size') } }));
     }
 
     settingsButton() {
@@ -151,7 +156,8 @@ export class Panel {
     }
 
     every(milliseconds, act) {
-        this.timers.push(setInterval(() => { if (this.visible && !document.hidden && state.connection === 'open') act(); }, milliseconds));
+        this.timers.push(setInterval(() => { if (this.visible && !document.hidden
+            && state.connection === 'open') act(); }, milliseconds));
     }
 
     async load(act) {
@@ -171,7 +177,8 @@ export class Panel {
     fail(error, again) {
         if (!error.code && error.code !== 0) console.warn(error);
         fill(this.message, icon('warning'), h('p', { text: errorText(error) }));
-        if (again) add(this.message, [h('button', { type: 'button', class: 'button', text: t('panel.again'), on: { click: again } })]);
+        if (again) add(this.message, [h('button', { type: 'button', class: 'button', text: t('panel.again'),
+            on: { click: again } })]);
         this.message.classList.add('is-error');
         this.message.hidden = false;
         this.failed = true;

@@ -41,14 +41,16 @@ export function step(iterations = 1, name = state.current) {
 }
 
 export function stop(name = state.current) {
-    return confirm({ title: t('stop.title', { name }), text: t('stop.text'), accept: t('action.stop'), act: async () => {
+    return confirm({ title: t('stop.title', { name }), text: t('stop.text'), accept: t('action.stop'),
+        act: async () => {
         await command(name, 'stop', { reason: t('stop.reason') });
         toast(t('done.stop', { name }));
     } });
 }
 
 export function rewind(name = state.current) {
-    return confirm({ title: t('rewind.title', { name }), text: t('rewind.text'), accept: t('action.rewind'), act: async () => {
+    return confirm({ title: t('rewind.title', { name }), text: t('rewind.text'), accept: t('action.rewind'),
+        act: async () => {
         await command(name, 'reset');
         toast(t('done.reset', { name }));
     } });

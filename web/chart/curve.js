@@ -109,7 +109,8 @@ export class Curve {
     /* The finest that covers the window. */
     pieces(from, to) {
         const { detail } = this;
-        return detail && detail.from <= from && (detail.to >= to || detail.to >= (this.whole.x.at(-1) ?? to)) ? detail.pieces : this.whole;
+        return detail && detail.from <= from && (detail.to >= to || detail.to >= (this.whole.x.at(-1) ?? to))
+            ? detail.pieces : this.whole;
     }
 
     newest() {

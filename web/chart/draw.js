@@ -40,7 +40,8 @@ function zigzag(pieces, from, to, map) {
     const all = [];
     let run = null;
     for (let i = from; i < to; i++) {
-        const px = map.x(pieces.x[i]), low = pieces.min[i] === null ? NaN : map.y(pieces.min[i]), high = pieces.max[i] === null ? NaN : map.y(pieces.max[i]);
+        const px = map.x(pieces.x[i]), low = pieces.min[i] === null ? NaN : map.y(pieces.min[i]),
+            high = pieces.max[i] === null ? NaN : map.y(pieces.max[i]);
         if (Number.isNaN(px + high)) {
             run = null;
             continue;
@@ -83,19 +84,22 @@ function drawMarks(pen, pieces, from, to, map, colour) {
         if (Number.isNaN(px)) continue;
         if (pieces.bad.has(pieces.x[i])) pen.cross(px, area.y + area.h - 5, colour);
         if (pieces.max[i] !== null && map.y(pieces.max[i]) < area.y - 0.5) pen.triangle(px, area.y + 1, 1, colour);
-        if (pieces.min[i] !== null && map.y(pieces.min[i]) > area.y + area.h + 0.5) pen.triangle(px, area.y + area.h - 1, -1, colour);
+        if (pieces.min[i] !== null && map.y(pieces.min[i]) > area.y + area.h + 0.5) pen.triangle(px,
+            area.y + area.h - 1, -1, colour);
     }
 }
 
 function drawCurve(pen, curve, view, map, crowded) {
-    const pieces = curve.pieces(...view.xRange), [from, to] = bounds(pieces, view.xRange), colour = view.colourOf(curve);
+    const pieces = curve.pieces(...view.xRange), [from, to] = bounds(pieces, view.xRange),
+        colour = view.colourOf(curve);
     if (to <= from) return;
     const smoothed = view.smoothing > 0 && to - from > 2;
     const few = to - from < map.area.w / 12;
     if (crowded) {
         for (const run of zigzag(pieces, from, to, map)) pen.line(run, colour, 1, smoothed ? 0.25 : 0.85);
     } else {
-        if (view.bands && pieces.reduced) for (const polygon of bands(pieces, from, to, map)) pen.area(polygon, colour, smoothed ? 0.14 : 0.24);
+        if (view.bands && pieces.reduced) for (const polygon of bands(pieces, from, to, map)) pen.area(polygon, colour,
+            smoothed ? 0.14 : 0.24);
         for (const run of runs(pieces.x, pieces.last, from, to, map)) {
             pen.line(run, colour, smoothed ? 1 : 1.5, smoothed ? 0.32 : 1);
             if (few && !smoothed) for (let i = 0; i < run.length; i += 2) pen.dot(run[i], run[i + 1], 2.2, colour);
@@ -103,7 +107,8 @@ function drawCurve(pen, curve, view, map, crowded) {
         }
     }
     if (smoothed) {
-        const mean = smooth(pieces, view.smoothing, view.xLog ? pieces.x.at(-1) - pieces.x[0] : view.xRange[1] - view.xRange[0]);
+        const mean = smooth(pieces, view.smoothing, view.xLog ? pieces.x.at(-1) - pieces.x[0]
+            : view.xRange[1] - view.xRange[0]);
         for (const run of runs(pieces.x, mean, from, to, map)) pen.line(run, colour, crowded ? 1.25 : 2, 1);
     }
     drawMarks(pen, pieces, from, to, map, colour);

@@ -26,7 +26,8 @@ function quoted(text) {
 
 /* All points of a series: in parts, since an answer has so many pieces at most. */
 async function allPieces(curve, axis, from, to) {
-    const ask = async (begin, end) => (await get('series', { trainer: curve.trainer, id: curve.id, axis, from: begin, to: end, points: mostPoints })).series[0];
+    const ask = async (begin, end) => (await get('series', { trainer: curve.trainer, id: curve.id, axis, from: begin,
+        to: end, points: mostPoints })).series[0];
     const rows = [], first = await ask(from, to), { x } = first;
     const parts = first.min.some((value, i) => value !== first.max[i]) ? Math.ceil(first.count / (mostPoints / 2)) : 1;
     const begin = from ?? 0, end = to ?? x.at(-1);
@@ -34,7 +35,8 @@ async function allPieces(curve, axis, from, to) {
         const low = begin + (end - begin) * i / parts, high = begin + (end - begin) * (i + 1) / parts;
         const part = parts === 1 ? first : await ask(low, high);
         part.x.forEach((at, k) => {
-            const isInside = (parts === 1 && from === null) || (at >= low && (at < high || (i === parts - 1 && at === high)));
+            const isInside = (parts === 1 && from === null)
+                || (at >= low && (at < high || (i === parts - 1 && at === high)));
             if (isInside) rows.push([at, part.last[k] ?? 'nan', part.min[k] ?? 'nan', part.max[k] ?? 'nan']);
         });
     }
@@ -67,7 +69,8 @@ function paint(pen, view, title, width, height) {
         pen.text(name, x + 17, y, colours.ink);
         x += space;
     }
-    const area = { x: margin.left, y: y + 16, w: width - margin.left - margin.right, h: height - y - 16 - margin.bottom };
+    const area = { x: margin.left, y: y + 16, w: width - margin.left - margin.right,
+        h: height - y - 16 - margin.bottom };
     const ticks = view.ticks(), map = geometry(view, area);
     for (const tick of ticks.y) {
         const at = Math.round(area.y + tick.at * area.h) + 0.5;
@@ -97,7 +100,8 @@ export function exportPng(view, title) {
 export function exportSvg(view, title) {
     const width = Math.max(720, view.width), height = Math.max(420, view.height + 90), pen = new SvgPen(width, height);
     paint(pen, view, title, width, height);
-    download(new Blob([new XMLSerializer().serializeToString(pen.root)], { type: 'image/svg+xml' }), fileName(title, 'svg'));
+    download(new Blob([new XMLSerializer().serializeToString(pen.root)], { type: 'image/svg+xml' }),
+        fileName(title, 'svg'));
 }
 
 /* What is seen, for reading: at most so many rows a curve. */
@@ -106,9 +110,12 @@ export function tableOf(view) {
     for (const curve of view.curves.filter((one) => one.visible)) {
         const pieces = curve.pieces(...view.xRange), stride = Math.max(1, Math.ceil(pieces.x.length / tableRows));
         for (let i = pieces.x.length - 1; i >= 0; i -= stride)
-            if (pieces.x[i] >= view.xRange[0] && pieces.x[i] <= view.xRange[1]) rows.push(h('tr', {}, h('td', { text: label(curve, view.curves) }),
-                ...[pieces.x[i], pieces.last[i], pieces.min[i], pieces.max[i]].map((value) => h('td', { class: 'is-number', text: number(value, 6) }))));
+            if (pieces.x[i] >= view.xRange[0] && pieces.x[i] <= view.xRange[1]) rows.push(h('tr', {},
+                h('td', { text: label(curve, view.curves) }),
+                ...[pieces.x[i], pieces.last[i], pieces.min[i], pieces.max[i]].map((value) =>
+                    h('td', { class: 'is-number', text: number(value, 6) }))));
     }
     return h('table', { class: 'table' }, h('thead', {}, h('tr', {}, h('th', { scope: 'col', text: t('chart.series') }),
-        ...[t(`axis.${view.axis}`), t('chart.value'), t('chart.least'), t('chart.most')].map((text) => h('th', { scope: 'col', class: 'is-number', text })))), h('tbody', {}, rows));
+        ...[t(`axis.${view.axis}`), t('chart.value'), t('chart.least'), t('chart.most')].map((text) =>
+            h('th', { scope: 'col', class: 'is-number', text })))), h('tbody', {}, rows));
 }

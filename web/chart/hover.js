@@ -60,7 +60,8 @@ export class Hover {
 
     /* The values under the fingers stay under them. */
     pinched() {
-        const { view } = this, [, , oldA, oldB] = this.pinch, [a, b] = [...this.pointers.values()].map((point) => point.x).sort((one, other) => one - other);
+        const { view } = this, [, , oldA, oldB] = this.pinch, [a, b] = [...this.pointers.values()].map((point) =>
+            point.x).sort((one, other) => one - other);
         if (b - a < 12 || oldB - oldA < 12 || view.xLog) return;
         const [from, to] = this.pinch, k = (to - from) / (b - a), { x, w } = view.area;
         view.setWindow(from - (a - x) * k, from + (x + w - a) * k, true);
@@ -109,7 +110,8 @@ export class Hover {
             const pieces = curve.pieces(...view.xRange), i = nearest(pieces.x, x);
             if (i < 0 || pieces.x[i] < view.xRange[0] || pieces.x[i] > view.xRange[1]) continue;
             const px = map.x(pieces.x[i]), py = map.y(pieces.last[i] ?? NaN);
-            if (Math.abs(px - map.x(x)) < Math.max(30, view.area.w / 8)) found.push({ curve, pieces, i, px, py: Number.isNaN(py) ? Infinity : py });
+            if (Math.abs(px - map.x(x)) < Math.max(30, view.area.w / 8)) found.push({ curve, pieces, i, px,
+                py: Number.isNaN(py) ? Infinity : py });
         }
         return found;
     }
@@ -128,7 +130,8 @@ export class Hover {
         canvas.style.height = `${view.height}px`;
         const context = canvas.getContext('2d'), pen = new CanvasPen(context);
         context.scale(ratio, ratio);
-        pen.line([Math.round(at.x) + 0.5, view.area.y, Math.round(at.x) + 0.5, view.area.y + view.area.h], view.colours.dim, 1, 0.6);
+        pen.line([Math.round(at.x) + 0.5, view.area.y, Math.round(at.x) + 0.5, view.area.y + view.area.h],
+            view.colours.dim, 1, 0.6);
         for (const { curve, px, py } of found.slice(0, 40)) {
             if (!Number.isFinite(py)) continue;
             pen.dot(px, py, 4, view.colours.surface);
@@ -143,24 +146,30 @@ export class Hover {
     show(x, found, changes) {
         const { view, box, at } = this;
         const exact = found[0] ? found[0].pieces.x[found[0].i] : x;
-        fill(box, h('div', { class: 'plot-box-x', text: `${t(`axis.${view.axis}`)} ${view.axis === 'iteration' ? integer(exact) : view.axis === 'seconds' ? roughly(exact) : number(exact, 5)}` }));
+        const place = { iteration: integer, epoch: (value) => number(value, 5), seconds: roughly }[view.axis](exact);
+        fill(box, h('div', { class: 'plot-box-x', text: `${t(`axis.${view.axis}`)} ${place}` }));
         const rows = found.slice(0, mostRows).map(({ curve, pieces, i }) => {
             const swatch = h('span', { class: 'swatch' });
             swatch.style.background = view.colourOf(curve);
             const apart = pieces.min[i] !== pieces.max[i] && pieces.min[i] !== null;
             return h('div', { class: 'plot-box-row' }, swatch, h('span', { text: label(curve, view.curves) }),
                 h('b', { text: pieces.last[i] === null ? t('chart.no_number') : this.valueText(pieces.last[i]) }),
-                apart ? h('span', { class: 'plot-box-range', text: `${this.valueText(pieces.min[i])} … ${this.valueText(pieces.max[i])}` }) : h('span'));
+                apart ? h('span', { class: 'plot-box-range',
+                    text: `${this.valueText(pieces.min[i])} … ${this.valueText(pieces.max[i])}` }) : h('span'));
         });
         add(box, [h('div', { class: 'plot-box-rows' }, rows)]);
-        if (found.length > mostRows) add(box, [h('div', { class: 'dim', text: t('chart.more', { n: found.length - mostRows }) })]);
+        if (found.length > mostRows) add(box,
+            [h('div', { class: 'dim', text: t('chart.more', { n: found.length - mostRows }) })]);
         for (const change of changes)
-            add(box, [h('div', { class: 'plot-box-change' }, h('b', { text: `${change.identifier}: ${changeText(change.before)} → ${changeText(change.after)}` }),
+            add(box, [h('div', { class: 'plot-box-change' },
+                h('b', { text: `${change.identifier}: ${changeText(change.before)} → ${changeText(change.after)}` }),
                 h('span', { class: 'dim', text: `${change.who}, ${moment(change.time)}` }))]);
         box.hidden = false;
         const { offsetWidth: w, offsetHeight: height } = box, gap = 14;
         const left = at.x + gap + w > view.width ? at.x - gap - w : at.x + gap;
-        box.style.transform = `translate(${Math.max(0, Math.min(left, view.width - w))}px, ${Math.max(0, Math.min(at.y - height / 2, view.height - height))}px)`;
+        const within = (value, most) => Math.max(0, Math.min(value, most));
+        const px = within(left, view.width - w), py = within(at.y - height / 2, view.height - height);
+        box.style.transform = `translate(${px}px, ${py}px)`;
     }
 }
 

@@ -18,7 +18,8 @@ export class Legend {
         this.acts = acts;
         this.rows = new Map();
         this.element = h('div', { class: 'legend' });
-        this.plus = h('button', { type: 'button', class: 'legend-add', title: t('chart.add'), 'aria-label': t('chart.add'), 'aria-haspopup': 'dialog',
+        this.plus = h('button', { type: 'button', class: 'legend-add', title: t('chart.add'),
+            'aria-label': t('chart.add'), 'aria-haspopup': 'dialog',
             on: { click: () => acts.add(this.plus) } }, icon('plus'));
     }
 
@@ -31,17 +32,21 @@ export class Legend {
     }
 
     row(curve) {
-        const name = label(curve, this.view.curves), swatch = h('span', { class: 'swatch' }), value = h('span', { class: 'legend-value' });
-        const shown = h('button', { type: 'button', class: 'legend-name', 'aria-pressed': String(curve.visible), title: `${curve.trainer} · ${curve.id}`, on: {
+        const name = label(curve, this.view.curves), swatch = h('span', { class: 'swatch' }),
+            value = h('span', { class: 'legend-value' });
+        const shown = h('button', { type: 'button', class: 'legend-name', 'aria-pressed': String(curve.visible),
+            title: `${curve.trainer} · ${curve.id}`, on: {
             click: () => {
                 curve.visible = !curve.visible;
                 shown.setAttribute('aria-pressed', String(curve.visible));
                 this.acts.toggled();
             } } }, swatch, h('span', { class: 'legend-text', text: name }), value);
-        const remove = h('button', { type: 'button', class: 'legend-remove', title: t('chart.remove', { name }), 'aria-label': t('chart.remove', { name }),
+        const remove = h('button', { type: 'button', class: 'legend-remove', title: t('chart.remove', { name }),
+            'aria-label': t('chart.remove', { name }),
             on: { click: () => this.acts.remove(curve) } }, icon('close'));
         this.rows.set(curve, { swatch, value });
-        return h('span', { class: 'legend-row', on: { pointerenter: () => this.acts.raise(curve), pointerleave: () => this.acts.raise(null) } }, shown, remove);
+        return h('span', { class: 'legend-row', on: { pointerenter: () => this.acts.raise(curve), pointerleave: () =>
+            this.acts.raise(null) } }, shown, remove);
     }
 
     update() {

@@ -94,25 +94,29 @@ export class SvgPen extends CanvasPen {
     constructor(width, height) {
         super(document.createElement('canvas').getContext('2d')); /* measures texts */
         this.root = document.createElementNS(space, 'svg');
-        this.put(null, { width, height, viewBox: `0 0 ${width} ${height}`, 'font-family': 'system-ui, sans-serif' }, this.root);
+        this.put(null, { width, height, viewBox: `0 0 ${width} ${height}`, 'font-family': 'system-ui, sans-serif' },
+            this.root);
         this.place = this.root;
         this.clips = 0;
     }
 
     put(tag, attributes, element = document.createElementNS(space, tag)) {
-        for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, typeof value === 'number' ? Number(value.toFixed(2)) : value);
+        for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, typeof value === 'number'
+            ? Number(value.toFixed(2)) : value);
         if (element !== this.root) this.place.append(element);
         return element;
     }
 
     data(points) {
         let text = 'M';
-        for (let i = 0; i < points.length; i += 2) text += `${i > 0 ? 'L' : ''}${points[i].toFixed(1)} ${points[i + 1].toFixed(1)}`;
+        for (let i = 0; i < points.length; i += 2)
+            text += `${i > 0 ? 'L' : ''}${points[i].toFixed(1)} ${points[i + 1].toFixed(1)}`;
         return text;
     }
 
     line(points, colour, width, alpha = 1) {
-        this.put('path', { d: this.data(points), fill: 'none', stroke: colour, 'stroke-width': width, 'stroke-opacity': alpha, 'stroke-linejoin': 'round' });
+        this.put('path', { d: this.data(points), fill: 'none', stroke: colour, 'stroke-width': width,
+            'stroke-opacity': alpha, 'stroke-linejoin': 'round' });
     }
 
     area(points, colour, alpha) {
@@ -120,7 +124,8 @@ export class SvgPen extends CanvasPen {
     }
 
     dashed(x0, y0, x1, y1, colour) {
-        this.put('path', { d: this.data([x0, y0, x1, y1]), fill: 'none', stroke: colour, 'stroke-opacity': 0.5, 'stroke-dasharray': '3 3' });
+        this.put('path', { d: this.data([x0, y0, x1, y1]), fill: 'none', stroke: colour, 'stroke-opacity': 0.5,
+            'stroke-dasharray': '3 3' });
     }
 
     dot(x, y, radius, colour) {
@@ -133,7 +138,8 @@ export class SvgPen extends CanvasPen {
 
     text(text, x, y, colour, { size = 11, align = 'start', bold = false } = {}) {
         const anchor = { start: 'start', center: 'middle', end: 'end' }[align];
-        this.put('text', { x, y, fill: colour, 'font-size': size, 'text-anchor': anchor, 'font-weight': bold ? 600 : 400 }).textContent = text;
+        this.put('text', { x, y, fill: colour, 'font-size': size, 'text-anchor': anchor, 'font-weight': bold ? 600
+            : 400 }).textContent = text;
     }
 
     clip({ x, y, w, h }, draw) {

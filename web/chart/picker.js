@@ -11,11 +11,14 @@ const mostShown = 200;
 export function pickSeries(anchor, panel, has, chosen) {
     let entries = [], trainer = '';
     const list = h('ul', { class: 'picker-list scroll', role: 'listbox', 'aria-label': t('chart.add') });
-    const search = h('input', { class: 'input', type: 'search', placeholder: t('chart.search'), 'aria-label': t('chart.search'), autocomplete: 'off',
+    const search = h('input', { class: 'input', type: 'search', placeholder: t('chart.search'),
+        'aria-label': t('chart.search'), autocomplete: 'off',
         on: { input: show, keydown: (event) => { if (event.key === 'Enter') enter(event); } } });
     const names = [...state.trainers.keys()];
-    const who = names.length < 2 ? null : select([['', t('chart.every_trainer')], ...names.map((name) => [name, name])], '', (value) => { trainer = value; show(); }, { 'aria-label': t('bar.trainer') });
-    const element = popover(anchor, h('div', { class: 'picker' }, who, h('div', { class: 'search' }, icon('search'), search), list), t('chart.add'));
+    const who = names.length < 2 ? null : select([['', t('chart.every_trainer')], ...names.map((name) => [name, name])],
+        '', (value) => { trainer = value; show(); }, { 'aria-label': t('bar.trainer') });
+    const element = popover(anchor, h('div', { class: 'picker' }, who, h('div', { class: 'search' }, icon('search'),
+        search), list), t('chart.add'));
     search.focus();
     load();
 
@@ -23,11 +26,14 @@ export function pickSeries(anchor, panel, has, chosen) {
         const name = panel.trainer();
         if (name === null) return;
         try {
-            const [tree, known] = await Promise.all([get('tree', { trainer: name }), get('series/list', { trainer: name })]);
+            const [tree, known] = await Promise.all([get('tree', { trainer: name }),
+                get('series/list', { trainer: name })]);
             const recorded = known.series.map((one) => one.id);
-            const numeric = tree.entries.filter((one) => one.kind === 'number' || one.kind === 'integer').map((one) => one.identifier);
+            const numeric = tree.entries.filter((one) => one.kind === 'number' || one.kind === 'integer')
+                .map((one) => one.identifier);
             const docs = new Map(tree.entries.map((one) => [one.identifier, one.doc]));
-            entries = [...recorded, ...numeric.filter((id) => !recorded.includes(id))].map((id) => ({ id, doc: docs.get(id), recorded: recorded.includes(id) }));
+            entries = [...recorded, ...numeric.filter((id) => !recorded.includes(id))].map((id) =>
+                ({ id, doc: docs.get(id), recorded: recorded.includes(id) }));
             show();
         } catch (error) {
             toastError(error);
@@ -46,12 +52,16 @@ export function pickSeries(anchor, panel, has, chosen) {
 
     function show() {
         const words = search.value.toLowerCase().split(/\s+/).filter(Boolean).filter((word) => !word.includes('*'));
-        const fits = entries.filter(({ id, doc }) => words.every((word) => id.toLowerCase().includes(word) || doc?.toLowerCase().includes(word)) && !has(id, trainer));
-        fill(list, fits.slice(0, mostShown).map(({ id, doc, recorded }) => h('li', {}, h('button', { type: 'button', class: 'picker-entry', role: 'option', title: doc ?? id,
+        const fits = entries.filter(({ id, doc }) => words.every((word) => id.toLowerCase().includes(word)
+            || doc?.toLowerCase().includes(word)) && !has(id, trainer));
+        fill(list, fits.slice(0, mostShown).map(({ id, doc, recorded }) =>
+            h('li', {}, h('button', { type: 'button', class: 'picker-entry', role: 'option', title: doc ?? id,
             on: { click: () => { chosen({ id, ...(trainer && { trainer }) }); show(); search.focus(); } } },
-        h('span', { class: 'mono', text: id }), recorded ? h('span', { class: 'badge', text: t('chart.recorded') }) : null))));
+        h('span', { class: 'mono', text: id }), recorded ? h('span', { class: 'badge', text: t('chart.recorded') })
+            : null))));
         if (search.value.includes('*')) list.prepend(h('li', { class: 'dim picker-hint', text: t('chart.pattern') }));
-        else if (fits.length === 0 && entries.length > 0) list.append(h('li', { class: 'dim picker-hint', text: t('chart.nothing') }));
+        else if (fits.length === 0 && entries.length > 0) list.append(h('li',
+            { class: 'dim picker-hint', text: t('chart.nothing') }));
         element.style.height = '';
     }
 }

@@ -19,8 +19,10 @@ const labelSize = 11;
 export class View {
     /* `onWindow(from, to)`: the user zoomed; both null: all is to be seen again. */
     constructor(parent, settings, onWindow) {
-        Object.assign(this, { curves: [], changes: [], axis: 'iteration', xLog: false, yLog: false, bands: true, marks: true, robust: false,
-            fromZero: false, percent: false, smoothing: 0, follow: 0, raised: null, zoom: null, yZoom: null, tell: onWindow }, settings);
+        Object.assign(this, { curves: [], changes: [], axis: 'iteration', xLog: false, yLog: false, bands: true,
+            marks: true, robust: false,
+            fromZero: false, percent: false, smoothing: 0, follow: 0, raised: null, zoom: null, yZoom: null,
+                tell: onWindow }, settings);
         this.xRange = [0, 1];
         this.yRange = [0, 1];
         this.element = h('div', { class: 'plot', tabindex: '0', role: 'img', 'aria-roledescription': 'chart', on: {
@@ -29,7 +31,8 @@ export class View {
         this.element.append(this.frame);
         parent.append(this.element);
         this.hover = new Hover(this);
-        this.observer = new ResizeObserver(() => { if (this.element.clientHeight > 0) this.resize(this.element.clientWidth, this.element.clientHeight); });
+        this.observer = new ResizeObserver(() => {
+            if (this.element.clientHeight > 0) this.resize(this.element.clientWidth, this.element.clientHeight); });
         this.observer.observe(this.element);
         this.lastDraw = 0;
         this.cost = 4;
@@ -37,7 +40,8 @@ export class View {
     }
 
     recolour() {
-        this.colours = { ink: colour('ink'), dim: colour('ink-3'), grid: colour('grid-line'), surface: colour('surface'), mark: colour('warn'), accent: colour('accent'),
+        this.colours = { ink: colour('ink'), dim: colour('ink-3'), grid: colour('grid-line'),
+            surface: colour('surface'), mark: colour('warn'), accent: colour('accent'),
             series: Array.from({ length: seriesColours }, (_, i) => colour(`series-${i + 1}`)) };
         this.light = document.documentElement.dataset.theme === 'light';
         this.graph?.updateOptions({ gridLineColor: this.colours.grid, axisLineColor: this.colours.grid }, true);
@@ -53,21 +57,27 @@ export class View {
 
     build() {
         this.graph = new Dygraph(this.frame, [[0, 0], [1, 1]], {
-            labels: ['x', 'y'], width: this.width, height: this.height, dateWindow: this.xRange, valueRange: this.yRange,
-            gridLineColor: this.colours.grid, axisLineColor: this.colours.grid, axisLineWidth: 1, gridLineWidth: 1, rightGap: 10, highlightCircleSize: 0,
+            labels: ['x', 'y'], width: this.width, height: this.height, dateWindow: this.xRange,
+                valueRange: this.yRange,
+            gridLineColor: this.colours.grid, axisLineColor: this.colours.grid, axisLineWidth: 1, gridLineWidth: 1,
+                rightGap: 10, highlightCircleSize: 0,
             plotter: (event) => this.paint(event.dygraph, event.drawingContext, event.plotArea),
             zoomCallback: (from, to, [y]) => this.zoomed(from, to, y),
-            interactionModel: { mousedown: (event, graph, context) => { this.hover.hide(); Dygraph.defaultInteractionModel.mousedown(event, graph, context); },
+            interactionModel: { mousedown: (event, graph, context) => {
+                this.hover.hide(); Dygraph.defaultInteractionModel.mousedown(event, graph, context); },
                 willDestroyContextMyself: true },
-            axes: { x: { axisLabelFormatter: (value) => this.tickText(value, 'x'), axisLabelFontSize: labelSize, pixelsPerLabel: 76, axisTickSize: 4, axisLabelWidth: 70 },
-                y: { axisLabelFormatter: (value) => this.tickText(value, 'y'), axisLabelFontSize: labelSize, pixelsPerLabel: 34, axisTickSize: 4, axisLabelWidth: 44 } },
+            axes: { x: { axisLabelFormatter: (value) => this.tickText(value, 'x'), axisLabelFontSize: labelSize,
+                pixelsPerLabel: 76, axisTickSize: 4, axisLabelWidth: 70 },
+                y: { axisLabelFormatter: (value) => this.tickText(value, 'y'), axisLabelFontSize: labelSize,
+                    pixelsPerLabel: 34, axisTickSize: 4, axisLabelWidth: 44 } },
         });
         this.hover.attach();
     }
 
     /* Dygraphs writes it as markup: numbers only. */
     tickText(value, which) {
-        if (which === 'x') return this.axis === 'seconds' && this.xRange[1] >= 600 ? `${tick(value / 60)} min` : tick(value);
+        if (which === 'x') return this.axis === 'seconds' && this.xRange[1] >= 600 ? `${tick(value / 60)} min`
+            : tick(value);
         return this.percent ? tickPercent(value) : tick(value);
     }
 
@@ -112,7 +122,8 @@ export class View {
         }
         if (this.fromZero) [low, high] = [Math.min(0, low), Math.max(0, high)];
         const span = high - low || Math.abs(high) * 0.2 || 1, room = 0.06 * span;
-        this.yRange = [low >= 0 && low - room < 0 ? 0 - 0.01 * span : low - room, this.percent && high <= 1 && high + room > 1 ? 1 + 0.012 * span : high + room];
+        this.yRange = [low >= 0 && low - room < 0 ? 0 - 0.01 * span : low - room, this.percent && high <= 1
+            && high + room > 1 ? 1 + 0.012 * span : high + room];
         if (low === high) this.yRange = [low - span / 2, high + span / 2];
     }
 
@@ -195,7 +206,8 @@ export class View {
             this.marked = true; /* how long the first picture took can be seen in the browser's tools, and by tests */
             performance.mark('sigma.chart');
         }
-        setTimeout(() => { this.cost = 0.7 * this.cost + 0.3 * Math.min(200, performance.now() - begin); }); /* after it was painted */
+        setTimeout(() => { this.cost = 0.7 * this.cost + 0.3 * Math.min(200,
+            performance.now() - begin); }); /* after it was painted */
         this.hover.redraw();
     }
 
@@ -211,7 +223,8 @@ export class View {
 
     ticks() {
         const { layout_: layout } = this.graph;
-        const labelled = (list) => (list ?? []).filter((tick) => tick.label || tick.has_tick).map((tick) => ({ at: tick.pos, label: tick.label ?? '' }));
+        const labelled = (list) => (list ?? []).filter((tick) => tick.label || tick.has_tick)
+            .map((tick) => ({ at: tick.pos, label: tick.label ?? '' }));
         return { x: labelled(layout.xticks), y: labelled(layout.yticks) };
     }
 

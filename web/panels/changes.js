@@ -23,7 +23,8 @@ export function whoText(who) {
 function create(panel) {
     let changes = [];
     const list = h('ol', { class: 'changes scroll', 'aria-label': t('panel.changes'), tabindex: '0' });
-    const undo = h('button', { type: 'button', class: 'button is-quiet', text: t('changes.undo_last'), on: { click: () => takeBack({}) } });
+    const undo = h('button', { type: 'button', class: 'button is-quiet', text: t('changes.undo_last'),
+        on: { click: () => takeBack({}) } });
     panel.tools.append(undo);
     panel.body.append(list);
 
@@ -42,10 +43,15 @@ function create(panel) {
     function row(change) {
         return h('li', { class: 'change' },
             h('div', { class: 'change-what' }, h('span', { class: 'mono', text: change.identifier }),
-                h('span', { class: 'change-values' }, h('s', { text: changeText(change.before) }), h('span', { class: 'dim', 'aria-label': t('changes.to'), text: '→' }), h('b', { text: changeText(change.after) }))),
-            h('div', { class: 'change-when' }, h('span', { class: change.who === 'page' ? 'badge is-accent' : 'badge', text: whoText(change.who) }),
-                h('span', { text: t('changes.at', { epoch: integer(change.epoch), iteration: integer(change.iteration) }) }), h('time', { text: moment(change.time) })),
-            change.undoable ? iconButton('undo', t('changes.undo', { name: change.identifier }), () => takeBack({ number: change.number })) : null);
+                h('span', { class: 'change-values' }, h('s', { text: changeText(change.before) }),
+                    h('span', { class: 'dim', 'aria-label': t('changes.to'), text: '→' }),
+                    h('b', { text: changeText(change.after) }))),
+            h('div', { class: 'change-when' }, h('span', { class: change.who === 'page' ? 'badge is-accent' : 'badge',
+                text: whoText(change.who) }),
+                h('span', { text: t('changes.at', { epoch: integer(change.epoch),
+                    iteration: integer(change.iteration) }) }), h('time', { text: moment(change.time) })),
+            change.undoable ? iconButton('undo', t('changes.undo', { name: change.identifier }),
+                () => takeBack({ number: change.number })) : null);
     }
 
     function show() {

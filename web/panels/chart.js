@@ -17,15 +17,19 @@ import { state } from '../store.js';
 
 const idsPerRequest = 25; /* an address has its limits */
 const fewCurves = 10, manyCurves = 40; /* the more there are, the fewer points each needs */
-const viewOptions = { axis: 'iteration', yLog: false, xLog: false, fromZero: false, robust: false, bands: true, marks: true, smoothing: 0, follow: 0, percent: false };
+const viewOptions = { axis: 'iteration', yLog: false, xLog: false, fromZero: false, robust: false, bands: true,
+    marks: true, smoothing: 0, follow: 0, percent: false };
 
 definePanel('chart', {
     icon: 'chart',
     size: { w: 6, h: 8 }, least: { w: 3, h: 5 }, heights: { 1: 8 }, order: 2,
     standard: [
-        { tab: 'training', order: 2, w: 8, h: 9, options: { name: 'loss', series: ['optimiser.cost_total', 'training.loss', 'validation.loss'] } },
-        { tab: 'training', order: 3, w: 4, h: 10, options: { name: 'learning_rate', series: ['optimiser.current_learning_rate'] } },
-        { tab: 'checkpoints', order: 3, w: 8, h: 10, options: { name: 'branches', series: ['training.loss', 'validation.loss'] } },
+        { tab: 'training', order: 2, w: 8, h: 9,
+            options: { name: 'loss', series: ['optimiser.cost_total', 'training.loss', 'validation.loss'] } },
+        { tab: 'training', order: 3, w: 4, h: 10, options: { name: 'learning_rate',
+            series: ['optimiser.current_learning_rate'] } },
+        { tab: 'checkpoints', order: 3, w: 8, h: 10,
+            options: { name: 'branches', series: ['training.loss', 'validation.loss'] } },
     ],
     options: { series: [], ...viewOptions },
     settings: (panel) => chartSettings(panel.options, panel.change),
@@ -38,8 +42,10 @@ export function createChart(panel) {
     let resolution = 600, table = null, detailTimer = 0, destroyed = false;
     const offered = new Set(); /* series that were pushed, whether they are shown or not */
     const plot = h('div', { class: 'chart-plot' });
-    const view = new View(plot, Object.fromEntries(Object.keys(viewOptions).map((name) => [name, options[name]])), windowed);
-    const legend = new Legend(view, { add: pick, remove, toggled: () => view.draw(), raise: (curve) => { view.raised = curve; view.draw(); } });
+    const view = new View(plot, Object.fromEntries(Object.keys(viewOptions).map((name) => [name, options[name]])),
+        windowed);
+    const legend = new Legend(view, { add: pick, remove, toggled: () => view.draw(),
+        raise: (curve) => { view.raised = curve; view.draw(); } });
     const whole = iconButton('shrink', t('chart.reset'), () => view.reset(), { hidden: true });
     panel.tools.append(whole);
     panel.body.append(legend.element, plot);
@@ -57,8 +63,10 @@ export function createChart(panel) {
     /* Patterns become what is recorded. What is not yet is so from now on, if it exists. */
     async function idsOf(spec, trainer) {
         const known = await recorded(trainer), fits = matcher(spec.id);
-        const ids = spec.id.includes('*') ? known.filter((id) => fits.test(id)) : known.includes(spec.id) ? [spec.id] : [];
-        if (ids.length === 0 || spec.watch) watch(trainer, spec.id).then((fresh) => fresh && !destroyed && reload()).catch(toastError);
+        const ids = spec.id.includes('*') ? known.filter((id) => fits.test(id)) : known.includes(spec.id) ? [spec.id]
+            : [];
+        if (ids.length === 0 || spec.watch) watch(trainer, spec.id).then((fresh) => fresh && !destroyed && reload())
+            .catch(toastError);
         return ids;
     }
 
@@ -70,7 +78,8 @@ export function createChart(panel) {
                     const key = `${trainer}\n${id}`;
                     if (seen.has(key)) continue;
                     seen.add(key);
-                    const curve = before.get(key)?.axis === view.axis ? before.get(key) : new Curve(trainer, id, view.axis, 2 * resolution);
+                    const curve = before.get(key)?.axis === view.axis ? before.get(key) : new Curve(trainer, id,
+                        view.axis, 2 * resolution);
                     curve.visible = before.get(key)?.visible ?? true;
                     curve.spec = spec;
                     curves.push(curve);
@@ -88,7 +97,8 @@ export function createChart(panel) {
             const of = curves.filter((curve) => curve.trainer === trainer);
             for (let i = 0; i < of.length; i += idsPerRequest) {
                 const part = of.slice(i, i + idsPerRequest);
-                requests.push(get('series', { trainer, id: part.map((curve) => curve.id), axis: view.axis, points: query.from === undefined ? points : Math.round(1.5 * points), ...query }, { signal })
+                requests.push(get('series', { trainer, id: part.map((curve) => curve.id), axis: view.axis,
+                    points: query.from === undefined ? points : Math.round(1.5 * points), ...query }, { signal })
                     .then((answer) => answer.series.forEach((found, k) => take(part[k], found))));
             }
         }
@@ -139,7 +149,8 @@ export function createChart(panel) {
         const [from, to] = view.zoom ?? view.xRange, open = !view.zoom, room = (to - from) * 0.25, axis = view.axis;
         const begin = Math.max(0, from - room), end = open ? null : to + room;
         try {
-            await fetchSeries(view.curves.filter((curve) => curve.whole.reduced), { from: begin, to: end }, undefined, (curve, found) => {
+            await fetchSeries(view.curves.filter((curve) => curve.whole.reduced), { from: begin, to: end }, undefined,
+                (curve, found) => {
                 if (curve.axis !== axis) return;
                 const pieces = new Pieces(2 * resolution);
                 pieces.set(found);
@@ -176,7 +187,8 @@ export function createChart(panel) {
     }
 
     function pick(anchor) {
-        pickSeries(anchor, panel, (id, trainer) => view.curves.some((curve) => curve.id === id && (!trainer || curve.trainer === trainer)), (spec) => {
+        pickSeries(anchor, panel, (id, trainer) => view.curves.some((curve) => curve.id === id
+            && (!trainer || curve.trainer === trainer)), (spec) => {
             specs = [...specs, { ...spec, watch: true }];
             keep();
         });
@@ -186,7 +198,8 @@ export function createChart(panel) {
     function remove(curve) {
         const rest = view.curves.filter((other) => other.spec === curve.spec && other !== curve);
         const alone = rest.every((other) => other.id !== curve.id);
-        specs = specs.flatMap((spec) => (spec !== curve.spec ? [spec] : alone && !spec.id.includes('*') ? [] : rest.map((other) => ({ id: other.id, trainer: other.trainer }))));
+        specs = specs.flatMap((spec) => (spec !== curve.spec ? [spec] : alone && !spec.id.includes('*') ? []
+            : rest.map((other) => ({ id: other.id, trainer: other.trainer }))));
         keep();
     }
 
@@ -202,7 +215,8 @@ export function createChart(panel) {
     /* For those who cannot see it. */
     function describe() {
         const parts = view.curves.filter((curve) => curve.visible && curve.whole.x.length > 0).slice(0, 6)
-            .map((curve) => t('chart.described', { name: `${curve.trainer} ${curve.id}`, value: number(curve.newest()), count: curve.count }));
+            .map((curve) => t('chart.described', { name: `${curve.trainer} ${curve.id}`, value: number(curve.newest()),
+                count: curve.count }));
         view.element.setAttribute('aria-label', `${panel.title}. ${parts.join('; ')}. ${t('chart.table_hint')}`);
     }
 

@@ -28,17 +28,24 @@ function freeName(wanted, taken) {
 function overrides(entries) {
     const rows = h('div', { class: 'overrides' }), ids = 'branch-identifiers';
     const addRow = (identifier = '', value = '') => {
-        const name = h('input', { class: 'input mono', value: identifier, list: ids, placeholder: 'optimiser.learning_rate', 'aria-label': t('branch.identifier'), autocomplete: 'off' });
-        const what = h('input', { class: 'input', value, placeholder: t('branch.value'), 'aria-label': t('branch.value'), autocomplete: 'off' });
-        name.addEventListener('change', () => { what.placeholder = String(entries.find((entry) => entry.identifier === name.value)?.value ?? t('branch.value')); });
-        const row = h('div', { class: 'override' }, name, what, iconButton('close', t('branch.remove'), () => row.remove()));
+        const name = h('input', { class: 'input mono', value: identifier, list: ids,
+            placeholder: 'optimiser.learning_rate', 'aria-label': t('branch.identifier'), autocomplete: 'off' });
+        const what = h('input', { class: 'input', value, placeholder: t('branch.value'),
+            'aria-label': t('branch.value'), autocomplete: 'off' });
+        name.addEventListener('change',
+            () => { what.placeholder = String(entries.find((entry) =>
+            entry.identifier === name.value)?.value ?? t('branch.value')); });
+        const row = h('div', { class: 'override' }, name, what, iconButton('close', t('branch.remove'),
+            () => row.remove()));
         rows.append(row);
     };
     const known = entries.find((entry) => entry.identifier === 'optimiser.learning_rate');
     addRow(known ? known.identifier : '', known ? String(known.value / 10) : '');
-    const element = h('div', {}, rows, h('datalist', { id: ids }, entries.map((entry) => h('option', { value: entry.identifier }))),
+    const element = h('div', {}, rows, h('datalist', { id: ids },
+        entries.map((entry) => h('option', { value: entry.identifier }))),
         button(t('branch.more'), () => addRow(), { class: 'button is-quiet' }));
-    const values = () => Object.fromEntries([...rows.children].map((row) => [...row.querySelectorAll('input')].map((input) => input.value.trim())).filter(([name]) => name !== ''));
+    const values = () => Object.fromEntries([...rows.children].map((row) =>
+        [...row.querySelectorAll('input')].map((input) => input.value.trim())).filter(([name]) => name !== ''));
     return { element, values };
 }
 
@@ -51,32 +58,44 @@ async function branch(panel, checkpoint) {
         toastError(error);
         return;
     }
-    const name = h('input', { class: 'input', required: true, maxlength: 60, pattern: nameShape, value: freeName(`${trainer}-branch`, [...state.trainers.keys()]) });
+    const name = h('input', { class: 'input', required: true, maxlength: 60, pattern: nameShape,
+        value: freeName(`${trainer}-branch`, [...state.trainers.keys()]) });
     const changed = overrides(entries);
-    const made = await dialogue({ title: t('branch.title', { name: checkpoint.name }), wide: true, accept: t('branch.accept'), content: h('div', { class: 'fields' },
-        h('p', { text: t('branch.text') }), h('label', { class: 'field is-stacked' }, h('span', { class: 'field-label', text: t('branch.name') }), name),
-        h('div', { class: 'field is-stacked' }, h('span', { class: 'field-label', text: t('branch.changes') }), changed.element)),
-    act: () => post('branch', { trainer, checkpoint: checkpoint.name, name: name.value.trim(), set: changed.values() }) });
-    if (made) toast(t('branch.done', { name: name.value.trim() }), 'info', { label: t('branch.look'), act: () => selectTrainer(name.value.trim()) });
+    const made = await dialogue({ title: t('branch.title', { name: checkpoint.name }), wide: true,
+        accept: t('branch.accept'), content: h('div', { class: 'fields' },
+        h('p', { text: t('branch.text') }), h('label', { class: 'field is-stacked' },
+            h('span', { class: 'field-label', text: t('branch.name') }), name),
+        h('div', { class: 'field is-stacked' }, h('span', { class: 'field-label', text: t('branch.changes') }),
+            changed.element)),
+    act: () => post('branch', { trainer, checkpoint: checkpoint.name, name: name.value.trim(),
+        set: changed.values() }) });
+    if (made) toast(t('branch.done', { name: name.value.trim() }), 'info',
+        { label: t('branch.look'), act: () => selectTrainer(name.value.trim()) });
 }
 
 function create(panel) {
     let checkpoints = [];
-    const name = h('input', { class: 'input', placeholder: t('checkpoints.name'), 'aria-label': t('checkpoints.name'), maxlength: 60, pattern: nameShape, title: t('checkpoints.name_tip'), autocomplete: 'off' });
+    const name = h('input', { class: 'input', placeholder: t('checkpoints.name'), 'aria-label': t('checkpoints.name'),
+        maxlength: 60, pattern: nameShape, title: t('checkpoints.name_tip'), autocomplete: 'off' });
     const saveButton = button(t('checkpoints.save'), null, { type: 'submit', class: 'button is-primary' });
-    const file = h('input', { type: 'file', accept: '.safetensors', hidden: true, on: { change: () => send(file.files[0]) } });
+    const file = h('input', { type: 'file', accept: '.safetensors', hidden: true,
+        on: { change: () => send(file.files[0]) } });
     const uploadButton = button(t('checkpoints.upload'), () => file.click(), { title: t('checkpoints.upload_tip') });
     const form = h('form', { class: 'toolbar', on: { submit: save } }, name, saveButton, uploadButton, file);
     const body = h('tbody');
-    const table = h('div', { class: 'scroll', tabindex: '0' }, h('table', { class: 'table checkpoints' }, h('thead', {}, h('tr', {}, ['checkpoints.checkpoint', 'checkpoints.epoch', 'checkpoints.iteration', 'checkpoints.size', 'checkpoints.time', null].map((key, i) =>
-        h('th', { scope: 'col', class: i > 0 && i < 5 ? 'is-number' : '' }, key ? t(key) : h('span', { class: 'unseen', text: t('checkpoints.actions') }))))), body));
+    const table = h('div', { class: 'scroll', tabindex: '0' }, h('table', { class: 'table checkpoints' },
+        h('thead', {}, h('tr', {}, ['checkpoints.checkpoint', 'checkpoints.epoch', 'checkpoints.iteration',
+        'checkpoints.size', 'checkpoints.time', null].map((key, i) =>
+        h('th', { scope: 'col', class: i > 0 && i < 5 ? 'is-number' : '' },
+            key ? t(key) : h('span', { class: 'unseen', text: t('checkpoints.actions') }))))), body));
     panel.body.append(form, table);
 
     async function save(event) {
         event.preventDefault();
         const trainer = state.trainers.get(panel.trainer());
         if (!trainer) return;
-        const wanted = name.value.trim() || freeName(`iteration-${trainer.iteration}`, checkpoints.map((one) => one.name));
+        const wanted = name.value.trim() || freeName(`iteration-${trainer.iteration}`,
+            checkpoints.map((one) => one.name));
         saveButton.disabled = true;
         try {
             await command(trainer.name, 'save', { name: wanted });
@@ -108,7 +127,9 @@ function create(panel) {
 
     function restore(one) {
         const trainer = panel.trainer();
-        return confirm({ title: t('restore.title', { name: one.name }), text: t('restore.text', { trainer, epoch: integer(one.epoch), iteration: integer(one.iteration) }), accept: t('restore.accept'), danger: false,
+        return confirm({ title: t('restore.title', { name: one.name }),
+            text: t('restore.text', { trainer, epoch: integer(one.epoch), iteration: integer(one.iteration) }),
+            accept: t('restore.accept'), danger: false,
             act: async () => {
                 await command(trainer, 'restore', { name: one.name });
                 toast(t('restore.done', { trainer, name: one.name }));
@@ -116,19 +137,26 @@ function create(panel) {
     }
 
     function remove(one) {
-        return confirm({ title: t('delete.title', { name: one.name }), text: t('delete.text'), accept: t('delete.accept'), act: async () => {
+        return confirm({ title: t('delete.title', { name: one.name }), text: t('delete.text'),
+            accept: t('delete.accept'), act: async () => {
             await post('checkpoint-delete', { trainer: panel.trainer(), name: one.name });
             await reload();
         } });
     }
 
     function row(one) {
-        const link = h('a', { class: 'icon-button', href: path(`checkpoint/${encodeURIComponent(one.name)}`, { trainer: panel.trainer() }), download: `${one.name}.safetensors`,
-            title: t('checkpoints.download', { name: one.name }), 'aria-label': t('checkpoints.download', { name: one.name }) }, icon('download'));
+        const link = h('a', { class: 'icon-button', href: path(`checkpoint/${encodeURIComponent(one.name)}`,
+            { trainer: panel.trainer() }), download: `${one.name}.safetensors`,
+            title: t('checkpoints.download', { name: one.name }), 'aria-label': t('checkpoints.download',
+                { name: one.name }) }, icon('download'));
         const fact = (key, text, more = '') => h('td', { class: `is-number ${more}`, data: { label: t(key) }, text });
-        return h('tr', {}, h('td', {}, h('span', { class: 'checkpoint-name', text: one.name }), one.newest ? h('span', { class: 'badge is-accent', text: t('checkpoints.newest') }) : null),
-            fact('checkpoints.epoch', integer(one.epoch)), fact('checkpoints.iteration', integer(one.iteration)), fact('checkpoints.size', bytes(one.bytes)), fact('checkpoints.time', moment(one.time), 'dim'),
-            h('td', { class: 'row-actions' }, button(t('restore.short'), () => restore(one), { class: 'button is-quiet' }), button(t('branch.short'), () => branch(panel, one), { class: 'button is-quiet' }),
+        return h('tr', {}, h('td', {}, h('span', { class: 'checkpoint-name', text: one.name }),
+            one.newest ? h('span', { class: 'badge is-accent', text: t('checkpoints.newest') }) : null),
+            fact('checkpoints.epoch', integer(one.epoch)), fact('checkpoints.iteration', integer(one.iteration)),
+                fact('checkpoints.size', bytes(one.bytes)), fact('checkpoints.time', moment(one.time), 'dim'),
+            h('td', { class: 'row-actions' }, button(t('restore.short'), () => restore(one),
+                { class: 'button is-quiet' }), button(t('branch.short'), () => branch(panel, one),
+                { class: 'button is-quiet' }),
                 link, iconButton('trash', t('delete.title', { name: one.name }), () => remove(one))));
     }
 
@@ -136,7 +164,8 @@ function create(panel) {
         const trainer = state.trainers.get(panel.trainer()), folder = Boolean(trainer?.folder);
         form.hidden = table.hidden = !folder;
         panel.setNote(checkpoints.length > 0 ? integer(checkpoints.length) : '');
-        panel.empty(!trainer ? t('state.none') : !folder ? t('checkpoints.no_folder') : checkpoints.length === 0 ? t('checkpoints.none') : null);
+        panel.empty(!trainer ? t('state.none') : !folder ? t('checkpoints.no_folder') : checkpoints.length === 0
+            ? t('checkpoints.none') : null);
         fill(body, checkpoints.map(row));
     }
 

@@ -12,7 +12,8 @@ import { pendingOf, playOrPause, rewind, send, step, stop } from '../transport.j
 const figures = [
     ['time', (trainer) => duration(trainer.seconds)],
     ['left', (trainer) => roughly(trainer.state === 'idle' ? null : trainer.seconds_left)],
-    ['epoch', (trainer) => (trainer.epochs ? `${count(trainer.epoch)} / ${count(trainer.epochs)}` : integer(trainer.epoch))],
+    ['epoch', (trainer) => (trainer.epochs ? `${count(trainer.epoch)} / ${count(trainer.epochs)}`
+        : integer(trainer.epoch))],
     ['iteration', (trainer) => integer(trainer.iteration)],
     ['loss', (trainer) => steady(trainer.loss)],
     ['accuracy', (trainer) => percent(trainer.accuracy)],
@@ -33,7 +34,8 @@ definePanel('control', {
 
 function progressRow(name) {
     const fillOf = h('div', { class: 'progress-fill' }), text = h('span', { class: 'dim' });
-    const track = h('div', { class: 'progress', role: 'progressbar', 'aria-label': t(`control.${name}`), 'aria-valuemin': 0, 'aria-valuemax': 100 }, fillOf);
+    const track = h('div', { class: 'progress', role: 'progressbar', 'aria-label': t(`control.${name}`),
+        'aria-valuemin': 0, 'aria-valuemax': 100 }, fillOf);
     const row = h('div', { class: 'control-progress' }, h('span', { text: t(`control.${name}`) }), track, text);
     return { row, show(share, label) {
         row.hidden = share === null;
@@ -45,11 +47,13 @@ function progressRow(name) {
 }
 
 function create(panel) {
-    const play = iconButton('play', t('action.play'), () => playOrPause(panel.trainer()), { class: 'icon-button control-play' });
+    const play = iconButton('play', t('action.play'), () => playOrPause(panel.trainer()),
+        { class: 'icon-button control-play' });
     const back = iconButton('rewind', t('action.rewind'), () => rewind(panel.trainer()));
     const end = iconButton('stop', t('action.stop'), () => stop(panel.trainer()));
     const one = iconButton('step', t('action.step'), () => step(1, panel.trainer()));
-    const times = h('input', { class: 'input is-number', type: 'number', min: 1, max: 1e9, step: 1, value: panel.options.run ?? 100, 'aria-label': t('control.run_count') });
+    const times = h('input', { class: 'input is-number', type: 'number', min: 1, max: 1e9, step: 1,
+        value: panel.options.run ?? 100, 'aria-label': t('control.run_count') });
     const run = button(t('control.run'), null, { type: 'submit' });
     const form = h('form', { class: 'control-run', on: { submit: (event) => { event.preventDefault(); runSome(); } } },
         times, h('span', { class: 'control-run-after', text: t('control.run_after') }), run);
@@ -58,9 +62,11 @@ function create(panel) {
     const reason = h('p', { class: 'control-reason', hidden: true });
     let seldom = {};
     panel.body.classList.add('scroll');
-    panel.body.append(h('div', { class: 'control-buttons', role: 'group', 'aria-label': t('panel.control') }, back, end, play, one),
+    panel.body.append(h('div', { class: 'control-buttons', role: 'group', 'aria-label': t('panel.control') }, back, end,
+        play, one),
         h('div', { class: 'control-bars' }, epoch.row, total.row), reason, form,
-        h('dl', { class: 'figures' }, figures.map(([name]) => h('div', { data: { name } }, h('dt', { text: t(`figure.${name}`) }), values.get(name)))));
+        h('dl', { class: 'figures' }, figures.map(([name]) => h('div', { data: { name } },
+            h('dt', { text: t(`figure.${name}`) }), values.get(name)))));
 
     async function runSome() {
         const iterations = Math.max(1, Math.floor(Number(times.value) || 1));
@@ -89,12 +95,14 @@ function create(panel) {
         play.setAttribute('aria-label', label);
         play.classList.toggle('is-pending', pending !== null);
         for (const control of [play, back, end, one, run]) control.disabled = idle || state.connection !== 'open';
-        panel.setNote(state.trainers.size > 1 ? `${trainer.name} · ${t(`state.${trainer.state}`)}` : t(`state.${trainer.state}`));
+        panel.setNote(state.trainers.size > 1 ? `${trainer.name} · ${t(`state.${trainer.state}`)}`
+            : t(`state.${trainer.state}`));
         panel.note.dataset.state = trainer.state;
         form.hidden = idle;
         reason.hidden = !trainer.reason;
         setText(reason, trainer.reason ? t('control.reason', { reason: trainer.reason }) : '');
-        epoch.show(trainer.batches ? trainer.batch / trainer.batches : null, `${integer(trainer.batch)} / ${integer(trainer.batches)}`);
+        epoch.show(trainer.batches ? trainer.batch / trainer.batches : null,
+            `${integer(trainer.batch)} / ${integer(trainer.batches)}`);
         const share = progressOf(trainer);
         total.show(share, percent(share, 0));
         for (const [name, text] of figures) {

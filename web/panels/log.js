@@ -18,23 +18,33 @@ definePanel('log', {
 
 function create(panel) {
     let lines = [], asked = 0, waiting = [];
-    const search = h('input', { class: 'input', type: 'search', placeholder: t('log.search'), 'aria-label': t('log.search'), on: { input: () => { clearTimeout(asked); asked = setTimeout(reload, 250); } } });
-    const level = select(levels.map((name) => [name, t(`log.${name}`)]), panel.options.level, (value) => { panel.setOption('level', value); reload(); }, { class: 'input log-level', 'aria-label': t('log.level') });
-    const list = h('div', { class: 'log scroll', role: 'log', 'aria-live': 'off', tabindex: '0', 'aria-label': t('panel.log') });
-    const down = h('button', { type: 'button', class: 'button log-down', hidden: true, text: t('log.newest'), on: { click: () => { list.scrollTop = list.scrollHeight; } } });
+    const search = h('input', { class: 'input', type: 'search', placeholder: t('log.search'),
+        'aria-label': t('log.search'), on: { input: () => { clearTimeout(asked); asked = setTimeout(reload,
+        250); } } });
+    const level = select(levels.map((name) => [name, t(`log.${name}`)]), panel.options.level,
+        (value) => { panel.setOption('level', value); reload(); },
+        { class: 'input log-level', 'aria-label': t('log.level') });
+    const list = h('div', { class: 'log scroll', role: 'log', 'aria-live': 'off', tabindex: '0',
+        'aria-label': t('panel.log') });
+    const down = h('button', { type: 'button', class: 'button log-down', hidden: true, text: t('log.newest'),
+        on: { click: () => { list.scrollTop = list.scrollHeight; } } });
     list.addEventListener('scroll', () => { down.hidden = atEnd(); });
-    panel.body.append(h('div', { class: 'toolbar' }, h('div', { class: 'search' }, icon('search'), search), level), list, down);
+    panel.body.append(h('div', { class: 'toolbar' }, h('div', { class: 'search' }, icon('search'), search), level),
+        list, down);
 
     const atEnd = () => list.scrollHeight - list.scrollTop - list.clientHeight < 24;
 
     function fits(line) {
         const text = search.value.trim().toLowerCase();
-        return levels.indexOf(line.level) >= levels.indexOf(panel.options.level) && (text === '' || `${line.source} ${line.message}`.toLowerCase().includes(text));
+        return levels.indexOf(line.level) >= levels.indexOf(panel.options.level)
+            && (text === '' || `${line.source} ${line.message}`.toLowerCase().includes(text));
     }
 
     function row(line) {
-        return h('div', { class: 'log-line', data: { level: line.level } }, h('time', { text: clock(line.time) }), h('span', { class: 'log-mark', text: line.level === 'info' ? '' : t(`log.short_${line.level}`) }),
-            h('span', { class: 'log-source', text: line.source ?? '' }), h('span', { class: 'log-message', text: line.message }));
+        return h('div', { class: 'log-line', data: { level: line.level } }, h('time', { text: clock(line.time) }),
+            h('span', { class: 'log-mark', text: line.level === 'info' ? '' : t(`log.short_${line.level}`) }),
+            h('span', { class: 'log-source', text: line.source ?? '' }),
+                h('span', { class: 'log-message', text: line.message }));
     }
 
     function note() {
@@ -44,7 +54,8 @@ function create(panel) {
 
     const reload = () => panel.load(async (signal) => {
         waiting = [];
-        const answer = await get('log', { level: panel.options.level, search: search.value.trim() || null, limit: 500 }, { signal });
+        const answer = await get('log', { level: panel.options.level, search: search.value.trim() || null, limit: 500 },
+            { signal });
         lines = answer.messages;
         fill(list, lines.map(row));
         list.scrollTop = list.scrollHeight;

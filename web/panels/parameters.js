@@ -36,7 +36,8 @@ function inOrder(groups) {
     const first = new Map(), top = (name) => name.split('.')[0];
     for (const name of groups.keys()) if (!first.has(top(name))) first.set(top(name), first.size);
     const deepest = (name) => name.split('.').length;
-    return [...groups].map((group, i) => ({ group, i })).sort((a, b) => first.get(top(a.group[0])) - first.get(top(b.group[0]))
+    return [...groups].map((group, i) => ({ group, i }))
+        .sort((a, b) => first.get(top(a.group[0])) - first.get(top(b.group[0]))
         || (deepest(a.group[0]) === 1 ? -1 : deepest(b.group[0]) === 1 ? 1 : 0) || a.i - b.i).map(({ group }) => group);
 }
 
@@ -47,15 +48,20 @@ class Row {
         this.status = h('span', { class: 'parameter-status', 'aria-live': 'polite' });
         this.detail = h('div', { class: 'parameter-detail', hidden: true });
         this.error = h('p', { class: 'parameter-error', role: 'alert', hidden: true });
-        this.name = h('button', { type: 'button', class: 'parameter-name mono', 'aria-expanded': 'false', title: entry.doc ? `${entry.identifier}\n${entry.doc}` : entry.identifier,
-            text: entry.identifier.slice(groupOf(entry.identifier).length).replace(/^\./, ''), on: { click: () => this.expand() } });
+        this.name = h('button', { type: 'button', class: 'parameter-name mono', 'aria-expanded': 'false',
+            title: entry.doc ? `${entry.identifier}\n${entry.doc}` : entry.identifier,
+            text: entry.identifier.slice(groupOf(entry.identifier).length).replace(/^\./, ''),
+                on: { click: () => this.expand() } });
         this.editor = editorOf(entry, (value) => this.set(value));
         this.undo = iconButton('undo', t('parameters.undo'), () => this.takeBack(), { hidden: true });
         this.standard = iconButton('reset', '', () => this.set(plain(this.entry.standard)), { hidden: true });
         const numeric = entry.kind === 'number' || entry.kind === 'integer';
-        this.chart = numeric ? iconButton('chart', t('parameters.chart'), () => addPanel('chart', { series: [entry.identifier] })) : null;
-        this.element = h('li', { class: 'parameter', data: { settable: String(entry.settable) } }, h('div', { class: 'parameter-row' }, this.name,
-            h('div', { class: 'parameter-editor' }, this.editor.element), h('div', { class: 'parameter-note' }, h('span', { class: 'parameter-unit', text: entry.unit ?? '' }), this.status),
+        this.chart = numeric ? iconButton('chart', t('parameters.chart'),
+            () => addPanel('chart', { series: [entry.identifier] })) : null;
+        this.element = h('li', { class: 'parameter', data: { settable: String(entry.settable) } },
+            h('div', { class: 'parameter-row' }, this.name,
+            h('div', { class: 'parameter-editor' }, this.editor.element), h('div', { class: 'parameter-note' },
+                h('span', { class: 'parameter-unit', text: entry.unit ?? '' }), this.status),
             h('div', { class: 'parameter-tools' }, this.undo, this.standard, this.chart)), this.error, this.detail);
         this.change = undoable;
         this.update(entry);
@@ -78,11 +84,15 @@ class Row {
         this.name.setAttribute('aria-expanded', String(open));
         if (!open) return;
         const facts = [['parameters.identifier', entry.identifier], ['parameters.kind', entry.kind]];
-        if (entry.least !== null && entry.least !== undefined) facts.push(['parameters.bounds', `${plain(entry.least)} … ${entry.most >= 1e29 ? '∞' : plain(entry.most)}`]);
-        if (entry.standard !== null && entry.standard !== undefined) facts.push(['parameters.standard_value', plain(entry.standard)]);
-        if (entry.settable) facts.push(['parameters.effect', t(entry.live === false ? 'parameters.effect_later' : 'parameters.effect_next')]);
+        if (entry.least !== null && entry.least !== undefined) facts.push(['parameters.bounds',
+            `${plain(entry.least)} … ${entry.most >= 1e29 ? '∞' : plain(entry.most)}`]);
+        if (entry.standard !== null && entry.standard !== undefined) facts.push(['parameters.standard_value',
+            plain(entry.standard)]);
+        if (entry.settable) facts.push(['parameters.effect', t(entry.live === false ? 'parameters.effect_later'
+            : 'parameters.effect_next')]);
         fill(this.detail, entry.doc ? h('p', { text: entry.doc }) : null,
-            h('dl', {}, facts.map(([key, value]) => h('div', {}, h('dt', { text: t(key) }), h('dd', { text: value })))));
+            h('dl', {}, facts.map(([key, value]) => h('div', {}, h('dt', { text: t(key) }),
+                h('dd', { text: value })))));
     }
 
     say(state, text = '', whole = text) {
@@ -97,7 +107,8 @@ class Row {
         try {
             await act();
             const iteration = state.trainers.get(this.panel.trainer())?.iteration;
-            const values = { iteration: integer((iteration ?? 0) + 1) }, key = this.entry.live === false ? 'parameters.done_later' : 'parameters.done';
+            const values = { iteration: integer((iteration ?? 0) + 1) }, key = this.entry.live === false
+                ? 'parameters.done_later' : 'parameters.done';
             this.say('done', t(key, values), t(`${key}_tip`, values));
             announce(`${this.entry.identifier}: ${this.status.title}`);
             setTimeout(() => { if (this.element.dataset.state === 'done') this.say(''); }, statusTime);
@@ -128,25 +139,32 @@ class Row {
 function create(panel) {
     const rows = new Map(), changes = new Map();
     let entries = [], shape = '', opened = new Set();
-    const search = h('input', { class: 'input', type: 'search', placeholder: t('parameters.search'), 'aria-label': t('parameters.search'), on: { input: () => build() } });
-    const segments = h('div', { class: 'segments', role: 'group', 'aria-label': t('parameters.filter') }, filters.map((name) =>
-        h('button', { type: 'button', class: 'segment', data: { name }, text: t(`parameters.${name}`), 'aria-pressed': String(name === panel.options.filter), on: { click: () => {
+    const search = h('input', { class: 'input', type: 'search', placeholder: t('parameters.search'),
+        'aria-label': t('parameters.search'), on: { input: () => build() } });
+    const segments = h('div', { class: 'segments', role: 'group', 'aria-label': t('parameters.filter') },
+        filters.map((name) =>
+        h('button', { type: 'button', class: 'segment', data: { name }, text: t(`parameters.${name}`),
+            'aria-pressed': String(name === panel.options.filter), on: { click: () => {
             panel.setOption('filter', name);
-            for (const other of segments.children) other.setAttribute('aria-pressed', String(other.dataset.name === name));
+            for (const other of segments.children) other.setAttribute('aria-pressed',
+                String(other.dataset.name === name));
             build();
         } } })));
     const list = h('div', { class: 'parameters scroll', tabindex: '-1' });
-    panel.body.append(h('div', { class: 'toolbar' }, h('div', { class: 'search' }, icon('search'), search), segments), list);
+    panel.body.append(h('div', { class: 'toolbar' }, h('div', { class: 'search' }, icon('search'), search), segments),
+        list);
 
     function fits(entry, words) {
         const { filter } = panel.options;
         if (filter === 'settable' && (!entry.settable || entry.kind === 'tensor')) return false;
         if (filter === 'changed' && !isChanged(entry) && !changes.has(entry.identifier)) return false;
-        return words.every((word) => entry.identifier.toLowerCase().includes(word) || entry.doc?.toLowerCase().includes(word));
+        return words.every((word) => entry.identifier.toLowerCase().includes(word) || entry.doc?.toLowerCase()
+            .includes(word));
     }
 
     function rowOf(entry) {
-        if (!rows.has(entry.identifier)) rows.set(entry.identifier, new Row(panel, entry, changes.get(entry.identifier)));
+        if (!rows.has(entry.identifier)) rows.set(entry.identifier,
+            new Row(panel, entry, changes.get(entry.identifier)));
         return rows.get(entry.identifier);
     }
 
@@ -160,7 +178,8 @@ function create(panel) {
         opened = new Set(opened);
         if (open) opened.add(name);
         else opened.delete(name);
-        panel.setOption('closed', open ? panel.options.closed.filter((other) => other !== name) : [...panel.options.closed, name]);
+        panel.setOption('closed', open ? panel.options.closed.filter((other) => other !== name)
+            : [...panel.options.closed, name]);
         build();
         list.querySelector(`[data-group="${CSS.escape(name)}"]`)?.focus();
     }
@@ -177,12 +196,18 @@ function create(panel) {
             const open = isOpen(name, words.length > 0, shown.length);
             const arrow = h('span', {}, icon('right'));
             if (open) setIcon(arrow, 'down');
-            return h('section', { class: 'parameter-group' }, h('h3', {}, h('button', { type: 'button', class: 'parameter-heading', data: { group: name }, 'aria-expanded': String(open),
-                on: { click: () => flip(name, !open) } }, arrow, h('span', { class: 'mono', text: name || t('parameters.top') }), h('span', { class: 'dim', text: integer(members.length) }))),
+            return h('section', { class: 'parameter-group' },
+                h('h3', {}, h('button', { type: 'button', class: 'parameter-heading', data: { group: name },
+                'aria-expanded': String(open),
+                on: { click: () => flip(name, !open) } }, arrow,
+                    h('span', { class: 'mono', text: name || t('parameters.top') }),
+                    h('span', { class: 'dim', text: integer(members.length) }))),
             open ? h('ul', {}, members.map((entry) => rowOf(entry).element)) : null);
         }));
         panel.setNote(t('parameters.count', { n: integer(shown.length), all: integer(entries.length) }));
-        if (shown.length === 0 && entries.length > 0) list.append(h('p', { class: 'nothing', text: t(panel.options.filter === 'changed' ? 'parameters.none_changed' : 'parameters.none') }));
+        if (shown.length === 0 && entries.length > 0) list.append(h('p',
+            { class: 'nothing', text: t(panel.options.filter === 'changed' ? 'parameters.none_changed'
+            : 'parameters.none') }));
     }
 
     function take(found) {
@@ -198,7 +223,8 @@ function create(panel) {
     async function loadAll(signal) {
         const trainer = panel.trainer();
         if (trainer === null) return panel.empty(t('state.none'));
-        const [tree, past] = await Promise.all([get('tree', { trainer }, { signal }), get('changes', { trainer }, { signal })]);
+        const [tree, past] = await Promise.all([get('tree', { trainer }, { signal }),
+            get('changes', { trainer }, { signal })]);
         changes.clear();
         for (const change of past.changes) changes.set(change.identifier, change);
         panel.empty(null);

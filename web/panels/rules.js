@@ -24,15 +24,19 @@ definePanel('rules', {
 
 function create(panel) {
     let hooks = [];
-    const input = h('input', { class: 'input mono', placeholder: examples[0], 'aria-label': t('rules.text'), autocomplete: 'off', spellcheck: 'false', list: 'rule-examples',
+    const input = h('input', { class: 'input mono', placeholder: examples[0], 'aria-label': t('rules.text'),
+        autocomplete: 'off', spellcheck: 'false', list: 'rule-examples',
         on: { input: () => { problem.hidden = true; input.classList.remove('is-bad'); } } });
     const problem = h('p', { class: 'form-error', role: 'alert', hidden: true });
     const add = button(t('rules.attach'), null, { type: 'submit' });
     const form = h('form', { class: 'toolbar', on: { submit: attach } }, input, add);
     const body = h('tbody');
-    panel.body.append(form, h('datalist', { id: 'rule-examples' }, examples.map((value) => h('option', { value }))), problem,
-        h('div', { class: 'scroll', tabindex: '0' }, h('table', { class: 'table hooks' }, h('thead', {}, h('tr', {}, h('th', { scope: 'col', text: t('rules.hook') }),
-            h('th', { scope: 'col', class: 'is-number', text: t('rules.runs') }), h('th', { scope: 'col', class: 'is-number', text: t('rules.cost'), title: t('rules.cost_tip') }),
+    panel.body.append(form, h('datalist', { id: 'rule-examples' }, examples.map((value) => h('option', { value }))),
+        problem,
+        h('div', { class: 'scroll', tabindex: '0' }, h('table', { class: 'table hooks' },
+            h('thead', {}, h('tr', {}, h('th', { scope: 'col', text: t('rules.hook') }),
+            h('th', { scope: 'col', class: 'is-number', text: t('rules.runs') }),
+                h('th', { scope: 'col', class: 'is-number', text: t('rules.cost'), title: t('rules.cost_tip') }),
             h('th', {}, h('span', { class: 'unseen', text: t('rules.detach') })))), body)));
 
     async function attach(event) {
@@ -55,7 +59,8 @@ function create(panel) {
 
     function detach(hook) {
         const trainer = panel.trainer();
-        return confirm({ title: t('rules.detach_title', { name: hook.name }), text: hook.text || hook.when, accept: t('rules.detach'), act: async () => {
+        return confirm({ title: t('rules.detach_title', { name: hook.name }), text: hook.text || hook.when,
+            accept: t('rules.detach'), act: async () => {
             await command(trainer, 'detach', { name: hook.name });
             await reload();
         } });
@@ -70,10 +75,13 @@ function create(panel) {
 
     function row(hook) {
         const when = [hook.when, hook.condition].filter(Boolean).join(', ');
-        return h('tr', {}, h('td', {}, h('div', { class: 'hook-name' }, h('b', { text: hook.name }), hook.background ? h('span', { class: 'badge', text: t('rules.background') }) : null),
+        return h('tr', {}, h('td', {}, h('div', { class: 'hook-name' }, h('b', { text: hook.name }), hook.background
+            ? h('span', { class: 'badge', text: t('rules.background') }) : null),
             h('div', { class: hook.text ? 'hook-text mono' : 'hook-text', text: hook.text || when })),
-        h('td', { class: 'is-number', text: integer(hook.runs) }), h('td', { class: 'is-number dim', text: hook.runs > 0 ? cost(hook) : '' }),
-        h('td', { class: 'is-number' }, iconButton('close', t('rules.detach_title', { name: hook.name }), () => detach(hook))));
+        h('td', { class: 'is-number', text: integer(hook.runs) }),
+            h('td', { class: 'is-number dim', text: hook.runs > 0 ? cost(hook) : '' }),
+        h('td', { class: 'is-number' }, iconButton('close', t('rules.detach_title', { name: hook.name }),
+            () => detach(hook))));
     }
 
     function show() {

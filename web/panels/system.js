@@ -23,7 +23,8 @@ class Spark {
         this.canvas = h('canvas', { class: 'spark', 'aria-hidden': 'true' });
         this.value = h('b');
         this.note = h('span', { class: 'dim' });
-        this.element = h('div', { class: 'gauge' }, h('div', { class: 'gauge-head' }, h('span', { text: t(`system.${name}`) }), this.value, this.note), this.canvas);
+        this.element = h('div', { class: 'gauge' }, h('div', { class: 'gauge-head' },
+            h('span', { text: t(`system.${name}`) }), this.value, this.note), this.canvas);
     }
 
     push(all, own) {
@@ -55,7 +56,8 @@ class Spark {
     }
 
     line(context, values, w, height, ink, alpha) {
-        const x = (i) => w - (values.length - 1 - i) * (w / (kept - 1)), y = (value) => 1 + (1 - Math.min(1, value)) * (height - 2);
+        const x = (i) => w - (values.length - 1 - i) * (w / (kept - 1)),
+            y = (value) => 1 + (1 - Math.min(1, value)) * (height - 2);
         const points = values.map((value, i) => [x(i), value]).filter(([, value]) => value !== null);
         if (points.length === 0) return;
         context.beginPath();
@@ -77,14 +79,17 @@ function create(panel) {
     const cpu = new Spark('cpu'), memory = new Spark('memory');
     const load = h('dd'), threads = h('dd'), own = h('dd');
     panel.body.classList.add('system');
-    panel.body.append(cpu.element, memory.element, h('dl', { class: 'figures' }, h('div', {}, h('dt', { text: t('system.process_memory') }), own),
-        h('div', {}, h('dt', { text: t('system.load') }), load), h('div', {}, h('dt', { text: t('system.threads') }), threads)));
+    panel.body.append(cpu.element, memory.element,
+        h('dl', { class: 'figures' }, h('div', {}, h('dt', { text: t('system.process_memory') }), own),
+        h('div', {}, h('dt', { text: t('system.load') }), load), h('div', {}, h('dt', { text: t('system.threads') }),
+            threads)));
 
     function take(now) {
         cpu.push(now.cpu, now.process_cpu);
         memory.push(now.memory / now.memory_total, now.process_memory / now.memory_total);
         setText(cpu.value, percent(now.cpu, 0));
-        setText(cpu.note, now.process_cpu === null || now.process_cpu === undefined ? '' : t('system.own', { share: percent(now.process_cpu, 0) }));
+        setText(cpu.note, now.process_cpu === null || now.process_cpu === undefined ? '' : t('system.own',
+            { share: percent(now.process_cpu, 0) }));
         setText(memory.value, percent(now.memory / now.memory_total, 0));
         setText(memory.note, t('system.of', { used: bytes(now.memory), total: bytes(now.memory_total) }));
         setText(own, bytes(now.process_memory));

@@ -18,8 +18,9 @@ definePanel('tasks', {
 
 function amount(task) {
     const text = task.unit === 'bytes' ? bytes : count;
-    if (task.total > 0) return `${text(task.done)} / ${text(task.total)}${task.unit === 'bytes' ? '' : ` ${task.unit ?? ''}`}`;
-    return task.done > 0 ? `${text(task.done)} ${task.unit === 'bytes' ? '' : task.unit ?? ''}` : '';
+    const unit = task.unit === 'bytes' ? '' : ` ${task.unit ?? ''}`;
+    if (task.total > 0) return `${text(task.done)} / ${text(task.total)}${unit}`;
+    return task.done > 0 ? text(task.done) + unit : '';
 }
 
 function left(task) {
@@ -31,7 +32,8 @@ function left(task) {
 class Row {
     constructor(task) {
         this.bar = h('div', { class: 'progress-fill' });
-        this.track = h('div', { class: 'progress', role: 'progressbar', 'aria-label': task.description, 'aria-valuemin': 0, 'aria-valuemax': 100 }, this.bar);
+        this.track = h('div', { class: 'progress', role: 'progressbar', 'aria-label': task.description,
+            'aria-valuemin': 0, 'aria-valuemax': 100 }, this.bar);
         this.share = h('b');
         this.amount = h('span', { class: 'dim' });
         this.speed = h('span', { class: 'dim task-speed' });
@@ -40,7 +42,10 @@ class Row {
             await post('task-cancel', { task: task.task }).catch(toastError);
             this.cancel.disabled = false;
         });
-        this.element = h('li', { class: 'task' }, h('div', { class: 'task-head' }, h('span', { class: 'task-name', text: task.description.startsWith('/') ? task.description.split('/').at(-1) : task.description, title: task.description }), h('span', { class: 'badge', text: task.going || task.kind }), this.share, this.cancel),
+        this.element = h('li', { class: 'task' }, h('div', { class: 'task-head' },
+            h('span', { class: 'task-name', text: task.description.startsWith('/') ? task.description.split('/').at(-1)
+            : task.description, title: task.description }),
+            h('span', { class: 'badge', text: task.going || task.kind }), this.share, this.cancel),
             this.track, h('div', { class: 'task-foot' }, this.amount, this.speed));
         this.update(task);
     }
