@@ -279,6 +279,23 @@ static sgm_status cut_rest(sgm_iterator *iterator, int64_t count)
     return SGM_OK;
 }
 
+/* A record of few numbers is over before a call would be: two pieces of fixed size that overlap. */
+static inline void copy_record(float *to, const float *from, size_t elements)
+{
+    if (elements > 16 || elements < 2) {
+        memcpy(to, from, elements * sizeof *to);
+    } else if (elements >= 8) {
+        memcpy(to, from, 8 * sizeof *to);
+        memcpy(to + elements - 8, from + elements - 8, 8 * sizeof *to);
+    } else if (elements >= 4) {
+        memcpy(to, from, 4 * sizeof *to);
+        memcpy(to + elements - 4, from + elements - 4, 4 * sizeof *to);
+    } else {
+        memcpy(to, from, 2 * sizeof *to);
+        memcpy(to + elements - 2, from + elements - 2, 2 * sizeof *to);
+    }
+}
+
 /* Copies `count` records of the block at hand to the batch, from its record `got` on. */
 static void gather(sgm_iterator *iterator, int64_t got, int64_t count)
 {
@@ -294,7 +311,7 @@ static void gather(sgm_iterator *iterator, int64_t got, int64_t count)
             continue;
         }
         for (int64_t i = 0; i < count; i++, to += elements)
-            memcpy(to, from + (size_t)iterator->rows[iterator->used + i] * elements, elements * sizeof *to);
+            copy_record(to, from + (size_t)iterator->rows[iterator->used + i] * elements, elements);
     }
 }
 

@@ -4,6 +4,7 @@
 #include "ops/ops.h"
 
 #define MANY_PRODUCTS 4
+#define MOST_REPEATED 16384 /* elements of a constant, which the program keeps */
 
 bool sgm__plan_is_contiguous(const sgm__node *node)
 {
@@ -61,13 +62,49 @@ static sgm_status add_copy(sgm__plan_build *build, int32_t source, int32_t *copy
     return add_node(build, &node, &source, copy);
 }
 
+/* Room among the constants, all zeros. */
+static sgm_status add_constant_bytes(sgm__plan *plan, size_t bytes, sgm__place *place)
+{
+    size_t end = ((size_t)plan->constant_bytes + bytes + 63) / 64 * 64;
+    unsigned char *grown = sgm__realloc(plan->constants, end + 64);
+    if (grown == NULL)
+        return SGM_ERROR_MEMORY;
+    plan->constants = grown;
+    memset(grown + plan->constant_bytes, 0, end - (size_t)plan->constant_bytes);
+    *place = (sgm__place){.store = SGM__STORE_CONSTANT, .offset = plan->constant_bytes};
+    plan->constant_bytes = (int64_t)end;
+    return SGM_OK;
+}
+
+/* A view of a constant that is as well a constant of its own: nothing is left for the run. */
+static sgm_status lay_out_constant(sgm__plan_build *build, int32_t source, int32_t *copy)
+{
+    const sgm__node view = build->plan->nodes[source];
+    sgm__node node = {.op = &sgm__op_constant, .type = view.type, .label = view.label, .origin = view.origin};
+    size_t size = sgm_dtype_size(view.type.dtype);
+    int64_t from = build->plan->nodes[build->notes[source].root].place.offset +
+                   build->notes[source].view_offset * (int64_t)size;
+    SGM_TRY(
+        add_constant_bytes(build->plan, (size_t)sgm_shape_elements(&view.type.shape) * size, &node.place));
+    SGM_TRY(add_node(build, &node, NULL, copy));
+    unsigned char *constants = build->plan->constants;
+    sgm__copy_strided(&view.type.shape, view.type.dtype, constants + node.place.offset,
+                      build->plan->nodes[*copy].place.strides, view.type.dtype, constants + from,
+                      view.place.strides);
+    return SGM_OK;
+}
+
 static sgm_status make_contiguous(sgm__plan_build *build, int32_t *node)
 {
-    if (sgm__plan_is_contiguous(&build->plan->nodes[*node]))
+    const sgm__node *view = &build->plan->nodes[*node];
+    if (sgm__plan_is_contiguous(view))
         return SGM_OK;
     if (build->notes[*node].contiguous < 0) {
         int32_t copy;
-        SGM_TRY(add_copy(build, *node, &copy));
+        const sgm__node *root = &build->plan->nodes[build->notes[*node].root];
+        bool constant = root->place.store == SGM__STORE_CONSTANT &&
+                        sgm_shape_elements(&view->type.shape) <= MOST_REPEATED;
+        SGM_TRY(constant ? lay_out_constant(build, *node, &copy) : add_copy(build, *node, &copy));
         build->notes[*node].contiguous = copy;
     }
     *node = build->notes[*node].contiguous;
@@ -201,21 +238,14 @@ static sgm_status store_constant(sgm__plan_build *build, const sgm__instruction 
     sgm__plan *plan = build->plan;
     size_t bytes =
         (size_t)sgm_shape_elements(&instruction->type.shape) * sgm_dtype_size(instruction->type.dtype);
-    size_t end = ((size_t)plan->constant_bytes + bytes + 63) / 64 * 64;
-    unsigned char *grown = sgm__realloc(plan->constants, end + 64);
-    if (grown == NULL)
-        return SGM_ERROR_MEMORY;
-    plan->constants = grown;
-    memset(grown + plan->constant_bytes, 0, end - (size_t)plan->constant_bytes);
-    *place = (sgm__place){.store = SGM__STORE_CONSTANT, .offset = plan->constant_bytes};
+    SGM_TRY(add_constant_bytes(plan, bytes, place));
     if (instruction->constant >= 0) {
-        memcpy(grown + plan->constant_bytes,
+        memcpy(plan->constants + place->offset,
                sgm_tensor_const_data(build->graph->constants[instruction->constant]), bytes);
     } else {
-        sgm_array array = {.dtype = instruction->type.dtype, .data = grown + plan->constant_bytes};
+        sgm_array array = {.dtype = instruction->type.dtype, .data = plan->constants + place->offset};
         sgm_array_store(&array, 0, instruction->attributes.numbers[0]);
     }
-    plan->constant_bytes = (int64_t)end;
     return SGM_OK;
 }
 

@@ -330,10 +330,12 @@ static sgm_tensor *stage(sgm_tensor **stages, int32_t index, const sgm_type *typ
 static sgm_status check_fed_shape(const char *name, const sgm_shape *wanted, const sgm_tensor *value)
 {
     const sgm_shape *given = sgm_tensor_shape(value);
+    if (sgm_shape_equal(wanted, given))
+        return SGM_OK;
     bool same_records = wanted->rank > 0 && given->rank > 0 && wanted->dims[0] == given->dims[0] &&
                         sgm_shape_elements(wanted) == sgm_shape_elements(given) &&
                         sgm_tensor_is_contiguous(value);
-    if (same_records || sgm_shape_equal(wanted, given))
+    if (same_records)
         return SGM_OK;
     char a[128], b[128];
     return sgm_fail(SGM_ERROR_SHAPE, "input '%s' wants shape %s, the tensor has %s%s", name,
@@ -352,13 +354,20 @@ static sgm_status convert(sgm_tensor *target, const sgm_tensor *value)
     return SGM_OK;
 }
 
-sgm_status sgm_session_feed(sgm_session *session, sgm_program *program, const char *name,
-                            const sgm_tensor *value)
+static sgm_status check_input(const sgm_session *session, const sgm_program *program, const char *name,
+                              int32_t *index)
 {
     SGM_TRY(check_program(session, program));
-    int32_t index = find_input(program, name);
-    if (index < 0)
-        return unknown_name(program->plan, "input", program->plan->inputs, program->plan->input_count, name);
+    *index = find_input(program, name);
+    return *index >= 0 ? SGM_OK
+                       : unknown_name(program->plan, "input", program->plan->inputs,
+                                      program->plan->input_count, name);
+}
+
+sgm_status sgm__session_feed_at(sgm_session *session, sgm_program *program, int32_t index,
+                                const sgm_tensor *value)
+{
+    const char *name = sgm__plan_string(program->plan, program->plan->inputs[index].name);
     if (value == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "input '%s' was given no tensor", name);
     const sgm_type *type = &program->plan->inputs[index].type;
@@ -376,15 +385,21 @@ sgm_status sgm_session_feed(sgm_session *session, sgm_program *program, const ch
     return SGM_OK;
 }
 
-sgm_status sgm_session_feed_number(sgm_session *session, sgm_program *program, const char *name, double value)
+sgm_status sgm_session_feed(sgm_session *session, sgm_program *program, const char *name,
+                            const sgm_tensor *value)
 {
-    SGM_TRY(check_program(session, program));
-    int32_t index = find_input(program, name);
-    if (index < 0)
-        return unknown_name(program->plan, "input", program->plan->inputs, program->plan->input_count, name);
+    int32_t index;
+    SGM_TRY(check_input(session, program, name, &index));
+    return sgm__session_feed_at(session, program, index, value);
+}
+
+sgm_status sgm__session_feed_number_at(sgm_session *session, sgm_program *program, int32_t index,
+                                       double value)
+{
     const sgm_type *type = &program->plan->inputs[index].type;
     if (type->shape.rank != 0)
-        return sgm_fail(SGM_ERROR_SHAPE, "input '%s' is no single number; feed a tensor", name);
+        return sgm_fail(SGM_ERROR_SHAPE, "input '%s' is no single number; feed a tensor",
+                        sgm__plan_string(program->plan, program->plan->inputs[index].name));
     double memory[1] = {0};
     sgm_array array = {.dtype = type->dtype, .data = memory};
     sgm_array_store(&array, 0, value);
@@ -392,6 +407,13 @@ sgm_status sgm_session_feed_number(sgm_session *session, sgm_program *program, c
                                           bytes_of(type)));
     program->fed[index] = true;
     return SGM_OK;
+}
+
+sgm_status sgm_session_feed_number(sgm_session *session, sgm_program *program, const char *name, double value)
+{
+    int32_t index;
+    SGM_TRY(check_input(session, program, name, &index));
+    return sgm__session_feed_number_at(session, program, index, value);
 }
 
 sgm_status sgm_session_run(sgm_session *session, sgm_program *program)
@@ -419,6 +441,15 @@ static sgm_status read_output(sgm_session *session, const sgm_program *program, 
                                         host, bytes_of(&node->type));
 }
 
+static sgm_status check_newest(const sgm_session *session, const sgm_program *program, int32_t index)
+{
+    return session->newest == program
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_STATE,
+                          "output '%s': the program did not run, failed, or another ran after it",
+                          sgm__plan_string(program->plan, program->plan->outputs[index].name));
+}
+
 static sgm_status check_output(const sgm_session *session, const sgm_program *program, const char *name,
                                int32_t *index)
 {
@@ -427,10 +458,7 @@ static sgm_status check_output(const sgm_session *session, const sgm_program *pr
     if (*index < 0)
         return unknown_name(program->plan, "output", program->plan->outputs, program->plan->output_count,
                             name);
-    if (session->newest != program)
-        return sgm_fail(SGM_ERROR_STATE,
-                        "output '%s': the program did not run, failed, or another ran after it", name);
-    return SGM_OK;
+    return check_newest(session, program, *index);
 }
 
 sgm_status sgm_session_read(sgm_session *session, sgm_program *program, const char *name, sgm_tensor *value)
@@ -452,19 +480,27 @@ sgm_status sgm_session_read(sgm_session *session, sgm_program *program, const ch
     return sgm_tensor_assign(value, read);
 }
 
-sgm_status sgm_session_read_number(sgm_session *session, sgm_program *program, const char *name,
-                                   double *value)
+sgm_status sgm__session_read_number_at(sgm_session *session, sgm_program *program, int32_t index,
+                                       double *value)
 {
-    int32_t index;
-    SGM_TRY(check_output(session, program, name, &index));
+    SGM_TRY(check_newest(session, program, index));
     const sgm_type *type = &program->plan->outputs[index].type;
     if (sgm_shape_elements(&type->shape) != 1)
-        return sgm_fail(SGM_ERROR_SHAPE, "output '%s' is no single number; read a tensor", name);
+        return sgm_fail(SGM_ERROR_SHAPE, "output '%s' is no single number; read a tensor",
+                        sgm__plan_string(program->plan, program->plan->outputs[index].name));
     double memory[1] = {0};
     SGM_TRY(read_output(session, program, index, memory));
     sgm_array array = {.dtype = type->dtype, .data = memory};
     *value = sgm_array_load(&array, 0);
     return SGM_OK;
+}
+
+sgm_status sgm_session_read_number(sgm_session *session, sgm_program *program, const char *name,
+                                   double *value)
+{
+    int32_t index;
+    SGM_TRY(check_output(session, program, name, &index));
+    return sgm__session_read_number_at(session, program, index, value);
 }
 
 /* --- looking --- */

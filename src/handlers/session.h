@@ -11,6 +11,7 @@ typedef struct sgm__session_state {
     bool shared; /* the buffer belongs to another session */
 } sgm__session_state;
 
+#define SGM__NOTED_PLACES 4
 struct sgm_program {
     sgm_session *session;
     sgm_program *next;
@@ -23,6 +24,9 @@ struct sgm_program {
     sgm_tensor **output_stages;
     bool *fed;
     bool *lent; /* inputs that are memory of another session; NULL: none ever was */
+    /* Places of inputs and outputs, for whoever runs the program to note once. */
+    bool noted;
+    int32_t places[SGM__NOTED_PLACES];
 };
 
 struct sgm_session {
@@ -46,6 +50,13 @@ sgm_status sgm__session_share(sgm_session *session, const sgm_session *owner, co
 /* Places of inputs and outputs by name, for many of them in each step; -1: there is none. */
 int32_t sgm__program_input(const sgm_program *program, const char *name);
 int32_t sgm__program_output(const sgm_program *program, const char *name);
+/* As the functions by name, with such a place in a program of this session. */
+sgm_status sgm__session_feed_at(sgm_session *session, sgm_program *program, int32_t index,
+                                const sgm_tensor *value);
+sgm_status sgm__session_feed_number_at(sgm_session *session, sgm_program *program, int32_t index,
+                                       double value);
+sgm_status sgm__session_read_number_at(sgm_session *session, sgm_program *program, int32_t index,
+                                       double *value);
 /* The memory of an output of the newest run, on the host. */
 const void *sgm__session_output_memory(const sgm_session *session, const sgm_program *program,
                                        int32_t output);

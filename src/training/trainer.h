@@ -101,7 +101,8 @@ typedef struct sgm__control {
     pthread_cond_t changed;
     sgm_trainer_state state;
     bool pause, stop;
-    int64_t steps; /* iterations until the next pause; -1: none */
+    int64_t steps;     /* iterations until the next pause; -1: none */
+    atomic_bool asked; /* one of these three was set in this run: else nobody needs the lock to look */
     char *reason;  /* of the newest stop */
     sgm__order *orders;
     atomic_bool has_order;
@@ -114,7 +115,10 @@ typedef struct sgm__ending {
 } sgm__ending;
 
 #define SGM__KEPT_RATES 256
-#define SGM__COST_PREFIX "trainer.cost." /* of the outputs of programs */
+/* Outputs of programs beside the network's, under names that no layer can have. */
+#define SGM__LOSS "trainer.loss"
+#define SGM__CORRECT "trainer.correct"
+#define SGM__COST_PREFIX "trainer.cost."
 typedef struct sgm__cost {
     char *output;
     double newest; /* of the newest minibatch */
@@ -217,14 +221,17 @@ sgm_status sgm__trainer_keep_newest(sgm_trainer *trainer, const char *what);
 
 /* trainer_program.c: records (or finds) the program for a minibatch; defines states that are new. */
 sgm_program *sgm__trainer_program(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch);
-/* Feeds a block's sections into the program's inputs of their names. */
-sgm_status sgm__trainer_feed(sgm_trainer *trainer, sgm_program *program, const sgm_block *block);
-/* Adds loss and correct answers of a run to the sums. */
-sgm_status sgm__trainer_count(sgm_trainer *trainer, sgm_program *program, int64_t records,
-                              sgm__metric_sums *sums);
 sgm_status sgm__trainer_define_state(sgm_trainer *trainer, const char *name, const sgm_type *type);
 void sgm__trainer_forget_programs(sgm_trainer *trainer);
 bool sgm__trainer_is_frozen(const sgm_trainer *trainer, const char *parameter);
+
+/* trainer_ends.c. Feeds a block's sections into the program's inputs of their names. */
+sgm_status sgm__trainer_feed(sgm_trainer *trainer, sgm_program *program, const sgm_block *block);
+/* The learning rate and the number of the update, as far as the program wants them. */
+sgm_status sgm__trainer_feed_update(sgm_trainer *trainer, sgm_program *program, double rate, int64_t step);
+/* Adds loss and correct answers of a run to the sums. */
+sgm_status sgm__trainer_count(sgm_trainer *trainer, sgm_program *program, int64_t records,
+                              sgm__metric_sums *sums);
 
 /* trainer_command.c. Between two iterations: whether to pause (counts one step), waiting for the pause to
  * end, whether to stop. */

@@ -35,13 +35,26 @@ sgm_trainer_state sgm_trainer_state_of(sgm_trainer *trainer)
     return state;
 }
 
+/* What has just been set is looked at from the next iteration on. */
+static void was_asked(sgm__control *control)
+{
+    atomic_store_explicit(&control->asked, true, memory_order_relaxed);
+}
+
+static bool is_asked(sgm__control *control)
+{
+    return atomic_load_explicit(&control->asked, memory_order_relaxed);
+}
+
 sgm_status sgm_trainer_pause(sgm_trainer *trainer)
 {
     sgm__control *control = &trainer->control;
     pthread_mutex_lock(&control->lock);
     sgm_status status = control->state == SGM_TRAINER_IDLE ? wrong_state(trainer, "paused") : SGM_OK;
-    if (status == SGM_OK)
+    if (status == SGM_OK) {
         control->pause = true;
+        was_asked(control);
+    }
     pthread_mutex_unlock(&control->lock);
     return status;
 }
@@ -55,6 +68,7 @@ static sgm_status go_on(sgm_trainer *trainer, int64_t steps, const char *what)
     if (status == SGM_OK) {
         control->pause = false;
         control->steps = steps;
+        was_asked(control);
         pthread_cond_broadcast(&control->changed);
     }
     pthread_mutex_unlock(&control->lock);
@@ -87,6 +101,7 @@ sgm_status sgm_trainer_stop(sgm_trainer *trainer, const char *reason)
         control->reason = copy;
         copy = NULL;
         control->stop = true;
+        was_asked(control);
         pthread_cond_broadcast(&control->changed);
     }
     pthread_mutex_unlock(&control->lock);
@@ -106,6 +121,7 @@ sgm_status sgm__trainer_reserve(sgm_trainer *trainer, bool paused)
         control->pause = paused;
         control->stop = false;
         control->steps = -1;
+        atomic_store(&control->asked, paused);
     }
     pthread_mutex_unlock(&control->lock);
     return status;
@@ -144,6 +160,8 @@ bool sgm__control_is_held(sgm__control *control)
 
 bool sgm__control_wants_pause(sgm__control *control)
 {
+    if (!is_asked(control))
+        return false;
     pthread_mutex_lock(&control->lock);
     if (control->steps > 0 && --control->steps == 0)
         control->pause = true;
@@ -175,6 +193,8 @@ bool sgm__control_wait(sgm__control *control, bool (*interrupted)(void))
 
 bool sgm__control_stops(sgm__control *control, char *reason, size_t size)
 {
+    if (!is_asked(control))
+        return false;
     pthread_mutex_lock(&control->lock);
     bool stop = control->stop;
     if (stop && size > 0)

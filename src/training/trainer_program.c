@@ -8,10 +8,6 @@
 #include <sigma/operations.h>
 #include <stdio.h>
 
-/* Outputs beside the network's, under names that no layer can have. */
-#define LOSS "trainer.loss"
-#define CORRECT "trainer.correct"
-
 void sgm__trainer_forget_programs(sgm_trainer *trainer)
 {
     if (trainer->global != NULL) /* a scope's are its trainer's, too */
@@ -189,12 +185,12 @@ static void record_correct(sgm_trainer *trainer)
     if ((!numbers && !sgm_shape_equal(&a.shape, &b.shape)) || a.shape.rank < 2)
         return;
     if (numbers || a.shape.dims[a.shape.rank - 1] > 1) {
-        sgm_output(graph, CORRECT, sgm_accuracy(graph, before_softmax(graph, output), target));
+        sgm_output(graph, SGM__CORRECT, sgm_accuracy(graph, before_softmax(graph, output), target));
         return;
     }
     sgm_value equal = sgm_equal(graph, sgm_greater(graph, output, sgm_number(graph, 0.5)),
                                 sgm_greater(graph, target, sgm_number(graph, 0.5)));
-    sgm_output(graph, CORRECT, sgm_mean(graph, sgm_cast(graph, equal, SGM_FLOAT64)));
+    sgm_output(graph, SGM__CORRECT, sgm_mean(graph, sgm_cast(graph, equal, SGM_FLOAT64)));
 }
 
 /* --- patterns --- */
@@ -323,7 +319,7 @@ static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_
         return sgm_fail(SGM_ERROR_STATE,
                         "its network has no cost: add one at its end, such as softmax_cross_entropy");
     if (purpose != SGM__PREDICT) {
-        sgm_output(trainer->graph, LOSS, trainer->recording.total);
+        sgm_output(trainer->graph, SGM__LOSS, trainer->recording.total);
         record_correct(trainer);
     }
     for (size_t i = 0; i < trainer->recording.output_count && !training; i++)
@@ -422,36 +418,4 @@ sgm_program *sgm__trainer_program(sgm_trainer *trainer, sgm__step_purpose purpos
     sgm_program *program = make_program(trainer, purpose, batch);
     sgm_task_end(task, program != NULL ? SGM_OK : sgm__last_failure());
     return program;
-}
-
-/* --- feeding and reading --- */
-
-/* By the names of the program's own inputs: the newest recording may be another one's. */
-sgm_status sgm__trainer_feed(sgm_trainer *trainer, sgm_program *program, const sgm_block *block)
-{
-    const char *name;
-    for (size_t i = 0; (name = sgm_program_input_at(program, i)) != NULL; i++) {
-        if (strcmp(name, SGM__LEARNING_RATE) == 0 || strcmp(name, SGM__STEP) == 0)
-            continue;
-        sgm_tensor *values = sgm_block_section(block, name);
-        if (values == NULL)
-            return sgm_last_status();
-        SGM_TRY(sgm_session_feed(trainer->session, program, name, values));
-    }
-    return SGM_OK;
-}
-
-sgm_status sgm__trainer_count(sgm_trainer *trainer, sgm_program *program, int64_t records,
-                              sgm__metric_sums *sums)
-{
-    double loss, correct = 0;
-    SGM_TRY(sgm_session_read_number(trainer->session, program, LOSS, &loss));
-    bool has_accuracy = sgm_program_has_output(program, CORRECT);
-    if (has_accuracy)
-        SGM_TRY(sgm_session_read_number(trainer->session, program, CORRECT, &correct));
-    sums->loss += loss * (double)records;
-    sums->correct += correct * (double)records;
-    sums->records += records;
-    sums->has_accuracy = has_accuracy;
-    return SGM_OK;
 }

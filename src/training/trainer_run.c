@@ -157,11 +157,7 @@ sgm_status sgm__trainer_step(sgm_trainer *trainer, const sgm_block *block, doubl
     if (program == NULL)
         return sgm_last_status();
     SGM_TRY(sgm__trainer_feed(trainer, program, block));
-    if (sgm_program_has_input(program, SGM__LEARNING_RATE))
-        SGM_TRY(sgm_session_feed_number(trainer->session, program, SGM__LEARNING_RATE, rate));
-    if (sgm_program_has_input(program, SGM__STEP))
-        SGM_TRY(
-            sgm_session_feed_number(trainer->session, program, SGM__STEP, (double)(position->updates + 1)));
+    SGM_TRY(sgm__trainer_feed_update(trainer, program, rate, position->updates + 1));
     SGM_TRY(sgm_session_run(trainer->session, program));
     double before = position->sums.loss;
     SGM_TRY(sgm__trainer_count(trainer, program, block->count, &position->sums));

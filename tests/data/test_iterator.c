@@ -70,6 +70,28 @@ TEST(every_record_once_an_epoch)
     CHECK_INT(atomic_load(&allocator_live), 0);
 }
 
+/* Short records are copied otherwise than long ones. */
+TEST(records_of_any_width)
+{
+    for (int32_t width = 1; width <= 40; width++) {
+        sgm_dataset *dataset =
+            sgm_dataset_create("wide", .extractor = counting_extractor(TOTAL, width), .block_size = 10);
+        sgm_iterator *iterator = sgm_minibatches(dataset, .size = 7, .seed = 1);
+        const sgm_block *batch;
+        for (;;) {
+            CHECK_OK(sgm_iterator_next(iterator, &batch));
+            if (!batch)
+                break;
+            for (int64_t i = 0; i < batch->count; i++)
+                for (int32_t k = 0; k < width; k++)
+                    CHECK_NEAR(pipeline_at(batch, "inputs", i, k),
+                               pipeline_at(batch, "targets", i, 0) + 0.5 * k, 0);
+        }
+        sgm_iterator_free(iterator);
+        sgm_dataset_free(dataset);
+    }
+}
+
 TEST(order_depends_on_seed_and_epoch_only)
 {
     int reference[3][TOTAL], order[TOTAL];

@@ -532,6 +532,24 @@ TEST(constants_are_stored_once_each)
     tear_down(&it);
 }
 
+/* What a kernel wants without gaps is laid out with the constants, not by a copy in each run. */
+TEST(views_of_constants_are_constants)
+{
+    setting it = set_up();
+    const float numbers[] = {1, 2, 3, 4, 5, 6};
+    sgm_tensor *tensor = sgm_tensor_from(SGM_FLOAT32, DIMS(2, 3), numbers);
+    sgm_value x = input(&it, DIMS(3, 2)), turned = sgm_transpose(it.graph, sgm_constant(it.graph, tensor));
+    sgm_value ones = sgm_broadcast(it.graph, sgm_number(it.graph, 1), DIMS(3));
+    sgm_output(it.graph, "y", sgm_accuracy(it.graph, x, turned));
+    sgm_output(it.graph, "z", sgm_accuracy(it.graph, x, ones));
+    make_plan(&it);
+    CHECK_INT(it.plan->order_count, 2);
+    CHECK_INT(it.plan->constant_bytes, 4 * 64);
+    check_runs(it.graph);
+    sgm_tensor_free(tensor);
+    tear_down(&it);
+}
+
 TEST(sizes_beyond_any_memory)
 {
     setting it = set_up();

@@ -40,6 +40,20 @@ static void repeat(unsigned char *buffer, size_t filled, size_t bytes)
     }
 }
 
+static void fill_still(unsigned char *still, const unsigned char *from, size_t size)
+{
+    if (size == sizeof(uint32_t)) { /* by far the most */
+        uint32_t one, all[SGM__STILL_BYTES / sizeof one];
+        memcpy(&one, from, sizeof one);
+        for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+            all[i] = one;
+        memcpy(still, all, sizeof all);
+        return;
+    }
+    memcpy(still, from, size);
+    repeat(still, size, SGM__STILL_BYTES);
+}
+
 static void load_tile(const sgm__elementwise *e, const sgm__slot *slot, const unsigned char *base,
                       unsigned char *buffer, const tile *t)
 {
@@ -181,9 +195,7 @@ static void load_fixed(const run *r, unsigned char *buffers)
             load_tile(e, slot, from, buffer_at(e, slot, buffers), &all);
             continue;
         }
-        unsigned char *still = buffers + (size_t)slot->buffer * SGM__STILL_BYTES;
-        memcpy(still, from, slot->size);
-        repeat(still, slot->size, SGM__STILL_BYTES);
+        fill_still(buffers + (size_t)slot->buffer * SGM__STILL_BYTES, from, slot->size);
     }
 }
 
@@ -329,9 +341,7 @@ static void load_slot(const sgm__bound *b, const sgm__slot *slot, const sgm__mem
     const sgm__elementwise *e = b->run.e;
     const unsigned char *from = sgm__place_address(&slot->place, memory);
     if (slot->kind == SGM__SLOT_STILL) {
-        unsigned char *still = b->buffers + (size_t)slot->buffer * SGM__STILL_BYTES;
-        memcpy(still, from, slot->size);
-        repeat(still, slot->size, SGM__STILL_BYTES);
+        fill_still(b->buffers + (size_t)slot->buffer * SGM__STILL_BYTES, from, slot->size);
     } else {
         load_tile(e, slot, from, buffer_at(e, slot, b->buffers), &b->tile);
     }

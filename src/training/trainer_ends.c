@@ -1,0 +1,61 @@
+/* What goes into a trainer's programs and comes out of them. A small network's step is over before its names
+ * are compared, so places that each step needs are noted in the program. */
+#include "handlers/session.h"
+#include "training/trainer.h"
+
+enum { RATE, STEP, LOSS, CORRECT };
+
+static const int32_t *places_in(sgm_program *program)
+{
+    if (!program->noted) {
+        program->places[RATE] = sgm__program_input(program, SGM__LEARNING_RATE);
+        program->places[STEP] = sgm__program_input(program, SGM__STEP);
+        program->places[LOSS] = sgm__program_output(program, SGM__LOSS);
+        program->places[CORRECT] = sgm__program_output(program, SGM__CORRECT);
+        program->noted = true;
+    }
+    return program->places;
+}
+
+/* By the names of the program's own inputs: the newest recording may be another one's. */
+sgm_status sgm__trainer_feed(sgm_trainer *trainer, sgm_program *program, const sgm_block *block)
+{
+    const int32_t *places = places_in(program);
+    const char *name;
+    for (int32_t i = 0; (name = sgm_program_input_at(program, (size_t)i)) != NULL; i++) {
+        if (i == places[RATE] || i == places[STEP])
+            continue;
+        sgm_tensor *values = sgm_block_section(block, name);
+        if (values == NULL)
+            return sgm_last_status();
+        SGM_TRY(sgm__session_feed_at(trainer->session, program, i, values));
+    }
+    return SGM_OK;
+}
+
+sgm_status sgm__trainer_feed_update(sgm_trainer *trainer, sgm_program *program, double rate, int64_t step)
+{
+    const int32_t *places = places_in(program);
+    if (places[RATE] >= 0)
+        SGM_TRY(sgm__session_feed_number_at(trainer->session, program, places[RATE], rate));
+    if (places[STEP] >= 0)
+        SGM_TRY(sgm__session_feed_number_at(trainer->session, program, places[STEP], (double)step));
+    return SGM_OK;
+}
+
+sgm_status sgm__trainer_count(sgm_trainer *trainer, sgm_program *program, int64_t records,
+                              sgm__metric_sums *sums)
+{
+    const int32_t *places = places_in(program);
+    double loss, correct = 0;
+    if (places[LOSS] < 0)
+        return sgm_session_read_number(trainer->session, program, SGM__LOSS, &loss); /* says what there is */
+    SGM_TRY(sgm__session_read_number_at(trainer->session, program, places[LOSS], &loss));
+    if (places[CORRECT] >= 0)
+        SGM_TRY(sgm__session_read_number_at(trainer->session, program, places[CORRECT], &correct));
+    sums->loss += loss * (double)records;
+    sums->correct += correct * (double)records;
+    sums->records += records;
+    sums->has_accuracy = places[CORRECT] >= 0;
+    return SGM_OK;
+}
