@@ -169,7 +169,7 @@ SGM_API bool sgm_network_is_dynamic(const sgm_network *network);
 #define SGM_LAYER_API 1
 typedef enum sgm_layer_flags {
     SGM_LAYER_COST = 1,      /* inputs: prediction; its value is one number for each record or one in all */
-    SGM_LAYER_DYNAMIC = 2,   /* is recorded again at each iteration */
+    SGM_LAYER_DYNAMIC = 2,   /* is recorded again at each iteration, and what comes behind it if it differs */
     SGM_LAYER_JOIN = 4,      /* arguments are branches */
     SGM_LAYER_CLASSIFIES = 8 /* a cost of classes: the largest output is the answer */
 } sgm_layer_flags;

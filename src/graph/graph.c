@@ -1,13 +1,21 @@
 /* The graph as a container: instructions, names, outputs, assignments. */
 #include "graph/graph_internal.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
+
+static uint64_t next_serial(void)
+{
+    static atomic_uint_fast64_t newest;
+    return atomic_fetch_add_explicit(&newest, 1, memory_order_relaxed) + 1;
+}
 
 sgm_graph *sgm_graph_create(void)
 {
     sgm_graph *graph = sgm__calloc(1, sizeof(sgm_graph));
     if (graph == NULL)
         return NULL;
+    graph->serial = next_serial();
     /* offset 0 of the names is "" */
     sgm__text_append_bytes(&graph->names, "", 1);
     if (graph->names.failed) {
@@ -19,6 +27,7 @@ sgm_graph *sgm_graph_create(void)
 
 static void free_constants(sgm_graph *graph)
 {
+    sgm__graph_drop_kept(graph);
     for (size_t i = 0; i < graph->constant_count; i++)
         sgm_tensor_free(graph->constants[i]);
     graph->constant_count = 0;
@@ -45,6 +54,7 @@ void sgm_graph_clear(sgm_graph *graph)
     if (graph == NULL)
         return;
     free_constants(graph);
+    graph->serial = next_serial();
     graph->count = graph->operand_count = graph->output_count = graph->assignment_count = 0;
     graph->source_count = 0;
     graph->names.length = 1;
@@ -148,13 +158,15 @@ const char *sgm__graph_string(const sgm_graph *graph, int32_t name)
     return graph->names.data + name;
 }
 
-static void update_label(sgm_graph *graph)
+/* As far as there is room. */
+static void append_label(sgm_graph *graph, size_t length, const char *label)
 {
-    int32_t name = sgm__graph_name(graph, graph->label);
-    if (name < 0)
-        keep_error(graph);
-    else
-        graph->label_name = name;
+    size_t most = sizeof graph->label - 1, more = strlen(label);
+    if (length > 0 && length < most)
+        graph->label[length++] = '.';
+    more = more < most - length ? more : most - length;
+    memcpy(graph->label + length, label, more);
+    graph->label[length + more] = '\0';
 }
 
 void sgm_graph_push_label(sgm_graph *graph, const char *label)
@@ -165,9 +177,14 @@ void sgm_graph_push_label(sgm_graph *graph, const char *label)
     if (graph->label_depth++ >= SGM__MAX_LABEL_DEPTH)
         return;
     graph->label_starts[graph->label_depth - 1] = (uint16_t)length;
+    graph->label_names[graph->label_depth - 1] = graph->label_name;
     if (label != NULL && *label != '\0')
-        snprintf(graph->label + length, sizeof graph->label - length, "%s%s", length > 0 ? "." : "", label);
-    update_label(graph);
+        append_label(graph, length, label);
+    int32_t name = sgm__graph_name(graph, graph->label);
+    if (name < 0)
+        keep_error(graph);
+    else
+        graph->label_name = name;
 }
 
 void sgm_graph_pop_label(sgm_graph *graph)
@@ -175,7 +192,7 @@ void sgm_graph_pop_label(sgm_graph *graph)
     if (graph == NULL || graph->label_depth == 0 || --graph->label_depth >= SGM__MAX_LABEL_DEPTH)
         return;
     graph->label[graph->label_starts[graph->label_depth]] = '\0';
-    update_label(graph);
+    graph->label_name = graph->label_names[graph->label_depth];
 }
 
 /* --- instructions --- */
@@ -183,6 +200,8 @@ void sgm_graph_pop_label(sgm_graph *graph)
 static sgm_status append(sgm_graph *graph, const sgm__instruction *instruction, const sgm_value *inputs)
 {
     size_t count = (size_t)instruction->input_count;
+    if (graph->compares && sgm__graph_repeats(graph, instruction, inputs))
+        return SGM_OK;
     if (graph->count >= INT32_MAX / 2 || graph->operand_count + count >= INT32_MAX / 2)
         return sgm_fail(SGM_ERROR_ARGUMENT, "a graph cannot have more than %d instructions", INT32_MAX / 2);
     SGM_TRY(sgm__reserve(&graph->instructions, &graph->capacity, graph->count + 1, sizeof(sgm__instruction)));
@@ -218,6 +237,8 @@ sgm_value sgm__graph_append(sgm_graph *graph, const sgm__instruction *instructio
 
 int32_t sgm__graph_add_constant(sgm_graph *graph, sgm_tensor *constant)
 {
+    if (graph->compares && sgm__graph_repeats_constant(graph, constant))
+        return (int32_t)graph->constant_count - 1;
     if (sgm__reserve(&graph->constants, &graph->constant_capacity, graph->constant_count + 1,
                      sizeof(sgm_tensor *)) != SGM_OK) {
         keep_error(graph);
@@ -250,6 +271,8 @@ void sgm_output(sgm_graph *graph, const char *name, sgm_value value)
                            name);
             return;
         }
+    if (graph->compares && sgm__graph_repeats_output(graph, (sgm__named){text, value}))
+        return;
     if (sgm__reserve(&graph->outputs, &graph->output_capacity, graph->output_count + 1, sizeof(sgm__named)) !=
         SGM_OK) {
         keep_error(graph);
@@ -286,6 +309,8 @@ static bool fits_state(sgm_graph *graph, sgm_value state, sgm_value value)
 void sgm_assign(sgm_graph *graph, sgm_value state, sgm_value value)
 {
     if (graph == NULL || graph->status != SGM_OK || !fits_state(graph, state, value))
+        return;
+    if (graph->compares && sgm__graph_repeats_assignment(graph, (sgm__assignment){state, value}))
         return;
     if (sgm__reserve(&graph->assignments, &graph->assignment_capacity, graph->assignment_count + 1,
                      sizeof(sgm__assignment)) != SGM_OK) {

@@ -25,6 +25,11 @@ typedef struct sgm__assignment {
     sgm_value state, value;
 } sgm__assignment;
 
+/* How much of everything has been recorded. */
+typedef struct sgm__graph_mark {
+    size_t count, operand_count, source_count, constant_count, output_count, assignment_count;
+} sgm__graph_mark;
+
 #define SGM__MAX_LABEL_DEPTH 32
 struct sgm_graph {
     sgm__instruction *instructions;
@@ -44,8 +49,12 @@ struct sgm_graph {
     size_t assignment_count, assignment_capacity;
     char label[256];                             /* of what is recorded now */
     uint16_t label_starts[SGM__MAX_LABEL_DEPTH]; /* its length before each push; deeper labels do not show */
+    int32_t label_names[SGM__MAX_LABEL_DEPTH];   /* the label before each push */
     int32_t label_depth, label_name;
-    sgm_status status; /* first failure */
+    uint64_t serial;      /* another one after each clearing, in no other graph */
+    bool compares;        /* what is recorded is compared with what was there (again.c), */
+    sgm__graph_mark kept; /* up to here */
+    sgm_status status;    /* first failure */
     char message[512];
 };
 
@@ -64,5 +73,26 @@ bool sgm__attributes_equal(const sgm_attributes *a, const sgm_attributes *b); /*
 bool sgm__graph_structure_equal(const sgm_graph *a, const sgm_graph *b);
 /* Adds `constant` (retained) to the table; -1 on failure. */
 int32_t sgm__graph_add_constant(sgm_graph *graph, sgm_tensor *constant);
+
+/* --- recording again (again.c) ---
+ *
+ * A graph goes back to where it was, keeping what came behind. As long as the same is recorded again, it is
+ * only compared; with the first difference all that is behind it is gone, and recording goes on as ever. */
+sgm__graph_mark sgm__graph_mark_now(const sgm_graph *graph);
+bool sgm__graph_marks_equal(const sgm__graph_mark *a, const sgm__graph_mark *b);
+/* Begins to compare with what is there now; false: better clear the graph. */
+bool sgm__graph_compare(sgm_graph *graph);
+/* To a mark of what is kept, forward too. */
+void sgm__graph_go_to(sgm_graph *graph, const sgm__graph_mark *mark);
+/* All that was kept is there again, and nothing is compared any more. */
+void sgm__graph_restore(sgm_graph *graph);
+/* What is behind this place is gone. */
+void sgm__graph_drop_kept(sgm_graph *graph);
+/* True: that is what was here, and it counts as recorded. False: it differs, and the rest is gone. Only while
+ * the graph compares. */
+bool sgm__graph_repeats(sgm_graph *graph, const sgm__instruction *instruction, const sgm_value *inputs);
+bool sgm__graph_repeats_constant(sgm_graph *graph, const sgm_tensor *constant);
+bool sgm__graph_repeats_output(sgm_graph *graph, sgm__named output);
+bool sgm__graph_repeats_assignment(sgm_graph *graph, sgm__assignment assignment);
 
 #endif

@@ -108,6 +108,7 @@ sgm_status sgm_network_set_argument(sgm_network *network, size_t index, const ch
     }
     sgm__argument_value *value = &entry->own[argument];
     value->given = true;
+    network->newest.graph = NULL; /* the layer records something else now */
     if (content->kind == SGM_KIND_NUMBER)
         value->number = content->as.number;
     else

@@ -3,7 +3,8 @@
 #define SGM_NETWORK_NETWORK_INTERNAL_H
 
 #include "base/base.h"
-#include <sigma/network.h>
+#include "graph/graph_internal.h"
+#include "network/again.h"
 
 /* Bounds on what a text of a few bytes can ask for. */
 #define SGM__MAX_LAYERS 10000
@@ -104,6 +105,24 @@ typedef struct sgm__network_output {
     int32_t cost;     /* entry whose predict() turns it into the output; -1: the value itself */
 } sgm__network_output;
 
+/* What had been recorded before a layer, or after the last one. */
+typedef struct sgm__layer_mark {
+    sgm__graph_mark graph;
+    size_t parameter_count, input_count, target_count, cost_count, string_count;
+    int64_t streams;
+    sgm_value total;
+} sgm__layer_mark;
+
+/* The newest recording, to record it again (again.c). */
+typedef struct sgm__newest {
+    const sgm_graph *graph; /* NULL: none that could be compared with */
+    uint64_t serial;        /* of the graph then */
+    int64_t batch;
+    sgm_dtype dtype;
+    bool training, costs;
+    sgm_recording recording;
+} sgm__newest;
+
 struct sgm_network {
     sgm_layer *root;
     sgm__entry *entries; /* in the order of the text: an entry's index is its number */
@@ -124,7 +143,10 @@ struct sgm_network {
     sgm_named_value *inputs, *targets, *predictions, *costs;
     size_t input_count, input_capacity, target_count, target_capacity, prediction_count, prediction_capacity,
         cost_count, cost_capacity;
-    int64_t streams; /* of random numbers handed out */
+    int64_t streams;        /* of random numbers handed out */
+    sgm__layer_mark *marks; /* before each layer, in the order of recording, and after the last */
+    sgm__newest newest;
+    bool compares, differs; /* what a layer tells beside the graph, with what it told before */
 };
 
 /* As they are recorded. */
@@ -140,6 +162,15 @@ struct sgm_layer_call {
     const sgm_recording_options *options;
     size_t first_parameter; /* of this layer */
 };
+
+/* --- recording (record.c) --- */
+sgm__layer_mark sgm__network_mark(const sgm_network *network, const sgm_graph *graph, sgm_value total);
+/* Layers from place `first` of the order on, then the outputs; fills in `recording`. */
+sgm_status sgm__network_record_from(sgm_network *network, sgm_graph *graph,
+                                    const sgm_recording_options *options, size_t first, sgm_value *total,
+                                    sgm_recording *recording);
+sgm_status sgm__network_record_layer(sgm_network *network, sgm_graph *graph,
+                                     const sgm_recording_options *options, int32_t entry, sgm_value *total);
 
 /* --- mixed precision (mixed.c): what is recorded in bfloat16 has float32 around it --- */
 /* Of states, inputs, costs and outputs. */

@@ -40,9 +40,28 @@ static sgm_value fail_newest(sgm_graph *graph)
     return sgm_graph_fail(graph, status != SGM_OK ? status : SGM_ERROR_ARGUMENT, "%s", message);
 }
 
-static sgm_status add_named(sgm_named_value **list, size_t *count, size_t *capacity, sgm_named_value value)
+/* How many there are of the recording that this one is compared with. */
+static size_t known_count(const sgm_network *network, sgm_named_value *const *list)
+{
+    const sgm_recording *known = &network->newest.recording;
+    return list == &network->inputs    ? known->input_count
+           : list == &network->targets ? known->target_count
+                                       : known->cost_count;
+}
+
+/* Texts that are kept are the same ones. */
+static bool is_same_named(const sgm_named_value *a, const sgm_named_value *b)
+{
+    return a->name == b->name && a->value.index == b->value.index && a->importance == b->importance;
+}
+
+static sgm_status add_named(sgm_network *network, sgm_named_value **list, size_t *count, size_t *capacity,
+                            sgm_named_value value)
 {
     SGM_TRY(sgm__reserve(list, capacity, *count + 1, sizeof(sgm_named_value)));
+    if (network->compares)
+        network->differs = network->differs || *count >= known_count(network, list) ||
+                           !is_same_named(&(*list)[*count], &value);
     (*list)[(*count)++] = value;
     return SGM_OK;
 }
@@ -136,6 +155,13 @@ uint64_t sgm_layer_iteration(const sgm_layer_call *call)
     return call->options->iteration;
 }
 
+/* Texts that are kept are the same ones; the graph says whether the type is the same. */
+static bool is_same_parameter(const sgm_parameter *a, const sgm_parameter *b)
+{
+    return a->name == b->name && a->initialiser == b->initialiser && a->value.index == b->value.index &&
+           a->trainable == b->trainable && a->fan_in == b->fan_in && a->fan_out == b->fan_out;
+}
+
 static sgm_status add_parameter(sgm_layer_call *call, const sgm_parameter *parameter)
 {
     sgm_network *network = call->network;
@@ -144,12 +170,16 @@ static sgm_status add_parameter(sgm_layer_call *call, const sgm_parameter *param
             return SGM_OK;
     SGM_TRY(sgm__reserve(&network->parameters, &network->parameter_capacity, network->parameter_count + 1,
                          sizeof(sgm_parameter)));
-    sgm_parameter *added = &network->parameters[network->parameter_count];
-    *added = *parameter;
-    added->name = keep_string(network, parameter->name);
-    added->initialiser = added->name != NULL ? keep_string(network, parameter->initialiser) : NULL;
-    if (added->initialiser == NULL)
+    sgm_parameter *place = &network->parameters[network->parameter_count], added = *parameter;
+    added.name = keep_string(network, parameter->name);
+    added.initialiser = added.name != NULL ? keep_string(network, parameter->initialiser) : NULL;
+    if (added.initialiser == NULL)
         return SGM_ERROR_MEMORY;
+    if (network->compares)
+        network->differs = network->differs ||
+                           network->parameter_count >= network->newest.recording.parameter_count ||
+                           !is_same_parameter(place, &added);
+    *place = added;
     network->parameter_count++;
     return SGM_OK;
 }
@@ -230,8 +260,9 @@ static sgm_status add_section(const sgm_layer_call *call, const char *section, s
         return SGM_ERROR_MEMORY;
     sgm_named_value added = {name, value, 0};
     if (is_cost(call->entry))
-        return add_named(&network->targets, &network->target_count, &network->target_capacity, added);
-    return add_named(&network->inputs, &network->input_count, &network->input_capacity, added);
+        return add_named(network, &network->targets, &network->target_count, &network->target_capacity,
+                         added);
+    return add_named(network, &network->inputs, &network->input_count, &network->input_capacity, added);
 }
 
 sgm_value sgm_layer_section(sgm_layer_call *call, sgm_graph *graph, const char *section,
@@ -348,8 +379,8 @@ static sgm_layer_call begin(sgm_network *network, sgm_graph *graph, const sgm_re
                             .first_parameter = network->parameter_count};
 }
 
-static sgm_status record_layer(sgm_network *network, sgm_graph *graph, const sgm_recording_options *options,
-                               int32_t entry, sgm_value *total)
+sgm_status sgm__network_record_layer(sgm_network *network, sgm_graph *graph,
+                                     const sgm_recording_options *options, int32_t entry, sgm_value *total)
 {
     bool cost = is_cost(&network->entries[entry]);
     if (cost && !options->training && !options->costs)
@@ -365,7 +396,8 @@ static sgm_status record_layer(sgm_network *network, sgm_graph *graph, const sgm
             importance == 1 ? value : sgm_multiply(graph, value, sgm_number(graph, importance));
         *total = network->cost_count == 0 ? weighted : sgm_add(graph, *total, weighted);
         sgm_named_value named = {call.entry->name, value, importance};
-        if (add_named(&network->costs, &network->cost_count, &network->cost_capacity, named) != SGM_OK)
+        if (add_named(network, &network->costs, &network->cost_count, &network->cost_capacity, named) !=
+            SGM_OK)
             fail_newest(graph);
     }
     sgm_graph_pop_label(graph);
@@ -385,8 +417,8 @@ static sgm_status record_outputs(sgm_network *network, sgm_graph *graph, const s
         }
         SGM_TRY(sgm_graph_status(graph));
         sgm_named_value named = {network->entries[output->producer].name, value, 0};
-        SGM_TRY(add_named(&network->predictions, &network->prediction_count, &network->prediction_capacity,
-                          named));
+        SGM_TRY(add_named(network, &network->predictions, &network->prediction_count,
+                          &network->prediction_capacity, named));
     }
     return SGM_OK;
 }
@@ -400,6 +432,63 @@ static bool classifies(const sgm_network *network)
             return (flags & SGM_LAYER_CLASSIFIES) != 0;
     }
     return false;
+}
+
+sgm__layer_mark sgm__network_mark(const sgm_network *network, const sgm_graph *graph, sgm_value total)
+{
+    return (sgm__layer_mark){.graph = sgm__graph_mark_now(graph),
+                             .parameter_count = network->parameter_count,
+                             .input_count = network->input_count,
+                             .target_count = network->target_count,
+                             .cost_count = network->cost_count,
+                             .string_count = network->string_next,
+                             .streams = network->streams,
+                             .total = total};
+}
+
+static void note_newest(sgm_network *network, const sgm_graph *graph, const sgm_recording_options *options,
+                        const sgm_recording *recording)
+{
+    bool fit = network->dynamic && (options->prefix == NULL || *options->prefix == '\0');
+    for (size_t i = 0; i < network->entry_count && fit; i++) /* whose predictions would not be asked for */
+        fit = !is_cost(&network->entries[i]) ||
+              (network->entries[i].layer->type->flags & SGM_LAYER_DYNAMIC) == 0;
+    network->newest = (sgm__newest){.graph = fit ? graph : NULL,
+                                    .serial = graph->serial,
+                                    .batch = options->batch,
+                                    .dtype = options->dtype,
+                                    .training = options->training,
+                                    .costs = options->costs,
+                                    .recording = *recording};
+}
+
+sgm_status sgm__network_record_from(sgm_network *network, sgm_graph *graph,
+                                    const sgm_recording_options *options, size_t first, sgm_value *total,
+                                    sgm_recording *recording)
+{
+    network->newest.graph = NULL;
+    network->prediction_count = 0;
+    for (size_t i = first; i < network->order_count; i++) {
+        network->marks[i] = sgm__network_mark(network, graph, *total);
+        SGM_TRY(sgm__network_record_layer(network, graph, options, network->order[i], total));
+    }
+    network->marks[network->order_count] = sgm__network_mark(network, graph, *total);
+    SGM_TRY(record_outputs(network, graph, options));
+    *recording = (sgm_recording){.inputs = network->inputs,
+                                 .targets = network->targets,
+                                 .input_count = network->input_count,
+                                 .target_count = network->target_count,
+                                 .outputs = network->predictions,
+                                 .output_count = network->prediction_count,
+                                 .costs = network->costs,
+                                 .cost_count = network->cost_count,
+                                 .total = *total,
+                                 .parameters = network->parameters,
+                                 .parameter_count = network->parameter_count,
+                                 .classifies = classifies(network),
+                                 .random = network->streams > 0};
+    note_newest(network, graph, options, recording);
+    return SGM_OK;
 }
 
 static sgm_status check_options(const sgm_network *network, const sgm_graph *graph,
@@ -424,24 +513,9 @@ sgm_status sgm_network_record(sgm_network *network, sgm_graph *graph, const sgm_
     SGM_TRY(sgm__options_read(&copy, sizeof copy, given, "sgm_network_record"));
     SGM_TRY(check_options(network, graph, options, recording));
     network->string_next = network->parameter_count = network->input_count = 0;
-    network->target_count = network->prediction_count = network->cost_count = 0;
+    network->target_count = network->cost_count = 0;
     network->streams = 0;
+    network->compares = false;
     sgm_value total = {-1};
-    for (size_t i = 0; i < network->order_count; i++)
-        SGM_TRY(record_layer(network, graph, options, network->order[i], &total));
-    SGM_TRY(record_outputs(network, graph, options));
-    *recording = (sgm_recording){.inputs = network->inputs,
-                                 .targets = network->targets,
-                                 .input_count = network->input_count,
-                                 .target_count = network->target_count,
-                                 .outputs = network->predictions,
-                                 .output_count = network->prediction_count,
-                                 .costs = network->costs,
-                                 .cost_count = network->cost_count,
-                                 .total = total,
-                                 .parameters = network->parameters,
-                                 .parameter_count = network->parameter_count,
-                                 .classifies = classifies(network),
-                                 .random = network->streams > 0};
-    return SGM_OK;
+    return sgm__network_record_from(network, graph, options, 0, &total, recording);
 }

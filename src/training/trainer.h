@@ -42,6 +42,12 @@ typedef enum sgm__step_purpose {
     SGM__APPLY_LATER /* gradients of workers are inputs, kept for later */
 } sgm__step_purpose;
 
+/* The newest recording of a dynamic network, which the trainer's graph still has. */
+typedef struct sgm__again {
+    sgm__step_purpose purpose;
+    sgm_program *program; /* NULL: there is none */
+} sgm__again;
+
 typedef struct sgm__known_program {
     sgm__step_purpose purpose;
     int64_t batch; /* records; of what applies gradients: how many workers they come from */
@@ -103,7 +109,7 @@ typedef struct sgm__control {
     bool pause, stop;
     int64_t steps;     /* iterations until the next pause; -1: none */
     atomic_bool asked; /* one of these three was set in this run: else nobody needs the lock to look */
-    char *reason;  /* of the newest stop */
+    char *reason;      /* of the newest stop */
     sgm__order *orders;
     atomic_bool has_order;
 } sgm__control;
@@ -165,6 +171,7 @@ struct sgm_trainer {
     size_t trained_count, trained_capacity;
     sgm__known_program *programs;
     size_t program_count, program_capacity;
+    sgm__again again;
     sgm__training_position position;
     sgm__metric_sums ended; /* of the epoch before, until this one has a minibatch */
     int64_t epochs;         /* wanted by the run, 0: no limit */

@@ -2,6 +2,7 @@
  * dynamic networks. */
 #include "training/trainer.h"
 
+#include "network/again.h"
 #include "ops/ops.h"
 #include "registry/pattern.h"
 #include "training/operator.h"
@@ -12,6 +13,7 @@ void sgm__trainer_forget_programs(sgm_trainer *trainer)
 {
     if (trainer->global != NULL) /* a scope's are its trainer's, too */
         trainer = trainer->global;
+    trainer->again.program = NULL;
     trainer->program_count = 0; /* they stay in the session, where an equal graph finds them */
     sgm__operator_forget_programs(trainer);
 }
@@ -296,7 +298,18 @@ static void record_random_step(sgm_graph *graph)
     sgm_assign(graph, step, sgm_add(graph, step, sgm_number(graph, 1)));
 }
 
-static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch)
+/* The network; *same: the graph is what `again` has the program of. */
+static sgm_status record_network(sgm_trainer *trainer, sgm__step_purpose purpose,
+                                 const sgm_recording_options *options, bool *same)
+{
+    if (trainer->again.program != NULL && trainer->again.purpose == purpose)
+        return sgm__network_record_again(trainer->network, trainer->graph, options, &trainer->recording,
+                                         same);
+    sgm_graph_clear(trainer->graph);
+    return sgm_network_record(trainer->network, trainer->graph, options, &trainer->recording);
+}
+
+static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch, bool *same)
 {
     bool updates = purpose == SGM__UPDATE || purpose == SGM__ACCUMULATE;
     bool training = updates || purpose == SGM__GRADIENTS;
@@ -309,8 +322,9 @@ static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_
                                      .costs = purpose == SGM__VALIDATE,
                                      .iteration = (uint64_t)trainer->position.iteration,
                                      .prefix = averaged ? SGM__AVERAGE_PREFIX : ""};
-    sgm_graph_clear(trainer->graph);
-    SGM_TRY(sgm_network_record(trainer->network, trainer->graph, &options, &trainer->recording));
+    SGM_TRY(record_network(trainer, purpose, &options, same));
+    if (*same)
+        return SGM_OK;
     sgm__operator_recorded(trainer);
     if (trainer->recording.target_count > 0)
         snprintf(trainer->first_targets, sizeof trainer->first_targets, "%s",
@@ -389,12 +403,15 @@ static void log_threads(const sgm_trainer *trainer, int64_t batch, const sgm_pro
 
 static sgm_program *make_program(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch)
 {
-    bool applies = purpose == SGM__APPLY || purpose == SGM__APPLY_LATER;
+    bool applies = purpose == SGM__APPLY || purpose == SGM__APPLY_LATER, same = false;
     if (check_parts(trainer, purpose) != SGM_OK ||
-        (applies ? record_apply(trainer, purpose == SGM__APPLY, batch) : record(trainer, purpose, batch)) !=
-            SGM_OK)
+        (applies ? record_apply(trainer, purpose == SGM__APPLY, batch)
+                 : record(trainer, purpose, batch, &same)) != SGM_OK)
         return NULL;
+    if (same)
+        return trainer->again.program;
     sgm_program *program = sgm_session_prepare(trainer->session, trainer->graph);
+    trainer->again = (sgm__again){purpose, applies ? NULL : program};
     if (program != NULL && !sgm_network_is_dynamic(trainer->network) &&
         remember(trainer, purpose, batch, program) != SGM_OK)
         return NULL;

@@ -1,0 +1,16 @@
+/* Recording a network again, where only its dynamic layers can differ. Internal. */
+#ifndef SGM_NETWORK_AGAIN_H
+#define SGM_NETWORK_AGAIN_H
+
+#include <sigma/network.h>
+
+/* As sgm_network_record, into a graph that still has the network's newest recording and whatever its user
+ * recorded behind it. Dynamic layers are recorded again, others only where something before them differs.
+ *
+ * *same: nothing differs: the graph is as it was, with all that is behind the network. Else it has the new
+ * recording alone. A graph that is not fit for it is cleared first. */
+sgm_status sgm__network_record_again(sgm_network *network, sgm_graph *graph,
+                                     const sgm_recording_options *options, sgm_recording *recording,
+                                     bool *same);
+
+#endif
