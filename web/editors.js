@@ -47,12 +47,19 @@ function choiceOf(entry, set) {
         busy: () => document.activeElement === element };
 }
 
-/* Enter or leaving sends it, Escape brings back what it was. */
+/* Enter or leaving sends it, once; Escape brings back what it was. */
 function commit(input, shown, send) {
+    let sent = null;
+    const once = () => {
+        if (input.value === sent) return;
+        sent = input.value;
+        send();
+    };
+    input.addEventListener('input', () => { sent = null; });
     input.addEventListener('keydown', (event) => {
         if (event.key === 'Enter') {
             event.preventDefault();
-            send();
+            once();
         }
         if (event.key !== 'Escape') return;
         event.stopPropagation();
@@ -60,7 +67,7 @@ function commit(input, shown, send) {
         input.classList.remove('is-bad');
         input.blur();
     });
-    input.addEventListener('change', send);
+    input.addEventListener('change', once);
 }
 
 function textOf(entry, set) {
@@ -76,6 +83,7 @@ function textOf(entry, set) {
 
 /* The range of the slider; null: none. */
 function rangeOf({ least, most, value, standard, kind }) {
+    if (value === null || value === undefined) return null; /* the optimiser that runs does not have it */
     const low = least ?? -Infinity, high = most ?? Infinity;
     if (high - low <= endless) return { low, high, log: kind === 'integer' && high - low > 10000, open: false };
     const middle = value > 0 ? value : standard > 0 ? standard : null;
@@ -127,6 +135,7 @@ function numberOf(entry, set) {
         if (wrong) set(input.value); /* the server says what it expected */
         else if (value !== now.value) set(plain(value));
     }
+    if (entry.value === null) input.placeholder = t('editor.unused');
     commit(input, () => plain(now.value), send);
     input.addEventListener('keydown', (event) => {
         const by = { ArrowUp: 1, ArrowDown: -1 }[event.key];
@@ -144,7 +153,8 @@ function numberOf(entry, set) {
     return { element, busy: () => element.contains(document.activeElement) && document.activeElement !== log
         && input.value !== plain(now.value), update(fresh) {
         now = fresh;
-        range ??= rangeOf(fresh);
+        range = fresh.value === null ? null : range ?? rangeOf(fresh);
+        input.placeholder = fresh.value === null ? t('editor.unused') : '';
         if (input.value !== plain(fresh.value)) input.value = plain(fresh.value);
         input.classList.remove('is-bad');
         place();

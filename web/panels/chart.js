@@ -9,7 +9,7 @@ import { pickSeries } from '../chart/picker.js';
 import { chartSettings } from '../chart/settings.js';
 import { View } from '../chart/view.js';
 import { h, iconButton } from '../elements.js';
-import { number } from '../format.js';
+import { integer, number } from '../format.js';
 import { t } from '../language.js';
 import { toastError } from '../overlays.js';
 import { definePanel } from '../panel.js';
@@ -125,8 +125,16 @@ export function createChart(panel) {
         const some = view.curves.some((curve) => curve.whole.x.length > 0);
         panel.empty(specs.length === 0 ? t('chart.choose') : some ? null : t('chart.waiting'));
         legend.update();
+        noteStride();
         describe();
         view.draw();
+    }
+
+    /* A run of very short steps is sampled: each value is true, but not each is there. */
+    function noteStride() {
+        const names = new Set(view.curves.map((curve) => curve.trainer));
+        const stride = Math.max(1, ...[...names].map((name) => state.trainers.get(name)?.stride ?? 1));
+        panel.setNote(stride > 1 ? t('chart.stride', { n: integer(stride) }) : '');
     }
 
     async function loadChanges(signal) {

@@ -41,6 +41,18 @@ function inOrder(groups) {
         || (deepest(a.group[0]) === 1 ? -1 : deepest(b.group[0]) === 1 ? 1 : 0) || a.i - b.i).map(({ group }) => group);
 }
 
+/* When a change counts, as the program says it; in the page's language if it is one of the usual ones. */
+const effects = {
+    'from the next iteration on': 'effect.iteration',
+    'from the next epoch on': 'effect.epoch',
+    'from the next validation on': 'effect.validation',
+    'from the first minibatch after the next update on': 'effect.update',
+};
+
+function effectText({ effect }) {
+    return effect in effects ? t(effects[effect]) : effect ?? t('effect.iteration');
+}
+
 class Row {
     constructor(panel, entry, undoable) {
         this.panel = panel;
@@ -88,8 +100,7 @@ class Row {
             `${plain(entry.least)} … ${entry.most >= 1e29 ? '∞' : plain(entry.most)}`]);
         if (entry.standard !== null && entry.standard !== undefined) facts.push(['parameters.standard_value',
             plain(entry.standard)]);
-        if (entry.settable) facts.push(['parameters.effect', t(entry.live === false ? 'parameters.effect_later'
-            : 'parameters.effect_next')]);
+        if (entry.settable) facts.push(['parameters.effect', effectText(entry)]);
         fill(this.detail, entry.doc ? h('p', { text: entry.doc }) : null,
             h('dl', {}, facts.map(([key, value]) => h('div', {}, h('dt', { text: t(key) }),
                 h('dd', { text: value })))));
@@ -107,9 +118,9 @@ class Row {
         try {
             await act();
             const iteration = state.trainers.get(this.panel.trainer())?.iteration;
-            const values = { iteration: integer((iteration ?? 0) + 1) }, key = this.entry.live === false
-                ? 'parameters.done_later' : 'parameters.done';
-            this.say('done', t(key, values), t(`${key}_tip`, values));
+            const next = (this.entry.effect ?? 'from the next iteration on') === 'from the next iteration on';
+            const text = next ? t('parameters.done', { iteration: integer((iteration ?? 0) + 1) }) : effectText(this.entry);
+            this.say('done', text, t('parameters.done_tip', { when: text }));
             announce(`${this.entry.identifier}: ${this.status.title}`);
             setTimeout(() => { if (this.element.dataset.state === 'done') this.say(''); }, statusTime);
         } catch (error) {
