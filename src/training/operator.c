@@ -255,7 +255,7 @@ sgm_status sgm__operator_new_sessions(sgm_trainer *trainer)
             return SGM_ERROR_MEMORY;
         sgm_session_free(worker->scope->session);
         worker->scope->session = session;
-        worker->scope->program_count = 0;
+        sgm__trainer_drop_programs(worker->scope);
         worker->from = worker->to = NULL;
     }
     sgm__operator_restart(trainer);
@@ -265,7 +265,7 @@ sgm_status sgm__operator_new_sessions(sgm_trainer *trainer)
 void sgm__operator_forget_programs(sgm_trainer *trainer)
 {
     for (int32_t i = 0; trainer->team != NULL && i < trainer->team->count; i++)
-        trainer->team->workers[i].scope->program_count = 0;
+        sgm__trainer_drop_programs(trainer->team->workers[i].scope);
 }
 
 /* The arrays of a recording are the network's, and all scopes have the same network. */

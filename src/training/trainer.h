@@ -230,6 +230,8 @@ sgm_status sgm__trainer_keep_newest(sgm_trainer *trainer, const char *what);
 sgm_program *sgm__trainer_program(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch);
 sgm_status sgm__trainer_define_state(sgm_trainer *trainer, const char *name, const sgm_type *type);
 void sgm__trainer_forget_programs(sgm_trainer *trainer);
+/* Of this one alone, be it a trainer or a worker's scope. */
+void sgm__trainer_drop_programs(sgm_trainer *trainer);
 bool sgm__trainer_is_frozen(const sgm_trainer *trainer, const char *parameter);
 
 /* trainer_ends.c. Feeds a block's sections into the program's inputs of their names. */

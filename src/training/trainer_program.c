@@ -9,12 +9,17 @@
 #include <sigma/operations.h>
 #include <stdio.h>
 
+void sgm__trainer_drop_programs(sgm_trainer *trainer)
+{
+    trainer->again.program = NULL;
+    trainer->program_count = 0; /* they stay in the session, where an equal graph finds them */
+}
+
 void sgm__trainer_forget_programs(sgm_trainer *trainer)
 {
     if (trainer->global != NULL) /* a scope's are its trainer's, too */
         trainer = trainer->global;
-    trainer->again.program = NULL;
-    trainer->program_count = 0; /* they stay in the session, where an equal graph finds them */
+    sgm__trainer_drop_programs(trainer);
     sgm__operator_forget_programs(trainer);
 }
 

@@ -373,3 +373,38 @@ TEST(commands_at_any_moment_reach_workers_that_merge_parameters)
     check_rush(sgm_parameter_operator(.workers = 2, .every = 3), 3);
     check_rush(sgm_parameter_operator(.workers = 3), 4);
 }
+
+static sgm_value forward_as_ever(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
+                                 int32_t count)
+{
+    (void)call, (void)count;
+    return sgm_tanh(graph, inputs[0]);
+}
+
+static const sgm_layer_type as_ever = {.api = SGM_LAYER_API,
+                                       .flags = SGM_LAYER_DYNAMIC,
+                                       .name = "as_ever",
+                                       .doc = "tanh",
+                                       .min_inputs = 1,
+                                       .max_inputs = 1,
+                                       .forward = forward_as_ever};
+
+/* A worker's dynamic network, which is the same as before, gets another program when parameters are frozen.
+ */
+TEST(a_dynamic_network_of_a_worker_notices_what_is_frozen)
+{
+    CHECK_OK(sgm_register_layer(&as_ever));
+    wave_trainer made = make_wave_trainer(
+        (wave_options){.network = "input(6) + dense(8) + as_ever + dense(3) + softmax_cross_entropy"});
+    CHECK_OK(sgm_trainer_operator(made.trainer, sgm_gradient_operator(.workers = 1)));
+    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 5));
+    sgm_tensor *before = sgm_trainer_get(made.trainer, "1-dense.weights");
+    CHECK_OK(sgm_trainer_freeze(made.trainer, "1-dense.*"));
+    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 10));
+    sgm_tensor *after = sgm_trainer_get(made.trainer, "1-dense.weights");
+    CHECK_OK(after);
+    CHECK(memcmp(sgm_tensor_data(before), sgm_tensor_data(after), 6 * 8 * sizeof(float)) == 0);
+    sgm_tensor_free(before);
+    sgm_tensor_free(after);
+    free_wave_trainer(made);
+}
