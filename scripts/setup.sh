@@ -1,6 +1,7 @@
 #!/bin/bash
-# Installs what Sigma needs to be built and tested, on Debian and its relatives: scripts/setup.sh [--dev]
-# --dev adds what the format and lint checks use. Does nothing, quickly, when all is there.
+# Installs what Sigma needs to be built, on Debian and its relatives: scripts/setup.sh [--test] [--dev]
+# --test adds the browser that some tests use, --dev what the format and lint checks use. Does nothing, quickly, when
+# all is there.
 set -u
 
 required=(build-essential cmake ninja-build pkg-config libyaml-dev libjansson-dev libcurl4-openssl-dev
@@ -8,9 +9,22 @@ required=(build-essential cmake ninja-build pkg-config libyaml-dev libjansson-de
 # Loaded at run time where they are found; the first name that the distribution knows is taken.
 optional=(libopenblas0-serial "libdnnl2 libdnnl3 libdnnl3.6")
 modules=(yaml-0.1 jansson libcurl libarchive libmicrohttpd libpng libjpeg nettle)
-if [ "${1:-}" = --dev ]; then
-    required+=("clang-format-14 clang-format" clang-tidy cppcheck valgrind)
-fi
+tried=$(dirname "$0")/../build/.setup-tried
+why="Sigma is faster with these packages"
+for argument in "$@"; do
+    case $argument in
+    --test)
+        optional+=(chromium chromium-driver)
+        tried+=-test
+        why="Sigma is faster, or more of it is tested, with these packages"
+        ;;
+    --dev) required+=("clang-format-14 clang-format" clang-tidy cppcheck valgrind) ;;
+    *)
+        echo "setup: unknown option '$argument'; there are --test and --dev" >&2
+        exit 2
+        ;;
+    esac
+done
 
 installed()
 {
@@ -52,12 +66,11 @@ fi
 
 mapfile -t missing < <(missing_of "${required[@]}")
 mapfile -t wished < <(missing_of "${optional[@]}")
-# What only makes Sigma faster is tried once, and is no reason to ask for a password.
-tried=$(dirname "$0")/../build/.setup-tried
+# What Sigma does without is tried once, and is no reason to ask for a password.
 if [ ${#missing[@]} -eq 0 ]; then
     [ ${#wished[@]} -eq 0 ] || [ -e "$tried" ] && exit 0
     if [ "$(id -u)" -ne 0 ]; then
-        echo "setup: Sigma is faster with these packages: ${wished[*]}"
+        echo "setup: $why: ${wished[*]}"
         exit 0
     fi
 fi
@@ -94,6 +107,6 @@ if [ ${#names[@]} -gt 0 ] && ! install "${names[@]}"; then
 fi
 for need in "${wished[@]}"; do
     install "$(choose "$need")" ||
-        echo "setup: none of '$need' could be installed; Sigma works without, but slower" >&2
+        echo "setup: none of '$need' could be installed; Sigma works without, but slower, or less of it is tested" >&2
 done
 mkdir -p "${tried%/*}" && touch "$tried"

@@ -84,6 +84,18 @@ static void check(const sgm__http *server, const char *line, const char *headers
     check_body(server, line, headers, "", code);
 }
 
+/* Where time runs so fast that a request may come too late. */
+static void check_alive(const sgm__http *server)
+{
+    client_answer answer = {0};
+    for (double end = sgm__now() + CLIENT_PATIENCE; answer.code != 200 && sgm__now() < end;) {
+        client_free(&answer);
+        answer = client_ask(sgm__http_port(server), "GET /api/get HTTP/1.1\r\n" HOST BEARER "\r\n");
+    }
+    CHECK_INT(answer.code, 200);
+    client_free(&answer);
+}
+
 static void wait_until(const atomic_int *counter, int value)
 {
     for (double end = sgm__now() + CLIENT_PATIENCE; atomic_load(counter) != value && sgm__now() < end;)
@@ -472,7 +484,7 @@ TEST(who_sends_byte_by_byte_is_cut_off)
     CHECK_INT(client_receive(descriptor, &byte, 1, CLIENT_PATIENCE), 0);
     close(descriptor);
     CHECK_INT(atomic_load(&acted), 0);
-    check(server, "GET /api/get", HOST BEARER, 200);
+    check_alive(server);
     CHECK(sgm__http_stop(server));
 }
 
@@ -663,7 +675,7 @@ TEST(listeners_are_limited)
 /* A browser that has gone without a word is found out by writing. */
 TEST(silent_listeners_are_found_out)
 {
-    sgm__http *server = start_with((sgm__http_options){.hurry = 20});
+    sgm__http *server = start_with((sgm__http_options){.hurry = 10});
     close(listen_to(server, 0));
     for (double end = sgm__now() + CLIENT_PATIENCE; sgm__http_listeners(server) > 0 && sgm__now() < end;)
         usleep(1000);
@@ -698,7 +710,7 @@ TEST(stopping_lets_go_of_everybody)
 TEST(a_function_that_hangs_is_left_behind)
 {
     static const char text[] = "GET /api/hang HTTP/1.1\r\n" HOST BEARER "\r\n";
-    sgm__http *server = start_with((sgm__http_options){.hurry = 20});
+    sgm__http *server = start_with((sgm__http_options){.hurry = 5});
     int descriptor = client_connect(sgm__http_port(server));
     atomic_store(&may_go, false);
     CHECK(client_send(descriptor, text, sizeof text - 1));
@@ -813,22 +825,27 @@ TEST(noise)
         "POST /api/set HTTP/1.1\r\n" HOST BEARER JSON "Content-Length: 2\r\n\r\n{}",
         "GET / HTTP/1.1\r\n" HOST "\r\nGET / HTTP/1.1\r\n" HOST "\r\n",
     };
-    sgm__http *server = start_with((sgm__http_options){.hurry = 50});
+    sgm__http *server = start_with((sgm__http_options){.hurry = 300});
     sgm__random random = sgm__random_make(5, 0);
-    for (int i = 0; i < 300; i++) {
+    for (int round = 0; round < 10; round++) {
+        int descriptors[30];
         char bytes[512];
-        const char *seed = seeds[i % 3];
-        size_t length = strlen(seed);
-        memcpy(bytes, seed, length);
-        for (uint64_t changes = 1 + sgm__random_below(&random, 8); changes > 0; changes--)
-            bytes[sgm__random_below(&random, length)] = (char)sgm__random_below(&random, 256);
-        int descriptor = client_connect(sgm__http_port(server));
-        client_send(descriptor, bytes, length);
-        shutdown(descriptor, SHUT_WR);
-        while (client_receive(descriptor, bytes, sizeof bytes, CLIENT_PATIENCE) > 0)
-            ;
-        close(descriptor);
+        for (int i = 0; i < 30; i++) {
+            const char *seed = seeds[i % 3];
+            size_t length = strlen(seed);
+            memcpy(bytes, seed, length);
+            for (uint64_t changes = 1 + sgm__random_below(&random, 8); changes > 0; changes--)
+                bytes[sgm__random_below(&random, length)] = (char)sgm__random_below(&random, 256);
+            descriptors[i] = client_connect(sgm__http_port(server));
+            client_send(descriptors[i], bytes, length);
+            shutdown(descriptors[i], SHUT_WR);
+        }
+        for (int i = 0; i < 30; i++) { /* until each is answered, or cut off */
+            while (client_receive(descriptors[i], bytes, sizeof bytes, CLIENT_PATIENCE) > 0)
+                ;
+            close(descriptors[i]);
+        }
     }
-    check(server, "GET /api/get", HOST BEARER, 200);
+    check_alive(server);
     CHECK(sgm__http_stop(server));
 }

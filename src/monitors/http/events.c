@@ -208,7 +208,7 @@ void sgm__http_events_deliver(sgm__http *server, bool all)
         pthread_mutex_lock(&server->lock);
         bool has = listener->count > 0 || listener->dropped > 0;
         pthread_mutex_unlock(&server->lock);
-        listener->beat = now - listener->active > HEARTBEAT;
+        listener->beat = now - listener->active > HEARTBEAT / server->options.hurry;
         if (has || listener->beat || all) {
             listener->suspended = false;
             MHD_resume_connection(listener->connection);
