@@ -79,9 +79,11 @@ static void try_product(const setting *s, sgm__product p)
 
 static void try_shapes(const setting *s, sgm_dtype dtype, sgm__random *random)
 {
+    /* The last: a is packed, rows of a lie pages apart, many rows with a in place and packed. */
     static const int64_t shapes[][3] = {
-        {1, 1, 1},    {0, 3, 4},    {3, 0, 4},     {3, 4, 0},     {10, 12, 4},  {14, 32, 20}, {15, 33, 7},
-        {1, 100, 50}, {100, 1, 50}, {100, 10, 64}, {29, 31, 300}, {64, 96, 40}, {43, 16, 600}};
+        {1, 1, 1},     {0, 3, 4},     {3, 0, 4},     {3, 4, 0},     {10, 12, 4},   {14, 32, 20},
+        {15, 33, 7},   {1, 100, 50},  {100, 1, 50},  {100, 10, 64}, {29, 31, 300}, {64, 96, 40},
+        {43, 16, 600}, {13, 530, 30}, {9, 20, 1021}, {231, 40, 19}, {227, 261, 11}};
     fill(a, dtype, left, random);
     fill(b, dtype, right, random);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)

@@ -5,6 +5,9 @@
 #define MOST_DEPTH 208  /* of a panel of b: 26 KiB of the first cache for two vectors of 64 bytes */
 #define WHOLE_DEPTH 256 /* up to which one panel is better than writing c twice */
 #define LARGEST_TILE (14 * 2 * 64) /* bytes */
+#define MOST_COLUMNS_APART 256     /* up to which a is read in place */
+#define MOST_COLUMNS_TURNED 512    /* the same if a comes turned */
+#define PAGE 4096
 #define STEPS_TOGETHER 8
 #define STEPS_AHEAD 16 /* that are fetched, as no processor guesses such distances */
 #define CACHE_LINE 64
@@ -20,6 +23,7 @@ typedef struct work {
     size_t size; /* bytes of an element */
     int64_t row_panels, column_panels, depth_blocks;
     int64_t row_tasks, column_tasks, pack_tasks;
+    bool in_place;         /* a is not packed */
     bool by_rows;          /* many rows: a task packs some of them and does all their columns */
     unsigned char *packed; /* a; if by rows, a slab for each thread */
     unsigned char *panels; /* one of b for each thread */
@@ -56,6 +60,16 @@ static size_t align(size_t bytes)
     return (bytes + 63) / 64 * 64;
 }
 
+/* Packing a takes longer than it saves where there are few columns. Rows or steps of a that lie whole pages
+ * apart would push each other out of the first cache. */
+static bool reads_in_place(const work *w)
+{
+    const sgm__product *p = &w->product;
+    if (p->a_column == 1)
+        return p->n <= MOST_COLUMNS_APART && p->a_row * (int64_t)w->size % PAGE != 0;
+    return p->a_row == 1 && p->n <= MOST_COLUMNS_TURNED && p->a_column * (int64_t)w->size % PAGE != 0;
+}
+
 static work plan(const sgm__vector *vector, const sgm__product *product)
 {
     work w = {.product = *product,
@@ -67,9 +81,12 @@ static work plan(const sgm__vector *vector, const sgm__product *product)
     size_t depth = (size_t)divide_up(product->k, w.depth_blocks > 0 ? w.depth_blocks : 1);
     w.panel_bytes = align(depth * (size_t)w.tiles->columns * w.size);
     w.by_rows = w.row_panels >= PANELS_TOGETHER;
+    w.in_place = reads_in_place(&w);
     w.packed_bytes = align((size_t)product->m * (size_t)product->k * w.size);
     if (w.by_rows)
         w.packed_bytes = align((size_t)(PANELS_TOGETHER * w.tiles->rows) * depth * w.size);
+    if (w.in_place)
+        w.packed_bytes = 0;
     if (w.by_rows && product->b_column != 1)
         w.turned_bytes = align((size_t)(w.column_panels * w.tiles->columns) * (size_t)product->k * w.size);
     return w;
@@ -233,12 +250,28 @@ static void run_edge(const work *w, sgm__tile tile, sgm__tile_function function,
         memcpy(c + (size_t)(i * stride) * w->size, full + (size_t)(i * tile.c_stride) * w->size, bytes);
 }
 
+/* Where a tile finds row panel `panel` of a, whose rows begin at `row`. */
+static void set_left(const work *w, const slab *s, int64_t panel, int64_t row, sgm__tile *tile)
+{
+    const sgm__product *p = &w->product;
+    int64_t k = part(p->k, w->depth_blocks, s->block);
+    if (w->in_place) {
+        tile->a = (const unsigned char *)p->a + (row * p->a_row + k * p->a_column) * (int64_t)w->size;
+        tile->a_row = p->a_row;
+        tile->a_step = p->a_column;
+    } else {
+        tile->a = packed_panel(w, s, panel);
+        tile->a_step = first_row(w, panel + 1) - row;
+    }
+}
+
 /* One panel of columns of one depth block, for row panels `first` to `last`. */
 static void run_panel(const work *w, const slab *s, int64_t column_panel, int64_t first, int64_t last,
                       unsigned char *panel)
 {
     const sgm__product *p = &w->product;
     const sgm__tiles *tiles = w->tiles;
+    const sgm__tile_functions *kind = w->in_place && p->a_column == 1 ? &tiles->apart : &tiles->together;
     int64_t size = (int64_t)w->size, k = part(p->k, w->depth_blocks, s->block);
     int64_t column = column_panel * tiles->columns, columns, width = panel_width(w, column_panel, &columns);
     bool narrow = width != tiles->columns;
@@ -262,11 +295,11 @@ static void run_panel(const work *w, const slab *s, int64_t column_panel, int64_
     }
     for (int64_t r = first; r < last; r++) {
         int64_t row = first_row(w, r), rows = first_row(w, r + 1) - row;
-        tile.a = packed_panel(w, s, r);
+        set_left(w, s, r, row, &tile);
         tile.c = (unsigned char *)p->c + (row * p->c_row + column) * size;
-        sgm__tile_function function = narrow ? tiles->narrow[rows - 1] : tiles->wide[rows - 1];
+        sgm__tile_function function = narrow ? kind->narrow[rows - 1] : kind->wide[rows - 1];
         if (keep && r == first) {
-            tiles->keep(&tile);
+            kind->keep(&tile);
             tile.b = panel;
             tile.b_stride = width;
         } else if (columns == width) {
@@ -285,7 +318,8 @@ static void run_rows(void *context, int64_t task, int32_t thread)
             last = part(w->row_panels, w->row_tasks, task + 1);
     slab s = {w->packed + (size_t)thread * w->packed_bytes, first_row(w, first), 0};
     for (; s.block < w->depth_blocks; s.block++) {
-        pack_panels(w, &s, first, last);
+        if (!w->in_place)
+            pack_panels(w, &s, first, last);
         for (int64_t c = 0; c < w->column_panels; c++)
             run_panel(w, &s, c, first, last, w->panels + (size_t)thread * w->panel_bytes);
     }
@@ -383,7 +417,8 @@ static void post_columns(sgm__pool *pool, work *w, int32_t threads)
         w->row_tasks = w->column_panels >= threads ? 1 : least(w->row_panels, threads);
         w->pack_tasks = least(w->row_panels, threads * TASKS_PER_THREAD);
     }
-    post(pool, threads, w->pack_tasks, pack_rows, w);
+    if (!w->in_place)
+        post(pool, threads, w->pack_tasks, pack_rows, w);
     post(pool, threads, w->column_tasks * w->row_tasks, run_task, w);
 }
 

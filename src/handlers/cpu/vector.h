@@ -29,12 +29,15 @@ typedef struct sgm__vector_call {
     sgm__one_vector function; /* float32 */
 } sgm__vector_call;
 
-/* One tile of a matrix product: c (rows x columns, row stride `c_stride`) = or += packed a times b.
- * a: for each of `depth` steps `rows` numbers; b: for each step one row of a panel, `b_stride` numbers after
- * the one before. With `keep` the rows of b are also stored there, one after the other. */
+/* One tile of a matrix product: c (rows x columns, row stride `c_stride`) = or += a times b.
+ * a: for each of `depth` steps `rows` numbers, which lie together, `a_step` numbers after those of the step
+ * before; or, for functions of the kind `apart`, rows that lie `a_row` apart, whose steps lie together. b:
+ * for each step one row of a panel, `b_stride` numbers after the one before. With `keep` the rows of b are
+ * also stored there, one after the other. */
 typedef struct sgm__tile {
     int64_t depth;
     const void *a, *b;
+    int64_t a_row, a_step;
     int64_t b_stride;
     void *keep;
     void *c;
@@ -42,6 +45,11 @@ typedef struct sgm__tile {
     bool add; /* to c; else c is overwritten */
 } sgm__tile;
 typedef void (*sgm__tile_function)(const sgm__tile *tile);
+#define SGM__MOST_TILE_ROWS 14
+typedef struct sgm__tile_functions {
+    sgm__tile_function wide[SGM__MOST_TILE_ROWS], narrow[SGM__MOST_TILE_ROWS]; /* by rows - 1 */
+    sgm__tile_function keep; /* largest tile, wide; also stores b in `keep` */
+} sgm__tile_functions;
 /* A product too small for packing: rows of b lie together, a lies anyhow. */
 typedef struct sgm__small_product {
     int64_t m, n, k;
@@ -63,12 +71,10 @@ typedef struct sgm__gather {
 } sgm__gather;
 typedef void (*sgm__gather_function)(const sgm__gather *tile);
 #define SGM__GATHER_ROWS 6
-#define SGM__MOST_TILE_ROWS 14
 typedef struct sgm__tiles {
     int32_t rows;    /* of the largest tile */
     int32_t columns; /* of a panel that is two vectors wide; `narrow` panels have half */
-    sgm__tile_function wide[SGM__MOST_TILE_ROWS], narrow[SGM__MOST_TILE_ROWS]; /* by rows - 1 */
-    sgm__tile_function keep; /* largest tile, wide; also stores b in `keep` */
+    sgm__tile_functions together, apart;
     void (*small)(const sgm__small_product *product);
     /* Packing: target[k * padded + i] = element i of step k, for i < width; zeros up to padded. Element i of
      * step k is source[k * stride + i] for `copy_rows`, source[i * stride + k] for `transpose`. */

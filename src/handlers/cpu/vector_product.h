@@ -5,11 +5,26 @@
 
 /* How many steps ahead rows of b are fetched when they come from far away. */
 #define PREFETCH_STEPS 12
+/* The same for rows of a where they lie apart, each of which is another stream. */
+#define BYTES_AHEAD 128
+
+/* Element of row i of those that lie apart: addresses of x86 are a register and 1, 2, 4 or 8 times another,
+ * so that few have to be held. */
+#define APART(i)                                                                                             \
+    *(const element *)(((i) < 7 ? upper : lower) + ((i) % 7 == 0   ? 0                                       \
+                                                    : (i) % 7 == 1 ? row                                     \
+                                                    : (i) % 7 == 2 ? 2 * row                                 \
+                                                    : (i) % 7 == 3 ? three_rows                              \
+                                                    : (i) % 7 == 4 ? 4 * row                                 \
+                                                    : (i) % 7 == 5 ? five_rows                               \
+                                                                   : 2 * three_rows))
+/* Or compilers compute all addresses before the loop, more than there are registers. */
+#define HOLD(variable) __asm__("" : "+r"(variable))
 
 #define ROW_DECLARE(i) vec left##i = {0}, right##i = {0};
 #define ROW_STEP(i)                                                                                          \
     if (rows > i) {                                                                                          \
-        vec factor = splat(a[i]);                                                                            \
+        vec factor = splat(apart ? APART(i) : a[i]);                                                         \
         left##i = fma(factor, b0, left##i);                                                                  \
         if (wide)                                                                                            \
             right##i = fma(factor, b1, right##i);                                                            \
@@ -24,15 +39,28 @@
 
 #define DEFINE_TILE(name, element_type, vector, letter, LETTER, lane_count)                                  \
     static inline __attribute__((always_inline)) void name(const sgm__tile *tile, int rows, bool wide,       \
-                                                           bool keeps)                                       \
+                                                           bool keeps, bool apart)                           \
     {                                                                                                        \
         typedef element_type element;                                                                        \
         typedef vector vec;                                                                                  \
         enum { lanes = lane_count };                                                                         \
         const element *a = tile->a, *b = tile->b;                                                            \
         element *keep = tile->keep;                                                                          \
+        int64_t row = tile->a_row * (int64_t)sizeof *a, three_rows = 3 * row, five_rows = 5 * row;           \
+        const char *upper = tile->a, *lower = upper + 7 * row, *ahead = upper;                               \
+        int fetched = rows;                                                                                  \
+        if (apart) {                                                                                         \
+            HOLD(row);                                                                                       \
+            HOLD(three_rows);                                                                                \
+            HOLD(five_rows);                                                                                 \
+        }                                                                                                    \
         TILE_ROW_LIST(ROW_DECLARE)                                                                           \
         for (int64_t k = 0; k < tile->depth; k++) {                                                          \
+            if (apart) {                                                                                     \
+                ahead = fetched < rows ? ahead + row : upper + BYTES_AHEAD;                                  \
+                fetched = fetched < rows ? fetched + 1 : 1;                                                  \
+                __builtin_prefetch(ahead);                                                                   \
+            }                                                                                                \
             vec b0 = load(b), b1 = wide ? load(b + lanes) : b0;                                              \
             if (keeps) {                                                                                     \
                 __builtin_prefetch(b + PREFETCH_STEPS * tile->b_stride);                                     \
@@ -42,7 +70,14 @@
                 keep += 2 * lanes;                                                                           \
             }                                                                                                \
             TILE_ROW_LIST(ROW_STEP)                                                                          \
-            a += rows;                                                                                       \
+            if (apart) {                                                                                     \
+                upper += sizeof(element);                                                                    \
+                lower += sizeof(element);                                                                    \
+                HOLD(upper);                                                                                 \
+                HOLD(lower);                                                                                 \
+            } else {                                                                                         \
+                a += tile->a_step;                                                                           \
+            }                                                                                                \
             b += tile->b_stride;                                                                             \
         }                                                                                                    \
         TILE_ROW_LIST(ROW_STORE)                                                                             \
@@ -157,23 +192,26 @@ DEFINE_SMALL(small_f64, double, vec_d, LANES_D)
 #undef splat
 #undef fma
 
-#define DEFINE_TILES(rows)                                                                                   \
-    static void wide_f32_##rows(const sgm__tile *tile)                                                       \
+#define DEFINE_TILES_OF(type, rows)                                                                          \
+    static void wide_##type##_##rows(const sgm__tile *tile)                                                  \
     {                                                                                                        \
-        tile_f32(tile, rows, true, false);                                                                   \
+        tile_##type(tile, rows, true, false, false);                                                         \
     }                                                                                                        \
-    static void narrow_f32_##rows(const sgm__tile *tile)                                                     \
+    static void narrow_##type##_##rows(const sgm__tile *tile)                                                \
     {                                                                                                        \
-        tile_f32(tile, rows, false, false);                                                                  \
+        tile_##type(tile, rows, false, false, false);                                                        \
     }                                                                                                        \
-    static void wide_f64_##rows(const sgm__tile *tile)                                                       \
+    static void wide_apart_##type##_##rows(const sgm__tile *tile)                                            \
     {                                                                                                        \
-        tile_f64(tile, rows, true, false);                                                                   \
+        tile_##type(tile, rows, true, false, true);                                                          \
     }                                                                                                        \
-    static void narrow_f64_##rows(const sgm__tile *tile)                                                     \
+    static void narrow_apart_##type##_##rows(const sgm__tile *tile)                                          \
     {                                                                                                        \
-        tile_f64(tile, rows, false, false);                                                                  \
+        tile_##type(tile, rows, false, false, true);                                                         \
     }
+#define DEFINE_TILES(rows)                                                                                   \
+    DEFINE_TILES_OF(f32, rows)                                                                               \
+    DEFINE_TILES_OF(f64, rows)
 DEFINE_TILES(1)
 DEFINE_TILES(2)
 DEFINE_TILES(3)
@@ -201,15 +239,17 @@ DEFINE_TILES(14)
     }
 #endif
 
-static void keep_f32(const sgm__tile *tile)
-{
-    tile_f32(tile, TILE_ROWS, true, true);
-}
-
-static void keep_f64(const sgm__tile *tile)
-{
-    tile_f64(tile, TILE_ROWS, true, true);
-}
+#define DEFINE_KEEP(type)                                                                                    \
+    static void keep_##type(const sgm__tile *tile)                                                           \
+    {                                                                                                        \
+        tile_##type(tile, TILE_ROWS, true, true, false);                                                     \
+    }                                                                                                        \
+    static void keep_apart_##type(const sgm__tile *tile)                                                     \
+    {                                                                                                        \
+        tile_##type(tile, TILE_ROWS, true, true, true);                                                      \
+    }
+DEFINE_KEEP(f32)
+DEFINE_KEEP(f64)
 
 /* --- packing --- */
 
