@@ -8,6 +8,8 @@
 #define MOST_COLUMNS_APART 256     /* up to which a is read in place */
 #define MOST_COLUMNS_TURNED 512    /* the same if a comes turned */
 #define PAGE 4096
+#define ROWS_AHEAD 32  /* of b, fetched when they come from far away */
+#define PAGES_AHEAD 12 /* the same if they lie pages apart: no more fit the first cache */
 #define STEPS_TOGETHER 8
 #define STEPS_AHEAD 16 /* that are fetched, as no processor guesses such distances */
 #define CACHE_LINE 64
@@ -271,7 +273,9 @@ static void run_panel(const work *w, const slab *s, int64_t column_panel, int64_
 {
     const sgm__product *p = &w->product;
     const sgm__tiles *tiles = w->tiles;
-    const sgm__tile_functions *kind = w->in_place && p->a_column == 1 ? &tiles->apart : &tiles->together;
+    const sgm__tile_functions *kind = !w->in_place       ? &tiles->packed
+                                      : p->a_column == 1 ? &tiles->apart
+                                                         : &tiles->turned;
     int64_t size = (int64_t)w->size, k = part(p->k, w->depth_blocks, s->block);
     int64_t column = column_panel * tiles->columns, columns, width = panel_width(w, column_panel, &columns);
     bool narrow = width != tiles->columns;
@@ -280,6 +284,7 @@ static void run_panel(const work *w, const slab *s, int64_t column_panel, int64_
                       .b = b,
                       .b_stride = p->b_row,
                       .keep = panel,
+                      .keep_ahead = p->b_row * size % PAGE != 0 ? ROWS_AHEAD : PAGES_AHEAD,
                       .c_stride = p->c_row,
                       .add = s->block > 0};
     bool direct = p->b_column == 1 && columns == width;

@@ -31,15 +31,16 @@ typedef struct sgm__vector_call {
 
 /* One tile of a matrix product: c (rows x columns, row stride `c_stride`) = or += a times b.
  * a: for each of `depth` steps `rows` numbers, which lie together, `a_step` numbers after those of the step
- * before; or, for functions of the kind `apart`, rows that lie `a_row` apart, whose steps lie together. b:
- * for each step one row of a panel, `b_stride` numbers after the one before. With `keep` the rows of b are
- * also stored there, one after the other. */
+ * before; for functions `apart` rows lie `a_row` apart, and the steps of each together. b: for each step one
+ * row of a panel, `b_stride` numbers after the one before. With `keep` the rows of b are also stored there,
+ * one after the other, and those `keep_ahead` steps ahead are fetched. */
 typedef struct sgm__tile {
     int64_t depth;
     const void *a, *b;
     int64_t a_row, a_step;
     int64_t b_stride;
     void *keep;
+    int64_t keep_ahead;
     void *c;
     int64_t c_stride;
     bool add; /* to c; else c is overwritten */
@@ -74,7 +75,7 @@ typedef void (*sgm__gather_function)(const sgm__gather *tile);
 typedef struct sgm__tiles {
     int32_t rows;    /* of the largest tile */
     int32_t columns; /* of a panel that is two vectors wide; `narrow` panels have half */
-    sgm__tile_functions together, apart;
+    sgm__tile_functions packed, turned, apart; /* by how a lies */
     void (*small)(const sgm__small_product *product);
     /* Packing: target[k * padded + i] = element i of step k, for i < width; zeros up to padded. Element i of
      * step k is source[k * stride + i] for `copy_rows`, source[i * stride + k] for `transpose`. */

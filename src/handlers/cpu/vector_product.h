@@ -3,14 +3,17 @@
 
 #define TILE_ROW_LIST(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13)
 
-/* How many steps ahead rows of b are fetched when they come from far away. */
-#define PREFETCH_STEPS 12
-/* The same for rows of a where they lie apart, each of which is another stream. */
+/* How far ahead a is fetched that is not packed: steps of one that comes turned, bytes of rows that lie
+ * apart. */
+#define TURNED_STEPS 32
 #define BYTES_AHEAD 128
+
+/* How a lies: packed; turned, rows together as in packed ones, but steps far from each other; rows apart. */
+enum { PACKED, TURNED, APART };
 
 /* Element of row i of those that lie apart: addresses of x86 are a register and 1, 2, 4 or 8 times another,
  * so that few have to be held. */
-#define APART(i)                                                                                             \
+#define ROW_APART(i)                                                                                         \
     *(const element *)(((i) < 7 ? upper : lower) + ((i) % 7 == 0   ? 0                                       \
                                                     : (i) % 7 == 1 ? row                                     \
                                                     : (i) % 7 == 2 ? 2 * row                                 \
@@ -24,7 +27,7 @@
 #define ROW_DECLARE(i) vec left##i = {0}, right##i = {0};
 #define ROW_STEP(i)                                                                                          \
     if (rows > i) {                                                                                          \
-        vec factor = splat(apart ? APART(i) : a[i]);                                                         \
+        vec factor = splat(layout == APART ? ROW_APART(i) : a[i]);                                           \
         left##i = fma(factor, b0, left##i);                                                                  \
         if (wide)                                                                                            \
             right##i = fma(factor, b1, right##i);                                                            \
@@ -39,7 +42,7 @@
 
 #define DEFINE_TILE(name, element_type, vector, letter, LETTER, lane_count)                                  \
     static inline __attribute__((always_inline)) void name(const sgm__tile *tile, int rows, bool wide,       \
-                                                           bool keeps, bool apart)                           \
+                                                           bool keeps, int layout)                           \
     {                                                                                                        \
         typedef element_type element;                                                                        \
         typedef vector vec;                                                                                  \
@@ -48,29 +51,34 @@
         element *keep = tile->keep;                                                                          \
         int64_t row = tile->a_row * (int64_t)sizeof *a, three_rows = 3 * row, five_rows = 5 * row;           \
         const char *upper = tile->a, *lower = upper + 7 * row, *ahead = upper;                               \
+        int64_t fetched_rows = tile->keep_ahead * tile->b_stride;                                            \
         int fetched = rows;                                                                                  \
-        if (apart) {                                                                                         \
+        if (layout == APART) {                                                                               \
             HOLD(row);                                                                                       \
             HOLD(three_rows);                                                                                \
             HOLD(five_rows);                                                                                 \
         }                                                                                                    \
         TILE_ROW_LIST(ROW_DECLARE)                                                                           \
         for (int64_t k = 0; k < tile->depth; k++) {                                                          \
-            if (apart) {                                                                                     \
+            if (layout == APART) {                                                                           \
                 ahead = fetched < rows ? ahead + row : upper + BYTES_AHEAD;                                  \
                 fetched = fetched < rows ? fetched + 1 : 1;                                                  \
                 __builtin_prefetch(ahead);                                                                   \
             }                                                                                                \
+            if (layout == TURNED) {                                                                          \
+                __builtin_prefetch(a + TURNED_STEPS * tile->a_step);                                         \
+                __builtin_prefetch(a + TURNED_STEPS * tile->a_step + rows - 1);                              \
+            }                                                                                                \
             vec b0 = load(b), b1 = wide ? load(b + lanes) : b0;                                              \
             if (keeps) {                                                                                     \
-                __builtin_prefetch(b + PREFETCH_STEPS * tile->b_stride);                                     \
-                __builtin_prefetch(b + PREFETCH_STEPS * tile->b_stride + lanes);                             \
+                __builtin_prefetch(b + fetched_rows);                                                        \
+                __builtin_prefetch(b + fetched_rows + lanes);                                                \
                 store(keep, b0);                                                                             \
                 store(keep + lanes, b1);                                                                     \
                 keep += 2 * lanes;                                                                           \
             }                                                                                                \
             TILE_ROW_LIST(ROW_STEP)                                                                          \
-            if (apart) {                                                                                     \
+            if (layout == APART) {                                                                           \
                 upper += sizeof(element);                                                                    \
                 lower += sizeof(element);                                                                    \
                 HOLD(upper);                                                                                 \
@@ -192,26 +200,22 @@ DEFINE_SMALL(small_f64, double, vec_d, LANES_D)
 #undef splat
 #undef fma
 
-#define DEFINE_TILES_OF(type, rows)                                                                          \
-    static void wide_##type##_##rows(const sgm__tile *tile)                                                  \
+#define DEFINE_TILES_OF(type, name, layout, rows)                                                            \
+    static void wide_##name##_##type##_##rows(const sgm__tile *tile)                                         \
     {                                                                                                        \
-        tile_##type(tile, rows, true, false, false);                                                         \
+        tile_##type(tile, rows, true, false, layout);                                                        \
     }                                                                                                        \
-    static void narrow_##type##_##rows(const sgm__tile *tile)                                                \
+    static void narrow_##name##_##type##_##rows(const sgm__tile *tile)                                       \
     {                                                                                                        \
-        tile_##type(tile, rows, false, false, false);                                                        \
-    }                                                                                                        \
-    static void wide_apart_##type##_##rows(const sgm__tile *tile)                                            \
-    {                                                                                                        \
-        tile_##type(tile, rows, true, false, true);                                                          \
-    }                                                                                                        \
-    static void narrow_apart_##type##_##rows(const sgm__tile *tile)                                          \
-    {                                                                                                        \
-        tile_##type(tile, rows, false, false, true);                                                         \
+        tile_##type(tile, rows, false, false, layout);                                                       \
     }
 #define DEFINE_TILES(rows)                                                                                   \
-    DEFINE_TILES_OF(f32, rows)                                                                               \
-    DEFINE_TILES_OF(f64, rows)
+    DEFINE_TILES_OF(f32, packed, PACKED, rows)                                                               \
+    DEFINE_TILES_OF(f32, turned, TURNED, rows)                                                               \
+    DEFINE_TILES_OF(f32, apart, APART, rows)                                                                 \
+    DEFINE_TILES_OF(f64, packed, PACKED, rows)                                                               \
+    DEFINE_TILES_OF(f64, turned, TURNED, rows)                                                               \
+    DEFINE_TILES_OF(f64, apart, APART, rows)
 DEFINE_TILES(1)
 DEFINE_TILES(2)
 DEFINE_TILES(3)
@@ -239,17 +243,22 @@ DEFINE_TILES(14)
     }
 #endif
 
-#define DEFINE_KEEP(type)                                                                                    \
-    static void keep_##type(const sgm__tile *tile)                                                           \
+#define DEFINE_KEEP(type, name, layout)                                                                      \
+    static void keep_##name##_##type(const sgm__tile *tile)                                                  \
     {                                                                                                        \
-        tile_##type(tile, TILE_ROWS, true, true, false);                                                     \
-    }                                                                                                        \
-    static void keep_apart_##type(const sgm__tile *tile)                                                     \
-    {                                                                                                        \
-        tile_##type(tile, TILE_ROWS, true, true, true);                                                      \
+        tile_##type(tile, TILE_ROWS, true, true, layout);                                                    \
     }
-DEFINE_KEEP(f32)
-DEFINE_KEEP(f64)
+DEFINE_KEEP(f32, packed, PACKED)
+DEFINE_KEEP(f32, turned, TURNED)
+DEFINE_KEEP(f32, apart, APART)
+DEFINE_KEEP(f64, packed, PACKED)
+DEFINE_KEEP(f64, turned, TURNED)
+DEFINE_KEEP(f64, apart, APART)
+
+#define TILE_FUNCTIONS(name, type)                                                                           \
+    {                                                                                                        \
+        TILE_TABLE(wide_##name##_##type), TILE_TABLE(narrow_##name##_##type), keep_##name##_##type           \
+    }
 
 /* --- packing --- */
 

@@ -2,10 +2,9 @@
 
 #define TILES(type, lanes)                                                                                   \
     {                                                                                                        \
-        .rows = TILE_ROWS, .columns = 2 * (lanes),                                                           \
-        .together = {TILE_TABLE(wide_##type), TILE_TABLE(narrow_##type), keep_##type},                       \
-        .apart = {TILE_TABLE(wide_apart_##type), TILE_TABLE(narrow_apart_##type), keep_apart_##type},        \
-        .small = small_##type, .copy_rows = copy_rows_##type, .transpose = transpose_##type,                 \
+        .rows = TILE_ROWS, .columns = 2 * (lanes), .packed = TILE_FUNCTIONS(packed, type),                   \
+        .turned = TILE_FUNCTIONS(turned, type), .apart = TILE_FUNCTIONS(apart, type), .small = small_##type, \
+        .copy_rows = copy_rows_##type, .transpose = transpose_##type,                                        \
         .gather_columns = GATHER_VECTORS * (lanes), .gather_wide = GATHER_TABLE(gather_wide_##type),         \
         .gather_narrow = GATHER_TABLE(gather_narrow_##type), .spread = spread_##type                         \
     }
