@@ -111,9 +111,10 @@ void sgm__bound_run(const sgm__bound *bound, const sgm__memory *memory);
 
 /* Bytes of buffers that one thread needs. */
 size_t sgm__elementwise_buffers(const sgm__elementwise *compiled);
-/* All operands are seen as one row, and `node`'s elements lie as the results do. */
-bool sgm__elementwise_is_flat(const sgm__elementwise *compiled, int32_t node);
-/* Elements first .. last - 1 of a flat step, in this thread. Those of `node` begin at `block` with `first`.
+/* It can be done in parts that begin and end at multiples of `unit` elements, and `node`'s elements lie as
+ * the results do. */
+bool sgm__elementwise_has_parts(const sgm__elementwise *compiled, int32_t node, int64_t unit);
+/* Elements first .. last - 1 of such a step, in this thread. Those of `node` begin at `block` with `first`.
  */
 void sgm__elementwise_run_part(const sgm__cpu *cpu, const sgm__elementwise *compiled,
                                const sgm__memory *memory, unsigned char *buffers, int64_t first, int64_t last,

@@ -209,9 +209,10 @@ size_t sgm__elementwise_buffers(const sgm__elementwise *compiled)
     return compiled->thread_bytes;
 }
 
-bool sgm__elementwise_is_flat(const sgm__elementwise *compiled, int32_t node)
+bool sgm__elementwise_has_parts(const sgm__elementwise *compiled, int32_t node, int64_t unit)
 {
     int32_t slot = find_slot(compiled, node);
-    return compiled->rank == 1 && compiled->elements > 0 && !compiled->copies && slot >= 0 &&
-           compiled->slots[slot].kind == SGM__SLOT_DENSE;
+    return compiled->elements > 0 && !compiled->copies && slot >= 0 &&
+           compiled->slots[slot].kind == SGM__SLOT_DENSE &&
+           (compiled->rank == 1 || unit % compiled->columns == 0);
 }

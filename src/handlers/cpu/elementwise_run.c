@@ -103,7 +103,7 @@ static unsigned char *locate(const run *r, const sgm__slot *slot, const tile *t,
     if (slot->buffer >= 0)
         return buffer_at(e, slot, buffers);
     if (slot->node == r->moved_node)
-        return r->moved_base + t->column * (int64_t)slot->size;
+        return r->moved_base + (t->row * e->columns + t->column) * (int64_t)slot->size;
     int64_t offset = slot->kind == SGM__SLOT_DENSE ? t->row * e->columns : row_offset(e, slot, t->row);
     return sgm__place_address(&slot->place, r->memory) + (offset + t->column) * (int64_t)slot->size;
 }
@@ -250,6 +250,19 @@ void sgm__elementwise_run(const sgm__cpu *cpu, const sgm__elementwise *compiled,
     sgm__pool_post(cpu->pool, compiled->tasks, run_task, &r, sizeof r);
 }
 
+/* Rows `first` to `last` - 1. */
+static void run_rows(const run *r, unsigned char *buffers, int64_t first, int64_t last)
+{
+    const sgm__elementwise *e = r->e;
+    for (tile t = {.row = first}; t.row < last; t.row += e->tile_rows) {
+        t.rows = last - t.row < e->tile_rows ? last - t.row : e->tile_rows;
+        for (t.column = 0; t.column < e->columns; t.column += e->tile_columns) {
+            t.columns = e->columns - t.column < e->tile_columns ? e->columns - t.column : e->tile_columns;
+            run_tile(r, &t, buffers);
+        }
+    }
+}
+
 void sgm__elementwise_run_part(const sgm__cpu *cpu, const sgm__elementwise *compiled,
                                const sgm__memory *memory, unsigned char *buffers, int64_t first, int64_t last,
                                int32_t node, unsigned char *block)
@@ -257,6 +270,10 @@ void sgm__elementwise_run_part(const sgm__cpu *cpu, const sgm__elementwise *comp
     size_t size = sgm_dtype_size(compiled->plan->nodes[node].type.dtype);
     run r = {cpu, compiled, memory, buffers, node, block - (size_t)first * size};
     load_fixed(&r, buffers);
+    if (compiled->rows > 1) {
+        run_rows(&r, buffers, first / compiled->columns, last / compiled->columns);
+        return;
+    }
     int64_t most = compiled->code != NULL && compiled->whole ? last - first : compiled->tile_columns;
     for (int64_t at = first; at < last; at += most) {
         tile t = {.rows = 1, .column = at, .columns = last - at < most ? last - at : most};

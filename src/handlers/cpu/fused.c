@@ -177,7 +177,10 @@ sgm_status sgm__fused_create(const sgm__cpu *cpu, const sgm__plan *plan, int32_t
 {
     int32_t result = plan->order[plan->steps[step].first];
     *fused = NULL;
-    if (!sgm__elementwise_is_flat(elementwise, result))
+    /* Blocks of a product are whole rows; parts of other kernels may begin anywhere. */
+    const sgm_shape *shape = &plan->nodes[result].type.shape;
+    int64_t unit = kernel->parts != NULL ? 1 : shape->dims[shape->rank - 1];
+    if (!sgm__elementwise_has_parts(elementwise, result, unit))
         return SGM_OK;
     sgm__fused *f = sgm__calloc(1, sizeof *f);
     if (f == NULL)
