@@ -162,48 +162,6 @@ TEST(updates_together_with_products)
     sgm_graph_free(graph);
 }
 
-/* The same with steps that read one number for each column, or row. */
-static void record_layer(sgm_graph *g, const sgm_value *in)
-{
-    sgm_output(g, "0", sgm_tanh(g, sgm_add(g, sgm_matmul(g, in[0], in[1]), in[2])));
-}
-
-static void record_turned_layer(sgm_graph *g, const sgm_value *in)
-{
-    sgm_value product = sgm_matmul(g, sgm_transpose(g, in[0]), sgm_transpose(g, in[1]));
-    sgm_value y = sgm_multiply(g, product, in[2]);
-    sgm_output(g, "0", y);
-    sgm_output(g, "1", sgm_tanh(g, y));
-}
-
-static void compare_layer(recorder record, const input *inputs)
-{
-    sgm_graph *graph = sgm_graph_create();
-    static const char *const names[] = {"0", "1", "2"};
-    sgm_tensor *alone[MOST_OUTPUTS], *together[MOST_OUTPUTS];
-    sgm_value values[MOST_INPUTS];
-    for (int i = 0; i < 3; i++)
-        values[i] = sgm_input_value(graph, names[i], inputs[i].dtype, &inputs[i].shape);
-    record(graph, values);
-    int outputs = run_on("debug:cpu", 1, NULL, graph, inputs, 3, alone);
-    CHECK_INT(run_on("cpu", 2, NULL, graph, inputs, 3, together), outputs);
-    for (int i = 0; i < outputs; i++) {
-        CHECK(same_bits(alone[i], together[i]));
-        sgm_tensor_free(alone[i]);
-        sgm_tensor_free(together[i]);
-    }
-    sgm_graph_free(graph);
-    compare(record, inputs, 3, 1e-5);
-}
-
-TEST(products_together_with_biases)
-{
-    compare_layer(record_layer, (const input[]){F32(257, 61), F32(61, 333), F32(333)});
-    compare_layer(record_layer, (const input[]){F32(257, 61), F32(61, 333), F32(257, 1)});
-    compare_layer(record_turned_layer, (const input[]){F32(61, 1001), F32(67, 61), F32(67)});
-    compare_layer(record_turned_layer, (const input[]){F32(19, 301), F32(240, 19), F32(301, 1)});
-}
-
 /* Numbers below the smallest of full precision become zero, and the caller's own arithmetic stays as it was.
  */
 TEST(tiny_numbers_are_zero)
