@@ -28,6 +28,7 @@ function isTaken(event) {
     const { target } = event;
     if (event.ctrlKey || event.altKey || event.metaKey || document.querySelector('dialog[open]')) return true;
     if (target.closest('input, select, textarea, [contenteditable], [role="menu"], [role="slider"]')) return true;
+    if (event.key === ' ' && target.matches('.scroll')) return true; /* it scrolls */
     return event.key === ' ' && target.closest('button, a, summary, [role="tab"], [role="switch"]') !== null;
 }
 

@@ -40,11 +40,11 @@ export class Pieces {
     /* Pieces of the same width, so old and new parts are as fine as each other. */
     join() {
         const { x, min, max, last } = this, count = x.length;
-        const width = (x[count - 1] - x[0]) / this.limit || 1;
+        const first = x[0], width = (x[count - 1] - first) / this.limit || 1;
         let to = 0;
         const moved = [...this.bad];
         for (let from = 1; from < count; from++) {
-            if (Math.floor((x[from] - x[0]) / width) === Math.floor((x[to] - x[0]) / width)) {
+            if (Math.floor((x[from] - first) / width) === Math.floor((x[to] - first) / width)) {
                 if (min[from] !== null && (min[to] === null || min[from] < min[to])) min[to] = min[from];
                 if (max[from] !== null && (max[to] === null || max[from] > max[to])) max[to] = max[from];
             } else {

@@ -55,7 +55,7 @@ export function pickSeries(anchor, panel, has, chosen) {
         const fits = entries.filter(({ id, doc }) => words.every((word) => id.toLowerCase().includes(word)
             || doc?.toLowerCase().includes(word)) && !has(id, trainer));
         fill(list, fits.slice(0, mostShown).map(({ id, doc, recorded }) =>
-            h('li', {}, h('button', { type: 'button', class: 'picker-entry', role: 'option', title: doc ?? id,
+            h('li', { role: 'none' }, h('button', { type: 'button', class: 'picker-entry', role: 'option', title: doc ?? id,
             on: { click: () => { chosen({ id, ...(trainer && { trainer }) }); show(); search.focus(); } } },
         h('span', { class: 'mono', text: id }), recorded ? h('span', { class: 'badge', text: t('chart.recorded') })
             : null))));

@@ -67,9 +67,9 @@ export class View {
                 this.hover.hide(); Dygraph.defaultInteractionModel.mousedown(event, graph, context); },
                 willDestroyContextMyself: true },
             axes: { x: { axisLabelFormatter: (value) => this.tickText(value, 'x'), axisLabelFontSize: labelSize,
-                pixelsPerLabel: 76, axisTickSize: 4, axisLabelWidth: 70 },
+                pixelsPerLabel: 60, axisTickSize: 4, axisLabelWidth: 70 },
                 y: { axisLabelFormatter: (value) => this.tickText(value, 'y'), axisLabelFontSize: labelSize,
-                    pixelsPerLabel: 34, axisTickSize: 4, axisLabelWidth: 44 } },
+                    pixelsPerLabel: 30, axisTickSize: 4, axisLabelWidth: 44 } },
         });
         this.hover.attach();
     }

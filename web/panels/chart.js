@@ -266,8 +266,11 @@ export function createChart(panel) {
     panel.on('reconnected', () => { forget(); reload(); });
     panel.on('dropped', reload);
     panel.on('theme', () => { view.recolour(); legend.update(); });
-    panel.every(10000, () => { describe();
-        noteStride(); if (view.follow && !view.zoom) loadDetail(); });
+    panel.every(10000, () => {
+        describe();
+        noteStride();
+        if (view.follow && !view.zoom) loadDetail();
+    });
     if (specs.length === 0) panel.empty(t('chart.choose'));
     legend.build();
 
