@@ -30,6 +30,8 @@ static const char usage_text[] =
     "  set IDENTIFIER VALUE|FILE.npy\n"
     "                        change values, from the next iteration on; changes.jsonl tells of it. Tensors\n"
     "                        are lists, '[0, 1, 2]', or come from a file\n"
+    "  undo [NUMBER]         take back what a person set last, or that change; not what rules set\n"
+    "  changes               print what was changed since the program began, and by whom\n"
     "  list [IDENTIFIER]     print what may be read and set\n"
     "  attach HOOK           run a hook, 'every 2 epochs value_reporter(training.loss)'; see 'sigma info\n"
     "                        --hooks'\n"
@@ -55,6 +57,7 @@ static const command_words commands[] = {
     {"get", {"identifier", "file"}, 1, NULL}, {"set", {"identifier", "value"}, 2, NULL},
     {"list", {"identifier", NULL}, 0, NULL},  {"attach", {"hook", NULL}, 1, NULL},
     {"detach", {"name", NULL}, 1, NULL},      {"hooks", {NULL, NULL}, 0, NULL},
+    {"undo", {"number", NULL}, 0, NULL},      {"changes", {NULL, NULL}, 0, NULL},
 };
 #define COMMAND_COUNT (sizeof commands / sizeof *commands)
 
@@ -259,22 +262,58 @@ static void print_hook(const json_t *hook, int width)
     printf("%s%s\n", *text != '\0' ? ": " : "", text);
 }
 
+static char *shown_value(const json_t *value)
+{
+    return json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6));
+}
+
+static void print_change(const json_t *change, int width)
+{
+    char *before = shown_value(json_object_get(change, "before")),
+         *after = shown_value(json_object_get(change, "after"));
+    printf("%5lld  epoch %lld, iteration %-8lld %-*s %s -> %s, by %s\n",
+           (long long)json_integer_value(json_object_get(change, "number")),
+           (long long)json_integer_value(json_object_get(change, "epoch")),
+           (long long)json_integer_value(json_object_get(change, "iteration")), width,
+           text_of(change, "identifier"), before != NULL ? before : "", after != NULL ? after : "",
+           text_of(change, "who"));
+    free(before);
+    free(after);
+}
+
+static void print_value(const json_t *value, int width)
+{
+    (void)width;
+    printf("%s = %s\n", text_of(value, "identifier"), text_of(value, "text"));
+}
+
+static const struct list_form {
+    const char *key, *widest;
+    void (*print)(const json_t *item, int width);
+} list_forms[] = {
+    {"values", "identifier", print_value},
+    {"hooks", "name", print_hook},
+    {"changes", "identifier", print_change},
+    {"entries", "identifier", print_entry},
+};
+
+static void print_list(const char *key, const json_t *list)
+{
+    size_t i, form = 0;
+    const json_t *item;
+    while (form + 1 < sizeof list_forms / sizeof *list_forms && strcmp(list_forms[form].key, key) != 0)
+        form++;
+    int width = widest(list, list_forms[form].widest);
+    json_array_foreach(list, i, item)
+    {
+        list_forms[form].print(item, width);
+    }
+}
+
 static void print_member(const char *key, const json_t *value)
 {
-    size_t i;
-    const json_t *item;
     if (json_is_array(value)) {
-        int width = widest(value, strcmp(key, "hooks") == 0 ? "name" : "identifier");
-        bool values = strcmp(key, "values") == 0, hooks = strcmp(key, "hooks") == 0;
-        json_array_foreach(value, i, item)
-        {
-            if (hooks)
-                print_hook(item, width);
-            else if (values)
-                printf("%s = %s\n", text_of(item, "identifier"), text_of(item, "text"));
-            else
-                print_entry(item, width);
-        }
+        print_list(key, value);
     } else if (json_is_string(value)) {
         printf("%-14s %s\n", key, json_string_value(value));
     } else if (json_is_integer(value)) {

@@ -75,6 +75,7 @@ typedef struct sgm_option {
     bool read_only;             /* for everyone but its owner (sgm_registry_set_own) */
     bool live;                  /* may be changed while training runs, from the next iteration on */
     const char *doc;
+    const char *effect; /* when it is later that a change counts: "from the next epoch on"; NULL: it is not */
 } sgm_option;
 
 /* A row whose value is a member of a struct of options. The library has a table of them for each of these
@@ -111,6 +112,8 @@ SGM_API sgm_registry *sgm_registry_copy(sgm_registry *registry);
 
 SGM_API sgm_status sgm_registry_tag(sgm_registry *registry, const char *tag);
 SGM_API bool sgm_registry_has_tag(sgm_registry *registry, const char *tag);
+/* All of them, copied: free with sgm_names_free. */
+SGM_API sgm_status sgm_registry_tags(sgm_registry *registry, char ***tags, size_t *count);
 /* Puts a child under a name: a tree has no circles, and a registry one parent. Replaces a child of that name.
  * The caller keeps its own reference. */
 SGM_API sgm_status sgm_registry_put(sgm_registry *registry, const char *name, sgm_registry *child);

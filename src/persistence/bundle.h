@@ -24,4 +24,8 @@ struct sgm_bundle {
 /* Adds without looking for the name; takes the reference, also on failure. */
 sgm_status sgm__bundle_append(sgm_bundle *bundle, const char *name, sgm_tensor *tensor);
 
+/* safetensors_load.c: only the texts of a file. Its header is read and checked as a whole, its tensors are
+ * not read. */
+sgm_bundle *sgm__bundle_load_texts(const char *path);
+
 #endif

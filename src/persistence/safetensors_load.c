@@ -25,6 +25,7 @@ typedef struct reader {
     json_t *header;
     claim *claims;
     size_t count;
+    bool only_texts;
 } reader;
 
 static sgm_status fail_file(const char *action, const char *path)
@@ -276,16 +277,16 @@ static sgm_status read_all(reader *r, sgm_bundle *bundle)
     r->size = (uint64_t)information.st_size;
     SGM_TRY(read_header(r));
     SGM_TRY(read_claims(r, bundle));
-    return read_data(r, bundle);
+    return r->only_texts ? check_layout(r) : read_data(r, bundle);
 }
 
-sgm_bundle *sgm_bundle_load(const char *path)
+static sgm_bundle *load(const char *path, bool only_texts)
 {
     if (path == NULL) {
         sgm_fail(SGM_ERROR_ARGUMENT, "the path of the bundle is NULL");
         return NULL;
     }
-    reader r = {.path = path, .file = fopen(path, "rbe")};
+    reader r = {.path = path, .file = fopen(path, "rbe"), .only_texts = only_texts};
     if (r.file == NULL) {
         fail_file("open", path);
         return NULL;
@@ -302,4 +303,14 @@ sgm_bundle *sgm_bundle_load(const char *path)
     sgm__fail_within("'%s'", path);
     sgm_bundle_free(bundle);
     return NULL;
+}
+
+sgm_bundle *sgm_bundle_load(const char *path)
+{
+    return load(path, false);
+}
+
+sgm_bundle *sgm__bundle_load_texts(const char *path)
+{
+    return load(path, true);
 }

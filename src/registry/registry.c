@@ -299,18 +299,33 @@ size_t sgm_registry_count(sgm_registry *registry)
     return count;
 }
 
-sgm_status sgm_registry_names(sgm_registry *registry, char ***names, size_t *count)
+typedef const char *(*text_function)(const sgm__core *core, size_t index);
+
+static const char *entry_name(const sgm__core *core, size_t index)
 {
-    if (names == NULL || count == NULL)
+    return index < core->entry_count ? core->entries[index]->name : NULL;
+}
+
+static const char *tag_name(const sgm__core *core, size_t index)
+{
+    return index < core->tag_count ? core->tags[index] : NULL;
+}
+
+/* Copies all that text() gives, up to NULL. */
+static sgm_status copy_texts(sgm_registry *registry, text_function text, char ***texts, size_t *count)
+{
+    if (texts == NULL || count == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "expected where to put names and their count, got NULL");
-    *names = NULL;
+    *texts = NULL;
     *count = 0;
     SGM_TRY(check_registry(registry));
     sgm__tree *tree = sgm__tree_lock(registry->core);
-    size_t done = 0, all = registry->core->entry_count;
+    size_t done = 0, all = 0;
+    while (text(registry->core, all) != NULL)
+        all++;
     char **made = sgm__calloc(all, sizeof *made);
     for (; made != NULL && done < all; done++) {
-        made[done] = sgm__strdup(registry->core->entries[done]->name);
+        made[done] = sgm__strdup(text(registry->core, done));
         if (made[done] == NULL)
             break;
     }
@@ -319,9 +334,19 @@ sgm_status sgm_registry_names(sgm_registry *registry, char ***names, size_t *cou
         sgm_names_free(made, done);
         return SGM_ERROR_MEMORY;
     }
-    *names = made;
+    *texts = made;
     *count = all;
     return SGM_OK;
+}
+
+sgm_status sgm_registry_names(sgm_registry *registry, char ***names, size_t *count)
+{
+    return copy_texts(registry, entry_name, names, count);
+}
+
+sgm_status sgm_registry_tags(sgm_registry *registry, char ***tags, size_t *count)
+{
+    return copy_texts(registry, tag_name, tags, count);
 }
 
 void sgm_names_free(char **names, size_t count)

@@ -151,7 +151,7 @@ static bool is_value(const sgm_trainer *trainer, const char *identifier)
     return plain;
 }
 
-/* What ctl or the program set is made again; what hooks set, they set again. *stays: in the file. */
+/* What a person or the program set is made again; what hooks set, they set again. *stays: in the file. */
 static sgm_status read_line(sgm_trainer *trainer, const json_t *line, bool *stays)
 {
     const char *what = json_string_value(json_object_get(line, "what")),
@@ -162,7 +162,7 @@ static sgm_status read_line(sgm_trainer *trainer, const json_t *line, bool *stay
         json_integer_value(iteration) < trainer->position.iteration)
         return SGM_OK;
     bool newer = json_integer_value(iteration) > trainer->position.iteration;
-    bool wished = strcmp(who, "ctl") == 0 || strcmp(who, "program") == 0;
+    bool wished = sgm__is_wish(who);
     if (wished && !json_is_object(value) && is_value(trainer, what)) {
         sgm__changes_supersede(trainer, what, json_integer_value(iteration));
         return add(trainer, line, value);

@@ -1,6 +1,7 @@
 /* The control socket of a run: a thread that polls its clients. Only an answer takes the trainer's lock, so
  * that a client that sends nothing, or does not read, delays no step. */
 #include "training/control_socket.h"
+#include "training/control.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -246,7 +247,8 @@ sgm__control_server *sgm__control_server_start(sgm_trainer *trainer, const char 
     sgm__control_server *server = sgm__calloc(1, sizeof *server);
     if (server != NULL) {
         server->listener = server->wake = -1;
-        server->call = (sgm__control_call){trainer, folder, &server->ending};
+        server->call =
+            (sgm__control_call){.trainer = trainer, .who = "ctl", .files = true, .ending = &server->ending};
         for (size_t i = 0; i < MOST_CLIENTS; i++)
             server->clients[i].descriptor = -1;
         if (start(server, folder) == SGM_OK)

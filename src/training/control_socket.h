@@ -10,20 +10,10 @@
 #define SGM__CONTROL_FILE "control.sock"
 #define SGM__LONGEST_COMMAND ((size_t)16384) /* bytes of a line */
 
-/* --- control_socket.c: sockets and clients --- */
 typedef struct sgm__control_server sgm__control_server;
 /* Listens on FOLDER/control.sock; whoever calls it holds the folder's lock, and the folder's name must stay.
  * Where that is not possible a warning is logged: NULL, and the run goes on without. */
 sgm__control_server *sgm__control_server_start(sgm_trainer *trainer, const char *folder);
 void sgm__control_server_stop(sgm__control_server *server); /* the caller may hold the trainer's lock */
-
-/* --- control_command.c: what the lines mean --- */
-typedef struct sgm__control_call {
-    sgm_trainer *trainer;
-    const char *folder;
-    atomic_bool *ending; /* nothing waits for the trainer's lock any more */
-} sgm__control_call;
-/* The answer to a line, without a newline; free with sgm__free. NULL: out of memory. */
-char *sgm__control_answer(const sgm__control_call *call, const char *line, size_t length);
 
 #endif

@@ -36,7 +36,8 @@ static const sgm_setting optimiser_rows[] = {
                 .most = 1e6,
                 .standard = 1,
                 .live = true,
-                .doc = "gradients that are averaged for one update"},
+                .doc = "gradients that are averaged for one update",
+                .effect = "from the first minibatch after the next update on"},
      SGM_MEMBER(sgm_optimiser_options, accumulate)},
 };
 

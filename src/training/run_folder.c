@@ -235,43 +235,28 @@ sgm_status sgm__run_folder_save(sgm_trainer *trainer, const char *folder)
     return sgm__run_folder_save_as(trainer, folder, "checkpoint");
 }
 
-static void set_now(json_t *line)
+static void set_when(json_t *line, time_t when)
 {
     char text[32];
-    time_t now = time(NULL);
     struct tm parts;
-    if (gmtime_r(&now, &parts) != NULL && strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts) > 0)
+    if (gmtime_r(&when, &parts) != NULL && strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts) > 0)
         json_object_set_new(line, "when", json_string(text));
 }
 
-static sgm_status append_change(const sgm_trainer *trainer, const char *identifier, const json_t *before,
-                                const json_t *after)
+sgm_status sgm__run_folder_change(const char *folder, const sgm__noted_change *change)
 {
-    char *path = path_of(trainer->folder, SGM__CHANGES_FILE);
+    char *path = path_of(folder, SGM__CHANGES_FILE);
     json_t *head = json_object();
-    set_now(head);
-    json_object_set_new(head, "epoch", json_integer(trainer->position.epoch));
-    json_object_set_new(head, "iteration", json_integer(trainer->position.iteration));
-    json_object_set_new(head, "who", json_string(trainer->changed_by));
-    json_object_set_new(head, "what", json_string(identifier));
-    char *line = sgm__change_line(head, before, after, trainer->branch);
+    set_when(head, (time_t)change->when);
+    json_object_set_new(head, "epoch", json_integer(change->epoch));
+    json_object_set_new(head, "iteration", json_integer(change->iteration));
+    json_object_set_new(head, "who", json_string(change->who));
+    json_object_set_new(head, "what", json_string(change->identifier));
+    char *line = sgm__change_line(head, change->before, change->after, change->branch);
     sgm_status status = path == NULL || line == NULL ? SGM_ERROR_MEMORY : append_line(path, line);
     sgm__free(line);
     json_decref(head);
     sgm__free(path);
-    return status;
-}
-
-sgm_status sgm__run_folder_record(sgm_trainer *trainer, const char *identifier, json_t *before, json_t *after)
-{
-    sgm_status status = SGM_OK;
-    if (trainer->folder != NULL && !trainer->restoring) {
-        if (strcmp(trainer->changed_by, "ctl") == 0 || strcmp(trainer->changed_by, "program") == 0)
-            sgm__changes_supersede(trainer, identifier, 0);
-        status = append_change(trainer, identifier, before, after);
-    }
-    json_decref(before);
-    json_decref(after);
     return status;
 }
 
@@ -312,7 +297,7 @@ sgm_status sgm__run_folder_branch(const sgm_trainer *trainer, const sgm__branch 
 {
     char *path = path_of(trainer->folder, SGM__BRANCHES_FILE);
     json_t *line = json_object();
-    set_now(line);
+    set_when(line, time(NULL));
     json_object_set_new(line, "branch", json_integer(branch->number));
     json_object_set_new(line, "who", json_string(branch->who));
     json_object_set_new(line, "from", from != NULL ? json_string(from) : json_null());

@@ -2,7 +2,7 @@
 #ifndef SGM_TRAINING_RUN_FOLDER_H
 #define SGM_TRAINING_RUN_FOLDER_H
 
-#include "training/trainer.h"
+#include "training/change_record.h"
 #include <jansson.h>
 
 #define SGM__CHECKPOINT_FILE "checkpoint.safetensors"
@@ -25,9 +25,8 @@ sgm_log_sink *sgm__run_folder_log(const sgm_trainer *trainer, const char *folder
 sgm_status sgm__run_folder_append(const char *folder, const char *file, const char *line);
 /* Appends the line of an epoch that has just ended. */
 sgm_status sgm__run_folder_epoch(const sgm_trainer *trainer, const char *folder, double seconds);
-/* Appends who changed what, if there is a folder; takes the values, as JSON, over. */
-sgm_status sgm__run_folder_record(sgm_trainer *trainer, const char *identifier, json_t *before,
-                                  json_t *after);
+/* Appends who changed what. */
+sgm_status sgm__run_folder_change(const char *folder, const sgm__noted_change *change);
 /* --- changes.c --- */
 json_t *sgm__content_change_json(const sgm_content *content);
 /* {"shape", "norm", "sample"} */

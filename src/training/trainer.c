@@ -1,5 +1,7 @@
 /* The trainer's parts: setting them, and the first failure. */
 #include "registry/pattern.h"
+#include "training/change_record.h"
+#include "training/checkpoints.h"
 #include "training/operator.h"
 #include "training/parts.h"
 #include "training/run_folder.h"
@@ -34,7 +36,9 @@ static sgm_trainer *create(const char *name, const sgm__trainer_settings *settin
     trainer->graph = sgm_graph_create();
     trainer->session = sgm_session_create(settings->handler);
     trainer->registry = sgm_registry_create();
-    if (trainer->registry != NULL && sgm__trainer_publish(trainer) == SGM_OK)
+    trainer->changes = global == NULL ? sgm__change_record_create() : NULL;
+    bool records = trainer->changes != NULL || global != NULL;
+    if (trainer->registry != NULL && records && sgm__trainer_publish(trainer) == SGM_OK)
         trainer->hooks = sgm__hooks_create(name, trainer->registry, trainer);
     if (trainer->name != NULL && trainer->graph != NULL && trainer->session != NULL && trainer->hooks != NULL)
         return trainer;
@@ -93,8 +97,10 @@ void sgm__trainer_free(sgm_trainer *trainer)
     sgm__free(trainer->ended_by);
     pthread_mutex_destroy(&trainer->lock);
     sgm__control_destroy(&trainer->control);
+    sgm__checkpoints_end(trainer);
     sgm__settings_forget(trainer);
     sgm__changes_forget(trainer);
+    sgm__change_record_free(trainer->changes);
     sgm__trainer_unpublish_network(trainer);
     sgm__free(trainer->name);
     sgm__free(trainer);

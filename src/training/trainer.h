@@ -120,6 +120,12 @@ typedef struct sgm__ending {
     int64_t epochs, iterations; /* that were wanted */
 } sgm__ending;
 
+/* Where checkpoints are named. */
+typedef struct sgm__checkpoint_place {
+    char *folder; /* NULL: none yet */
+    bool own;     /* not of a run: it goes with the trainer */
+} sgm__checkpoint_place;
+
 #define SGM__KEPT_RATES 256
 /* Outputs of programs beside the network's, under names that no layer can have. */
 #define SGM__LOSS "trainer.loss"
@@ -192,9 +198,10 @@ struct sgm_trainer {
     atomic_int waiting;   /* threads that want it */
     atomic_uint turns;    /* how often it was taken */
     int away; /* threads that have let go of it while they wait for another trainer's; guarded by it */
-    const char *folder;         /* of the run, for changes.jsonl; NULL: none */
-    const char *changed_by;     /* who sets values just now */
-    struct sgm__remade *remade; /* changes that a resume makes again; changes.c */
+    const char *folder;                 /* of the run, for changes.jsonl; NULL: none */
+    const char *changed_by;             /* who sets values just now */
+    struct sgm__change_record *changes; /* in memory; NULL for a worker's scope */
+    struct sgm__remade *remade;         /* changes that a resume makes again; changes.c */
     size_t remade_count, remade_capacity;
     struct sgm__changed_setting *changed; /* values that are not what the program set; settings.c */
     size_t changed_count, changed_capacity;
@@ -203,7 +210,8 @@ struct sgm_trainer {
     bool *stale;    /* states, in the session's order, that have to be filled anew when recorded */
     size_t stale_count;
     sgm__control control;
-    sgm__cost **costs; /* one for each layer that is a cost */
+    sgm__checkpoint_place place; /* guarded by the control's lock */
+    sgm__cost **costs;           /* one for each layer that is a cost */
     size_t cost_count, cost_capacity;
     sgm_option **rows; /* of layers' arguments */
     size_t row_count, row_capacity;

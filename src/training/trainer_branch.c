@@ -13,6 +13,22 @@
 
 /* --- the branch that is left --- */
 
+static char *position_text(const sgm_trainer *trainer)
+{
+    return sgm__format("epoch %lld, iteration %lld", (long long)trainer->position.epoch,
+                       (long long)trainer->position.iteration);
+}
+
+/* For those who show what was changed. */
+static void note_position(sgm_trainer *trainer, const sgm__order *order, const char *left, const char *to)
+{
+    char *now = position_text(trainer), *after = now != NULL ? sgm__format("%s: %s", to, now) : NULL;
+    if (left != NULL && after != NULL)
+        sgm__change_note_position(trainer, order->who, left, after);
+    sgm__free(after);
+    sgm__free(now);
+}
+
 static sgm_status leave(sgm_trainer *trainer, const sgm__order *order, sgm__branch *branch)
 {
     *branch = (sgm__branch){.who = order->who,
@@ -116,9 +132,13 @@ static sgm_status reset(sgm_trainer *trainer, const sgm__order *order, bool *mov
 {
     sgm__branch branch;
     SGM_TRY(leave(trainer, order, &branch));
+    char *left = position_text(trainer);
     sgm_status status = begin_anew(trainer);
     *broken = status != SGM_OK;
     *moved = !*broken;
+    if (*moved)
+        note_position(trainer, order, left, "reset");
+    sgm__free(left);
     return *broken ? sgm__fail_within("the reset stopped half-way") : begin(trainer, &branch, NULL);
 }
 
@@ -134,15 +154,41 @@ static char *path_of(const sgm_trainer *trainer, const char *name)
     return sgm__format("%s/%s%s", trainer->folder, name, has_ending ? "" : ending);
 }
 
+/* As a person knows it: a file of the run's folder by its name alone. */
+static char *told_name(const sgm_trainer *trainer, const char *path)
+{
+    size_t length = trainer->folder != NULL ? strlen(trainer->folder) : 0;
+    bool inside = length > 0 && strncmp(path, trainer->folder, length) == 0 && path[length] == '/' &&
+                  strchr(path + length + 1, '/') == NULL;
+    const char *name = inside ? path + length + 1 : path, *dot = strrchr(name, '.');
+    return inside && dot != NULL ? sgm__strndup(name, (size_t)(dot - name)) : sgm__strdup(name);
+}
+
+/* It is done. */
+static sgm_status tell_restored(sgm_trainer *trainer, const sgm__order *order, const sgm__branch *branch,
+                                const char *left)
+{
+    char *from = told_name(trainer, order->what);
+    if (from == NULL)
+        return SGM_ERROR_MEMORY;
+    const char *slash = strrchr(from, '/');
+    note_position(trainer, order, left, slash != NULL ? slash + 1 : from);
+    sgm_status status = begin(trainer, branch, from);
+    sgm__free(from);
+    return status;
+}
+
 static sgm_status restore_from(sgm_trainer *trainer, const sgm__order *order, const char *path, bool *moved)
 {
     sgm__branch branch;
     if (!sgm__file_exists(path))
         return sgm_fail(SGM_ERROR_NOT_FOUND, "there is no checkpoint '%s'", path);
     SGM_TRY(leave(trainer, order, &branch));
+    char *left = position_text(trainer);
     sgm_status status = sgm_trainer_load(trainer, path);
     if (status != SGM_OK) {
         forget(trainer, &branch);
+        sgm__free(left);
         return status;
     }
     *moved = true;
@@ -152,7 +198,9 @@ static sgm_status restore_from(sgm_trainer *trainer, const sgm__order *order, co
     trainer->ended = (sgm__metric_sums){0};
     if (trainer->folder != NULL)
         go_on_from(trainer, sgm__run_folder_seconds(trainer));
-    return begin(trainer, &branch, order->what);
+    status = tell_restored(trainer, order, &branch, left);
+    sgm__free(left);
+    return status;
 }
 
 static sgm_status restore(sgm_trainer *trainer, const sgm__order *order, bool *moved)
@@ -167,11 +215,11 @@ static sgm_status restore(sgm_trainer *trainer, const sgm__order *order, bool *m
 
 static sgm_status note(sgm_trainer *trainer, const sgm__order *order)
 {
-    const char *before = trainer->changed_by;
+    const char *who = trainer->changed_by;
+    const sgm_content before = sgm_text_content(order->before), after = sgm_text_content(order->after);
     trainer->changed_by = order->who;
-    sgm_status status =
-        sgm__run_folder_record(trainer, order->what, json_string(order->before), json_string(order->after));
-    trainer->changed_by = before;
+    sgm_status status = sgm__change_note(trainer, SGM__CHANGE_NOTE, order->what, &before, &after);
+    trainer->changed_by = who;
     return status;
 }
 

@@ -86,7 +86,13 @@ static sgm_status publish_settings(sgm_trainer *trainer, sgm_registry *registry,
         if (sgm_iterator_get(iterator, settings[i].option.name, &content) != SGM_OK)
             return SGM_OK;
         sgm_content_clear(&content);
-        SGM_TRY(sgm__publish_value(trainer, registry, prefix, &settings[i].option, &setting_access, name));
+        sgm_option row = settings[i].option;
+        if (name != NULL)
+            row.effect = "from the next validation on";
+        const sgm_option *kept = name != NULL ? sgm__trainer_keep_row(trainer, &row) : &settings[i].option;
+        if (kept == NULL)
+            return SGM_ERROR_MEMORY;
+        SGM_TRY(sgm__publish_value(trainer, registry, prefix, kept, &setting_access, name));
     }
     return SGM_OK;
 }

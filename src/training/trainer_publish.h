@@ -37,6 +37,12 @@ const sgm_option *sgm__trainer_keep_row(sgm_trainer *trainer, const sgm_option *
 /* The child at "2-dense." below `registry`, with the levels in between; what comes after '-' is the tag. */
 sgm_status sgm__publish_path(sgm_registry *registry, const char *path, sgm_registry **child);
 
+/* When what is set counts: "from the next iteration on", unless the row (NULL: there is none) says otherwise.
+ */
+const char *sgm__option_effect(const sgm_option *option);
+/* trainer_states.c: of a tensor, by its identifier, without reading it; with the lock. */
+sgm_status sgm__trainer_tensor_type(const sgm_trainer *trainer, const char *identifier, sgm_type *type);
+
 /* Notes a change for checkpoints, and writes it to the run's folder; when that fails, the log says so. */
 void sgm__trainer_changed(sgm_trainer *trainer, const char *identifier, const sgm_content *before,
                           const sgm_content *after);

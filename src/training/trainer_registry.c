@@ -1,8 +1,8 @@
 /* What a trainer shows of itself: names for everything that may be watched or changed while it runs.
  *
  * Reading and setting wait for the step that is running; what is set counts from the next iteration on. */
+#include "training/change_record.h"
 #include "training/parts.h"
-#include "training/run_folder.h"
 #include "training/trainer_lock.h"
 #include "training/trainer_publish.h"
 
@@ -42,8 +42,7 @@ void sgm__trainer_changed(sgm_trainer *trainer, const char *identifier, const sg
     sgm_status status =
         old != NULL && new != NULL ? sgm__settings_note(trainer, identifier, old, new) : SGM_ERROR_MEMORY;
     if (status == SGM_OK)
-        status = sgm__run_folder_record(trainer, identifier, sgm__content_change_json(before),
-                                        sgm__content_change_json(after));
+        status = sgm__change_note(trainer, SGM__CHANGE_VALUE, identifier, before, after);
     if (status != SGM_OK)
         sgm__log(SGM_LOG_WARNING, trainer->name, "the change of %s could not be recorded: %s", identifier,
                  sgm_last_error());
@@ -128,7 +127,8 @@ const sgm_option *sgm__trainer_keep_row(sgm_trainer *trainer, const sgm_option *
 {
     for (size_t i = 0; i < trainer->row_count; i++) {
         const sgm_option *known = trainer->rows[i];
-        if (strcmp(known->name, row->name) == 0 && known->doc == row->doc && known->kind == row->kind)
+        if (strcmp(known->name, row->name) == 0 && known->doc == row->doc && known->kind == row->kind &&
+            known->effect == row->effect)
             return known;
     }
     if (sgm__reserve(&trainer->rows, &trainer->row_capacity, trainer->row_count + 1, sizeof(sgm_option *)) !=
@@ -142,6 +142,11 @@ const sgm_option *sgm__trainer_keep_row(sgm_trainer *trainer, const sgm_option *
     copy->name = memcpy(copy + 1, row->name, size);
     trainer->rows[trainer->row_count++] = copy;
     return copy;
+}
+
+const char *sgm__option_effect(const sgm_option *option)
+{
+    return option != NULL && option->effect != NULL ? option->effect : "from the next iteration on";
 }
 
 sgm_status sgm__publish_path(sgm_registry *registry, const char *path, sgm_registry **child)

@@ -1,5 +1,6 @@
 /* Running: iterations and epochs, validation, progress, stopping. */
 #include "data/dataset.h"
+#include "training/checkpoints.h"
 #include "training/control_socket.h"
 #include "training/nan_watch.h"
 #include "training/operator.h"
@@ -203,9 +204,10 @@ static void watch_plateau(sgm_trainer *trainer, double loss)
 
 static sgm_status change_value(sgm_trainer *trainer, const sgm__request *request)
 {
-    trainer->changed_by = request->who;
+    sgm_trainer *owner = trainer->global != NULL ? trainer->global : trainer; /* who has the record */
+    owner->changed_by = request->who;
     sgm_status status = sgm_resolve_set(trainer->registry, request->text, request->content, NULL, NULL);
-    trainer->changed_by = "program";
+    owner->changed_by = "program";
     return status;
 }
 
@@ -475,6 +477,7 @@ static sgm_status start(training_run *run)
     trainer->most = run->options->iterations;
     if (run->options->folder != NULL) {
         SGM_TRY(sgm__run_folder_open(trainer, run->options->folder, run->options->resume, &run->lock));
+        SGM_TRY(sgm__checkpoints_begin(trainer, run->options->folder));
         run->log = sgm__run_folder_log(trainer, run->options->folder);
         SGM_TRY(end_as_before(run));
         run->server = sgm__control_server_start(trainer, run->options->folder);
@@ -487,6 +490,8 @@ static sgm_status start(training_run *run)
     SGM_TRY(sgm__trainer_check_hooks(trainer));
     if (run->options->folder != NULL && run->options->resume)
         SGM_TRY(go_on_in_folder(run));
+    if (run->options->folder != NULL)
+        sgm__changes_write(trainer);
     SGM_TRY(sgm__operator_start(trainer));
     sgm__hooks_ask(trainer->hooks, trainer->registry);
     sgm__log(SGM_LOG_INFO, trainer->name,

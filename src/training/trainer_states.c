@@ -1,8 +1,62 @@
 /* States in the registry: parameters, and the optimiser's memory. */
+#include "training/change_record.h"
 #include "training/operator.h"
-#include "training/run_folder.h"
 #include "training/trainer_lock.h"
 #include "training/trainer_publish.h"
+
+/* Where states go whose names begin so; the first one that fits. */
+static const struct place {
+    const char *prefix;
+    const char *parents[2]; /* from the trainer's registry down; NULL: no more */
+    const char *doc;
+} places[] = {
+    {SGM__SLOT_PREFIX, {"optimiser", "slots"}, "the optimiser's memory of a parameter"},
+    {SGM__AVERAGE_PREFIX, {"network", "averages"}, "the moving average of a parameter"},
+    {"random.", {"random", NULL}, "where the stream of random numbers is"},
+    {"", {"network", "layers"}, "a parameter"},
+};
+
+static const struct place *place_of(const char *name)
+{
+    const struct place *place = places;
+    while (strncmp(name, place->prefix, strlen(place->prefix)) != 0)
+        place++;
+    return place;
+}
+
+/* What comes behind the place's parents: "2-dense.weights" of "network.layers.2-dense.weights"; NULL: it is
+ * elsewhere. */
+static const char *name_in(const char *const parents[2], const char *identifier)
+{
+    for (int i = 0; i < 2 && parents[i] != NULL; i++) {
+        size_t length = strlen(parents[i]);
+        if (strncmp(identifier, parents[i], length) != 0 || identifier[length] != '.')
+            return NULL;
+        identifier += length + 1;
+    }
+    return identifier;
+}
+
+sgm_status sgm__trainer_tensor_type(const sgm_trainer *trainer, const char *identifier, sgm_type *type)
+{
+    static const char *const kept[][2] = {{"optimiser", "gradients"}, {"optimiser", "updates"}};
+    const char *name = NULL, *prefix = "";
+    for (size_t i = 0; i < sizeof places / sizeof *places && name == NULL; i++) {
+        name = name_in(places[i].parents, identifier);
+        prefix = places[i].prefix;
+    }
+    for (size_t i = 0; i < sizeof kept / sizeof *kept && name == NULL; i++) {
+        name = name_in(kept[i], identifier); /* as large as their parameter */
+        prefix = "";
+    }
+    if (name == NULL)
+        return sgm_fail(SGM_ERROR_NOT_FOUND, "'%s' is no state of the trainer", identifier);
+    char *state = sgm__format("%s%s", prefix, name);
+    sgm_status status =
+        state != NULL ? sgm_session_state_type(trainer->session, state, type) : SGM_ERROR_MEMORY;
+    sgm__free(state);
+    return status;
+}
 
 typedef struct bound_state {
     sgm_trainer *trainer;
@@ -24,14 +78,15 @@ static sgm_status get_state(void *user, sgm_content *content)
 }
 
 /* Checkpoints have the tensor itself. */
-static void record_state(const bound_state *bound, const sgm_tensor *before, const sgm_tensor *after)
+static void note_state(const bound_state *bound, sgm_tensor *before, sgm_tensor *after)
 {
-    bool slot = strncmp(bound->name, SGM__SLOT_PREFIX, strlen(SGM__SLOT_PREFIX)) == 0;
-    char *identifier = sgm__format("%s%s", slot ? "optimiser.slots." : "network.layers.",
-                                   bound->name + (slot ? strlen(SGM__SLOT_PREFIX) : 0));
+    const struct place *place = place_of(bound->name);
+    const char *second = place->parents[1];
+    char *identifier = sgm__format("%s%s%s.%s", place->parents[0], second != NULL ? "." : "",
+                                   second != NULL ? second : "", bound->name + strlen(place->prefix));
+    const sgm_content old = sgm_tensor_content(before), new = sgm_tensor_content(after);
     if (identifier == NULL || before == NULL ||
-        sgm__run_folder_record(bound->trainer, identifier, sgm__tensor_change_json(before),
-                               sgm__tensor_change_json(after)) != SGM_OK)
+        sgm__change_note(bound->trainer, SGM__CHANGE_VALUE, identifier, &old, &new) != SGM_OK)
         sgm__log(SGM_LOG_WARNING, bound->trainer->name, "the change of %s could not be recorded: %s",
                  bound->name, sgm_last_error());
     sgm__free(identifier);
@@ -48,7 +103,7 @@ static sgm_status set_state(void *user, const sgm_content *content)
     if (status == SGM_OK)
         status = sgm__operator_was_set(bound->trainer, bound->name);
     if (status == SGM_OK)
-        record_state(bound, before, content->as.tensor);
+        note_state(bound, before, content->as.tensor);
     sgm__trainer_parameters_changed(bound->trainer);
     sgm__trainer_unlock(bound->trainer);
     sgm_tensor_free(before);
@@ -86,23 +141,9 @@ static sgm_status publish_state(sgm_trainer *trainer, sgm_registry *parent, cons
     return bind_state(trainer, parent, entry, state, doc);
 }
 
-/* Where states go whose names begin so; the first one that fits. */
-static const struct place {
-    const char *prefix;
-    const char *parents[2]; /* from the trainer's registry down; NULL: no more */
-    const char *doc;
-} places[] = {
-    {SGM__SLOT_PREFIX, {"optimiser", "slots"}, "the optimiser's memory of a parameter"},
-    {SGM__AVERAGE_PREFIX, {"network", "averages"}, "the moving average of a parameter"},
-    {"random.", {"random", NULL}, "where the stream of random numbers is"},
-    {"", {"network", "layers"}, "a parameter"},
-};
-
 static sgm_status publish(sgm_trainer *trainer, const char *name)
 {
-    const struct place *place = places;
-    while (strncmp(name, place->prefix, strlen(place->prefix)) != 0)
-        place++;
+    const struct place *place = place_of(name);
     sgm_registry *parent = trainer->registry;
     for (int i = 0; i < 2 && place->parents[i] != NULL; i++)
         SGM_TRY(sgm__publish_child(parent, place->parents[i], place->parents[i], &parent));

@@ -1,0 +1,37 @@
+/* The checkpoints of a trainer by name: NAME.safetensors in the folder of its newest run, or, while it has
+ * had none, in a folder of its own that goes with it. Internal.
+ *
+ * Any thread; nothing here waits for a step. Names come from outside: no path can be named. */
+#ifndef SGM_TRAINING_CHECKPOINTS_H
+#define SGM_TRAINING_CHECKPOINTS_H
+
+#include "training/trainer.h"
+
+#define SGM__CHECKPOINT_NAME 200 /* bytes of one */
+
+/* 1 to 200 bytes without '/' and control characters, not beginning with '.'. */
+sgm_status sgm__checkpoint_check_name(const char *name);
+/* A run in this folder begins: that is where checkpoints are from now on. */
+sgm_status sgm__checkpoints_begin(sgm_trainer *trainer, const char *folder);
+/* With the trainer's end: the folder of its own goes. */
+void sgm__checkpoints_end(sgm_trainer *trainer);
+
+/* Of a checkpoint that is there, or that is to be written (`make`); sgm__free. */
+sgm_status sgm__checkpoint_path(sgm_trainer *trainer, const char *name, bool make, char **path);
+
+typedef struct sgm__checkpoint {
+    char name[SGM__CHECKPOINT_NAME + 1];
+    uint64_t bytes;
+    double time;              /* when it was written, seconds since 1970 */
+    int64_t epoch, iteration; /* -1: the file does not say, or is none of ours */
+    bool newest;              /* of all */
+} sgm__checkpoint;
+/* Newest first; free with sgm__free. Only the headers of files are read. */
+sgm_status sgm__checkpoints_list(sgm_trainer *trainer, sgm__checkpoint **list, size_t *count);
+/* Adds one that came from elsewhere: all of it is checked first. A name that is there is refused, and what is
+ * no checkpoint leaves nothing behind. */
+sgm_status sgm__checkpoint_add(sgm_trainer *trainer, const char *name, const void *bytes, size_t length);
+/* The one that a resume goes on from ("checkpoint", of a run with a folder) is refused. */
+sgm_status sgm__checkpoint_remove(sgm_trainer *trainer, const char *name);
+
+#endif

@@ -1,0 +1,26 @@
+/* Commands to a trainer as JSON, for those who steer it while it runs: the control socket, monitors.
+ * docs/manual/12-watching.md has all of them. Internal. */
+#ifndef SGM_TRAINING_CONTROL_H
+#define SGM_TRAINING_CONTROL_H
+
+#include "training/trainer.h"
+#include <jansson.h>
+
+typedef struct sgm__control_call {
+    sgm_trainer *trainer;      /* in whatever state, with or without a folder */
+    const char *who;           /* as the log and the record of changes name it: "ctl", "monitor" */
+    bool files;                /* requests may name files: whoever asks may read and write as this process */
+    const atomic_bool *ending; /* from then on nothing waits for the trainer's lock; NULL: never */
+} sgm__control_call;
+
+/* Does what {"command": ..., ...} asks for, and adds to the object `answer`. Numbers, booleans and lists in
+ * the request become texts. Errors name the field or the identifier, what was expected and what came. Any
+ * thread; pausing, going on and stopping are told at once, all else waits for the step that is running. */
+sgm_status sgm__control_obey(const sgm__control_call *call, json_t *request, json_t *answer);
+/* For a line of text: {"ok":true,...} or {"ok":false,"error":"..."}, without a newline; free with sgm__free.
+ * NULL: out of memory. */
+char *sgm__control_answer(const sgm__control_call *call, const char *line, size_t length);
+/* The trainer's lock, unless the call is ending before; then sgm__trainer_unlock. */
+sgm_status sgm__control_lock(const sgm__control_call *call);
+
+#endif

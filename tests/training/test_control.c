@@ -1,0 +1,490 @@
+/* Commands out of the same process, as monitors send them: also to a trainer without a folder. */
+#include "commands_test.h"
+
+#include "training/change_record.h"
+#include "training/checkpoints.h"
+#include "training/control.h"
+#include "training/run_folder.h"
+
+#include <sys/stat.h>
+
+/* --- asking --- */
+
+static char answer[1 << 16];
+
+/* As a monitor does; the answer's text, or the error's. */
+static const char *ask(sgm_trainer *trainer, const char *request)
+{
+    const sgm__control_call call = {.trainer = trainer, .who = "monitor"};
+    json_t *asked = json_loads(request, 0, NULL), *made = json_object();
+    CHECK(asked != NULL);
+    sgm_status status = sgm__control_obey(&call, asked, made);
+    char *text = json_dumps(made, JSON_COMPACT | JSON_PRESERVE_ORDER);
+    snprintf(answer, sizeof answer, "%s", status == SGM_OK ? text : sgm_last_error());
+    free(text);
+    json_decref(asked);
+    json_decref(made);
+    return answer;
+}
+
+#define CHECK_ANSWER(trainer, request, part)                                                                 \
+    do {                                                                                                     \
+        if (strstr(ask(trainer, request), part) == NULL)                                                     \
+            TEST_FAIL("%s gives %.600s, expected %s in it", request, answer, part);                          \
+    } while (0)
+
+/* One of its changes, by number from 1; free it. */
+static json_t *change_of(sgm_trainer *trainer, int64_t number)
+{
+    json_t *list = sgm__changes_json(trainer, number - 1), *first = json_incref(json_array_get(list, 0));
+    json_decref(list);
+    CHECK_INT(json_integer_value(json_object_get(first, "number")), number);
+    return first;
+}
+
+static size_t change_count(sgm_trainer *trainer)
+{
+    json_t *list = sgm__changes_json(trainer, 0);
+    size_t count = json_array_size(list);
+    json_decref(list);
+    return count;
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text != NULL ? text : "";
+}
+
+/* --- values and their record --- */
+
+TEST(a_trainer_without_a_folder_is_steered)
+{
+    wave_trainer made = make();
+    background run;
+    begin(&run, made.trainer, NULL);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"pause\"}", "{}");
+    wait_for_pause(made.trainer);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"status\"}", "\"state\":\"paused\"");
+    double before = number_of(made.trainer, "iteration");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"step\",\"iterations\":3}", "{}");
+    for (int i = 0; i < 5000 && number_of(made.trainer, "iteration") < before + 3; i++)
+        usleep(1000);
+    wait_for_pause(made.trainer);
+    CHECK_NEAR(number_of(made.trainer, "iteration"), before + 3, 0);
+    CHECK_ANSWER(
+        made.trainer, "{\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.25}",
+        "{\"values\":[{\"identifier\":\"optimiser.learning_rate\",\"kind\":\"number\",\"value\":0.25,"
+        "\"text\":\"0.25\",\"effect\":\"from the next iteration on\"}]}");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"set\",\"identifier\":\"iterator.minibatch_size\",\"value\":8}",
+                 "\"effect\":\"from the next epoch on\"");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"set\",\"identifier\":\"optimiser.accumulate\",\"value\":2}",
+                 "\"effect\":\"from the first minibatch after the next update on\"");
+    json_t *change = change_of(made.trainer, 1);
+    CHECK_STR(text_of(change, "identifier"), "optimiser.learning_rate");
+    CHECK_STR(text_of(change, "who"), "monitor");
+    CHECK_STR(text_of(change, "trainer"), "waves");
+    CHECK_NEAR(json_number_value(json_object_get(change, "before")), 0.01, 0);
+    CHECK_NEAR(json_number_value(json_object_get(change, "after")), 0.25, 0);
+    CHECK_NEAR(json_number_value(json_object_get(change, "iteration")), before + 3, 0);
+    CHECK_NEAR(json_number_value(json_object_get(change, "epoch")), number_of(made.trainer, "epoch"), 0);
+    CHECK(json_number_value(json_object_get(change, "seconds")) > 0);
+    CHECK(json_number_value(json_object_get(change, "time")) > 1.6e9);
+    CHECK(json_is_true(json_object_get(change, "undoable")));
+    json_decref(change);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"changes\"}", "\"identifier\":\"iterator.minibatch_size\"");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"stop\",\"reason\":\"seen enough\"}", "{}");
+    pthread_join(run.thread, NULL);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"pause\"}", "trainer 'waves' is idle and cannot be paused");
+    free_wave_trainer(made);
+}
+
+TEST(errors_name_what_was_expected)
+{
+    wave_trainer made = make();
+    CHECK_OK(sgm_trainer_prepare(made.trainer));
+    CHECK_OK(sgm__trainer_publish_states(made.trainer));
+    CHECK_ANSWER(made.trainer,
+                 "{\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":\"much\"}",
+                 "optimiser.learning_rate: expected a number, got 'much'");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"set\",\"identifier\":\"optimiser.learning_rat\",\"value\":1}",
+                 "learning_rate");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"set\",\"identifier\":\"epoch\",\"value\":1}",
+                 "epoch is read-only");
+    CHECK_ANSWER(made.trainer,
+                 "{\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":{}}",
+                 "set: 'value' must be a text, a number, true or false");
+    CHECK_ANSWER(made.trainer,
+                 "{\"command\":\"set\",\"identifier\":\"network.layers.3-dense.biases\",\"value\":[1]}",
+                 "network.layers.3-dense.biases: expected values of shape (3,), got (1,)");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\"}",
+                 "set needs a value");
+    CHECK_ANSWER(
+        made.trainer,
+        "{\"command\":\"get\",\"identifier\":\"network.layers.3-dense.biases\",\"file\":\"/tmp/x.npy\"}",
+        "get: files cannot be named from here");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"attach\",\"hook\":\"every 2 epochs if loss falls then stop\"}",
+                 "column");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"pauze\"}", "unknown command 'pauze' (did you mean 'pause'?)");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"undo\",\"number\":\"all\"}",
+                 "undo: expected the number of a change, from 1, got 'all'");
+    CHECK_INT(change_count(made.trainer), 0);
+    free_wave_trainer(made);
+}
+
+TEST(what_there_is_is_listed_with_values)
+{
+    wave_trainer made = make();
+    CHECK_OK(sgm_trainer_prepare(made.trainer));
+    CHECK_OK(sgm__trainer_publish_states(made.trainer));
+    CHECK_ANSWER(
+        made.trainer, "{\"command\":\"list\",\"values\":true}",
+        "{\"identifier\":\"optimiser.learning_rate\",\"kind\":\"number\",\"settable\":true,\"least\":0.0,");
+    CHECK(strstr(answer,
+                 "\"live\":true,\"effect\":\"from the next iteration on\",\"value\":0.01,\"text\":\"0.01\","
+                 "\"tags\":[\"optimiser\"]}") != NULL);
+    CHECK_ANSWER(made.trainer,
+                 "{\"command\":\"list\",\"identifier\":\"network.layers.1-dense.weights\",\"values\":true}",
+                 "\"effect\":\"from the next iteration on\",\"value\":null,\"text\":\"float32 (6, "
+                 "8)\",\"tags\":[\"dense\"");
+    CHECK_ANSWER(made.trainer,
+                 "{\"command\":\"list\",\"identifier\":\"optimiser.gradients\",\"values\":true}",
+                 "\"value\":null,\"text\":\"float32 (6, 8)\"");
+    CHECK(!made.trainer->keep_gradients); /* that was no reading */
+    CHECK_ANSWER(made.trainer,
+                 "{\"command\":\"list\",\"identifier\":\"optimiser.schedule.kind\",\"values\":true}",
+                 "\"choices\":[\"constant\",\"step\"");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"list\",\"values\":\"yes\"}",
+                 "list: 'values' is true or false, not 'yes'");
+    free_wave_trainer(made);
+}
+
+typedef struct heard {
+    int count;
+    char newest[200];
+} heard;
+
+static void hear(void *user, const json_t *change)
+{
+    heard *all = user;
+    all->count++;
+    snprintf(all->newest, sizeof all->newest, "%s by %s", text_of(change, "identifier"),
+             text_of(change, "who"));
+}
+
+TEST(listeners_are_told)
+{
+    wave_trainer made = make();
+    heard all = {0};
+    CHECK_OK(sgm__changes_listen(made.trainer, hear, &all));
+    CHECK_OK(sgm_resolve_set(made.trainer->registry, "optimiser.learning_rate", sgm_number_content(0.3), NULL,
+                             NULL));
+    CHECK_INT(all.count, 0); /* the program puts its trainer together */
+    ask(made.trainer, "{\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.5}");
+    CHECK_INT(all.count, 1);
+    CHECK_STR(all.newest, "optimiser.learning_rate by monitor");
+    ask(made.trainer, "{\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.5}");
+    CHECK_INT(all.count, 1); /* it was that already */
+    sgm__changes_unlisten(made.trainer, hear, &all);
+    ask(made.trainer, "{\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.6}");
+    CHECK_INT(all.count, 1);
+    free_wave_trainer(made);
+}
+
+/* --- taking back --- */
+
+#define SET_RATE(value) "{\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":" value "}"
+
+TEST(changes_are_taken_back_one_after_the_other)
+{
+    wave_trainer made = make();
+    ask(made.trainer, SET_RATE("0.2"));
+    ask(made.trainer, SET_RATE("0.3"));
+    ask(made.trainer, "{\"command\":\"set\",\"identifier\":\"optimiser.frozen\",\"value\":\"*.biases\"}");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"undo\"}", "{\"undone\":3}");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"get\",\"identifier\":\"optimiser.frozen\"}", "\"value\":\"\"");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"undo\"}", "{\"undone\":2}");
+    CHECK_NEAR(number_of(made.trainer, "optimiser.learning_rate"), 0.2, 0);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"undo\"}", "{\"undone\":1}");
+    CHECK_NEAR(number_of(made.trainer, "optimiser.learning_rate"), 0.01, 0);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"undo\"}", "there is no change of a person to take back");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"undo\",\"number\":2}",
+                 "change 2 of optimiser.learning_rate was taken back already");
+    CHECK_INT(change_count(made.trainer), 6); /* taking back is a change, too */
+    json_t *change = change_of(made.trainer, 6);
+    CHECK_INT(json_integer_value(json_object_get(change, "undoes")), 1);
+    CHECK_STR(text_of(change, "who"), "monitor");
+    json_decref(change);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"undo\",\"number\":6}", "{\"undone\":6}"); /* again as it was */
+    CHECK_NEAR(number_of(made.trainer, "optimiser.learning_rate"), 0.2, 0);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"undo\"}", "{\"undone\":1}");
+    CHECK_NEAR(number_of(made.trainer, "optimiser.learning_rate"), 0.01, 0);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"undo\",\"number\":70}",
+                 "trainer 'waves' has no change 70; the newest is 8");
+    free_wave_trainer(made);
+}
+
+TEST(a_command_is_taken_back_as_a_whole)
+{
+    wave_trainer made = make();
+    CHECK_OK(sgm_trainer_prepare(made.trainer));
+    CHECK_OK(sgm__trainer_publish_states(made.trainer));
+    ask(made.trainer, SET_RATE("0.2"));
+    CHECK_ANSWER(made.trainer, "{\"command\":\"set\",\"identifier\":\"optimiser.beta*\",\"value\":0.5}",
+                 "\"value\":0.5");
+    CHECK_INT(change_count(made.trainer), 3);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"undo\"}", "{\"undone\":3}");
+    CHECK_NEAR(number_of(made.trainer, "optimiser.beta1"), 0.9, 0);
+    CHECK_NEAR(number_of(made.trainer, "optimiser.beta2"), 0.999, 0);
+    CHECK_NEAR(number_of(made.trainer, "optimiser.learning_rate"), 0.2, 0);
+    sgm_tensor *before = sgm_trainer_get(made.trainer, "3-dense.biases");
+    ask(made.trainer,
+        "{\"command\":\"set\",\"identifier\":\"network.layers.3-dense.biases\",\"value\":[1,2,3]}");
+    json_t *change = change_of(made.trainer, 6);
+    CHECK_STR(text_of(change, "identifier"), "network.layers.3-dense.biases");
+    CHECK_NEAR(json_number_value(json_object_get(json_object_get(change, "after"), "norm")), sqrt(14), 1e-6);
+    json_decref(change);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"undo\"}", "{\"undone\":6}");
+    sgm_tensor *after = sgm_trainer_get(made.trainer, "3-dense.biases");
+    CHECK(memcmp(sgm_tensor_const_data(before), sgm_tensor_const_data(after), 3 * sizeof(float)) == 0);
+    sgm_tensor_free(before);
+    sgm_tensor_free(after);
+    free_wave_trainer(made);
+}
+
+TEST(what_others_changed_since_is_left_alone)
+{
+    wave_trainer made = make();
+    background run;
+    begin(&run, made.trainer, NULL);
+    pause_it(made.trainer);
+    ask(made.trainer, SET_RATE("0.2"));
+    CHECK_OK(sgm_resolve_set(made.trainer->registry, "optimiser.learning_rate", sgm_number_content(0.4), NULL,
+                             NULL));
+    CHECK_ANSWER(made.trainer, "{\"command\":\"undo\"}",
+                 "optimiser.learning_rate was changed again after change 1, by program (change 2): take that "
+                 "back first, or set it");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"undo\",\"number\":2}",
+                 "change 2 of optimiser.learning_rate was made by "
+                 "program: only what a person set");
+    CHECK_NEAR(number_of(made.trainer, "optimiser.learning_rate"), 0.4, 0);
+    json_t *change = change_of(made.trainer, 1);
+    CHECK(json_is_false(json_object_get(change, "undoable")));
+    json_decref(change);
+    end(&run);
+    free_wave_trainer(made);
+}
+
+/* The rule sets a value in each iteration. */
+TEST(the_record_is_bounded_and_keeps_what_persons_did)
+{
+    wave_trainer made = make();
+    background run;
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_rule_hook("every iteration set optimiser.accumulate += 1")));
+    ask(made.trainer, SET_RATE("0.02"));
+    begin(&run, made.trainer, NULL);
+    for (int i = 0; i < 20000 && number_of(made.trainer, "iteration") < 2500; i++)
+        usleep(1000);
+    pause_it(made.trainer);
+    CHECK(number_of(made.trainer, "iteration") >= 2500);
+    CHECK(change_count(made.trainer) <= SGM__MOST_CHANGES);
+    CHECK(change_count(made.trainer) >= SGM__MOST_CHANGES * 8 / 10);
+    json_t *first = change_of(made.trainer, 1), *list = sgm__changes_json(made.trainer, 0);
+    const json_t *newest = json_array_get(list, json_array_size(list) - 1);
+    CHECK_STR(text_of(first, "who"), "monitor");
+    CHECK(json_number_value(json_object_get(newest, "number")) >= 2500);
+    CHECK(strstr(text_of(newest, "who"), "rule") != NULL);
+    CHECK_NEAR(json_number_value(json_object_get(newest, "after")) -
+                   json_number_value(json_object_get(newest, "before")),
+               1, 0);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"undo\"}", "{\"undone\":1}");
+    json_decref(first);
+    json_decref(list);
+    end(&run);
+    free_wave_trainer(made);
+}
+
+TEST(what_was_set_before_the_run_is_in_its_folder)
+{
+    wave_trainer made = make();
+    background run;
+    ask(made.trainer, SET_RATE("0.02"));
+    ask(made.trainer, SET_RATE("0.03"));
+    begin(&run, made.trainer, open_folder());
+    end(&run);
+    CHECK_INT(lines_with("changes.jsonl", "\"who\":\"monitor\",\"what\":\"optimiser.learning_rate\"",
+                         "\"new\":0.03"),
+              1);
+    CHECK_INT(lines_with("changes.jsonl", "optimiser.learning_rate", "\"new\":0.02,"), 0);
+    close_folder();
+    free_wave_trainer(made);
+}
+
+/* A monitor's wishes are a person's, as those of sigma ctl. */
+TEST(a_resume_makes_them_again)
+{
+    wave_trainer made = make();
+    background run;
+    begin(&run, made.trainer, open_folder());
+    pause_it(made.trainer);
+    CHECK_OK(sgm_trainer_save(made.trainer, in_folder("kept.safetensors")));
+    ask(made.trainer, SET_RATE("0.07"));
+    step(made.trainer, 2);
+    end(&run);
+    CHECK_INT(rename(in_folder("kept.safetensors"), "/tmp/sigma-test-kept"), 0);
+    CHECK_INT(rename("/tmp/sigma-test-kept", in_folder("checkpoint.safetensors")), 0);
+    free_wave_trainer(made);
+    made = make();
+    sgm_run_options options = {.struct_size = sizeof options, .folder = folder, .resume = true, .epochs = 4};
+    CHECK_OK(sgm_trainer_run_options(made.trainer, &options));
+    CHECK_NEAR(number_of(made.trainer, "optimiser.learning_rate"), 0.07, 0);
+    free_wave_trainer(made);
+    close_folder();
+}
+
+/* --- checkpoints --- */
+
+TEST(checkpoints_without_a_folder_go_with_the_trainer)
+{
+    wave_trainer made = make(), other = make();
+    background run;
+    char *path;
+    begin(&run, made.trainer, NULL);
+    pause_it(made.trainer);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"restore\",\"name\":\"here\"}",
+                 "trainer 'waves' has no checkpoint 'here'");
+    double iteration = number_of(made.trainer, "iteration");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"save\",\"name\":\"here\"}", "{\"file\":\"here.safetensors\"}");
+    CHECK_OK(sgm__checkpoint_path(made.trainer, "here", false, &path));
+    CHECK_OK(sgm_trainer_load(other.trainer, path));
+    step(made.trainer, 5);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"restore\",\"name\":\"her\"}", "did you mean 'here'?");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"restore\",\"name\":\"../here\"}",
+                 "a checkpoint cannot be named '../here'");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"save\",\"name\":\"a/b\"}", "cannot be named 'a/b'");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"save\",\"name\":\".hidden\"}", "cannot be named '.hidden'");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"restore\",\"name\":\"here\"}", "{}");
+    CHECK_NEAR(number_of(made.trainer, "iteration"), iteration, 0);
+    CHECK(same_states(made.trainer, other.trainer));
+    json_t *change = change_of(made.trainer, 1);
+    CHECK_STR(text_of(change, "identifier"), "position");
+    CHECK_NEAR(json_number_value(json_object_get(change, "iteration")), iteration, 0);
+    CHECK(strstr(text_of(change, "after"), "here") != NULL);
+    CHECK(json_is_false(json_object_get(change, "undoable")));
+    json_decref(change);
+    end(&run);
+    CHECK(sgm__file_exists(path));
+    free_wave_trainer(made);
+    CHECK(!sgm__file_exists(path));
+    *strrchr(path, '/') = '\0';
+    CHECK(!sgm__file_exists(path));
+    sgm__free(path);
+    free_wave_trainer(other);
+}
+
+TEST(checkpoints_are_listed_with_their_place)
+{
+    wave_trainer made = make();
+    background run;
+    sgm__checkpoint *list;
+    size_t count, at = 0;
+    begin(&run, made.trainer, open_folder());
+    pause_it(made.trainer);
+    int64_t iteration = (int64_t)number_of(made.trainer, "iteration");
+    ask(made.trainer, "{\"command\":\"save\",\"name\":\"early\"}");
+    step(made.trainer, 9);
+    ask(made.trainer, "{\"command\":\"save\",\"name\":\"late\"}");
+    CHECK_OK(sgm__file_write_atomic(in_folder("broken.safetensors"), "no checkpoint", 13));
+    CHECK_INT(symlink("late.safetensors", in_folder("link.safetensors")), 0);
+    CHECK_INT(mkfifo(in_folder("pipe.safetensors"), 0600), 0);
+    CHECK_INT(mkdir(in_folder("folder.safetensors"), 0700), 0);
+    CHECK_OK(sgm__checkpoints_list(made.trainer, &list, &count));
+    for (size_t i = 0; i < count; i++) {
+        CHECK(strcmp(list[i].name, "link") != 0 && strcmp(list[i].name, "pipe") != 0 &&
+              strcmp(list[i].name, "folder") != 0);
+        CHECK(list[i].newest == (i == 0));
+        at = strcmp(list[i].name, "early") == 0 ? i : at;
+        if (strcmp(list[i].name, "broken") == 0) {
+            CHECK_INT(list[i].iteration, -1);
+            CHECK_INT(list[i].bytes, 13);
+        }
+        if (strcmp(list[i].name, "late") == 0)
+            CHECK_INT(list[i].iteration, iteration + 9);
+    }
+    CHECK_STR(list[at].name, "early");
+    CHECK_INT(list[at].iteration, iteration);
+    CHECK_INT(list[at].epoch, iteration / 4);
+    CHECK(list[at].bytes > 1000);
+    sgm__free(list);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"restore\",\"name\":\"broken\"}", "broken.safetensors'");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"restore\",\"name\":\"link\"}", "has no checkpoint 'link'");
+    CHECK_NEAR(number_of(made.trainer, "iteration"), (double)iteration + 9, 0);
+    CHECK_OK(sgm__checkpoint_remove(made.trainer, "early"));
+    CHECK(!sgm__file_exists(in_folder("early.safetensors")));
+    CHECK_ERROR(sgm__checkpoint_remove(made.trainer, "early"), "has no checkpoint 'early'");
+    CHECK_OK(sgm_trainer_save(made.trainer, in_folder("checkpoint.safetensors")));
+    CHECK_ERROR(sgm__checkpoint_remove(made.trainer, "checkpoint"), "goes on from when it is resumed");
+    CHECK_ERROR(sgm__checkpoint_remove(made.trainer, "../x"), "cannot be named");
+    end(&run);
+    CHECK_OK(sgm__checkpoints_list(made.trainer, &list, &count)); /* after the run, too */
+    CHECK(count >= 3);
+    sgm__free(list);
+    free_wave_trainer(made);
+    close_folder();
+}
+
+static int files_in_folder(void)
+{
+    char command[128], text[32] = "";
+    snprintf(command, sizeof command, "ls -A '%s' | wc -l", folder);
+    FILE *pipe = popen(command, "r");
+    CHECK(pipe != NULL && fgets(text, sizeof text, pipe) != NULL);
+    pclose(pipe);
+    return atoi(text);
+}
+
+TEST(only_whole_checkpoints_are_added)
+{
+    wave_trainer made = make();
+    background run;
+    char *good;
+    size_t length;
+    begin(&run, made.trainer, open_folder());
+    pause_it(made.trainer);
+    ask(made.trainer, "{\"command\":\"save\",\"name\":\"here\"}");
+    double iteration = number_of(made.trainer, "iteration");
+    CHECK_OK(sgm__file_read(in_folder("here.safetensors"), 1 << 24, &good, &length));
+    int before = files_in_folder();
+    char *bad = sgm__alloc(length + 1);
+    for (size_t cut = 0; cut < length; cut += cut < 12 ? 1 : length / 9)
+        CHECK_ERROR(sgm__checkpoint_add(made.trainer, "bad", good, cut), "'bad' is no checkpoint: ");
+    memcpy(bad, good, length);
+    bad[length] = 'x';
+    CHECK_ERROR(sgm__checkpoint_add(made.trainer, "bad", bad, length + 1), "'bad' is no checkpoint: ");
+    for (size_t at = 0; at < 600; at += 9) { /* the header: either refused, or loads as anything does */
+        bad[at] ^= (char)(1 + at % 255);
+        if (sgm__checkpoint_add(made.trainer, "odd", bad, length) == SGM_OK) {
+            ask(made.trainer, "{\"command\":\"restore\",\"name\":\"odd\"}");
+            CHECK_OK(sgm__checkpoint_remove(made.trainer, "odd"));
+        }
+        bad[at] = good[at];
+    }
+    CHECK_ERROR(sgm__checkpoint_add(made.trainer, "bad", "{}", 2), "too few");
+    CHECK_ERROR(sgm__checkpoint_add(made.trainer, "bad", "\x02\0\0\0\0\0\0\0{}", 10),
+                "'bad' is no checkpoint: it has tensors, but does not say where a training stands");
+    CHECK_ERROR(sgm__checkpoint_add(made.trainer, "here", good, length),
+                "there is a checkpoint 'here' already; choose another name");
+    CHECK_ERROR(sgm__checkpoint_add(made.trainer, "../there", good, length), "cannot be named");
+    CHECK_ERROR(sgm__checkpoint_add(made.trainer, "a\nb", good, length), "cannot be named");
+    CHECK(strstr(sgm_last_error(), "/tmp") == NULL);
+    CHECK(files_in_folder() >= before);
+    CHECK_OK(sgm__checkpoint_add(made.trainer, "there", good, length));
+    step(made.trainer, 7);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"restore\",\"name\":\"there\"}", "{}");
+    CHECK_NEAR(number_of(made.trainer, "iteration"), iteration, 0);
+    sgm__free(bad);
+    sgm__free(good);
+    end(&run);
+    free_wave_trainer(made);
+    close_folder();
+}
