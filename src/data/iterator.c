@@ -567,6 +567,14 @@ sgm_iterator *sgm_unified(sgm_dataset *dataset)
     return create(dataset, UNIFIED, &(sgm_iterator_options){0});
 }
 
+sgm_iterator *sgm__iterator_copy(const sgm_iterator *iterator)
+{
+    sgm_iterator_options options = iterator->wanted;
+    options.seed = iterator->seed;
+    options.no_prefetch = !iterator->prefetches;
+    return create(iterator->dataset, iterator->kind, &options);
+}
+
 void sgm_iterator_free(sgm_iterator *iterator)
 {
     if (!iterator)

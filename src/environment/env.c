@@ -55,7 +55,7 @@ static const char *first_failure(const sgm_env *env, sgm_status *status)
     if (running)
         return "";
     for (size_t i = 0; i < env->trainer_count; i++)
-        if (env->trainers[i]->status != SGM_OK) {
+        if (env->trainers[i]->status != SGM_OK && !env->trainers[i]->branched) {
             *status = env->trainers[i]->status;
             return env->trainers[i]->message;
         }
@@ -121,6 +121,7 @@ sgm_env *sgm_env_create_options(const char *name, const sgm_env_options *given)
     sgm_env *env = sgm__calloc(1, sizeof *env);
     if (env == NULL)
         return NULL;
+    pthread_mutex_init(&env->branches.adding, NULL);
     env->registry = sgm_registry_create();
     env->name = sgm__strdup(name);
     env->handler_name = sgm__strdup(options.handler != NULL ? options.handler : "cpu");
@@ -153,6 +154,7 @@ void sgm_env_free(sgm_env *env)
     sgm__free(env->trainers);
     sgm__free(env->monitors);
     sgm__free(env->shutdowns);
+    sgm__env_free_branches(env);
     sgm__free(env->handler_name);
     sgm__free(env->name);
     sgm__free(env);
@@ -249,7 +251,8 @@ static sgm_status join(sgm_env *env, sgm_monitor *monitor)
                                     .threads = env->threads,
                                     .precision = env->precision,
                                     .registry = env->registry,
-                                    .env = env};
+                                    .env = env,
+                                    .branch = sgm__env_branch};
     return monitor->join(monitor, &host);
 }
 

@@ -64,7 +64,8 @@ static bool is_running(const sgm_env *env)
 static sgm_status prepare(sgm_env *env)
 {
     for (size_t i = 0; i < env->trainer_count; i++)
-        SGM_TRY(sgm_trainer_prepare(env->trainers[i]));
+        if (!env->trainers[i]->branched)
+            SGM_TRY(sgm_trainer_prepare(env->trainers[i]));
     return sgm__env_start_monitors(env);
 }
 
@@ -144,8 +145,8 @@ sgm_status sgm_env_remove_trainer(sgm_env *env, sgm_trainer *trainer)
     if (env == NULL || trainer == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_env_remove_trainer: expected %s, got NULL",
                         env == NULL ? "an environment" : "a trainer");
+    SGM_TRY(check_removable(env, trainer)); /* first: while it runs, monitors may add trainers */
     SGM_TRY(check_owner(env, trainer));
-    SGM_TRY(check_removable(env, trainer));
     sgm__env_drop_trainer(env, trainer);
     return SGM_OK;
 }

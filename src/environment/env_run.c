@@ -8,12 +8,16 @@
 
 /* --- one trainer --- */
 
-static void stop_others(const sgm__runner *failed, const char *reason)
+/* Those that have ended refuse. */
+size_t sgm__env_stop_all(sgm_env *env, const sgm__runner *but, const char *reason)
 {
-    const sgm_env *env = failed->env;
+    size_t stopped = 0;
     for (size_t i = 0; i < env->runner_count; i++)
-        if (&env->runners[i] != failed)
-            sgm_trainer_stop(env->runners[i].trainer, reason); /* those that have ended refuse */
+        if (&env->runners[i] != but)
+            stopped += sgm_trainer_stop(env->runners[i].trainer, reason) == SGM_OK;
+    for (size_t i = 0; i < env->branches.count; i++)
+        stopped += sgm_trainer_stop(env->branches.items[i]->trainer, reason) == SGM_OK;
+    return stopped;
 }
 
 static void keep_outcome(sgm__runner *runner, sgm_status status)
@@ -27,7 +31,9 @@ static void keep_outcome(sgm__runner *runner, sgm_status status)
     sgm__env_keep(runner->env, status);
     char reason[160];
     snprintf(reason, sizeof reason, "the failure of trainer '%.100s'", sgm_trainer_name(runner->trainer));
-    stop_others(runner, reason);
+    sgm__env_lock();
+    sgm__env_stop_all(runner->env, runner, reason);
+    sgm__env_unlock();
 }
 
 static void *run_trainer(void *argument)
@@ -82,10 +88,12 @@ static sgm_status run_all(sgm_env *env)
              env->runner_count == 1 ? "" : "s", (unsigned long long)env->seed);
     sgm__signals_catch(catches); /* also between the first trainer's end and the last one's start */
     sgm__env_expect(env, env->runner_count);
+    sgm__env_open_branches(env);
     if (env->runner_count == 1)
         run_trainer(&env->runners[0]);
     else
         run_side_by_side(env);
+    sgm__env_end_branches(env);
     sgm__env_expect(env, 1);
     sgm__signals_release(catches);
     return outcome(env);
@@ -110,7 +118,7 @@ static size_t count_runners(const sgm_env *env)
 {
     size_t count = 0;
     for (size_t i = 0; i < env->trainer_count; i++)
-        count += !env->trainers[i]->ghost;
+        count += !env->trainers[i]->ghost && !env->trainers[i]->branched;
     return count;
 }
 
@@ -130,8 +138,11 @@ static sgm_status make_runners(sgm_env *env, const sgm_run_options *options, sgm
                                size_t count)
 {
     size_t made = 0;
+    env->several = count > 1;
     for (size_t i = 0; i < env->trainer_count; i++) {
         sgm_trainer *trainer = env->trainers[i];
+        if (trainer->branched)
+            continue;
         SGM_TRY(sgm_trainer_status(trainer));
         if (trainer->ghost) {
             SGM_TRY(sgm_trainer_prepare(trainer));
@@ -299,10 +310,8 @@ sgm_status sgm_stop(sgm_env *env, const char *reason)
 {
     if (env == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_stop: expected an environment, got NULL");
-    size_t stopped = 0;
     sgm__env_lock();
-    for (size_t i = 0; i < env->runner_count; i++)
-        stopped += sgm_trainer_stop(env->runners[i].trainer, reason) == SGM_OK;
+    size_t stopped = sgm__env_stop_all(env, NULL, reason);
     if (env->search != NULL)
         sgm__search_stop(env->search);
     stopped += env->search != NULL;

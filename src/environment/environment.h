@@ -22,6 +22,14 @@ typedef struct sgm__runner {
     char message[800];
 } sgm__runner;
 
+/* A trainer that came while others ran; env_branch.c. */
+typedef struct sgm__env_branches {
+    pthread_mutex_t adding; /* held while one is made, and while the run ends */
+    bool open;              /* the run takes some; guarded by `adding` */
+    sgm__runner **items;    /* that have not been joined; guarded by sgm__env_lock, as is: */
+    size_t count, capacity;
+} sgm__env_branches;
+
 typedef struct sgm__shutdown {
     sgm_shutdown_function function;
     void *user;
@@ -54,6 +62,8 @@ struct sgm_env {
     sgm_search *search;   /* that runs; NULL: none */
     sgm__runner *runners; /* of the run; stay while `running` */
     size_t runner_count;
+    bool several; /* runners have folders of their own below the run's */
+    sgm__env_branches branches;
     /* of the run in the background; the last two are its thread's until it was joined */
     pthread_t background;
     sgm_status background_status;
@@ -83,6 +93,15 @@ sgm_status sgm__env_add_trainer(sgm_env *env, const char *name, bool ghost, sgm_
 void sgm__env_drop_trainer(sgm_env *env, sgm_trainer *trainer);
 /* env_run.c: tells monitors how many trainers run side by side. */
 void sgm__env_expect(const sgm_env *env, size_t trainers);
+/* env_run.c: stops all that run; how many did. With sgm__env_lock. */
+size_t sgm__env_stop_all(sgm_env *env, const sgm__runner *but, const char *reason);
+/* env_branch.c: for monitors; `env` is the environment. */
+struct sgm__branch_wish;
+sgm_status sgm__env_branch(void *env, sgm_trainer *from, const struct sgm__branch_wish *wish);
+/* The run takes branches from here on; until all trainers have ended, those that came too. */
+void sgm__env_open_branches(sgm_env *env);
+void sgm__env_end_branches(sgm_env *env);
+void sgm__env_free_branches(sgm_env *env);
 /* env_run.c: nothing else runs until the end of the search; `search` is what sgm_stop ends. */
 sgm_status sgm__env_begin_search(sgm_env *env, sgm_search *search);
 void sgm__env_end_search(sgm_env *env);

@@ -5,6 +5,16 @@
 #include "base/base.h"
 #include <sigma/monitor.h>
 
+/* Another trainer that goes on from a checkpoint of one that is there, with some values set otherwise. */
+typedef struct sgm__branch_wish {
+    const char *name;                               /* of the new one */
+    const char *checkpoint;                         /* a path */
+    const char *who;                                /* sets the values */
+    const char *const *identifiers, *const *values; /* as text */
+    size_t count;
+    bool paused; /* begins so */
+} sgm__branch_wish;
+
 /* What a monitor may know of its environment, and have done by it. It all stays until `finish` returns. */
 typedef struct sgm__monitor_host {
     const char *name, *handler; /* of the environment, of the handler: "cpu" */
@@ -13,6 +23,10 @@ typedef struct sgm__monitor_host {
     sgm_dtype precision;
     sgm_registry *registry; /* "TRAINER.optimiser.learning_rate" */
     void *env;              /* for the functions */
+    /* Makes a trainer of the same parts as `from` and runs it side by side with those that run, to the same
+     * end, in a folder of its own beside that of `from` if there is one. Its failure is its own. When it
+     * fails there is no new trainer. Not with any trainer's lock. NULL: it cannot. */
+    sgm_status (*branch)(void *env, sgm_trainer *from, const sgm__branch_wish *wish);
 } sgm__monitor_host;
 
 /* Functions that are NULL are not called. */

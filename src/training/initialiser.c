@@ -1,6 +1,7 @@
 /* Initialisers: a parameter's first values, drawn on the host so that every handler starts from the same
  * numbers. */
 #include "training/call_text.h"
+#include "training/trainer_copy.h"
 #include <sigma/training.h>
 
 #include <math.h>
@@ -181,6 +182,14 @@ sgm_initialiser *sgm_initialiser_parse(const char *text)
     if (sgm__call_parse(text, fields, sizeof fields / sizeof *fields, positional) != SGM_OK)
         return NULL;
     return sgm_initialiser_create(name, &options);
+}
+
+sgm_initialiser *sgm__initialiser_copy(const sgm_initialiser *initialiser)
+{
+    sgm_initialiser *copy = sgm__calloc(1, sizeof *copy);
+    if (copy != NULL)
+        *copy = *initialiser;
+    return copy;
 }
 
 void sgm_initialiser_free(sgm_initialiser *initialiser)

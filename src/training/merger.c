@@ -3,6 +3,7 @@
 
 #include "base/tensor_internal.h"
 #include "registry/pattern.h"
+#include "training/trainer_copy.h"
 
 #include <math.h>
 
@@ -158,6 +159,31 @@ void sgm_merger_free(sgm_merger *merger)
     }
     sgm__free(merger->rules);
     sgm__free(merger);
+}
+
+sgm_merger *sgm__merger_copy(const sgm_merger *merger)
+{
+    sgm_merger *copy = create(merger->kind);
+    if (copy == NULL)
+        return NULL;
+    memcpy(copy->weights, merger->weights, sizeof copy->weights);
+    copy->weight_count = merger->weight_count;
+    copy->rules = sgm__calloc(merger->rule_count + 1, sizeof(merger_rule));
+    copy->rule_capacity = merger->rule_count;
+    for (; copy->rules != NULL && copy->rule_count < merger->rule_count; copy->rule_count++) {
+        merger_rule *rule = &copy->rules[copy->rule_count];
+        rule->pattern = sgm__strdup(merger->rules[copy->rule_count].pattern);
+        rule->merger = sgm__merger_copy(merger->rules[copy->rule_count].merger);
+        if (rule->pattern != NULL && rule->merger != NULL)
+            continue;
+        copy->rule_count++; /* what there is of it is freed, too */
+        sgm_merger_free(copy);
+        return NULL;
+    }
+    if (copy->rules != NULL)
+        return copy;
+    sgm_merger_free(copy);
+    return NULL;
 }
 
 const char *sgm__merger_pattern(const sgm_merger *merger, size_t index)

@@ -2,6 +2,7 @@
 #include "training/modifier.h"
 #include "registry/pattern.h"
 #include "training/call_text.h"
+#include "training/trainer_copy.h"
 #include <sigma/operations.h>
 
 struct sgm_modifier {
@@ -117,6 +118,17 @@ sgm_modifier *sgm_modifier_parse(const char *text)
     modifier->user = modifier;
     memcpy(modifier->numbers, numbers, sizeof numbers);
     return modifier;
+}
+
+sgm_modifier *sgm__modifier_copy(const sgm_modifier *modifier)
+{
+    sgm_modifier *copy = sgm__calloc(1, sizeof *copy);
+    if (copy == NULL)
+        return NULL;
+    *copy = *modifier;
+    if (modifier->user == modifier)
+        copy->user = copy;
+    return copy;
 }
 
 void sgm_modifier_free(sgm_modifier *modifier)

@@ -4,7 +4,7 @@
 #include "registry/option_check.h"
 #include "registry/pattern.h"
 #include "training/hooks_internal.h"
-#include "training/trainer.h"
+#include "training/trainer_copy.h"
 
 #include <stdio.h>
 
@@ -103,6 +103,21 @@ sgm_operator *sgm_gradient_operator_create(const sgm_operator_options *options)
 sgm_operator *sgm_parameter_operator_create(const sgm_operator_options *options)
 {
     return create(options, false);
+}
+
+sgm_operator *sgm__operator_copy(const sgm_operator *team)
+{
+    sgm_operator_options options = {.struct_size = sizeof options,
+                                    .workers = team->count,
+                                    .handlers = team->handlers,
+                                    .threads = team->threads};
+    if (!team->merges_gradients) {
+        options.every = team->every;
+        options.merger = sgm__merger_copy(team->merger);
+        if (options.merger == NULL)
+            return NULL;
+    }
+    return create(&options, team->merges_gradients);
 }
 
 /* --- scopes --- */

@@ -1,6 +1,7 @@
 /* Values that were changed while a trainer ran: a checkpoint keeps them, as the program that goes on sets
  * what the first one set. */
 #include "training/parts.h"
+#include "training/trainer_copy.h"
 
 typedef struct sgm__changed_setting {
     char *identifier;
@@ -68,6 +69,29 @@ void sgm__settings_forget(sgm_trainer *trainer)
     sgm__free(trainer->changed);
     trainer->changed = NULL;
     trainer->changed_capacity = 0;
+}
+
+/* A layer's argument is in no options that could be copied, so it is set. */
+static sgm_status copy_setting(sgm_trainer *to, const sgm__changed_setting *setting)
+{
+    bool restoring = to->restoring;
+    to->restoring = true;
+    sgm_status status = sgm__settings_set(to, setting->identifier, setting->now);
+    to->restoring = restoring;
+    SGM_TRY(status);
+    size_t i = find_setting(to, setting->identifier);
+    if (i < to->changed_count)
+        remove_setting(to, i);
+    return add_setting(to, setting->identifier, setting->first, setting->now);
+}
+
+sgm_status sgm__settings_copy(const sgm_trainer *from, sgm_trainer *to)
+{
+    for (size_t i = 0; i < from->changed_count; i++)
+        if (copy_setting(to, &from->changed[i]) != SGM_OK)
+            sgm__log(SGM_LOG_WARNING, to->name, "%s is not as in '%s': %s", from->changed[i].identifier,
+                     from->name, sgm_last_error());
+    return SGM_OK;
 }
 
 /* --- setting by text --- */

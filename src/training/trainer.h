@@ -140,6 +140,7 @@ struct sgm_trainer {
     char *name;
     sgm__trainer_settings settings;
     bool ghost;        /* does not run with its environment */
+    bool branched;     /* off another one while that ran: its run was its only one, its failure its own */
     bool held;         /* by a model, which needs it as long as there is the environment */
     sgm_status status; /* first failure */
     char message[1024];

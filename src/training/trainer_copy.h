@@ -1,0 +1,23 @@
+/* Another trainer that is put together as one that may be running. Internal. */
+#ifndef SGM_TRAINING_TRAINER_COPY_H
+#define SGM_TRAINING_TRAINER_COPY_H
+
+#include "training/trainer.h"
+
+/* Gives `to`, which is new and has no run yet, what `from` is made of: network, data (the same datasets),
+ * optimiser with its settings as they are now, initialisers, modifiers, what is frozen, operator, hooks.
+ * Waits for the step of `from`. Not copied are parameters and the place in the training (a checkpoint has
+ * them), observers of the program, and hooks of the program that cannot be copied, which the log names. */
+sgm_status sgm__trainer_copy_setup(sgm_trainer *to, sgm_trainer *from);
+
+/* --- copies of parts; NULL: no memory --- */
+sgm_initialiser *sgm__initialiser_copy(const sgm_initialiser *initialiser); /* initialiser.c */
+sgm_modifier *sgm__modifier_copy(const sgm_modifier *modifier);             /* modifier.c */
+sgm_merger *sgm__merger_copy(const sgm_merger *merger);                     /* merger.c */
+sgm_operator *sgm__operator_copy(const sgm_operator *team);                 /* operator.c */
+/* hooks_copy.c: attaches copies of the hooks of one trainer to another. */
+sgm_status sgm__hooks_copy(sgm_trainer *from, sgm_trainer *to);
+/* settings.c: what was changed in `from` counts as changed in `to`. */
+sgm_status sgm__settings_copy(const sgm_trainer *from, sgm_trainer *to);
+
+#endif

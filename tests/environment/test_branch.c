@@ -1,0 +1,302 @@
+/* Trainers that branch off one that runs. */
+#include "base/folder.h"
+#include "environment_test.h"
+
+#include "monitors/monitor.h"
+#include "training/change_record.h"
+#include "training/trainer.h"
+
+#include <unistd.h>
+
+/* --- an environment with a monitor that can ask for branches --- */
+
+typedef struct asking_monitor {
+    sgm_monitor base;
+    sgm__monitor_host *host;
+} asking_monitor;
+
+static sgm_status keep_host(sgm_monitor *monitor, const sgm__monitor_host *host)
+{
+    *((asking_monitor *)monitor)->host = *host;
+    return SGM_OK;
+}
+
+static void free_asking(sgm_monitor *monitor)
+{
+    sgm__free(monitor);
+}
+
+typedef struct tree {
+    sgm_env *env;
+    sgm_trainer *first;
+    sgm__monitor_host host;
+    sgm_dataset *data;
+} tree;
+
+static void set_up(sgm_trainer *trainer, sgm_dataset *data)
+{
+    CHECK_OK(
+        sgm_trainer_network(trainer, "input(3) + dense(6, tanh) + dropout(0.2) + dense(1) + mean_squared"));
+    CHECK_OK(sgm_trainer_data(trainer, sgm_minibatches(data, .size = 8, .seed = 3)));
+    CHECK_OK(sgm_trainer_add_data(trainer, "validation", sgm_undivided(data)));
+    CHECK_OK(sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.01, .clip_norm = 1)));
+    CHECK_OK(sgm_trainer_initialiser(trainer, "*.weights", sgm_gaussian(.standard_deviation = 0.3)));
+    CHECK_OK(sgm_trainer_modifier(trainer, "*.weights", sgm_modifier_parse("clip(-2, 2)")));
+    CHECK_OK(sgm_trainer_freeze(trainer, "1-dense.biases"));
+    CHECK_OK(sgm_trainer_hook(trainer, sgm_rule_hook("every 3 epochs set optimiser.learning_rate *= 0.9")));
+}
+
+static void plant(tree *t)
+{
+    *t = (tree){.env = sgm_env_create("tree", .seed = 7, .handler = "reference")};
+    asking_monitor *self = sgm__calloc(1, sizeof *self);
+    self->base = (sgm_monitor){.join = keep_host, .free = free_asking};
+    self->host = &t->host;
+    t->data = sine_dataset(64);
+    CHECK_OK(sgm_env_monitor(t->env, &self->base));
+    t->first = sgm_trainer_create(t->env, "first");
+    CHECK_OK(t->first);
+    set_up(t->first, t->data);
+    CHECK(t->host.branch != NULL);
+}
+
+static void fell(tree *t)
+{
+    sgm_env_free(t->env);
+    sgm_dataset_free(t->data);
+}
+
+static void wait_for_iteration(sgm_trainer *trainer, int64_t iteration)
+{
+    int64_t now = 0;
+    for (int i = 0; i < 10000 && now < iteration; i++) {
+        CHECK_OK(sgm_registry_get_integer(sgm_trainer_registry(trainer), "iteration", &now));
+        usleep(now < iteration ? 1000 : 0);
+    }
+    CHECK(now >= iteration);
+}
+
+static void step_to(sgm_trainer *trainer, int64_t iterations)
+{
+    CHECK_OK(sgm_trainer_step(trainer, iterations));
+    wait_for_iteration(trainer, iterations);
+    for (int i = 0; i < 10000 && sgm_trainer_state_of(trainer) != SGM_TRAINER_PAUSED; i++)
+        usleep(1000);
+    CHECK_INT(sgm_trainer_state_of(trainer), SGM_TRAINER_PAUSED);
+}
+
+static sgm_status branch(tree *t, const char *name, const char *identifier, const char *value)
+{
+    const sgm__branch_wish wish = {.name = name,
+                                   .checkpoint = in_folder("here.safetensors"),
+                                   .who = "monitor",
+                                   .identifiers = &identifier,
+                                   .values = &value,
+                                   .count = identifier != NULL};
+    return t->host.branch(t->host.env, t->first, &wish);
+}
+
+static double value_of(tree *t, const char *identifier)
+{
+    sgm_content content;
+    CHECK_OK(sgm_resolve_one(sgm_env_registry(t->env), identifier, &content));
+    return content.kind == SGM_KIND_NUMBER ? content.as.number : (double)content.as.integer;
+}
+
+static void check_equal_values(tree *t, const char *a, const char *b, bool equal)
+{
+    sgm_content one, other;
+    CHECK_OK(sgm_resolve_one(sgm_env_registry(t->env), a, &one));
+    CHECK_OK(sgm_resolve_one(sgm_env_registry(t->env), b, &other));
+    CHECK_INT(sgm_content_equal(&one, &other), equal);
+    sgm_content_clear(&one);
+    sgm_content_clear(&other);
+}
+
+/* --- */
+
+/* Nothing is set otherwise: it does to the bit what the first one does. */
+TEST(a_branch_goes_on_as_the_first_does)
+{
+    tree t;
+    plant(&t);
+    open_folder();
+    CHECK_OK(sgm_run_background(t.env, .epochs = 9, .paused = true));
+    step_to(t.first, 21);
+    CHECK_OK(sgm_trainer_save(t.first, in_folder("here.safetensors")));
+    CHECK_OK(branch(&t, "second", NULL, NULL));
+    CHECK_OK(branch(&t, "third", "optimiser.learning_rate", "0.5"));
+    CHECK_OK(sgm_trainer_resume(t.first));
+    CHECK_OK(sgm_wait(t.env));
+    CHECK_NEAR(value_of(&t, "first.iteration"), 72, 0);
+    CHECK_NEAR(value_of(&t, "second.iteration"), 72, 0);
+    CHECK_NEAR(value_of(&t, "third.iteration"), 72, 0);
+    CHECK_NEAR(value_of(&t, "first.optimiser.learning_rate"), 0.01 * 0.9 * 0.9 * 0.9, 1e-12);
+    CHECK_NEAR(value_of(&t, "second.optimiser.learning_rate"), 0.01 * 0.9 * 0.9 * 0.9, 1e-12);
+    CHECK_NEAR(value_of(&t, "third.optimiser.learning_rate"), 0.5 * 0.9 * 0.9 * 0.9, 1e-12);
+    check_equal_values(&t, "first.network.layers.1-dense.weights", "second.network.layers.1-dense.weights",
+                       true);
+    check_equal_values(&t, "first.network.layers.3-dense.weights", "second.network.layers.3-dense.weights",
+                       true);
+    check_equal_values(&t, "first.validation.loss", "second.validation.loss", true);
+    check_equal_values(&t, "first.network.layers.1-dense.weights", "third.network.layers.1-dense.weights",
+                       false);
+    check_equal_values(&t, "first.network.layers.1-dense.biases", "third.network.layers.1-dense.biases",
+                       true);
+    CHECK_OK(sgm_env_status(t.env));
+    close_folder();
+    fell(&t);
+}
+
+/* As a restore would do: what was set after the checkpoint does not count in the branch. */
+TEST(values_are_those_of_the_checkpoint)
+{
+    tree t;
+    plant(&t);
+    open_folder();
+    CHECK_OK(sgm_run_background(t.env, .epochs = 3, .paused = true));
+    step_to(t.first, 3);
+    sgm_registry *registry = sgm_trainer_registry(t.first);
+    CHECK_OK(sgm_resolve_set(registry, "optimiser.beta1", sgm_number_content(0.8), NULL, NULL));
+    CHECK_OK(sgm_resolve_set(registry, "network.layers.2-dropout.rate", sgm_number_content(0.4), NULL, NULL));
+    CHECK_OK(sgm_trainer_save(t.first, in_folder("here.safetensors")));
+    CHECK_OK(sgm_resolve_set(registry, "optimiser.beta1", sgm_number_content(0.7), NULL, NULL));
+    CHECK_OK(sgm_resolve_set(registry, "optimiser.beta2", sgm_number_content(0.9), NULL, NULL));
+    CHECK_OK(branch(&t, "second", NULL, NULL));
+    CHECK_NEAR(value_of(&t, "second.optimiser.beta1"), 0.8, 0);
+    CHECK_NEAR(value_of(&t, "second.optimiser.beta2"), 0.999, 0);
+    CHECK_NEAR(value_of(&t, "second.network.layers.2-dropout.rate"), 0.4, 0);
+    CHECK_NEAR(value_of(&t, "first.optimiser.beta1"), 0.7, 0);
+    CHECK_OK(sgm_stop(t.env, "seen enough"));
+    CHECK_OK(sgm_wait(t.env));
+    close_folder();
+    fell(&t);
+}
+
+TEST(what_cannot_be_leaves_no_trainer)
+{
+    tree t;
+    plant(&t);
+    open_folder();
+    CHECK_ERROR(branch(&t, "second", NULL, NULL), "tree does not run now, so nothing would train a branch");
+    CHECK_OK(sgm_run_background(t.env, .epochs = 3, .paused = true));
+    step_to(t.first, 3);
+    CHECK_ERROR(branch(&t, "second", NULL, NULL), "here.safetensors");
+    CHECK_OK(sgm__file_write_atomic(in_folder("here.safetensors"), "{}", 2));
+    CHECK_ERROR(branch(&t, "second", NULL, NULL), "too few for a safetensors file");
+    CHECK_OK(sgm_trainer_save(t.first, in_folder("here.safetensors")));
+    CHECK_ERROR(branch(&t, "first", NULL, NULL), "there is a trainer 'first' already");
+    CHECK_ERROR(branch(&t, "a/b", NULL, NULL), "must not begin with '.' and have no '/'");
+    CHECK_ERROR(branch(&t, "second", "optimiser.learning_rate", "fast"),
+                "optimiser.learning_rate: expected a number, got 'fast'");
+    CHECK_ERROR(branch(&t, "second", "optimiser.learning_rat", "1"), "learning_rate");
+    CHECK(!sgm_registry_has(sgm_env_registry(t.env), "second"));
+    CHECK_OK(branch(&t, "second", NULL, NULL)); /* the name is free */
+    CHECK_OK(sgm_stop(t.env, "seen enough"));
+    CHECK_OK(sgm_wait(t.env));
+    CHECK_ERROR(branch(&t, "third", NULL, NULL), "does not run now");
+    close_folder();
+    fell(&t);
+}
+
+TEST(a_branch_fails_alone)
+{
+    tree t;
+    plant(&t);
+    open_folder();
+    CHECK_OK(sgm_run_background(t.env, .epochs = 20, .paused = true));
+    step_to(t.first, 2);
+    CHECK_OK(sgm_trainer_save(t.first, in_folder("here.safetensors")));
+    CHECK_OK(branch(&t, "wild", "network.layers.3-dense.biases", "[1e38]"));
+    for (int i = 0; i < 10000; i++) { /* until it has ended */
+        usleep(1000);
+        if (value_of(&t, "wild.iteration") > 2)
+            break;
+    }
+    CHECK_OK(sgm_trainer_resume(t.first));
+    CHECK_OK(sgm_wait(t.env));
+    CHECK_NEAR(value_of(&t, "first.iteration"), 160, 0);
+    CHECK_NEAR(value_of(&t, "wild.iteration"), 3, 0);
+    CHECK_OK(sgm_env_status(t.env));
+    CHECK_STR(sgm_env_error(t.env), "");
+    CHECK_OK(sgm_run(t.env, .epochs = 21)); /* without it */
+    CHECK_NEAR(value_of(&t, "first.iteration"), 168, 0);
+    fell(&t);
+    close_folder();
+}
+
+static char *text_of(const char *name)
+{
+    char *text = NULL;
+    size_t length;
+    CHECK_OK(sgm__file_read(in_folder(name), 1 << 20, &text, &length));
+    return text;
+}
+
+TEST(a_branch_has_a_folder_beside)
+{
+    tree t;
+    char run[200];
+    plant(&t);
+    open_folder();
+    snprintf(run, sizeof run, "%s", in_folder("run"));
+    CHECK_OK(sgm_run_background(t.env, .epochs = 4, .paused = true, .folder = run));
+    step_to(t.first, 12);
+    CHECK_OK(sgm_trainer_save(t.first, in_folder("here.safetensors")));
+    CHECK_OK(branch(&t, "fast", "optimiser.learning_rate", "0.05"));
+    CHECK_ERROR(branch(&t, "fast", NULL, NULL), "already");
+    CHECK_OK(sgm_trainer_resume(t.first));
+    CHECK_OK(sgm_wait(t.env));
+    CHECK(sgm__file_exists(in_folder("run-fast/checkpoint.safetensors")));
+    char *changes = text_of("run-fast/changes.jsonl"), *metrics = text_of("run-fast/metrics.jsonl");
+    CHECK(strstr(changes,
+                 "\"who\":\"monitor\",\"what\":\"optimiser.learning_rate\",\"old\":0.01,\"new\":0.05") !=
+          NULL);
+    CHECK(strncmp(metrics, "{\"epoch\":2,", 11) == 0); /* the first epoch was the first trainer's */
+    sgm__free(changes);
+    sgm__free(metrics);
+    changes = text_of("run/changes.jsonl");
+    CHECK(strstr(changes, "monitor") == NULL);
+    sgm__free(changes);
+    close_folder();
+    fell(&t);
+}
+
+TEST(workers_branch_too)
+{
+    tree t;
+    plant(&t);
+    open_folder();
+    CHECK_OK(
+        sgm_trainer_operator(t.first, sgm_parameter_operator(.workers = 2, .every = 2,
+                                                             .merger = sgm_merger_parse("weighted(1, 3)"))));
+    CHECK_OK(sgm_trainer_hook(
+        t.first, sgm_hook_parse("local every iteration accumulator(optimiser.cost_total, sum)")));
+    CHECK_OK(sgm_run_background(t.env, .epochs = 6, .paused = true));
+    step_to(t.first, 9);
+    CHECK_OK(sgm_trainer_save(t.first, in_folder("here.safetensors")));
+    CHECK_OK(branch(&t, "second", NULL, NULL));
+    CHECK_NEAR(value_of(&t, "second.operator.every"), 2, 0);
+    CHECK_OK(sgm_trainer_resume(t.first));
+    CHECK_OK(sgm_wait(t.env));
+    check_equal_values(&t, "first.network.layers.3-dense.weights", "second.network.layers.3-dense.weights",
+                       true);
+    close_folder();
+    fell(&t);
+}
+
+/* Whoever frees an environment that runs waits for its branches. */
+TEST(branches_end_with_the_environment)
+{
+    tree t;
+    plant(&t);
+    open_folder();
+    CHECK_OK(sgm_run_background(t.env, .epochs = 100000000, .paused = true));
+    step_to(t.first, 2);
+    CHECK_OK(sgm_trainer_save(t.first, in_folder("here.safetensors")));
+    CHECK_OK(branch(&t, "second", NULL, NULL));
+    CHECK_OK(branch(&t, "third", NULL, NULL));
+    usleep(20000);
+    fell(&t);
+    close_folder();
+}
