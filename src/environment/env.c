@@ -333,24 +333,39 @@ static sgm_status publish(sgm_env *env, sgm_trainer *trainer)
     return status;
 }
 
-sgm_status sgm__env_add_trainer(sgm_env *env, const char *name, bool ghost, sgm_trainer **added)
+sgm_status sgm__env_make_trainer(sgm_env *env, const char *name, sgm_trainer **made)
 {
     SGM_TRY(check_trainer_name(env, name));
     sgm__trainer_settings settings = {
         .seed = env->seed, .handler = sgm_env_handler(env), .precision = env->precision};
     if (settings.handler == NULL)
         return sgm_last_status();
-    SGM_TRY(
-        sgm__reserve(&env->trainers, &env->trainer_capacity, env->trainer_count + 1, sizeof *env->trainers));
-    sgm_trainer *trainer = sgm__trainer_create(name, &settings);
-    if (trainer == NULL)
-        return sgm_last_status();
-    trainer->ghost = ghost;
+    *made = sgm__trainer_create(name, &settings);
+    return *made != NULL ? SGM_OK : sgm__last_failure();
+}
+
+sgm_status sgm__env_enter_trainer(sgm_env *env, sgm_trainer *trainer)
+{
+    sgm_status status =
+        sgm__reserve(&env->trainers, &env->trainer_capacity, env->trainer_count + 1, sizeof *env->trainers);
+    if (status != SGM_OK) {
+        sgm__trainer_free(trainer);
+        return status;
+    }
     SGM_TRY(sgm__env_own(env, trainer, release_trainer));
     SGM_TRY(publish(env, trainer));
     env->trainers[env->trainer_count++] = trainer;
     for (size_t i = 0; i < env->monitor_count; i++)
         SGM_TRY(show_to(env->monitors[i], trainer));
+    return SGM_OK;
+}
+
+sgm_status sgm__env_add_trainer(sgm_env *env, const char *name, bool ghost, sgm_trainer **added)
+{
+    sgm_trainer *trainer;
+    SGM_TRY(sgm__env_make_trainer(env, name, &trainer));
+    trainer->ghost = ghost;
+    SGM_TRY(sgm__env_enter_trainer(env, trainer));
     *added = trainer;
     return SGM_OK;
 }

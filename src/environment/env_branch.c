@@ -109,6 +109,7 @@ typedef struct branching {
     const sgm__branch_wish *wish;
     char *folder; /* of `from`; NULL: none */
     sgm__runner *runner;
+    bool entered; /* its trainer is the environment's */
 } branching;
 
 /* The run that it shall have, as that of the first. With sgm__env_lock. */
@@ -210,24 +211,30 @@ static sgm_status start(sgm_env *env, sgm__runner *runner)
 static void undo(const branching *b, sgm_status status)
 {
     char *message = sgm__strdup(sgm_last_error());
-    if (b->runner != NULL && b->runner->trainer != NULL)
-        sgm__env_drop_trainer(b->env, b->runner->trainer);
+    if (b->runner != NULL && !b->entered)
+        sgm__trainer_free(b->runner->trainer);
     if (b->runner != NULL)
         free_runner(b->runner);
     sgm_fail(status, "%s", message != NULL ? message : "no memory");
     sgm__free(message);
 }
 
+/* Nobody hears of a trainer that cannot be. */
 static sgm_status add(branching *b)
 {
     if (!b->env->branches.open)
         return sgm_fail(SGM_ERROR_STATE, "%s does not run now, so nothing would train a branch",
                         b->env->name);
     SGM_TRY(plan(b));
-    SGM_TRY(sgm__env_add_trainer(b->env, b->wish->name, false, &b->runner->trainer));
+    SGM_TRY(sgm__env_make_trainer(b->env, b->wish->name, &b->runner->trainer));
     b->runner->trainer->branched = true;
     SGM_TRY(set_up(b));
-    return start(b->env, b->runner);
+    b->entered = true;
+    SGM_TRY(sgm__env_enter_trainer(b->env, b->runner->trainer));
+    sgm_status status = start(b->env, b->runner);
+    if (status != SGM_OK)
+        sgm__env_drop_trainer(b->env, b->runner->trainer);
+    return status;
 }
 
 sgm_status sgm__env_branch(void *env, sgm_trainer *from, const sgm__branch_wish *wish)

@@ -90,6 +90,10 @@ sgm_status sgm__env_own(sgm_env *env, void *object, void (*release)(void *object
 sgm_status sgm__env_keep(sgm_env *env, sgm_status status);
 /* A trainer also while the environment is running, and the end of one; by one thread at a time. */
 sgm_status sgm__env_add_trainer(sgm_env *env, const char *name, bool ghost, sgm_trainer **added);
+/* In two steps: one that nobody knows of yet, and which is the caller's; then it is the environment's, also
+ * on failure. */
+sgm_status sgm__env_make_trainer(sgm_env *env, const char *name, sgm_trainer **made);
+sgm_status sgm__env_enter_trainer(sgm_env *env, sgm_trainer *trainer);
 void sgm__env_drop_trainer(sgm_env *env, sgm_trainer *trainer);
 /* env_run.c: tells monitors how many trainers run side by side. */
 void sgm__env_expect(const sgm_env *env, size_t trainers);

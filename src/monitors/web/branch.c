@@ -1,0 +1,108 @@
+/* Branches: another trainer, side by side, from a checkpoint, with values set otherwise. */
+#include "monitors/web/steer.h"
+#include "training/checkpoints.h"
+
+#include <stdlib.h>
+
+#define MOST_VALUES 64
+#define LONGEST_NAME 60
+
+/* {"trainer", "checkpoint", "name", "set": {IDENTIFIER: VALUE}, "paused"} */
+typedef struct branch_request {
+    const char *trainer, *checkpoint, *name;
+    const char *identifiers[MOST_VALUES], *texts[MOST_VALUES];
+    char *made[MOST_VALUES]; /* texts of what is none; free() */
+    size_t count;
+    bool paused;
+} branch_request;
+
+/* It becomes part of identifiers, and of the name of a folder. */
+static sgm_status check_name(const char *name)
+{
+    size_t length = strlen(name);
+    bool good = length > 0 && length <= LONGEST_NAME && name[0] != '.' && name[0] != '-';
+    for (const char *c = name; good && *c != '\0'; c++)
+        good = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
+               strchr("-_.", *c) != NULL;
+    return good ? SGM_OK
+                : sgm_fail(SGM_ERROR_ARGUMENT,
+                           "the branch cannot be named '%.100s': expected 1 to %d letters, digits, '-', '_' "
+                           "and '.', beginning with a letter, a digit or '_'",
+                           name, LONGEST_NAME);
+}
+
+static sgm_status read_value(branch_request *b, const char *identifier, const json_t *value)
+{
+    if (b->count == MOST_VALUES)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "a branch begins with at most %d values", MOST_VALUES);
+    if (json_is_null(value) || json_is_object(value))
+        return sgm_fail(SGM_ERROR_TYPE, "%.100s: expected a text, a number, true, false or a list",
+                        identifier);
+    if (!json_is_string(value)) {
+        b->made[b->count] = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+        if (b->made[b->count] == NULL)
+            return sgm__fail_memory(64);
+    }
+    b->identifiers[b->count] = identifier;
+    b->texts[b->count] = json_is_string(value) ? json_string_value(value) : b->made[b->count];
+    b->count++;
+    return SGM_OK;
+}
+
+static sgm_status read_request(branch_request *b, json_t *body)
+{
+    const char *identifier;
+    json_t *value, *set = json_object_get(body, "set");
+    SGM_TRY(sgm__web_text(body, "trainer", false, &b->trainer));
+    SGM_TRY(sgm__web_text(body, "checkpoint", true, &b->checkpoint));
+    SGM_TRY(sgm__web_text(body, "name", true, &b->name));
+    SGM_TRY(check_name(b->name));
+    b->paused = json_is_true(json_object_get(body, "paused"));
+    if (set != NULL && !json_is_null(set) && !json_is_object(set))
+        return sgm_fail(SGM_ERROR_TYPE, "'set' must be an object of identifiers and values");
+    json_object_foreach(set, identifier, value)
+    {
+        SGM_TRY(read_value(b, identifier, value));
+    }
+    return SGM_OK;
+}
+
+static sgm_status make(sgm__web *web, const sgm__web_trainer *watched, const branch_request *b)
+{
+    const sgm__monitor_host *host = sgm__web_host(web);
+    char *path;
+    if (host->branch == NULL)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED, "this program has no branches");
+    SGM_TRY(sgm__checkpoint_path(watched->trainer, b->checkpoint, false, &path));
+    const sgm__branch_wish wish = {.name = b->name,
+                                   .checkpoint = path,
+                                   .who = SGM__WEB_WHO,
+                                   .identifiers = b->identifiers,
+                                   .values = b->texts,
+                                   .count = b->count,
+                                   .paused = b->paused};
+    sgm_status status = host->branch(host->env, watched->trainer, &wish);
+    sgm__free(path);
+    return status;
+}
+
+sgm_status sgm__web_branch(void *web, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    branch_request b = {0};
+    sgm__web_trainer *watched;
+    json_t *body = sgm__http_object(request), *made = NULL;
+    sgm_status status = body != NULL ? read_request(&b, body) : sgm__last_failure();
+    if (status == SGM_OK)
+        status = sgm__web_borrow(web, b.trainer, &watched);
+    if (status == SGM_OK) {
+        status = make(web, watched, &b);
+        if (status == SGM_OK)
+            made = json_pack("{s:s, s:s, s:s}", "trainer", b.name, "from", watched->name, "checkpoint",
+                             b.checkpoint);
+        sgm__web_give_back(watched);
+    }
+    for (size_t i = 0; i < b.count; i++)
+        free(b.made[i]);
+    json_decref(body);
+    return status == SGM_OK ? sgm__http_answer_json(answer, made) : status;
+}

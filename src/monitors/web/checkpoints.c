@@ -1,0 +1,112 @@
+/* Checkpoints: listing, giving, taking, deleting. By name only; what comes is checked before it is there. */
+#include "training/checkpoints.h"
+#include "monitors/web/steer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static json_t *place_json(int64_t place)
+{
+    return place >= 0 ? json_integer(place) : json_null();
+}
+
+/* Names that no JSON can hold are in no list. */
+static void add_checkpoint(json_t *list, const sgm__checkpoint *checkpoint)
+{
+    json_t *shown = json_object();
+    if (json_object_set_new(shown, "name", json_string(checkpoint->name)) != 0) {
+        json_decref(shown);
+        return;
+    }
+    json_object_set_new(shown, "bytes", json_integer((json_int_t)checkpoint->bytes));
+    json_object_set_new(shown, "time", json_real(checkpoint->time));
+    json_object_set_new(shown, "iteration", place_json(checkpoint->iteration));
+    json_object_set_new(shown, "epoch", place_json(checkpoint->epoch));
+    json_object_set_new(shown, "newest", json_boolean(checkpoint->newest));
+    json_array_append_new(list, shown);
+}
+
+sgm_status sgm__web_get_checkpoints(void *web, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    sgm__web_trainer *watched;
+    sgm__checkpoint *found;
+    size_t count;
+    SGM_TRY(sgm__web_borrow(web, sgm__http_query(request, "trainer", 0), &watched));
+    sgm_status status = sgm__checkpoints_list(watched->trainer, &found, &count);
+    sgm__web_give_back(watched);
+    SGM_TRY(status);
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++)
+        add_checkpoint(list, &found[i]);
+    sgm__free(found);
+    return sgm__http_answer_json(answer, json_pack("{s:o}", "checkpoints", list));
+}
+
+/* A file that is replaced meanwhile is sent as it was. */
+static sgm_status give_file(const char *path, const char *name, sgm__http_answer *answer)
+{
+    struct stat about;
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (file < 0 || fstat(file, &about) != 0 || !S_ISREG(about.st_mode)) {
+        int error = errno;
+        if (file >= 0)
+            close(file);
+        return sgm_fail(SGM_ERROR_FILE, "checkpoint '%s' cannot be read: %s", name, sgm__errno_text(error));
+    }
+    answer->is_file = true;
+    answer->descriptor = file;
+    answer->length = (size_t)about.st_size;
+    answer->type = "application/octet-stream";
+    snprintf(answer->file_name, sizeof answer->file_name, "%.100s.safetensors", name);
+    return SGM_OK;
+}
+
+sgm_status sgm__web_get_checkpoint(void *web, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    sgm__web_trainer *watched;
+    char *path;
+    SGM_TRY(sgm__web_borrow(web, sgm__http_query(request, "trainer", 0), &watched));
+    sgm_status status = sgm__checkpoint_path(watched->trainer, request->path, false, &path);
+    if (status == SGM_OK)
+        status = give_file(path, request->path, answer);
+    sgm__web_give_back(watched);
+    sgm__free(path);
+    return status;
+}
+
+sgm_status sgm__web_add_checkpoint(void *web, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    sgm__web_trainer *watched;
+    SGM_TRY(sgm__web_borrow(web, sgm__http_query(request, "trainer", 0), &watched));
+    sgm_status status = sgm__checkpoint_add(watched->trainer, request->path, request->body, request->length);
+    if (status == SGM_OK)
+        sgm__log(SGM_LOG_INFO, watched->name, SGM__WEB_WHO ": checkpoint %s, of %zu bytes, was added",
+                 request->path, request->length);
+    sgm__web_give_back(watched);
+    SGM_TRY(status);
+    return sgm__http_answer_json(answer, json_pack("{s:s}", "name", request->path));
+}
+
+sgm_status sgm__web_delete_checkpoint(void *web, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    sgm__web_trainer *watched;
+    const char *trainer, *name;
+    (void)answer;
+    json_t *body = sgm__http_object(request);
+    sgm_status status = body != NULL ? sgm__web_text(body, "trainer", false, &trainer) : sgm__last_failure();
+    if (status == SGM_OK)
+        status = sgm__web_text(body, "name", true, &name);
+    if (status == SGM_OK)
+        status = sgm__web_borrow(web, trainer, &watched);
+    if (status == SGM_OK) {
+        status = sgm__checkpoint_remove(watched->trainer, name);
+        if (status == SGM_OK)
+            sgm__log(SGM_LOG_INFO, watched->name, SGM__WEB_WHO ": checkpoint %s was deleted", name);
+        sgm__web_give_back(watched);
+    }
+    json_decref(body);
+    return status;
+}

@@ -1,0 +1,141 @@
+/* Steering: commands to trainers, and the record of what was changed. */
+#include "monitors/web/steer.h"
+#include "training/change_record.h"
+#include "training/control.h"
+
+#define LONGEST_COMMAND ((size_t)16 << 20) /* a tensor as a list is long */
+#define LONGEST_CHECKPOINT ((size_t)1 << 30)
+
+/* --- commands --- */
+
+sgm_status sgm__web_command(const sgm__http_request *request, sgm__web_trainer *watched, json_t *command,
+                            json_t *answer)
+{
+    const sgm__control_call call = {
+        .trainer = watched->trainer, .who = SGM__WEB_WHO, .ending = request->ending};
+    return sgm__control_obey(&call, command, answer);
+}
+
+/* {"trainer", "command", ...}; without a trainer: the only one. */
+static sgm_status do_command(void *web, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    sgm__web_trainer *watched;
+    const char *name;
+    json_t *body = sgm__http_object(request), *made = json_object();
+    sgm_status status = body != NULL ? sgm__web_text(body, "trainer", false, &name) : sgm__last_failure();
+    if (status == SGM_OK)
+        status = sgm__web_borrow(web, name, &watched);
+    if (status == SGM_OK) {
+        json_object_del(body, "trainer");
+        status = sgm__web_command(request, watched, body, made);
+        sgm__web_give_back(watched);
+    }
+    json_decref(body);
+    if (status == SGM_OK)
+        return sgm__http_answer_json(answer, made);
+    json_decref(made);
+    return status;
+}
+
+/* --- changes --- */
+
+/* Of a trainer; kept when it goes. */
+typedef struct steering {
+    sgm__web *web;
+    pthread_mutex_t lock;
+    json_t *kept; /* changes, once it is gone; NULL: it is there */
+} steering;
+
+static json_t *kept_changes(steering *own)
+{
+    pthread_mutex_lock(&own->lock);
+    json_t *list = own->kept != NULL ? json_deep_copy(own->kept) : json_array();
+    pthread_mutex_unlock(&own->lock);
+    return list;
+}
+
+static sgm_status get_changes(void *web, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    const char *name = sgm__http_query(request, "trainer", 0);
+    sgm__web_trainer *watched;
+    json_t *list = NULL;
+    if (sgm__web_borrow(web, name, &watched) == SGM_OK) {
+        list = sgm__changes_json(watched->trainer, 0);
+        sgm__web_give_back(watched);
+    } else {
+        SGM_TRY(sgm__web_find(web, name, &watched));
+        list = kept_changes(watched->states[SGM__WEB_steer]);
+    }
+    return sgm__http_answer_json(answer, json_pack("{s:o}", "changes", list));
+}
+
+/* The trainer's thread, or the one that sets: with locks, so it only passes it on. */
+static void tell_change(void *user, const json_t *change)
+{
+    const steering *own = user;
+    sgm__web_push(own->web, "change", json_deep_copy(change));
+}
+
+/* --- the part --- */
+
+static sgm_status attach(sgm__web_trainer *watched, void **state)
+{
+    steering *own = *state;
+    if (own == NULL) {
+        own = sgm__calloc(1, sizeof *own);
+        if (own == NULL)
+            return SGM_ERROR_MEMORY;
+        own->web = watched->web;
+        pthread_mutex_init(&own->lock, NULL);
+        *state = own;
+    }
+    pthread_mutex_lock(&own->lock);
+    json_decref(own->kept);
+    own->kept = NULL;
+    pthread_mutex_unlock(&own->lock);
+    return sgm__changes_listen(watched->trainer, tell_change, own);
+}
+
+static void detach(sgm__web_trainer *watched, void *state)
+{
+    steering *own = state;
+    sgm__changes_unlisten(watched->trainer, tell_change, own);
+    json_t *list = sgm__changes_json(watched->trainer, 0), *change;
+    size_t i;
+    json_array_foreach(list, i, change)
+    {
+        json_object_set_new(change, "undoable", json_false());
+    }
+    pthread_mutex_lock(&own->lock);
+    own->kept = list;
+    pthread_mutex_unlock(&own->lock);
+}
+
+static void free_trainer(void *state)
+{
+    steering *own = state;
+    json_decref(own->kept);
+    pthread_mutex_destroy(&own->lock);
+    sgm__free(own);
+}
+
+static const sgm__http_route routes[] = {
+    {.method = "POST", .path = "/api/command", .act = do_command, .longest_body = LONGEST_COMMAND},
+    {.method = "GET", .path = "/api/changes", .act = get_changes, .quick = true},
+    {.method = "GET", .path = "/api/tree", .act = sgm__web_get_tree},
+    {.method = "GET", .path = "/api/checkpoints", .act = sgm__web_get_checkpoints},
+    {.method = "GET", .path = "/api/checkpoint/", .act = sgm__web_get_checkpoint},
+    {.method = "POST",
+     .path = "/api/checkpoint/",
+     .act = sgm__web_add_checkpoint,
+     .longest_body = LONGEST_CHECKPOINT,
+     .type = "application/octet-stream"},
+    {.method = "POST", .path = "/api/checkpoint-delete", .act = sgm__web_delete_checkpoint},
+    {.method = "POST", .path = "/api/branch", .act = sgm__web_branch},
+};
+
+const sgm__web_part sgm__web_steer = {.routes = routes,
+                                      .route_count = sizeof routes / sizeof *routes,
+                                      .attach = attach,
+                                      .detach = detach,
+                                      .free_trainer = free_trainer};
