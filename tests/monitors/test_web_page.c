@@ -1,0 +1,265 @@
+/* The monitor as a person uses it: its page in a browser, while a network learns. */
+#include "base/folder.h"
+#include "browser.h"
+#include "web_client.h"
+
+#define STATE "document.querySelector('.bar-state-text')?.textContent"
+/* "1,234" in the bar. */
+#define ITERATION                                                                                            \
+    "Number(document.querySelector('.bar-figure.is-iteration dd').textContent.replace(/\\D/g, ''))"
+/* Pixels of the first chart that are not empty. */
+#define INK                                                                                                  \
+    "[...document.querySelectorAll('.plot canvas')].reduce((most, c) => Math.max(most, c.width === 0 ? 0 : " \
+    "c.getContext('2d').getImageData(0, 0, c.width, c.height).data.filter((v, i) => i % 4 === 3 && v > "     \
+    "0).length), 0)"
+
+typedef struct training {
+    sgm_env *env;
+    sgm_trainer *trainer;
+    sgm_dataset *dataset;
+    bool has_folder;
+    web_client client;
+    browser browser;
+} training;
+
+/* Slowly: the browser needs the processor, too. */
+static bool take_time(void *user, const sgm_training_progress *progress)
+{
+    (void)user;
+    if (progress->kind == SGM_PROGRESS_ITERATION)
+        usleep(20000);
+    return true;
+}
+
+static void end_training(training *t)
+{
+    browser_close(&t->browser);
+    if (t->env != NULL) {
+        sgm_stop(t->env, "the test is over");
+        sgm_wait(t->env);
+    }
+    sgm_env_free(t->env);
+    sgm_dataset_free(t->dataset);
+    if (t->has_folder)
+        close_folder();
+    *t = (training){0};
+}
+
+/* Digits; the page shows that they are learnt. */
+static training *begin_training(void)
+{
+    static training t; /* a test that failed left its own behind */
+    end_training(&t);
+    t.browser = browser_open();
+    open_folder();
+    t.has_folder = true;
+    t.env = sgm_env_create("digits", .seed = 3);
+    t.trainer = sgm_trainer_create(t.env, "digits");
+    t.dataset = sgm_dataset_open("digits");
+    sgm_trainer_network(t.trainer, "input(8, 8) + dense(32, relu) + dense(10) + softmax_cross_entropy");
+    sgm_trainer_data(t.trainer, sgm_minibatches(t.dataset, .size = 32));
+    sgm_trainer_optimiser(t.trainer, sgm_adam(.learning_rate = 0.01));
+    CHECK_OK(sgm_trainer_on_progress(t.trainer, take_time, NULL));
+    sgm_monitor *monitor = sgm_web_monitor(.quiet = true, .title = "Digits");
+    CHECK_OK(sgm_env_monitor(t.env, monitor));
+    CHECK_OK(sgm_run_background(t.env, .epochs = 100000, .folder = folder));
+    t.client = web_client_of(sgm_web_monitor_url(monitor));
+    browser_go(&t.browser, sgm_web_monitor_url(monitor));
+    browser_await(&t.browser, STATE " === 'Running'");
+    return &t;
+}
+
+static double iteration_of(training *t)
+{
+    json_t *session = web_get(&t->client, "/api/session");
+    double iteration = json_number_value(
+        json_object_get(json_array_get(json_object_get(session, "trainers"), 0), "iteration"));
+    json_decref(session);
+    return iteration;
+}
+
+static void await_more(browser *b, double iteration)
+{
+    char expression[256];
+    snprintf(expression, sizeof expression, ITERATION " > %g", iteration);
+    browser_await(b, expression);
+}
+
+static void open_tab(browser *b, int number)
+{
+    char text[80];
+    snprintf(text, sizeof text, "#tab-%d", number);
+    browser_click(b, text);
+    snprintf(text, sizeof text, "document.querySelector('#tab-%d[aria-selected=true]')", number);
+    browser_await(b, text);
+}
+
+/* By what is written on it. */
+static void open_tab_called(browser *b, const char *title)
+{
+    char expression[160];
+    snprintf(expression, sizeof expression,
+             "[...document.querySelectorAll('.tab')].findIndex((tab) => tab.textContent === '%s')", title);
+    double number = browser_number(b, expression);
+    if (!(number >= 0))
+        TEST_FAIL("there is no tab '%s'", title);
+    open_tab(b, (int)number);
+}
+
+TEST(the_page_shows_a_training)
+{
+    training *t = begin_training();
+    browser *b = &t->browser;
+    /* The token is gone from the address, and no script sees the cookie. */
+    CHECK(browser_is(b, "location.pathname + location.search === '/' && document.cookie === ''"));
+    CHECK(browser_is(b, "document.querySelector('h1').textContent === 'Digits'"));
+    await_more(b, browser_number(b, ITERATION));
+    browser_await(b, INK " > 500");
+    /* The newest values reach the chart: its legend says another one. */
+    browser_do(b, "window.before = document.querySelector('.legend-value').textContent");
+    browser_await(b, "document.querySelector('.legend-value').textContent !== window.before");
+    /* All tabs, all kinds of panels. */
+    int tabs = (int)browser_number(b, "document.querySelectorAll('.tab').length");
+    CHECK(tabs >= 2);
+    for (int i = 0; i < tabs; i++) {
+        open_tab(b, i);
+        browser_await(b, "document.querySelectorAll('.panel').length > 0");
+    }
+    open_tab(b, 0);
+    browser_do(b, "localStorage.setItem('sigma.language', 'de'); location.reload()");
+    browser_await(b, "document.documentElement.lang === 'de' && "
+                     "document.querySelector('.bar-state-text')?.textContent?.length > 0");
+    browser_check_errors(b);
+    end_training(t);
+}
+
+TEST(nobody_gets_in_without_the_token)
+{
+    training *t = begin_training();
+    char url[256];
+    json_decref(browser_ask(&t->browser, "DELETE", "/cookie", NULL, NULL));
+    snprintf(url, sizeof url, "http://127.0.0.1:%d/", t->client.port);
+    browser_go(&t->browser, url);
+    CHECK(browser_is(&t->browser, "document.body.innerText.includes('the token is missing or wrong')"));
+    /* Of another name of this machine the cookie is not. */
+    snprintf(url, sizeof url, "http://127.0.0.1:%d/?token=%s", t->client.port, t->client.token);
+    browser_go(&t->browser, url);
+    snprintf(url, sizeof url, "http://localhost:%d/", t->client.port);
+    browser_go(&t->browser, url);
+    CHECK(browser_is(&t->browser, "document.body.innerText.includes('the token is missing or wrong')"));
+    end_training(t);
+}
+
+/* --- steering --- */
+
+#define LEARNING_RATE "input.input[aria-label='optimiser.learning_rate']"
+#define CHECKPOINTS ".panel-checkpoints "
+
+static void await_iteration(training *t, double iteration)
+{
+    char expression[256];
+    snprintf(expression, sizeof expression, ITERATION " === %.0f && " STATE " === 'Paused'", iteration);
+    browser_await(&t->browser, expression);
+    CHECK_NEAR(iteration_of(t), iteration, 0);
+}
+
+/* Presses the button, and waits until the training stands; the iteration. */
+static double pause_training(training *t)
+{
+    browser_click(&t->browser, ".bar-play");
+    browser_await(&t->browser, STATE " === 'Paused'");
+    CHECK_INT(sgm_trainer_state_of(t->trainer), SGM_TRAINER_PAUSED);
+    return iteration_of(t);
+}
+
+static void step(training *t)
+{
+    browser_click(&t->browser, ".bar-transport button[data-icon='step']");
+}
+
+TEST(a_person_pauses_and_steps)
+{
+    training *t = begin_training();
+    double stands = pause_training(t);
+    for (double end = sgm__now() + 0.5; sgm__now() < end;
+         usleep(20000)) /* long enough for twenty iterations */
+        CHECK_NEAR(iteration_of(t), stands, 0);
+    await_iteration(t, stands);
+    step(t);
+    await_iteration(t, stands + 1);
+    step(t);
+    await_iteration(t, stands + 2);
+    browser_click(&t->browser, ".bar-play");
+    await_more(&t->browser, stands + 5);
+    browser_check_errors(&t->browser);
+    end_training(t);
+}
+
+static bool file_has(const char *name, const char *part)
+{
+    char *text = NULL;
+    size_t length;
+    bool has =
+        sgm__file_read(in_folder(name), 1 << 20, &text, &length) == SGM_OK && strstr(text, part) != NULL;
+    sgm__free(text);
+    return has;
+}
+
+static double learning_rate_of(sgm_trainer *trainer)
+{
+    sgm_content rate;
+    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(trainer), "optimiser.learning_rate", &rate));
+    return rate.as.number;
+}
+
+TEST(a_person_changes_the_learning_rate)
+{
+    training *t = begin_training();
+    browser *b = &t->browser;
+    CHECK_NEAR(learning_rate_of(t->trainer), 0.01, 1e-9);
+    open_tab_called(b, "Parameters");
+    browser_type(b, LEARNING_RATE, BROWSER_ALL "0.002" BROWSER_ENTER);
+    for (double end = sgm__now() + BROWSER_PATIENCE; learning_rate_of(t->trainer) != 0.002; usleep(10000))
+        if (sgm__now() > end)
+            browser_give_up(b, "a learning rate of 0.002");
+    for (double end = sgm__now() + BROWSER_PATIENCE; !file_has("changes.jsonl", "optimiser.learning_rate");
+         usleep(10000))
+        if (sgm__now() > end)
+            browser_give_up(b, "a line in changes.jsonl");
+    CHECK(file_has("changes.jsonl", "0.002"));
+    browser_await(b,
+                  "document.querySelector('.panel-changes').textContent.includes('optimiser.learning_rate')");
+    /* What is no learning rate is refused, beside the value, and changes nothing. */
+    browser_type(b, LEARNING_RATE, BROWSER_ALL "-3" BROWSER_ENTER);
+    browser_await(b, "document.querySelector(\"" LEARNING_RATE "\").classList.contains('is-bad') || "
+                     "[...document.querySelectorAll('.parameter-error')].some((p) => !p.hidden)");
+    CHECK_NEAR(learning_rate_of(t->trainer), 0.002, 0);
+    end_training(t);
+}
+
+TEST(a_person_saves_restores_and_branches)
+{
+    training *t = begin_training();
+    browser *b = &t->browser;
+    double saved = pause_training(t);
+    open_tab_called(b, "Checkpoints");
+    browser_type(b, CHECKPOINTS "form input.input", "before" BROWSER_ENTER);
+    browser_await(b, "document.querySelector('.checkpoint-name')?.textContent === 'before'");
+    CHECK(sgm__file_exists(in_folder("before.safetensors")));
+    step(t);
+    await_iteration(t, saved + 1);
+    browser_click(b, CHECKPOINTS ".row-actions button:nth-of-type(1)");
+    browser_click(b, "dialog button[type=submit]");
+    await_iteration(t, saved);
+    browser_await(b, "document.querySelector('dialog') === null");
+    browser_click(b, CHECKPOINTS ".row-actions button:nth-of-type(2)");
+    browser_click(b, "dialog button[type=submit]");
+    browser_await(b, "document.querySelector('.bar-trainer')?.options.length === 2");
+    json_t *session = web_get(&t->client, "/api/session");
+    const json_t *branch = json_array_get(json_object_get(session, "trainers"), 1);
+    CHECK_STR(json_string_value(json_object_get(branch, "name")), "digits-branch");
+    CHECK_NEAR(json_number_value(json_object_get(branch, "learning_rate")), 0.001, 1e-9);
+    json_decref(session);
+    browser_check_errors(b);
+    end_training(t);
+}
