@@ -731,6 +731,25 @@ TEST(a_function_that_hangs_is_left_behind)
     usleep(50000); /* its thread frees what is left, and nothing tells when */
 }
 
+/* Longer than a silent connection is kept: a step of a trainer may take its time. */
+TEST(an_answer_may_take_long)
+{
+    static const char text[] = "GET /api/hang HTTP/1.1\r\n" HOST BEARER "\r\n";
+    sgm__http *server = start_with((sgm__http_options){.hurry = 15});
+    int descriptor = client_connect(sgm__http_port(server));
+    atomic_store(&may_go, false);
+    CHECK(client_send(descriptor, text, sizeof text - 1));
+    usleep(4500000); /* silence ends after 2 s, an answer must be read after as long */
+    CHECK(atomic_load(&hold));
+    atomic_store(&may_go, true);
+    client_answer answer = client_read(descriptor);
+    CHECK_INT(answer.code, 200);
+    CHECK_STR(answer.body, "{}");
+    client_free(&answer);
+    close(descriptor);
+    CHECK(sgm__http_stop(server));
+}
+
 /* --- start --- */
 
 #define START(...) sgm__http_start(&(sgm__http_options){__VA_ARGS__})
