@@ -7,6 +7,7 @@
  * median of a turn's share in the one of its round without a monitor, which must stay within a hundredth.
  */
 #include "base/base.h"
+#include "measure.h"
 #include <sigma/sigma.h>
 
 #include <arpa/inet.h>
@@ -129,9 +130,9 @@ static double time_steps(sgm_env *env, sgm_trainer *trainer, int64_t steps)
 {
     int64_t before;
     check(sgm_registry_get_integer(sgm_trainer_registry(trainer), "iteration", &before) == SGM_OK);
-    double start = sgm__now();
+    double start = now();
     check(sgm_run(env, .iterations = before + steps) == SGM_OK);
-    return (sgm__now() - start) / (double)steps;
+    return (now() - start) / (double)steps;
 }
 
 typedef struct runner {
@@ -152,12 +153,6 @@ static runner begin(const workload *work, const way *w, sgm_dataset *data)
     check(sgm_env_prepare(made.env) == SGM_OK);
     begin_watching(w->monitor ? sgm_web_monitor_url(monitor) : "", w, made.clients);
     return made;
-}
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 static double median(double *values, size_t count)

@@ -623,9 +623,7 @@ static sgm_status attach(sgm__web_trainer *watched, void **state)
 {
     if (*state == NULL)
         *state = sgm__web_recording_create(watched);
-    if (*state == NULL)
-        return sgm__last_failure();
-    return sgm__trainer_add_observer(watched->trainer, sgm__web_observe, *state);
+    return *state != NULL ? SGM_OK : sgm__last_failure();
 }
 
 static void detach(sgm__web_trainer *watched, void *state)

@@ -137,13 +137,38 @@ static sgm_status read_log_query(const sgm__http_request *request, log_query *qu
     return SGM_OK;
 }
 
-/* The number of the oldest message to give: not more than `limit`, from the newest back. With the lock. */
-static uint64_t oldest_wanted(const process *self, const log_query *query)
+/* A message to `text`, if it is wanted; false: it is not there any more. The lock is held for one message, as
+ * who logs waits for it. */
+static bool append_kept(sgm__text *text, process *self, uint64_t number, const log_query *query, bool *wanted)
+{
+    pthread_mutex_lock(&self->lock);
+    const message *m = message_at(self, number);
+    *wanted = m != NULL && is_wanted(m, query);
+    if (*wanted && text != NULL)
+        append_message(text, m);
+    pthread_mutex_unlock(&self->lock);
+    return m != NULL;
+}
+
+static uint64_t newest_number(process *self)
+{
+    pthread_mutex_lock(&self->lock);
+    uint64_t newest = self->newest;
+    pthread_mutex_unlock(&self->lock);
+    return newest;
+}
+
+/* The number of the oldest message to give: not more than `limit`, from the newest back. */
+static uint64_t oldest_wanted(process *self, const log_query *query, uint64_t newest)
 {
     size_t found = 0;
-    uint64_t number = self->newest + 1;
-    while (number > query->after + 1 && found < query->limit && message_at(self, number - 1) != NULL)
-        found += is_wanted(message_at(self, --number), query);
+    uint64_t number = newest + 1;
+    bool wanted;
+    while (number > query->after + 1 && found < query->limit &&
+           append_kept(NULL, self, number - 1, query, &wanted)) {
+        number--;
+        found += wanted;
+    }
     return number;
 }
 
@@ -153,28 +178,24 @@ static sgm_status get_log(void *user, const sgm__http_request *request, sgm__htt
     log_query query;
     sgm__text text = {0};
     SGM_TRY(read_log_query(request, &query));
+    uint64_t newest = newest_number(self);
     sgm__text_append(&text, "{\"messages\":[");
-    pthread_mutex_lock(&self->lock);
-    bool is_first = true;
-    for (uint64_t number = oldest_wanted(self, &query); number <= self->newest; number++) {
-        const message *m = message_at(self, number);
-        if (m == NULL || !is_wanted(m, &query))
-            continue;
-        sgm__text_append(&text, is_first ? "" : ",");
-        append_message(&text, m);
-        is_first = false;
+    for (uint64_t number = oldest_wanted(self, &query, newest); number <= newest; number++) {
+        bool wanted;
+        size_t length = text.length;
+        if (text.length > 0 && text.data[length - 1] == '}')
+            sgm__text_append(&text, ",");
+        append_kept(&text, self, number, &query, &wanted);
+        if (!wanted)
+            text.length = length; /* without the comma */
     }
-    uint64_t newest = self->newest;
-    pthread_mutex_unlock(&self->lock);
     sgm__text_append(&text, "],\"newest\":%llu}", (unsigned long long)newest);
     return sgm__web_answer(answer, &text);
 }
 
 static void show_messages(sgm__web *web, process *self)
 {
-    pthread_mutex_lock(&self->lock);
-    uint64_t newest = self->newest;
-    pthread_mutex_unlock(&self->lock);
+    uint64_t newest = newest_number(self);
     if (newest - self->pushed > MOST_PUSHED)
         self->pushed = newest - MOST_PUSHED;
     while (self->pushed < newest) {

@@ -140,49 +140,70 @@ static sgm_status attach_parts(sgm__web_trainer *watched)
     return SGM_OK;
 }
 
-/* The new entry is known to others when it is complete. */
-static sgm_status enter(sgm__web *web, sgm__web_trainer *watched, bool is_new)
+/* The trainer's place in the table, which is new, or that of one of its name that has gone. */
+static sgm_status find_place(sgm__web *web, sgm_trainer *trainer, sgm__web_trainer **watched, bool *is_new)
 {
-    sgm_status status = SGM_OK;
     pthread_mutex_lock(&web->lock);
-    if (is_new)
-        status = sgm__reserve(&web->trainers, &web->trainer_capacity, web->trainer_count + 1,
-                              sizeof(sgm__web_trainer *));
-    if (status == SGM_OK && is_new)
-        web->trainers[web->trainer_count++] = watched;
-    watched->leaving = false;
+    sgm_status status = sgm__reserve(&web->trainers, &web->trainer_capacity, web->trainer_count + 1,
+                                     sizeof(sgm__web_trainer *));
+    *watched = find(web, sgm_trainer_name(trainer));
+    *is_new = *watched == NULL;
+    if (!*is_new)
+        (*watched)->leaving = true; /* it cannot be borrowed yet */
     pthread_mutex_unlock(&web->lock);
+    if (status == SGM_OK && *is_new) {
+        *watched = create_trainer(web, sgm_trainer_name(trainer));
+        status = *watched != NULL ? SGM_OK : sgm__last_failure();
+    }
     return status;
 }
 
+static void set_trainer(sgm__web_trainer *watched, sgm_trainer *trainer)
+{
+    pthread_mutex_lock(&watched->web->lock);
+    watched->trainer = trainer;
+    watched->ghost = trainer != NULL ? trainer->ghost : watched->ghost;
+    pthread_mutex_unlock(&watched->web->lock);
+}
+
+/* From here on others know of it. */
+static void enter(sgm__web *web, sgm__web_trainer *watched, bool is_new)
+{
+    pthread_mutex_lock(&web->lock);
+    if (is_new)
+        web->trainers[web->trainer_count++] = watched;
+    watched->leaving = false;
+    pthread_mutex_unlock(&web->lock);
+    sgm__web_trainers_changed(web);
+}
+
+static void detach_parts(sgm__web_trainer *watched)
+{
+    for (size_t i = SGM__WEB_PART_COUNT; i-- > 0;)
+        if (parts[i]->detach != NULL)
+            parts[i]->detach(watched, watched->states[i]);
+}
+
+/* The observer comes last: what it is told with must stay. */
 static sgm_status attach(sgm_monitor *monitor, sgm_trainer *trainer)
 {
     sgm__web *web = (sgm__web *)monitor;
-    pthread_mutex_lock(&web->lock);
-    sgm__web_trainer *watched = find(web, sgm_trainer_name(trainer));
-    if (watched != NULL)
-        watched->leaving = true; /* it cannot be borrowed yet */
-    pthread_mutex_unlock(&web->lock);
-    bool is_new = watched == NULL;
-    if (is_new)
-        watched = create_trainer(web, sgm_trainer_name(trainer));
-    if (watched == NULL)
-        return sgm__last_failure();
-    pthread_mutex_lock(&web->lock);
-    watched->trainer = trainer;
-    watched->ghost = trainer->ghost;
-    pthread_mutex_unlock(&web->lock);
+    sgm__web_trainer *watched;
+    bool is_new;
+    SGM_TRY(find_place(web, trainer, &watched, &is_new));
+    set_trainer(watched, trainer);
     sgm_status status = attach_parts(watched);
-    if (status == SGM_OK)
-        status = enter(web, watched, is_new);
     if (status == SGM_OK) {
-        sgm__web_trainers_changed(web);
-        return SGM_OK;
+        status = sgm__trainer_add_observer(trainer, sgm__web_observe, watched->states[SGM__WEB_live]);
+        if (status == SGM_OK) {
+            enter(web, watched, is_new);
+            return SGM_OK;
+        }
+        detach_parts(watched);
     }
+    set_trainer(watched, NULL);
     if (is_new)
         free_trainer(watched);
-    else
-        watched->trainer = NULL;
     return status;
 }
 
@@ -197,13 +218,10 @@ static void detach(sgm_monitor *monitor, sgm_trainer *trainer)
     while (known && watched->borrowed > 0)
         pthread_cond_wait(&web->changed, &web->lock);
     pthread_mutex_unlock(&web->lock);
-    for (size_t i = SGM__WEB_PART_COUNT; known && i-- > 0;)
-        if (parts[i]->detach != NULL)
-            parts[i]->detach(watched, watched->states[i]);
-    pthread_mutex_lock(&web->lock);
-    if (known)
-        watched->trainer = NULL;
-    pthread_mutex_unlock(&web->lock);
+    if (!known)
+        return;
+    detach_parts(watched);
+    set_trainer(watched, NULL);
     sgm__web_trainers_changed(web);
 }
 
