@@ -1,7 +1,7 @@
 /* Series of the web monitor: nothing is hidden, memory has bounds. */
 #include "test.h"
 
-#include "monitors/web/series.h"
+#include "monitors/web/web_internal.h"
 
 #define ROOM 1000
 
@@ -188,4 +188,56 @@ TEST(epochs_and_times_are_found_by_iterations_and_back)
     CHECK_NEAR(sgm__clock_at(clock, 0).seconds, 0, 0);
     sgm__clock_free(clock);
     sgm__clock_free(NULL);
+}
+
+static void check_number(double value)
+{
+    sgm__text text = {0};
+    sgm__web_append_number(&text, value);
+    char *end;
+    double read = strtod(text.data, &end);
+    CHECK(*end == '\0' && text.length < 30);
+    CHECK_NEAR(read, value, 1e-8 * fabs(value));
+    sgm__text_free(&text);
+}
+
+TEST(numbers_are_written_to_nine_digits)
+{
+    static const struct {
+        double value;
+        const char *text;
+    } exact[] = {{0, "0"},
+                 {-3, "-3"},
+                 {0.1, "0.1"},
+                 {1.0 / 3, "0.333333333"},
+                 {-2.0 / 3, "-0.666666667"},
+                 {1234.5, "1234.5"},
+                 {0.99999999999, "1"},
+                 {99999999.99, "100000000"},
+                 {1e300, "1e+300"},
+                 {12345.678901234, "12345.6789"},
+                 {0.00012345678949, "0.000123456789"},
+                 {5e-7, "5e-07"}};
+    for (size_t i = 0; i < sizeof exact / sizeof *exact; i++) {
+        sgm__text text = {0};
+        sgm__web_append_number(&text, exact[i].value);
+        CHECK_STR(text.data, exact[i].text);
+        sgm__text_free(&text);
+    }
+    sgm__random random = sgm__random_make(3, 0);
+    for (int i = 0; i < 100000; i++) {
+        double size = pow(10, 40 * sgm__random_uniform(&random) - 20);
+        check_number(sgm__random_normal(&random) * size);
+        check_number(size);
+    }
+    for (double value = 1e-5; value < 1e16; value *= 10) {
+        check_number(value);
+        check_number(nextafter(value, 0));
+        check_number(nextafter(value, INFINITY));
+    }
+    sgm__text none = {0};
+    sgm__web_append_number(&none, NAN);
+    sgm__web_append_number(&none, -INFINITY);
+    CHECK_STR(none.data, "nullnull");
+    sgm__text_free(&none);
 }

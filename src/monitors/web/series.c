@@ -32,12 +32,23 @@ static sgm__series_bucket bucket_of(const point *p)
                                 .bad = !good};
 }
 
+/* The number, if the other is none. */
+static double lesser(double a, double b)
+{
+    return b < a || isnan(a) ? b : a;
+}
+
+static double greater(double a, double b)
+{
+    return b > a || isnan(a) ? b : a;
+}
+
 /* `later` comes after `into`. */
 static void merge(sgm__series_bucket *into, const sgm__series_bucket *later)
 {
     into->iteration = later->iteration;
-    into->least = fmin(into->least, later->least); /* the number, if the other is none */
-    into->most = fmax(into->most, later->most);
+    into->least = lesser(into->least, later->least);
+    into->most = greater(into->most, later->most);
     into->last = later->last;
     into->count += later->count;
     into->bad += later->bad;
@@ -176,24 +187,43 @@ static size_t first_from(const sgm__series *series, int64_t iteration)
     return low;
 }
 
-/* Entries first to end - 1 into columns of equal width. */
+static void merge_point(sgm__series_bucket *into, const point *p)
+{
+    into->iteration = p->iteration;
+    into->last = p->value;
+    into->count++;
+    if (!isfinite(p->value)) {
+        into->bad++;
+        return;
+    }
+    into->least = lesser(into->least, p->value);
+    into->most = greater(into->most, p->value);
+}
+
+static void merge_entry(sgm__series_bucket *into, const sgm__series *series, size_t index)
+{
+    if (index < series->old_count)
+        merge(into, &series->old[index]);
+    else
+        merge_point(into, &series->fresh[index - series->old_count]);
+}
+
+/* Entries first to end - 1 into columns of equal width; in the last one goes also what rounding puts behind
+ * it. */
 static size_t fill_columns(const sgm__series *series, size_t first, size_t end, size_t room,
                            sgm__series_bucket *buckets)
 {
     int64_t start = iteration_of(series, first);
-    double width = ((double)iteration_of(series, end - 1) - (double)start + 1) / (double)room;
-    size_t made = 0, column = 0;
+    double width = ((double)iteration_of(series, end - 1) - (double)start + 1) / (double)room, edge = 0;
+    size_t made = 0;
     for (size_t i = first; i < end; i++) {
-        sgm__series_bucket next = entry(series, i);
-        size_t own = (size_t)((double)(next.iteration - start) / width);
-        if (made > 0 && own == column) {
-            merge(&buckets[made - 1], &next);
-        } else if (made == room) { /* of rounding */
-            merge(&buckets[made - 1], &next);
-        } else {
-            buckets[made++] = next;
-            column = own;
+        double place = (double)(iteration_of(series, i) - start);
+        if (place < edge || made == room) {
+            merge_entry(&buckets[made - 1], series, i);
+            continue;
         }
+        buckets[made++] = entry(series, i);
+        edge = (floor(place / width) + 1) * width;
     }
     return made;
 }
