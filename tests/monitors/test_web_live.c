@@ -133,7 +133,7 @@ TEST(curves_have_the_values_that_there_were)
     CHECK_STR(web_string(series, "series/1/id"), "training.loss");
     const json_t *xs = web_at(series, "series/0/x");
     size_t count = json_array_size(xs);
-    CHECK(count >= 20 && count <= 80); /* a busy machine makes sampling look expensive */
+    CHECK(count >= 8 && count <= 80); /* a busy machine makes sampling look expensive */
     double least = INFINITY, most = 0;
     for (size_t i = 0; i < count; i++) {
         int64_t iteration = json_integer_value(json_array_get(xs, i));
@@ -150,7 +150,7 @@ TEST(curves_have_the_values_that_there_were)
     series = web_get(&w.client, "/api/series?id=optimiser.cost_total&axis=epoch&from=5&to=10&points=2");
     CHECK_INT(json_array_size(web_at(series, "series/0/x")), 4);
     CHECK(web_number(series, "series/0/x/0") < 5 && web_number(series, "series/0/x/3") > 10);
-    CHECK(web_number(series, "series/0/x/2") > 9 && web_number(series, "series/0/x/2") <= 10);
+    CHECK(web_number(series, "series/0/x/2") > 6 && web_number(series, "series/0/x/2") <= 10);
     CHECK_NEAR(fmax(web_number(series, "series/0/max/1"), web_number(series, "series/0/max/2")), most, 0);
     CHECK_NEAR(fmin(web_number(series, "series/0/min/1"), web_number(series, "series/0/min/2")), least, 0);
     json_decref(series);
