@@ -94,6 +94,7 @@ TEST(the_session_tells_of_trainers)
     CHECK_STR(web_string(session, "trainers/0/network"), "input(1) + dense(1) + mean_squared");
     CHECK_NEAR(web_number(session, "trainers/0/parameters"), 2, 0);
     CHECK(json_is_false(web_at(session, "trainers/0/ghost")));
+    CHECK(json_is_false(web_at(session, "trainers/0/gone")));
     CHECK(json_is_true(web_at(session, "trainers/1/ghost")));
     CHECK(json_is_null(web_at(session, "trainers/0/loss")));
     json_decref(session);
@@ -243,7 +244,8 @@ TEST(what_moves_is_pushed)
     CHECK_STR(web_string(event, "status"), "ended");
     json_decref(event);
     listener.read = 0; /* in whatever order they came */
-    event = web_event(&listener, "progress", "\"state\":\"idle\",\"ghost\":false,\"epoch\":74", PATIENCE);
+    event = web_event(&listener, "progress", "\"state\":\"idle\",\"ghost\":false,\"gone\":false,\"epoch\":74",
+                      PATIENCE);
     CHECK_NEAR(web_number(event, "iteration"), 300, 0);
     json_decref(event);
     CHECK_OK(sgm_wait(w.env));

@@ -166,6 +166,7 @@ TEST(trainers_come_and_go_while_somebody_watches)
     json_t *session = web_get(&self.client, "/api/session");
     CHECK_INT(json_array_size(web_at(session, "trainers")), 2);
     CHECK_STR(web_string(session, "trainers/1/state"), "idle");
+    CHECK(json_is_true(web_at(session, "trainers/1/gone")));
     json_decref(session);
     json_t *refused = web_post(&self.client, "/api/watch", "{\"trainer\": \"b\", \"identifier\": \"epoch\"}");
     CHECK_INT(self.client.code, 409);

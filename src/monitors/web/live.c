@@ -136,11 +136,13 @@ sgm__web_moment sgm__web_now(sgm__web_trainer *watched)
     return moment;
 }
 
-static sgm_trainer_state state_of(const sgm__web_trainer *watched)
+/* *gone: the trainer is not there any more. */
+static sgm_trainer_state state_of(const sgm__web_trainer *watched, bool *gone)
 {
     sgm_trainer_state state = SGM_TRAINER_IDLE;
     pthread_mutex_lock(&watched->web->lock);
-    if (watched->trainer != NULL && !watched->leaving)
+    *gone = watched->trainer == NULL || watched->leaving;
+    if (!*gone)
         state = sgm_trainer_state_of(watched->trainer);
     pthread_mutex_unlock(&watched->web->lock);
     return state;
@@ -188,20 +190,23 @@ static sgm__web_status copy_status(sgm__web_recording *recording)
 }
 
 static void append_with(sgm__text *text, const sgm__web_trainer *watched, const sgm__web_status *status,
-                        sgm_trainer_state state)
+                        sgm_trainer_state state, bool gone)
 {
     static const char *const names[] = {"idle", "running", "paused"};
     sgm__text_append(text, "{\"name\":");
     sgm__web_append_text(text, watched->name);
-    sgm__text_append(text, ",\"state\":\"%s\",\"ghost\":%s", names[state], watched->ghost ? "true" : "false");
+    sgm__text_append(text, ",\"state\":\"%s\",\"ghost\":%s,\"gone\":%s", names[state],
+                     watched->ghost ? "true" : "false", gone ? "true" : "false");
     append_status(text, status, state);
     sgm__text_append(text, "}");
 }
 
 void sgm__web_append_trainer(sgm__text *text, sgm__web_trainer *watched)
 {
+    bool gone;
+    sgm_trainer_state state = state_of(watched, &gone);
     sgm__web_status status = copy_status(recording_of(watched));
-    append_with(text, watched, &status, state_of(watched));
+    append_with(text, watched, &status, state, gone);
     sgm__free(status.network);
 }
 
@@ -527,12 +532,13 @@ static void show_status(sgm__web *web, sgm__web_trainer *watched)
 {
     sgm__web_recording *recording = recording_of(watched);
     sgm__text text = {0};
+    bool gone;
+    sgm_trainer_state state = state_of(watched, &gone);
     sgm__web_status status = copy_status(recording);
-    sgm_trainer_state state = state_of(watched);
     if (status.version != recording->shown || state != recording->shown_state) {
         recording->shown = status.version;
         recording->shown_state = state;
-        append_with(&text, watched, &status, state);
+        append_with(&text, watched, &status, state, gone);
         sgm__web_push_text(web, "progress", &text);
     }
     sgm__free(status.network);
