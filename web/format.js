@@ -22,7 +22,7 @@ export function number(value, digits = 4) {
     if (value !== 0 && (size < 1e-4 || size >= 1e9)) return value.toExponential(Math.max(0, digits - 2))
         .replace('e+', 'e');
     if (Number.isInteger(value)) return integer(value);
-    const decimals = size >= 1 ? Math.max(0, digits - 1 - Math.floor(Math.log10(size))) : digits;
+    const decimals = Math.max(0, digits - 1 - Math.floor(Math.log10(size)));
     return format(`n${decimals}`, { minimumFractionDigits: Math.min(decimals, 2), maximumFractionDigits: decimals })
         .format(value);
 }

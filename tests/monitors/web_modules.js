@@ -1,0 +1,60 @@
+/* Checks of the page's modules that need no page: run in the browser by test_web_modules.c, as the body of an
+ * asynchronous function. What is wrong is thrown. */
+const { Curve, Pieces, lowerBound, nearest, smooth } = await import('/chart/curve.js');
+const { arrange, firstFree, narrowed } = await import('/grid.js');
+const format = await import('/format.js');
+
+function check(isTrue, what) {
+    if (!isTrue) throw new Error(what);
+}
+
+/* Not one spike, and not one value that was none, is lost when pieces are joined. */
+const pieces = new Pieces(100);
+for (let i = 1; i <= 12345; i++)
+    pieces.append(i, i === 777 ? 99 : i === 4000 ? -50 : i === 5000 ? null : Math.sin(i));
+check(pieces.x.length <= 200, `pieces are joined: ${pieces.x.length}`);
+check(pieces.x.at(-1) === 12345, 'the newest is the last');
+check(pieces.x.every((x, i) => i === 0 || x > pieces.x[i - 1]), 'pieces stand in their order');
+check(Math.max(...pieces.max) === 99, 'the most is kept');
+check(Math.min(...pieces.min.filter((value) => value !== null)) === -50, 'the least is kept');
+const [bad] = pieces.bad;
+check(pieces.bad.size === 1 && pieces.x.includes(bad) && bad >= 5000 && bad < 5300, `none is where it was: ${bad}`);
+
+/* Points that come while the answer is on its way; a run that goes back. */
+const curve = new Curve('trainer', 'loss', 'iteration', 50);
+curve.append([[8, 0.1, 0.5, 3], [9, 0.1, 0.6, 2]]);
+curve.set({ x: [4, 8], min: [1, 3], max: [7, 3], last: [5, 3], count: 8 });
+check(curve.whole.x.join() === '4,8,9' && curve.count === 9, `the answer, then what is newer: ${curve.whole.x}`);
+check(curve.append([[10, 0.1, 0.7, 1]]) === true, 'one more');
+check(curve.append([[3, 0, 0.8, 1]]) === false, 'the run went back');
+
+check(nearest([1, 5, 9], 6) === 1 && nearest([1, 5, 9], 8) === 2 && nearest([], 1) === -1, 'nearest');
+check(lowerBound([1, 2, 3], 4) === 3 && lowerBound([1, 2, 3], 2) === 1, 'lowerBound');
+const mean = smooth({ x: [0, 1, 2, 3], last: [1, 1, null, 1] }, 0.5, 3);
+check(mean[2] === null && [0, 1, 3].every((i) => Math.abs(mean[i] - 1) < 1e-9), `a mean of ones is one: ${mean}`);
+
+/* Panels never lie on each other, whatever is done with them. */
+function isApart(places, columns) {
+    return places.every((a) => a.x >= 0 && a.y >= 0 && a.x + a.w <= columns && places.every((b) =>
+        a === b || a.x + a.w <= b.x || b.x + b.w <= a.x || a.y + a.h <= b.y || b.y + b.h <= a.y));
+}
+let seed = 7;
+const random = (end) => (seed = (seed * 16807) % 2147483647) % end;
+for (let round = 0; round < 200; round++) {
+    const places = [];
+    for (let i = 0; i < 8; i++) places.push(firstFree(places, 2 + random(8), 2 + random(8)));
+    for (let i = 0; i < 10; i++) {
+        const to = random(2) === 0 ? { x: random(14) - 1, y: random(30) } : { w: 1 + random(13), h: 1 + random(12) };
+        arrange(places, places[random(8)], to);
+        check(isApart(places, 12), `round ${round}: ${JSON.stringify(places)}`);
+    }
+    for (const columns of [6, 1]) check(isApart([...narrowed(places, columns).values()], columns), `${columns} columns`);
+}
+
+/* Numbers for people. */
+format.setLocale('en');
+const texts = [[format.number(0.00012345), '0.0001235'], [format.number(1.2e-5), '1.20e-5'], [format.number(1234.5678), '1,235'], [format.number(null), '–'],
+    [format.duration(3723), '1:02:03'], [format.duration(0.5), '0.50 s'], [format.bytes(1234567), '1.23 MB'],
+    [format.count(16900), '16.9 k'], [format.percent(0.915), '91.5%'], [format.plain(0.1 + 0.2), '0.3']];
+for (const [text, expected] of texts) check(text === expected, `${text} is not ${expected}`);
+check(format.parse('1,5') === 1.5 && format.parse('1e-3') === 0.001 && Number.isNaN(format.parse('')), 'parse');
