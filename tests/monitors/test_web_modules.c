@@ -1,5 +1,4 @@
 /* The page's modules that need no page, in a browser: what web_modules.js checks. */
-#include "base/text.h"
 #include "browser.h"
 
 #include <sigma/sigma.h>
