@@ -27,9 +27,16 @@ export function emit(topic, data) {
     }
 }
 
+/* A run that has ended no longer tells its figures: those it told last stay. */
+function withFigures(trainer) {
+    const before = state.trainers.get(trainer.name);
+    if (trainer.state !== 'idle' || !before) return trainer;
+    return { ...trainer, loss: trainer.loss ?? before.loss, accuracy: trainer.accuracy ?? before.accuracy };
+}
+
 export function setSession(session) {
     state.session = session;
-    state.trainers = new Map(session.trainers.map((trainer) => [trainer.name, trainer]));
+    state.trainers = new Map(session.trainers.map((trainer) => [trainer.name, withFigures(trainer)]));
     emit('session', session);
     emit('trainers', state.trainers);
     if (!state.trainers.has(state.current)) {
@@ -50,8 +57,9 @@ export function hasEnded() {
 
 export function progress(trainer) {
     if (!state.trainers.has(trainer.name)) return; /* the list will tell */
-    state.trainers.set(trainer.name, trainer);
-    emit('progress', trainer);
+    const shown = withFigures(trainer);
+    state.trainers.set(trainer.name, shown);
+    emit('progress', shown);
 }
 
 export function setConnection(connection) {
