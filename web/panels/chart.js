@@ -47,7 +47,9 @@ export function createChart(panel) {
     const legend = new Legend(view, { add: pick, remove, toggled: () => view.draw(),
         raise: (curve) => { view.raised = curve; view.draw(); } });
     const whole = iconButton('shrink', t('chart.reset'), () => view.reset(), { hidden: true });
-    panel.tools.append(whole);
+    const log = h('button', { type: 'button', class: 'editor-log', title: t('chart.yLog'), 'aria-label': t('chart.yLog'),
+        'aria-pressed': String(options.yLog), text: 'log', on: { click: () => change('yLog', !options.yLog) } });
+    panel.tools.append(whole, log);
     panel.body.append(legend.element, plot);
     if (options.name) panel.setTitle(t(`chart.${options.name}`));
     panel.change = change;
@@ -184,7 +186,10 @@ export function createChart(panel) {
             view.draw();
             if (value) setTimeout(loadDetail, 50);
         } else {
-            if (name === 'yLog') view.yZoom = null;
+            if (name === 'yLog') {
+                view.yZoom = null;
+                log.setAttribute('aria-pressed', String(value));
+            }
             view.draw();
         }
     }
