@@ -319,6 +319,40 @@ TEST(rows)
     check_rows(5, 40, 96, 3);
 }
 
+/* gelu and its slope of the same number are one call; apart, or of other numbers, they are two. */
+TEST(gelu_with_its_slope)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_shape shape = sgm_shape_of(SPECIAL * SPECIAL);
+    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, &shape), half[3], y;
+    y = sgm_input_value(graph, "y", SGM_FLOAT32, &shape);
+    sgm_value sum = sgm_add(graph, x, y);
+    sgm_output(graph, "gelu", sgm_gelu(graph, sum));
+    sgm_output(graph, "slope", sgm_multiply(graph, sgm_gelu_slope(graph, sum), sgm_tanh(graph, y)));
+    sgm_output(graph, "slope before", sgm_gelu_slope(graph, y));
+    sgm_output(graph, "gelu after", sgm_add(graph, sgm_gelu(graph, y), sgm_gelu_slope(graph, x)));
+    half[0] = sgm_cast(graph, sum, SGM_BFLOAT16);
+    half[1] = sgm_gelu(graph, half[0]);
+    half[2] = sgm_gelu_slope(graph, half[0]);
+    sgm_output(graph, "half", sgm_multiply(graph, half[1], half[2]));
+    CHECK_OK(sgm_graph_status(graph));
+    pair p = pair_create(2);
+    prepare_pair(&p, graph);
+    for (int i = 0; i < 2; i++) {
+        sgm_tensor *value = operand(&shape, i);
+        feed_pair(&p, i == 0 ? "x" : "y", value);
+        sgm_tensor_free(value);
+    }
+    run_pair(&p);
+    check_pair(&p, "gelu");
+    check_pair(&p, "slope");
+    check_pair(&p, "slope before");
+    check_pair(&p, "gelu after");
+    check_pair(&p, "half");
+    pair_free(&p);
+    sgm_graph_free(graph);
+}
+
 TEST(random_steps)
 {
     for (uint64_t seed = 0; seed < 400; seed++)

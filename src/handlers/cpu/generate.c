@@ -20,7 +20,8 @@
 #define VECTOR_BYTES 64
 #define MOST_KEPT 12 /* numbers in registers during the whole loop */
 #define MASK_BYTES 8 /* that one takes on the stack */
-#define FRAME_BYTES (VECTORS * VECTOR_BYTES + (MASKS + 2) * MASK_BYTES)
+#define SECOND_AT (VECTORS * VECTOR_BYTES + (MASKS + 2) * MASK_BYTES) /* on the stack: of two results */
+#define FRAME_BYTES (SECOND_AT + VECTOR_BYTES)
 
 typedef struct generator {
     const sgm__elementwise *e;
@@ -295,6 +296,8 @@ static void emit_call(generator *g, sgm__one_vector function, uint8_t to, uint8_
         if (g->used_masks[i])
             sgm__emit_mask_store(a, i, VECTORS * VECTOR_BYTES + i * MASK_BYTES);
     sgm__emit_vector(a, move_floats, 0, 0, from, no_mask);
+    SGM__EMIT(a, 0x48, 0x8d, 0xbc, 0x24); /* lea rdi, [rsp + SECOND_AT] */
+    sgm__emit_word(a, SECOND_AT);
     uint64_t target = (uint64_t)(uintptr_t)function;
     SGM__EMIT(a, 0x48, 0xb8); /* mov rax, function */
     sgm__emit_word(a, (uint32_t)target);
@@ -407,9 +410,50 @@ static void emit_micro(generator *g, const sgm__micro *micro, const recipe *how,
 
 /* --- the loop --- */
 
+/* The instruction after `first` that gives the second result of the same function; NULL: there is none. */
+static const sgm__micro *find_second(const generator *g, int32_t first)
+{
+    const sgm__elementwise *e = g->e;
+    const sgm__vector_pair *pair = g->vector->pair;
+    for (int32_t m = first + 1; m < e->micro_count && pair != NULL && e->micros[first].op == pair->first; m++)
+        if (e->micros[m].op == pair->second && e->micros[m].inputs[0] == e->micros[first].inputs[0] &&
+            dtype_of(g, e->micros[m].output) == SGM_FLOAT32)
+            return &e->micros[m];
+    return NULL;
+}
+
+/* Both results of a pair: the second one is in its register before its turn. */
+static void emit_pair(generator *g, const sgm__micro *second, uint8_t to, uint8_t from)
+{
+    sgm__address stack = {.base = SGM__RSP, .scale = 1, .offset = SECOND_AT};
+    emit_call(g, g->vector->pair->function, to, from);
+    g->place[second->output] = take(g, false);
+    sgm__emit_memory(g->assembler, load_floats, (uint8_t)g->place[second->output], 0, stack, no_mask);
+}
+
 static bool is_kept(const generator *g, int32_t slot)
 {
     return !g->calls && g->e->stills <= MOST_KEPT && g->e->slots[slot].kind == SGM__SLOT_STILL;
+}
+
+static void emit_value(generator *g, int32_t index)
+{
+    const sgm__micro *micro = &g->e->micros[index], *second = find_second(g, index);
+    recipe how;
+    uint8_t in[SGM__ELEMENTWISE_MOST_INPUTS] = {0};
+    g->failed = !find_recipe(g, micro, &how);
+    for (int32_t k = 0; k < micro->input_count; k++)
+        in[k] = load(g, micro->inputs[k]);
+    int32_t to = take(g, is_bool(g, micro->output));
+    if (g->failed)
+        return;
+    if (second != NULL)
+        emit_pair(g, second, (uint8_t)to, in[0]);
+    else
+        emit_micro(g, micro, &how, (uint8_t)to, in);
+    if (is_rounded(g, micro, how.form))
+        emit_rounding(g, (uint8_t)to);
+    g->place[micro->output] = to;
 }
 
 static void emit_body(generator *g)
@@ -417,17 +461,8 @@ static void emit_body(generator *g)
     const sgm__elementwise *e = g->e;
     for (int32_t m = 0; m < e->micro_count && !g->failed; m++) {
         const sgm__micro *micro = &e->micros[m];
-        recipe how;
-        uint8_t in[SGM__ELEMENTWISE_MOST_INPUTS] = {0};
-        g->failed = !find_recipe(g, micro, &how);
-        for (int32_t k = 0; k < micro->input_count; k++)
-            in[k] = load(g, micro->inputs[k]);
-        int32_t to = take(g, is_bool(g, micro->output));
-        if (!g->failed)
-            emit_micro(g, micro, &how, (uint8_t)to, in);
-        if (!g->failed && is_rounded(g, micro, how.form))
-            emit_rounding(g, (uint8_t)to);
-        g->place[micro->output] = to;
+        if (g->place[micro->output] < 0)
+            emit_value(g, m);
         if (e->slots[micro->output].kind != SGM__SLOT_BUFFER)
             store(g, micro->output);
         for (int32_t k = 0; k < micro->input_count; k++)

@@ -29,6 +29,12 @@ typedef struct sgm__vector_call {
     sgm__one_vector function; /* float32 */
 } sgm__vector_call;
 
+/* Two functions of the same vector in one: the first result is returned, the second goes to memory. */
+typedef struct sgm__vector_pair {
+    const sgm_op *first, *second;
+    sgm__one_vector function; /* (vector, float *second) */
+} sgm__vector_pair;
+
 /* One tile of a matrix product: c (rows x columns, row stride `c_stride`) = or += a times b.
  * a: for each of `depth` steps `rows` numbers, which lie together, `a_step` numbers after those of the step
  * before; for functions `apart` rows lie `a_row` apart, and the steps of each together. b: for each step one
@@ -96,6 +102,7 @@ typedef struct sgm__vector {
     const sgm__vector_entry *entries;
     int32_t entry_count, function_count, fast_count, fast_function_count;
     const sgm__vector_call *functions;     /* NULL: no machine code is made for this instruction set */
+    const sgm__vector_pair *pair;          /* the one there is, or NULL */
     const sgm__vector_entry *fast_entries; /* these go before the others if `approximate` */
     const sgm__vector_call *fast_functions;
     bool approximate;

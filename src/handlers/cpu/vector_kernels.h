@@ -226,9 +226,19 @@ DEFINE_FUNCTION(gelu_slope)
 static const sgm__vector_call functions[] = {FUNCTION(exp),  FUNCTION(log),       FUNCTION(log1p),
                                              FUNCTION(tanh), FUNCTION(erf),       FUNCTION(sigmoid),
                                              FUNCTION(gelu), FUNCTION(gelu_slope)};
+static vec_f gelu_both_vector(vec_f x, float *slope)
+{
+    vec_f second, first = gelu_both_f(x, &second);
+    store_f(slope, second);
+    return first;
+}
+static const sgm__vector_pair gelu_pair = {&sgm__op_gelu, &sgm__op_gelu_slope,
+                                           (sgm__one_vector)gelu_both_vector};
+#define PAIR &gelu_pair
 #define FUNCTIONS functions
 #define FUNCTION_COUNT ((int32_t)(sizeof functions / sizeof *functions))
 #else
+#define PAIR NULL
 #define FUNCTIONS NULL
 #define FUNCTION_COUNT 0
 #endif

@@ -344,18 +344,24 @@ static inline vec_f normal_f(vec_f x, vec_f *share)
     return bell;
 }
 
-/* Beyond 40 everything that falls is 0, also times 40. */
+/* gelu and its slope, which have most in common. Beyond 40 everything that falls is 0, also times 40. */
+static inline vec_f gelu_both_f(vec_f x, vec_f *slope)
+{
+    vec_f share, low = larger_f(splat_f(-40.0f), x), near = smaller_f(splat_f(40.0f), low);
+    vec_f bell = normal_f(near, &share), tail = bell * share;
+    *slope = FMA_F(near * bell, splat_f(0.398942280f), select_f(x < 0.0f, tail, 1.0f - tail));
+    return select_f(x < 0.0f, low * bell * share, low * (1.0f - tail));
+}
+
 static inline vec_f gelu_f(vec_f x)
 {
-    vec_f share, low = larger_f(splat_f(-40.0f), x);
-    vec_f bell = normal_f(smaller_f(splat_f(40.0f), low), &share);
-    return select_f(x < 0.0f, low * bell * share, low * (1.0f - bell * share));
+    vec_f slope;
+    return gelu_both_f(x, &slope);
 }
 
 static inline vec_f gelu_slope_f(vec_f x)
 {
-    vec_f share, near = smaller_f(splat_f(40.0f), larger_f(splat_f(-40.0f), x)),
-                 bell = normal_f(near, &share);
-    vec_f tail = bell * share;
-    return FMA_F(near * bell, splat_f(0.398942280f), select_f(x < 0.0f, tail, 1.0f - tail));
+    vec_f slope;
+    gelu_both_f(x, &slope);
+    return slope;
 }

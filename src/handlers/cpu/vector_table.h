@@ -11,8 +11,9 @@
 
 #define VECTOR_TABLE(text)                                                                                   \
     {                                                                                                        \
-        .name = (text), .functions = FUNCTIONS, .function_count = FUNCTION_COUNT, .entries = entries,        \
-        .fast_entries = fast_entries, .fast_count = (int32_t)(sizeof fast_entries / sizeof *fast_entries),   \
+        .name = (text), .functions = FUNCTIONS, .function_count = FUNCTION_COUNT, .pair = PAIR,              \
+        .entries = entries, .fast_entries = fast_entries,                                                    \
+        .fast_count = (int32_t)(sizeof fast_entries / sizeof *fast_entries),                                 \
         .fast_functions = FAST_FUNCTIONS, .fast_function_count = FAST_FUNCTION_COUNT,                        \
         .entry_count = (int32_t)(sizeof entries / sizeof *entries), .f32 = TILES(f32, LANES),                \
         .f64 = TILES(f64, LANES_D), .sum_f32 = sum_f32, .sum_f64 = sum_f64, .add_f32 = add_few_f32,          \
