@@ -56,6 +56,8 @@ sgm_status sgm__plan_index_readers(sgm__plan_build *build);
 sgm_status sgm__plan_build_steps(sgm__plan_build *build);
 /* plan_merge.c: elementwise steps join the only step that reads them; nodes' steps and positions change. */
 sgm_status sgm__plan_merge_steps(sgm__plan_build *build, int32_t *count);
+/* plan_order.c: updates of states come as early as they can; nodes' steps change. */
+sgm_status sgm__plan_order_steps(sgm__plan_build *build, int32_t count);
 /* plan_places.c: every value's memory. */
 sgm_status sgm__plan_build_places(sgm__plan_build *build);
 

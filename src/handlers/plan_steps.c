@@ -151,6 +151,8 @@ sgm_status sgm__plan_build_steps(sgm__plan_build *build)
     }
     if (status == SGM_OK && fuse)
         status = sgm__plan_merge_steps(build, &work.count);
+    if (status == SGM_OK && fuse)
+        status = sgm__plan_order_steps(build, work.count);
     if (status == SGM_OK)
         status = write_order(&work);
     sgm__free(work.steps);
