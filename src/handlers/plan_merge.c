@@ -3,7 +3,9 @@
  * Steps are made in the order in which nodes were recorded, so where two chains meet (an optimiser's running
  * averages and the slope, the gates of a recurrent layer), one of them is a step of its own. Computing it
  * later, with its reader, saves memory and the way through it; what others read still later is written. It
- * must not keep alive what it reads for longer than that is worth. */
+ * must not keep alive what it reads for longer than that is worth. Steps side by side that are made for the
+ * same reader, which is something else (the slopes of a recurrent layer's gates, and its product), become one
+ * as well: most of what they read is the same. */
 #include "handlers/plan_build.h"
 
 #define NEAR 4 /* steps for which it does not matter what is kept alive */
@@ -49,22 +51,22 @@ static const sgm__plan_reader *readers_of(const merge *m, int32_t root, int32_t 
     return &m->build->readers[first[0]];
 }
 
-/* The first later step that reads what `step` makes, if it reads element by element; -1 if it does not. */
-static int32_t first_reader(const merge *m, int32_t step)
+/* The first later step that reads what `step` makes; -1: none does. *direct: it reads element by element. */
+static int32_t first_reader(const merge *m, int32_t step, bool *direct)
 {
     int32_t first = INT32_MAX, count;
-    bool direct = false;
+    *direct = false;
     for (int32_t i = m->first[step]; i >= 0; i = m->next[i]) {
         const sgm__plan_reader *readers = readers_of(m, i, &count);
         for (int32_t r = 0; r < count; r++) {
             int32_t at = step_of(m, readers[r].node);
             if (at < 0 || at == step || at > first)
                 continue;
-            direct = readers[r].operand == i && (at < first || direct);
+            *direct = readers[r].operand == i && (at < first || *direct);
             first = at;
         }
     }
-    return direct ? first : -1;
+    return first < INT32_MAX ? first : -1;
 }
 
 /* A state that `step` reads gets its new value before `later` ends. */
@@ -124,6 +126,28 @@ static bool can_move(const merge *m, int32_t step, int32_t reader)
            sgm_shape_equal(&node_at(m, m->first[step])->type.shape,
                            &node_at(m, m->first[reader])->type.shape) &&
            !is_overtaken(m, step, reader) && (reader - step <= NEAR || cost_of(m, step) <= gain_of(m, step));
+}
+
+/* A step close behind this one, and before `reader`, which is its first reader, too; -1: there is none. */
+static int32_t find_neighbour(const merge *m, int32_t step, int32_t reader)
+{
+    bool direct;
+    for (int32_t s = step + 1; s <= step + NEAR && s < reader; s++)
+        if (is_elementwise(m, s) && first_reader(m, s, &direct) == reader && can_move(m, step, s))
+            return s;
+    return -1;
+}
+
+/* The step that this one joins; -1: it stays. */
+static int32_t find_place(const merge *m, int32_t step)
+{
+    bool direct;
+    int32_t reader = is_elementwise(m, step) ? first_reader(m, step, &direct) : -1;
+    if (reader < 0)
+        return -1;
+    if (is_elementwise(m, reader))
+        return direct && can_move(m, step, reader) ? reader : -1;
+    return find_neighbour(m, step, reader);
 }
 
 static void move(merge *m, int32_t step, int32_t reader)
@@ -193,9 +217,9 @@ sgm_status sgm__plan_merge_steps(sgm__plan_build *build, int32_t *count)
     m.writer = m.next + nodes;
     list_members(&m);
     for (int32_t s = *count; s-- > 0;) {
-        int32_t reader = is_elementwise(&m, s) ? first_reader(&m, s) : -1;
-        if (reader >= 0 && can_move(&m, s, reader))
-            move(&m, s, reader);
+        int32_t place = find_place(&m, s);
+        if (place >= 0)
+            move(&m, s, place);
     }
     renumber(&m);
     *count = m.count;
