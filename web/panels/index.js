@@ -10,3 +10,4 @@ import './configuration.js';
 import './log.js';
 import './tasks.js';
 import './system.js';
+import './network.js';

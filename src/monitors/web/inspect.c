@@ -1,0 +1,67 @@
+/* The part that looks into networks: its routes, and what they share. */
+#include "monitors/web/inspect.h"
+#include "training/control.h"
+
+#include <math.h>
+
+sgm_status sgm__inspect_borrow(sgm__web *web, const sgm__http_request *request, sgm__web_trainer **watched)
+{
+    return sgm__web_borrow(web, sgm__http_query(request, "trainer", 0), watched);
+}
+
+sgm_status sgm__inspect_lock(sgm__web_trainer *watched, const sgm__http_request *request)
+{
+    const sgm__control_call call = {.trainer = watched->trainer, .ending = request->ending};
+    return sgm__control_lock(&call);
+}
+
+sgm_status sgm__inspect_notation(const sgm__web_trainer *watched, char **notation)
+{
+    if (watched->trainer->network == NULL)
+        return sgm_fail(SGM_ERROR_STATE, "trainer '%s' has no network yet", watched->name);
+    *notation = sgm_network_text(watched->trainer->network);
+    return *notation != NULL ? SGM_OK : sgm__last_failure();
+}
+
+sgm_status sgm__inspect_count(const sgm__http_request *request, const char *name, int64_t standard,
+                              int64_t least, int64_t most, int64_t *value)
+{
+    const char *text = sgm__http_query(request, name, 0);
+    double number = (double)standard;
+    if (text != NULL && (!sgm__parse_double(text, &number) || number != rint(number) ||
+                         !(number >= (double)least && number <= (double)most)))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "'%s' must be a whole number from %lld to %lld, not '%.50s'",
+                        name, (long long)least, (long long)most, text);
+    *value = (int64_t)number;
+    return SGM_OK;
+}
+
+void sgm__inspect_append_shape(sgm__text *text, const sgm_shape *shape, int32_t first)
+{
+    sgm__text_append(text, "[");
+    for (int32_t i = first; i < shape->rank; i++)
+        sgm__text_append(text, i > first ? ",%lld" : "%lld", (long long)shape->dims[i]);
+    sgm__text_append(text, "]");
+}
+
+void sgm__inspect_append_member(sgm__text *text, const char *name, double value)
+{
+    sgm__text_append(text, ",\"%s\":", name);
+    sgm__web_append_number(text, value);
+}
+
+void sgm__inspect_append_short(sgm__text *text, double value)
+{
+    double size = fabs(value);
+    if (size > 0 && isfinite(size)) {
+        double unit = pow(10, floor(log10(size)) - 3);
+        value = unit > 0 ? rint(value / unit) * unit : 0;
+    }
+    sgm__web_append_number(text, value);
+}
+
+static const sgm__http_route routes[] = {
+    {.method = "GET", .path = "/api/network", .act = sgm__inspect_network},
+};
+
+const sgm__web_part sgm__web_inspect = {.routes = routes, .route_count = sizeof routes / sizeof *routes};

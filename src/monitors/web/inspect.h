@@ -1,0 +1,27 @@
+/* Looking into a network while it trains: what its sources share. Values are copied between two steps; all
+ * that takes time is done with the copies. Internal. */
+#ifndef SGM_MONITORS_WEB_INSPECT_H
+#define SGM_MONITORS_WEB_INSPECT_H
+
+#include "monitors/web/web_internal.h"
+
+/* Between two steps of the trainer; then sgm__trainer_unlock. */
+sgm_status sgm__inspect_lock(sgm__web_trainer *watched, const sgm__http_request *request);
+/* The notation of its network, to be freed with sgm_string_free; with the lock. */
+sgm_status sgm__inspect_notation(const sgm__web_trainer *watched, char **notation);
+/* A whole number of the query, `standard` without one. */
+sgm_status sgm__inspect_count(const sgm__http_request *request, const char *name, int64_t standard,
+                              int64_t least, int64_t most, int64_t *value);
+/* The one in the query; give it back. */
+sgm_status sgm__inspect_borrow(sgm__web *web, const sgm__http_request *request, sgm__web_trainer **watched);
+
+/* "[28,28]" from dimension `first` on. */
+void sgm__inspect_append_shape(sgm__text *text, const sgm_shape *shape, int32_t first);
+void sgm__inspect_append_member(sgm__text *text, const char *name, double value); /* ,"name":value */
+/* Four digits, as pictures need. */
+void sgm__inspect_append_short(sgm__text *text, double value);
+
+/* inspect_network.c */
+sgm_status sgm__inspect_network(void *web, const sgm__http_request *request, sgm__http_answer *answer);
+
+#endif

@@ -1,0 +1,158 @@
+/* GET /api/network: the layers, how they hang together, and what they take. */
+#include "monitors/web/inspect.h"
+#include "network/layout.h"
+#include "training/trainer_lock.h"
+
+/* What is known of the trainer's network, and a network of the same text that was recorded for one record. */
+typedef struct drawing {
+    char *notation;
+    sgm__text arguments; /* one layer's after the other, each ends in 0 */
+    sgm_dtype dtype;
+    sgm_network *network;
+    sgm_graph *graph;
+    sgm_recording recording;
+    int64_t parameters, bytes;
+} drawing;
+
+/* With the trainer's lock: arguments may be set while it trains. */
+static sgm_status copy_description(drawing *own, const sgm__web_trainer *watched)
+{
+    SGM_TRY(sgm__inspect_notation(watched, &own->notation));
+    const sgm_network *network = watched->trainer->network;
+    own->dtype = watched->trainer->settings.precision;
+    for (size_t i = 0; i < sgm_network_layers(network); i++) {
+        SGM_TRY(sgm__network_write_arguments(&own->arguments, network, i));
+        sgm__text_append_bytes(&own->arguments, "", 1);
+    }
+    return own->arguments.failed ? SGM_ERROR_MEMORY : SGM_OK;
+}
+
+static sgm_status record(drawing *own)
+{
+    const sgm_recording_options options = {
+        .struct_size = sizeof options, .batch = 1, .dtype = own->dtype, .costs = true, .prefix = ""};
+    own->network = sgm_network_parse(own->notation);
+    own->graph = own->network != NULL ? sgm_graph_create() : NULL;
+    if (own->graph == NULL)
+        return sgm__last_failure();
+    SGM_TRY(sgm_network_record(own->network, own->graph, &options, &own->recording));
+    return sgm_graph_status(own->graph);
+}
+
+static void release(drawing *own)
+{
+    sgm_graph_free(own->graph);
+    sgm_network_free(own->network);
+    sgm_string_free(own->notation);
+    sgm__text_free(&own->arguments);
+}
+
+static void append_inputs(sgm__text *text, const drawing *own, size_t layer)
+{
+    int32_t count;
+    const int32_t *inputs = sgm__network_inputs(own->network, layer, &count);
+    sgm__text_append(text, ",\"inputs\":[");
+    for (int32_t i = 0; i < count; i++) {
+        sgm__text_append(text, i > 0 ? "," : "");
+        sgm__web_append_text(text, sgm_network_layer_name(own->network, (size_t)inputs[i]));
+    }
+    sgm__text_append(text, "]");
+}
+
+static bool belongs_to(const sgm_parameter *parameter, const char *layer)
+{
+    size_t length = strlen(layer);
+    return strncmp(parameter->name, layer, length) == 0 && parameter->name[length] == '.';
+}
+
+static void append_tensor(sgm__text *text, const sgm_parameter *parameter)
+{
+    sgm__text_append(text, "{\"name\":");
+    sgm__web_append_text(text, parameter->name);
+    sgm__text_append(text,
+                     ",\"identifier\":\"network.layers.%s\",\"trainable\":%s,\"shape\":", parameter->name,
+                     parameter->trainable ? "true" : "false");
+    sgm__inspect_append_shape(text, &parameter->type.shape, 0);
+    sgm__text_append(text, "}");
+}
+
+/* Counts only what is trained as parameters; memory is that of all. */
+static void append_tensors(sgm__text *text, drawing *own, const char *layer)
+{
+    int64_t parameters = 0, bytes = 0;
+    const char *separator = "";
+    sgm__text_append(text, ",\"tensors\":[");
+    for (size_t i = 0; i < own->recording.parameter_count; i++) {
+        const sgm_parameter *parameter = &own->recording.parameters[i];
+        if (!belongs_to(parameter, layer))
+            continue;
+        int64_t elements = sgm_shape_elements(&parameter->type.shape);
+        sgm__text_append(text, "%s", separator);
+        append_tensor(text, parameter);
+        separator = ",";
+        parameters += parameter->trainable ? elements : 0;
+        bytes += elements * (int64_t)sgm_dtype_size(parameter->type.dtype);
+    }
+    sgm__text_append(text, "]");
+    sgm__inspect_append_member(text, "parameters", (double)parameters);
+    sgm__inspect_append_member(text, "bytes", (double)bytes);
+    own->parameters += parameters;
+    own->bytes += bytes;
+}
+
+/* `activation`: bytes of what the layer gives for one record. */
+static void append_layer(sgm__text *text, drawing *own, size_t layer, const char *arguments)
+{
+    const char *name = sgm_network_layer_name(own->network, layer);
+    const sgm_layer_type *type = sgm_network_layer_type(own->network, layer);
+    sgm_type given = sgm_value_type(own->graph, sgm__network_value(own->network, layer));
+    sgm__text_append(text, "{\"name\":");
+    sgm__web_append_text(text, name);
+    sgm__text_append(text, ",\"type\":\"%s\",\"arguments\":", type->name);
+    sgm__web_append_text(text, arguments);
+    append_inputs(text, own, layer);
+    sgm__text_append(text, ",\"cost\":%s,\"shape\":", (type->flags & SGM_LAYER_COST) != 0 ? "true" : "false");
+    sgm__inspect_append_shape(text, &given.shape, 1);
+    sgm__inspect_append_member(
+        text, "activation",
+        (double)(sgm_shape_elements(&given.shape) * (int64_t)sgm_dtype_size(given.dtype)));
+    append_tensors(text, own, name);
+    sgm__text_append(text, "}");
+}
+
+static sgm_status describe(drawing *own, sgm__http_answer *answer)
+{
+    sgm__text text = {0};
+    const char *arguments = own->arguments.data;
+    sgm__text_append(&text, "{\"layers\":[");
+    for (size_t i = 0; i < sgm_network_layers(own->network); i++) {
+        sgm__text_append(&text, i > 0 ? "," : "");
+        append_layer(&text, own, i, arguments);
+        arguments += strlen(arguments) + 1;
+    }
+    sgm__text_append(&text, "],\"notation\":");
+    sgm__web_append_text(&text, own->notation);
+    sgm__inspect_append_member(&text, "parameters", (double)own->parameters);
+    sgm__inspect_append_member(&text, "bytes", (double)own->bytes);
+    sgm__text_append(&text, "}");
+    return sgm__web_answer(answer, &text);
+}
+
+sgm_status sgm__inspect_network(void *web, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    sgm__web_trainer *watched;
+    drawing own = {0};
+    SGM_TRY(sgm__inspect_borrow(web, request, &watched));
+    sgm_status status = sgm__inspect_lock(watched, request);
+    if (status == SGM_OK) {
+        status = copy_description(&own, watched);
+        sgm__trainer_unlock(watched->trainer);
+    }
+    sgm__web_give_back(watched);
+    if (status == SGM_OK)
+        status = record(&own);
+    if (status == SGM_OK)
+        status = describe(&own, answer);
+    release(&own);
+    return status;
+}

@@ -1,0 +1,130 @@
+/* The network as a graph: what each layer gives, how many parameters it has, what they take. A layer that is chosen
+ * tells all of it, and its tensors can be looked at. */
+import { get } from '../api.js';
+import { button, fill, h } from '../elements.js';
+import { bytes, count, integer } from '../format.js';
+import { arrange } from '../inspect/graph.js';
+import { look } from '../inspect/look.js';
+import { t } from '../language.js';
+import { definePanel } from '../panel.js';
+
+definePanel('network', {
+    icon: 'branch',
+    tab: 'inspect', order: 1,
+    size: { w: 4, h: 20 }, least: { w: 3, h: 6 }, heights: { 6: 16, 1: 16 },
+    create,
+});
+
+const box = { width: 176, height: 46, gap: 20, space: 26 };
+const space = 'http://www.w3.org/2000/svg';
+
+function s(tag, attributes = {}, ...children) {
+    const element = document.createElementNS(space, tag);
+    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    element.append(...children);
+    return element;
+}
+
+export function shapeText(shape) {
+    return shape.length === 0 ? '1' : shape.join(' × ');
+}
+
+/* Roughly what fits: the whole is in the details. */
+function short(text, most) {
+    return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+}
+
+function kindOf(layer) {
+    if (layer.cost) return 'cost';
+    if (layer.type === 'input') return 'input';
+    return layer.parameters > 0 ? 'trained' : 'plain';
+}
+
+function label(layer) {
+    return [layer.name, t('network.shape', { shape: shapeText(layer.shape) }), layer.parameters > 0
+        ? t('network.parameters', { n: integer(layer.parameters) }) : ''].filter(Boolean).join(', ');
+}
+
+function drawBox(placed, choose) {
+    const { layer } = placed, name = layer.name.replace(/^(\d+)-(.*)$/, '$2');
+    const second = [shapeText(layer.shape), layer.parameters > 0 ? count(layer.parameters) : '']
+        .filter(Boolean);
+    const element = s('g', { class: 'layer', tabindex: '0', role: 'button', 'aria-label': label(layer),
+        'data-kind': kindOf(layer), transform: `translate(${placed.x} ${placed.y})` },
+    s('rect', { width: box.width, height: box.height, rx: 7 }),
+    s('text', { class: 'layer-name', x: 11, y: 19 }, short(name, 22)),
+    s('text', { class: 'layer-shape', x: 11, y: 36 }, short(layer.cost ? t('network.cost') : second[0], 18)));
+    if (second[1]) element.append(s('text', { class: 'layer-count', x: box.width - 11, y: 36, 'text-anchor': 'end' },
+        second[1]));
+    element.append(s('title', {}, `${label(layer)}${layer.arguments ? `\n${layer.arguments}` : ''}`));
+    element.addEventListener('click', () => choose(layer));
+    element.addEventListener('keydown', (event) => {
+        if (event.key !== 'Enter' && event.key !== ' ') return;
+        event.preventDefault();
+        event.stopPropagation();
+        choose(layer);
+    });
+    return element;
+}
+
+function drawEdge([from, to]) {
+    const x1 = from.x + box.width / 2, y1 = from.y + box.height, x2 = to.x + box.width / 2, y2 = to.y;
+    const bend = Math.min(26, (y2 - y1) / 2);
+    return s('path', { class: 'edge', 'marker-end': 'url(#layer-arrow)',
+        d: `M${x1} ${y1}C${x1} ${y1 + bend} ${x2} ${y2 - bend - 3} ${x2} ${y2 - 3}` });
+}
+
+function draw(layers, choose) {
+    const placed = arrange(layers, box), margin = 2;
+    const svg = s('svg', { class: 'layers', width: placed.width + 2 * margin, height: placed.height + 2 * margin,
+        viewBox: `${-margin} ${-margin} ${placed.width + 2 * margin} ${placed.height + 2 * margin}`, role: 'group',
+        'aria-label': t('panel.network') }, s('defs', {}, s('marker', { id: 'layer-arrow', viewBox: '0 0 6 6',
+        refX: 5, refY: 3, markerWidth: 6, markerHeight: 6, orient: 'auto' }, s('path', { d: 'M0 0L6 3L0 6z' }))));
+    svg.append(...placed.edges.map(drawEdge));
+    const elements = placed.boxes.map((one) => [one.layer.name, drawBox(one, choose)]);
+    svg.append(...elements.map(([, element]) => element));
+    return { svg, elements: new Map(elements) };
+}
+
+function details(layer, panel) {
+    const rows = [['network.type', layer.type], ['network.arguments', layer.arguments],
+        ['network.gives', shapeText(layer.shape)],
+        ['network.trained', layer.parameters > 0 ? integer(layer.parameters) : ''],
+        ['network.memory', layer.bytes > 0 ? bytes(layer.bytes) : ''],
+        ['network.activation', t('network.each', { size: bytes(layer.activation) })]];
+    return [h('dl', { class: 'facts' }, rows.filter(([, value]) => value !== '').map(([key, value]) =>
+        h('div', {}, h('dt', { text: t(key) }), h('dd', { text: value })))),
+    layer.tensors.length === 0 ? null : h('div', { class: 'layer-tensors' }, layer.tensors.map((tensor) =>
+        button(`${tensor.name.slice(layer.name.length + 1)}  ${shapeText(tensor.shape)}`,
+            () => look(panel.trainer(), tensor.identifier),
+            { class: 'button is-small', title: t('network.look', { name: tensor.name }) })))];
+}
+
+function create(panel) {
+    let chosen = null, elements = new Map();
+    const canvas = h('div', { class: 'scroll layers-scroll' }), facts = h('div', { class: 'layer-facts',
+        'aria-live': 'polite' });
+    panel.body.append(canvas, facts);
+
+    function choose(layer) {
+        elements.get(chosen)?.classList.remove('is-chosen');
+        chosen = layer.name;
+        elements.get(chosen)?.classList.add('is-chosen');
+        fill(facts, details(layer, panel));
+    }
+
+    const reload = () => panel.load(async (signal) => {
+        if (panel.trainer() === null) return;
+        const found = await get('network', { trainer: panel.trainer() }, { signal });
+        const drawn = draw(found.layers, choose);
+        elements = drawn.elements;
+        fill(canvas, drawn.svg);
+        panel.setNote(t('network.sum', { n: integer(found.parameters), size: bytes(found.bytes) }));
+        choose(found.layers.find((layer) => layer.name === chosen)
+            ?? found.layers.find((layer) => layer.parameters > 0) ?? found.layers[0]);
+    });
+    panel.on('trainer', reload);
+    panel.on('reconnected', reload);
+    panel.on('change', (change) => { if (change.identifier?.startsWith('network.layers.')) reload(); });
+    reload();
+}
