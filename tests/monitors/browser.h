@@ -218,6 +218,16 @@ static inline void browser_go(browser *b, const char *url)
     json_decref(browser_ask(b, "POST", "/url", json_pack("{s:s}", "url", url), NULL));
 }
 
+/* Of the page, also below what a window may have. */
+static inline void browser_resize(browser *b, int width, int height)
+{
+    json_decref(browser_ask(b, "POST", "/goog/cdp/execute",
+                            json_pack("{s:s, s:{s:i, s:i, s:i, s:b}}", "cmd",
+                                      "Emulation.setDeviceMetricsOverride", "params", "width", width,
+                                      "height", height, "deviceScaleFactor", 1, "mobile", 0),
+                            NULL));
+}
+
 /* What the body of a function gives; new. */
 static inline json_t *browser_run(browser *b, const char *script)
 {

@@ -284,6 +284,7 @@ TEST(events_reach_all_listeners)
     sgm__http_push(server, "last", "{}");
     CHECK(sgm__http_stop(server));
     read_until(descriptors[1], &text[1], "event: last\ndata: {}\n\n");
+    read_until(descriptors[1], &text[1], "\r\n0\r\n\r\n"); /* whole, for those who check */
     close(descriptors[1]);
     for (int i = 0; i < 2; i++)
         sgm__text_free(&text[i]);

@@ -31,14 +31,20 @@ static bool take_time(void *user, const sgm_training_progress *progress)
     return true;
 }
 
-static void end_training(training *t)
+static void end_run(training *t)
 {
-    browser_close(&t->browser);
     if (t->env != NULL) {
         sgm_stop(t->env, "the test is over");
         sgm_wait(t->env);
     }
     sgm_env_free(t->env);
+    t->env = NULL;
+}
+
+static void end_training(training *t)
+{
+    browser_close(&t->browser);
+    end_run(t);
     sgm_dataset_free(t->dataset);
     if (t->has_folder)
         close_folder();
@@ -130,6 +136,34 @@ TEST(the_page_shows_a_training)
     browser_await(b, "document.documentElement.lang === 'de' && "
                      "document.querySelector('.bar-state-text')?.textContent?.length > 0");
     browser_check_errors(b);
+    end_training(t);
+}
+
+TEST(the_page_fits_a_telephone)
+{
+    training *t = begin_training();
+    browser *b = &t->browser;
+    browser_resize(b, 360, 740);
+    browser_await(b, "innerWidth === 360");
+    for (int i = 0; i < (int)browser_number(b, "document.querySelectorAll('.tab').length"); i++) {
+        open_tab(b, i);
+        browser_await(b, "document.querySelectorAll('.panel').length > 0");
+        browser_await(b, "document.documentElement.scrollWidth <= 360");
+        /* What can be pressed has a name for those who do not see it. */
+        CHECK(browser_is(b, "[...document.querySelectorAll('button')].every((button) => "
+                            "(button.getAttribute('aria-label') ?? button.textContent).trim() !== '')"));
+    }
+    browser_check_errors(b);
+    end_training(t);
+}
+
+TEST(the_page_says_when_the_training_has_gone)
+{
+    training *t = begin_training();
+    CHECK(browser_is(&t->browser, "!document.body.classList.contains('is-lost')"));
+    end_run(t);
+    browser_await(&t->browser, "document.body.classList.contains('is-lost')");
+    browser_await(&t->browser, "document.getElementById('notice').textContent !== ''");
     end_training(t);
 }
 

@@ -16,6 +16,7 @@
 #define SILENCE_SECONDS 30.0    /* of a connection that takes or sends nothing */
 #define TICK 1000               /* milliseconds */
 #define FAREWELL 0.25           /* seconds in which browsers may read the rest */
+#define LAST_ROUNDS 4           /* until those that read have the last bytes of their answers */
 #define SHORTEST_TOKEN 16
 #define LONGEST_TOKEN 128
 
@@ -67,7 +68,8 @@ static void *run_loop(void *user)
     sgm__http_lanes_clear(server);
     sgm__http_lanes_deliver(server);
     sgm__http_events_deliver(server, true);
-    MHD_run(server->daemon);
+    for (int i = 0; i < LAST_ROUNDS; i++)
+        MHD_run(server->daemon);
     MHD_stop_daemon(server->daemon);
     return NULL;
 }
