@@ -11,3 +11,7 @@ import './log.js';
 import './tasks.js';
 import './system.js';
 import './network.js';
+import './draw.js';
+import './maximise.js';
+import './game.js';
+import './text.js';

@@ -1,4 +1,5 @@
 /* Which input the network takes for a class: descent on the input of a frozen copy. */
+#include "training/hooks_ready/target.h"
 #include "training/frozen.h"
 #include "training/hooks_ready/hook_text.h"
 #include "training/trainer.h"
@@ -161,45 +162,61 @@ static sgm_status share(const target *self, sgm_hook_call *call, const char *wha
     return status;
 }
 
-static sgm_status share_results(const descent *d, sgm_hook_call *call)
+static sgm_status take_result(const descent *d, sgm__target_found *found)
 {
-    SGM_TRY(share(d->self, call, "cost", sgm_number_content(d->best_cost)));
-    SGM_TRY(share(d->self, call, "found", sgm_boolean_content(d->found)));
     const sgm_shape *full = sgm_tensor_shape(d->values);
     sgm_shape shape = sgm_shape_make(full->rank - 1, full->dims + 1);
-    sgm_tensor *input = sgm_tensor_create(SGM_FLOAT32, &shape);
-    sgm_status status = input ? sgm_tensor_write(input, d->best, d->count) : SGM_ERROR_MEMORY;
-    if (status == SGM_OK)
-        status = share(d->self, call, "input", sgm_tensor_content(input));
-    sgm_tensor_free(input);
-    return status;
+    *found = (sgm__target_found){sgm_tensor_create(SGM_FLOAT32, &shape), d->best_cost, d->found};
+    return found->input ? sgm_tensor_write(found->input, d->best, d->count) : SGM_ERROR_MEMORY;
 }
 
-static sgm_status descend(descent *d, sgm_trainer *trainer, int64_t iteration)
+static sgm_status share_result(const target *self, sgm_hook_call *call, const sgm__target_found *found)
 {
-    SGM_TRY(record(d, trainer));
+    SGM_TRY(share(self, call, "cost", sgm_number_content(found->cost)));
+    SGM_TRY(share(self, call, "found", sgm_boolean_content(found->found)));
+    return share(self, call, "input", sgm_tensor_content(found->input));
+}
+
+static sgm_status search(descent *d, sgm__random *random)
+{
     SGM_TRY(feed_wanted(d));
     SGM_TRY(allocate(d));
-    sgm__random random =
-        sgm__random_make(trainer->settings.seed, sgm__hash_text(d->self->name) + (uint64_t)iteration);
     for (int64_t i = 0; i < d->self->options.attempts && !d->found; i++)
-        SGM_TRY(attempt(d, &random));
+        SGM_TRY(attempt(d, random));
     return SGM_OK;
 }
 
-static sgm_status maximise(void *state, sgm_hook_call *call)
+static sgm_status descend(const target *self, sgm_trainer *trainer, void (*copied)(void *trainer),
+                          sgm__target_found *found)
 {
-    descent d = {.self = state};
-    sgm_trainer *trainer = sgm_hook_trainer(call);
-    if (!trainer)
-        return sgm_fail(SGM_ERROR_STATE, "a target is sought of a trainer, in the foreground");
-    sgm_status status = descend(&d, trainer, call->iteration);
+    descent d = {.self = self};
+    sgm_status status = record(&d, trainer);
+    sgm__random random = sgm__random_make(trainer->settings.seed,
+                                          sgm__hash_text(self->name) + (uint64_t)trainer->position.iteration);
+    if (copied)
+        copied(trainer);
     if (status == SGM_OK)
-        status = share_results(&d, call);
+        status = search(&d, &random);
+    if (status == SGM_OK)
+        status = take_result(&d, found);
     sgm__frozen_free(&d.frozen);
     sgm_tensor_free(d.values);
     sgm_tensor_free(d.gradients);
     sgm__free(d.x);
+    return status;
+}
+
+static sgm_status maximise(void *state, sgm_hook_call *call)
+{
+    const target *self = state;
+    sgm_trainer *trainer = sgm_hook_trainer(call);
+    sgm__target_found found = {0};
+    if (!trainer)
+        return sgm_fail(SGM_ERROR_STATE, "a target is sought of a trainer, in the foreground");
+    sgm_status status = descend(self, trainer, NULL, &found);
+    if (status == SGM_OK)
+        status = share_result(self, call, &found);
+    sgm_tensor_free(found.input);
     return status;
 }
 
@@ -303,3 +320,14 @@ const sgm__hook_row sgm__target_maximiser_row = {
     .create = parse_target,
     .global = true,
 };
+
+sgm_status sgm__target_maximise(sgm_trainer *trainer, int64_t wanted, const sgm_target_options *options,
+                                void (*copied)(void *trainer), sgm__target_found *found)
+{
+    target self = {.wanted = wanted, .name = (char[]){"target"}, .options = *options};
+    if (check(wanted, &self.options))
+        return descend(&self, trainer, copied, found);
+    if (copied)
+        copied(trainer);
+    return SGM_ERROR_ARGUMENT;
+}

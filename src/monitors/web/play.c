@@ -1,0 +1,478 @@
+/* Playing with what a network has learnt, while it learns: answers to inputs that somebody draws, inputs that
+ * it takes for a class, text as it would go on. All of it is computed by a copy of the network, so a training
+ * step waits no longer than its parameters take to be copied. */
+#include "monitors/web/web.h"
+#include "training/control.h"
+#include "training/control_answer.h"
+#include "training/frozen.h"
+#include "training/hooks_ready/target.h"
+#include "training/trainer_lock.h"
+
+#include <math.h>
+
+#define LONGEST_INPUTS ((size_t)4 << 20) /* bytes of JSON */
+#define MOST_RECORDS 1000
+#define MOST_STEPS 5000      /* of a search for an input */
+#define MOST_CHARACTERS 2000 /* of a text */
+#define DEEPEST_LIST 16
+
+/* --- a copy of a network --- */
+
+typedef struct copy {
+    sgm__frozen frozen;
+    int64_t records, iteration;
+    sgm_program *program;
+    const char *input, *output; /* names */
+    sgm_shape shape;            /* of a record */
+    int64_t elements;           /* of a record */
+    bool classifies;
+} copy;
+
+static sgm_tensor *parameter_of(void *trainer, const char *name)
+{
+    return sgm_trainer_get(trainer, name);
+}
+
+/* With the trainer's lock. */
+static sgm_status copy_parameters(copy *own, sgm_trainer *trainer, int64_t records)
+{
+    SGM_TRY(sgm_trainer_prepare(trainer));
+    char *text = sgm_network_text(trainer->network);
+    if (text == NULL)
+        return sgm__last_failure();
+    sgm_status status = sgm__frozen_record(&own->frozen, trainer->settings.handler, text, records,
+                                           trainer->settings.precision, false);
+    sgm_string_free(text);
+    SGM_TRY(status);
+    own->records = records;
+    own->iteration = trainer->position.iteration;
+    return sgm__frozen_fill(&own->frozen, parameter_of, trainer);
+}
+
+static sgm_status find_ends(copy *own)
+{
+    const sgm_recording *recording = &own->frozen.recording;
+    if (recording->input_count != 1 || recording->output_count == 0)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "one can play with a network of one input and an output; this one has %zu and %zu",
+                        recording->input_count, recording->output_count);
+    own->input = recording->inputs[0].name;
+    own->output = recording->outputs[0].name;
+    own->classifies = recording->classifies;
+    sgm_shape batch = sgm_value_type(own->frozen.graph, recording->inputs[0].value).shape;
+    own->shape = sgm_shape_make(batch.rank - 1, batch.dims + 1);
+    own->elements = sgm_shape_elements(&own->shape);
+    return SGM_OK;
+}
+
+/* Free it also when this failed. */
+static sgm_status copy_network(copy *own, const sgm__http_request *request, sgm__web_trainer *watched,
+                               int64_t records)
+{
+    const sgm__control_call call = {.trainer = watched->trainer, .ending = request->ending};
+    *own = (copy){0};
+    SGM_TRY(sgm__control_lock(&call));
+    sgm_status status = copy_parameters(own, watched->trainer, records);
+    sgm__trainer_unlock(watched->trainer);
+    SGM_TRY(status);
+    SGM_TRY(find_ends(own));
+    sgm_output(own->frozen.graph, own->output, own->frozen.recording.outputs[0].value);
+    own->program = sgm_session_prepare(own->frozen.session, own->frozen.graph);
+    return own->program != NULL ? SGM_OK : sgm__last_failure();
+}
+
+/* The outputs for inputs of all records: a new tensor; NULL: it failed. */
+static sgm_tensor *answer_of(const copy *own, const double *inputs)
+{
+    sgm_shape batch = {.rank = own->shape.rank + 1, .dims = {own->records}};
+    memcpy(batch.dims + 1, own->shape.dims, (size_t)own->shape.rank * sizeof *batch.dims);
+    sgm_type type = sgm_value_type(own->frozen.graph, own->frozen.recording.inputs[0].value);
+    sgm_tensor *fed = sgm_tensor_create(type.dtype, &batch);
+    sgm_type given = sgm_program_output_type(own->program, own->output);
+    sgm_tensor *made = fed != NULL ? sgm_tensor_create(given.dtype, &given.shape) : NULL;
+    sgm_status status = made != NULL ? SGM_OK : sgm__last_failure();
+    if (status == SGM_OK)
+        status = sgm_tensor_write(fed, inputs, (size_t)(own->records * own->elements));
+    if (status == SGM_OK)
+        status = sgm_session_feed(own->frozen.session, own->program, own->input, fed);
+    if (status == SGM_OK)
+        status = sgm_session_run(own->frozen.session, own->program);
+    if (status == SGM_OK)
+        status = sgm_session_read(own->frozen.session, own->program, own->output, made);
+    sgm_tensor_free(fed);
+    if (status == SGM_OK)
+        return made;
+    sgm_tensor_free(made);
+    return NULL;
+}
+
+/* --- requests --- */
+
+typedef struct played {
+    json_t *body;
+    sgm__web_trainer *watched;
+} played;
+
+/* The body and the trainer that it names; `end_request` also when this failed. */
+static sgm_status begin_request(played *own, void *web, const sgm__http_request *request)
+{
+    const char *name;
+    *own = (played){.body = sgm__http_object(request)};
+    if (own->body == NULL)
+        return sgm__last_failure();
+    SGM_TRY(sgm__web_text(own->body, "trainer", false, &name));
+    return sgm__web_borrow(web, name, &own->watched);
+}
+
+static void end_request(played *own)
+{
+    if (own->watched != NULL)
+        sgm__web_give_back(own->watched);
+    json_decref(own->body);
+}
+
+static sgm_status read_number(const json_t *body, const char *name, double standard, double least,
+                              double most, double *number)
+{
+    const json_t *value = json_object_get(body, name);
+    *number = value != NULL ? json_number_value(value) : standard;
+    if (value != NULL && (!json_is_number(value) || !(*number >= least && *number <= most)))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "'%s' must be a number from %g to %g", name, least, most);
+    return SGM_OK;
+}
+
+static json_t *shape_json(const sgm_shape *shape, int32_t first)
+{
+    json_t *list = json_array();
+    for (int32_t i = first; i < shape->rank; i++)
+        json_array_append_new(list, json_integer(shape->dims[i]));
+    return list;
+}
+
+static json_t *numbers_json(const double *numbers, int64_t count)
+{
+    json_t *list = json_array();
+    for (int64_t i = 0; i < count; i++)
+        json_array_append_new(list, sgm__answer_number(numbers[i]));
+    return list;
+}
+
+/* --- what can be played with --- */
+
+static sgm_status get_play(void *web, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    sgm__web_trainer *watched;
+    copy own;
+    SGM_TRY(sgm__web_borrow(web, sgm__http_query(request, "trainer", 0), &watched));
+    sgm_status status = copy_network(&own, request, watched, 1);
+    json_t *made = NULL;
+    if (status == SGM_OK) {
+        sgm_type type = sgm_program_output_type(own.program, own.output);
+        made = json_pack("{s:I, s:o, s:o, s:b}", "iteration", (json_int_t)own.iteration, "input",
+                         shape_json(&own.shape, 0), "output", shape_json(&type.shape, 1), "classifies",
+                         own.classifies);
+    }
+    sgm__frozen_free(&own.frozen);
+    sgm__web_give_back(watched);
+    return status == SGM_OK ? sgm__http_answer_json(answer, made) : status;
+}
+
+/* --- predictions --- */
+
+typedef struct numbers {
+    double *items;
+    size_t count, capacity;
+} numbers;
+
+/* However the lists are nested. */
+static sgm_status flatten(numbers *all, const json_t *value, int level)
+{
+    if (json_is_number(value)) {
+        SGM_TRY(sgm__reserve(&all->items, &all->capacity, all->count + 1, sizeof *all->items));
+        all->items[all->count++] = json_number_value(value);
+        return SGM_OK;
+    }
+    if (!json_is_array(value) || level >= DEEPEST_LIST)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "'inputs' must be a list of numbers, or lists of such lists");
+    const json_t *item;
+    size_t i;
+    json_array_foreach(value, i, item)
+    {
+        SGM_TRY(flatten(all, item, level + 1));
+    }
+    return SGM_OK;
+}
+
+/* Classes of a record, the likeliest first. */
+static json_t *ranked(const double *shares, int64_t classes)
+{
+    json_t *list = json_array();
+    bool *taken = sgm__calloc((size_t)classes, sizeof *taken);
+    for (int64_t rank = 0; rank < classes && rank < 10 && taken != NULL; rank++) {
+        int64_t best = -1;
+        for (int64_t i = 0; i < classes; i++)
+            if (!taken[i] && (best < 0 || shares[i] > shares[best]))
+                best = i;
+        taken[best] = true;
+        json_array_append_new(list, json_pack("{s:I, s:o}", "class", (json_int_t)best, "share",
+                                              sgm__answer_number(shares[best])));
+    }
+    sgm__free(taken);
+    return list;
+}
+
+static json_t *prediction_json(const copy *own, const sgm_shape *shape, const double *outputs)
+{
+    int64_t each = sgm_shape_elements(shape) / own->records;
+    json_t *records = json_array(), *ranks = json_array();
+    for (int64_t i = 0; i < own->records; i++) {
+        json_array_append_new(records, numbers_json(outputs + i * each, each));
+        if (own->classifies && shape->rank == 2)
+            json_array_append_new(ranks, ranked(outputs + i * each, each));
+    }
+    return json_pack("{s:I, s:o, s:o, s:o}", "iteration", (json_int_t)own->iteration, "shape",
+                     shape_json(shape, 1), "outputs", records, "ranked", ranks);
+}
+
+static sgm_status predict(const copy *own, const numbers *inputs, json_t **made)
+{
+    sgm_tensor *outputs = answer_of(own, inputs->items);
+    if (outputs == NULL)
+        return sgm__last_failure();
+    const sgm_shape *shape = sgm_tensor_shape(outputs);
+    size_t count = (size_t)sgm_shape_elements(shape);
+    double *values = sgm__calloc(count, sizeof *values);
+    sgm_status status = values != NULL ? sgm_tensor_read(outputs, values, count) : SGM_ERROR_MEMORY;
+    if (status == SGM_OK)
+        *made = prediction_json(own, shape, values);
+    sgm__free(values);
+    sgm_tensor_free(outputs);
+    return status;
+}
+
+static sgm_status count_records(const copy *one, const numbers *inputs, int64_t *records)
+{
+    char text[128];
+    *records = (int64_t)inputs->count / one->elements;
+    if (*records >= 1 && *records <= MOST_RECORDS && (int64_t)inputs->count % one->elements == 0)
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_SHAPE,
+                    "'inputs' has %zu numbers; expected 1 to %d records of %lld, of the shape %s",
+                    inputs->count, MOST_RECORDS, (long long)one->elements,
+                    sgm_shape_text(&one->shape, text, sizeof text));
+}
+
+/* A copy for one record tells how many the numbers are, and mostly is what was wanted. */
+static sgm_status copy_for(copy *network, const played *own, const sgm__http_request *request,
+                           const numbers *inputs)
+{
+    int64_t records;
+    SGM_TRY(copy_network(network, request, own->watched, 1));
+    SGM_TRY(count_records(network, inputs, &records));
+    if (records == 1)
+        return SGM_OK;
+    sgm__frozen_free(&network->frozen);
+    return copy_network(network, request, own->watched, records);
+}
+
+/* {"trainer", "inputs": numbers of one record or of several} */
+static sgm_status post_predict(void *web, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    played own;
+    numbers inputs = {0};
+    copy network = {0};
+    json_t *made = NULL;
+    sgm_status status = begin_request(&own, web, request);
+    if (status == SGM_OK)
+        status = flatten(&inputs, json_object_get(own.body, "inputs"), 0);
+    if (status == SGM_OK)
+        status = copy_for(&network, &own, request, &inputs);
+    if (status == SGM_OK)
+        status = predict(&network, &inputs, &made);
+    sgm__frozen_free(&network.frozen);
+    sgm__free(inputs.items);
+    end_request(&own);
+    return status == SGM_OK ? sgm__http_answer_json(answer, made) : status;
+}
+
+/* --- inputs that the network takes for a class --- */
+
+static void unlock(void *trainer)
+{
+    sgm__trainer_unlock(trainer);
+}
+
+static sgm_status maximise(const played *own, const sgm__http_request *request, json_t **made)
+{
+    double wanted, steps;
+    SGM_TRY(read_number(own->body, "class", 0, 0, 1e6, &wanted));
+    SGM_TRY(read_number(own->body, "steps", 512, 1, MOST_STEPS, &steps));
+    const sgm__control_call call = {.trainer = own->watched->trainer, .ending = request->ending};
+    const sgm_target_options options = {.steps = (int64_t)steps, .attempts = 1};
+    sgm__target_found found = {0};
+    SGM_TRY(sgm__control_lock(&call));
+    SGM_TRY(sgm__target_maximise(own->watched->trainer, (int64_t)wanted, &options, unlock, &found));
+    const sgm_shape *shape = sgm_tensor_shape(found.input);
+    size_t count = (size_t)sgm_shape_elements(shape);
+    double *values = sgm__calloc(count, sizeof *values);
+    sgm_status status = values != NULL ? sgm_tensor_read(found.input, values, count) : SGM_ERROR_MEMORY;
+    if (status == SGM_OK)
+        *made = json_pack("{s:o, s:o, s:o, s:b}", "shape", shape_json(shape, 0), "values",
+                          numbers_json(values, (int64_t)count), "cost", sgm__answer_number(found.cost),
+                          "found", found.found);
+    sgm__free(values);
+    sgm_tensor_free(found.input);
+    return status;
+}
+
+/* {"trainer", "class", "steps"} */
+static sgm_status post_maximise(void *web, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    played own;
+    json_t *made = NULL;
+    sgm_status status = begin_request(&own, web, request);
+    if (status == SGM_OK)
+        status = maximise(&own, request, &made);
+    end_request(&own);
+    return status == SGM_OK ? sgm__http_answer_json(answer, made) : status;
+}
+
+/* --- text --- */
+
+/* A network that reads bytes and says for each which comes next. */
+typedef struct writer {
+    copy network;
+    int64_t time, classes;
+    bool one_hot;    /* reads (time, 256), else numbers (time) */
+    bool each_step;  /* answers for each byte that it reads, else for the last one */
+    double *inputs;  /* of a window */
+    double *outputs; /* each_step: time * classes */
+    sgm__random random;
+    double temperature;
+} writer;
+
+static sgm_status check_writer(writer *own)
+{
+    const sgm_shape *in = &own->network.shape;
+    sgm_type type = sgm_program_output_type(own->network.program, own->network.output);
+    own->time = in->rank > 0 ? in->dims[0] : 0;
+    own->one_hot = in->rank == 2 && in->dims[1] == 256;
+    own->classes = type.shape.dims[type.shape.rank - 1];
+    int64_t outputs = sgm_shape_elements(&type.shape);
+    own->each_step = outputs == own->time * own->classes && own->time > 1;
+    if ((in->rank != 1 && !own->one_hot) || own->classes != 256 ||
+        (!own->each_step && outputs != own->classes)) {
+        char from[128], to[128];
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "text is written by networks that read bytes, (time) or (time, 256), and give 256 "
+                        "shares; this one makes %s of %s",
+                        sgm_shape_text(&type.shape, to, sizeof to), sgm_shape_text(in, from, sizeof from));
+    }
+    own->inputs = sgm__calloc((size_t)own->network.elements, sizeof *own->inputs);
+    own->outputs = sgm__calloc((size_t)outputs, sizeof *own->outputs);
+    return own->inputs != NULL && own->outputs != NULL ? SGM_OK : sgm__fail_memory((size_t)outputs);
+}
+
+/* The last bytes of the text; a text that is shorter than the window begins it where each step has an answer,
+ * and ends it where only the last has. */
+static int64_t show_window(writer *own, const unsigned char *text, int64_t length)
+{
+    int64_t count = length < own->time ? length : own->time, at = own->each_step ? 0 : own->time - count;
+    memset(own->inputs, 0, (size_t)own->network.elements * sizeof *own->inputs);
+    for (int64_t i = 0; i < own->time; i++) {
+        unsigned char byte = i >= at && i < at + count ? text[length - count + i - at] : ' ';
+        if (own->one_hot)
+            own->inputs[i * 256 + byte] = 1;
+        else
+            own->inputs[i] = byte;
+    }
+    return own->each_step ? count - 1 : 0;
+}
+
+/* By the shares to the power of 1 / temperature; 0: the likeliest. */
+static unsigned char draw(writer *own, const double *shares)
+{
+    double weights[256], sum = 0, most = 0;
+    int best = 0;
+    for (int i = 0; i < 256; i++)
+        if (shares[i] > shares[best])
+            best = i;
+    most = shares[best];
+    if (own->temperature == 0 || !(most > 0))
+        return (unsigned char)best;
+    for (int i = 0; i < 256; i++)
+        sum += weights[i] = shares[i] > 0 ? pow(shares[i] / most, 1 / own->temperature) : 0;
+    double left = sum * sgm__random_uniform(&own->random);
+    for (int i = 0; i < 256; i++)
+        if ((left -= weights[i]) < 0)
+            return (unsigned char)i;
+    return (unsigned char)best;
+}
+
+static sgm_status write_on(writer *own, sgm__text *text, int64_t length, const atomic_bool *ending)
+{
+    sgm_type type = sgm_program_output_type(own->network.program, own->network.output);
+    for (int64_t i = 0; i < length && !atomic_load(ending); i++) {
+        int64_t step = show_window(own, (const unsigned char *)text->data, (int64_t)text->length);
+        sgm_tensor *outputs = answer_of(&own->network, own->inputs);
+        if (outputs == NULL)
+            return sgm__last_failure();
+        sgm_status status = sgm_tensor_read(outputs, own->outputs, (size_t)sgm_shape_elements(&type.shape));
+        sgm_tensor_free(outputs);
+        SGM_TRY(status);
+        char byte = (char)draw(own, own->outputs + step * own->classes);
+        sgm__text_append_bytes(text, &byte, 1);
+    }
+    return text->failed ? sgm__fail_memory(text->length) : SGM_OK;
+}
+
+static sgm_status sample(const played *own, const sgm__http_request *request, json_t **made)
+{
+    double length, seed;
+    const char *begin;
+    writer w = {0};
+    sgm__text text = {0};
+    SGM_TRY(sgm__web_text(own->body, "text", true, &begin));
+    SGM_TRY(read_number(own->body, "length", 200, 1, MOST_CHARACTERS, &length));
+    SGM_TRY(read_number(own->body, "temperature", 0.7, 0, 10, &w.temperature));
+    SGM_TRY(read_number(own->body, "seed", sgm__now(), 0, 9e15, &seed));
+    if (*begin == '\0')
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "'text' is what the network goes on from: at least one character");
+    w.random = sgm__random_make((uint64_t)seed, 0);
+    sgm_status status = copy_network(&w.network, request, own->watched, 1);
+    if (status == SGM_OK)
+        status = check_writer(&w);
+    sgm__text_append(&text, "%s", begin);
+    if (status == SGM_OK)
+        status = write_on(&w, &text, (int64_t)length, request->ending);
+    if (status == SGM_OK)
+        *made = json_pack("{s:I, s:o, s:I}", "iteration", (json_int_t)w.network.iteration, "text",
+                          sgm__answer_text(text.data), "given", (json_int_t)strlen(begin));
+    sgm__text_free(&text);
+    sgm__free(w.inputs);
+    sgm__free(w.outputs);
+    sgm__frozen_free(&w.network.frozen);
+    return status;
+}
+
+/* {"trainer", "text", "length", "temperature", "seed"} */
+static sgm_status post_sample(void *web, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    played own;
+    json_t *made = NULL;
+    sgm_status status = begin_request(&own, web, request);
+    if (status == SGM_OK)
+        status = sample(&own, request, &made);
+    end_request(&own);
+    return status == SGM_OK ? sgm__http_answer_json(answer, made) : status;
+}
+
+static const sgm__http_route routes[] = {
+    {.method = "GET", .path = "/api/play", .act = get_play},
+    {.method = "POST", .path = "/api/predict", .act = post_predict, .longest_body = LONGEST_INPUTS},
+    {.method = "POST", .path = "/api/maximise", .act = post_maximise},
+    {.method = "POST", .path = "/api/sample", .act = post_sample},
+};
+
+const sgm__web_part sgm__web_play = {.routes = routes, .route_count = sizeof routes / sizeof *routes};

@@ -1,0 +1,187 @@
+/* Playing with a network over the web monitor: predictions, inputs for a class, text. */
+#include "monitors/web_client.h"
+
+#include <math.h>
+
+typedef struct played {
+    sgm_env *env;
+    sgm_trainer *trainer;
+    sgm_dataset *data;
+    web_client client;
+    json_t *answer; /* the newest */
+} played;
+
+/* Paused before its first iteration, on records of zeros. */
+static void begin(played *p, const char *network, const sgm_shape *inputs, const sgm_shape *targets)
+{
+    sgm_tensor *tensors[] = {sgm_tensor_create(SGM_FLOAT32, inputs), sgm_tensor_create(SGM_FLOAT32, targets)};
+    *p = (played){.env = sgm_env_create("played", .handler = "reference", .seed = 3)};
+    p->trainer = sgm_trainer_create(p->env, "net");
+    p->data = sgm_dataset_from("zeros", (const char *const[]){"inputs", "targets"}, tensors, 2);
+    CHECK_OK(sgm_trainer_network(p->trainer, network));
+    CHECK_OK(sgm_trainer_data(p->trainer, sgm_minibatches(p->data, .size = 2)));
+    CHECK_OK(sgm_trainer_optimiser(p->trainer, sgm_gradient_descent(.learning_rate = 0.1)));
+    sgm_monitor *monitor = sgm_web_monitor(.quiet = true);
+    CHECK_OK(sgm_env_monitor(p->env, monitor));
+    CHECK_OK(sgm_run_background(p->env, .epochs = 1000, .paused = true));
+    while (sgm_trainer_state_of(p->trainer) != SGM_TRAINER_PAUSED)
+        usleep(1000);
+    p->client = web_client_of(sgm_web_monitor_url(monitor));
+    sgm_tensor_free(tensors[0]);
+    sgm_tensor_free(tensors[1]);
+}
+
+static void end(played *p)
+{
+    json_decref(p->answer);
+    CHECK_OK(sgm_stop(p->env, "seen enough"));
+    CHECK_OK(sgm_wait(p->env));
+    sgm_env_free(p->env);
+    sgm_dataset_free(p->data);
+}
+
+static const json_t *post(played *p, const char *path, const char *body)
+{
+    json_decref(p->answer);
+    return p->answer = web_post(&p->client, path, body);
+}
+
+static void set_weights(played *p, const char *values)
+{
+    char body[400];
+    snprintf(body, sizeof body,
+             "{\"command\":\"set\",\"identifier\":\"network.layers.1-dense.weights\",\"value\":\"%s\"}",
+             values);
+    post(p, "/api/command", body);
+    CHECK_INT(p->client.code, 200);
+}
+
+#define CHECK_REFUSED(p, wanted, part)                                                                       \
+    do {                                                                                                     \
+        CHECK_INT((p)->client.code, wanted);                                                                 \
+        if (strstr(web_string((p)->answer, "error"), part) == NULL)                                          \
+            TEST_FAIL("the error is '%s', expected '%s' in it", web_string((p)->answer, "error"), part);     \
+    } while (0)
+
+static void begin_classes(played *p)
+{
+    sgm_shape inputs = sgm_shape_of(4, 2, 2), targets = sgm_shape_of(4, 3);
+    begin(p, "input(2, 2) + dense(3) + softmax_cross_entropy", &inputs, &targets);
+    set_weights(p, "[[1, 0, 0], [0, 2, 0], [0, 0, 3], [0, 0, 0]]");
+}
+
+TEST(an_input_gets_the_shares_of_classes)
+{
+    played p;
+    begin_classes(&p);
+    post(&p, "/api/predict", "{\"trainer\":\"net\",\"inputs\":[[1, 1], [1, 5]]}"); /* sums 1, 2, 3 */
+    CHECK_INT(p.client.code, 200);
+    double sum = exp(1) + exp(2) + exp(3);
+    CHECK_NEAR(web_number(p.answer, "outputs/0/0"), exp(1) / sum, 1e-6);
+    CHECK_NEAR(web_number(p.answer, "outputs/0/2"), exp(3) / sum, 1e-6);
+    CHECK_NEAR(web_number(p.answer, "ranked/0/0/class"), 2, 0);
+    CHECK_NEAR(web_number(p.answer, "ranked/0/0/share"), exp(3) / sum, 1e-6);
+    CHECK_NEAR(web_number(p.answer, "ranked/0/2/class"), 0, 0);
+    CHECK_NEAR(web_number(p.answer, "shape/0"), 3, 0);
+    end(&p);
+}
+
+TEST(several_records_at_once_and_what_does_not_fit)
+{
+    played p;
+    begin_classes(&p);
+    post(&p, "/api/predict", "{\"inputs\":[[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]}");
+    CHECK_INT(p.client.code, 200);
+    for (int i = 0; i < 3; i++) {
+        char path[40];
+        snprintf(path, sizeof path, "outputs/%d/%d", i, i);
+        CHECK_NEAR(web_number(p.answer, path), exp(i + 1) / (exp(i + 1) + 2), 1e-6);
+    }
+    post(&p, "/api/predict", "{\"inputs\":[1, 2, 3]}");
+    CHECK_REFUSED(&p, 400, "'inputs' has 3 numbers; expected 1 to 1000 records of 4, of the shape (2, 2)");
+    post(&p, "/api/predict", "{\"inputs\":[1, \"2\", 3, 4]}");
+    CHECK_REFUSED(&p, 400, "'inputs' must be a list of numbers");
+    post(&p, "/api/predict", "{}");
+    CHECK_REFUSED(&p, 400, "'inputs' must be a list of numbers");
+    post(&p, "/api/predict", "{\"trainer\":\"other\",\"inputs\":[1, 2, 3, 4]}");
+    CHECK_REFUSED(&p, 404, "there is no trainer 'other'");
+    end(&p);
+}
+
+TEST(what_can_be_played_with_is_said)
+{
+    played p;
+    begin_classes(&p);
+    p.answer = web_get(&p.client, "/api/play?trainer=net");
+    CHECK_INT(p.client.code, 200);
+    CHECK_NEAR(web_number(p.answer, "input/0") * 10 + web_number(p.answer, "input/1"), 22, 0);
+    CHECK_NEAR(web_number(p.answer, "output/0"), 3, 0);
+    CHECK(json_is_true(web_at(p.answer, "classifies")));
+    end(&p);
+}
+
+/* What was found, asked about, is what was wanted; and the trainer goes on afterwards. */
+TEST(an_input_is_found_for_a_class)
+{
+    played p;
+    char body[400];
+    begin_classes(&p);
+    post(&p, "/api/maximise", "{\"class\":1,\"steps\":500}");
+    CHECK_INT(p.client.code, 200);
+    CHECK(json_is_true(web_at(p.answer, "found")));
+    CHECK(web_number(p.answer, "cost") < 0.06);
+    snprintf(body, sizeof body, "{\"inputs\":[%.9g, %.9g, %.9g, %.9g]}", web_number(p.answer, "values/0"),
+             web_number(p.answer, "values/1"), web_number(p.answer, "values/2"),
+             web_number(p.answer, "values/3"));
+    post(&p, "/api/predict", body);
+    CHECK_NEAR(web_number(p.answer, "ranked/0/0/class"), 1, 0);
+    CHECK(web_number(p.answer, "ranked/0/0/share") > 0.94);
+    post(&p, "/api/maximise", "{\"class\":3}");
+    CHECK_REFUSED(&p, 400, "there is no such class");
+    post(&p, "/api/maximise", "{\"class\":1,\"steps\":1000000}");
+    CHECK_REFUSED(&p, 400, "'steps' must be a number from 1 to 5000");
+    post(&p, "/api/maximise", "{\"class\":\"one\"}");
+    CHECK_REFUSED(&p, 400, "'class' must be a number");
+    end(&p);
+}
+
+/* A network that says of each byte that the next one in the alphabet follows. */
+TEST(text_goes_on_as_the_network_says)
+{
+    played p;
+    sgm_shape inputs = sgm_shape_of(4, 3), targets = sgm_shape_of(4, 3, 256), table = sgm_shape_of(256, 256);
+    begin(&p, "input(3) + embedding(256, 256) + dense(256, each_step) + softmax_cross_entropy", &inputs,
+          &targets);
+    sgm_tensor *next = sgm_tensor_create(SGM_FLOAT32, &table), *same = sgm_tensor_create(SGM_FLOAT32, &table);
+    for (int64_t i = 0; i < 256; i++) {
+        sgm_tensor_set(next, (const int64_t[]){i, (i + 1) % 256}, 1);
+        sgm_tensor_set(same, (const int64_t[]){i, i}, 40);
+    }
+    sgm_registry *registry = sgm_trainer_registry(p.trainer);
+    CHECK_OK(sgm_resolve_set(registry, "network.layers.1-embedding.weights", sgm_tensor_content(next), NULL,
+                             NULL));
+    CHECK_OK(
+        sgm_resolve_set(registry, "network.layers.2-dense.weights", sgm_tensor_content(same), NULL, NULL));
+    post(&p, "/api/sample", "{\"text\":\"a\",\"length\":6,\"temperature\":0.5}");
+    CHECK_INT(p.client.code, 200);
+    CHECK_STR(web_string(p.answer, "text"), "abcdefg");
+    post(&p, "/api/sample", "{\"text\":\"lmnop\",\"length\":3,\"temperature\":0}");
+    CHECK_STR(web_string(p.answer, "text"), "lmnopqrs");
+    post(&p, "/api/sample", "{\"text\":\"\"}");
+    CHECK_REFUSED(&p, 400, "at least one character");
+    post(&p, "/api/sample", "{\"text\":\"a\",\"length\":100000}");
+    CHECK_REFUSED(&p, 400, "'length' must be a number from 1 to 2000");
+    sgm_tensor_free(next);
+    sgm_tensor_free(same);
+    end(&p);
+}
+
+TEST(other_networks_write_no_text)
+{
+    played p;
+    begin_classes(&p);
+    post(&p, "/api/sample", "{\"text\":\"a\"}");
+    CHECK_INT(p.client.code, 501);
+    CHECK(strstr(web_string(p.answer, "error"), "this one makes (1, 3) of (2, 2)") != NULL);
+    end(&p);
+}

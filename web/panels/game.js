@@ -1,0 +1,78 @@
+/* Tic-tac-toe against a network that learns from finished boards (x 1, o -1, empty 0) who has won: x, o or nobody.
+ * It plays o, and takes the move whose board it thinks best for o: share of a draw + 2 * share of its win. */
+import { get, post } from '../api.js';
+import { button, h } from '../elements.js';
+import { t } from '../language.js';
+import { definePanel } from '../panel.js';
+
+const lines = [[0, 1, 2], [3, 4, 5], [6, 7, 8], [0, 3, 6], [1, 4, 7], [2, 5, 8], [0, 4, 8], [2, 4, 6]];
+const signs = { '1': '×', '-1': '○', '0': '' };
+
+definePanel('game', {
+    icon: 'table',
+    tab: 'play', order: 3,
+    size: { w: 6, h: 9 }, least: { w: 3, h: 7 }, heights: { 6: 9, 1: 11 },
+    create,
+});
+
+const winner = (board) => {
+    for (const [a, b, c] of lines) if (board[a] !== 0 && board[a] === board[b] && board[b] === board[c]) return board[a];
+    return board.includes(0) ? null : 0;
+};
+
+function create(panel) {
+    let board = Array(9).fill(0), waits = false;
+    const cells = Array.from({ length: 9 }, (_, i) => h('button', { type: 'button', class: 'game-cell', on: { click: () => play(i) } }));
+    const told = h('p', { class: 'game-told', role: 'status' });
+    const field = h('div', { class: 'game-field', role: 'group', 'aria-label': t('panel.game') }, cells);
+    const holder = h('div', { class: 'game' }, field, h('div', { class: 'game-side' }, told,
+        button(t('game.move'), () => answer()), button(t('game.again'), () => begin())));
+    panel.body.append(holder);
+
+    function show(scores = []) {
+        const end = winner(board);
+        cells.forEach((cell, i) => {
+            cell.textContent = signs[board[i]];
+            cell.disabled = board[i] !== 0 || end !== null || waits;
+            cell.style.setProperty('--score', scores[i] ?? 0);
+            cell.setAttribute('aria-label', t('game.cell', { n: i + 1, sign: signs[board[i]] || t('game.empty') }));
+        });
+        told.textContent = t(end === 1 ? 'game.you' : end === -1 ? 'game.network' : end === 0 ? 'game.draw' : 'game.turn');
+    }
+
+    function begin() {
+        board = Array(9).fill(0);
+        show();
+    }
+
+    async function play(i) {
+        if (board[i] !== 0 || waits || winner(board) !== null) return;
+        board[i] = 1;
+        await answer();
+    }
+
+    async function answer() {
+        const free = board.flatMap((sign, i) => (sign === 0 ? [i] : []));
+        if (waits || winner(board) !== null || free.length === 0) return show();
+        waits = true;
+        show();
+        await panel.load(async () => {
+            const boards = free.map((i) => board.map((sign, k) => (k === i ? -1 : sign)));
+            const { outputs } = await post('predict', { trainer: panel.trainer(), inputs: boards });
+            const scores = outputs.map(([, network, nobody]) => nobody + 2 * network);
+            board[free[scores.indexOf(Math.max(...scores))]] = -1;
+        });
+        waits = false;
+        show();
+    }
+
+    const reload = () => panel.load(async (signal) => {
+        const about = await get('play', { trainer: panel.trainer() }, { signal });
+        const fits = about.input.length === 1 && about.input[0] === 9 && about.output[0] === 3;
+        holder.hidden = !fits;
+        panel.empty(fits ? null : t('game.none'));
+        begin();
+    });
+    panel.on('trainer', reload);
+    reload();
+}
