@@ -21,7 +21,7 @@
  *             const list = h('div', { class: 'scroll' });
  *             panel.body.append(list);
  *             const show = () => panel.load(async (signal) => {      // loading and error states, with "try again"
- *                 const answer = await get('confusion', { trainer: panel.trainer() }, { signal });
+ *                 const answer = await get('confusion', { trainer: panel.present() }, { signal });
  *                 list.replaceChildren(...);                         // data only by textContent: never innerHTML
  *             });
  *             panel.on('trainer', show);        // topics of store.js, for as long as the panel lives
@@ -35,6 +35,7 @@
  * What a kind finds in `panel`:
  *     body, tools       elements: the content, and the place right of the title for small controls
  *     trainer()         the name of the trainer it shows: options.trainer, or that of the page; null if there is none
+ *     present()         the same, but null if that trainer is gone: only its curves are left then
  *     options           of this panel; setOption(name, value) also saves it
  *     setTitle(text), setNote(text)   small text beside the title
  *     load(act)         runs act(signal); a new load aborts the older one
@@ -45,7 +46,7 @@
 import { add, fill, h, icon, iconButton, setText } from './elements.js';
 import { has, t } from './language.js';
 import { errorText, menu, popover } from './overlays.js';
-import { on, state } from './store.js';
+import { isPresent, on, state } from './store.js';
 
 const kinds = new Map();
 
@@ -125,6 +126,11 @@ export class Panel {
 
     trainer() {
         return this.options.trainer ?? state.current;
+    }
+
+    /* The same if it is still there: only then there is something to ask it. */
+    present() {
+        return isPresent(this.trainer()) ? this.trainer() : null;
     }
 
     setOption(name, value) {

@@ -39,10 +39,14 @@ export function setSession(session) {
     state.trainers = new Map(session.trainers.map((trainer) => [trainer.name, withFigures(trainer)]));
     emit('session', session);
     emit('trainers', state.trainers);
-    if (!state.trainers.has(state.current)) {
-        const shown = session.trainers.find((trainer) => !trainer.ghost) ?? session.trainers[0];
-        select(shown?.name ?? null);
-    }
+    if (isPresent(state.current)) return;
+    const shown = session.trainers.find((trainer) => !trainer.ghost && !trainer.gone);
+    if (shown || !state.trainers.has(state.current)) select((shown ?? session.trainers[0])?.name ?? null);
+}
+
+/* Trainers that are gone left their curves; they have no values any more. */
+export function isPresent(name) {
+    return state.trainers.has(name) && !state.trainers.get(name).gone;
 }
 
 export function select(name) {

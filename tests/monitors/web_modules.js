@@ -3,6 +3,7 @@
 const { Curve, Pieces, lowerBound, nearest, smooth } = await import('/chart/curve.js');
 const { arrange, firstFree, narrowed } = await import('/grid.js');
 const format = await import('/format.js');
+const { logarithmicTicks } = await import('/chart/ticks.js');
 
 function check(isTrue, what) {
     if (!isTrue) throw new Error(what);
@@ -32,6 +33,12 @@ check(nearest([1, 5, 9], 6) === 1 && nearest([1, 5, 9], 8) === 2 && nearest([], 
 check(lowerBound([1, 2, 3], 4) === 3 && lowerBound([1, 2, 3], 2) === 1, 'lowerBound');
 const mean = smooth({ x: [0, 1, 2, 3], last: [1, 1, null, 1] }, 0.5, 3);
 check(mean[2] === null && [0, 1, 3].every((i) => Math.abs(mean[i] - 1) < 1e-9), `a mean of ones is one: ${mean}`);
+
+/* Ticks of logarithmic axes: never more than there is room for. */
+const few = logarithmicTicks(1e-5, 3, 200, 30).map((tick) => tick.v);
+check(few.join() === '0.00001,0.0001,0.001,0.01,0.1,1', `powers of ten: ${few}`);
+check(logarithmicTicks(1, 100, 300, 30).map((tick) => tick.v).join() === '1,2,5,10,20,50,100', '1, 2, 5');
+check(logarithmicTicks(1e-30, 1, 200, 30).length <= 8, 'many powers');
 
 /* Panels never lie on each other, whatever is done with them. */
 function isApart(places, columns) {

@@ -130,7 +130,7 @@ export function drawChanges(pen, view, map) {
     }
 }
 
-/* Least and most of what can be seen: the range of the y axis. `robust` leaves out the extreme hundredth at each end. */
+/* Least and most of what can be seen: the range of the y axis. `robust` leaves out a hundredth at each end. */
 export function extent(view) {
     let low = Infinity, high = -Infinity, least = Infinity;
     const sample = [];

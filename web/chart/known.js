@@ -1,6 +1,7 @@
 /* Which series there are, and recording more of them. Only what exists is asked for: a refusal is an error in the
  * browser's log. */
 import { get, post } from '../api.js';
+import { isPresent } from '../store.js';
 
 const shortWhile = 800; /* several charts ask at the same time */
 const answers = new Map();
@@ -32,7 +33,7 @@ export function matcher(pattern) {
 
 /* Has values recorded from now on, if there are such. True if something new is. */
 export async function watch(trainer, pattern) {
-    if (watched.has(`${trainer} ${pattern}`)) return false;
+    if (watched.has(`${trainer} ${pattern}`) || !isPresent(trainer)) return false;
     const fits = matcher(pattern);
     if (!(await numeric(trainer)).some((id) => fits.test(id))) return false;
     watched.add(`${trainer} ${pattern}`);

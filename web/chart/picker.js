@@ -23,7 +23,7 @@ export function pickSeries(anchor, panel, has, chosen) {
     load();
 
     async function load() {
-        const name = panel.trainer();
+        const name = panel.present();
         if (name === null) return;
         try {
             const [tree, known] = await Promise.all([get('tree', { trainer: name }),

@@ -6,6 +6,7 @@ import { colour } from '../theme.js';
 import { drawChanges, drawCurves, extent, geometry } from './draw.js';
 import { Hover } from './hover.js';
 import { CanvasPen } from './pens.js';
+import { logarithmicTicks } from './ticks.js';
 
 const { Dygraph } = window;
 /* No legend, no titles: theirs are markup with style attributes, which the page's policy forbids. */
@@ -55,21 +56,29 @@ export class View {
             : `hsl(${Math.round((number * 137.508) % 360)} ${this.light ? '55% 42%' : '60% 66%'})`;
     }
 
+    axisOptions(which, apart, width) {
+        const text = (value) => this.tickText(value, which), isLog = () => (which === 'x' ? this.xLog : this.yLog);
+        return {
+            axisLabelFormatter: text, axisLabelFontSize: labelSize, axisLabelWidth: width, axisTickSize: 4,
+            pixelsPerLabel: apart,
+            ticker: (from, to, pixels, options, graph) => (isLog() ? logarithmicTicks(from, to, pixels, apart, text)
+                : Dygraph.numericTicks(from, to, pixels, options, graph)),
+        };
+    }
+
     build() {
+        const mousedown = (event, graph, context) => {
+            this.hover.hide();
+            Dygraph.defaultInteractionModel.mousedown(event, graph, context);
+        };
         this.graph = new Dygraph(this.frame, [[0, 0], [1, 1]], {
-            labels: ['x', 'y'], width: this.width, height: this.height, dateWindow: this.xRange,
-                valueRange: this.yRange,
+            labels: ['x', 'y'], width: this.width, height: this.height,
+            dateWindow: this.xRange, valueRange: this.yRange, rightGap: 10, highlightCircleSize: 0,
             gridLineColor: this.colours.grid, axisLineColor: this.colours.grid, axisLineWidth: 1, gridLineWidth: 1,
-                rightGap: 10, highlightCircleSize: 0,
             plotter: (event) => this.paint(event.dygraph, event.drawingContext, event.plotArea),
             zoomCallback: (from, to, [y]) => this.zoomed(from, to, y),
-            interactionModel: { mousedown: (event, graph, context) => {
-                this.hover.hide(); Dygraph.defaultInteractionModel.mousedown(event, graph, context); },
-                willDestroyContextMyself: true },
-            axes: { x: { axisLabelFormatter: (value) => this.tickText(value, 'x'), axisLabelFontSize: labelSize,
-                pixelsPerLabel: 60, axisTickSize: 4, axisLabelWidth: 70 },
-                y: { axisLabelFormatter: (value) => this.tickText(value, 'y'), axisLabelFontSize: labelSize,
-                    pixelsPerLabel: 30, axisTickSize: 4, axisLabelWidth: 44 } },
+            interactionModel: { mousedown, willDestroyContextMyself: true },
+            axes: { x: this.axisOptions('x', 60, 70), y: this.axisOptions('y', 30, 44) },
         });
         this.hover.attach();
     }

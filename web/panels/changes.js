@@ -62,7 +62,7 @@ function create(panel) {
     }
 
     const reload = () => panel.load(async (signal) => {
-        const trainer = panel.trainer();
+        const trainer = panel.present();
         changes = trainer === null ? [] : (await get('changes', { trainer }, { signal })).changes;
         show();
     });

@@ -13,7 +13,7 @@ import { integer, number } from '../format.js';
 import { t } from '../language.js';
 import { toastError } from '../overlays.js';
 import { definePanel } from '../panel.js';
-import { state } from '../store.js';
+import { isPresent, state } from '../store.js';
 
 const idsPerRequest = 25; /* an address has its limits */
 const fewCurves = 10, manyCurves = 40; /* the more there are, the fewer points each needs */
@@ -140,7 +140,8 @@ export function createChart(panel) {
     }
 
     async function loadChanges(signal) {
-        const lists = await Promise.all([...new Set(view.curves.map((curve) => curve.trainer))].map((trainer) =>
+        const names = [...new Set(view.curves.map((curve) => curve.trainer))].filter(isPresent);
+        const lists = await Promise.all(names.map((trainer) =>
             get('changes', { trainer }, { signal }).catch(() => ({ changes: [] }))));
         view.changes = lists.flatMap((list) => list.changes);
     }

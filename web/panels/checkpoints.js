@@ -161,16 +161,16 @@ function create(panel) {
     }
 
     function show() {
-        const trainer = state.trainers.get(panel.trainer()), folder = Boolean(trainer?.folder);
+        const trainer = state.trainers.get(panel.present()), folder = Boolean(trainer?.folder);
         form.hidden = table.hidden = !folder;
         panel.setNote(checkpoints.length > 0 ? integer(checkpoints.length) : '');
-        panel.empty(!trainer ? t('state.none') : !folder ? t('checkpoints.no_folder') : checkpoints.length === 0
+        panel.empty(!trainer ? t('state.gone') : !folder ? t('checkpoints.no_folder') : checkpoints.length === 0
             ? t('checkpoints.none') : null);
         fill(body, checkpoints.map(row));
     }
 
     const reload = () => panel.load(async (signal) => {
-        const trainer = panel.trainer(), folder = trainer !== null && state.trainers.get(trainer)?.folder;
+        const trainer = panel.present(), folder = trainer !== null && state.trainers.get(trainer)?.folder;
         checkpoints = folder ? (await get('checkpoints', { trainer }, { signal })).checkpoints : [];
         checkpoints.sort((a, b) => b.time - a.time);
         show();

@@ -77,7 +77,7 @@ function create(panel) {
     async function loadSeldom() {
         const trainer = panel.trainer();
         seldom = { handler: [state.session?.handler, state.session?.precision].filter(Boolean).join(', ') };
-        if (trainer === null) return;
+        if (panel.present() === null) return;
         const found = await get('tree', { trainer, identifier: 'optimiser.type' }).catch(() => null);
         seldom.optimiser = found?.entries?.[0]?.value ?? null;
         seldom.operator = state.trainers.get(trainer)?.operator ?? null;

@@ -232,8 +232,8 @@ function create(panel) {
     }
 
     async function loadAll(signal) {
-        const trainer = panel.trainer();
-        if (trainer === null) return panel.empty(t('state.none'));
+        const trainer = panel.present();
+        if (trainer === null) return panel.empty(t('state.gone'));
         const [tree, past] = await Promise.all([get('tree', { trainer }, { signal }),
             get('changes', { trainer }, { signal })]);
         changes.clear();
@@ -253,7 +253,7 @@ function create(panel) {
     panel.on('trainer', () => { shape = ''; rows.clear(); reload(); });
     panel.on('reconnected', reload);
     async function refresh() {
-        const trainer = panel.trainer();
+        const trainer = panel.present();
         if (trainer === null) return;
         try {
             take((await get('tree', { trainer })).entries);

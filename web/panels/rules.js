@@ -90,7 +90,7 @@ function create(panel) {
     }
 
     async function refresh() {
-        const trainer = panel.trainer();
+        const trainer = panel.present();
         if (trainer === null) return;
         hooks = (await command(trainer, 'hooks')).hooks ?? [];
         show();

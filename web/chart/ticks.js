@@ -1,0 +1,19 @@
+/* Ticks of a logarithmic axis: powers of ten; 2 and 5 between them where there is room, nothing else. */
+import { tick } from '../format.js';
+
+const between = [[1], [1, 2, 5], [1, 2, 3, 4, 5, 6, 7, 8, 9]];
+
+/* As dygraphs' tickers: from, to, pixels; `text` makes a label. */
+export function logarithmicTicks(from, to, pixels, apart, text = tick) {
+    const decades = Math.log10(to / from), room = pixels / apart;
+    if (!(from > 0) || !(decades > 0)) return [];
+    const finer = between.findLast((list) => decades * list.length <= room) ?? between[0];
+    const stride = Math.max(1, Math.ceil(decades / Math.max(1, room)));
+    const ticks = [];
+    for (let power = Math.floor(Math.log10(from)); power <= Math.ceil(Math.log10(to)); power++)
+        for (const factor of power % stride === 0 ? finer : []) {
+            const v = Number(`${factor}e${power}`);
+            if (v >= from && v <= to) ticks.push({ v, label: text(v) });
+        }
+    return ticks;
+}
