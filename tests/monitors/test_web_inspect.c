@@ -73,3 +73,101 @@ TEST(what_cannot_be_drawn_is_refused_by_name)
     CHECK_OK(sgm_trainer_status(empty));
     sgm_env_free(env);
 }
+
+/* --- histograms --- */
+
+static void set(sgm_trainer *trainer, const char *state, int64_t rows, int64_t columns, const float *values)
+{
+    sgm_shape shape = sgm_shape_of(rows, columns);
+    sgm_tensor *tensor = sgm_tensor_from(SGM_FLOAT32, &shape, values);
+    CHECK_OK(sgm_trainer_set(trainer, state, tensor));
+    sgm_tensor_free(tensor);
+}
+
+static sgm_trainer *spread_trainer(sgm_env *env)
+{
+    sgm_trainer *trainer = sgm_trainer_create(env, "a");
+    sgm_dataset *dataset = line_dataset();
+    sgm_trainer_network(trainer, "input(1) + dense(8) + dense(1) + mean_squared");
+    sgm_trainer_data(trainer, sgm_minibatches(dataset, .size = 10));
+    sgm_trainer_optimiser(trainer, sgm_gradient_descent(.learning_rate = 0.01));
+    sgm_dataset_free(dataset);
+    CHECK_OK(sgm_trainer_prepare(trainer));
+    return trainer;
+}
+
+TEST(a_histogram_counts_numbers)
+{
+    static const float values[] = {0, 1, 1.5F, 2.5F, 3.99F, 4, 2, NAN};
+    sgm_env *env = sgm_env_create("e", .handler = "reference");
+    sgm_trainer *trainer = spread_trainer(env);
+    web_client client = serve(env);
+    CHECK_OK(sgm_run(env, .iterations = 1)); /* parameters have names from the first run on */
+    set(trainer, "1-dense.weights", 1, 8, values);
+    json_t *found = web_get(&client, "/api/histogram?id=network.layers.1-dense.weights&bins=4");
+    CHECK_STR(web_string(found, "error"), "(none)");
+    CHECK_LIST(found, "bins", 1, 2, 2, 2);
+    CHECK_NEAR(web_number(found, "least"), 0, 0);
+    CHECK_NEAR(web_number(found, "most"), 4, 0);
+    CHECK_NEAR(web_number(found, "count"), 7, 0);
+    CHECK_NEAR(web_number(found, "others"), 1, 0);
+    CHECK_NEAR(web_number(found, "mean"), 14.99 / 7, 1e-6);
+    CHECK_NEAR(web_number(found, "deviation"), 1.3794453, 1e-6);
+    json_decref(found);
+    check_refused(&client, "/api/histogram", 400, "expected the identifier of a tensor, as 'id'");
+    check_refused(&client, "/api/histogram?id=optimiser.learning_rate", 400,
+                  "optimiser.learning_rate is no tensor");
+    check_refused(&client, "/api/histogram?id=network.layers.1-dense.weights&bins=0", 400,
+                  "'bins' must be a whole number from 1 to 512");
+    check_refused(&client, "/api/histogram?id=network.layers.9-dense.weights", 404, "9-dense");
+    sgm_env_free(env);
+}
+
+static void await_columns(web_client *client, const char *path, size_t wanted, int64_t newest)
+{
+    double end = sgm__now() + 20;
+    for (;;) {
+        json_t *found = web_get(client, path);
+        const json_t *history = web_at(found, "history");
+        size_t count = json_array_size(history);
+        double last = count > 0 ? web_number(json_array_get(history, count - 1), "iteration") : -1;
+        json_decref(found);
+        if (count == wanted && last == (double)newest)
+            return;
+        if (sgm__now() > end)
+            TEST_FAIL("%s has %zu columns up to %g", path, count, last);
+        usleep(20000);
+    }
+}
+
+TEST(what_is_watched_has_a_history)
+{
+    static const char watch[] = "{\"trainer\": \"a\", \"identifier\": \"optimiser.updates.2-dense.weights\"}";
+    static const char path[] = "/api/histogram?trainer=a&id=optimiser.updates.2-dense.weights&history=1";
+    sgm_env *env = sgm_env_create("e", .handler = "reference");
+    sgm_trainer *trainer = spread_trainer(env);
+    web_client client = serve(env);
+    CHECK_OK(sgm_run_background(env, .iterations = 1000000, .paused = true));
+    json_decref(web_post(&client, "/api/histogram-watch", watch));
+    CHECK_INT(client.code, 200);
+    for (int64_t i = 1; i <= 3; i++) {
+        CHECK_OK(sgm_trainer_step(trainer, 2));
+        await_columns(&client, path, (size_t)i, 2 * i);
+    }
+    json_t *found = web_get(&client, path), *now = web_get(&client, "/api/histogram?trainer=a&id=optimiser."
+                                                                    "updates.2-dense.weights");
+    CHECK(json_is_true(web_at(found, "watched")));
+    CHECK_NEAR(web_number(found, "history/2/least"), web_number(now, "least"), 1e-9);
+    CHECK(json_equal(web_at(found, "history/2/bins"), web_at(now, "bins")));
+    CHECK(web_number(found, "history/0/least") != web_number(found, "history/2/least"));
+    json_decref(found);
+    json_decref(now);
+    CHECK_OK(sgm_trainer_reset(trainer));
+    CHECK_OK(sgm_trainer_step(trainer, 3));
+    await_columns(&client, path, 1, 3); /* what was before is no part of it */
+    json_decref(web_post(&client, "/api/histogram-watch", "{\"identifier\": \"nothing.here\"}"));
+    CHECK_INT(client.code, 404);
+    CHECK_OK(sgm_stop(env, "enough"));
+    CHECK_OK(sgm_wait(env));
+    sgm_env_free(env);
+}

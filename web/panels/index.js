@@ -11,6 +11,7 @@ import './log.js';
 import './tasks.js';
 import './system.js';
 import './network.js';
+import './histogram.js';
 import './draw.js';
 import './maximise.js';
 import './game.js';

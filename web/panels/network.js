@@ -15,7 +15,7 @@ definePanel('network', {
     create,
 });
 
-const box = { width: 176, height: 46, gap: 20, space: 26 };
+const box = { width: 190, height: 46, gap: 20, space: 26 };
 const space = 'http://www.w3.org/2000/svg';
 
 function s(tag, attributes = {}, ...children) {

@@ -62,6 +62,14 @@ void sgm__inspect_append_short(sgm__text *text, double value)
 
 static const sgm__http_route routes[] = {
     {.method = "GET", .path = "/api/network", .act = sgm__inspect_network},
+    {.method = "GET", .path = "/api/histogram", .act = sgm__inspect_histogram},
+    {.method = "POST", .path = "/api/histogram-watch", .act = sgm__inspect_watch},
 };
 
-const sgm__web_part sgm__web_inspect = {.routes = routes, .route_count = sizeof routes / sizeof *routes};
+const sgm__web_part sgm__web_inspect = {.routes = routes,
+                                        .route_count = sizeof routes / sizeof *routes,
+                                        .create = sgm__inspect_create,
+                                        .free = sgm__inspect_free,
+                                        .attach = sgm__inspect_attach,
+                                        .progress = sgm__inspect_progress,
+                                        .free_trainer = sgm__inspect_free_trainer};

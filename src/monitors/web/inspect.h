@@ -24,4 +24,21 @@ void sgm__inspect_append_short(sgm__text *text, double value);
 /* inspect_network.c */
 sgm_status sgm__inspect_network(void *web, const sgm__http_request *request, sgm__http_answer *answer);
 
+/* inspect_histogram.c. A copy of a tensor of the trainer's registry; free `values`. */
+typedef struct sgm__inspect_copy {
+    sgm_tensor *values;
+    int64_t iteration; /* when it was made */
+    double seconds;    /* that a step could have had to wait for it */
+} sgm__inspect_copy;
+sgm_status sgm__inspect_tensor(sgm__web_trainer *watched, const char *identifier, const atomic_bool *ending,
+                               sgm__inspect_copy *copy);
+sgm_status sgm__inspect_histogram(void *web, const sgm__http_request *request, sgm__http_answer *answer);
+sgm_status sgm__inspect_watch(void *web, const sgm__http_request *request, sgm__http_answer *answer);
+typedef struct sgm__inspect_sampler sgm__inspect_sampler; /* the part's state */
+sgm_status sgm__inspect_create(sgm__web *web, void **state);
+void sgm__inspect_free(void *state);
+sgm_status sgm__inspect_attach(sgm__web_trainer *watched, void **state);
+void sgm__inspect_progress(sgm__web_trainer *watched, void *state, const sgm_training_progress *progress);
+void sgm__inspect_free_trainer(void *state);
+
 #endif
