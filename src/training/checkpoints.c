@@ -141,13 +141,19 @@ sgm_status sgm__checkpoint_path(sgm_trainer *trainer, const char *name, bool mak
     *path = NULL;
     SGM_TRY(sgm__checkpoint_check_name(name));
     SGM_TRY(folder_of(trainer, make, &folder, &run));
-    if (folder != NULL)
-        *path = sgm__format("%s/%s" ENDING, folder, name);
-    bool failed = folder != NULL && *path == NULL;
+    bool failed = false, found = false;
+    /* "best", or "best.safetensors" as it is called in the folder */
+    for (int whole = 0; folder != NULL && !failed && !found && whole <= (!make && name_length(name) > 0);
+         whole++) {
+        sgm__free(*path);
+        *path = sgm__format("%s/%s%s", folder, name, whole ? "" : ENDING);
+        failed = *path == NULL;
+        found = make || (!failed && is_file(*path, &about));
+    }
     sgm__free(folder);
     if (failed)
         return SGM_ERROR_MEMORY;
-    if (make || (*path != NULL && is_file(*path, &about)))
+    if (found)
         return SGM_OK;
     sgm__free(*path);
     *path = NULL;

@@ -188,7 +188,7 @@ static const command_row rows[] = {
     {"set", sgm__command_set, {"identifier", "value", "file"}, 1, true, true},
     {"undo", do_undo, {"number"}, 0, true, true},
     {"changes", do_changes, {NULL}, 0, false, false},
-    {"list", sgm__command_list, {"identifier", "values"}, 0, true, false},
+    {"list", sgm__command_list, {"identifier", "values"}, 0, false, false},
     {"attach", sgm__command_attach, {"hook"}, 1, false, true},
     {"detach", sgm__command_detach, {"name"}, 1, false, true},
     {"hooks", sgm__command_hooks, {NULL}, 0, false, false},

@@ -19,7 +19,7 @@ const char *sgm__command_field(const sgm__command *c, const char *name);
 sgm_status sgm__command_find(const sgm__command *c, const char *identifier, sgm_matches *matches);
 sgm_status sgm__command_get(sgm__command *c);
 sgm_status sgm__command_set(sgm__command *c);
-/* control_list.c: what there is; with "values": what it is, too */
+/* control_list.c: what there is; with "values": what it is, too. Takes the lock itself, bit by bit. */
 sgm_status sgm__command_list(sgm__command *c);
 /* The row of an entry, by its identifier; NULL: it has none. */
 const sgm_option *sgm__command_option(sgm_registry *root, const char *identifier);

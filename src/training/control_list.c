@@ -1,14 +1,46 @@
 /* Commands about what there is: identifiers with their rows and, where that is asked for, their values. */
 #include "training/control_internal.h"
+#include "training/trainer_lock.h"
 #include "training/trainer_publish.h"
 
 #define MOST_LEVELS 16
+#define MOST_SECONDS 0.002 /* that a training waits for a part of a long list */
 
 typedef struct listing {
     const sgm__command *command;
     json_t *entries;
     bool values; /* what they are, and which tags their registry has */
+    bool locked; /* the trainer, since: */
+    double since;
 } listing;
+
+/* --- the trainer's lock, with breaks --- */
+
+static sgm_status lock(listing *l)
+{
+    SGM_TRY(sgm__control_lock(l->command->call));
+    l->locked = true;
+    l->since = sgm__now();
+    return SGM_OK;
+}
+
+static void unlock(listing *l)
+{
+    if (l->locked)
+        sgm__trainer_unlock(l->command->call->trainer);
+    l->locked = false;
+}
+
+/* Between two entries. */
+static sgm_status let_train(listing *l)
+{
+    if (sgm__now() - l->since < MOST_SECONDS)
+        return SGM_OK;
+    unlock(l);
+    return lock(l);
+}
+
+/* --- entries --- */
 
 /* Only what can be read from a text, or a file, may be set from here. */
 static bool is_settable(sgm_kind kind, const sgm_option *option)
@@ -52,7 +84,7 @@ static void add_row(json_t *item, const sgm_option *option, bool settable)
 }
 
 /* Tensors are not read: that would copy all parameters, and have gradients kept from now on. */
-static void add_value(const listing *l, json_t *item, const char *identifier, sgm_registry *registry,
+static void add_value(listing *l, json_t *item, const char *identifier, sgm_registry *registry,
                       const char *name, sgm_kind kind)
 {
     sgm_content content = {0};
@@ -86,9 +118,10 @@ static sgm_status add_tags(json_t *item, sgm_registry *registry)
     return SGM_OK;
 }
 
-static sgm_status add_entry(const listing *l, sgm_registry *registry, const char *name,
-                            const char *identifier, sgm_kind kind)
+static sgm_status add_entry(listing *l, sgm_registry *registry, const char *name, const char *identifier,
+                            sgm_kind kind)
 {
+    SGM_TRY(let_train(l));
     const sgm_option *option = sgm_registry_option(registry, name);
     bool settable = is_settable(kind, option);
     json_t *item = json_object();
@@ -106,10 +139,10 @@ static sgm_status add_entry(const listing *l, sgm_registry *registry, const char
     return add_tags(item, registry);
 }
 
-static sgm_status list_below(const listing *l, sgm_registry *registry, const char *prefix, int level);
+static sgm_status list_below(listing *l, sgm_registry *registry, const char *prefix, int level);
 
 /* An entry with a row says its kind; another one is got to see whether it is a registry. */
-static sgm_status list_entry(const listing *l, sgm_registry *registry, const char *name, const char *prefix,
+static sgm_status list_entry(listing *l, sgm_registry *registry, const char *name, const char *prefix,
                              int level)
 {
     const sgm_option *option = sgm_registry_option(registry, name);
@@ -128,7 +161,7 @@ static sgm_status list_entry(const listing *l, sgm_registry *registry, const cha
     return status;
 }
 
-static sgm_status list_below(const listing *l, sgm_registry *registry, const char *prefix, int level)
+static sgm_status list_below(listing *l, sgm_registry *registry, const char *prefix, int level)
 {
     char **names;
     size_t count;
@@ -176,7 +209,7 @@ const sgm_option *sgm__command_option(sgm_registry *root, const char *identifier
 }
 
 /* A match that is no registry is listed as its parent knows it. */
-static sgm_status list_match(const listing *l, sgm_registry *root, const sgm_match *match)
+static sgm_status list_match(listing *l, sgm_registry *root, const sgm_match *match)
 {
     if (match->content.kind == SGM_KIND_REGISTRY)
         return list_below(l, match->content.as.registry, match->identifier, 1);
@@ -189,21 +222,32 @@ static sgm_status list_match(const listing *l, sgm_registry *root, const sgm_mat
     return status;
 }
 
-sgm_status sgm__command_list(sgm__command *c)
+/* All of the tree, or what an identifier matches. */
+static sgm_status list_all(listing *l, const char *identifier)
 {
-    sgm_registry *root = c->call->trainer->registry;
-    const char *identifier = sgm__command_field(c, "identifier"), *values = sgm__command_field(c, "values");
-    if (values != NULL && strcmp(values, "true") != 0 && strcmp(values, "false") != 0)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "list: 'values' is true or false, not '%.100s'", values);
-    listing l = {c, json_array(), values != NULL && strcmp(values, "true") == 0};
-    json_object_set_new(c->answer, "entries", l.entries);
-    if (identifier == NULL)
-        return list_below(&l, root, "", 0);
+    sgm_registry *root = l->command->call->trainer->registry;
     sgm_matches matches = {0};
-    SGM_TRY(sgm__command_find(c, identifier, &matches));
+    if (identifier == NULL)
+        return list_below(l, root, "", 0);
+    SGM_TRY(sgm__command_find(l->command, identifier, &matches));
     sgm_status status = SGM_OK;
     for (size_t i = 0; i < matches.count && status == SGM_OK; i++)
-        status = list_match(&l, root, &matches.items[i]);
+        status = list_match(l, root, &matches.items[i]);
     sgm_matches_free(&matches);
+    return status;
+}
+
+sgm_status sgm__command_list(sgm__command *c)
+{
+    const char *values = sgm__command_field(c, "values");
+    if (values != NULL && strcmp(values, "true") != 0 && strcmp(values, "false") != 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "list: 'values' is true or false, not '%.100s'", values);
+    listing l = {
+        .command = c, .entries = json_array(), .values = values != NULL && strcmp(values, "true") == 0};
+    json_object_set_new(c->answer, "entries", l.entries);
+    sgm_status status = lock(&l);
+    if (status == SGM_OK)
+        status = list_all(&l, sgm__command_field(c, "identifier"));
+    unlock(&l);
     return status;
 }

@@ -88,6 +88,15 @@ has out "^optimiser.frozen = '1-dense.biases'\$"
 ctl 0 run set optimiser.frozen ''
 ctl 1 run set optimiser.frozen '*.wieghts'
 has err "optimiser.frozen: freezing '.*' matches no parameter"
+ctl 0 run set optimiser.beta2 0.5
+ctl 0 run undo
+has out '^undone +[0-9]+$'
+ctl 0 run get optimiser.beta2
+has out '^optimiser.beta2 = 0.999$'
+ctl 1 run undo 1000000
+has err "has no change 1000000; the newest is "
+ctl 0 run changes
+has out '^ +[0-9]+ +epoch [0-9]+, iteration [0-9]+ +optimiser.beta2 +0.5 -> 0.999, by ctl$'
 ctl 1 run set network.layers.1-dense.size 3
 has err 'network.layers.1-dense.size is read-only'
 ctl 0 run set 'network.layers.*<cost>.importance' 2
@@ -164,7 +173,7 @@ has run/branches.jsonl '"branch":1,"who":"ctl","from":"here",.*"left":0,.*"left_
 "$sigma" inspect run/before-branch-1.safetensors >out 2>err
 verdict "the checkpoint of what was left" $?
 ctl 1 run restore missing
-has err "there is no checkpoint 'run/missing.safetensors'"
+has err "has no checkpoint 'missing'"
 ctl 1 run restore ../here
 head -c 1000 run/here.safetensors >run/cut.safetensors
 ctl 1 run restore cut

@@ -363,7 +363,7 @@ TEST(checkpoints_without_a_folder_go_with_the_trainer)
                  "a checkpoint cannot be named '../here'");
     CHECK_ANSWER(made.trainer, "{\"command\":\"save\",\"name\":\"a/b\"}", "cannot be named 'a/b'");
     CHECK_ANSWER(made.trainer, "{\"command\":\"save\",\"name\":\".hidden\"}", "cannot be named '.hidden'");
-    CHECK_ANSWER(made.trainer, "{\"command\":\"restore\",\"name\":\"here\"}", "{}");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"restore\",\"name\":\"here.safetensors\"}", "{}");
     CHECK_NEAR(number_of(made.trainer, "iteration"), iteration, 0);
     CHECK(same_states(made.trainer, other.trainer));
     json_t *change = change_of(made.trainer, 1);

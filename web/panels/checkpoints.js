@@ -162,16 +162,16 @@ function create(panel) {
 
     function show() {
         const trainer = state.trainers.get(panel.present()), folder = Boolean(trainer?.folder);
-        form.hidden = table.hidden = !folder;
+        form.hidden = table.hidden = !trainer;
         panel.setNote(checkpoints.length > 0 ? integer(checkpoints.length) : '');
-        panel.empty(!trainer ? t('state.gone') : !folder ? t('checkpoints.no_folder') : checkpoints.length === 0
-            ? t('checkpoints.none') : null);
+        const none = t(folder ? 'checkpoints.none' : 'checkpoints.no_folder');
+        panel.empty(!trainer ? t('state.gone') : checkpoints.length === 0 ? none : null);
         fill(body, checkpoints.map(row));
     }
 
     const reload = () => panel.load(async (signal) => {
-        const trainer = panel.present(), folder = trainer !== null && state.trainers.get(trainer)?.folder;
-        checkpoints = folder ? (await get('checkpoints', { trainer }, { signal })).checkpoints : [];
+        const trainer = panel.present();
+        checkpoints = trainer !== null ? (await get('checkpoints', { trainer }, { signal })).checkpoints : [];
         checkpoints.sort((a, b) => b.time - a.time);
         show();
     });
