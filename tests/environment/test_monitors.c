@@ -95,6 +95,7 @@ TEST(monitors_are_told_of_the_trials_of_a_search)
     CHECK_OK(search);
     CHECK_OK(sgm_search_run(search));
     CHECK(strstr(notes.data, " +trial-001 -trial-001 +trial-002 -trial-002") != NULL);
+    sgm_search_free(search);
     sgm_env_free(env);
     sgm__text_free(&notes);
     close_folder();

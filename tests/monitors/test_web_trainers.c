@@ -199,6 +199,7 @@ TEST(the_trials_of_a_search_have_curves)
     json_t *refused = web_get(&client, "/api/series?id=epoch");
     CHECK_STR(web_string(refused, "error"), "there are 3 trainers: say which one, as 'trainer'");
     json_decref(refused);
+    sgm_search_free(search);
     sgm_env_free(env);
     close_folder();
 }

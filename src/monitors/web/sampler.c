@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #define SHARE 0.002         /* of the time, for iterations, and as much for epochs */
+#define SHORT_STEP 2e-5     /* seconds; below, what a sample drives out of the caches costs as much again */
 #define REPORT_SECONDS 1e-7 /* what a trainer's report takes beside its observers */
 #define LONGEST_GAP 0.05    /* seconds between samples */
 #define MOST_ITEMS 1000
@@ -342,8 +343,10 @@ static void follow(double *mean, double measured)
 
 static int64_t stride_of(double cost, double step)
 {
-    double stride = step > 0 ? ceil(cost / (SHARE * step)) : 1, most = step > 0 ? LONGEST_GAP / step : 1;
-    return (int64_t)fmax(fmin(stride, most), 1);
+    if (!(step > 0))
+        return 1;
+    double stride = ceil(cost / ((step < SHORT_STEP ? SHARE / 2 : SHARE) * step));
+    return (int64_t)fmax(fmin(stride, LONGEST_GAP / step), 1);
 }
 
 static void observe_iteration(sgm__web_recording *recording, const sgm_training_progress *progress)

@@ -339,8 +339,11 @@ static void wait_for_people(sgm__web *web)
         struct timespec until = moment_in(0.1);
         pthread_cond_timedwait(&web->changed, &web->lock, &until);
     }
+    bool finished = web->finished;
     pthread_mutex_unlock(&web->lock);
     sgm__signals_release(true);
+    if (finished) /* the page gets its answer */
+        nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
 }
 
 static void finish(sgm_monitor *monitor)
