@@ -34,6 +34,9 @@ check(lowerBound([1, 2, 3], 4) === 3 && lowerBound([1, 2, 3], 2) === 1, 'lowerBo
 const mean = smooth({ x: [0, 1, 2, 3], last: [1, 1, null, 1] }, 0.5, 3);
 check(mean[2] === null && [0, 1, 3].every((i) => Math.abs(mean[i] - 1) < 1e-9), `a mean of ones is one: ${mean}`);
 
+const ramp = smooth({ x: [0, 1, 2, 3, 4], last: [0, 1, 2, 3, 4] }, 0.8, 4);
+check(Math.abs(ramp[2] - 2) < 1e-9, `a mean lags behind neither side: ${ramp}`);
+
 /* Ticks of logarithmic axes: never more than there is room for. */
 const few = logarithmicTicks(1e-5, 3, 200, 30).map((tick) => tick.v);
 check(few.join() === '0.00001,0.0001,0.001,0.01,0.1,1', `powers of ten: ${few}`);

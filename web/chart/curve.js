@@ -136,19 +136,22 @@ export function nearest(list, x) {
     return x - list[at - 1] <= list[at] - x ? at - 1 : at;
 }
 
-/* An exponential mean over a share of the window: the same picture at each resolution. `strength` is 0 to 1. */
+/* An exponential mean over a share of the window: the same picture at each resolution. Forward and backward, so that
+ * it lags behind neither. `strength` is 0 to 1. */
 export function smooth(pieces, strength, span) {
-    const { x, last } = pieces, result = new Array(x.length), width = strength ** 2 * 0.25 * span;
-    let mean = 0, weight = 0;
-    for (let i = 0; i < x.length; i++) {
-        if (last[i] === null) {
-            result[i] = null;
-            continue;
+    const { x, last } = pieces, result = new Array(x.length).fill(null), width = strength ** 2 * 0.25 * span;
+    for (const way of [1, -1]) {
+        let mean = 0, weight = 0, before = -1;
+        for (let k = 0; k < x.length; k++) {
+            const i = way > 0 ? k : x.length - 1 - k;
+            if (last[i] === null) continue;
+            const keep = before < 0 || width <= 0 ? 0 : Math.exp(-Math.abs(x[i] - x[before]) / width);
+            const share = Math.max(1 - keep, 1e-9);
+            mean = keep * mean + share * last[i];
+            weight = keep * weight + share;
+            before = i;
+            result[i] = (result[i] ?? 0) + mean / weight / 2;
         }
-        const keep = i === 0 || width <= 0 ? 0 : Math.exp(-Math.max(0, x[i] - x[i - 1]) / width);
-        mean = keep * mean + (1 - keep || 1e-9) * last[i];
-        weight = keep * weight + (1 - keep || 1e-9);
-        result[i] = mean / weight;
     }
     return result;
 }
