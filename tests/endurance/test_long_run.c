@@ -83,8 +83,9 @@ static void attach_ten(sgm_trainer *trainer, measured *m)
         sgm_trainer_hook(trainer, sgm_accumulator("optimiser.cost_total", .mean = true, .each_epoch = true)));
     CHECK_OK(sgm_trainer_hook(trainer, sgm_accumulator("training.accuracy", .reset_every = 100)));
     CHECK_OK(sgm_trainer_hook(trainer, sgm_running_time(SGM_ITERATION)));
-    CHECK_OK(sgm_trainer_hook(trainer, sgm_rule_hook("every 250 iterations if training.loss > 0 then "
-                                                     "set optimiser.learning_rate *= 0.9999")));
+    /* so often that the record of changes, which is bounded, is full before memory is measured */
+    CHECK_OK(sgm_trainer_hook(trainer, sgm_rule_hook("every 8 iterations if training.loss > 0 then "
+                                                     "set optimiser.learning_rate *= 0.99999")));
     CHECK_OK(
         sgm_trainer_hook(trainer, sgm_rule_hook("if optimiser.cost_total becomes < 0.01 and not external "
                                                 "\"button\" then set optimiser.learning_rate *= 1.0001")));
