@@ -333,6 +333,32 @@ static inline void browser_type(browser *b, const char *selector, const char *te
     browser_act(b, selector, "value", json_pack("{s:s}", "text", text));
 }
 
+#define BROWSER_STEPS 16
+/* With the mouse, from one place of an element to another; places from its middle, in shares of its size. */
+static inline void browser_drag(browser *b, const char *selector, double x0, double y0, double x1, double y1)
+{
+    static const char format[] =
+        "const box = document.querySelector(\"%s\").getBoundingClientRect(); return ["
+        "box.x + box.width * %g, box.y + box.height * %g, "
+        "box.x + box.width * %g, box.y + box.height * %g].map(Math.round)";
+    char *script = sgm__format(format, selector, 0.5 + x0, 0.5 + y0, 0.5 + x1, 0.5 + y1);
+    int from[2], to[2];
+    json_t *places = browser_run(b, script);
+    CHECK_INT(json_unpack(places, "[i,i,i,i]", &from[0], &from[1], &to[0], &to[1]), 0);
+    json_decref(places);
+    sgm__free(script);
+    json_t *moves = json_pack("[{s:s, s:i, s:i}, {s:s, s:i}]", "type", "pointerMove", "x", from[0], "y",
+                              from[1], "type", "pointerDown", "button", 0);
+    for (int i = 1; i <= BROWSER_STEPS; i++)
+        json_array_append_new(moves, json_pack("{s:s, s:i, s:i, s:i}", "type", "pointerMove", "duration", 10,
+                                               "x", from[0] + (to[0] - from[0]) * i / BROWSER_STEPS, "y",
+                                               from[1] + (to[1] - from[1]) * i / BROWSER_STEPS));
+    json_array_append_new(moves, json_pack("{s:s, s:i}", "type", "pointerUp", "button", 0));
+    json_t *actions =
+        json_pack("{s:[{s:s, s:s, s:o}]}", "actions", "type", "pointer", "id", "mouse", "actions", moves);
+    json_decref(browser_ask(b, "POST", "/actions", actions, NULL));
+}
+
 static inline void browser_check_errors(browser *b)
 {
     char *errors = browser_errors(b);

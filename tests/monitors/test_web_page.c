@@ -297,3 +297,29 @@ TEST(a_person_saves_restores_and_branches)
     browser_check_errors(b);
     end_training(t);
 }
+
+/* --- play --- */
+
+#define ANSWER "document.querySelector('.draw-answers li b').textContent"
+#define DRAWING ".draw-canvas"
+
+/* The live network says what it takes a drawing for. */
+TEST(a_person_draws_a_digit)
+{
+    training *t = begin_training();
+    browser *b = &t->browser;
+    await_more(b, 150);
+    open_tab_called(b, "Play");
+    browser_await(b, ANSWER " !== ''");
+    browser_do(b, "document.querySelector('" DRAWING "').scrollIntoView({ block: 'center' })");
+    browser_drag(b, DRAWING, -0.19, -0.3, -0.19, 0.3);
+    browser_drag(b, DRAWING, 0.19, -0.3, 0.19, 0.3);
+    browser_drag(b, DRAWING, -0.06, -0.44, 0.06, -0.44);
+    browser_drag(b, DRAWING, -0.06, 0.44, 0.06, 0.44);
+    browser_await(b, ANSWER " === '0'");
+    /* It goes on learning, and its answer with it. */
+    browser_do(b, "window.before = document.querySelector('.panel-draw .panel-note').textContent");
+    browser_await(b, "document.querySelector('.panel-draw .panel-note').textContent !== window.before");
+    browser_check_errors(b);
+    end_training(t);
+}
