@@ -390,9 +390,9 @@ TEST(any_thread)
 
 /* --- 3 GB of records that exist nowhere --- */
 
+/* Sanitizers keep what is freed, so memory says nothing there: only the order is looked at. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define HUGE_RECORDS (3 * 1024 * 16) /* what is freed is kept there, so memory says nothing: only the order  \
-                                      */
+#define HUGE_RECORDS (3 * 1024 * 16)
 #else
 #define HUGE_RECORDS (3 * 1024 * 256)
 #endif
