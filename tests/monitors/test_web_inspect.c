@@ -123,19 +123,24 @@ TEST(a_histogram_counts_numbers)
     sgm_env_free(env);
 }
 
-static void await_columns(web_client *client, const char *path, size_t wanted, int64_t newest)
+/* Iterations of the columns go up, to `newest` in the end; the answer. */
+static json_t *await_column(web_client *client, const char *path, double newest)
 {
     double end = sgm__now() + 20;
     for (;;) {
         json_t *found = web_get(client, path);
         const json_t *history = web_at(found, "history");
-        size_t count = json_array_size(history);
-        double last = count > 0 ? web_number(json_array_get(history, count - 1), "iteration") : -1;
+        double last = -1;
+        for (size_t i = 0; i < json_array_size(history); i++) {
+            double iteration = web_number(json_array_get(history, i), "iteration");
+            CHECK(iteration > last);
+            last = iteration;
+        }
+        if (last == newest)
+            return found;
         json_decref(found);
-        if (count == wanted && last == (double)newest)
-            return;
         if (sgm__now() > end)
-            TEST_FAIL("%s has %zu columns up to %g", path, count, last);
+            TEST_FAIL("%s has columns up to %g, not %g", path, last, newest);
         usleep(20000);
     }
 }
@@ -150,24 +155,116 @@ TEST(what_is_watched_has_a_history)
     CHECK_OK(sgm_run_background(env, .iterations = 1000000, .paused = true));
     json_decref(web_post(&client, "/api/histogram-watch", watch));
     CHECK_INT(client.code, 200);
-    for (int64_t i = 1; i <= 3; i++) {
+    for (int i = 1; i <= 3; i++) {
         CHECK_OK(sgm_trainer_step(trainer, 2));
-        await_columns(&client, path, (size_t)i, 2 * i);
+        json_decref(await_column(&client, path, 2 * i));
     }
-    json_t *found = web_get(&client, path), *now = web_get(&client, "/api/histogram?trainer=a&id=optimiser."
-                                                                    "updates.2-dense.weights");
+    json_t *found = web_get(&client, path);
+    json_t *now = web_get(&client, "/api/histogram?trainer=a&id=optimiser.updates.2-dense.weights");
     CHECK(json_is_true(web_at(found, "watched")));
-    CHECK_NEAR(web_number(found, "history/2/least"), web_number(now, "least"), 1e-9);
-    CHECK(json_equal(web_at(found, "history/2/bins"), web_at(now, "bins")));
-    CHECK(web_number(found, "history/0/least") != web_number(found, "history/2/least"));
+    CHECK(json_array_size(web_at(found, "history")) >= 3);
+    CHECK_NEAR(web_number(found, "least"), web_number(now, "least"), 1e-9);
+    CHECK(json_equal(web_at(found, "bins"), web_at(now, "bins")));
+    CHECK(web_number(found, "history/0/least") != web_number(found, "least"));
     json_decref(found);
     json_decref(now);
     CHECK_OK(sgm_trainer_reset(trainer));
-    CHECK_OK(sgm_trainer_step(trainer, 3));
-    await_columns(&client, path, 1, 3); /* what was before is no part of it */
+    CHECK_OK(sgm_trainer_step(trainer, 1));
+    json_decref(await_column(&client, path, 1)); /* what came later is no part of it any more */
     json_decref(web_post(&client, "/api/histogram-watch", "{\"identifier\": \"nothing.here\"}"));
     CHECK_INT(client.code, 404);
     CHECK_OK(sgm_stop(env, "enough"));
     CHECK_OK(sgm_wait(env));
+    sgm_env_free(env);
+}
+
+/* --- data, and mistakes --- */
+
+/* Two inputs are shares of two classes as they are: the weights are one in each class, so the answer is the
+ * larger input. Records 0 to 5; of class 0: 0, 1, 2, of which 2 is mistaken; of class 1: 3, 4, 5, of which 4
+ * and 5 are. */
+static sgm_trainer *mistaken_trainer(sgm_env *env)
+{
+    static const char *const sections[] = {"inputs", "targets"};
+    static const float x[] = {3, 1, 2, 0, 1, 5, 0, 1, 4, 2, 9, 8};
+    static const float y[] = {1, 0, 1, 0, 1, 0, 0, 1, 0, 1, 0, 1};
+    sgm_shape shape = sgm_shape_of(6, 2);
+    sgm_tensor *tensors[] = {sgm_tensor_from(SGM_FLOAT32, &shape, x),
+                             sgm_tensor_from(SGM_FLOAT32, &shape, y)};
+    sgm_dataset *dataset = sgm_dataset_from("pairs", sections, tensors, 2);
+    sgm_trainer *trainer = sgm_trainer_create(env, "a");
+    sgm_trainer_network(trainer, "input(2) + dense(2, no_bias) + softmax_cross_entropy");
+    sgm_trainer_data(trainer, sgm_minibatches(dataset, .size = 3));
+    sgm_trainer_add_data(trainer, "check", sgm_undivided(dataset));
+    sgm_trainer_optimiser(trainer, sgm_gradient_descent(.learning_rate = 0.1));
+    sgm_dataset_free(dataset);
+    sgm_tensor_free(tensors[0]);
+    sgm_tensor_free(tensors[1]);
+    CHECK_OK(sgm_trainer_status(trainer));
+    return trainer;
+}
+
+TEST(mistakes_are_counted_and_shown)
+{
+    static const float same[] = {1, 0, 0, 1};
+    sgm_env *env = sgm_env_create("e", .handler = "reference");
+    sgm_trainer *trainer = mistaken_trainer(env);
+    web_client client = serve(env);
+    CHECK_OK(sgm_run(env, .iterations = 4));
+    set(trainer, "1-dense.weights", 2, 2, same);
+    json_t *found = web_get(&client, "/api/confusion?data=check");
+    CHECK_STR(web_string(found, "error"), "(none)");
+    CHECK_LIST(found, "matrix/0", 2, 1);
+    CHECK_LIST(found, "matrix/1", 2, 1);
+    CHECK_NEAR(web_number(found, "counted"), 6, 0);
+    CHECK_NEAR(web_number(found, "right"), 3, 0);
+    CHECK_NEAR(web_number(found, "iteration"), 4, 0);
+    CHECK_STR(web_string(found, "data/0"), "training");
+    CHECK_STR(web_string(found, "data/1"), "check");
+    CHECK_INT(json_array_size(web_at(found, "examples")), 3);
+    CHECK_LIST(found, "examples/0", 0, 1, 2);
+    CHECK_LIST(found, "examples/1", 1, 0, 4);
+    CHECK_LIST(found, "examples/2", 1, 0, 5);
+    json_decref(found);
+    found = web_get(&client, "/api/confusion?records=3"); /* 0, 2 and 4 */
+    CHECK_LIST(found, "matrix/0", 1, 1);
+    CHECK_LIST(found, "matrix/1", 1, 0);
+    json_decref(found);
+
+    found = web_get(&client, "/api/data?data=training&class=1&from=4&count=5");
+    CHECK_STR(web_string(found, "error"), "(none)");
+    CHECK_INT(json_array_size(web_at(found, "items")), 2);
+    CHECK_NEAR(web_number(found, "items/0/index"), 4, 0);
+    CHECK_LIST(found, "items/0/inputs", 4, 2);
+    CHECK_NEAR(web_number(found, "items/0/target"), 1, 0);
+    CHECK_NEAR(web_number(found, "items/0/answer"), 0, 0);
+    CHECK_NEAR(web_number(found, "items/0/outputs/0"), 1 / (1 + exp(-2)), 1e-4);
+    CHECK_NEAR(web_number(found, "records"), 6, 0);
+    CHECK_NEAR(web_number(found, "classes"), 2, 0);
+    CHECK_LIST(found, "shape", 2);
+    json_decref(found);
+    found = web_get(&client, "/api/data?record=5&record=0");
+    CHECK_INT(json_array_size(web_at(found, "items")), 2);
+    CHECK_NEAR(web_number(found, "items/1/index"), 5, 0);
+    json_decref(found);
+    check_refused(&client, "/api/data?data=other", 404, "other");
+    check_refused(&client, "/api/data?record=-1", 400, "'record' must be the number of a record, not '-1'");
+    check_refused(&client, "/api/confusion?records=0", 400, "'records' must be a whole number from 1");
+    sgm_env_free(env);
+}
+
+TEST(a_matrix_is_for_classes)
+{
+    sgm_env *env = sgm_env_create("e", .handler = "reference");
+    line_trainer(env, "a");
+    web_client client = serve(env);
+    CHECK_OK(sgm_run(env, .iterations = 4));
+    check_refused(&client, "/api/confusion", 501,
+                  "networks that put each record in one of at most 256 classes");
+    json_t *found = web_get(&client, "/api/data?count=1&from=10");
+    CHECK_LIST(found, "items/0/inputs", 0.25);
+    CHECK_LIST(found, "items/0/targets", 1.5);
+    CHECK(json_is_null(web_at(found, "classes")));
+    json_decref(found);
     sgm_env_free(env);
 }

@@ -16,3 +16,4 @@ import './draw.js';
 import './maximise.js';
 import './game.js';
 import './text.js';
+import './confusion.js';

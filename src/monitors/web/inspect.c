@@ -63,6 +63,8 @@ void sgm__inspect_append_short(sgm__text *text, double value)
 static const sgm__http_route routes[] = {
     {.method = "GET", .path = "/api/network", .act = sgm__inspect_network},
     {.method = "GET", .path = "/api/histogram", .act = sgm__inspect_histogram},
+    {.method = "GET", .path = "/api/data", .act = sgm__inspect_data},
+    {.method = "GET", .path = "/api/confusion", .act = sgm__inspect_confusion},
     {.method = "POST", .path = "/api/histogram-watch", .act = sgm__inspect_watch},
 };
 

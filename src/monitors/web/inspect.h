@@ -41,4 +41,8 @@ sgm_status sgm__inspect_attach(sgm__web_trainer *watched, void **state);
 void sgm__inspect_progress(sgm__web_trainer *watched, void *state, const sgm_training_progress *progress);
 void sgm__inspect_free_trainer(void *state);
 
+/* inspect_data.c */
+sgm_status sgm__inspect_data(void *web, const sgm__http_request *request, sgm__http_answer *answer);
+sgm_status sgm__inspect_confusion(void *web, const sgm__http_request *request, sgm__http_answer *answer);
+
 #endif

@@ -1,0 +1,149 @@
+/* Which class the network takes for which; a cell that is chosen shows the records in it, and so does a row of the
+ * data's classes: what there is to learn from, and what the network makes of it. */
+import { get } from '../api.js';
+import { button, fill, h, select } from '../elements.js';
+import { integer, number, percent } from '../format.js';
+import { t } from '../language.js';
+import { definePanel } from '../panel.js';
+import { flatten, imageShape, paint } from '../pixels.js';
+import { state } from '../store.js';
+
+definePanel('confusion', {
+    icon: 'table',
+    tab: 'inspect', order: 3,
+    size: { w: 8, h: 14 }, least: { w: 4, h: 7 }, heights: { 6: 14, 1: 20 },
+    options: { data: '' },
+    create,
+});
+
+const page = 24; /* records at once */
+
+/* A record as a picture if its inputs are one, else as numbers. */
+function drawRecord(record, shape, classes) {
+    const image = imageShape(shape), wrong = record.target !== record.answer;
+    let picture;
+    if (image) {
+        picture = h('canvas', { class: 'record-picture', role: 'img', 'aria-label': t('confusion.record',
+            { n: integer(record.index) }) });
+        const values = flatten(record.inputs, image);
+        paint(picture, values, image, Math.min(...values), Math.max(...values));
+    } else picture = h('div', { class: 'record-numbers mono' }, record.inputs.slice(0, 12).map((value) =>
+        h('span', { text: number(value, 3) })));
+    const text = classes === null ? `${record.outputs.slice(0, 3).map((value) => number(value, 3)).join(' ')} · ${
+        (record.targets ?? []).slice(0, 3).map((value) => number(value, 3)).join(' ')}`
+        : `${record.target ?? '?'} → ${record.answer}`;
+    const share = classes > 2 || record.outputs.length > 1 ? percent(record.outputs[record.answer], 0) : '';
+    return h('figure', { class: 'record', title: t('confusion.record', { n: integer(record.index) }) }, picture,
+        h('figcaption', { class: classes !== null && wrong ? 'is-wrong' : '' }, h('b', { text }),
+            classes === null ? null : h('span', { class: 'dim', text: share })));
+}
+
+function create(panel) {
+    let found = null, shown = null, busy = false;
+    const matrix = h('div', { class: 'confusion-matrix' }), records = h('div', { class: 'records' });
+    const heading = h('div', { class: 'records-head' }), more = button(t('confusion.more'), () => browse(true),
+        { class: 'button is-quiet' });
+    const data = select([], '', (name) => { panel.setOption('data', name); shown = null; begin(); },
+        { 'aria-label': t('confusion.data') });
+    panel.tools.append(data);
+    panel.body.append(h('div', { class: 'confusion' }, matrix,
+        h('div', { class: 'scroll confusion-records' }, heading, records, more)));
+
+    const wanted = () => (panel.options.data === '' ? undefined : panel.options.data);
+
+    function offer(names) {
+        const known = [...data.options].map((option) => option.value).join();
+        if (known === names.join()) return;
+        data.replaceChildren(...names.map((name) => h('option', { value: name, text: name })));
+        data.value = names.includes(panel.options.data) ? panel.options.data : names[1] ?? names[0];
+    }
+
+    async function show(query, title, append = false) {
+        const answer = await get('data', { trainer: panel.trainer(), data: wanted(), ...query });
+        offer(answer.data);
+        const figures = answer.items.map((record) => drawRecord(record, answer.shape, answer.classes));
+        if (append) records.append(...figures);
+        else records.replaceChildren(...figures);
+        fill(heading, h('b', { text: title }));
+        shown = { query, title, next: answer.next };
+        more.hidden = query.record !== undefined || answer.next >= answer.records || answer.items.length === 0;
+    }
+
+    function browse(append = false) {
+        const from = append && shown ? shown.next : 0, chosen = append ? shown?.query.class : undefined;
+        return show({ from, count: page, class: chosen }, append && shown ? shown.title : t('confusion.all'), append)
+            .catch((error) => panel.fail(error));
+    }
+
+    /* Mistakes have examples; what is right is looked up by its class. */
+    function choose(target, answer) {
+        const examples = found.examples.filter(([a, b]) => a === target && b === answer).map(([, , index]) => index);
+        const title = target === answer ? t('confusion.class', { name: target })
+            : t('confusion.taken', { target, answer });
+        const query = target === answer ? { from: 0, count: page, class: target } : { record: examples };
+        for (const cell of matrix.querySelectorAll('button')) cell.setAttribute('aria-pressed',
+            String(cell.dataset.cell === `${target},${answer}`));
+        if (target !== answer && examples.length === 0) {
+            fill(heading, h('b', { text: title }));
+            records.replaceChildren(h('p', { class: 'nothing', text: t('confusion.none') }));
+            more.hidden = true;
+        } else show(query, title).catch((error) => panel.fail(error));
+    }
+
+    function cell(count, sum, target, answer, pressed) {
+        const element = h('button', { type: 'button', class: 'confusion-cell', data: { cell: `${target},${answer}`,
+            right: String(target === answer) }, 'aria-pressed': String(pressed === `${target},${answer}`),
+        'aria-label': t('confusion.cell', { target, answer, n: integer(count) }), title: t('confusion.cell', { target,
+            answer, n: integer(count) }), on: { click: () => choose(target, answer) } }, count > 0 ? integer(count) : '');
+        element.style.setProperty('--share', `${count > 0 ? 12 + 78 * Math.sqrt(count / sum) : 0}%`);
+        return element;
+    }
+
+    function draw() {
+        const pressed = matrix.querySelector('[aria-pressed="true"]')?.dataset.cell;
+        const head = h('tr', {}, h('th', { class: 'confusion-corner', scope: 'col', text: t('confusion.corner') }),
+            found.matrix.map((_, i) => h('th', { scope: 'col', text: String(i) })), h('th', { scope: 'col',
+                class: 'confusion-recall', text: t('confusion.right') }));
+        const rows = found.matrix.map((row, i) => {
+            const sum = row.reduce((all, count) => all + count, 0);
+            return h('tr', {}, h('th', { scope: 'row', text: String(i) }), row.map((count, k) =>
+                h('td', {}, cell(count, sum, i, k, pressed))), h('td', { class: 'confusion-recall',
+                text: sum > 0 ? percent(row[i] / sum, 0) : '–' }));
+        });
+        const scroll = matrix.querySelector('.scroll')?.scrollTop ?? 0;
+        fill(matrix, h('div', { class: 'scroll' }, h('table', { class: 'confusion-table' }, h('thead', {}, head),
+            h('tbody', {}, rows))));
+        matrix.querySelector('.scroll').scrollTop = scroll;
+        panel.setNote(t('confusion.sum', { share: percent(found.right / found.counted), n: integer(found.counted),
+            iteration: integer(found.iteration) }));
+    }
+
+    /* A network of no classes still has data. */
+    async function load(signal) {
+        if (panel.trainer() === null || busy) return;
+        busy = true;
+        try {
+            found = await get('confusion', { trainer: panel.trainer(), data: wanted() }, { signal });
+            matrix.hidden = false;
+            offer(found.data);
+            draw();
+        } catch (error) {
+            if (error.code === 0 || error.name === 'AbortError' || error.code === 409) throw error;
+            matrix.hidden = true;
+            panel.setNote('');
+        } finally {
+            busy = false;
+        }
+        if (shown === null) await show({ from: 0, count: page }, t('confusion.all'));
+    }
+
+    const begin = () => panel.load(load);
+    panel.every(3000, () => {
+        const moved = state.trainers.get(panel.trainer())?.iteration !== found?.iteration;
+        if (moved && !matrix.hidden && !matrix.contains(document.activeElement)) begin();
+    });
+    panel.on('trainer', () => { shown = null; matrix.replaceChildren(); begin(); });
+    panel.on('reconnected', begin);
+    panel.on('theme', () => { if (shown) show(shown.query, shown.title).catch(() => {}); });
+    begin();
+}
