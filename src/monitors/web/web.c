@@ -392,12 +392,12 @@ static void release(sgm_monitor *monitor)
     sgm__web *web = (sgm__web *)monitor;
     finish(monitor); /* of one that no environment had, or that failed: nothing is left to do for others */
     if (web->abandoned)
-        return; /* somebody is still in there */
-    for (size_t i = 0; i < web->trainer_count; i++)
-        free_trainer(web->trainers[i]);
-    for (size_t i = SGM__WEB_PART_COUNT; i-- > 0;)
+        return;                                    /* somebody is still in there */
+    for (size_t i = SGM__WEB_PART_COUNT; i-- > 0;) /* first: parts may have threads, which look at trainers */
         if (parts[i]->free != NULL && web->states[i] != NULL)
             parts[i]->free(web->states[i]);
+    for (size_t i = 0; i < web->trainer_count; i++)
+        free_trainer(web->trainers[i]);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         sgm__free(*text_of(&web->options, i));
     json_decref(web->tabs);
