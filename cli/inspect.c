@@ -104,6 +104,7 @@ static sgm_status print_text(const char *title, char *text)
 typedef struct wishes {
     bool graph, program, threads; /* threads: nothing else */
     int64_t batch;                /* -1: the configuration's */
+    const char *command;          /* which asks */
 } wishes;
 
 static sgm_status show(sgm_env *env, sgm_trainer *trainer, const char *network, const config *c,
@@ -139,12 +140,12 @@ static int inspect_file(const char *path, const wishes *w)
 {
     config c;
     if (config_load(&c, path, NULL, 0) != SGM_OK)
-        return report_error("inspect", CLI_USAGE);
+        return report_error(w->command, CLI_USAGE);
     sgm_env *env = experiment_env(&c);
     sgm_trainer *trainer = env != NULL ? experiment_trainer(env, &c) : NULL;
     int code = CLI_OK;
     if (trainer == NULL || show(env, trainer, c.network, &c, w) != SGM_OK)
-        code = report_error("inspect", CLI_FAILED);
+        code = report_error(w->command, CLI_FAILED);
     sgm_env_free(env);
     config_free(&c);
     return code;
@@ -195,7 +196,7 @@ static int inspect_unknown(const char *path, const wishes *w)
         sgm__free(reason);
     } else {
         sgm_fail(SGM_ERROR_FORMAT, "%s", why != NULL ? why : "");
-        code = report_error("inspect", CLI_FAILED);
+        code = report_error(w->command, CLI_FAILED);
     }
     sgm_network_free(network);
     sgm_string_free(notation);
@@ -211,7 +212,7 @@ static int inspect_checkpoint(const char *path, const wishes *w)
         return inspect_unknown(path, w);
     int code = CLI_OK;
     if (show(s.env, s.trainer, s.network, &s.c, w) != SGM_OK)
-        code = report_error("inspect", CLI_FAILED);
+        code = report_error(w->command, CLI_FAILED);
     saved_close(&s);
     return code;
 }
@@ -224,12 +225,12 @@ static int inspect_any(const char *path, const wishes *w)
 
 int inspect_threads(const char *path)
 {
-    return inspect_any(path, &(wishes){.threads = true, .batch = -1});
+    return inspect_any(path, &(wishes){.threads = true, .batch = -1, .command = "info"});
 }
 
 int inspect_run(int argc, char **argv)
 {
-    wishes w = {.batch = -1};
+    wishes w = {.batch = -1, .command = "inspect"};
     const argument_rule rules[] = {
         {"--graph", ARGUMENT_FLAG, &w.graph},
         {"--program", ARGUMENT_FLAG, &w.program},

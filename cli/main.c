@@ -49,6 +49,10 @@ static void keep_standard_streams(void)
 static int run_command(int argc, char **argv)
 {
     const char *name = argv[1], *names[COMMAND_COUNT];
+    if (strcmp(name, "help") == 0 && argc > 2 && strcmp(argv[2], "help") != 0) {
+        char wish[] = "--help";
+        return run_command(3, (char *[]){argv[0], argv[2], wish, NULL});
+    }
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
         print_help();
         return CLI_OK;

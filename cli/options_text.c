@@ -215,10 +215,31 @@ void options_compare(const option *table, size_t count, const void *old, const v
     compare(table, count, "", old, new, ignored, ignored_count, out);
 }
 
-static void help_option(const option *o, const char *name, sgm__text *out)
+enum { HELP_INDENT = 40, HELP_WIDTH = 110 }; /* columns */
+
+/* A line of the help, with `text` in the last of three columns, wrapped between words. */
+static void help_line(const char *name, const char *kind, const char *text, sgm__text *out)
+{
+    size_t column = HELP_INDENT;
+    sgm__text_append(out, "  %-28s %-8s", name, kind);
+    while (*text != '\0') {
+        size_t length = strcspn(text, " ");
+        bool wrap = column + length > HELP_WIDTH && column > HELP_INDENT;
+        if (wrap)
+            sgm__text_append(out, "\n%*s", HELP_INDENT - 1, "");
+        sgm__text_append(out, " %.*s", (int)length, text);
+        column = (wrap ? HELP_INDENT : column) + length + 1;
+        text += length;
+        text += strspn(text, " ");
+    }
+    sgm__text_append(out, "\n");
+}
+
+static void help_option(const option *o, const char *name, sgm__text *lines)
 {
     static const char *const kinds[] = {"text", "file", "integer", "number", "flag", "list", "map", "", ""};
-    sgm__text_append(out, "  %-28s %-8s %s", name, kinds[o->kind], o->doc);
+    sgm__text text = {0}, *out = &text;
+    sgm__text_append(out, "%s", o->doc);
     if (o->more != NULL)
         o->more(o, out);
     for (size_t i = 0; o->choices != NULL && o->choices[i] != NULL; i++)
@@ -230,7 +251,8 @@ static void help_option(const option *o, const char *name, sgm__text *out)
         sgm__text_append(out, " [%.15g to %.15g%s%s]", o->least, o->most, space, unit);
     if (option_standard(o) != NULL)
         sgm__text_append(out, " (default %s)", option_standard(o));
-    sgm__text_append(out, "\n");
+    help_line(name, kinds[o->kind], text.data != NULL ? text.data : "", lines);
+    sgm__text_free(&text);
 }
 
 static void help_table(const option *table, size_t count, const char *prefix, sgm__text *out)
@@ -241,7 +263,7 @@ static void help_table(const option *table, size_t count, const char *prefix, sg
         snprintf(name, sizeof name, "%s%s", prefix, o->name);
         if (o->kind == OPTION_GROUP) {
             if (o->doc[0] != '\0')
-                sgm__text_append(out, "  %-28s %-8s %s\n", name, "map", o->doc);
+                help_line(name, "map", o->doc, out);
             snprintf(name, sizeof name, "%s%s.", prefix, o->name);
             /* The same keys are shown once. */
             if (i == 0 || table[i - 1].children != o->children)

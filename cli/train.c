@@ -12,15 +12,14 @@
 static const char usage_text[] =
     "Usage: sigma train FILE.yaml|FOLDER [KEY=VALUE ...] [--folder DIR] [--resume] [--from RUN]\n"
     "             [--quiet] [--paused] [--monitor[=PORT]] [--monitor-wait]\n\n"
-    "Trains what the file describes; a folder is that of a run, with its config.yaml. KEY=VALUE counts more "
-    "than the file: optimiser.learning_rate=0.01.\n"
+    "Trains what the file describes; a folder is that of a run, with its config.yaml. KEY=VALUE counts more\n"
+    "than the file: optimiser.learning_rate=0.01. "
     "Lists and maps are written as in YAML: 'freeze=[0-dense.*]'.\n\n"
     "  --folder DIR   where the run is kept (default runs/NAME-TIME): config.yaml, checkpoint.safetensors,\n"
     "                 metrics.jsonl\n"
     "  --resume       go on from the folder's checkpoint; epochs count from the first run's beginning\n"
-    "  --from RUN     begin with the parameters of another run, or of a checkpoint: start_from.run=RUN; the "
-    "keys\n"
-    "                 start_from.parts, .states and .relaxed say what of it\n"
+    "  --from RUN     begin with the parameters of another run, or of a checkpoint: start_from.run=RUN; the\n"
+    "                 keys start_from.parts, .states and .relaxed say what of it\n"
     "  --quiet        results only, no progress\n"
     "  --paused       begin paused: 'sigma ctl DIR resume' (or step) lets it go on\n"
     "  --monitor[=PORT]\n"
@@ -352,6 +351,14 @@ static bool is_port(const char *text)
     return sgm__parse_int64(text, &port) && port >= 1 && port <= 65535;
 }
 
+static bool has_config(const char *folder)
+{
+    char *path = sgm__format("%s/config.yaml", folder);
+    bool there = path != NULL && sgm__file_exists(path);
+    sgm__free(path);
+    return there;
+}
+
 /* The file, or the folder of a run, is the first word; everything else is KEY=VALUE. */
 static int train_words(const arguments *a, const train_arguments *given)
 {
@@ -359,6 +366,15 @@ static int train_words(const arguments *a, const train_arguments *given)
         return usage_error("train", "expected a file that describes what to train");
     if (given->monitor != NULL && given->monitor[0] != '\0' && !is_port(given->monitor))
         return usage_error("train", "--monitor: expected a port from 1 to 65535, got '%s'", given->monitor);
+    for (size_t i = 1; i < a->word_count; i++)
+        if (given->monitor != NULL && is_port(a->words[i]))
+            return usage_error("train", "argument '%s': a port is given as --monitor=%s", a->words[i],
+                               a->words[i]);
+    if (is_folder(a->words[0]) && !has_config(a->words[0]))
+        return usage_error("train",
+                           "'%s' has no config.yaml, so no 'sigma train' has run there; a program's run "
+                           "goes on in the program: .resume = true",
+                           a->words[0]);
     if (given->from != NULL && given->resume)
         return usage_error("train", "--resume goes on from the run's own checkpoint; leave --from out");
     char *folder = sgm__format("folder=%s", given->folder != NULL ? given->folder : "");

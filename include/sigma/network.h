@@ -68,7 +68,7 @@ typedef struct sgm_layer_options {
     bool classes, shares;
     bool last, reverse, bidirectional; /* rnn, gru, lstm */
     double forget_bias;                /* lstm: is added to the forget gate's sum */
-    /* convolutions and poolings: height and width; the second 0: as the first */
+    /* height and width; the second 0: as the first. kernel: convolutions; the others: also poolings */
     int64_t kernel[2], stride[2], padding[2], dilation[2];
     int64_t groups; /* convolutions */
     bool same;      /* convolutions and poolings: padding that keeps the size, divided by the stride */
@@ -81,6 +81,7 @@ SGM_API sgm_layer *sgm_layer_create(const char *type, const sgm_layer_options *o
 #define sgm_output_layer(...) sgm_layer_create("output", SGM_LAYER_OPTIONS(__VA_ARGS__))
 #define sgm_dense(...) sgm_layer_create("dense", SGM_LAYER_OPTIONS(__VA_ARGS__))
 #define sgm_embedding(...) sgm_layer_create("embedding", SGM_LAYER_OPTIONS(__VA_ARGS__))
+/* With _layer behind the name where the graph has an operation of that name. */
 #define sgm_convolution_layer(...) sgm_layer_create("convolution", SGM_LAYER_OPTIONS(__VA_ARGS__))
 #define sgm_max_pooling_layer(...) sgm_layer_create("max_pooling", SGM_LAYER_OPTIONS(__VA_ARGS__))
 #define sgm_average_pooling_layer(...) sgm_layer_create("average_pooling", SGM_LAYER_OPTIONS(__VA_ARGS__))

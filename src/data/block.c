@@ -43,8 +43,12 @@ static sgm_status check_section(const sgm_block *block, const char *name, const 
                         sgm_dtype_name(sgm_tensor_dtype(values)));
     if (shape->rank < 1 || shape->dims[0] != block->count) {
         char text[128];
-        return sgm_fail(SGM_ERROR_SHAPE, "%s: section \"%s\" has shape %s in a block of %lld records", who,
-                        name, sgm_shape_text(shape, text, sizeof text), (long long)block->count);
+        return sgm_fail(
+            SGM_ERROR_SHAPE,
+            "%s: section \"%s\" has shape %s in a block of %lld records; its first dimension has to "
+            "be %lld, as of the first section",
+            who, name, sgm_shape_text(shape, text, sizeof text), (long long)block->count,
+            (long long)block->count);
     }
     return SGM_OK;
 }

@@ -221,6 +221,11 @@ const char *const *sgm_dataset_names(size_t *count)
     return names;
 }
 
+static bool looks_like_file(const char *name)
+{
+    return strpbrk(name, "./") != NULL;
+}
+
 sgm_dataset *sgm_dataset_open(const char *name)
 {
     if (!name) {
@@ -238,7 +243,11 @@ sgm_dataset *sgm_dataset_open(const char *name)
     const char *nearest = sgm__nearest(name, names, count);
     sgm_fail(SGM_ERROR_NOT_FOUND,
              "there is no dataset \"%s\"%s%s%s; the names are iris, digits, digits-test, mnist, "
-             "mnist-test, xor, and, wdbc, tictactoe, text:PATH",
-             name, nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
+             "mnist-test, xor, and, wdbc, tictactoe, text:PATH%s",
+             name, nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "",
+             looks_like_file(name)
+                 ? "; a table or array of yours is described: 'csv:' or 'inputs:' in a file "
+                   "for sigma train, a reader in C"
+                 : "");
     return NULL;
 }

@@ -233,9 +233,8 @@ static sgm_stream *file_open(sgm_source *source)
     int descriptor = open(source->name, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) {
         sgm_status status = errno == ENOENT || errno == ENOTDIR ? SGM_ERROR_NOT_FOUND : SGM_ERROR_FILE;
-        sgm_fail(status,
-                 "%s: cannot be opened: %s; check the path (relative ones start at the working directory)",
-                 source->name, sgm__errno_text(errno));
+        sgm_fail(status, "%s: cannot be opened: %s; check the path%s", source->name, sgm__errno_text(errno),
+                 source->name[0] != '/' ? " (relative ones start at the working directory)" : "");
         return NULL;
     }
     if (fstat(descriptor, &info) != 0 || S_ISDIR(info.st_mode)) {

@@ -105,8 +105,8 @@ static bool options_are_good(const char *name, const sgm_env_options *options)
     else if (sgm__setting_check(sgm_setting_find(rows, count, "threads"), options, name) != SGM_OK)
         return false;
     else if (!sgm_dtype_is_float(options->precision))
-        sgm_fail(SGM_ERROR_TYPE, "%s: precision: expected float32, float64 or bfloat16, got %s", name,
-                 sgm_dtype_name(options->precision));
+        sgm_fail(SGM_ERROR_TYPE, "%s: precision: expected float32, float64 or bfloat16, got %s (%d)", name,
+                 sgm_dtype_name(options->precision), (int)options->precision);
     else
         return true;
     return false;

@@ -91,7 +91,30 @@ static sgm_status check_root(const sgm_registry *root)
     return root != NULL ? SGM_OK : sgm_fail(SGM_ERROR_ARGUMENT, "expected a registry, got NULL");
 }
 
-/* "mnist.optimiser.rate" for "mnist.optimizer.rate"; NULL: nothing is near. With the lock. */
+static void add_way(sgm__text *text, const sgm__core *core, const sgm__core *root)
+{
+    const char *way[SGM__MOST_LEVELS];
+    size_t count = 0;
+    for (; core != root; core = core->parent)
+        way[count++] = core->place->name;
+    while (count-- > 0)
+        sgm__text_append(text, "%s.", way[count]);
+}
+
+/* The registry one level below that has exactly that name: "optimiser" for "learning_rate". */
+static const sgm__core *one_below(const sgm__core *core, const char *name)
+{
+    for (size_t i = 0; i < core->entry_count; i++) {
+        const sgm__core *child = sgm__entry_child(core->entries[i]);
+        for (size_t k = 0; child != NULL && k < child->entry_count; k++)
+            if (strcmp(child->entries[k]->name, name) == 0)
+                return child;
+    }
+    return NULL;
+}
+
+/* "mnist.optimiser.rate" for "mnist.optimizer.rate", "optimiser.rate" for "rate"; NULL: nothing is near. With
+ * the lock. */
 static char *suggest(const walking *walk, const sgm__core *root)
 {
     const sgm__core *core = walk->stuck;
@@ -101,17 +124,13 @@ static char *suggest(const walking *walk, const sgm__core *root)
     for (size_t i = 0; i < core->entry_count; i++)
         names[i] = core->entries[i]->name;
     const sgm__part *part = &walk->identifier->parts[walk->stuck_level];
-    const char *near = sgm__nearest(part->pattern, names, core->entry_count);
+    const sgm__core *below = one_below(core, part->pattern);
+    const char *near = below != NULL ? part->pattern : sgm__nearest(part->pattern, names, core->entry_count);
     sgm__free((void *)names);
-    if (near == NULL || strcmp(near, part->pattern) == 0)
+    if (near == NULL || (below == NULL && strcmp(near, part->pattern) == 0))
         return NULL;
-    const char *way[SGM__MOST_LEVELS];
-    size_t count = 0;
-    for (; core != root; core = core->parent)
-        way[count++] = core->place->name;
     sgm__text text = {0};
-    while (count-- > 0)
-        sgm__text_append(&text, "%s.", way[count]);
+    add_way(&text, below != NULL ? below : core, root);
     sgm__text_append(&text, "%s%s", near, walk->identifier->text + part->end);
     return sgm__text_take(&text);
 }

@@ -212,6 +212,17 @@ static sgm_status find_row(const char *name, const command_row **row)
                     near != NULL ? "'?)" : "");
 }
 
+static sgm_status fail_unknown_field(const command_row *row, const char *key)
+{
+    sgm__text there = {0};
+    for (int i = 0; i < MOST_FIELDS && row->fields[i] != NULL; i++)
+        sgm__text_append(&there, "%s%s", i > 0 ? ", " : "; there is ", row->fields[i]);
+    sgm_status status = sgm_fail(SGM_ERROR_ARGUMENT, "%s has no field '%.100s'%s", row->name, key,
+                                 there.data != NULL ? there.data : "");
+    sgm__text_free(&there);
+    return status;
+}
+
 /* Numbers, booleans and values that are lists become texts, as a person would type them; nothing else may
  * come. */
 static sgm_status read_field(json_t *request, const command_row *row, const char *key, json_t *value)
@@ -222,7 +233,7 @@ static sgm_status read_field(json_t *request, const command_row *row, const char
     for (int i = 0; i < MOST_FIELDS; i++)
         known |= row->fields[i] != NULL && strcmp(key, row->fields[i]) == 0;
     if (!known)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "%s has no field '%.100s'", row->name, key);
+        return fail_unknown_field(row, key);
     if (json_is_string(value))
         return SGM_OK;
     bool list = json_is_array(value) && strcmp(key, "value") == 0; /* of a tensor */

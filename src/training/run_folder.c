@@ -63,7 +63,8 @@ static sgm_status open_files(sgm_trainer *trainer, const char *checkpoint, const
         return SGM_ERROR_MEMORY;
     bool there = sgm__file_exists(checkpoint);
     if (there && !resume)
-        return sgm_fail(SGM_ERROR_STATE, "'%s' holds a run already; resume it or choose another folder",
+        return sgm_fail(SGM_ERROR_STATE,
+                        "'%s' holds a run already; resume it (.resume = true) or choose another folder",
                         checkpoint);
     if (there)
         SGM_TRY(sgm_trainer_load_parts(trainer, checkpoint, .parts = SGM_PART_EVERYTHING));

@@ -95,6 +95,7 @@ sgm_tensor *sgm_trainer_predict(sgm_trainer *trainer, sgm_tensor *inputs, const 
     for (int64_t first = 0; first < records; first += LARGEST_BATCH) {
         int64_t count = records - first < LARGEST_BATCH ? records - first : LARGEST_BATCH;
         if (predict_part(trainer, inputs, first, count, output, &result) != SGM_OK) {
+            sgm__fail_within("trainer '%s'", trainer->name);
             sgm_tensor_free(result);
             return NULL;
         }
