@@ -57,7 +57,9 @@ static sgm_status open_type(sgm_handler *handler, const char *name, const sgm_ha
     if (handler->type != &sgm__cpu_handler && name[sgm__handler_text_name(name)] != '\0')
         return sgm_fail(SGM_ERROR_ARGUMENT, "handler '%s': only cpu has options in brackets", name);
     SGM_TRY(sgm__handler_text_read(name, options, &text));
-    return handler->type->open(&text.options, &handler->self);
+    sgm_status status = handler->type->open(&text.options, &handler->self);
+    bool has_options = name[sgm__handler_text_name(name)] != '\0';
+    return status == SGM_OK || !has_options ? status : sgm__fail_within("handler '%s'", name);
 }
 
 static sgm_status open_handler(sgm_handler *handler, const char *name, const sgm_handler_options *options)

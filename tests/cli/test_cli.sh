@@ -25,6 +25,25 @@ run 2 predict a --count 0 b
 has err 'a whole number from 1'
 run 2 train missing.yaml
 has err "missing.yaml"
+run 2 train "$examples/iris.yaml" --monitor 9000
+has err "argument '9000': a port is given as --monitor=9000"
+mkdir no-config
+run 2 train no-config --resume
+has err "'no-config' has no config.yaml"
+rmdir no-config
+run 2 data table.csv
+has err "a table or array of yours is described: 'csv:'"
+run 1 info missing
+has err '^sigma info: cannot open'
+run 0 help train
+has out '^Usage: sigma train FILE'
+same "no line of the help is longer than 112 columns" "$(awk 'length > 112' out)" ""
+cat >shares.yaml <<'EOF'
+network: input(64) + embedding(256, 4) + dense(256, each_step) + softmax_cross_entropy
+data: text:shares.yaml
+EOF
+run 1 train shares.yaml
+has err 'records of the shape \(64, 256\), the network wants \(64,\); .*softmax_cross_entropy\(shares\)'
 run 2 train "$examples/iris.yaml" epochs=none
 has err "argument 'epochs=none': epochs: expected a whole number"
 run 2 train "$examples/iris.yaml" optimiser.learning_rat=1

@@ -120,9 +120,10 @@ TEST(from_memory)
     sgm_dataset_release(made, block);
     CHECK(fetch(made, 1) == NULL);
     sgm_dataset_free(made);
-    CHECK_ERROR(sgm_dataset_from("made", (const char *const[]){"inputs", "targets"},
-                                 (sgm_tensor *[]){bytes, labels}, 2),
-                "section \"targets\" has shape (2,) in a block of 3 records");
+    CHECK_ERROR(
+        sgm_dataset_from("made", (const char *const[]){"inputs", "targets"}, (sgm_tensor *[]){bytes, labels},
+                         2),
+        "section \"targets\" has shape (2,) in a block of 3 records; its first dimension has to be 3");
     sgm_tensor_free(bytes);
     sgm_tensor_free(labels);
     CHECK_INT(atomic_load(&allocator_live), 0);

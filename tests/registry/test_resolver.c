@@ -94,6 +94,8 @@ TEST(resolving_one_suggests_what_is_near)
     CHECK_ERROR(sgm_resolve_one(root, "*.optimiser.learningrate", &content),
                 "did you mean 'mnist.optimiser.learning_rate'?");
     CHECK_ERROR(sgm_resolve_one(root, "mnits", &content), "did you mean 'mnist'?");
+    CHECK_ERROR(sgm_resolve_one(root, "mnist.learning_rate", &content),
+                "nothing matches 'mnist.learning_rate'; did you mean 'mnist.optimiser.learning_rate'?");
     CHECK_ERROR(sgm_resolve_one(root, "something-else", &content), "nothing matches 'something-else'");
     CHECK(strstr(sgm_last_error(), "did you mean") == NULL);
     CHECK_INT(content.kind, SGM_KIND_NOTHING);

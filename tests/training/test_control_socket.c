@@ -234,6 +234,7 @@ TEST(what_is_no_command_is_told)
     CHECK_ANSWER(&r, "{\"command\":\"save\"}", "save needs the field 'name'");
     CHECK_ANSWER(&r, "{\"command\":\"save\",\"name\":[1]}", "'name' must be a text");
     CHECK_ANSWER(&r, "{\"command\":\"pause\",\"name\":\"a\"}", "pause has no field 'name'");
+    CHECK_ANSWER(&r, "{\"command\":\"step\",\"count\":3}", "step has no field 'count'; there is iterations");
     /* A message that is cut in the middle of a character is an answer nevertheless. */
     char line[600] = "{\"command\":\"a";
     for (int i = 0; i < 100; i++)
