@@ -268,3 +268,46 @@ TEST(a_matrix_is_for_classes)
     json_decref(found);
     sgm_env_free(env);
 }
+
+/* --- pictures --- */
+
+TEST(weights_are_pictures_of_the_input)
+{
+    static const char *const sections[] = {"inputs", "targets"};
+    static float values[4 * 6 * 2], x[2 * 24], y[2 * 2];
+    for (int i = 0; i < 48; i++)
+        values[i] = (float)i / 4;
+    sgm_shape inputs = sgm_shape_of(2, 4, 6), targets = sgm_shape_of(2, 2);
+    sgm_tensor *tensors[] = {sgm_tensor_from(SGM_FLOAT32, &inputs, x),
+                             sgm_tensor_from(SGM_FLOAT32, &targets, y)};
+    sgm_dataset *dataset = sgm_dataset_from("images", sections, tensors, 2);
+    sgm_env *env = sgm_env_create("e", .handler = "reference");
+    sgm_trainer *trainer = sgm_trainer_create(env, "a");
+    sgm_trainer_network(trainer, "input(4, 6) + dense(2) + dense(2) + mean_squared");
+    sgm_trainer_data(trainer, sgm_undivided(dataset));
+    sgm_trainer_optimiser(trainer, sgm_gradient_descent(.learning_rate = 0.1));
+    sgm_dataset_free(dataset);
+    sgm_tensor_free(tensors[0]);
+    sgm_tensor_free(tensors[1]);
+    web_client client = serve(env);
+    CHECK_OK(sgm_run(env, .iterations = 1));
+    set(trainer, "1-dense.weights", 24, 2, values);
+    json_t *found = web_get(&client, "/api/picture?id=network.layers.1-dense.weights&index=1");
+    CHECK_STR(web_string(found, "error"), "(none)");
+    CHECK_NEAR(web_number(found, "pictures"), 2, 0);
+    CHECK_NEAR(web_number(found, "count"), 1, 0);
+    CHECK_NEAR(web_number(found, "rows"), 4, 0);
+    CHECK_NEAR(web_number(found, "columns"), 6, 0);
+    CHECK_INT(json_array_size(web_at(found, "values")), 24);
+    CHECK_NEAR(web_number(found, "values/0"), 0.25, 0); /* what the second unit gets from (0, 0) */
+    CHECK_NEAR(web_number(found, "values/7"), 3.75, 0); /* and from (1, 1) */
+    CHECK_NEAR(web_number(found, "most"), 11.75, 0);
+    json_decref(found);
+    found = web_get(&client, "/api/picture?id=network.layers.2-dense.weights");
+    CHECK_NEAR(web_number(found, "pictures"), 1, 0); /* a matrix */
+    CHECK_NEAR(web_number(found, "rows"), 2, 0);
+    json_decref(found);
+    check_refused(&client, "/api/picture", 400, "expected the identifier of a tensor, as 'id'");
+    check_refused(&client, "/api/picture?id=iteration", 400, "iteration is no tensor");
+    sgm_env_free(env);
+}

@@ -17,3 +17,4 @@ import './maximise.js';
 import './game.js';
 import './text.js';
 import './confusion.js';
+import './picture.js';

@@ -11,7 +11,7 @@ import { definePanel } from '../panel.js';
 definePanel('network', {
     icon: 'branch',
     tab: 'inspect', order: 1,
-    size: { w: 4, h: 20 }, least: { w: 3, h: 6 }, heights: { 6: 16, 1: 16 },
+    size: { w: 4, h: 24 }, least: { w: 3, h: 6 }, heights: { 6: 16, 1: 16 },
     create,
 });
 

@@ -65,6 +65,7 @@ static const sgm__http_route routes[] = {
     {.method = "GET", .path = "/api/histogram", .act = sgm__inspect_histogram},
     {.method = "GET", .path = "/api/data", .act = sgm__inspect_data},
     {.method = "GET", .path = "/api/confusion", .act = sgm__inspect_confusion},
+    {.method = "GET", .path = "/api/picture", .act = sgm__inspect_picture},
     {.method = "POST", .path = "/api/histogram-watch", .act = sgm__inspect_watch},
 };
 
@@ -72,6 +73,7 @@ const sgm__web_part sgm__web_inspect = {.routes = routes,
                                         .route_count = sizeof routes / sizeof *routes,
                                         .create = sgm__inspect_create,
                                         .free = sgm__inspect_free,
+                                        .tick = sgm__inspect_tick,
                                         .attach = sgm__inspect_attach,
                                         .progress = sgm__inspect_progress,
                                         .free_trainer = sgm__inspect_free_trainer};

@@ -37,6 +37,7 @@ sgm_status sgm__inspect_watch(void *web, const sgm__http_request *request, sgm__
 typedef struct sgm__inspect_sampler sgm__inspect_sampler; /* the part's state */
 sgm_status sgm__inspect_create(sgm__web *web, void **state);
 void sgm__inspect_free(void *state);
+void sgm__inspect_tick(sgm__web *web, void *state);
 sgm_status sgm__inspect_attach(sgm__web_trainer *watched, void **state);
 void sgm__inspect_progress(sgm__web_trainer *watched, void *state, const sgm_training_progress *progress);
 void sgm__inspect_free_trainer(void *state);
@@ -44,5 +45,8 @@ void sgm__inspect_free_trainer(void *state);
 /* inspect_data.c */
 sgm_status sgm__inspect_data(void *web, const sgm__http_request *request, sgm__http_answer *answer);
 sgm_status sgm__inspect_confusion(void *web, const sgm__http_request *request, sgm__http_answer *answer);
+
+/* inspect_picture.c */
+sgm_status sgm__inspect_picture(void *web, const sgm__http_request *request, sgm__http_answer *answer);
 
 #endif

@@ -278,11 +278,36 @@ static void *run(void *user)
 static sgm_status start(sgm__inspect_sampler *self)
 {
     pthread_mutex_lock(&self->lock);
-    if (!self->started)
+    bool ending = atomic_load(&self->ending);
+    if (!self->started && !ending)
         self->started = pthread_create(&self->thread, NULL, run, self) == 0;
     bool started = self->started;
     pthread_mutex_unlock(&self->lock);
+    if (ending)
+        return sgm_fail(SGM_ERROR_STATE, "the monitor is to stop");
     return started ? SGM_OK : sgm_fail(SGM_ERROR_MEMORY, "the system refused a thread for histograms");
+}
+
+static void stop(sgm__inspect_sampler *self)
+{
+    pthread_mutex_lock(&self->lock);
+    atomic_store(&self->ending, true);
+    pthread_cond_broadcast(&self->wake);
+    bool started = self->started;
+    self->started = false;
+    pthread_mutex_unlock(&self->lock);
+    if (started)
+        pthread_join(self->thread, NULL);
+}
+
+/* The last tick of a monitor comes before its trainers are freed. */
+void sgm__inspect_tick(sgm__web *web, void *state)
+{
+    pthread_mutex_lock(&web->lock);
+    bool ending = web->ending;
+    pthread_mutex_unlock(&web->lock);
+    if (ending)
+        stop(state);
 }
 
 sgm_status sgm__inspect_create(sgm__web *web, void **state)
@@ -300,12 +325,7 @@ sgm_status sgm__inspect_create(sgm__web *web, void **state)
 void sgm__inspect_free(void *state)
 {
     sgm__inspect_sampler *self = state;
-    atomic_store(&self->ending, true);
-    pthread_mutex_lock(&self->lock);
-    pthread_cond_broadcast(&self->wake);
-    pthread_mutex_unlock(&self->lock);
-    if (self->started)
-        pthread_join(self->thread, NULL);
+    stop(self);
     pthread_cond_destroy(&self->wake);
     pthread_mutex_destroy(&self->lock);
     sgm__free(self);
