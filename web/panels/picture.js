@@ -57,7 +57,7 @@ function create(panel) {
         while (pictures.children.length < count) pictures.append(h('canvas', { class: 'tensor-picture', role: 'img' }));
         pictures.classList.toggle('is-one', found.pictures === 1);
         pictures.style.setProperty('--side', `${Math.max(28, Math.min(96, columns * 8))}px`);
-        [...tensor-pictures.children].forEach((canvas, i) => {
+        [...pictures.children].forEach((canvas, i) => {
             paintSigned(canvas, values.slice(i * each, (i + 1) * each), rows, columns, peak, inks);
             canvas.title = `${choice.element.value} ${integer(found.index + i)}`;
             canvas.setAttribute('aria-label', canvas.title);
