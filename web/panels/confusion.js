@@ -11,7 +11,7 @@ import { state } from '../store.js';
 definePanel('confusion', {
     icon: 'table',
     tab: 'inspect', order: 3,
-    size: { w: 8, h: 14 }, least: { w: 4, h: 7 }, heights: { 6: 14, 1: 20 },
+    size: { w: 8, h: 14 }, least: { w: 4, h: 7 }, heights: { 6: 15, 1: 21 },
     options: { data: '' },
     create,
 });
