@@ -11,7 +11,8 @@
 
 static const char usage_text[] =
     "Usage: sigma train FILE.yaml|FOLDER [KEY=VALUE ...] [--folder DIR] [--resume] [--from RUN]\n"
-    "             [--quiet] [--paused] [--monitor[=PORT]] [--monitor-wait]\n\n"
+    "             [--quiet] [--paused] [--monitor[=PORT]] [--monitor-wait]\n"
+    "             [--json-lines FILE]\n\n"
     "Trains what the file describes; a folder is that of a run, with its config.yaml. KEY=VALUE counts more\n"
     "than the file: optimiser.learning_rate=0.01. "
     "Lists and maps are written as in YAML: 'freeze=[0-dense.*]'.\n\n"
@@ -25,7 +26,10 @@ static const char usage_text[] =
     "  --monitor[=PORT]\n"
     "                 watch and steer it in a browser: prints the address (default: a free port from 8080)\n"
     "  --monitor-wait the same, and the monitor stays when the training has ended, until somebody ends it\n"
-    "                 there, or Ctrl-C\n\n"
+    "                 there, or Ctrl-C\n"
+    "  --json-lines FILE\n"
+    "                 adds a line of JSON to the file for each event: starts, epochs, changes of values, "
+    "ends\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 130 interrupted (a checkpoint was "
     "written).\n\nKeys:\n";
 
@@ -114,6 +118,7 @@ static int prepare_folder(config *c, bool resume)
 typedef struct train_arguments {
     const char *folder, *from;
     const char *monitor; /* its port, "": any; NULL: none */
+    const char *json_lines;
     bool resume, quiet, paused, monitor_wait;
 } train_arguments;
 
@@ -203,6 +208,8 @@ static sgm_status add_monitors(sgm_env *env, const config *c, const train_argume
 {
     if (!given->quiet)
         SGM_TRY(sgm_env_monitor(env, sgm_terminal_monitor()));
+    if (given->json_lines != NULL)
+        SGM_TRY(sgm_env_monitor(env, sgm_json_lines_monitor(.path = given->json_lines)));
     return given->monitor != NULL || given->monitor_wait ? add_web_monitor(env, c, given) : SGM_OK;
 }
 
@@ -413,6 +420,7 @@ int train_run(int argc, char **argv)
         {"--paused", ARGUMENT_FLAG, &given.paused},
         {"--monitor", ARGUMENT_MAYBE, &given.monitor},
         {"--monitor-wait", ARGUMENT_FLAG, &given.monitor_wait},
+        {"--json-lines", ARGUMENT_TEXT, &given.json_lines},
     };
     char *help = full_help();
     arguments a = {

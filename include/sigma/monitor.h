@@ -1,6 +1,7 @@
 /* Monitors watch the trainers of an environment: sgm_env_monitor(env, sgm_terminal_monitor()).
  *
  *     sgm_env_monitor(env, sgm_web_monitor());     (a live control room in the browser)
+ *     sgm_env_monitor(env, sgm_json_lines_monitor(.path = "events.jsonl"));     (for other programs)
  */
 #ifndef SIGMA_MONITOR_H
 #define SIGMA_MONITOR_H
@@ -46,6 +47,24 @@ typedef struct sgm_web_monitor_options {
 SGM_API sgm_monitor *sgm_web_monitor_create(const sgm_web_monitor_options *options);
 /* "http://127.0.0.1:8080/?token=..."; "" while it does not serve, or of another monitor. */
 SGM_API const char *sgm_web_monitor_url(sgm_monitor *monitor);
+
+/* --- events as lines of JSON, for other programs ---
+ *
+ * One object a line: {"event": "epoch", "trainer": "digits", "time": 1763749014.12, "iteration": 40, ...}.
+ * The events are start, epoch, pause, resume, move (a reset or a restore), stop, change (of a value), and
+ * iteration if asked for; their keys are those of docs/manual/21-other-monitors.md. Each line is written at
+ * once; one that cannot be is the last, with a warning in the log, and the training goes on. */
+typedef struct sgm_json_lines_monitor_options {
+    size_t struct_size;
+    const char *path;         /* lines are added at its end; default: stdout */
+    int64_t every_iterations; /* a line for each that is a multiple of this; 0: none */
+    double every_seconds;     /* a line for the first iteration after so long; 0: none */
+} sgm_json_lines_monitor_options;
+#define sgm_json_lines_monitor(...)                                                                          \
+    sgm_json_lines_monitor_create(&(const sgm_json_lines_monitor_options){                                   \
+        .struct_size = sizeof(sgm_json_lines_monitor_options), __VA_ARGS__})
+/* NULL: an option is wrong, or the file cannot be opened (sgm_last_error()). */
+SGM_API sgm_monitor *sgm_json_lines_monitor_create(const sgm_json_lines_monitor_options *options);
 
 #ifdef __cplusplus
 }
