@@ -12,7 +12,7 @@
 static const char usage_text[] =
     "Usage: sigma train FILE.yaml|FOLDER [KEY=VALUE ...] [--folder DIR] [--resume] [--from RUN]\n"
     "             [--quiet] [--paused] [--monitor[=PORT]] [--monitor-wait]\n"
-    "             [--json-lines FILE]\n\n"
+    "             [--json-lines FILE] [--tensorboard[=DIR]]\n\n"
     "Trains what the file describes; a folder is that of a run, with its config.yaml. KEY=VALUE counts more\n"
     "than the file: optimiser.learning_rate=0.01. "
     "Lists and maps are written as in YAML: 'freeze=[0-dense.*]'.\n\n"
@@ -119,6 +119,7 @@ typedef struct train_arguments {
     const char *folder, *from;
     const char *monitor; /* its port, "": any; NULL: none */
     const char *json_lines;
+    const char *tensorboard; /* a folder, "": in the run's; NULL: none */
     bool resume, quiet, paused, monitor_wait;
 } train_arguments;
 
@@ -204,12 +205,23 @@ static sgm_status add_web_monitor(sgm_env *env, const config *c, const train_arg
     return status;
 }
 
+static sgm_status add_tensorboard(sgm_env *env, const config *c, const char *given)
+{
+    char *folder = given[0] != '\0' ? sgm__strdup(given) : sgm__format("%s/tensorboard", c->folder);
+    sgm_status status = folder != NULL ? sgm_env_monitor(env, sgm_tensorboard_monitor(.folder = folder))
+                                       : sgm__last_failure();
+    sgm__free(folder);
+    return status;
+}
+
 static sgm_status add_monitors(sgm_env *env, const config *c, const train_arguments *given)
 {
     if (!given->quiet)
         SGM_TRY(sgm_env_monitor(env, sgm_terminal_monitor()));
     if (given->json_lines != NULL)
         SGM_TRY(sgm_env_monitor(env, sgm_json_lines_monitor(.path = given->json_lines)));
+    if (given->tensorboard != NULL)
+        SGM_TRY(add_tensorboard(env, c, given->tensorboard));
     return given->monitor != NULL || given->monitor_wait ? add_web_monitor(env, c, given) : SGM_OK;
 }
 
@@ -421,6 +433,7 @@ int train_run(int argc, char **argv)
         {"--monitor", ARGUMENT_MAYBE, &given.monitor},
         {"--monitor-wait", ARGUMENT_FLAG, &given.monitor_wait},
         {"--json-lines", ARGUMENT_TEXT, &given.json_lines},
+        {"--tensorboard", ARGUMENT_MAYBE, &given.tensorboard},
     };
     char *help = full_help();
     arguments a = {

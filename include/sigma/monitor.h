@@ -66,6 +66,26 @@ typedef struct sgm_json_lines_monitor_options {
 /* NULL: an option is wrong, or the file cannot be opened (sgm_last_error()). */
 SGM_API sgm_monitor *sgm_json_lines_monitor_create(const sgm_json_lines_monitor_options *options);
 
+/* --- files for TensorBoard, which the training needs nothing of ---
+ *
+ * FOLDER/TRAINER/events.out.tfevents.*: scalars over iterations (loss, accuracy, validation and what metrics
+ * measured at the end of epochs; loss of the minibatch, learning rate and records per second also within
+ * them), and histograms of the parameters of up to a million numbers at the end of epochs, so rarely that
+ * they take less than a fiftieth of the time. A file that cannot be written is told of in the log, and the
+ * training goes on. */
+typedef struct sgm_tensorboard_monitor_options {
+    size_t struct_size;
+    const char *folder;       /* made if it is not there */
+    int64_t every_iterations; /* scalars of each that is a multiple of this; 0: none */
+    double every_seconds;     /* of the first iteration after so long; default, if both are 0: 1 */
+    bool no_histograms;
+} sgm_tensorboard_monitor_options;
+#define sgm_tensorboard_monitor(...)                                                                         \
+    sgm_tensorboard_monitor_create(&(const sgm_tensorboard_monitor_options){                                 \
+        .struct_size = sizeof(sgm_tensorboard_monitor_options), __VA_ARGS__})
+/* NULL: an option is wrong, or the folder cannot be made (sgm_last_error()). */
+SGM_API sgm_monitor *sgm_tensorboard_monitor_create(const sgm_tensorboard_monitor_options *options);
+
 #ifdef __cplusplus
 }
 #endif

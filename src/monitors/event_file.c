@@ -1,0 +1,234 @@
+#include "monitors/event_file.h"
+
+#include <math.h>
+
+#define CASTAGNOLI 0x82F63B78u /* reflected */
+#define BUCKETS 30
+
+/* --- records --- */
+
+uint32_t sgm__crc32c(const void *bytes, size_t length)
+{
+    uint32_t crc = UINT32_MAX;
+    for (size_t i = 0; i < length; i++) {
+        crc ^= ((const uint8_t *)bytes)[i];
+        for (int bit = 0; bit < 8; bit++)
+            crc = crc >> 1 ^ (crc & 1 ? CASTAGNOLI : 0);
+    }
+    return ~crc;
+}
+
+/* Little-endian, on any processor. */
+static void append_fixed(sgm__text *to, uint64_t value, size_t size)
+{
+    char bytes[8];
+    for (size_t i = 0; i < size; i++)
+        bytes[i] = (char)(value >> 8 * i);
+    sgm__text_append_bytes(to, bytes, size);
+}
+
+/* Of what itself holds checksums, so that it does not look like one. */
+static void append_checksum(sgm__text *to, const void *bytes, size_t length)
+{
+    uint32_t crc = sgm__crc32c(bytes, length);
+    append_fixed(to, (uint32_t)((crc >> 15 | crc << 17) + 0xA282EAD8u), 4);
+}
+
+void sgm__record_append(sgm__text *to, const void *bytes, size_t length)
+{
+    sgm__text head = {0};
+    append_fixed(&head, length, 8);
+    if (head.failed) {
+        to->failed = true;
+        return;
+    }
+    sgm__text_append_bytes(to, head.data, head.length);
+    append_checksum(to, head.data, head.length);
+    sgm__text_append_bytes(to, bytes, length);
+    append_checksum(to, bytes, length);
+    sgm__text_free(&head);
+}
+
+/* --- wire format --- */
+
+static void append_varint(sgm__text *to, uint64_t value)
+{
+    char bytes[10];
+    size_t count = 0;
+    for (; value >= 0x80; value >>= 7)
+        bytes[count++] = (char)(value | 0x80);
+    bytes[count++] = (char)value;
+    sgm__text_append_bytes(to, bytes, count);
+}
+
+enum wire { VARINT = 0, FIXED64 = 1, DELIMITED = 2, FIXED32 = 5 };
+
+static void append_key(sgm__text *to, uint32_t field, enum wire wire)
+{
+    append_varint(to, (uint64_t)field << 3 | wire);
+}
+
+void sgm__pb_integer(sgm__text *to, uint32_t field, uint64_t value)
+{
+    append_key(to, field, VARINT);
+    append_varint(to, value);
+}
+
+void sgm__pb_float(sgm__text *to, uint32_t field, float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    append_key(to, field, FIXED32);
+    append_fixed(to, bits, 4);
+}
+
+static void append_double(sgm__text *to, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    append_fixed(to, bits, 8);
+}
+
+void sgm__pb_double(sgm__text *to, uint32_t field, double value)
+{
+    append_key(to, field, FIXED64);
+    append_double(to, value);
+}
+
+void sgm__pb_bytes(sgm__text *to, uint32_t field, const void *bytes, size_t length)
+{
+    append_key(to, field, DELIMITED);
+    append_varint(to, length);
+    if (length > 0)
+        sgm__text_append_bytes(to, bytes, length);
+}
+
+void sgm__pb_doubles(sgm__text *to, uint32_t field, const double *values, size_t count)
+{
+    append_key(to, field, DELIMITED);
+    append_varint(to, 8 * count);
+    for (size_t i = 0; i < count; i++)
+        append_double(to, values[i]);
+}
+
+/* `part` is freed; what failed in it has failed in `to`. */
+static void append_message(sgm__text *to, uint32_t field, sgm__text *part)
+{
+    sgm__pb_bytes(to, field, part->data, part->length);
+    to->failed = to->failed || part->failed;
+    sgm__text_free(part);
+}
+
+/* --- Summary { repeated Value value = 1; } --- */
+
+enum { VALUE_TAG = 1, VALUE_SIMPLE = 2, VALUE_HISTOGRAM = 5 };
+enum {
+    HISTOGRAM_MIN = 1,
+    HISTOGRAM_MAX,
+    HISTOGRAM_NUM,
+    HISTOGRAM_SUM,
+    HISTOGRAM_SUM_SQUARES,
+    HISTOGRAM_LIMITS,
+    HISTOGRAM_COUNTS
+};
+
+void sgm__summary_scalar(sgm__text *summary, const char *tag, double value)
+{
+    sgm__text part = {0};
+    sgm__pb_bytes(&part, VALUE_TAG, tag, strlen(tag));
+    sgm__pb_float(&part, VALUE_SIMPLE, (float)value);
+    append_message(summary, 1, &part);
+}
+
+typedef struct histogram {
+    double least, most, number, sum, squares;
+    double limits[BUCKETS], counts[BUCKETS]; /* upper ends */
+} histogram;
+
+static histogram measure(const double *values, size_t count)
+{
+    histogram h = {.least = INFINITY, .most = -INFINITY};
+    for (size_t i = 0; i < count; i++)
+        if (isfinite(values[i])) {
+            h.least = fmin(h.least, values[i]);
+            h.most = fmax(h.most, values[i]);
+            h.number++;
+            h.sum += values[i];
+            h.squares += values[i] * values[i];
+        }
+    double width = (h.most - h.least) / BUCKETS;
+    for (int k = 0; k < BUCKETS; k++)
+        h.limits[k] = k == BUCKETS - 1 ? h.most : h.least + width * (k + 1);
+    for (size_t i = 0; i < count; i++)
+        if (isfinite(values[i])) {
+            double place = width > 0 ? (values[i] - h.least) / width : 0;
+            h.counts[place < BUCKETS - 1 ? (int)place : BUCKETS - 1]++;
+        }
+    return h;
+}
+
+void sgm__summary_histogram(sgm__text *summary, const char *tag, const double *values, size_t count)
+{
+    sgm__text inner = {0}, part = {0};
+    histogram h = measure(values, count);
+    if (!(h.number > 0))
+        return;
+    /* limits must grow: equal values are one bucket */
+    bool one = !(h.most > h.least);
+    sgm__pb_double(&inner, HISTOGRAM_MIN, h.least);
+    sgm__pb_double(&inner, HISTOGRAM_MAX, h.most);
+    sgm__pb_double(&inner, HISTOGRAM_NUM, h.number);
+    sgm__pb_double(&inner, HISTOGRAM_SUM, h.sum);
+    sgm__pb_double(&inner, HISTOGRAM_SUM_SQUARES, h.squares);
+    sgm__pb_doubles(&inner, HISTOGRAM_LIMITS, h.limits, one ? 1 : BUCKETS);
+    sgm__pb_doubles(&inner, HISTOGRAM_COUNTS, one ? &h.number : h.counts, one ? 1 : BUCKETS);
+    sgm__pb_bytes(&part, VALUE_TAG, tag, strlen(tag));
+    append_message(&part, VALUE_HISTOGRAM, &inner);
+    append_message(summary, 1, &part);
+}
+
+/* --- Event --- */
+
+enum { EVENT_TIME = 1, EVENT_STEP = 2, EVENT_VERSION = 3, EVENT_SUMMARY = 5, EVENT_SESSION = 7 };
+#define SESSION_START 1 /* SessionLog { SessionStatus status = 1; } */
+
+static void append_event(sgm__text *to, sgm__text *event)
+{
+    if (!event->failed)
+        sgm__record_append(to, event->data, event->length);
+    to->failed = to->failed || event->failed;
+    sgm__text_free(event);
+}
+
+static sgm__text begin_event(double when, int64_t step)
+{
+    sgm__text event = {0};
+    sgm__pb_double(&event, EVENT_TIME, when);
+    if (step != 0) /* what is zero is left out */
+        sgm__pb_integer(&event, EVENT_STEP, (uint64_t)step);
+    return event;
+}
+
+void sgm__event_version(sgm__text *to, double when)
+{
+    static const char version[] = "brain.Event:2";
+    sgm__text event = begin_event(when, 0);
+    sgm__pb_bytes(&event, EVENT_VERSION, version, sizeof version - 1);
+    append_event(to, &event);
+}
+
+void sgm__event_summary(sgm__text *to, double when, int64_t step, const sgm__text *summary)
+{
+    sgm__text event = begin_event(when, step);
+    sgm__pb_bytes(&event, EVENT_SUMMARY, summary->data, summary->length);
+    event.failed = event.failed || summary->failed;
+    append_event(to, &event);
+}
+
+void sgm__event_restart(sgm__text *to, double when, int64_t step)
+{
+    sgm__text event = begin_event(when, step), session = {0};
+    sgm__pb_integer(&session, 1, SESSION_START);
+    append_message(&event, EVENT_SESSION, &session);
+    append_event(to, &event);
+}

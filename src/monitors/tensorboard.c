@@ -1,0 +1,294 @@
+/* Events for TensorBoard: a folder with a file for each trainer. */
+#include "monitors/event_file.h"
+#include "monitors/monitor.h"
+#include "monitors/pace.h"
+#include "training/trainer.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#define USUAL_SECONDS 1.0
+#define MOST_WEIGHTS ((int64_t)1 << 20) /* of a tensor that gets a histogram */
+#define HISTOGRAM_SHARE 0.02            /* of the time, at most */
+
+typedef struct tensorboard {
+    sgm_monitor base;
+    sgm__pace pace;
+    char *folder;
+    bool histograms;
+    pthread_mutex_t lock; /* guards: */
+    struct writer **writers;
+    size_t count, capacity;
+} tensorboard;
+
+/* Of a trainer; on its thread. */
+typedef struct writer {
+    const tensorboard *monitor;
+    sgm_trainer *trainer;
+    FILE *file; /* NULL: nothing was told yet, or it failed */
+    bool failed;
+    double told;         /* an iteration by every_seconds */
+    double next_weights; /* no histograms before */
+} writer;
+
+static double wall_time(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* --- the file --- */
+
+static void give_up(writer *own, const char *why)
+{
+    own->failed = true;
+    sgm__log(SGM_LOG_WARNING, "monitor", "trainer '%s': no more events for TensorBoard in %s: %s",
+             sgm_trainer_name(own->trainer), own->monitor->folder, why);
+}
+
+/* TensorBoard wants to find "tfevents" in the name, and reads files in order of their names. */
+static char *file_name(const char *folder)
+{
+    static atomic_int made;
+    char host[65] = "localhost";
+    if (gethostname(host, sizeof host - 1) != 0 || strchr(host, '/') != NULL)
+        snprintf(host, sizeof host, "localhost");
+    return sgm__format("%s/events.out.tfevents.%010lld.%s.%ld.%d", folder, (long long)time(NULL), host,
+                       (long)getpid(), atomic_fetch_add(&made, 1));
+}
+
+static void write_events(writer *own, sgm__text *events)
+{
+    if (events->failed)
+        give_up(own, "out of memory");
+    else if (!own->failed &&
+             (fwrite(events->data, 1, events->length, own->file) != events->length || fflush(own->file) != 0))
+        give_up(own, sgm__errno_text(errno));
+    sgm__text_free(events);
+}
+
+static void open_file(writer *own)
+{
+    char *folder = sgm__format("%s/%s", own->monitor->folder, sgm_trainer_name(own->trainer));
+    char *path = folder != NULL && sgm__make_folders(folder) == SGM_OK ? file_name(folder) : NULL;
+    if (path == NULL) {
+        give_up(own, sgm_last_error());
+    } else if ((own->file = fopen(path, "wbxe")) == NULL) {
+        give_up(own, sgm__errno_text(errno));
+    } else {
+        sgm__text events = {0};
+        sgm__event_version(&events, wall_time());
+        write_events(own, &events);
+    }
+    sgm__free(folder);
+    sgm__free(path);
+}
+
+/* --- what is told --- */
+
+static void add_scalar(sgm__text *summary, const char *what, const char *of, double value)
+{
+    char tag[300];
+    if (!isnan(value)) {
+        snprintf(tag, sizeof tag, "%s%s%s", what, of != NULL ? "/" : "", of != NULL ? of : "");
+        sgm__summary_scalar(summary, tag, value);
+    }
+}
+
+static void add_iteration(sgm__text *summary, const writer *own, const sgm_training_progress *progress)
+{
+    sgm_content cost = {0};
+    if (sgm_resolve_one(sgm_trainer_registry(own->trainer), "optimiser.cost_total", &cost) == SGM_OK &&
+        cost.kind == SGM_KIND_NUMBER)
+        add_scalar(summary, "loss", "minibatch", cost.as.number);
+    else
+        sgm_clear_error(); /* there is none of it yet */
+    sgm_content_clear(&cost);
+    add_scalar(summary, "learning_rate", NULL, progress->learning_rate);
+    if (progress->rate > 0)
+        add_scalar(summary, "records_per_second", NULL, progress->rate);
+}
+
+static void add_epoch(sgm__text *summary, const sgm_training_progress *progress)
+{
+    add_scalar(summary, "loss", "training", progress->training.loss);
+    add_scalar(summary, "accuracy", "training", progress->training.accuracy);
+    for (size_t i = 0; i < progress->validation_count; i++) {
+        const sgm_named_metrics *data = &progress->validation[i];
+        add_scalar(summary, "loss", data->name, data->metrics.loss);
+        add_scalar(summary, "accuracy", data->name, data->metrics.accuracy);
+    }
+    for (size_t i = 0; i < progress->score_count; i++)
+        add_scalar(summary, progress->scores[i].name, progress->scores[i].data, progress->scores[i].value);
+    add_scalar(summary, "epoch", NULL, (double)progress->epoch);
+}
+
+/* "network.layers.1-dense.weights" is "1-dense/weights". */
+static void add_histogram(sgm__text *summary, const sgm_match *match)
+{
+    static const char prefix[] = "network.layers.";
+    if (match->content.kind != SGM_KIND_TENSOR || strncmp(match->identifier, prefix, sizeof prefix - 1) != 0)
+        return;
+    const sgm_tensor *tensor = match->content.as.tensor;
+    int64_t count = sgm_shape_elements(sgm_tensor_shape(tensor));
+    if (count < 1 || count > MOST_WEIGHTS || !sgm_dtype_is_float(sgm_tensor_dtype(tensor)))
+        return;
+    double *values = sgm__calloc((size_t)count, sizeof *values);
+    char *tag = sgm__strdup(match->identifier + sizeof prefix - 1);
+    char *dot = tag != NULL ? strrchr(tag, '.') : NULL;
+    if (dot != NULL)
+        *dot = '/';
+    if (values != NULL && tag != NULL && sgm_tensor_read(tensor, values, (size_t)count) == SGM_OK)
+        sgm__summary_histogram(summary, tag, values, (size_t)count);
+    sgm__free(tag);
+    sgm__free(values);
+}
+
+/* So rarely that it takes its share of the time at most. */
+static void add_histograms(sgm__text *summary, writer *own)
+{
+    double begun = sgm__now();
+    sgm_matches matches = {0};
+    if (!own->monitor->histograms || begun < own->next_weights)
+        return;
+    if (sgm_resolve(sgm_trainer_registry(own->trainer), "network.layers.*.*", &matches) == SGM_OK)
+        for (size_t i = 0; i < matches.count; i++)
+            add_histogram(summary, &matches.items[i]);
+    sgm_matches_free(&matches);
+    sgm_clear_error();
+    double now = sgm__now();
+    own->next_weights = now + (now - begun) / HISTOGRAM_SHARE;
+}
+
+static void tell(writer *own, const sgm_training_progress *progress)
+{
+    sgm__text summary = {0}, events = {0};
+    add_iteration(&summary, own, progress);
+    if (progress->kind == SGM_PROGRESS_EPOCH) {
+        add_epoch(&summary, progress);
+        add_histograms(&summary, own);
+    }
+    sgm__event_summary(&events, wall_time(), progress->iteration, &summary);
+    sgm__text_free(&summary);
+    write_events(own, &events);
+}
+
+/* A training that has gone back tells the same steps anew, as one does that is resumed. */
+static void restart(writer *own, int64_t iteration)
+{
+    sgm__text events = {0};
+    sgm__event_restart(&events, wall_time(), iteration + 1);
+    write_events(own, &events);
+}
+
+static bool observe(void *user, const sgm_training_progress *progress)
+{
+    writer *own = user;
+    const sgm__pace *pace = &own->monitor->pace;
+    if (own->file == NULL && !own->failed)
+        open_file(own);
+    if (own->failed) {
+        sgm__observer_next(INT64_MAX);
+        return true;
+    }
+    if (progress->kind == SGM_PROGRESS_EPOCH ||
+        (progress->kind == SGM_PROGRESS_ITERATION && sgm__pace_is_due(pace, progress->iteration, &own->told)))
+        tell(own, progress);
+    else if (progress->kind == SGM_PROGRESS_MOVE || progress->kind == SGM_PROGRESS_START)
+        restart(own, progress->iteration);
+    sgm__observer_next(sgm__pace_next(pace, progress->iteration));
+    return true;
+}
+
+/* --- the monitor --- */
+
+static void free_writer(writer *own)
+{
+    if (own != NULL && own->file != NULL && fclose(own->file) != 0 && !own->failed)
+        sgm__log(SGM_LOG_WARNING, "monitor", "events for TensorBoard in %s may not be whole: %s",
+                 own->monitor->folder, sgm__errno_text(errno));
+    sgm__free(own);
+}
+
+static void detach(sgm_monitor *monitor, sgm_trainer *trainer)
+{
+    tensorboard *self = (tensorboard *)monitor;
+    writer *own = NULL;
+    pthread_mutex_lock(&self->lock);
+    for (size_t i = 0; i < self->count && own == NULL; i++)
+        if (self->writers[i]->trainer == trainer) {
+            own = self->writers[i];
+            self->writers[i] = self->writers[--self->count];
+        }
+    pthread_mutex_unlock(&self->lock);
+    free_writer(own);
+}
+
+static sgm_status attach(sgm_monitor *monitor, sgm_trainer *trainer)
+{
+    tensorboard *self = (tensorboard *)monitor;
+    writer *own = sgm__calloc(1, sizeof *own);
+    if (own == NULL)
+        return SGM_ERROR_MEMORY;
+    *own = (writer){.monitor = self, .trainer = trainer};
+    pthread_mutex_lock(&self->lock);
+    sgm_status status = sgm__reserve(&self->writers, &self->capacity, self->count + 1, sizeof *self->writers);
+    if (status == SGM_OK)
+        self->writers[self->count++] = own;
+    pthread_mutex_unlock(&self->lock);
+    if (status != SGM_OK) {
+        free_writer(own);
+        return status;
+    }
+    status = sgm__trainer_add_observer(trainer, observe, own);
+    if (status != SGM_OK)
+        detach(monitor, trainer);
+    return status;
+}
+
+static void release(sgm_monitor *monitor)
+{
+    tensorboard *self = (tensorboard *)monitor;
+    for (size_t i = 0; i < self->count; i++)
+        free_writer(self->writers[i]);
+    sgm__free(self->writers);
+    sgm__free(self->folder);
+    pthread_mutex_destroy(&self->lock);
+    sgm__free(self);
+}
+
+static sgm_status take_folder(tensorboard *self, const char *folder)
+{
+    if (folder == NULL || folder[0] == '\0')
+        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_tensorboard_monitor: expected a folder for its files, such "
+                                            "as .folder = \"runs/digits\"");
+    self->folder = sgm__strdup(folder);
+    return self->folder != NULL ? sgm__make_folders(folder) : SGM_ERROR_MEMORY;
+}
+
+sgm_monitor *sgm_tensorboard_monitor_create(const sgm_tensorboard_monitor_options *given)
+{
+    sgm_tensorboard_monitor_options options;
+    if (sgm__options_read(&options, sizeof options, given, "sgm_tensorboard_monitor") != SGM_OK)
+        return NULL;
+    sgm__pace pace = {.iterations = options.every_iterations, .seconds = options.every_seconds};
+    if (sgm__pace_check(&pace, "sgm_tensorboard_monitor") != SGM_OK)
+        return NULL;
+    if (pace.iterations == 0 && !(pace.seconds > 0))
+        pace.seconds = USUAL_SECONDS;
+    tensorboard *self = sgm__calloc(1, sizeof *self);
+    if (self == NULL)
+        return NULL;
+    pthread_mutex_init(&self->lock, NULL);
+    self->pace = pace;
+    self->histograms = !options.no_histograms;
+    self->base = (sgm_monitor){.attach = attach, .detach = detach, .free = release};
+    if (take_folder(self, options.folder) == SGM_OK)
+        return &self->base;
+    release(&self->base);
+    return NULL;
+}
