@@ -118,6 +118,12 @@ sgm_status check_dataset(const char *value)
     for (size_t i = 0; i < count; i++)
         if (strcmp(names[i], value) == 0)
             return SGM_OK;
+    if (strpbrk(value, "./") != NULL)
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "there is no dataset '%.60s'; of files: {csv: FILE, sections: {inputs: 0-3, targets: 4}}, "
+            "{inputs: FILE.npy, targets: FILE.npy} or text:FILE",
+            value);
     return fail_choice(value, names, count);
 }
 

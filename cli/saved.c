@@ -63,6 +63,11 @@ static sgm_status open_all(saved *s, const char *path)
     if (s->checkpoint == NULL)
         return sgm_last_status();
     s->network = sgm_checkpoint_network(s->checkpoint);
+    if (s->network == NULL && (ends_with(path, ".yaml") || ends_with(path, ".yml")))
+        return sgm_fail(SGM_ERROR_FORMAT,
+                        "a checkpoint or the folder of a run is expected here; '%s' describes a training: "
+                        "'sigma train' makes a folder of it",
+                        path);
     if (s->network == NULL)
         return sgm_last_status() == SGM_ERROR_FORMAT
                    ? sgm__fail_within("a checkpoint or the folder of a run is expected here")

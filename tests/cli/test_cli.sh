@@ -33,6 +33,10 @@ has err "'no-config' has no config.yaml"
 rmdir no-config
 run 2 data table.csv
 has err "a table or array of yours is described: 'csv:'"
+run 2 train "$examples/iris.yaml" data.training=table.csv
+has err "data.training: there is no dataset 'table.csv'; of files: \{csv: FILE"
+run 1 eval "$examples/iris.yaml"
+has err "iris.yaml' describes a training: 'sigma train' makes a folder of it"
 run 1 info missing
 has err '^sigma info: cannot open'
 run 0 help train

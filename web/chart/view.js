@@ -78,7 +78,7 @@ export class View {
             plotter: (event) => this.paint(event.dygraph, event.drawingContext, event.plotArea),
             zoomCallback: (from, to, [y]) => this.zoomed(from, to, y),
             interactionModel: { mousedown, willDestroyContextMyself: true },
-            axes: { x: this.axisOptions('x', 60, 70), y: this.axisOptions('y', 30, 44) },
+            axes: { x: this.axisOptions('x', 60, 70), y: this.axisOptions('y', 30, 58) },
         });
         this.hover.attach();
     }
