@@ -18,7 +18,7 @@
 typedef struct sgm__web sgm__web;
 
 /* Each defines const sgm__web_part sgm__web_NAME. */
-#define SGM__WEB_PARTS(X) X(live) X(process) X(steer) X(inspect) X(play)
+#define SGM__WEB_PARTS(X) X(live) X(process) X(steer) X(inspect) X(play) X(metrics)
 enum {
 #define SGM__WEB_PART_NUMBER(name) SGM__WEB_##name,
     SGM__WEB_PARTS(SGM__WEB_PART_NUMBER)

@@ -1,0 +1,212 @@
+/* GET /metrics: numbers for Prometheus, in its text format 0.0.4. */
+#include "monitors/web/web_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* A trainer as it is now. */
+typedef struct row {
+    const char *name;
+    sgm_trainer_state state;
+    sgm__web_status status; /* without its network */
+} row;
+
+typedef struct table {
+    row *rows;
+    size_t count, capacity;
+    bool failed;
+} table;
+
+static bool add_row(void *user, sgm__web_trainer *watched)
+{
+    table *all = user;
+    sgm__web_recording *recording = watched->states[SGM__WEB_live];
+    row now = {.name = watched->name};
+    pthread_mutex_lock(&watched->web->lock);
+    bool gone = watched->trainer == NULL || watched->leaving;
+    if (!gone)
+        now.state = sgm_trainer_state_of(watched->trainer);
+    pthread_mutex_unlock(&watched->web->lock);
+    if (gone)
+        return true;
+    pthread_mutex_lock(&recording->sampling);
+    now.status = recording->status;
+    pthread_mutex_unlock(&recording->sampling);
+    now.status.network = NULL;
+    all->failed = sgm__reserve(&all->rows, &all->capacity, all->count + 1, sizeof *all->rows) != SGM_OK;
+    if (!all->failed)
+        all->rows[all->count++] = now;
+    return !all->failed;
+}
+
+static void append_head(sgm__text *text, const char *name, const char *type, const char *help)
+{
+    sgm__text_append(text, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void append_value(sgm__text *text, double value)
+{
+    sgm__text_append(text, " ");
+    if (isfinite(value))
+        sgm__web_append_number(text, value);
+    else
+        sgm__text_append(text, isnan(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf");
+    sgm__text_append(text, "\n");
+}
+
+/* Between the quotes of a label. */
+static void append_label(sgm__text *text, const char *value)
+{
+    for (; *value != '\0'; value++)
+        if (*value == '\n')
+            sgm__text_append(text, "\\n");
+        else if (*value == '"' || *value == '\\')
+            sgm__text_append(text, "\\%c", *value);
+        else
+            sgm__text_append_bytes(text, value, 1);
+}
+
+/* --- of trainers --- */
+
+static double state_value(const row *r)
+{
+    return r->state;
+}
+
+static double iteration_value(const row *r)
+{
+    return (double)r->status.progress.iteration;
+}
+
+static double epoch_value(const row *r)
+{
+    return (double)r->status.progress.epoch;
+}
+
+static double seconds_value(const row *r)
+{
+    return r->status.moment.seconds;
+}
+
+static double loss_value(const row *r)
+{
+    return r->status.progress.training.loss;
+}
+
+static double accuracy_value(const row *r)
+{
+    return r->status.progress.training.accuracy;
+}
+
+static double learning_rate_value(const row *r)
+{
+    return r->status.progress.learning_rate;
+}
+
+static double rate_value(const row *r)
+{
+    return r->state == SGM_TRAINER_RUNNING ? r->status.progress.rate : 0;
+}
+
+static double parameters_value(const row *r)
+{
+    return (double)r->status.parameters;
+}
+
+static const struct family {
+    const char *name, *type, *help;
+    double (*value)(const row *r);
+} families[] = {
+    {"sigma_trainer_state", "gauge", "0 idle, 1 running, 2 paused", state_value},
+    {"sigma_iterations_total", "counter", "Iterations trained", iteration_value},
+    {"sigma_epochs_total", "counter", "Epochs ended", epoch_value},
+    {"sigma_training_seconds_total", "counter", "Seconds of training without pauses", seconds_value},
+    {"sigma_loss", "gauge", "Mean loss over the epoch so far", loss_value},
+    {"sigma_accuracy", "gauge", "Share of right answers in the epoch so far, where that means something",
+     accuracy_value},
+    {"sigma_learning_rate", "gauge", "Learning rate", learning_rate_value},
+    {"sigma_records_per_second", "gauge", "Records trained per second; 0 while it does not run", rate_value},
+    {"sigma_parameters", "gauge", "Numbers that are trained", parameters_value},
+};
+
+/* A loss that is no number is told as that; other values have no line then. */
+static void append_family(sgm__text *text, const struct family *family, const table *all)
+{
+    append_head(text, family->name, family->type, family->help);
+    for (size_t i = 0; i < all->count; i++) {
+        double value = family->value(&all->rows[i]);
+        if (isnan(value) && family->value != loss_value)
+            continue;
+        sgm__text_append(text, "%s{trainer=\"", family->name);
+        append_label(text, all->rows[i].name);
+        sgm__text_append(text, "\"}");
+        append_value(text, value);
+    }
+}
+
+/* --- of the process --- */
+
+static void append_single(sgm__text *text, const char *name, const char *type, const char *help, double value)
+{
+    append_head(text, name, type, help);
+    sgm__text_append(text, "%s", name);
+    append_value(text, value);
+}
+
+/* Bytes; NaN: the system does not say. */
+static double resident_memory(void)
+{
+    FILE *file = fopen("/proc/self/statm", "re");
+    long long pages = -1;
+    if (file == NULL)
+        return NAN;
+    int read = fscanf(file, "%*s %lld", &pages);
+    fclose(file);
+    return read == 1 ? (double)pages * (double)sysconf(_SC_PAGESIZE) : NAN;
+}
+
+static double processor_seconds(void)
+{
+    struct rusage used;
+    if (getrusage(RUSAGE_SELF, &used) != 0)
+        return NAN;
+    return (double)used.ru_utime.tv_sec + (double)used.ru_stime.tv_sec +
+           1e-6 * ((double)used.ru_utime.tv_usec + (double)used.ru_stime.tv_usec);
+}
+
+static void append_process(sgm__text *text, const sgm__web *web)
+{
+    const sgm__http *http = atomic_load(&web->http);
+    append_single(text, "sigma_listeners", "gauge", "Pages and programs that are sent events",
+                  (double)sgm__web_listeners(web));
+    append_single(text, "sigma_dropped_events_total", "counter",
+                  "Events that pages lost because they read too slowly",
+                  http != NULL ? (double)sgm__http_dropped(http) : 0);
+    append_single(text, "process_resident_memory_bytes", "gauge", "Memory of the process", resident_memory());
+    append_single(text, "process_cpu_seconds_total", "counter", "Time of processors that the process took",
+                  processor_seconds());
+}
+
+static sgm_status get_metrics(void *user, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    sgm__web *web = user;
+    table all = {0};
+    sgm__text text = {0};
+    (void)request;
+    sgm__web_each(web, add_row, &all);
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+        append_family(&text, &families[i], &all);
+    append_process(&text, web);
+    sgm__free(all.rows);
+    text.failed = text.failed || all.failed;
+    answer->type = "text/plain; version=0.0.4; charset=utf-8";
+    return sgm__web_answer(answer, &text);
+}
+
+static const sgm__http_route routes[] = {
+    {.method = "GET", .path = "/metrics", .act = get_metrics, .quick = true},
+};
+
+const sgm__web_part sgm__web_metrics = {.routes = routes, .route_count = sizeof routes / sizeof *routes};
