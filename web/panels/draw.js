@@ -87,7 +87,6 @@ function create(panel) {
                 const distance = Math.abs(x) + Math.abs(y);
                 add(row + y, column + x, (erase ? -1 : 1) * (distance === 0 ? 1 : soft ** (distance + (image.rows < 12 ? 1 : 0))));
             }
-        show();
     }
 
     function at(event) {
@@ -96,13 +95,19 @@ function create(panel) {
             column: Math.floor((event.clientX - box.left) / box.width * image.columns) };
     }
 
+    /* A fast pointer leaves places out: they are joined. */
     let last = null;
     function stroke(event) {
         if (!image || event.buttons === 0) return;
-        const place = at(event);
-        if (last && last.row === place.row && last.column === place.column) return;
+        const place = at(event), from = last ?? place, erase = (event.buttons & 2) !== 0;
+        const steps = Math.max(Math.abs(place.row - from.row), Math.abs(place.column - from.column));
+        if (last && steps === 0) return;
+        for (let i = last ? 1 : 0; i <= steps; i++) {
+            const share = steps === 0 ? 0 : i / steps;
+            dab(Math.round(from.row + share * (place.row - from.row)), Math.round(from.column + share * (place.column - from.column)), erase);
+        }
         last = place;
-        dab(place.row, place.column, (event.buttons & 2) !== 0);
+        show();
     }
 
     canvas.addEventListener('pointerdown', (event) => {
@@ -124,7 +129,10 @@ function create(panel) {
             cursor.row = Math.min(image.rows - 1, Math.max(0, cursor.row + moves[event.key][0]));
             cursor.column = Math.min(image.columns - 1, Math.max(0, cursor.column + moves[event.key][1]));
             show();
-        } else dab(cursor.row, cursor.column, event.key !== ' ');
+        } else {
+            dab(cursor.row, cursor.column, event.key !== ' ');
+            show();
+        }
     });
 
     const reload = () => panel.load(async (signal) => {
