@@ -13,8 +13,8 @@ extern "C" {
 #endif
 
 typedef struct sgm_monitor sgm_monitor;
-/* Progress on stdout: one line that is drawn again on a terminal, plain lines elsewhere; colour unless
- * NO_COLOR is set. */
+/* Progress on stdout: one line that is drawn again on a terminal, with a curve of the loss if the locale
+ * speaks UTF-8, and plain lines elsewhere; colour unless NO_COLOR is set. */
 SGM_API sgm_monitor *sgm_terminal_monitor(void);
 SGM_API void sgm_monitor_free(sgm_monitor *monitor); /* only for one that was given to no environment */
 

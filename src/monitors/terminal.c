@@ -1,6 +1,7 @@
 /* Progress on stdout. On a terminal one line that is drawn again and again, and a line for each finished
  * epoch; elsewhere (a file, a pipe) only the latter. */
 #include "monitors/monitor.h"
+#include "monitors/sparkline.h"
 #include "monitors/task_lines.h"
 
 #include <math.h>
@@ -12,12 +13,16 @@
 #define REDRAW_SECONDS 0.1
 #define WIDEST_BAR 20
 #define NARROWEST_BAR 4
+#define WIDEST_CURVE 24
+#define NARROWEST_CURVE 8
 
 typedef struct terminal_monitor {
     sgm_monitor base;
     pthread_mutex_t lock;
     bool several; /* trainers side by side: each line has a name */
     bool is_terminal, colour;
+    bool curves; /* the terminal can show them */
+    sgm__sparkline losses;
     bool drawn;        /* an unfinished line is on the screen */
     double redrawn;    /* when */
     char trainer[100]; /* the one that lines are about */
@@ -111,6 +116,18 @@ static void append_trainer(sgm__text *line, const terminal_monitor *self,
         sgm__text_append(line, "%s: ", progress->trainer);
 }
 
+/* How the loss went, behind the numbers, where that leaves room. */
+static void draw_curve(const terminal_monitor *self, size_t room)
+{
+    sgm__text curve = {0};
+    if (!self->curves || self->several || room < NARROWEST_CURVE + 1)
+        return;
+    sgm__sparkline_append(&curve, &self->losses, room - 1 < WIDEST_CURVE ? room - 1 : WIDEST_CURVE);
+    if (curve.length > 0 && !curve.failed)
+        printf(" %s", curve.data);
+    sgm__text_free(&curve);
+}
+
 /* A line longer than the terminal is wide would not be overdrawn by the next one: the bar takes what the
  * numbers leave. */
 static void draw(terminal_monitor *self, const sgm_training_progress *progress)
@@ -132,6 +149,7 @@ static void draw(terminal_monitor *self, const sgm_training_progress *progress)
         length = width - 1;
     clear_line(self);
     fwrite(text, 1, length, stdout);
+    draw_curve(self, width - 1 - length);
     fflush(stdout);
     self->drawn = true;
     sgm__log_line_is_open(true);
@@ -203,6 +221,7 @@ static void start(terminal_monitor *self, const sgm_training_progress *progress)
     if (other)
         printf("%s:\n", self->trainer);
     self->redrawn = 0;
+    self->losses = (sgm__sparkline){0};
     if (self->is_terminal)
         sgm__task_lines_hold(true);
 }
@@ -233,6 +252,7 @@ static void show_locked(terminal_monitor *self, const sgm_training_progress *pro
     case SGM_PROGRESS_ITERATION:
         if (self->is_terminal && now - self->redrawn >= REDRAW_SECONDS) {
             self->redrawn = now;
+            sgm__sparkline_add(&self->losses, progress->training.loss);
             draw(self, progress);
         }
         break;
@@ -275,6 +295,16 @@ static void release(sgm_monitor *monitor)
     sgm__free(monitor);
 }
 
+/* As locale(7) has it: the first of these that says something counts. */
+static bool speaks_utf8(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    const char *locale = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names && (locale == NULL || locale[0] == '\0'); i++)
+        locale = getenv(names[i]);
+    return locale != NULL && (strcasestr(locale, "utf-8") != NULL || strcasestr(locale, "utf8") != NULL);
+}
+
 sgm_monitor *sgm_terminal_monitor(void)
 {
     terminal_monitor *self = sgm__calloc(1, sizeof *self);
@@ -288,6 +318,7 @@ sgm_monitor *sgm_terminal_monitor(void)
     const char *kind = getenv("TERM");
     self->is_terminal = isatty(STDOUT_FILENO) && (kind == NULL || strcmp(kind, "dumb") != 0);
     self->colour = self->is_terminal && (no_colour == NULL || no_colour[0] == '\0');
+    self->curves = self->is_terminal && speaks_utf8();
     sgm__task_lines_begin();
     return &self->base;
 }

@@ -9,6 +9,7 @@
 
 static char output[65536];
 static size_t together = 1; /* trainers */
+static bool slow;           /* the first iterations are drawn each */
 
 static void tell(sgm_monitor *monitor, sgm_training_progress progress)
 {
@@ -24,12 +25,15 @@ static void train(sgm_monitor *monitor)
     sgm_named_metrics validation = {"validation", {0.5, 0.961, 30}};
     tell(monitor, (sgm_training_progress){.kind = SGM_PROGRESS_START});
     for (int64_t epoch = 0; epoch < 2; epoch++) {
-        for (int64_t batch = 1; batch <= 10; batch++)
+        for (int64_t batch = 1; batch <= 10; batch++) {
+            if (slow && epoch == 0 && batch <= 4)
+                usleep(110000);
             tell(monitor, (sgm_training_progress){.kind = SGM_PROGRESS_ITERATION,
                                                   .epoch = epoch,
                                                   .batch = batch,
                                                   .training = {0.25, NAN, 10},
                                                   .seconds_left = 72});
+        }
         tell(monitor, (sgm_training_progress){.kind = SGM_PROGRESS_EPOCH,
                                               .epoch = epoch + 1,
                                               .training = {0.125, 0.5, 10},
@@ -103,6 +107,22 @@ TEST(drawn_again_on_a_terminal)
     CHECK(strstr(output, "epoch 1/3 [==>                 ] loss 0.2500 12,345 records/s 1:12 left"));
     CHECK(strstr(output, "\r\033[K"));
     CHECK(strstr(output, "\033[1mepoch 2/3\033[0m loss 0.1250"));
+}
+
+TEST(a_curve_of_the_loss_where_there_is_room)
+{
+    setenv("LC_ALL", "C.UTF-8", 1);
+    slow = true;
+    watch_terminal(120);
+    CHECK(strstr(output, "1:12 left ▁▁▁\r\033[K"));
+    watch_terminal(60);
+    CHECK(strstr(output, "1:12 left\r\033[K"));
+    CHECK(!strstr(output, "▁"));
+    setenv("LC_ALL", "C", 1); /* bars would be signs that mean nothing */
+    watch_terminal(120);
+    CHECK(!strstr(output, "▁"));
+    slow = false;
+    unsetenv("LC_ALL");
 }
 
 TEST(lines_of_trainers_side_by_side_are_named)

@@ -1,0 +1,54 @@
+#include "monitors/sparkline.h"
+
+#include <math.h>
+
+static void halve(sgm__sparkline *line)
+{
+    line->count /= 2;
+    for (size_t i = 0; i < line->count; i++)
+        line->points[i] = line->points[2 * i] / 2 + line->points[2 * i + 1] / 2;
+    line->each *= 2;
+}
+
+void sgm__sparkline_add(sgm__sparkline *line, double value)
+{
+    if (!isfinite(value))
+        return;
+    if (line->each == 0)
+        line->each = 1;
+    line->sum += value / (double)line->each;
+    if (++line->pending < line->each)
+        return;
+    line->points[line->count++] = line->sum;
+    line->pending = 0;
+    line->sum = 0;
+    if (line->count == SGM__SPARKLINE_POINTS)
+        halve(line);
+}
+
+static double mean(const double *values, size_t count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += values[i] / (double)count;
+    return sum;
+}
+
+void sgm__sparkline_append(sgm__text *to, const sgm__sparkline *line, size_t columns)
+{
+    static const char *const bars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    double shown[SGM__SPARKLINE_POINTS], least = INFINITY, most = -INFINITY;
+    size_t count = line->count < columns ? line->count : columns;
+    if (count < 2)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        size_t from = i * line->count / count, end = (i + 1) * line->count / count;
+        shown[i] = mean(line->points + from, end - from);
+        least = fmin(least, shown[i]);
+        most = fmax(most, shown[i]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        double height = most > least ? (shown[i] - least) / (most - least) : 0;
+        sgm__text_append(to, "%s", bars[height < 1 ? (int)(height * 8) : 7]);
+    }
+}
