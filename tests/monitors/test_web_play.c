@@ -112,6 +112,7 @@ TEST(what_can_be_played_with_is_said)
 {
     played p;
     begin_classes(&p);
+    json_decref(p.answer);
     p.answer = web_get(&p.client, "/api/play?trainer=net");
     CHECK_INT(p.client.code, 200);
     CHECK_NEAR(web_number(p.answer, "input/0") * 10 + web_number(p.answer, "input/1"), 22, 0);
