@@ -20,6 +20,7 @@ int predict_run(int argc, char **argv);
 int inspect_run(int argc, char **argv);
 /* Into how many threads a training step is divided. */
 int inspect_threads(const char *path);
+int monitor_run(int argc, char **argv);
 int info_run(int argc, char **argv);
 int data_run(int argc, char **argv);
 

@@ -12,6 +12,7 @@ static const subcommand commands[] = {
     {"search", "train with different values, and tell which are best", search_run},
     {"find-rate", "propose a learning rate to begin with", find_rate_run},
     {"ctl", "watch and steer a training that runs", ctl_run},
+    {"monitor", "show the runs of a folder in the browser, and compare them", monitor_run},
     {"eval", "measure a trained network on data", eval_run},
     {"predict", "ask a trained network", predict_run},
     {"inspect", "show layers, parameters, memory, graph and program", inspect_run},

@@ -1,0 +1,229 @@
+/* What a person does to runs: all by names that the newest scan found, never through a link. */
+#include "monitors/runs/runs_internal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#define LONGEST_NAME 200
+#define DEEPEST 32
+#define MOST_HIDDEN ((size_t)4 << 20)
+
+int sgm__runs_open_parent(const sgm__runs *runs, const char *name, const char **leaf)
+{
+    const char *slash = strchr(name, '/');
+    char *first = slash != NULL ? sgm__strndup(name, (size_t)(slash - name)) : NULL;
+    *leaf = slash != NULL ? slash + 1 : name;
+    int folder = slash == NULL   ? openat(runs->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+                 : first != NULL ? sgm__runs_open_folder(runs->folder, first)
+                                 : -1;
+    sgm__free(first);
+    if (folder < 0)
+        sgm_fail(SGM_ERROR_NOT_FOUND, "there is no run '%.200s' any more", name);
+    return folder;
+}
+
+/* --- a run that nobody else has --- */
+
+typedef struct taken {
+    int parent, folder; /* folder: locked */
+    const char *leaf;   /* part of the name */
+} taken;
+
+static void let_go(taken *own)
+{
+    if (own->folder >= 0)
+        close(own->folder);
+    if (own->parent >= 0)
+        close(own->parent);
+}
+
+static sgm_status check_alone(const sgm__runs *runs, const char *name)
+{
+    size_t length = strlen(name), inner = 0;
+    for (size_t i = 0; i < runs->count; i++)
+        inner += strncmp(runs->runs[i]->name, name, length) == 0 && runs->runs[i]->name[length] == '/';
+    if (inner > 0)
+        return sgm_fail(SGM_ERROR_STATE, "the folder of '%.200s' holds %zu other runs; see to them first",
+                        name, inner);
+    return SGM_OK;
+}
+
+static sgm_status lock(taken *own, const char *name)
+{
+    own->folder = sgm__runs_open_folder(own->parent, own->leaf);
+    if (own->folder < 0)
+        return sgm_fail(SGM_ERROR_NOT_FOUND, "there is no run '%.200s' any more", name);
+    bool held = flock(own->folder, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (held || sgm__runs_answers(own->folder))
+        return sgm_fail(SGM_ERROR_STATE, "'%.200s' runs now; stop it first", name);
+    return SGM_OK;
+}
+
+static sgm_status take(sgm__runs *runs, const char *name, taken *own)
+{
+    *own = (taken){-1, -1, NULL};
+    SGM_TRY(sgm__runs_scan(runs));
+    if (sgm__runs_find(runs, name) == NULL)
+        return sgm__last_failure();
+    SGM_TRY(check_alone(runs, name));
+    own->parent = sgm__runs_open_parent(runs, name, &own->leaf);
+    return own->parent >= 0 ? lock(own, name) : sgm__last_failure();
+}
+
+/* --- names --- */
+
+static sgm_status check_name(const char *name)
+{
+    size_t length = strlen(name);
+    bool good = length > 0 && length <= LONGEST_NAME && name[0] != '.' && strchr(name, '/') == NULL;
+    for (const char *c = name; *c != '\0'; c++)
+        good &= (unsigned char)*c >= ' ' && *c != 127;
+    return good ? SGM_OK
+                : sgm_fail(SGM_ERROR_ARGUMENT,
+                           "a run cannot be named '%.200s': 1 to %d bytes, no slash, no dot in front, no "
+                           "control characters",
+                           name, LONGEST_NAME);
+}
+
+/* Under its new name it is as hidden as before. */
+static sgm_status move_hidden(sgm__runs *runs, const char *name, const char *leaf, const char *to)
+{
+    if (json_object_get(runs->hidden, name) == NULL)
+        return SGM_OK;
+    char *whole = sgm__format("%.*s%s", (int)(leaf - name), name, to);
+    sgm_status status = whole != NULL ? sgm__runs_hide(runs, whole, true) : SGM_ERROR_MEMORY;
+    sgm__free(whole);
+    return status;
+}
+
+sgm_status sgm__runs_rename(sgm__runs *runs, const char *name, const char *to)
+{
+    taken own;
+    SGM_TRY(check_name(to));
+    sgm_status status = take(runs, name, &own);
+    if (status == SGM_OK && renameat2(own.parent, own.leaf, own.parent, to, RENAME_NOREPLACE) != 0)
+        status = errno == EEXIST ? sgm_fail(SGM_ERROR_STATE, "there is something named '%.200s' already", to)
+                                 : sgm_fail(SGM_ERROR_FILE, "'%.200s' cannot be renamed: %s", name,
+                                            sgm__errno_text(errno));
+    let_go(&own);
+    return status == SGM_OK ? move_hidden(runs, name, own.leaf, to) : status;
+}
+
+/* --- deleting --- */
+
+static sgm_status empty_folder(int folder, dev_t device, int depth);
+
+static sgm_status remove_entry(int folder, const char *name, dev_t device, int depth)
+{
+    struct stat info;
+    if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) != 0)
+        return SGM_OK; /* it has gone by itself */
+    bool is_folder = S_ISDIR(info.st_mode);
+    if (is_folder) {
+        int inner = sgm__runs_open_folder(folder, name);
+        if (inner < 0)
+            return sgm_fail(SGM_ERROR_FILE, "the folder '%.200s' cannot be opened: %s", name,
+                            sgm__errno_text(errno));
+        sgm_status status =
+            info.st_dev == device && depth < DEEPEST
+                ? empty_folder(inner, device, depth + 1)
+                : sgm_fail(SGM_ERROR_FILE, "'%.200s' is another file system, or too deep", name);
+        close(inner);
+        SGM_TRY(status);
+    }
+    if (unlinkat(folder, name, is_folder ? AT_REMOVEDIR : 0) != 0 && errno != ENOENT)
+        return sgm_fail(SGM_ERROR_FILE, "'%.200s' cannot be deleted: %s", name, sgm__errno_text(errno));
+    return SGM_OK;
+}
+
+static sgm_status empty_folder(int folder, dev_t device, int depth)
+{
+    int own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *entries = own >= 0 ? fdopendir(own) : NULL;
+    const struct dirent *entry;
+    sgm_status status = SGM_OK;
+    if (entries == NULL) {
+        if (own >= 0)
+            close(own);
+        return sgm_fail(SGM_ERROR_FILE, "a folder cannot be read: %s", sgm__errno_text(errno));
+    }
+    while (status == SGM_OK && (entry = readdir(entries)) != NULL)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            status = remove_entry(folder, entry->d_name, device, depth);
+    closedir(entries);
+    return status;
+}
+
+sgm_status sgm__runs_delete(sgm__runs *runs, const char *name, const char *confirmation)
+{
+    taken own;
+    struct stat info;
+    if (strcmp(name, confirmation) != 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "to delete '%.200s', its name must be repeated", name);
+    sgm_status status = take(runs, name, &own);
+    if (status == SGM_OK)
+        status = fstat(own.folder, &info) == 0 ? empty_folder(own.folder, info.st_dev, 0)
+                                               : sgm_fail(SGM_ERROR_FILE, "'%.200s' cannot be read", name);
+    if (status == SGM_OK && unlinkat(own.parent, own.leaf, AT_REMOVEDIR) != 0)
+        status = sgm_fail(SGM_ERROR_FILE, "the folder of '%.200s' cannot be deleted: %s", name,
+                          sgm__errno_text(errno));
+    let_go(&own);
+    return status;
+}
+
+/* --- hiding --- */
+
+json_t *sgm__runs_read_hidden(int folder)
+{
+    char *text = NULL;
+    size_t length = 0, i;
+    json_t *hidden = json_object(), *name;
+    if (sgm__runs_read(folder, SGM__RUNS_HIDDEN_FILE, MOST_HIDDEN, &text, &length) != SGM_OK || text == NULL)
+        return hidden;
+    json_t *file = json_loadb(text, length, 0, NULL);
+    json_array_foreach(json_object_get(file, "hidden"), i, name) if (json_is_string(name))
+        json_object_set_new(hidden, json_string_value(name), json_true());
+    json_decref(file);
+    sgm__free(text);
+    return hidden;
+}
+
+/* Those that are no longer there are forgotten. */
+static sgm_status write_hidden(const sgm__runs *runs)
+{
+    json_t *list = json_array(), *value;
+    const char *name;
+    json_object_foreach(runs->hidden, name, value) json_array_append_new(list, json_string(name));
+    json_t *file = json_pack("{s:o}", "hidden", list);
+    char *text = json_dumps(file, JSON_INDENT(1));
+    char *path = sgm__format("%s/%s", runs->path, SGM__RUNS_HIDDEN_FILE);
+    sgm_status status = text != NULL && path != NULL ? sgm__file_write_atomic(path, text, strlen(text))
+                                                     : sgm__fail_memory(256);
+    sgm__free(path);
+    free(text);
+    json_decref(file);
+    return status;
+}
+
+sgm_status sgm__runs_hide(sgm__runs *runs, const char *name, bool hidden)
+{
+    void *next;
+    const char *known;
+    json_t *value;
+    SGM_TRY(sgm__runs_scan(runs));
+    if (sgm__runs_find(runs, name) == NULL)
+        return sgm__last_failure();
+    json_object_foreach_safe(runs->hidden, next, known, value) if (sgm__runs_find(runs, known) == NULL)
+        json_object_del(runs->hidden, known);
+    if (hidden)
+        json_object_set_new(runs->hidden, name, json_true());
+    else
+        json_object_del(runs->hidden, name);
+    runs->revision++;
+    return write_hidden(runs);
+}

@@ -1,0 +1,179 @@
+/* The metrics of a run, as far as they have been written; lines that are none are counted and left out. */
+#include "monitors/runs/runs_internal.h"
+#include "training/run_folder.h"
+
+#include <errno.h>
+#include <math.h>
+#include <unistd.h>
+
+#define MOST_AT_ONCE ((size_t)64 << 20)
+#define MOST_METRICS ((size_t)1 << 30)
+#define MOST_CHANGES ((size_t)4 << 20)
+#define MOST_ROWS 20000
+
+bool sgm__run_is_same(sgm__run_mark *mark, const struct stat *info)
+{
+    bool same = mark->inode == info->st_ino && mark->size == info->st_size &&
+                mark->changed.tv_sec == info->st_mtim.tv_sec &&
+                mark->changed.tv_nsec == info->st_mtim.tv_nsec;
+    *mark = (sgm__run_mark){info->st_ino, info->st_size, info->st_mtim};
+    return same;
+}
+
+static void bound(json_t *bounds, const char *key, json_t *value, int sign)
+{
+    const json_t *known = json_object_get(bounds, key);
+    if (known == NULL || sign * (json_number_value(value) - json_number_value(known)) > 0)
+        json_object_set(bounds, key, value);
+}
+
+static void take_line(sgm__run *run, const char *line, size_t length)
+{
+    json_t *values = json_loadb(line, length, 0, NULL), *value;
+    const char *key;
+    if (!json_is_object(values))
+        run->bad++;
+    else
+        run->lines++;
+    json_object_foreach(values, key, value)
+    {
+        bool known = json_object_get(run->newest, key) != NULL;
+        if (!json_is_number(value) || (!known && json_object_size(run->newest) >= SGM__RUNS_MOST_METRICS))
+            continue;
+        json_object_set(run->newest, key, value);
+        bound(run->least, key, value, -1);
+        bound(run->most, key, value, 1);
+    }
+    json_decref(values);
+}
+
+static void begin_anew(sgm__run *run)
+{
+    run->read = 0;
+    run->lines = run->bad = 0;
+    json_object_clear(run->newest);
+    json_object_clear(run->least);
+    json_object_clear(run->most);
+}
+
+/* Up to the last line's end. */
+static void take_lines(sgm__run *run, const char *text, size_t length, bool is_all)
+{
+    size_t start = 0;
+    for (const char *end; (end = memchr(text + start, '\n', length - start)) != NULL;) {
+        size_t line = (size_t)(end - (text + start));
+        if (line > 0)
+            take_line(run, text + start, line);
+        start += line + 1;
+    }
+    if (start == 0 && !is_all) { /* no line is that long */
+        run->bad++;
+        start = length;
+    }
+    run->read += (off_t)start;
+}
+
+bool sgm__run_read_metrics(sgm__run *run, int folder)
+{
+    struct stat info;
+    int file = sgm__runs_open_file(folder, SGM__METRICS_FILE, &info);
+    if (file < 0) {
+        bool was = run->metrics_mark.inode != 0;
+        begin_anew(run);
+        run->metrics_mark = (sgm__run_mark){0};
+        return was;
+    }
+    sgm__run_mark before = run->metrics_mark;
+    if (sgm__run_is_same(&run->metrics_mark, &info)) {
+        close(file);
+        return false;
+    }
+    if (before.inode != info.st_ino || info.st_size <= before.size)
+        begin_anew(run);
+    size_t left = (size_t)(info.st_size - run->read), portion = left < MOST_AT_ONCE ? left : MOST_AT_ONCE;
+    char *text = sgm__alloc(portion);
+    ssize_t count = text != NULL ? pread(file, text, portion, run->read) : -1;
+    if (count > 0)
+        take_lines(run, text, (size_t)count, portion == left);
+    if (count < 0 || portion < left)
+        run->metrics_mark.changed = (struct timespec){0}; /* there is more to read */
+    sgm__free(text);
+    close(file);
+    return true;
+}
+
+/* --- all of a run --- */
+
+static json_t *new_column(size_t rows)
+{
+    json_t *column = json_array();
+    for (size_t i = 0; i < rows; i++)
+        json_array_append_new(column, json_null());
+    return column;
+}
+
+/* A line becomes the row `rows`, if it is one. */
+static bool add_row(json_t *columns, size_t rows, const char *line, size_t length)
+{
+    json_t *values = json_loadb(line, length, 0, NULL), *value, *column;
+    const char *key;
+    bool good = json_is_object(values);
+    json_object_foreach(values, key, value)
+    {
+        if (!json_is_number(value))
+            continue;
+        column = json_object_get(columns, key);
+        if (column == NULL && json_object_size(columns) < SGM__RUNS_MOST_METRICS)
+            json_object_set_new(columns, key, column = new_column(rows));
+        if (column != NULL)
+            json_array_append(column, value);
+    }
+    json_decref(values);
+    if (good)
+        json_object_foreach(columns, key, column) if (json_array_size(column) <= rows)
+            json_array_append_new(column, json_null());
+    return good;
+}
+
+sgm_status sgm__run_columns(int folder, json_t **columns)
+{
+    char *text;
+    size_t length, count = 0, rows = 0, number = 0;
+    SGM_TRY(sgm__runs_read(folder, SGM__METRICS_FILE, MOST_METRICS, &text, &length));
+    *columns = json_object();
+    for (size_t i = 0; i < length; i++)
+        count += text[i] == '\n';
+    size_t stride = count / MOST_ROWS + 1;
+    for (size_t start = 0; start < length; number++) {
+        const char *end = memchr(text + start, '\n', length - start);
+        if (end == NULL)
+            break;
+        size_t line = (size_t)(end - (text + start));
+        if (number % stride == 0 || number + 1 == count)
+            rows += add_row(*columns, rows, text + start, line);
+        start += line + 1;
+    }
+    sgm__free(text);
+    return *columns != NULL ? SGM_OK : sgm__fail_memory(64);
+}
+
+sgm_status sgm__run_changes(int folder, json_t **changes)
+{
+    char *text;
+    size_t length;
+    SGM_TRY(sgm__runs_read(folder, SGM__CHANGES_FILE, MOST_CHANGES, &text, &length));
+    *changes = json_array();
+    for (size_t start = 0; start < length;) {
+        const char *end = memchr(text + start, '\n', length - start);
+        if (end == NULL)
+            break;
+        size_t line = (size_t)(end - (text + start));
+        json_t *change = json_loadb(text + start, line, 0, NULL);
+        if (json_is_object(change))
+            json_array_append(*changes, change);
+        json_decref(change);
+        start += line + 1;
+    }
+    sgm__free(text);
+    return *changes != NULL ? SGM_OK : sgm__fail_memory(64);
+}

@@ -1,0 +1,206 @@
+/* The page over a folder of runs: its routes, beginning and end. */
+#include "monitors/runs/runs_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* --- what is asked --- */
+
+static const char *state_name(sgm__run_state state)
+{
+    static const char *const names[] = {"finished", "stopped", "failed", "running"};
+    return names[state];
+}
+
+static void set_text(json_t *object, const char *key, const char *text)
+{
+    json_t *value = text != NULL ? json_string(text) : NULL; /* NULL: no UTF-8 either */
+    json_object_set_new(object, key, value != NULL ? value : json_null());
+}
+
+static json_t *describe(const sgm__runs *runs, const sgm__run *run)
+{
+    json_t *object =
+        json_pack("{s:s, s:s, s:b, s:f, s:I, s:I, s:O, s:O, s:O}", "name", run->name, "state",
+                  state_name(run->state), "hidden", json_object_get(runs->hidden, run->name) != NULL, "begun",
+                  run->begun, "lines", (json_int_t)run->lines, "bad", (json_int_t)run->bad, "metrics",
+                  run->newest, "least", run->least, "most", run->most);
+    static const char *const figures[][2] = {
+        {"epochs", "epoch"}, {"iteration", "iteration"}, {"seconds", "seconds"}};
+    for (size_t i = 0; i < 3; i++) {
+        json_t *value = json_object_get(run->newest, figures[i][1]);
+        json_object_set_new(object, figures[i][0], value != NULL ? json_incref(value) : json_null());
+    }
+    json_object_set_new(object, "configuration",
+                        run->configuration != NULL ? json_incref(run->configuration) : json_object());
+    set_text(object, "configuration_error", run->configuration_error);
+    set_text(object, "reason", run->reason);
+    return object;
+}
+
+static sgm_status list_runs(void *user, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    sgm__runs *runs = user;
+    const char *after = sgm__http_query(request, "after", 0);
+    int64_t known = -1;
+    SGM_TRY(sgm__runs_scan(runs));
+    if (after != NULL && sgm__parse_int64(after, &known) && known == runs->revision)
+        return sgm__http_answer_json(answer,
+                                     json_pack("{s:I, s:b}", "revision", (json_int_t)known, "same", true));
+    json_t *list = json_array();
+    for (size_t i = 0; i < runs->count; i++)
+        json_array_append_new(list, describe(runs, runs->runs[i]));
+    return sgm__http_answer_json(answer,
+                                 json_pack("{s:I, s:s, s:s, s:I, s:o}", "revision",
+                                           (json_int_t)runs->revision, "version", sgm_version(), "folder",
+                                           runs->path, "left_out", (json_int_t)runs->left_out, "runs", list));
+}
+
+static sgm_status show_run(void *user, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    sgm__runs *runs = user;
+    const char *leaf;
+    json_t *columns = NULL, *changes = NULL;
+    SGM_TRY(sgm__runs_scan(runs));
+    const sgm__run *run = sgm__runs_find(runs, request->path);
+    int parent = run != NULL ? sgm__runs_open_parent(runs, request->path, &leaf) : -1;
+    int folder = parent >= 0 ? sgm__runs_open_folder(parent, leaf) : -1;
+    if (parent >= 0)
+        close(parent);
+    if (folder < 0)
+        return run == NULL
+                   ? sgm__last_failure()
+                   : sgm_fail(SGM_ERROR_NOT_FOUND, "there is no run '%.200s' any more", request->path);
+    sgm_status status = sgm__run_columns(folder, &columns);
+    if (status == SGM_OK)
+        status = sgm__run_changes(folder, &changes);
+    close(folder);
+    if (status != SGM_OK) {
+        json_decref(columns);
+        return status;
+    }
+    json_t *object = describe(runs, run);
+    json_object_set_new(object, "columns", columns);
+    json_object_set_new(object, "changes", changes);
+    return sgm__http_answer_json(answer, object);
+}
+
+/* --- what is to be done --- */
+
+static sgm_status answer_done(sgm_status status, sgm__http_answer *answer)
+{
+    SGM_TRY(status);
+    return sgm__http_answer_json(answer, json_pack("{s:b}", "ok", true));
+}
+
+/* Texts of the body; both stay with it. */
+static sgm_status two_texts(const json_t *body, const char *second, const char **texts)
+{
+    texts[0] = json_string_value(json_object_get(body, "name"));
+    texts[1] = json_string_value(json_object_get(body, second));
+    if (texts[0] != NULL && texts[1] != NULL)
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_ARGUMENT, "expected a JSON object with the texts 'name' and '%s'", second);
+}
+
+static sgm_status act_with_two(sgm__runs *runs, const sgm__http_request *request, sgm__http_answer *answer,
+                               const char *second, sgm_status (*act)(sgm__runs *, const char *, const char *))
+{
+    const char *texts[2];
+    json_t *body = sgm__http_object(request);
+    sgm_status status = two_texts(body, second, texts);
+    if (status == SGM_OK)
+        status = act(runs, texts[0], texts[1]);
+    json_decref(body);
+    return answer_done(status, answer);
+}
+
+static sgm_status rename_run(void *user, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    return act_with_two(user, request, answer, "to", sgm__runs_rename);
+}
+
+static sgm_status delete_run(void *user, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    return act_with_two(user, request, answer, "confirmation", sgm__runs_delete);
+}
+
+static sgm_status hide_run(void *user, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    json_t *body = sgm__http_object(request);
+    const char *name = json_string_value(json_object_get(body, "name"));
+    const json_t *hidden = json_object_get(body, "hidden");
+    sgm_status status =
+        name != NULL && json_is_boolean(hidden)
+            ? sgm__runs_hide(user, name, json_is_true(hidden))
+            : sgm_fail(SGM_ERROR_ARGUMENT,
+                       "expected a JSON object with the text 'name' and the boolean 'hidden'");
+    json_decref(body);
+    return answer_done(status, answer);
+}
+
+static const sgm__http_route routes[] = {
+    {.method = "GET", .path = "/api/runs", .act = list_runs},
+    {.method = "GET", .path = "/api/run/", .act = show_run},
+    {.method = "POST", .path = "/api/run-rename", .act = rename_run},
+    {.method = "POST", .path = "/api/run-hide", .act = hide_run},
+    {.method = "POST", .path = "/api/run-delete", .act = delete_run},
+};
+
+/* --- beginning and end --- */
+
+static void release(sgm__runs *runs)
+{
+    for (size_t i = 0; i < runs->count; i++)
+        sgm__run_free(runs->runs[i]);
+    if (runs->folder >= 0)
+        close(runs->folder);
+    json_decref(runs->hidden);
+    sgm__free(runs->runs);
+    sgm__free(runs->path);
+    sgm__free(runs);
+}
+
+static sgm_status begin(sgm__runs *runs, const sgm__runs_options *options)
+{
+    runs->path = sgm__strdup(options->folder);
+    if (runs->path == NULL)
+        return sgm__last_failure();
+    runs->folder = open(options->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (runs->folder < 0)
+        return sgm_fail(errno == ENOENT ? SGM_ERROR_NOT_FOUND : SGM_ERROR_FILE,
+                        "the folder '%s' cannot be opened: %s", options->folder, sgm__errno_text(errno));
+    const sgm__http_options serving = {.port = options->port,
+                                       .token = options->token,
+                                       .page = "runs.html",
+                                       .routes = routes,
+                                       .route_count = sizeof routes / sizeof *routes,
+                                       .user = runs};
+    runs->http = sgm__http_start(&serving);
+    return runs->http != NULL ? SGM_OK : sgm__last_failure();
+}
+
+sgm__runs *sgm__runs_start(const sgm__runs_options *options)
+{
+    sgm__runs *runs = sgm__calloc(1, sizeof *runs);
+    if (runs == NULL)
+        return NULL;
+    *runs = (sgm__runs){.folder = -1, .revision = 1, .configuration = options->configuration};
+    if (begin(runs, options) == SGM_OK)
+        return runs;
+    release(runs);
+    return NULL;
+}
+
+const char *sgm__runs_url(const sgm__runs *runs)
+{
+    return sgm__http_url(runs->http);
+}
+
+void sgm__runs_stop(sgm__runs *runs)
+{
+    if (runs != NULL && sgm__http_stop(runs->http)) /* else somebody is still in there */
+        release(runs);
+}

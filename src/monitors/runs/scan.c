@@ -1,0 +1,409 @@
+/* Looks through the folder: cheap for a run whose files are as they were. */
+#include "monitors/runs/runs_internal.h"
+#include "training/run_folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/sysmacros.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MOST_CONFIGURATION ((size_t)1 << 20)
+#define LOG_END ((size_t)64 << 10)
+#define MOST_LOCKS ((size_t)4 << 20) /* bytes */
+
+/* --- files --- */
+
+int sgm__runs_open_folder(int folder, const char *name)
+{
+    return openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+int sgm__runs_open_file(int folder, const char *name, struct stat *info)
+{
+    int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0 || (fstat(file, info) == 0 && S_ISREG(info->st_mode)))
+        return file;
+    close(file);
+    return -1;
+}
+
+static sgm_status read_end(int file, off_t size, size_t limit, char **text, size_t *length)
+{
+    size_t wanted = (size_t)size < limit ? (size_t)size : limit;
+    *text = sgm__alloc(wanted + 1);
+    if (*text == NULL)
+        return SGM_ERROR_MEMORY;
+    ssize_t part = 1;
+    for (off_t start = size - (off_t)wanted; *length < wanted && part > 0;
+         *length += part > 0 ? (size_t)part : 0)
+        part = pread(file, *text + *length, wanted - *length, start + (off_t)*length);
+    (*text)[*length] = '\0';
+    return SGM_OK;
+}
+
+sgm_status sgm__runs_read(int folder, const char *name, size_t limit, char **text, size_t *length)
+{
+    struct stat info;
+    *text = NULL;
+    *length = 0;
+    int file = sgm__runs_open_file(folder, name, &info);
+    if (file < 0)
+        return SGM_OK;
+    sgm_status status = read_end(file, info.st_size, limit, text, length);
+    close(file);
+    return status;
+}
+
+/* --- which of them run --- */
+
+typedef struct lock_place {
+    unsigned major, minor;
+    unsigned long inode;
+} lock_place;
+
+typedef struct lock_list {
+    lock_place *places;
+    size_t count, capacity;
+} lock_list;
+
+/* Locks that are held, without trying any: a run that begins at that moment must get its own. */
+static lock_list held_locks(void)
+{
+    lock_list list = {0};
+    FILE *file = fopen("/proc/locks", "re");
+    char line[256], kind[16], way[16], mode[16];
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        lock_place place;
+        if (sscanf(line, "%*s %15s %15s %15s %*d %x:%x:%lu", kind, way, mode, &place.major, &place.minor,
+                   &place.inode) != 6 ||
+            strcmp(kind, "FLOCK") != 0 || list.count * sizeof place >= MOST_LOCKS ||
+            sgm__reserve(&list.places, &list.capacity, list.count + 1, sizeof place) != SGM_OK)
+            continue;
+        list.places[list.count++] = place;
+    }
+    if (file != NULL)
+        fclose(file);
+    return list;
+}
+
+static bool is_held(const lock_list *list, const struct stat *folder)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (list->places[i].inode == folder->st_ino && list->places[i].major == major(folder->st_dev) &&
+            list->places[i].minor == minor(folder->st_dev))
+            return true;
+    return false;
+}
+
+bool sgm__runs_answers(int folder)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct stat info;
+    if (fstatat(folder, "control.sock", &info, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISSOCK(info.st_mode))
+        return false;
+    snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/control.sock", folder);
+    int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool answers = descriptor >= 0 &&
+                   (connect(descriptor, (struct sockaddr *)&address, sizeof address) == 0 || errno == EAGAIN);
+    if (descriptor >= 0)
+        close(descriptor);
+    return answers;
+}
+
+/* --- what a run's files say --- */
+
+static void replace_text(char **text, const char *with, size_t length)
+{
+    sgm__free(*text);
+    *text = with != NULL ? sgm__strndup(with, length) : NULL;
+}
+
+static void read_configuration(sgm__runs *runs, sgm__run *run, int folder)
+{
+    struct stat info = {0};
+    char *text = NULL;
+    size_t length = 0;
+    int file = sgm__runs_open_file(folder, "config.yaml", &info);
+    bool same = sgm__run_is_same(&run->configuration_mark, &info);
+    if (!same) {
+        runs->changed = true;
+        json_decref(run->configuration);
+        run->configuration = NULL;
+        replace_text(&run->configuration_error, NULL, 0);
+    }
+    if (file >= 0 && !same && runs->configuration != NULL) {
+        sgm_status status = (size_t)info.st_size > MOST_CONFIGURATION
+                                ? sgm_fail(SGM_ERROR_FORMAT, "config.yaml is too long")
+                                : read_end(file, info.st_size, MOST_CONFIGURATION, &text, &length);
+        run->configuration = status == SGM_OK ? runs->configuration(text, length) : NULL;
+        if (run->configuration == NULL)
+            replace_text(&run->configuration_error, sgm_last_error(), strlen(sgm_last_error()));
+        sgm__free(text);
+    }
+    if (file >= 0)
+        close(file);
+}
+
+/* The time that a line of the log begins with, or -1. */
+static double time_of(const char *line)
+{
+    struct tm parts = {.tm_isdst = -1};
+    if (sscanf(line, "%d-%d-%d %d:%d:%d", &parts.tm_year, &parts.tm_mon, &parts.tm_mday, &parts.tm_hour,
+               &parts.tm_min, &parts.tm_sec) != 6)
+        return -1;
+    parts.tm_year -= 1900;
+    parts.tm_mon--;
+    return (double)mktime(&parts);
+}
+
+/* How it ended, by the last line that tells of a beginning or an end. */
+static void judge_log(sgm__run *run, const char *text, size_t length)
+{
+    static const struct {
+        const char *mark;
+        sgm__run_state state;
+    } marks[] = {{": training begins after ", SGM__RUN_FAILED},
+                 {": training ended after ", SGM__RUN_FINISHED},
+                 {": training failed after ", SGM__RUN_FAILED}};
+    const char *newest = NULL;
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        for (const char *at = text;
+             (at = memmem(at, (size_t)(text + length - at), marks[i].mark, strlen(marks[i].mark))) != NULL;
+             at++) {
+            if (newest != NULL && at < newest)
+                continue;
+            newest = at;
+            run->ended = marks[i].state;
+        }
+    replace_text(&run->reason, NULL, 0);
+    if (newest == NULL)
+        return;
+    size_t line = strcspn(newest, "\n");
+    if (run->ended == SGM__RUN_FINISHED && (memmem(newest, line, ", stopped by ", 13) != NULL ||
+                                            memmem(newest, line, ", interrupted", 13) != NULL))
+        run->ended = SGM__RUN_STOPPED;
+    if (memmem(newest, line, "begins", 6) == NULL && run->ended != SGM__RUN_FINISHED)
+        replace_text(&run->reason, newest + 2, line - 2);
+}
+
+static void read_log(sgm__runs *runs, sgm__run *run, int folder)
+{
+    struct stat info = {0}, own;
+    char head[64] = "", *text = NULL;
+    size_t length = 0;
+    int file = sgm__runs_open_file(folder, SGM__LOG_FILE, &info);
+    bool same = sgm__run_is_same(&run->log_mark, &info);
+    if (!same) {
+        runs->changed = true;
+        run->ended = SGM__RUN_FINISHED;
+        run->begun = -1;
+    }
+    if (file >= 0 && !same) {
+        if (pread(file, head, sizeof head - 1, 0) > 0)
+            run->begun = time_of(head);
+        if (read_end(file, info.st_size, LOG_END, &text, &length) == SGM_OK)
+            judge_log(run, text, length);
+        sgm__free(text);
+    }
+    if (file >= 0)
+        close(file);
+    if (run->begun < 0 && fstat(folder, &own) == 0)
+        run->begun = (double)own.st_mtim.tv_sec;
+}
+
+static void look_at(sgm__runs *runs, sgm__run *run, int folder, bool is_running)
+{
+    runs->changed |= sgm__run_read_metrics(run, folder);
+    read_configuration(runs, run, folder);
+    read_log(runs, run, folder);
+    sgm__run_state state = is_running ? SGM__RUN_RUNNING : run->ended;
+    runs->changed |= state != run->state;
+    run->state = state;
+}
+
+/* --- which there are --- */
+
+void sgm__run_free(sgm__run *run)
+{
+    if (run == NULL)
+        return;
+    json_decref(run->newest);
+    json_decref(run->least);
+    json_decref(run->most);
+    json_decref(run->configuration);
+    sgm__free(run->configuration_error);
+    sgm__free(run->reason);
+    sgm__free(run->name);
+    sgm__free(run);
+}
+
+static sgm__run *create_run(const char *name, const struct stat *info)
+{
+    sgm__run *run = sgm__calloc(1, sizeof *run);
+    if (run == NULL)
+        return NULL;
+    *run = (sgm__run){.name = sgm__strdup(name),
+                      .inode = info->st_ino,
+                      .device = info->st_dev,
+                      .begun = -1,
+                      .newest = json_object(),
+                      .least = json_object(),
+                      .most = json_object()};
+    if (run->name != NULL && run->newest != NULL && run->least != NULL && run->most != NULL)
+        return run;
+    sgm__run_free(run);
+    return NULL;
+}
+
+static int compare_runs(const void *a, const void *b)
+{
+    return strcmp((*(sgm__run *const *)a)->name, (*(sgm__run *const *)b)->name);
+}
+
+static int compare_with_name(const void *name, const void *run)
+{
+    return strcmp(name, (*(sgm__run *const *)run)->name);
+}
+
+static sgm__run *find(const sgm__runs *runs, size_t count, const char *name)
+{
+    sgm__run **found =
+        count > 0 ? bsearch(name, runs->runs, count, sizeof *runs->runs, compare_with_name) : NULL;
+    return found != NULL ? *found : NULL;
+}
+
+sgm__run *sgm__runs_find(const sgm__runs *runs, const char *name)
+{
+    sgm__run *run = find(runs, runs->count, name);
+    if (run == NULL)
+        sgm_fail(SGM_ERROR_NOT_FOUND, "there is no run '%.200s'", name);
+    return run;
+}
+
+typedef struct scan {
+    sgm__runs *runs;
+    size_t known; /* that were there before, by name */
+    lock_list locks;
+} scan;
+
+static bool is_run(int folder)
+{
+    static const char *const traces[] = {SGM__METRICS_FILE, SGM__CHECKPOINT_FILE, "config.yaml",
+                                         "control.sock"};
+    struct stat info;
+    for (size_t i = 0; i < sizeof traces / sizeof *traces; i++)
+        if (fstatat(folder, traces[i], &info, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(info.st_mode))
+            return true;
+    return false;
+}
+
+static sgm_status note_run(scan *s, const char *name, int folder)
+{
+    sgm__runs *runs = s->runs;
+    struct stat info;
+    if (fstat(folder, &info) != 0)
+        return SGM_OK; /* it has just gone */
+    sgm__run *run = find(runs, s->known, name);
+    if (run != NULL && (run->seen || run->inode != info.st_ino || run->device != info.st_dev))
+        run = NULL; /* that one goes with this scan */
+    if (run == NULL) {
+        if (runs->count >= SGM__RUNS_MOST) {
+            runs->left_out++;
+            return SGM_OK;
+        }
+        SGM_TRY(sgm__reserve(&runs->runs, &runs->capacity, runs->count + 1, sizeof(sgm__run *)));
+        if ((run = create_run(name, &info)) == NULL)
+            return sgm__last_failure();
+        runs->runs[runs->count++] = run;
+        runs->changed = true;
+    }
+    run->seen = true;
+    look_at(runs, run, folder, is_held(&s->locks, &info) || sgm__runs_answers(folder));
+    return SGM_OK;
+}
+
+static bool is_text(const char *name)
+{
+    json_t *text = json_string(name); /* NULL: no UTF-8 */
+    json_decref(text);
+    return text != NULL;
+}
+
+static sgm_status scan_folder(scan *s, int folder, const char *within);
+
+static sgm_status scan_entry(scan *s, int folder, const char *within, const char *entry)
+{
+    char *name = *within != '\0' ? sgm__format("%s/%s", within, entry) : sgm__strdup(entry);
+    int inner = name != NULL ? sgm__runs_open_folder(folder, entry) : -1;
+    sgm_status status = name != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    if (inner >= 0 && is_run(inner))
+        status = note_run(s, name, inner);
+    if (inner >= 0 && status == SGM_OK && *within == '\0')
+        status = scan_folder(s, inner, name);
+    if (inner >= 0)
+        close(inner);
+    sgm__free(name);
+    return status;
+}
+
+static sgm_status scan_folder(scan *s, int folder, const char *within)
+{
+    int own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *entries = own >= 0 ? fdopendir(own) : NULL;
+    const struct dirent *entry;
+    sgm_status status = SGM_OK;
+    if (entries == NULL) {
+        if (own >= 0)
+            close(own);
+        return *within != '\0' ? SGM_OK
+                               : sgm_fail(SGM_ERROR_FILE, "the folder '%s' cannot be read: %s", s->runs->path,
+                                          sgm__errno_text(errno));
+    }
+    while (status == SGM_OK && (entry = readdir(entries)) != NULL)
+        if (entry->d_name[0] != '.' && (entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN) &&
+            is_text(entry->d_name))
+            status = scan_entry(s, folder, within, entry->d_name);
+    closedir(entries);
+    return status;
+}
+
+static void drop_unseen(sgm__runs *runs)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < runs->count; i++) {
+        sgm__run *run = runs->runs[i];
+        if (run->seen) {
+            runs->runs[kept++] = run;
+        } else {
+            sgm__run_free(run);
+            runs->changed = true;
+        }
+    }
+    runs->count = kept;
+    if (kept > 0)
+        qsort(runs->runs, kept, sizeof *runs->runs, compare_runs);
+}
+
+sgm_status sgm__runs_scan(sgm__runs *runs)
+{
+    scan s = {.runs = runs, .known = runs->count, .locks = held_locks()};
+    for (size_t i = 0; i < runs->count; i++)
+        runs->runs[i]->seen = false;
+    runs->changed = false;
+    runs->left_out = 0;
+    sgm_status status = scan_folder(&s, runs->folder, "");
+    sgm__free(s.locks.places);
+    drop_unseen(runs);
+    json_t *hidden = sgm__runs_read_hidden(runs->folder);
+    runs->changed |= !json_equal(hidden, runs->hidden);
+    json_decref(runs->hidden);
+    runs->hidden = hidden;
+    runs->revision += runs->changed;
+    return status;
+}

@@ -1,0 +1,59 @@
+#!/bin/bash
+# sigma monitor: the runs of a folder, asked as a program asks.
+# shellcheck source=tests/cli/check.sh
+. "$SIGMA_SOURCE_DIR/tests/cli/check.sh"
+
+run 0 monitor --help
+has out '^Usage: sigma monitor RUNS \[--port PORT\]$'
+run 2 monitor
+has err 'expected one folder of runs, got 0 words'
+run 2 monitor runs --port 70000
+has err 'a port is at most 65535, got 70000'
+run 2 monitor runs --prot 9000
+has err "unknown option '--prot' \(did you mean '--port'\?\)"
+run 1 monitor missing
+has err "^sigma monitor: the folder 'missing' cannot be opened: "
+
+run 0 train "$examples/digits.yaml" epochs=2 --folder runs/digits --quiet
+"$sigma" monitor runs >page.out 2>page.err </dev/null &
+process=$!
+for _ in $(seq 200); do
+    grep -q '^monitor: ' page.out && break
+    sleep 0.05
+done
+has page.out '^monitor: http://127\.0\.0\.1:[0-9]+/\?token='
+address=$(sed -nE 's,^monitor: (http://[^/]*)/.*,\1,p' page.out)
+token=$(sed -nE 's,.*token=,,p' page.out)
+
+# ask PATH [BODY]
+ask()
+{
+    local more=()
+    [ $# -lt 2 ] || more=(-H 'Content-Type: application/json' -d "$2")
+    curl -s -H "Authorization: Bearer $token" "${more[@]}" "$address$1" >out 2>err
+}
+
+ask /api/runs
+has out '"name": ?"digits"'
+has out '"state": ?"finished"'
+has out '"epochs": ?2[,}]'
+has out '"optimiser\.type": ?"adam"'
+has out '"optimiser\.learning_rate": ?0\.005'
+has out '"optimiser\.schedule\.kind": ?"cosine"'
+has out '"validation\.accuracy": ?0\.'
+ask /api/run/digits
+has out '"columns": ?\{.*"loss": ?\[[0-9.]+, ?[0-9.]+\]'
+ask /api/run-rename '{"name":"digits","to":"first"}'
+[ -d runs/first ] && [ ! -e runs/digits ]
+verdict "the run was renamed" $?
+ask /api/run-delete '{"name":"first","confirmation":"first"}'
+[ ! -e runs/first ]
+verdict "the run was deleted" $?
+[ "$(curl -s -o /dev/null -w '%{http_code}' "$address/api/runs")" = 401 ]
+verdict "without the token there is no answer" $?
+
+kill -TERM "$process"
+wait "$process"
+code 0 $? "the end by a signal"
+process=
+finish

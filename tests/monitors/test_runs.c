@@ -1,0 +1,306 @@
+/* The page over a folder of runs: what is found, read, renamed, hidden, deleted, and what is refused. */
+#include "monitors/runs/runs.h"
+#include "monitors/web_client.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+typedef struct place {
+    char folder[64];
+    sgm__runs *runs;
+    web_client client;
+    json_t *answer; /* the newest */
+} place;
+
+/* Lines of "key value". */
+static json_t *read_pairs(const char *text, size_t length)
+{
+    (void)length;
+    char key[32];
+    int value;
+    if (sscanf(text, "%31s %d", key, &value) == 2)
+        return json_pack("{s:i}", key, value);
+    sgm_fail(SGM_ERROR_FORMAT, "this is no pair");
+    return NULL;
+}
+
+static void write_file(const place *p, const char *run, const char *file, const char *mode, const char *text)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/%s", p->folder, run);
+    CHECK_OK(sgm__make_folders(path));
+    snprintf(path, sizeof path, "%s/%s/%s", p->folder, run, file);
+    FILE *out = fopen(path, mode);
+    CHECK(out != NULL);
+    fputs(text, out);
+    CHECK_INT(fclose(out), 0);
+}
+
+static void begin(place *p)
+{
+    *p = (place){.folder = "/tmp/sigma-runs-XXXXXX"};
+    CHECK(mkdtemp(p->folder) != NULL);
+    p->runs = sgm__runs_start(&(sgm__runs_options){.folder = p->folder, .configuration = read_pairs});
+    if (p->runs == NULL)
+        TEST_FAIL("%s", sgm_last_error());
+    p->client = web_client_of(sgm__runs_url(p->runs));
+}
+
+static void end(place *p)
+{
+    char command[128];
+    json_decref(p->answer);
+    sgm__runs_stop(p->runs);
+    snprintf(command, sizeof command, "rm -rf '%s'", p->folder);
+    CHECK_INT(system(command), 0);
+}
+
+static json_t *get(place *p, const char *path)
+{
+    json_decref(p->answer);
+    return p->answer = web_get(&p->client, path);
+}
+
+static json_t *post(place *p, const char *path, const char *body)
+{
+    json_decref(p->answer);
+    return p->answer = web_post(&p->client, path, body);
+}
+
+static json_t *run_named(place *p, const char *name)
+{
+    size_t i;
+    json_t *run;
+    json_array_foreach(json_object_get(get(p, "/api/runs"), "runs"), i,
+                       run) if (strcmp(json_string_value(json_object_get(run, "name")), name) ==
+                                0) return run;
+    return NULL;
+}
+
+static size_t count_runs(place *p)
+{
+    return json_array_size(json_object_get(get(p, "/api/runs"), "runs"));
+}
+
+static const char *state_of(place *p, const char *name)
+{
+    return json_string_value(json_object_get(run_named(p, name), "state"));
+}
+
+static double number(const json_t *run, const char *part, const char *key)
+{
+    const json_t *value = json_object_get(json_object_get(run, part), key);
+    return json_is_number(value) ? json_number_value(value) : -999;
+}
+
+#define LINE(epoch, loss)                                                                                    \
+    "{\"epoch\":" #epoch ",\"iteration\":" #epoch "0,\"loss\":" #loss ",\"seconds\":1.5}\n"
+
+TEST(metrics_are_read_as_they_grow)
+{
+    place p;
+    begin(&p);
+    CHECK_INT(count_runs(&p), 0);
+    write_file(&p, "digits", "metrics.jsonl", "w", LINE(1, 0.5) LINE(2, 0.25));
+    write_file(&p, "digits", "config.yaml", "w", "epochs 40\n");
+    write_file(&p, "group/inner", "metrics.jsonl", "w", LINE(1, 0.75));
+    write_file(&p, "group/inner/too/deep", "metrics.jsonl", "w", LINE(1, 0.75));
+    write_file(&p, "no-run", "notes.txt", "w", "hello\n");
+    CHECK_INT(count_runs(&p), 2);
+    CHECK(run_named(&p, "group/inner") != NULL);
+    const json_t *run = run_named(&p, "digits");
+    CHECK_NEAR(number(run, "metrics", "loss"), 0.25, 0);
+    CHECK_NEAR(number(run, "most", "loss"), 0.5, 0);
+    CHECK_NEAR(number(run, "configuration", "epochs"), 40, 0);
+    CHECK_INT(json_integer_value(json_object_get(run, "epochs")), 2);
+    CHECK_NEAR(json_number_value(json_object_get(run, "seconds")), 1.5, 0);
+
+    /* a line in two parts, and lines that are none */
+    write_file(&p, "digits", "metrics.jsonl", "a", "not json\n[1,2]\n{\"epoch\":3,\"loss\":");
+    run = run_named(&p, "digits");
+    CHECK_INT(json_integer_value(json_object_get(run, "epochs")), 2);
+    CHECK_INT(json_integer_value(json_object_get(run, "bad")), 2);
+    write_file(&p, "digits", "metrics.jsonl", "a", "0.125}\n");
+    run = run_named(&p, "digits");
+    CHECK_INT(json_integer_value(json_object_get(run, "epochs")), 3);
+    CHECK_INT(json_integer_value(json_object_get(run, "lines")), 3);
+    CHECK_NEAR(number(run, "least", "loss"), 0.125, 0);
+
+    const json_t *columns = json_object_get(get(&p, "/api/run/digits"), "columns");
+    CHECK_INT(json_array_size(json_object_get(columns, "epoch")), 3);
+    CHECK_INT(json_array_size(json_object_get(columns, "seconds")), 3);
+    CHECK(json_is_null(json_array_get(json_object_get(columns, "seconds"), 2)));
+    CHECK_NEAR(json_number_value(json_array_get(json_object_get(columns, "loss"), 2)), 0.125, 0);
+
+    /* cut back, as by a resume */
+    write_file(&p, "digits", "metrics.jsonl", "w", LINE(1, 0.5));
+    run = run_named(&p, "digits");
+    CHECK_INT(json_integer_value(json_object_get(run, "epochs")), 1);
+    CHECK_INT(json_integer_value(json_object_get(run, "bad")), 0);
+    end(&p);
+}
+
+TEST(nothing_new_is_answered_briefly)
+{
+    place p;
+    char path[64];
+    begin(&p);
+    write_file(&p, "digits", "metrics.jsonl", "w", LINE(1, 0.5));
+    long long revision = json_integer_value(json_object_get(get(&p, "/api/runs"), "revision"));
+    snprintf(path, sizeof path, "/api/runs?after=%lld", revision);
+    CHECK(json_is_true(json_object_get(get(&p, path), "same")));
+    write_file(&p, "digits", "metrics.jsonl", "a", LINE(2, 0.25));
+    CHECK_INT(json_array_size(json_object_get(get(&p, path), "runs")), 1);
+    end(&p);
+}
+
+TEST(states_are_told_by_lock_and_log)
+{
+    place p;
+    char path[128];
+    begin(&p);
+    write_file(&p, "a", "log.txt", "w",
+               "2026-11-21 18:17:59.196 [1] info a: training begins after epoch 0, iteration 0: seed 0\n");
+    write_file(&p, "a", "checkpoint.safetensors", "w", "x");
+    CHECK_STR(state_of(&p, "a"), "failed"); /* its process is gone without a word */
+    snprintf(path, sizeof path, "%s/a", p.folder);
+    int lock = open(path, O_RDONLY | O_DIRECTORY);
+    CHECK_INT(flock(lock, LOCK_EX | LOCK_NB), 0);
+    CHECK_STR(state_of(&p, "a"), "running");
+    post(&p, "/api/run-delete", "{\"name\":\"a\",\"confirmation\":\"a\"}");
+    CHECK_INT(p.client.code, 409);
+    post(&p, "/api/run-rename", "{\"name\":\"a\",\"to\":\"b\"}");
+    CHECK_INT(p.client.code, 409);
+    close(lock);
+    write_file(&p, "a", "log.txt", "a",
+               "2026-11-21 18:18:00.419 [1] info a: training ended after epoch 8, iteration 376, in 1.4 s\n");
+    CHECK_STR(state_of(&p, "a"), "finished");
+    write_file(
+        &p, "a", "log.txt", "a",
+        "2026-11-21 18:19:00.419 [1] info a: training ended after epoch 9, iteration 400, in 1 s, stopped "
+        "by ctl\n");
+    CHECK_STR(state_of(&p, "a"), "stopped");
+    write_file(&p, "a", "log.txt", "a",
+               "2026-11-21 18:20:00.000 [1] info a: training failed after 2 s: the loss is not finite\n");
+    const json_t *run = run_named(&p, "a");
+    CHECK_STR(json_string_value(json_object_get(run, "state")), "failed");
+    CHECK(strstr(json_string_value(json_object_get(run, "reason")), "the loss is not finite") != NULL);
+    CHECK(json_number_value(json_object_get(run, "begun")) > 1.7e9);
+    end(&p);
+}
+
+TEST(runs_are_renamed_hidden_and_deleted)
+{
+    place p;
+    char path[128];
+    begin(&p);
+    write_file(&p, "a", "metrics.jsonl", "w", LINE(1, 0.5));
+    write_file(&p, "a/more", "notes.txt", "w", "x");
+    write_file(&p, "b", "metrics.jsonl", "w", LINE(1, 0.5));
+    post(&p, "/api/run-hide", "{\"name\":\"a\",\"hidden\":true}");
+    CHECK_INT(p.client.code, 200);
+    CHECK(json_is_true(json_object_get(run_named(&p, "a"), "hidden")));
+    post(&p, "/api/run-rename", "{\"name\":\"a\",\"to\":\"b\"}");
+    CHECK_INT(p.client.code, 409);
+    post(&p, "/api/run-rename", "{\"name\":\"a\",\"to\":\"best one\"}");
+    CHECK_INT(p.client.code, 200);
+    CHECK(run_named(&p, "a") == NULL);
+    CHECK(json_is_true(json_object_get(run_named(&p, "best one"), "hidden")));
+    post(&p, "/api/run-hide", "{\"name\":\"best one\",\"hidden\":false}");
+    CHECK(json_is_false(json_object_get(run_named(&p, "best one"), "hidden")));
+    get(&p, "/api/run/best%20one");
+    CHECK_INT(p.client.code, 200);
+
+    post(&p, "/api/run-delete", "{\"name\":\"best one\",\"confirmation\":\"b\"}");
+    CHECK_INT(p.client.code, 400);
+    CHECK_INT(count_runs(&p), 2);
+    post(&p, "/api/run-delete", "{\"name\":\"best one\",\"confirmation\":\"best one\"}");
+    CHECK_INT(p.client.code, 200);
+    CHECK_INT(count_runs(&p), 1);
+    snprintf(path, sizeof path, "%s/best one", p.folder);
+    CHECK(!sgm__file_exists(path));
+    end(&p);
+}
+
+TEST(names_lead_nowhere_else)
+{
+    static const char *const bad[] = {"..", ".", "../x", "a/b", "", ".hidden", "a\\nb"};
+    place p;
+    char path[128], to[128], body[128];
+    begin(&p);
+    write_file(&p, "a", "metrics.jsonl", "w", LINE(1, 0.5));
+    write_file(&p, "outer", "metrics.jsonl", "w", LINE(1, 0.5));
+    write_file(&p, "outer/inner", "metrics.jsonl", "w", LINE(1, 0.5));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        snprintf(body, sizeof body, "{\"name\":\"a\",\"to\":\"%s\"}", bad[i]);
+        post(&p, "/api/run-rename", body);
+        CHECK_INT(p.client.code, 400);
+        snprintf(body, sizeof body, "{\"name\":\"%s\",\"confirmation\":\"%s\"}", bad[i], bad[i]);
+        post(&p, "/api/run-delete", body);
+        CHECK_INT(p.client.code, 404);
+    }
+    post(&p, "/api/run-delete", "{\"name\":\"outer\",\"confirmation\":\"outer\"}");
+    CHECK_INT(p.client.code, 409); /* another run is in it */
+    post(&p, "/api/run-delete", "{\"name\":7}");
+    CHECK_INT(p.client.code, 400);
+    get(&p, "/api/run/..%2f..%2fetc");
+    CHECK(p.client.code >= 400);
+
+    /* links are no runs, and what they lead to stays */
+    char elsewhere[] = "/tmp/sigma-elsewhere-XXXXXX";
+    CHECK(mkdtemp(elsewhere) != NULL);
+    snprintf(path, sizeof path, "%s/metrics.jsonl", elsewhere);
+    fclose(fopen(path, "w"));
+    snprintf(to, sizeof to, "%s/link", p.folder);
+    CHECK_INT(symlink(elsewhere, to), 0);
+    CHECK(run_named(&p, "link") == NULL);
+    snprintf(to, sizeof to, "%s/a/link", p.folder);
+    CHECK_INT(symlink(elsewhere, to), 0);
+    post(&p, "/api/run-delete", "{\"name\":\"a\",\"confirmation\":\"a\"}");
+    CHECK_INT(p.client.code, 200);
+    CHECK(sgm__file_exists(path));
+    unlink(path);
+    rmdir(elsewhere);
+    end(&p);
+}
+
+TEST(a_configuration_that_is_none_is_told)
+{
+    place p;
+    begin(&p);
+    write_file(&p, "a", "config.yaml", "w", "no-pair");
+    const json_t *run = run_named(&p, "a");
+    CHECK_STR(json_string_value(json_object_get(run, "configuration_error")), "this is no pair");
+    CHECK_INT(json_object_size(json_object_get(run, "configuration")), 0);
+    end(&p);
+}
+
+TEST(a_thousand_runs_are_listed_soon)
+{
+    place p;
+    begin(&p);
+    char *metrics = sgm__alloc(40 * 160), name[32];
+    size_t length = 0;
+    for (int epoch = 1; epoch <= 40; epoch++)
+        length +=
+            (size_t)snprintf(metrics + length, 160,
+                             "{\"epoch\":%d,\"iteration\":%d,\"loss\":%g,\"accuracy\":0.9,\"learning_rate\":"
+                             "0.001,\"seconds\":%d,\"validation.loss\":%g,\"branch\":0}\n",
+                             epoch, epoch * 47, 1.0 / epoch, epoch, 2.0 / epoch);
+    for (int i = 0; i < 1000; i++) {
+        snprintf(name, sizeof name, "run-%04d", i);
+        write_file(&p, name, "metrics.jsonl", "w", metrics);
+        write_file(&p, name, "config.yaml", "w", "epochs 40\n");
+    }
+    double before = sgm__now();
+    CHECK_INT(count_runs(&p), 1000);
+    double first = sgm__now() - before;
+    before = sgm__now();
+    CHECK_INT(count_runs(&p), 1000);
+    double second = sgm__now() - before;
+    printf("1,000 runs of 40 epochs: listed in %.3f s, once more in %.3f s\n", first, second);
+    CHECK(first < 10 && second < 5);
+    sgm__free(metrics);
+    end(&p);
+}

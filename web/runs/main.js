@@ -1,0 +1,1 @@
+/* Boots the page over a folder of runs. */
