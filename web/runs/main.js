@@ -1,1 +1,185 @@
-/* Boots the page over a folder of runs. */
+/* Boots the page over a folder of runs: looks every few seconds whether something has changed. */
+import { get } from '../api.js';
+import { download } from '../chart/export.js';
+import { add, button, fill, h, icon, iconButton, setIcon, setText } from '../elements.js';
+import { integer } from '../format.js';
+import { language, languages, loadLanguage, preferredLanguage, t } from '../language.js';
+import { closePopover, menu } from '../overlays.js';
+import { on, state } from '../store.js';
+import { initTheme, switchTheme } from '../theme.js';
+import { chooseColumns, runMenu } from './actions.js';
+import { csvOf, filtered, standardColumns } from './columns.js';
+import { createCompare } from './compare.js';
+import { createTable } from './table.js';
+
+const seconds = 3, mostSelected = 24;
+const view = { runs: [], rows: [], columns: [], sort: { key: 'begun', down: true }, selected: [], filter: '',
+    withHidden: false, chosen: null, revision: -1, folder: '', leftOut: 0 };
+let parts = {}, timer = 0, list = [];
+
+function remembered(name) {
+    try {
+        return JSON.parse(localStorage.getItem(`sigma.runs.${name}`));
+    } catch {
+        return null;
+    }
+}
+
+function remember(name, value) {
+    if (value === null) localStorage.removeItem(`sigma.runs.${name}`);
+    else localStorage.setItem(`sigma.runs.${name}`, JSON.stringify(value));
+}
+
+/* --- what is seen --- */
+
+function show() {
+    view.columns = view.chosen ?? standardColumns(view.runs);
+    view.rows = filtered(view.runs, view.filter, view.withHidden);
+    list = parts.table.show(view);
+    const running = view.runs.filter((run) => run.state === 'running').length;
+    setText(parts.count, t('runs.count', { n: integer(view.rows.length), all: integer(view.runs.length) })
+        + (running > 0 ? `, ${t('runs.running_count', { n: integer(running) })}` : '')
+        + (view.leftOut > 0 ? `, ${t('runs.left_out', { n: integer(view.leftOut) })}` : ''));
+    parts.hidden.hidden = !view.runs.some((run) => run.hidden);
+}
+
+function showCompare() {
+    const runs = view.selected.map((name) => view.runs.find((run) => run.name === name)).filter(Boolean);
+    parts.compare.hidden = runs.length === 0;
+    parts.root.classList.toggle('has-selection', runs.length > 0);
+    if (runs.length > 0) parts.comparison.show(runs);
+}
+
+function select(name, wanted) {
+    view.selected = view.selected.filter((one) => one !== name);
+    if (wanted && view.selected.length < mostSelected) view.selected.push(name);
+    show();
+    showCompare();
+}
+
+function sortBy(key) {
+    view.sort = { key, down: view.sort.key === key ? !view.sort.down : false };
+    remember('sort', view.sort);
+    show();
+}
+
+function setColumns(columns) {
+    view.chosen = columns;
+    remember('columns', columns);
+    if (columns === null) closePopover(true);
+    show();
+}
+
+/* A run has another name, or (null) is gone. */
+function changed(name, to) {
+    if (name) view.selected = view.selected.map((one) => (one === name ? to : one)).filter(Boolean);
+    look();
+}
+
+/* --- the server --- */
+
+function notice(text) {
+    fill(parts.notice, text === '' ? null : [icon('warning'), h('span', { text })]);
+}
+
+async function look() {
+    clearTimeout(timer);
+    try {
+        const answer = await get('runs', { after: view.revision });
+        notice('');
+        if (!answer.same) {
+            Object.assign(view, { runs: answer.runs, revision: answer.revision, folder: answer.folder,
+                leftOut: answer.left_out });
+            view.selected = view.selected.filter((name) => view.runs.some((run) => run.name === name));
+            setText(parts.title, view.folder);
+            document.title = `${view.folder} – Sigma`;
+            show();
+            showCompare();
+        }
+    } catch (error) {
+        notice(error.code === 0 ? t('runs.lost') : error.code === 401 || error.code === 403 ? t('connection.refused')
+            : error.message);
+    }
+    timer = setTimeout(look, seconds * 1000);
+}
+
+/* --- the page --- */
+
+function buildBar(bar) {
+    const languageButton = h('button', { type: 'button', class: 'icon-button bar-language', title: t('action.language'),
+        'aria-label': t('action.language'), 'aria-haspopup': 'menu', text: language.toUpperCase(),
+        on: { click: () => menu(languageButton, Object.entries(languages).map(([name, label]) =>
+            ({ label, checked: name === language, act: () => changeLanguage(name) }))) } });
+    parts.title = h('h1', { text: view.folder || 'Sigma' });
+    parts.count = h('span', { class: 'runs-count', role: 'status' });
+    parts.theme = iconButton(state.theme === 'dark' ? 'sun' : 'moon', t('action.theme'), switchTheme);
+    fill(bar, h('div', { class: 'bar-brand' }, h('img', { class: 'logo', src: 'icon.svg', alt: '', width: 24, height: 24 }),
+        parts.title), parts.count, h('div', { class: 'bar-end' }, languageButton, parts.theme));
+}
+
+function buildTools() {
+    parts.filter = h('input', { type: 'search', class: 'input', value: view.filter, placeholder: t('runs.filter'),
+        'aria-label': t('runs.filter'), title: t('runs.filter_hint'),
+        on: { input: () => { view.filter = parts.filter.value; show(); } } });
+    parts.hidden = button(t('runs.with_hidden'), () => {
+        view.withHidden = !view.withHidden;
+        parts.hidden.setAttribute('aria-pressed', String(view.withHidden));
+        show();
+    }, { class: 'button is-quiet', 'aria-pressed': String(view.withHidden) });
+    const columns = button(t('runs.columns'), () => chooseColumns(columns, view.runs, view.columns, setColumns),
+        { class: 'button is-quiet', 'aria-haspopup': 'dialog' });
+    return h('div', { class: 'runs-toolbar' }, h('div', { class: 'search' }, icon('search'), parts.filter), parts.hidden, columns,
+        button(t('runs.clear'), () => { view.selected = []; show(); showCompare(); }, { class: 'button is-quiet runs-clear' }),
+        button(t('chart.csv'), () => download(new Blob([csvOf(list, view.columns)], { type: 'text/csv' }), 'runs.csv'),
+            { class: 'button is-quiet' }));
+}
+
+function build() {
+    parts = { root: document.getElementById('runs'), notice: document.getElementById('notice') };
+    document.getElementById('skip').textContent = t('runs.skip');
+    buildBar(document.getElementById('bar'));
+    const place = h('div', { class: 'runs-place' });
+    parts.compare = h('div', { class: 'runs-compare', hidden: true });
+    fill(parts.root, parts.compare, h('section', { class: 'runs-panel runs-list' }));
+    add(parts.root.lastChild, [buildTools(), place]);
+    parts.table = createTable(place, { onSelect: select, onSort: sortBy,
+        onMenu: (anchor, run) => runMenu(anchor, run, changed) });
+    parts.comparison = createCompare(parts.compare, (name) => select(name, false));
+    show();
+    showCompare();
+}
+
+async function changeLanguage(name) {
+    localStorage.setItem('sigma.language', name);
+    await loadLanguage(name);
+    build();
+}
+
+function onKey(event) {
+    if (event.ctrlKey || event.altKey || event.metaKey || document.querySelector('dialog[open]')
+        || event.target.closest('input:not([type="checkbox"]), select, [role="menu"]')) return;
+    if (event.key === '/') parts.filter.focus();
+    else if (event.key === 't') switchTheme();
+    else return;
+    event.preventDefault();
+}
+
+async function boot() {
+    initTheme();
+    await loadLanguage(preferredLanguage(null));
+    view.chosen = remembered('columns');
+    view.sort = remembered('sort') ?? view.sort;
+    const asked = new URLSearchParams(location.search);
+    view.selected = asked.getAll('run').slice(0, mostSelected);
+    build();
+    on('theme', () => {
+        setIcon(parts.theme, state.theme === 'dark' ? 'sun' : 'moon');
+        show();
+        showCompare();
+    });
+    addEventListener('keydown', onKey);
+    document.addEventListener('visibilitychange', () => { if (!document.hidden) look(); });
+    look();
+}
+
+boot();

@@ -1,0 +1,60 @@
+/* The page over a folder of runs in a browser: table, filter, comparison, deletion; it must log no error. */
+#include "browser.h"
+#include "monitors/runs/runs.h"
+
+static void write_run(const char *folder, const char *name, const char *metrics)
+{
+    char path[200];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    CHECK_OK(sgm__make_folders(path));
+    snprintf(path, sizeof path, "%s/%s/metrics.jsonl", folder, name);
+    CHECK_OK(sgm__file_write_atomic(path, metrics, strlen(metrics)));
+    snprintf(path, sizeof path, "%s/%s/config.yaml", folder, name);
+    CHECK_OK(sgm__file_write_atomic(path, name, strlen(name)));
+}
+
+static json_t *read_text(const char *text, size_t length)
+{
+    return json_pack("{s:s%, s:i}", "kind", text, length, "seed", 7);
+}
+
+TEST(runs_are_compared_and_deleted)
+{
+    char folder[] = "/tmp/sigma-runs-page-XXXXXX", command[128];
+    browser b = browser_open();
+    CHECK(mkdtemp(folder) != NULL);
+    write_run(folder, "first",
+              "{\"epoch\":1,\"iteration\":9,\"loss\":0.5}\n{\"epoch\":2,\"iteration\":18,\"loss\":0.25}\n");
+    write_run(folder, "second", "{\"epoch\":1,\"iteration\":9,\"loss\":0.75}\n");
+    sgm__runs *runs = sgm__runs_start(&(sgm__runs_options){.folder = folder, .configuration = read_text});
+    CHECK(runs != NULL);
+    browser_go(&b, sgm__runs_url(runs));
+    browser_await(&b, "document.querySelectorAll('[data-run]').length === 2");
+    browser_click(&b, "[data-key='metrics:loss']");
+    browser_await(&b, "document.querySelector('[data-run]').dataset.run === 'first'");
+    browser_click(&b, "[data-key='metrics:loss']");
+    browser_await(&b, "document.querySelector('[data-run]').dataset.run === 'second'");
+
+    browser_click(&b, "[data-run='first']");
+    browser_click(&b, "[data-run='second']");
+    browser_await(&b,
+                  "document.querySelector('.runs-canvas').getAttribute('aria-label') === 'first: loss 0.25; "
+                  "second: loss 0.75'");
+    CHECK(browser_is(&b,
+                     "document.querySelector('.runs-differences tbody').textContent === 'kindfirstsecond'"));
+
+    browser_type(&b, ".search input", "loss<0.3");
+    browser_await(&b, "document.querySelectorAll('[data-run]').length === 1");
+    browser_click(&b, "tbody .icon-button");
+    browser_click(&b, ".menu-entry.is-danger");
+    browser_type(&b, "dialog input", "first");
+    browser_click(&b, "dialog .is-danger");
+    browser_await(&b, "document.querySelectorAll('[data-run]').length === 0");
+    snprintf(command, sizeof command, "%s/first", folder);
+    CHECK(!sgm__file_exists(command));
+    browser_check_errors(&b);
+    browser_close(&b);
+    sgm__runs_stop(runs);
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    CHECK_INT(system(command), 0);
+}

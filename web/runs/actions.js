@@ -1,0 +1,67 @@
+/* What is done to a run, and the choice of columns. */
+import { post } from '../api.js';
+import { h, labelled } from '../elements.js';
+import { t } from '../language.js';
+import { dialogue, menu, popover, toast, toastError } from '../overlays.js';
+import { groupsOf, labelOf } from './columns.js';
+
+export function runMenu(anchor, run, done) {
+    menu(anchor, [
+        { label: t('runs.rename'), icon: 'pencil', disabled: run.state === 'running', act: () => rename(run, done) },
+        { label: t(run.hidden ? 'runs.unhide' : 'runs.hide'), icon: 'eye', act: () => hide(run, done) },
+        '-',
+        { label: t('runs.delete'), icon: 'trash', danger: true, disabled: run.state === 'running',
+            act: () => remove(run, done) },
+    ]);
+}
+
+function rename(run, done) {
+    const slash = run.name.lastIndexOf('/') + 1;
+    const input = h('input', { class: 'input', value: run.name.slice(slash), maxlength: 200, autofocus: true });
+    return dialogue({ title: t('runs.rename_title', { name: run.name }), accept: t('runs.rename'),
+        content: labelled(t('runs.name'), input, { class: 'field is-stacked' }),
+        act: async () => {
+            const to = input.value.trim();
+            await post('run-rename', { name: run.name, to });
+            done(run.name, run.name.slice(0, slash) + to);
+        } });
+}
+
+async function hide(run, done) {
+    try {
+        await post('run-hide', { name: run.name, hidden: !run.hidden });
+        toast(t(run.hidden ? 'runs.unhidden' : 'runs.hidden', { name: run.name }));
+        done();
+    } catch (error) {
+        toastError(error);
+    }
+}
+
+function remove(run, done) {
+    const input = h('input', { class: 'input', autocomplete: 'off', spellcheck: 'false', autofocus: true });
+    return dialogue({ title: t('runs.delete_title', { name: run.name }), accept: t('runs.delete'), danger: true,
+        content: h('div', { class: 'runs-confirm' }, h('p', { text: t('runs.delete_text') }),
+            labelled(t('runs.repeat', { name: run.name }), input, { class: 'field is-stacked' })),
+        act: async () => {
+            await post('run-delete', { name: run.name, confirmation: input.value });
+            toast(t('runs.deleted', { name: run.name }));
+            done(run.name, null);
+        } });
+}
+
+export function chooseColumns(anchor, runs, chosen, change) {
+    const set = new Set(chosen);
+    const box = (key) => {
+        const check = h('input', { type: 'checkbox', disabled: key === 'name', on: { change: () => {
+            if (check.checked) set.add(key);
+            else set.delete(key);
+            change(groupsOf(runs).flatMap((group) => group.keys).filter((one) => set.has(one)));
+        } } });
+        check.checked = set.has(key);
+        return h('label', { class: 'runs-choice' }, check, h('span', { text: labelOf(key) }));
+    };
+    popover(anchor, h('div', { class: 'runs-choices' }, groupsOf(runs).map((group) => h('fieldset', {},
+        h('legend', { text: group.heading }), group.keys.map(box))),
+    h('button', { type: 'button', class: 'link', text: t('runs.standard_columns'), on: { click: () => change(null) } })),
+    t('runs.columns'));
+}

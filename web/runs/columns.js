@@ -1,0 +1,118 @@
+/* What the runs have in common: the columns of their table, its order, and the filter. A column's key is
+ * "name", "state", ..., or "PART:KEY" with a part of a run: configuration, metrics, least, most. */
+import { duration, integer, moment, none, number } from '../format.js';
+import { t } from '../language.js';
+
+const fixed = ['name', 'state', 'epochs', 'seconds', 'begun'];
+const parts = ['configuration', 'metrics', 'least', 'most'];
+const counted = new Set(['epoch', 'iteration', 'seconds', 'branch']); /* of metrics: no column of their own */
+
+function split(key) {
+    const at = key.indexOf(':');
+    return at < 0 ? [null, key] : [key.slice(0, at), key.slice(at + 1)];
+}
+
+export function valueOf(run, key) {
+    const [part, name] = split(key);
+    return (part ? run[part][name] : run[name]) ?? null;
+}
+
+export function labelOf(key) {
+    const [part, name] = split(key);
+    if (part === null) return t(`runs.${name}`);
+    return part === 'least' || part === 'most' ? t(`runs.of_${part}`, { name }) : name;
+}
+
+export function isNumeric(key, runs) {
+    if (key === 'begun') return false;
+    return runs.some((run) => typeof valueOf(run, key) === 'number');
+}
+
+export function textOf(run, key) {
+    const value = valueOf(run, key);
+    if (value === null) return none;
+    if (key === 'state') return t(`runs.state.${value}`);
+    if (key === 'begun') return moment(value);
+    if (key === 'seconds') return duration(value);
+    if (key === 'epochs') return integer(value);
+    return typeof value === 'number' ? number(value, 4) : String(value);
+}
+
+/* All columns, in groups: {heading, keys}. */
+export function groupsOf(runs) {
+    const groups = [{ heading: t('runs.group.run'), keys: fixed }];
+    for (const part of parts) {
+        const keys = new Set(runs.flatMap((run) => Object.keys(run[part])));
+        const wanted = [...keys].filter((key) => part === 'configuration' || !counted.has(key)).sort();
+        if (wanted.length > 0) groups.push({ heading: t(`runs.group.${part}`),
+            keys: wanted.map((key) => `${part}:${key}`) });
+    }
+    return groups;
+}
+
+export function metricsOf(runs) {
+    const keys = new Set(runs.flatMap((run) => Object.keys(run.metrics)));
+    return [...keys].filter((key) => !counted.has(key)).sort();
+}
+
+/* Those of the configuration in which runs differ. */
+export function differing(runs) {
+    const keys = new Set(runs.flatMap((run) => Object.keys(run.configuration)));
+    return [...keys].filter((key) => {
+        const first = runs[0].configuration[key];
+        return runs.some((run) => run.configuration[key] !== first);
+    }).sort();
+}
+
+/* Until somebody chooses: what tells runs apart, and how well they did. */
+export function standardColumns(runs) {
+    const short = (key) => runs.every((run) => String(run.configuration[key] ?? '').length <= 16);
+    const told = runs.length > 1 ? differing(runs).filter((key) => key !== 'name' && short(key)).slice(0, 4) : [];
+    const metrics = metricsOf(runs), validated = metrics.filter((key) => /\.(loss|accuracy)$/.test(key));
+    const shown = validated.length > 0 ? validated : metrics.filter((key) => key !== 'learning_rate');
+    return [...fixed, ...told.map((key) => `configuration:${key}`), ...shown.slice(0, 4).map((key) => `metrics:${key}`)];
+}
+
+export function sorted(runs, key, down) {
+    const sign = down ? -1 : 1;
+    return [...runs].sort((a, b) => {
+        const x = valueOf(a, key), y = valueOf(b, key);
+        if (x === null || y === null) return (x === null) - (y === null); /* what has none comes last */
+        if (typeof x === 'number' && typeof y === 'number') return sign * (x - y);
+        return sign * String(x).localeCompare(String(y), undefined, { numeric: true });
+    });
+}
+
+const comparisons = { '<': (a, b) => a < b, '>': (a, b) => a > b, '<=': (a, b) => a <= b, '>=': (a, b) => a >= b };
+
+/* "adam", "optimiser.type=adam", "validation.loss<0.2": all words must fit. */
+function fits(run, word) {
+    const [, name, sign, bound] = /^([^<>=]+)(<=|>=|<|>|=)(.+)$/.exec(word) ?? [];
+    if (sign === undefined) return haystack(run).includes(word);
+    const value = run.metrics[name] ?? run.configuration[name] ?? run[name];
+    if (value === undefined || value === null) return false;
+    if (sign !== '=') return typeof value === 'number' && comparisons[sign](value, Number(bound));
+    return String(value).toLowerCase() === bound || (typeof value === 'number' && value === Number(bound));
+}
+
+function haystack(run) {
+    const values = Object.entries(run.configuration).map(([key, value]) => `${key}=${value}`);
+    return [run.name, t(`runs.state.${run.state}`), ...values].join('\n').toLowerCase();
+}
+
+export function filtered(runs, text, withHidden) {
+    const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+    return runs.filter((run) => (withHidden || !run.hidden) && words.every((word) => fits(run, word)));
+}
+
+function quoted(value) {
+    const text = value === null ? '' : String(value);
+    return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+export function csvOf(runs, keys) {
+    const lines = [keys.map((key) => quoted(key.replace(':', '.'))).join(',')];
+    for (const run of runs) lines.push(keys.map((key) => quoted(key === 'begun' && run.begun > 0
+        ? new Date(run.begun * 1000).toISOString() : valueOf(run, key))).join(','));
+    return `${lines.join('\n')}\n`;
+}

@@ -1,0 +1,144 @@
+/* The runs that were selected: one metric of all in a chart, and in what they were configured otherwise. */
+import { get } from '../api.js';
+import { CanvasPen } from '../chart/pens.js';
+import { fill, h, iconButton, labelled, select, toggle } from '../elements.js';
+import { number } from '../format.js';
+import { t } from '../language.js';
+import { menu, toastError } from '../overlays.js';
+import { colour } from '../theme.js';
+import { differing, metricsOf } from './columns.js';
+import { colourOf, paint, pointsOf, savePng, saveSvg } from './plot.js';
+
+const kept = new Map(); /* name -> {lines, begun, columns} */
+
+export function createCompare(place, remove) {
+    const own = { axis: 'epoch', metric: null, log: false, runs: [], map: null, request: 0 };
+    const canvas = h('canvas', { class: 'runs-canvas', role: 'img' }), hover = h('div', { class: 'runs-hover', hidden: true });
+    const tools = h('div', { class: 'runs-tools' }), legend = h('ul', { class: 'runs-legend' });
+    const differences = h('div', { class: 'runs-differences scroll', tabindex: '0' }), title = h('h2');
+    const chart = h('section', { class: 'runs-panel runs-chart' }, h('header', { class: 'runs-head' }, title, tools),
+        legend, h('div', { class: 'runs-plot' }, canvas, hover));
+    const differencesTitle = h('h2');
+    fill(place, chart, h('section', { class: 'runs-panel' }, h('header', { class: 'runs-head' }, differencesTitle),
+        differences));
+    canvas.addEventListener('pointermove', (event) => showHover(own, canvas, hover, event));
+    canvas.addEventListener('pointerleave', () => { hover.hidden = true; draw(own, canvas); });
+    new ResizeObserver(() => draw(own, canvas)).observe(canvas.parentElement);
+
+    async function load() {
+        const request = ++own.request;
+        try {
+            await Promise.all(own.runs.map(fetchColumns));
+        } catch (error) {
+            if (request === own.request) toastError(error);
+        }
+        if (request === own.request) redraw();
+    }
+
+    function redraw() {
+        own.curves = own.runs.map((run, index) => ({ name: run.name, index,
+            points: pointsOf(kept.get(run.name)?.columns ?? {}, own.axis, own.metric, own.log) }));
+        canvas.setAttribute('aria-label', own.curves.map(({ name, points }) =>
+            `${name}: ${own.metric} ${number(points.at(-1)?.y)}`).join('; '));
+        draw(own, canvas);
+    }
+
+    function build() {
+        const metrics = metricsOf(own.runs);
+        if (!metrics.includes(own.metric)) own.metric = metrics.find((key) => key.endsWith('.loss')) ?? metrics[0] ?? 'loss';
+        const change = (name) => (value) => { own[name] = value; redraw(); };
+        title.textContent = t('runs.chart');
+        fill(tools,
+            select(metrics.map((key) => [key, key]), own.metric, change('metric'), { 'aria-label': t('runs.metric') }),
+            select(['epoch', 'iteration', 'seconds'].map((key) => [key, t(`axis.${key}`)]), own.axis, change('axis'),
+                { 'aria-label': t('chart.axis') }),
+            labelled(t('runs.log'), toggle(t('chart.yLog'), own.log, change('log')), { class: 'field is-switch runs-log' }),
+            exportButton(own));
+        fill(legend, own.runs.map((run, index) => {
+            const swatch = h('span', { class: 'runs-swatch' });
+            swatch.style.background = colourOf(index);
+            return h('li', {}, swatch, h('span', { text: run.name }),
+                iconButton('close', t('chart.remove', { name: run.name }), () => remove(run.name)));
+        }));
+        differencesTitle.textContent = t('runs.differences');
+        fill(differences, differencesOf(own.runs));
+    }
+
+    return { show(runs) { own.runs = runs; build(); redraw(); load(); }, redraw() { build(); redraw(); } };
+}
+
+async function fetchColumns(run) {
+    const known = kept.get(run.name);
+    if (known && known.lines === run.lines && known.begun === run.begun) return;
+    const { columns } = await get(`run/${encodeURIComponent(run.name)}`);
+    kept.set(run.name, { lines: run.lines, begun: run.begun, columns });
+}
+
+function exportButton(own) {
+    const element = iconButton('download', t('runs.export_chart'), () => menu(element, [
+        { label: t('chart.png'), icon: 'download', act: () => savePng(own) },
+        { label: t('chart.svg'), icon: 'download', act: () => saveSvg(own) },
+    ]), { 'aria-haspopup': 'menu' });
+    return element;
+}
+
+function draw(own, canvas) {
+    const { clientWidth: width, clientHeight: height } = canvas.parentElement, scale = devicePixelRatio || 1;
+    if (width === 0 || !own.curves) return null;
+    canvas.width = Math.round(width * scale);
+    canvas.height = Math.round(height * scale);
+    const context = canvas.getContext('2d'), pen = new CanvasPen(context);
+    context.scale(scale, scale);
+    if (own.curves.every((curve) => curve.points.length === 0)) {
+        pen.text(t('chart.waiting'), width / 2, height / 2, colour('ink-3'), { align: 'center', size: 13 });
+        own.map = null;
+        return null;
+    }
+    own.map = paint(pen, own, width, height);
+    return pen;
+}
+
+function nearest(points, x) {
+    let low = 0, high = points.length - 1;
+    while (high - low > 1) {
+        const middle = (low + high) >> 1;
+        if (points[middle].x <= x) low = middle;
+        else high = middle;
+    }
+    return x - points[low].x <= points[high].x - x ? points[low] : points[high];
+}
+
+function showHover(own, canvas, hover, event) {
+    const pen = draw(own, canvas), { map } = own;
+    if (!pen || !map) return;
+    const box = canvas.getBoundingClientRect(), at = event.clientX - box.left;
+    const x = map.left + (at - map.area.x) / map.area.w * (map.right - map.left);
+    const found = own.curves.filter((curve) => curve.points.length > 0)
+        .map((curve) => ({ ...curve, point: nearest(curve.points, x) }));
+    for (const { point, index } of found) pen.dot(map.px(point.x), map.py(point.y), 3.5, colourOf(index));
+    fill(hover, found.slice(0, 12).map(({ name, index, point }) => {
+        const swatch = h('span', { class: 'runs-swatch' });
+        swatch.style.background = colourOf(index);
+        return h('div', {}, swatch, h('span', { text: name }), h('span', { class: 'dim', text: number(point.x, 5) }),
+            h('b', { text: number(point.y, 5) }));
+    }));
+    hover.hidden = false;
+    const left = at > box.width / 2 ? at - hover.offsetWidth - 14 : at + 14;
+    hover.style.left = `${Math.max(0, Math.min(left, box.width - hover.offsetWidth))}px`;
+}
+
+function differencesOf(runs) {
+    if (runs.length < 2) return h('p', { class: 'dim', text: t('runs.select_more') });
+    const keys = differing(runs);
+    if (keys.length === 0) return h('p', { class: 'dim', text: t('runs.no_differences') });
+    const text = (value) => (value === undefined ? '–' : String(value));
+    return h('table', { class: 'table' },
+        h('thead', {}, h('tr', {}, h('th', { scope: 'col', text: t('runs.value') }),
+            runs.map((run, index) => {
+                const swatch = h('span', { class: 'runs-swatch' });
+                swatch.style.background = colourOf(index);
+                return h('th', { scope: 'col' }, swatch, run.name);
+            }))),
+        h('tbody', {}, keys.map((key) => h('tr', {}, h('th', { scope: 'row', text: key }),
+            runs.map((run) => h('td', { class: 'mono', text: text(run.configuration[key]) }))))));
+}

@@ -1,0 +1,135 @@
+/* One metric of several runs, with the same strokes on the page and in files. */
+import { download } from '../chart/export.js';
+import { CanvasPen, SvgPen } from '../chart/pens.js';
+import { h } from '../elements.js';
+import { number } from '../format.js';
+import { t } from '../language.js';
+import { colour } from '../theme.js';
+
+export const colourOf = (index) => colour(`series-${index % 8 + 1}`);
+
+/* Points that a reset or restore left behind go: [x, y] of the newest branch. */
+export function pointsOf(columns, axis, metric, log) {
+    const xs = columns[axis] ?? [], ys = columns[metric] ?? [], { branch = [], epoch = [] } = columns;
+    let points = [], last = null;
+    ys.forEach((y, i) => {
+        if (last !== null && branch[i] !== null && branch[i] !== undefined && branch[i] !== last)
+            points = points.filter((point) => point.epoch < epoch[i]);
+        last = branch[i] ?? last;
+        if (y !== null && xs[i] !== null && xs[i] !== undefined && (!log || y > 0))
+            points.push({ x: xs[i], y, epoch: epoch[i] ?? i });
+    });
+    return points;
+}
+
+/* Round values between two. */
+function ticks(from, to, wanted) {
+    const rough = (to - from) / wanted, power = 10 ** Math.floor(Math.log10(rough));
+    const unit = [1, 2, 5, 10].find((step) => step * power >= rough) * power;
+    const list = [];
+    for (let at = Math.ceil(from / unit) * unit; at <= to + unit * 1e-9; at += unit) list.push(Math.abs(at) < unit / 1e6 ? 0 : at);
+    return list;
+}
+
+function logTicks(from, to) {
+    const list = [], steps = to - from > 2 ? [1] : [1, 2, 5];
+    for (let power = Math.floor(from); power <= to; power++)
+        for (const step of steps) {
+            const at = power + Math.log10(step);
+            if (at >= from && at <= to) list.push(at);
+        }
+    return list;
+}
+
+function span(values) {
+    let least = Infinity, most = -Infinity;
+    for (const value of values) {
+        least = Math.min(least, value);
+        most = Math.max(most, value);
+    }
+    if (!(most >= least)) return [0, 1];
+    return most > least ? [least, most] : [least - Math.abs(least || 1) * 0.1, most + Math.abs(most || 1) * 0.1];
+}
+
+/* curves: {name, index, points}. Resolves pixels to points, too: for the pointer. */
+export function geometry({ curves, log }, area) {
+    const y = (value) => (log ? Math.log10(value) : value), all = curves.flatMap((curve) => curve.points);
+    const [left, right] = span(all.map((point) => point.x)), [low, high] = span(all.map((point) => y(point.y)));
+    const room = (high - low) * 0.05, bottom = low - room, top = high + room;
+    return { area, left, right, bottom, top,
+        px: (x) => area.x + (x - left) / (right - left) * area.w,
+        py: (value) => area.y + area.h - (y(value) - bottom) / (top - bottom) * area.h,
+        ofLog: (at) => area.y + area.h - (at - bottom) / (top - bottom) * area.h };
+}
+
+export function areaOf(width, height, top = 10) {
+    return { x: 60, y: top, w: Math.max(40, width - 74), h: Math.max(40, height - top - 42) };
+}
+
+function paintAxes(pen, plot, map, height) {
+    const { area } = map, dim = colour('ink-3'), grid = colour('grid-line');
+    const marks = plot.log ? logTicks(map.bottom, map.top) : ticks(map.bottom, map.top, area.h / 50);
+    for (const at of marks) {
+        const y = Math.round(map.ofLog(at)) + 0.5;
+        pen.line([area.x, y, area.x + area.w, y], grid, 1);
+        pen.text(number(plot.log ? 10 ** at : at, 3), area.x - 8, y + 4, dim, { align: 'end' });
+    }
+    for (const at of ticks(map.left, map.right, area.w / 90)) {
+        const x = Math.round(map.px(at)) + 0.5;
+        pen.line([x, area.y, x, area.y + area.h], grid, 1);
+        pen.text(number(at, 3), x, area.y + area.h + 16, dim, { align: 'center' });
+    }
+    pen.text(t(`axis.${plot.axis}`), area.x + area.w / 2, height - 6, dim, { align: 'center' });
+}
+
+function paintCurves(pen, plot, map) {
+    for (const { points, index } of plot.curves) {
+        if (points.length > 1) pen.line(points.flatMap((point) => [map.px(point.x), map.py(point.y)]),
+            colourOf(index), 1.75);
+        else if (points.length === 1) pen.dot(map.px(points[0].x), map.py(points[0].y), 3, colourOf(index));
+    }
+}
+
+export function paint(pen, plot, width, height, top) {
+    const map = geometry(plot, areaOf(width, height, top));
+    paintAxes(pen, plot, map, height);
+    pen.clip({ ...map.area, y: map.area.y - 3, h: map.area.h + 6, w: map.area.w + 3 }, () => paintCurves(pen, plot, map));
+    return map;
+}
+
+/* With its ground, title and legend. */
+function paintWhole(pen, plot, width, height) {
+    pen.rectangle(0, 0, width, height, colour('surface'));
+    pen.text(plot.metric, 16, 26, colour('ink'), { size: 14, bold: true });
+    let x = 16, y = 48;
+    for (const { name, index } of plot.curves) {
+        const space = pen.width(name) + 34;
+        if (x + space > width && x > 16) {
+            x = 16;
+            y += 17;
+        }
+        pen.rectangle(x, y - 7, 12, 3, colourOf(index));
+        pen.text(name, x + 17, y, colour('ink'));
+        x += space;
+    }
+    paint(pen, plot, width, height, y + 16);
+}
+
+function fileName(plot, ending) {
+    return `${plot.metric.replace(/[^\p{L}\p{N}]+/gu, '-')}.${ending}`;
+}
+
+export function savePng(plot, width = 960, height = 540) {
+    const scale = 2, canvas = h('canvas', { width: width * scale, height: height * scale });
+    const context = canvas.getContext('2d');
+    context.scale(scale, scale);
+    paintWhole(new CanvasPen(context), plot, width, height);
+    canvas.toBlob((blob) => download(blob, fileName(plot, 'png')));
+}
+
+export function saveSvg(plot, width = 960, height = 540) {
+    const pen = new SvgPen(width, height);
+    paintWhole(pen, plot, width, height);
+    download(new Blob([new XMLSerializer().serializeToString(pen.root)], { type: 'image/svg+xml' }),
+        fileName(plot, 'svg'));
+}

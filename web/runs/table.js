@@ -1,0 +1,68 @@
+/* The table of runs: sorted by a column, each row to be selected and with a menu. */
+import { button, fill, h, icon, iconButton, setText } from '../elements.js';
+import { integer } from '../format.js';
+import { t } from '../language.js';
+import { isNumeric, labelOf, sorted, textOf } from './columns.js';
+import { colourOf } from './plot.js';
+
+const atOnce = 200;
+
+export function createTable(place, { onSelect, onMenu, onSort }) {
+    const box = h('div', { class: 'runs-scroll scroll', tabindex: '0' });
+    const more = button('', () => { limit += atOnce * 5; show(shown); }, { class: 'button is-quiet runs-more' });
+    let limit = atOnce, shown = null;
+    fill(place, box);
+
+    function heading(key, { runs, sort }) {
+        const is = sort.key === key;
+        return h('th', { scope: 'col', class: isNumeric(key, runs) ? 'is-number' : null,
+            'aria-sort': is ? (sort.down ? 'descending' : 'ascending') : null },
+        h('button', { type: 'button', class: 'runs-sort', data: { key }, on: { click: () => onSort(key) } },
+            h('span', { text: labelOf(key) }), is ? h('span', { 'aria-hidden': 'true', text: sort.down ? '↓' : '↑' }) : null));
+    }
+
+    function cell(run, key, numeric) {
+        if (key === 'state') return h('td', {}, h('span', { class: 'runs-state', title: run.reason ?? run.configuration_error },
+            h('span', { class: 'state-dot', data: { state: run.state } }), h('span', { text: textOf(run, key) }),
+            run.bad > 0 ? h('span', { class: 'badge is-warn', title: t('runs.bad', { n: run.bad }) }, icon('warning')) : null));
+        const text = textOf(run, key);
+        return h('td', { class: numeric.has(key) ? 'is-number' : 'runs-text', text, title: text.length > 24 ? text : null });
+    }
+
+    function row(run, { columns, selected }, numeric) {
+        const index = selected.indexOf(run.name), swatch = h('span', { class: 'runs-swatch' });
+        if (index >= 0) swatch.style.background = colourOf(index);
+        const check = h('input', { type: 'checkbox', 'aria-label': t('runs.select', { name: run.name }),
+            data: { run: run.name }, on: { change: () => onSelect(run.name, check.checked) } });
+        check.checked = index >= 0;
+        const open = iconButton('more', t('runs.menu', { name: run.name }), () => onMenu(open, run), { 'aria-haspopup': 'menu' });
+        return h('tr', { class: `${index >= 0 ? 'is-selected' : ''}${run.hidden ? ' is-hidden' : ''}` },
+            h('th', { scope: 'row' }, h('label', { class: 'runs-name' }, check, swatch, h('span', { text: run.name, title: run.name }))),
+            columns.filter((key) => key !== 'name').map((key) => cell(run, key, numeric)), h('td', { class: 'runs-menu' }, open));
+    }
+
+    /* What had the focus has it again. */
+    function keepFocus(act) {
+        const { run, key } = document.activeElement?.dataset ?? {}, inside = box.contains(document.activeElement);
+        act();
+        if (!inside || (!run && !key)) return;
+        [...box.querySelectorAll('[data-run], [data-key]')]
+            .find((element) => (run ? element.dataset.run === run : element.dataset.key === key))?.focus();
+    }
+
+    function show(view) {
+        shown = view;
+        const { columns, sort } = view, list = sorted(view.rows, sort.key, sort.down);
+        const numeric = new Set(columns.filter((key) => isNumeric(key, view.runs)));
+        const left = list.length - limit;
+        box.setAttribute('aria-label', t('runs.table'));
+        setText(more, t('runs.more', { n: integer(left) }));
+        keepFocus(() => fill(box, h('table', { class: 'table runs-table' },
+            h('thead', {}, h('tr', {}, heading('name', view), columns.filter((key) => key !== 'name').map((key) => heading(key, view)),
+                h('th', {}, h('span', { class: 'unseen', text: t('runs.actions') })))),
+            h('tbody', {}, list.slice(0, limit).map((run) => row(run, view, numeric)))), left > 0 ? more : null,
+        list.length === 0 ? h('p', { class: 'runs-empty', text: t(view.runs.length === 0 ? 'runs.none' : 'runs.nothing') }) : null));
+        return list;
+    }
+    return { show };
+}
