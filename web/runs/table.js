@@ -35,7 +35,8 @@ export function createTable(place, { onSelect, onMenu, onSort }) {
         const check = h('input', { type: 'checkbox', 'aria-label': t('runs.select', { name: run.name }),
             data: { run: run.name }, on: { change: () => onSelect(run.name, check.checked) } });
         check.checked = index >= 0;
-        const open = iconButton('more', t('runs.menu', { name: run.name }), () => onMenu(open, run), { 'aria-haspopup': 'menu' });
+        const open = iconButton('more', t('runs.menu', { name: run.name }), () => onMenu(open, run),
+            { 'aria-haspopup': 'menu', data: { icon: 'more', menu: run.name } });
         return h('tr', { class: `${index >= 0 ? 'is-selected' : ''}${run.hidden ? ' is-hidden' : ''}` },
             h('th', { scope: 'row' }, h('label', { class: 'runs-name' }, check, swatch, h('span', { text: run.name, title: run.name }))),
             columns.filter((key) => key !== 'name').map((key) => cell(run, key, numeric)), h('td', { class: 'runs-menu' }, open));
@@ -43,11 +44,12 @@ export function createTable(place, { onSelect, onMenu, onSort }) {
 
     /* What had the focus has it again. */
     function keepFocus(act) {
-        const { run, key } = document.activeElement?.dataset ?? {}, inside = box.contains(document.activeElement);
+        const { run, key, menu } = document.activeElement?.dataset ?? {}, inside = box.contains(document.activeElement);
+        const is = ({ dataset }) => dataset.run === run && dataset.key === key && dataset.menu === menu;
+        const { scrollTop, scrollLeft } = box;
         act();
-        if (!inside || (!run && !key)) return;
-        [...box.querySelectorAll('[data-run], [data-key]')]
-            .find((element) => (run ? element.dataset.run === run : element.dataset.key === key))?.focus();
+        box.scrollTo(scrollLeft, scrollTop);
+        if (inside) [...box.querySelectorAll('[data-run], [data-key], [data-menu]')].find(is)?.focus({ preventScroll: true });
     }
 
     function show(view) {
