@@ -372,6 +372,16 @@ has err "expected one checkpoint, folder or file, got 2"
 run 0 info --hooks
 has out '^\[local\] \[every epoch\] early_stopper\('
 
+# --- other monitors ---
+
+run 0 train "$examples/iris.yaml" epochs=2 --folder told --json-lines told.jsonl --tensorboard
+[ "$(grep -o '^{"event":"[a-z]*"' told.jsonl | cut -d'"' -f4 | tr '\n' ' ')" = 'start epoch epoch stop ' ]
+verdict 'lines of JSON: one for each event' $? told.jsonl
+[ "$(head -c 12 told/tensorboard/*/events.out.tfevents.* | od -An -tx1 | tr -d ' ')" = 1800000000000000a37f4b22 ]
+verdict 'files for TensorBoard are in the folder of the run' $?
+run 1 train "$examples/iris.yaml" epochs=1 --folder untold --json-lines no/where
+has err 'cannot write lines of JSON to no/where: No such file or directory'
+
 # --- messages ---
 has ruled/log.txt '^[0-9-]{10} [0-9:.]{12} \[[0-9]+\] info iris: training begins after epoch 0, iteration 0: seed [0-9]+, cpu'
 has ruled/log.txt ' info iris: training ended after epoch .*stopped by .*good enough$'
