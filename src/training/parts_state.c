@@ -468,7 +468,8 @@ static void set_scores(sgm_trainer *trainer, json_t *scores)
             double number;
             bool known = get_exact(json_object_iter_value(of), &number);
             sgm_content content = sgm_number_content(known ? number : (double)NAN);
-            if (sgm__trainer_leave(trainer, NULL, data, json_object_iter_key(of), &content, SGM__QUIET) != SGM_OK)
+            if (sgm__trainer_leave(trainer, NULL, data, json_object_iter_key(of), &content, SGM__QUIET) !=
+                SGM_OK)
                 break;
         }
     }
