@@ -362,8 +362,10 @@ sgm_status sgm__env_enter_trainer(sgm_env *env, sgm_trainer *trainer)
 
 sgm_status sgm__env_add_trainer(sgm_env *env, const char *name, bool ghost, sgm_trainer **added)
 {
-    sgm_trainer *trainer;
-    SGM_TRY(sgm__env_make_trainer(env, name, &trainer));
+    sgm_trainer *trainer = NULL;
+    sgm_status status = sgm__env_make_trainer(env, name, &trainer);
+    if (status != SGM_OK || trainer == NULL)
+        return status;
     trainer->ghost = ghost;
     SGM_TRY(sgm__env_enter_trainer(env, trainer));
     *added = trainer;

@@ -169,8 +169,12 @@ sgm_merger *sgm__merger_copy(const sgm_merger *merger)
     memcpy(copy->weights, merger->weights, sizeof copy->weights);
     copy->weight_count = merger->weight_count;
     copy->rules = sgm__calloc(merger->rule_count + 1, sizeof(merger_rule));
+    if (copy->rules == NULL) {
+        sgm__free(copy);
+        return NULL;
+    }
     copy->rule_capacity = merger->rule_count;
-    for (; copy->rules != NULL && copy->rule_count < merger->rule_count; copy->rule_count++) {
+    for (; copy->rule_count < merger->rule_count; copy->rule_count++) {
         merger_rule *rule = &copy->rules[copy->rule_count];
         rule->pattern = sgm__strdup(merger->rules[copy->rule_count].pattern);
         rule->merger = sgm__merger_copy(merger->rules[copy->rule_count].merger);
@@ -180,10 +184,7 @@ sgm_merger *sgm__merger_copy(const sgm_merger *merger)
         sgm_merger_free(copy);
         return NULL;
     }
-    if (copy->rules != NULL)
-        return copy;
-    sgm_merger_free(copy);
-    return NULL;
+    return copy;
 }
 
 const char *sgm__merger_pattern(const sgm_merger *merger, size_t index)

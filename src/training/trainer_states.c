@@ -24,32 +24,34 @@ static const struct place *place_of(const char *name)
     return place;
 }
 
-/* What comes behind the place's parents: "2-dense.weights" of "network.layers.2-dense.weights"; NULL: it is
- * elsewhere. */
-static const char *name_in(const char *const parents[2], const char *identifier)
+/* *name gets what comes behind the place's parents: "2-dense.weights" of "network.layers.2-dense.weights".
+ * False: it is elsewhere. */
+static bool name_in(const char *const parents[2], const char *identifier, const char **name)
 {
     for (int i = 0; i < 2 && parents[i] != NULL; i++) {
         size_t length = strlen(parents[i]);
         if (strncmp(identifier, parents[i], length) != 0 || identifier[length] != '.')
-            return NULL;
+            return false;
         identifier += length + 1;
     }
-    return identifier;
+    *name = identifier;
+    return true;
 }
 
 sgm_status sgm__trainer_tensor_type(const sgm_trainer *trainer, const char *identifier, sgm_type *type)
 {
     static const char *const kept[][2] = {{"optimiser", "gradients"}, {"optimiser", "updates"}};
-    const char *name = NULL, *prefix = "";
-    for (size_t i = 0; i < sizeof places / sizeof *places && name == NULL; i++) {
-        name = name_in(places[i].parents, identifier);
+    const char *name = "", *prefix = "";
+    bool found = false;
+    for (size_t i = 0; i < sizeof places / sizeof *places && !found; i++) {
+        found = name_in(places[i].parents, identifier, &name);
         prefix = places[i].prefix;
     }
-    for (size_t i = 0; i < sizeof kept / sizeof *kept && name == NULL; i++) {
-        name = name_in(kept[i], identifier); /* as large as their parameter */
+    for (size_t i = 0; i < sizeof kept / sizeof *kept && !found; i++) {
+        found = name_in(kept[i], identifier, &name); /* as large as their parameter */
         prefix = "";
     }
-    if (name == NULL)
+    if (!found)
         return sgm_fail(SGM_ERROR_NOT_FOUND, "'%s' is no state of the trainer", identifier);
     char *state = sgm__format("%s%s", prefix, name);
     sgm_status status =

@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include "config.h"
+#include <ctype.h>
 #include <math.h>
 
 static char help[32768];
@@ -15,7 +16,7 @@ static void fill_help(void)
     sgm__text_free(&text);
 }
 
-/* "  optimiser.beta1   number   share of ...": the line of a key. */
+/* "  optimiser.beta1   number   share of ...": the lines of a key as one, with single spaces. */
 static const char *help_line(const char *key)
 {
     static char line[1024];
@@ -23,7 +24,15 @@ static const char *help_line(const char *key)
     snprintf(start, sizeof start, "\n  %s ", key);
     const char *found = strstr(help, start);
     CHECK(found != NULL);
-    snprintf(line, sizeof line, "%.*s", (int)strcspn(found + 1, "\n"), found + 1);
+    size_t length = 0;
+    for (const char *c = found + 1; *c != '\0' && length + 1 < sizeof line; c++) {
+        bool ends = *c == '\n' && strncmp(c + 1, "          ", 10) != 0; /* else it goes on below */
+        if (ends)
+            break;
+        if (!isspace((unsigned char)*c) || (length > 0 && line[length - 1] != ' '))
+            line[length++] = isspace((unsigned char)*c) ? ' ' : *c;
+    }
+    line[length] = '\0';
     return line;
 }
 

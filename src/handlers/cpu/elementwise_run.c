@@ -43,7 +43,7 @@ static void repeat(unsigned char *buffer, size_t filled, size_t bytes)
 static void fill_still(unsigned char *still, const unsigned char *from, size_t size)
 {
     if (size == sizeof(uint32_t)) { /* by far the most */
-        uint32_t one, all[SGM__STILL_BYTES / sizeof one];
+        uint32_t one, all[SGM__STILL_BYTES / sizeof one] = {0};
         memcpy(&one, from, sizeof one);
         for (size_t i = 0; i < sizeof all / sizeof *all; i++)
             all[i] = one;

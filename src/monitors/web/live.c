@@ -19,7 +19,7 @@ static size_t write_plain(char *to, double value)
     static const double powers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13};
     int decimals = 8 - (int)floor(log10(fabs(value)));
     uint64_t scaled = (uint64_t)llrint(fabs(value) * powers[decimals]), unit = (uint64_t)powers[decimals];
-    char digits[32];
+    char digits[32] = "";
     size_t length = 0, count = 0;
     if (value < 0)
         to[length++] = '-';
