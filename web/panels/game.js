@@ -74,5 +74,6 @@ function create(panel) {
         begin();
     });
     panel.on('trainer', reload);
+    show();
     reload();
 }
