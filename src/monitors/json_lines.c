@@ -81,7 +81,8 @@ static double wall_time(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + 1e-6 * (double)(now.tv_nsec / 1000);
+    long microseconds = now.tv_nsec / 1000;
+    return (double)now.tv_sec + 1e-6 * (double)microseconds;
 }
 
 static json_t *event_json(const char *event, const char *trainer, double when)

@@ -198,7 +198,10 @@ static sgm_status write_hidden(const sgm__runs *runs)
 {
     json_t *list = json_array(), *value;
     const char *name;
-    json_object_foreach(runs->hidden, name, value) json_array_append_new(list, json_string(name));
+    json_object_foreach(runs->hidden, name, value)
+    {
+        json_array_append_new(list, json_string(name));
+    }
     json_t *file = json_pack("{s:o}", "hidden", list);
     char *text = json_dumps(file, JSON_INDENT(1));
     char *path = sgm__format("%s/%s", runs->path, SGM__RUNS_HIDDEN_FILE);
