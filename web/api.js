@@ -30,9 +30,13 @@ async function answer(url, options) {
         throw new ApiError('', 0);
     }
     const type = response.headers.get('Content-Type') ?? '';
-    const body = type.includes('json') ? await response.json().catch(() => null) : null;
+    const body = type.includes('json') ? await response.json().catch((error) => {
+        if (error.name === 'AbortError') throw error; /* given up in the middle: no answer */
+        return null;
+    }) : {};
     if (!response.ok) throw new ApiError(body?.error ?? `${response.status} ${response.statusText}`, response.status);
-    return body ?? {};
+    if (body === null) throw new ApiError('', 0); /* cut off */
+    return body;
 }
 
 export function get(route, query, options = {}) {
