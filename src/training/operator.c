@@ -233,6 +233,8 @@ static sgm_status take_local_hooks(sgm_operator *team, sgm_trainer *trainer)
 
 static sgm_status give(sgm_trainer *trainer, sgm_operator *team)
 {
+    if (team == NULL)
+        return sgm__trainer_missing("operator");
     if (team->trainer != NULL)
         return sgm_fail(SGM_ERROR_STATE, "the operator has a trainer already: each wants one of its own");
     if (trainer->team != NULL)
@@ -249,11 +251,9 @@ static sgm_status give(sgm_trainer *trainer, sgm_operator *team)
 
 sgm_status sgm_trainer_operator(sgm_trainer *trainer, sgm_operator *team)
 {
-    sgm_status status = sgm_trainer_status(trainer);
-    if (status == SGM_OK && team == NULL)
-        return sgm__trainer_keep_newest(trainer, "operator");
+    sgm_status status = sgm__trainer_open(trainer);
     if (status == SGM_OK)
-        status = sgm__trainer_keep(trainer, give(trainer, team));
+        status = sgm__trainer_close(trainer, give(trainer, team));
     bool elsewhere = team != NULL && team->trainer != NULL && team->trainer != trainer;
     if (!elsewhere && (trainer == NULL || trainer->team != team))
         sgm_operator_free(team);

@@ -5,6 +5,7 @@
 #include "training/operator.h"
 #include "training/parts.h"
 #include "training/run_folder.h"
+#include "training/trainer_lock.h"
 #include "training/trainer_publish.h"
 
 #include <math.h>
@@ -116,13 +117,6 @@ sgm_status sgm__trainer_keep(sgm_trainer *trainer, sgm_status status)
     return status;
 }
 
-sgm_status sgm__trainer_keep_newest(sgm_trainer *trainer, const char *what)
-{
-    if (sgm_last_status() == SGM_OK)
-        sgm_fail(SGM_ERROR_ARGUMENT, "was given no %s", what);
-    return sgm__trainer_keep(trainer, sgm_last_status());
-}
-
 sgm_status sgm_trainer_status(const sgm_trainer *trainer)
 {
     if (trainer == NULL)
@@ -138,21 +132,46 @@ const char *sgm_trainer_name(const sgm_trainer *trainer)
 
 /* --- parts --- */
 
-sgm_status sgm_trainer_network_of(sgm_trainer *trainer, sgm_network *network)
+/* Monitors look at a trainer from their own threads while it is set up: parts change between two looks. */
+sgm_status sgm__trainer_open(sgm_trainer *trainer)
 {
-    if (sgm_trainer_status(trainer) != SGM_OK) {
-        sgm_network_free(network);
-        return sgm_trainer_status(trainer);
-    }
+    SGM_TRY(sgm_trainer_status(trainer));
+    return sgm__trainer_enter(trainer);
+}
+
+sgm_status sgm__trainer_close(sgm_trainer *trainer, sgm_status status)
+{
+    status = sgm__trainer_keep(trainer, status);
+    sgm__trainer_unlock(trainer);
+    return status;
+}
+
+sgm_status sgm__trainer_missing(const char *what)
+{
+    return sgm_last_status() != SGM_OK ? sgm_last_status()
+                                       : sgm_fail(SGM_ERROR_ARGUMENT, "was given no %s", what);
+}
+
+static sgm_status set_network(sgm_trainer *trainer, sgm_network *network)
+{
     if (network == NULL)
-        return sgm__trainer_keep_newest(trainer, "network");
+        return sgm__trainer_missing("network");
     sgm__trainer_forget_programs(trainer);
     sgm_network_free(trainer->network);
     trainer->network = network;
     trainer->recording = (sgm_recording){0}; /* names in it were the old one's */
     sgm__operator_recorded(trainer);
     sgm__operator_restart(trainer);
-    return sgm__trainer_keep(trainer, sgm__trainer_publish_network(trainer));
+    return sgm__trainer_publish_network(trainer);
+}
+
+sgm_status sgm_trainer_network_of(sgm_trainer *trainer, sgm_network *network)
+{
+    sgm_status status = sgm__trainer_open(trainer);
+    if (status == SGM_OK)
+        return sgm__trainer_close(trainer, set_network(trainer, network));
+    sgm_network_free(network);
+    return status;
 }
 
 sgm_status sgm_trainer_network(sgm_trainer *trainer, const char *notation)
@@ -166,21 +185,28 @@ sgm_status sgm_trainer_network(sgm_trainer *trainer, const char *notation)
     return sgm_trainer_network_of(trainer, network);
 }
 
-sgm_status sgm_trainer_data(sgm_trainer *trainer, sgm_iterator *iterator)
+static sgm_status set_training(sgm_trainer *trainer, sgm_iterator *iterator)
 {
-    if (sgm_trainer_status(trainer) != SGM_OK) {
-        sgm_iterator_free(iterator);
-        return sgm_trainer_status(trainer);
-    }
     if (iterator == NULL)
-        return sgm__trainer_keep_newest(trainer, "data");
+        return sgm__trainer_missing("data");
     sgm_iterator_free(trainer->training);
     trainer->training = iterator;
-    return sgm__trainer_keep(trainer, sgm__trainer_publish_training(trainer));
+    return sgm__trainer_publish_training(trainer);
+}
+
+sgm_status sgm_trainer_data(sgm_trainer *trainer, sgm_iterator *iterator)
+{
+    sgm_status status = sgm__trainer_open(trainer);
+    if (status == SGM_OK)
+        return sgm__trainer_close(trainer, set_training(trainer, iterator));
+    sgm_iterator_free(iterator);
+    return status;
 }
 
 static sgm_status add_iterator(sgm_trainer *trainer, const char *name, sgm_iterator *iterator)
 {
+    if (iterator == NULL || name == NULL)
+        return sgm__trainer_missing("data, or no name for it");
     for (size_t i = 0; i < trainer->validation_count; i++)
         if (strcmp(trainer->validation[i].name, name) == 0)
             return sgm_fail(SGM_ERROR_ARGUMENT, "there is data '%s' already; choose another name", name);
@@ -207,32 +233,37 @@ static sgm_status add_iterator(sgm_trainer *trainer, const char *name, sgm_itera
 
 sgm_status sgm_trainer_add_data(sgm_trainer *trainer, const char *name, sgm_iterator *iterator)
 {
-    sgm_status status = sgm_trainer_status(trainer);
-    if (status == SGM_OK && (iterator == NULL || name == NULL))
-        status = sgm__trainer_keep_newest(trainer, "data, or no name for it");
-    else if (status == SGM_OK)
-        status = sgm__trainer_keep(trainer, add_iterator(trainer, name, iterator));
+    sgm_status status = sgm__trainer_open(trainer);
+    if (status == SGM_OK)
+        status = sgm__trainer_close(trainer, add_iterator(trainer, name, iterator));
     if (status != SGM_OK)
         sgm_iterator_free(iterator);
     return status;
 }
 
-sgm_status sgm_trainer_optimiser(sgm_trainer *trainer, sgm_optimiser *optimiser)
+static sgm_status set_optimiser(sgm_trainer *trainer, sgm_optimiser *optimiser)
 {
-    if (sgm_trainer_status(trainer) != SGM_OK) {
-        sgm_optimiser_free(optimiser);
-        return sgm_trainer_status(trainer);
-    }
     if (optimiser == NULL)
-        return sgm__trainer_keep_newest(trainer, "optimiser");
+        return sgm__trainer_missing("optimiser");
     sgm__trainer_forget_programs(trainer);
     sgm_optimiser_free(trainer->optimiser);
     trainer->optimiser = optimiser;
     return SGM_OK;
 }
 
+sgm_status sgm_trainer_optimiser(sgm_trainer *trainer, sgm_optimiser *optimiser)
+{
+    sgm_status status = sgm__trainer_open(trainer);
+    if (status == SGM_OK)
+        return sgm__trainer_close(trainer, set_optimiser(trainer, optimiser));
+    sgm_optimiser_free(optimiser);
+    return status;
+}
+
 static sgm_status add_rule(sgm_trainer *trainer, const char *pattern, sgm_initialiser *initialiser)
 {
+    if (initialiser == NULL || pattern == NULL)
+        return sgm__trainer_missing("initialiser, or no pattern for it");
     SGM_TRY(sgm__pattern_check(pattern));
     for (size_t i = 0; i < trainer->rule_count; i++)
         if (strcmp(trainer->rules[i].pattern, pattern) == 0)
@@ -248,11 +279,9 @@ static sgm_status add_rule(sgm_trainer *trainer, const char *pattern, sgm_initia
 
 sgm_status sgm_trainer_initialiser(sgm_trainer *trainer, const char *pattern, sgm_initialiser *initialiser)
 {
-    sgm_status status = sgm_trainer_status(trainer);
-    if (status == SGM_OK && (initialiser == NULL || pattern == NULL))
-        status = sgm__trainer_keep_newest(trainer, "initialiser, or no pattern for it");
-    else if (status == SGM_OK)
-        status = sgm__trainer_keep(trainer, add_rule(trainer, pattern, initialiser));
+    sgm_status status = sgm__trainer_open(trainer);
+    if (status == SGM_OK)
+        status = sgm__trainer_close(trainer, add_rule(trainer, pattern, initialiser));
     if (status != SGM_OK)
         sgm_initialiser_free(initialiser);
     return status;
@@ -260,6 +289,8 @@ sgm_status sgm_trainer_initialiser(sgm_trainer *trainer, const char *pattern, sg
 
 static sgm_status add_modifier(sgm_trainer *trainer, const char *pattern, sgm_modifier *modifier)
 {
+    if (modifier == NULL || pattern == NULL)
+        return sgm__trainer_missing("modifier, or no pattern for it");
     SGM_TRY(sgm__pattern_check(pattern));
     SGM_TRY(sgm__reserve(&trainer->modifiers, &trainer->modifier_capacity, trainer->modifier_count + 1,
                          sizeof(sgm__modifier_rule)));
@@ -273,11 +304,9 @@ static sgm_status add_modifier(sgm_trainer *trainer, const char *pattern, sgm_mo
 
 sgm_status sgm_trainer_modifier(sgm_trainer *trainer, const char *pattern, sgm_modifier *modifier)
 {
-    sgm_status status = sgm_trainer_status(trainer);
-    if (status == SGM_OK && (modifier == NULL || pattern == NULL))
-        status = sgm__trainer_keep_newest(trainer, "modifier, or no pattern for it");
-    else if (status == SGM_OK)
-        status = sgm__trainer_keep(trainer, add_modifier(trainer, pattern, modifier));
+    sgm_status status = sgm__trainer_open(trainer);
+    if (status == SGM_OK)
+        status = sgm__trainer_close(trainer, add_modifier(trainer, pattern, modifier));
     if (status != SGM_OK)
         sgm_modifier_free(modifier);
     return status;
@@ -298,13 +327,12 @@ static sgm_status add_frozen(sgm_trainer *trainer, const char *pattern)
 
 sgm_status sgm_trainer_freeze(sgm_trainer *trainer, const char *pattern)
 {
-    SGM_TRY(sgm_trainer_status(trainer));
-    return sgm__trainer_keep(trainer, add_frozen(trainer, pattern));
+    SGM_TRY(sgm__trainer_open(trainer));
+    return sgm__trainer_close(trainer, add_frozen(trainer, pattern));
 }
 
-sgm_status sgm_trainer_unfreeze(sgm_trainer *trainer, const char *pattern)
+static sgm_status remove_frozen(sgm_trainer *trainer, const char *pattern)
 {
-    SGM_TRY(sgm_trainer_status(trainer));
     for (size_t i = 0; i < trainer->frozen_count; i++)
         if (strcmp(trainer->frozen[i], pattern) == 0) {
             sgm__free(trainer->frozen[i]);
@@ -313,6 +341,14 @@ sgm_status sgm_trainer_unfreeze(sgm_trainer *trainer, const char *pattern)
             return SGM_OK;
         }
     return sgm_fail(SGM_ERROR_NOT_FOUND, "'%s' was not frozen", pattern);
+}
+
+sgm_status sgm_trainer_unfreeze(sgm_trainer *trainer, const char *pattern)
+{
+    SGM_TRY(sgm__trainer_open(trainer));
+    sgm_status status = remove_frozen(trainer, pattern);
+    sgm__trainer_unlock(trainer); /* what was not frozen is no failure of the trainer's */
+    return status;
 }
 
 bool sgm__trainer_is_frozen(const sgm_trainer *trainer, const char *parameter)
@@ -343,7 +379,7 @@ sgm_status sgm_trainer_hook(sgm_trainer *trainer, sgm_hook *hook)
     sgm_status status = sgm_trainer_status(trainer);
     bool attached;
     if (status == SGM_OK && hook == NULL)
-        return sgm__trainer_keep_newest(trainer, "hook");
+        return sgm__trainer_keep(trainer, sgm__trainer_missing("hook"));
     if (status == SGM_OK && trainer->team != NULL && sgm__hook_is_local(hook))
         status =
             sgm__trainer_keep(trainer, sgm__operator_attach(trainer->team, hook, false, &attached, NULL));

@@ -232,8 +232,11 @@ void sgm__observer_next(int64_t iteration);
 
 /* Keeps the thread's newest error as the trainer's, with its name in front; returns `status`. */
 sgm_status sgm__trainer_keep(sgm_trainer *trainer, sgm_status status);
-/* The same for a constructor that gave NULL; `what`: of what. */
-sgm_status sgm__trainer_keep_newest(sgm_trainer *trainer, const char *what);
+/* Of a constructor that gave NULL: its error; `what`: what was to be made. */
+sgm_status sgm__trainer_missing(const char *what);
+/* Around a change of the trainer's parts: a trainer that has not failed, with its lock; `status` is kept. */
+sgm_status sgm__trainer_open(sgm_trainer *trainer);
+sgm_status sgm__trainer_close(sgm_trainer *trainer, sgm_status status);
 
 /* trainer_program.c: records (or finds) the program for a minibatch; defines states that are new. */
 sgm_program *sgm__trainer_program(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch);

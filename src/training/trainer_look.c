@@ -1,15 +1,15 @@
 /* Looking at a trainer: predictions, parameters, programs. */
 #include "training/operator.h"
-#include "training/trainer.h"
+#include "training/trainer_lock.h"
 
 #define LARGEST_BATCH 1000
 
 sgm_status sgm_trainer_prepare(sgm_trainer *trainer)
 {
-    SGM_TRY(sgm_trainer_status(trainer));
+    SGM_TRY(sgm__trainer_open(trainer));
     sgm__step_purpose purpose = trainer->optimiser != NULL ? SGM__UPDATE : SGM__PREDICT;
-    return sgm__trainer_keep(trainer,
-                             sgm__trainer_program(trainer, purpose, 1) != NULL ? SGM_OK : sgm_last_status());
+    return sgm__trainer_close(trainer,
+                              sgm__trainer_program(trainer, purpose, 1) != NULL ? SGM_OK : sgm_last_status());
 }
 
 const sgm_parameter *sgm_trainer_parameters(sgm_trainer *trainer, size_t *count)
@@ -18,14 +18,23 @@ const sgm_parameter *sgm_trainer_parameters(sgm_trainer *trainer, size_t *count)
     return trainer != NULL ? trainer->recording.parameters : NULL;
 }
 
-sgm_tensor *sgm_trainer_get(sgm_trainer *trainer, const char *state)
+static sgm_tensor *get(sgm_trainer *trainer, const char *state)
 {
-    return trainer != NULL && sgm_trainer_prepare(trainer) == SGM_OK && sgm__trainer_view(trainer) == SGM_OK
+    return sgm_trainer_prepare(trainer) == SGM_OK && sgm__trainer_view(trainer) == SGM_OK
                ? sgm_session_get(trainer->session, state)
                : NULL;
 }
 
-sgm_status sgm_trainer_set(sgm_trainer *trainer, const char *state, const sgm_tensor *value)
+sgm_tensor *sgm_trainer_get(sgm_trainer *trainer, const char *state)
+{
+    if (sgm__trainer_open(trainer) != SGM_OK)
+        return NULL;
+    sgm_tensor *value = get(trainer, state);
+    sgm__trainer_unlock(trainer);
+    return value;
+}
+
+static sgm_status set(sgm_trainer *trainer, const char *state, const sgm_tensor *value)
 {
     SGM_TRY(sgm_trainer_prepare(trainer));
     sgm_type type;
@@ -33,6 +42,14 @@ sgm_status sgm_trainer_set(sgm_trainer *trainer, const char *state, const sgm_te
     sgm__trainer_parameters_changed(trainer);
     SGM_TRY(sgm_session_set(trainer->session, state, value));
     return sgm__operator_was_set(trainer, state);
+}
+
+sgm_status sgm_trainer_set(sgm_trainer *trainer, const char *state, const sgm_tensor *value)
+{
+    SGM_TRY(sgm__trainer_open(trainer));
+    sgm_status status = set(trainer, state, value);
+    sgm__trainer_unlock(trainer);
+    return status;
 }
 
 /* --- prediction --- */
@@ -77,21 +94,10 @@ static sgm_status predict_part(sgm_trainer *trainer, sgm_tensor *inputs, int64_t
     return status;
 }
 
-sgm_tensor *sgm_trainer_predict(sgm_trainer *trainer, sgm_tensor *inputs, const char *output)
+static sgm_tensor *predict(sgm_trainer *trainer, sgm_tensor *inputs, const char *output)
 {
-    if (sgm_trainer_status(trainer) != SGM_OK)
-        return NULL;
-    if (inputs == NULL) {
-        sgm_fail(SGM_ERROR_ARGUMENT, "sgm_trainer_predict: expected a tensor of inputs, got NULL");
-        return NULL;
-    }
-    const sgm_shape *shape = sgm_tensor_shape(inputs);
-    if (shape->rank < 1 || shape->dims[0] < 1) {
-        sgm_fail(SGM_ERROR_SHAPE, "inputs must be records: a first dimension of at least 1");
-        return NULL;
-    }
     sgm_tensor *result = NULL;
-    int64_t records = shape->dims[0];
+    int64_t records = sgm_tensor_shape(inputs)->dims[0];
     for (int64_t first = 0; first < records; first += LARGEST_BATCH) {
         int64_t count = records - first < LARGEST_BATCH ? records - first : LARGEST_BATCH;
         if (predict_part(trainer, inputs, first, count, output, &result) != SGM_OK) {
@@ -103,15 +109,29 @@ sgm_tensor *sgm_trainer_predict(sgm_trainer *trainer, sgm_tensor *inputs, const 
     return result;
 }
 
-/* Feeds any number of inputs by their sections' names. */
-sgm_tensor *sgm_trainer_predict_block(sgm_trainer *trainer, const sgm_block *block, const char *output)
+static sgm_status check_inputs(const sgm_tensor *inputs)
 {
-    if (sgm_trainer_status(trainer) != SGM_OK)
+    if (inputs == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_trainer_predict: expected a tensor of inputs, got NULL");
+    const sgm_shape *shape = sgm_tensor_shape(inputs);
+    return shape->rank >= 1 && shape->dims[0] >= 1
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_SHAPE, "inputs must be records: a first dimension of at least 1");
+}
+
+sgm_tensor *sgm_trainer_predict(sgm_trainer *trainer, sgm_tensor *inputs, const char *output)
+{
+    if (sgm_trainer_status(trainer) != SGM_OK || check_inputs(inputs) != SGM_OK ||
+        sgm__trainer_open(trainer) != SGM_OK)
         return NULL;
-    if (block == NULL) {
-        sgm_fail(SGM_ERROR_ARGUMENT, "sgm_trainer_predict_block: expected a block, got NULL");
-        return NULL;
-    }
+    sgm_tensor *result = predict(trainer, inputs, output);
+    sgm__trainer_unlock(trainer);
+    return result;
+}
+
+/* Feeds any number of inputs by their sections' names. */
+static sgm_tensor *predict_block(sgm_trainer *trainer, const sgm_block *block, const char *output)
+{
     sgm_program *program = sgm__trainer_program(trainer, SGM__PREDICT, block->count);
     if (program == NULL || sgm__trainer_feed(trainer, program, block) != SGM_OK ||
         sgm_session_run(trainer->session, program) != SGM_OK)
@@ -130,32 +150,55 @@ sgm_tensor *sgm_trainer_predict_block(sgm_trainer *trainer, const sgm_block *blo
     return NULL;
 }
 
-/* --- programs --- */
-
-static sgm_program *step_program(sgm_trainer *trainer, int64_t batch)
+sgm_tensor *sgm_trainer_predict_block(sgm_trainer *trainer, const sgm_block *block, const char *output)
 {
     if (sgm_trainer_status(trainer) != SGM_OK)
         return NULL;
+    if (block == NULL) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "sgm_trainer_predict_block: expected a block, got NULL");
+        return NULL;
+    }
+    if (sgm__trainer_open(trainer) != SGM_OK)
+        return NULL;
+    sgm_tensor *result = predict_block(trainer, block, output);
+    sgm__trainer_unlock(trainer);
+    return result;
+}
+
+/* --- programs --- */
+
+/* With the lock. */
+static sgm_program *step_program(sgm_trainer *trainer, int64_t batch)
+{
     sgm__trainer_forget_programs(trainer); /* so that the graph is recorded again */
     return sgm__trainer_program(trainer, trainer->optimiser != NULL ? SGM__UPDATE : SGM__PREDICT, batch);
 }
 
 char *sgm_trainer_graph_text(sgm_trainer *trainer, int64_t batch)
 {
-    return step_program(trainer, batch) != NULL ? sgm_graph_text(trainer->graph) : NULL;
+    if (sgm__trainer_open(trainer) != SGM_OK)
+        return NULL;
+    char *text = step_program(trainer, batch) != NULL ? sgm_graph_text(trainer->graph) : NULL;
+    sgm__trainer_unlock(trainer);
+    return text;
 }
 
 char *sgm_trainer_program_text(sgm_trainer *trainer, int64_t batch)
 {
+    if (sgm__trainer_open(trainer) != SGM_OK)
+        return NULL;
     sgm_program *program = step_program(trainer, batch);
-    return program != NULL ? sgm_program_text(program) : NULL;
+    char *text = program != NULL ? sgm_program_text(program) : NULL;
+    sgm__trainer_unlock(trainer);
+    return text;
 }
 
 sgm_status sgm_trainer_memory(sgm_trainer *trainer, int64_t batch, sgm_program_memory *memory)
 {
+    SGM_TRY(sgm__trainer_open(trainer));
     sgm_program *program = step_program(trainer, batch);
-    if (program == NULL)
-        return sgm_last_status();
-    *memory = sgm_program_memory_of(program);
-    return SGM_OK;
+    if (program != NULL)
+        *memory = sgm_program_memory_of(program);
+    sgm__trainer_unlock(trainer);
+    return program != NULL ? SGM_OK : sgm_last_status();
 }

@@ -136,18 +136,6 @@ sgm__web_moment sgm__web_now(sgm__web_trainer *watched)
     return moment;
 }
 
-/* *gone: the trainer is not there any more. */
-static sgm_trainer_state state_of(const sgm__web_trainer *watched, bool *gone)
-{
-    sgm_trainer_state state = SGM_TRAINER_IDLE;
-    pthread_mutex_lock(&watched->web->lock);
-    *gone = watched->trainer == NULL || watched->leaving;
-    if (!*gone)
-        state = sgm_trainer_state_of(watched->trainer);
-    pthread_mutex_unlock(&watched->web->lock);
-    return state;
-}
-
 static void append_member(sgm__text *text, const char *name, double value)
 {
     sgm__text_append(text, ",\"%s\":", name);
@@ -190,23 +178,22 @@ static sgm__web_status copy_status(sgm__web_recording *recording)
 }
 
 static void append_with(sgm__text *text, const sgm__web_trainer *watched, const sgm__web_status *status,
-                        sgm_trainer_state state, bool gone)
+                        const sgm__web_standing *standing)
 {
     static const char *const names[] = {"idle", "running", "paused"};
     sgm__text_append(text, "{\"name\":");
     sgm__web_append_text(text, watched->name);
-    sgm__text_append(text, ",\"state\":\"%s\",\"ghost\":%s,\"gone\":%s", names[state],
-                     watched->ghost ? "true" : "false", gone ? "true" : "false");
-    append_status(text, status, state);
+    sgm__text_append(text, ",\"state\":\"%s\",\"ghost\":%s,\"gone\":%s", names[standing->state],
+                     standing->ghost ? "true" : "false", standing->gone ? "true" : "false");
+    append_status(text, status, standing->state);
     sgm__text_append(text, "}");
 }
 
 void sgm__web_append_trainer(sgm__text *text, sgm__web_trainer *watched)
 {
-    bool gone;
-    sgm_trainer_state state = state_of(watched, &gone);
+    sgm__web_standing standing = sgm__web_standing_of(watched);
     sgm__web_status status = copy_status(recording_of(watched));
-    append_with(text, watched, &status, state, gone);
+    append_with(text, watched, &status, &standing);
     sgm__free(status.network);
 }
 
@@ -532,13 +519,12 @@ static void show_status(sgm__web *web, sgm__web_trainer *watched)
 {
     sgm__web_recording *recording = recording_of(watched);
     sgm__text text = {0};
-    bool gone;
-    sgm_trainer_state state = state_of(watched, &gone);
+    sgm__web_standing standing = sgm__web_standing_of(watched);
     sgm__web_status status = copy_status(recording);
-    if (status.version != recording->shown || state != recording->shown_state) {
+    if (status.version != recording->shown || standing.state != recording->shown_state) {
         recording->shown = status.version;
-        recording->shown_state = state;
-        append_with(&text, watched, &status, state, gone);
+        recording->shown_state = standing.state;
+        append_with(&text, watched, &status, &standing);
         sgm__web_push_text(web, "progress", &text);
     }
     sgm__free(status.network);

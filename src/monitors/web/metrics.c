@@ -23,14 +23,10 @@ static bool add_row(void *user, sgm__web_trainer *watched)
 {
     table *all = user;
     sgm__web_recording *recording = watched->states[SGM__WEB_live];
-    row now = {.name = watched->name};
-    pthread_mutex_lock(&watched->web->lock);
-    bool gone = watched->trainer == NULL || watched->leaving;
-    if (!gone)
-        now.state = sgm_trainer_state_of(watched->trainer);
-    pthread_mutex_unlock(&watched->web->lock);
-    if (gone)
+    sgm__web_standing standing = sgm__web_standing_of(watched);
+    if (standing.gone)
         return true;
+    row now = {.name = watched->name, .state = standing.state};
     pthread_mutex_lock(&recording->sampling);
     now.status = recording->status;
     pthread_mutex_unlock(&recording->sampling);

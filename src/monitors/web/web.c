@@ -87,6 +87,17 @@ void sgm__web_give_back(sgm__web_trainer *watched)
     pthread_mutex_unlock(&web->lock);
 }
 
+sgm__web_standing sgm__web_standing_of(sgm__web_trainer *watched)
+{
+    pthread_mutex_lock(&watched->web->lock);
+    sgm__web_standing standing = {.ghost = watched->ghost,
+                                  .gone = watched->trainer == NULL || watched->leaving};
+    if (!standing.gone)
+        standing.state = sgm_trainer_state_of(watched->trainer);
+    pthread_mutex_unlock(&watched->web->lock);
+    return standing;
+}
+
 void sgm__web_each(sgm__web *web, bool (*each)(void *user, sgm__web_trainer *watched), void *user)
 {
     for (size_t i = 0;; i++) {

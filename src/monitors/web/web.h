@@ -75,6 +75,12 @@ sgm_status sgm__web_borrow(sgm__web *web, const char *name, sgm__web_trainer **w
 void sgm__web_give_back(sgm__web_trainer *watched);
 /* Also one that is gone: for what is remembered. */
 sgm_status sgm__web_find(sgm__web *web, const char *name, sgm__web_trainer **watched);
+/* What it is doing; of one that has gone, that it idles. */
+typedef struct sgm__web_standing {
+    sgm_trainer_state state;
+    bool ghost, gone;
+} sgm__web_standing;
+sgm__web_standing sgm__web_standing_of(sgm__web_trainer *watched);
 /* Calls `each` for all, oldest first, with none borrowed; false ends it. */
 void sgm__web_each(sgm__web *web, bool (*each)(void *user, sgm__web_trainer *watched), void *user);
 
