@@ -3,6 +3,7 @@
 #define SIGMA_HTTP_CLIENT_H
 
 #include "base/base.h"
+#include "monitors/http/http.h"
 #include "test.h"
 
 #include <errno.h>
@@ -20,14 +21,22 @@ typedef struct client_answer {
     const char *body; /* in all */
 } client_answer;
 
-static inline int client_connect(int port)
+/* `room`: bytes of the buffer that it reads into; 0: as many as usual. */
+static inline int client_connect_with(int port, int room)
 {
     struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (descriptor >= 0 && room > 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
     if (descriptor < 0 || connect(descriptor, (struct sockaddr *)&address, sizeof address) != 0)
         TEST_FAIL("cannot connect to port %d: %s", port, strerror(errno));
     return descriptor;
+}
+
+static inline int client_connect(int port)
+{
+    return client_connect_with(port, 0);
 }
 
 static inline bool client_send(int descriptor, const char *bytes, size_t length)
@@ -40,6 +49,21 @@ static inline bool client_send(int descriptor, const char *bytes, size_t length)
         length -= (size_t)part;
     }
     return true;
+}
+
+/* Listens to a server's events, with these headers; `room`: bytes of its buffer, 0: the usual. */
+static inline int client_listen(const sgm__http *server, const char *headers, int room)
+{
+    size_t before = sgm__http_listeners(server);
+    char *text = sgm__format("GET /api/events HTTP/1.1\r\n%s\r\n", headers);
+    int descriptor = client_connect_with(sgm__http_port(server), room);
+    CHECK(client_send(descriptor, text, strlen(text)));
+    sgm__free(text);
+    for (double end = sgm__now() + CLIENT_PATIENCE;
+         sgm__http_listeners(server) == before && sgm__now() < end;)
+        usleep(1000);
+    CHECK_INT(sgm__http_listeners(server), before + 1);
+    return descriptor;
 }
 
 /* Waits for bytes; 0: closed, or cut; -1: nothing came in time. */

@@ -232,19 +232,6 @@ TEST(several_requests_on_one_connection)
 
 /* --- events --- */
 
-static int listen_to(const sgm__http *server)
-{
-    static const char text[] = "GET /api/events HTTP/1.1\r\n" KNOWN "\r\n";
-    size_t before = sgm__http_listeners(server);
-    int descriptor = client_connect(sgm__http_port(server));
-    CHECK(client_send(descriptor, text, sizeof text - 1));
-    for (double end = sgm__now() + CLIENT_PATIENCE;
-         sgm__http_listeners(server) == before && sgm__now() < end;)
-        usleep(1000);
-    CHECK_INT(sgm__http_listeners(server), before + 1);
-    return descriptor;
-}
-
 /* Reads on until `part` has come; what came is in `text`. */
 static void read_until(int descriptor, sgm__text *text, const char *part)
 {
@@ -264,7 +251,7 @@ TEST(events_reach_all_listeners)
     int descriptors[2];
     sgm__http_push(server, "lost", "{}");
     for (int i = 0; i < 2; i++)
-        descriptors[i] = listen_to(server);
+        descriptors[i] = client_listen(server, KNOWN, 0);
     sgm__http_push(server, "progress", "{\"epoch\":1}");
     for (int i = 0; i < 2; i++) {
         read_until(descriptors[i], &text[i], "event: progress\ndata: {\"epoch\":1}\n\n");

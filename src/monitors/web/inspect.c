@@ -44,12 +44,6 @@ void sgm__inspect_append_shape(sgm__text *text, const sgm_shape *shape, int32_t 
     sgm__text_append(text, "]");
 }
 
-void sgm__inspect_append_member(sgm__text *text, const char *name, double value)
-{
-    sgm__text_append(text, ",\"%s\":", name);
-    sgm__web_append_number(text, value);
-}
-
 void sgm__inspect_append_short(sgm__text *text, double value)
 {
     double size = fabs(value);

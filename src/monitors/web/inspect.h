@@ -17,7 +17,6 @@ sgm_status sgm__inspect_borrow(sgm__web *web, const sgm__http_request *request, 
 
 /* "[28,28]" from dimension `first` on. */
 void sgm__inspect_append_shape(sgm__text *text, const sgm_shape *shape, int32_t first);
-void sgm__inspect_append_member(sgm__text *text, const char *name, double value); /* ,"name":value */
 /* Four digits, as pictures need. */
 void sgm__inspect_append_short(sgm__text *text, double value);
 

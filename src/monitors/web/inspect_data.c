@@ -346,10 +346,10 @@ static sgm_status give_confusion(const pass *own, confusion *all, int64_t record
 {
     sgm__text text = {0};
     sgm__text_append(&text, "{\"iteration\":%lld,\"data\":%s", (long long)own->iteration, own->data);
-    sgm__inspect_append_member(&text, "classes", (double)all->classes);
-    sgm__inspect_append_member(&text, "records", (double)records);
-    sgm__inspect_append_member(&text, "counted", (double)all->counted);
-    sgm__inspect_append_member(&text, "right", (double)all->right);
+    sgm__web_append_member(&text, "classes", (double)all->classes);
+    sgm__web_append_member(&text, "records", (double)records);
+    sgm__web_append_member(&text, "counted", (double)all->counted);
+    sgm__web_append_member(&text, "right", (double)all->right);
     append_matrix(&text, all);
     sgm__text_append(&text, ",\"examples\":[%s]}", all->examples.data != NULL ? all->examples.data : "");
     return sgm__web_answer(answer, &text);
@@ -487,8 +487,8 @@ static sgm_status give_records(const pass *own, const selection *all, sgm__http_
     sgm__text_append(&text, "{\"iteration\":%lld,\"data\":%s,\"shape\":", (long long)own->iteration,
                      own->data);
     sgm__inspect_append_shape(&text, &shape, 0);
-    sgm__inspect_append_member(&text, "records", (double)records);
-    sgm__inspect_append_member(&text, "next", (double)all->next);
+    sgm__web_append_member(&text, "records", (double)records);
+    sgm__web_append_member(&text, "next", (double)all->next);
     sgm__text_append(&text, ",\"classes\":");
     if (own->classifies)
         sgm__web_append_number(&text, own->width > 1 ? (double)own->width : 2);

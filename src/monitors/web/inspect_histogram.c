@@ -425,12 +425,12 @@ sgm_status sgm__inspect_watch(void *web, const sgm__http_request *request, sgm__
 static void append_spread(sgm__text *text, const spread *s)
 {
     sgm__text_append(text, "\"iteration\":%lld", (long long)s->iteration);
-    sgm__inspect_append_member(text, "count", (double)s->count);
-    sgm__inspect_append_member(text, "others", (double)s->others);
-    sgm__inspect_append_member(text, "least", s->least);
-    sgm__inspect_append_member(text, "most", s->most);
-    sgm__inspect_append_member(text, "mean", s->mean);
-    sgm__inspect_append_member(text, "deviation", s->deviation);
+    sgm__web_append_member(text, "count", (double)s->count);
+    sgm__web_append_member(text, "others", (double)s->others);
+    sgm__web_append_member(text, "least", s->least);
+    sgm__web_append_member(text, "most", s->most);
+    sgm__web_append_member(text, "mean", s->mean);
+    sgm__web_append_member(text, "deviation", s->deviation);
     sgm__text_append(text, ",\"bins\":[");
     for (int32_t i = 0; i < s->bin_count; i++)
         sgm__text_append(text, i > 0 ? ",%lld" : "%lld", (long long)s->bins[i]);

@@ -94,8 +94,8 @@ static void append_tensors(sgm__text *text, drawing *own, const char *layer)
         bytes += elements * (int64_t)sgm_dtype_size(parameter->type.dtype);
     }
     sgm__text_append(text, "]");
-    sgm__inspect_append_member(text, "parameters", (double)parameters);
-    sgm__inspect_append_member(text, "bytes", (double)bytes);
+    sgm__web_append_member(text, "parameters", (double)parameters);
+    sgm__web_append_member(text, "bytes", (double)bytes);
     own->parameters += parameters;
     own->bytes += bytes;
 }
@@ -113,9 +113,8 @@ static void append_layer(sgm__text *text, drawing *own, size_t layer, const char
     append_inputs(text, own, layer);
     sgm__text_append(text, ",\"cost\":%s,\"shape\":", (type->flags & SGM_LAYER_COST) != 0 ? "true" : "false");
     sgm__inspect_append_shape(text, &given.shape, 1);
-    sgm__inspect_append_member(
-        text, "activation",
-        (double)(sgm_shape_elements(&given.shape) * (int64_t)sgm_dtype_size(given.dtype)));
+    sgm__web_append_member(text, "activation",
+                           (double)(sgm_shape_elements(&given.shape) * (int64_t)sgm_dtype_size(given.dtype)));
     append_tensors(text, own, name);
     sgm__text_append(text, "}");
 }
@@ -132,8 +131,8 @@ static sgm_status describe(drawing *own, sgm__http_answer *answer)
     }
     sgm__text_append(&text, "],\"notation\":");
     sgm__web_append_text(&text, own->notation);
-    sgm__inspect_append_member(&text, "parameters", (double)own->parameters);
-    sgm__inspect_append_member(&text, "bytes", (double)own->bytes);
+    sgm__web_append_member(&text, "parameters", (double)own->parameters);
+    sgm__web_append_member(&text, "bytes", (double)own->bytes);
     sgm__text_append(&text, "}");
     return sgm__web_answer(answer, &text);
 }

@@ -53,18 +53,6 @@ static double wall_time(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static void append_member(sgm__text *text, const char *name, double value)
-{
-    sgm__text_append(text, ",\"%s\":", name);
-    sgm__web_append_number(text, value);
-}
-
-static void append_named(sgm__text *text, const char *name, const char *value)
-{
-    sgm__text_append(text, ",\"%s\":", name);
-    sgm__web_append_text(text, value);
-}
-
 /* --- messages --- */
 
 /* On any thread, all others that log wait. */
@@ -86,9 +74,9 @@ static void keep_message(void *user, sgm_log_level level, const char *source, co
 static void append_message(sgm__text *text, const message *m)
 {
     sgm__text_append(text, "{\"number\":%llu,\"time\":%.3f", (unsigned long long)m->number, m->time);
-    append_named(text, "level", sgm_log_level_name(m->level));
-    append_named(text, "source", m->source);
-    append_named(text, "message", m->text);
+    sgm__web_append_named(text, "level", sgm_log_level_name(m->level));
+    sgm__web_append_named(text, "source", m->source);
+    sgm__web_append_named(text, "message", m->text);
     sgm__text_append(text, "}");
 }
 
@@ -228,20 +216,20 @@ static void append_task(sgm__text *text, const sgm_task_info *info)
 {
     static const char *const statuses[] = {"running", "ended", "failed", "cancelled"};
     sgm__text_append(text, "{\"task\":%lld", (long long)info->task);
-    append_named(text, "kind", sgm_task_kind_name(info->kind));
-    append_named(text, "going", sgm_task_kind_going(info->kind));
-    append_named(text, "description", info->description);
-    append_named(text, "unit", info->unit);
-    append_member(text, "done", (double)info->done);
-    append_member(text, "total", (double)info->total);
+    sgm__web_append_named(text, "kind", sgm_task_kind_name(info->kind));
+    sgm__web_append_named(text, "going", sgm_task_kind_going(info->kind));
+    sgm__web_append_named(text, "description", info->description);
+    sgm__web_append_named(text, "unit", info->unit);
+    sgm__web_append_member(text, "done", (double)info->done);
+    sgm__web_append_member(text, "total", (double)info->total);
     sgm__text_append(text, ",\"progress\":");
     if (info->progress >= 0)
         sgm__web_append_number(text, info->progress);
     else
         sgm__text_append(text, "null");
-    append_member(text, "rate", info->rate);
-    append_member(text, "seconds", info->seconds);
-    append_named(text, "status", statuses[info->status]);
+    sgm__web_append_member(text, "rate", info->rate);
+    sgm__web_append_member(text, "seconds", info->seconds);
+    sgm__web_append_named(text, "status", statuses[info->status]);
     sgm__text_append(text, ",\"can_cancel\":%s}", info->can_cancel ? "true" : "false");
 }
 
@@ -437,11 +425,11 @@ static void append_load(sgm__text *text, process *self)
     append_share(text, now.cpu);
     sgm__text_append(text, ",\"process_cpu\":");
     append_share(text, now.process_cpu);
-    append_member(text, "memory", now.memory);
-    append_member(text, "memory_total", now.memory_total);
-    append_member(text, "process_memory", now.process_memory);
-    append_member(text, "threads", now.threads);
-    append_member(text, "processors", sgm__processors());
+    sgm__web_append_member(text, "memory", now.memory);
+    sgm__web_append_member(text, "memory_total", now.memory_total);
+    sgm__web_append_member(text, "process_memory", now.process_memory);
+    sgm__web_append_member(text, "threads", now.threads);
+    sgm__web_append_member(text, "processors", sgm__processors());
     sgm__text_append(text, ",\"load\":[");
     for (int i = 0; i < 3; i++) {
         sgm__text_append(text, i > 0 ? "," : "");
@@ -489,12 +477,12 @@ static sgm_status get_configuration(void *user, const sgm__http_request *request
         sgm__web_append_text(&text, web->options.configuration);
     else
         sgm__text_append(&text, "null");
-    append_named(&text, "name", web->host.name);
-    append_named(&text, "handler", web->host.handler);
-    append_named(&text, "precision", sgm_dtype_name(web->host.precision));
-    append_member(&text, "threads", web->host.threads > 0 ? web->host.threads : sgm__processors());
+    sgm__web_append_named(&text, "name", web->host.name);
+    sgm__web_append_named(&text, "handler", web->host.handler);
+    sgm__web_append_named(&text, "precision", sgm_dtype_name(web->host.precision));
+    sgm__web_append_member(&text, "threads", web->host.threads > 0 ? web->host.threads : sgm__processors());
     sgm__text_append(&text, ",\"seed\":\"%llu\"", (unsigned long long)web->host.seed); /* no double has it */
-    append_named(&text, "version", sgm_version());
+    sgm__web_append_named(&text, "version", sgm_version());
     append_command(&text);
     sgm__text_append(&text, "}");
     return sgm__web_answer(answer, &text);

@@ -1,4 +1,5 @@
-/* The web monitor itself. Internal to web.c, sampler.c and live.c; other parts need web.h only. */
+/* The web monitor itself: beginning and end, what is recorded, and what is told of it. Internal to these;
+ * other parts need web.h only. */
 #ifndef SGM_MONITORS_WEB_INTERNAL_H
 #define SGM_MONITORS_WEB_INTERNAL_H
 
@@ -37,7 +38,7 @@ sgm_status sgm__web_start(sgm__web *web); /* once; what began it may be any run 
 void sgm__web_finish(sgm__web *web);      /* whoever watches has seen enough */
 bool sgm__web_waits(sgm__web *web);
 
-/* --- sampler.c: what a trainer's values were --- */
+/* --- recording.c: what a trainer's values were --- */
 
 /* A value that is recorded. Items stay as long as the recording. */
 typedef struct sgm__web_item {
@@ -130,26 +131,63 @@ typedef struct sgm__web_recording {
 sgm__web_recording *sgm__web_recording_create(sgm__web_trainer *watched);
 void sgm__web_recording_free(sgm__web_recording *recording);
 void sgm__web_recording_leave(sgm__web_recording *recording); /* nothing is read any more */
+/* Records all that match; the trainer is borrowed, and waited for. Adds their identifiers to the array. */
+sgm_status sgm__web_watch(sgm__web_recording *recording, const char *identifier, json_t *identifiers);
+void sgm__web_unwatch(sgm__web_recording *recording, const char *identifier, json_t *identifiers);
+
+/* With the sampling lock: */
+/* The one of that name, made if it is not there. NULL: an error says why. */
+sgm__web_item *sgm__web_add_item(sgm__web_recording *recording, const char *identifier, bool is_standard);
+void sgm__web_add_costs(sgm__web_recording *recording);
+void sgm__web_find_parents(sgm__web_recording *recording);
+/* False: there is no room, until the monitor's thread has come. */
+bool sgm__web_begin_sample(sgm__web_samples *samples, sgm__web_moment moment);
+void sgm__web_add_value(sgm__web_samples *samples, sgm__web_item *item, double value); /* to the newest */
+void sgm__web_take_values(sgm__web_recording *recording); /* of all that is watched */
+
+/* --- sampler.c --- */
+
 /* An observer of the trainer. */
 bool sgm__web_observe(void *recording, const sgm_training_progress *progress);
 /* Facts of a trainer that does not run. */
 void sgm__web_refresh(sgm__web_recording *recording);
-/* Records all that match; the trainer is borrowed, and waited for. Adds their identifiers to the array. */
-sgm_status sgm__web_watch(sgm__web_recording *recording, const char *identifier, json_t *identifiers);
-void sgm__web_unwatch(sgm__web_recording *recording, const char *identifier, json_t *identifiers);
+
+/* --- drain.c --- */
+
 /* Takes the samples into the series; they stay in `drained` until the next call. */
 void sgm__web_drain(sgm__web_recording *recording);
 /* Fills in points and starts; false: there are none, or no memory. Only what came after a cut. */
 bool sgm__web_sort_drained(sgm__web_recording *recording);
 
-/* --- live.c, status.c --- */
+/* --- json.c --- */
 
-/* A number as JSON, and a text with its quotes. */
+/* A number as JSON, and a text with its quotes; both as a member of an object, which is not its first. */
 void sgm__web_append_number(sgm__text *text, double value);
 void sgm__web_append_text(sgm__text *text, const char *value);
-void sgm__web_append_trainer(sgm__text *text, sgm__web_trainer *watched);
+void sgm__web_append_member(sgm__text *text, const char *name, double value);
+void sgm__web_append_named(sgm__text *text, const char *name, const char *value);
+sgm_status sgm__web_answer(sgm__http_answer *answer, sgm__text *json); /* takes the text */
+
+/* --- session.c --- */
+
+sgm__web_status sgm__web_copy_status(sgm__web_recording *recording); /* free its network */
+void sgm__web_append_status(sgm__text *text, const sgm__web_trainer *watched, const sgm__web_status *status,
+                            const sgm__web_standing *standing);
+void sgm__web_append_trainer(sgm__text *text, sgm__web_trainer *watched); /* as it is now */
+sgm_status sgm__web_get_session(void *web, const sgm__http_request *request, sgm__http_answer *answer);
+sgm_status sgm__web_end_waiting(void *web, const sgm__http_request *request, sgm__http_answer *answer);
+
+/* --- curves.c --- */
+
+sgm_status sgm__web_get_list(void *web, const sgm__http_request *request, sgm__http_answer *answer);
+sgm_status sgm__web_get_series(void *web, const sgm__http_request *request, sgm__http_answer *answer);
+sgm_status sgm__web_post_watch(void *web, const sgm__http_request *request, sgm__http_answer *answer);
+sgm_status sgm__web_post_unwatch(void *web, const sgm__http_request *request, sgm__http_answer *answer);
+
+/* --- live.c --- */
+
+sgm__web_recording *sgm__web_recording_of(const sgm__web_trainer *watched);
 /* Takes the text. */
 void sgm__web_push_text(sgm__web *web, const char *event, sgm__text *json);
-sgm_status sgm__web_answer(sgm__http_answer *answer, sgm__text *json);
 
 #endif

@@ -1,0 +1,275 @@
+/* Curves: which there are, any window of them, and which others are recorded from now on. */
+#include "monitors/web/web_internal.h"
+
+#include <math.h>
+
+#define USUAL_POINTS 1000 /* of a curve that is fetched */
+#define MOST_POINTS 10000
+#define MOST_SERIES 1000 /* of a request */
+
+/* --- series --- */
+
+static sgm_status find_by_query(sgm__web *web, const sgm__http_request *request,
+                                sgm__web_recording **recording)
+{
+    sgm__web_trainer *watched;
+    SGM_TRY(sgm__web_find(web, sgm__http_query(request, "trainer", 0), &watched));
+    *recording = sgm__web_recording_of(watched);
+    return SGM_OK;
+}
+
+/* The items that are recorded now, which stay; free with sgm__free. */
+static sgm__web_item **list_items(sgm__web_recording *recording, size_t *count)
+{
+    pthread_mutex_lock(&recording->sampling);
+    *count = recording->item_count;
+    sgm__web_item **items = sgm__calloc(*count + 1, sizeof(sgm__web_item *));
+    if (items != NULL)
+        memcpy(items, recording->items, *count * sizeof(sgm__web_item *));
+    pthread_mutex_unlock(&recording->sampling);
+    return items;
+}
+
+sgm_status sgm__web_get_list(void *user, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    sgm__web_recording *recording;
+    sgm__text text = {0};
+    size_t count;
+    SGM_TRY(find_by_query(user, request, &recording));
+    sgm__web_item **items = list_items(recording, &count);
+    if (items == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm__text_append(&text, "{\"series\":[");
+    for (size_t i = 0; i < count; i++) {
+        pthread_mutex_lock(&recording->store);
+        uint64_t points = sgm__series_count(items[i]->series);
+        pthread_mutex_unlock(&recording->store);
+        sgm__text_append(&text, "%s{\"id\":", i > 0 ? "," : "");
+        sgm__web_append_text(&text, items[i]->identifier);
+        sgm__web_append_member(&text, "count", (double)points);
+        sgm__text_append(&text, "}");
+    }
+    sgm__free(items);
+    sgm__text_append(&text, "]}");
+    return sgm__web_answer(answer, &text);
+}
+
+typedef struct window {
+    sgm__axis axis;
+    double from, to;
+    int64_t points;
+} window;
+
+static sgm_status read_number(const sgm__http_request *request, const char *name, double *value)
+{
+    const char *text = sgm__http_query(request, name, 0);
+    if (text != NULL && !sgm__parse_double(text, value))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "'%s': expected a number, got '%.40s'", name, text);
+    return SGM_OK;
+}
+
+static sgm_status read_window(const sgm__http_request *request, window *w)
+{
+    static const char *const axes[] = {"iteration", "epoch", "seconds"};
+    const char *axis = sgm__http_query(request, "axis", 0);
+    *w = (window){.from = -INFINITY, .to = INFINITY};
+    while (axis != NULL && w->axis < 3 && strcmp(axes[w->axis], axis) != 0)
+        w->axis++;
+    if (w->axis == 3)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "axis: expected iteration, epoch or seconds, got '%.40s'", axis);
+    SGM_TRY(read_number(request, "from", &w->from));
+    SGM_TRY(read_number(request, "to", &w->to));
+    double points = USUAL_POINTS;
+    SGM_TRY(read_number(request, "points", &points));
+    if (!(points >= 2 && points <= MOST_POINTS))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "points: expected 2 to %d", MOST_POINTS);
+    w->points = (int64_t)points;
+    return SGM_OK;
+}
+
+static size_t reduce(sgm__web_recording *recording, const sgm__web_item *item, const window *w,
+                     sgm__series_bucket *buckets, double *xs, uint64_t *count)
+{
+    pthread_mutex_lock(&recording->store);
+    int64_t from = sgm__clock_find(recording->clock, w->axis, w->from),
+            to = sgm__clock_find(recording->clock, w->axis, w->to);
+    size_t made = sgm__series_reduce(item->series, from, to, (size_t)w->points, buckets);
+    for (size_t i = 0; i < made; i++) {
+        sgm__clock_tick tick = {.iteration = buckets[i].iteration};
+        if (w->axis != SGM__AXIS_ITERATION)
+            tick = sgm__clock_at(recording->clock, tick.iteration);
+        xs[i] = sgm__clock_tick_on(&tick, w->axis);
+    }
+    *count = sgm__series_count(item->series);
+    pthread_mutex_unlock(&recording->store);
+    return made;
+}
+
+typedef enum column { LEAST, MOST, LAST } column;
+
+static void append_column(sgm__text *text, const char *name, const sgm__series_bucket *buckets, size_t count,
+                          column which)
+{
+    sgm__text_append(text, ",\"%s\":[", name);
+    for (size_t i = 0; i < count; i++) {
+        const sgm__series_bucket *b = &buckets[i];
+        if (i > 0)
+            sgm__text_append_bytes(text, ",", 1);
+        sgm__web_append_number(text, which == LEAST ? b->least : which == MOST ? b->most : b->last);
+    }
+    sgm__text_append_bytes(text, "]", 1);
+}
+
+/* Only where there are some. */
+static void append_bad(sgm__text *text, const sgm__series_bucket *buckets, size_t count)
+{
+    bool any = false;
+    for (size_t i = 0; i < count; i++)
+        any = any || buckets[i].bad > 0;
+    if (!any)
+        return;
+    sgm__text_append(text, ",\"bad\":[");
+    for (size_t i = 0; i < count; i++)
+        sgm__text_append(text, "%s%u", i > 0 ? "," : "", buckets[i].bad);
+    sgm__text_append(text, "]");
+}
+
+static sgm_status append_series(sgm__text *text, sgm__web_recording *recording, const sgm__web_item *item,
+                                const window *w, int64_t stride)
+{
+    size_t room = (size_t)w->points + 2;
+    sgm__series_bucket *buckets = sgm__calloc(room, sizeof *buckets);
+    double *xs = sgm__calloc(room, sizeof *xs);
+    uint64_t count = 0;
+    if (buckets != NULL && xs != NULL) {
+        size_t made = reduce(recording, item, w, buckets, xs, &count);
+        sgm__text_append(text, "{\"id\":");
+        sgm__web_append_text(text, item->identifier);
+        sgm__web_append_member(text, "count", (double)count);
+        sgm__web_append_member(text, "stride", (double)stride);
+        sgm__text_append(text, ",\"x\":[");
+        for (size_t i = 0; i < made; i++) {
+            if (i > 0)
+                sgm__text_append_bytes(text, ",", 1);
+            sgm__web_append_number(text, xs[i]);
+        }
+        sgm__text_append(text, "]");
+        append_column(text, "min", buckets, made, LEAST);
+        append_column(text, "max", buckets, made, MOST);
+        append_column(text, "last", buckets, made, LAST);
+        append_bad(text, buckets, made);
+        sgm__text_append(text, "}");
+    }
+    bool good = buckets != NULL && xs != NULL && !text->failed;
+    sgm__free(buckets);
+    sgm__free(xs);
+    return good ? SGM_OK : SGM_ERROR_MEMORY;
+}
+
+static const sgm__web_item *find_item(sgm__web_item *const *items, size_t count, const char *identifier)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(items[i]->identifier, identifier) == 0)
+            return items[i];
+    return NULL;
+}
+
+/* One that nobody has recorded has no points. */
+static sgm_status append_unknown(sgm__text *text, const char *identifier)
+{
+    sgm__text_append(text, "{\"id\":");
+    sgm__web_append_text(text, identifier);
+    sgm__text_append(text, ",\"count\":0,\"stride\":1,\"x\":[],\"min\":[],\"max\":[],\"last\":[]}");
+    return SGM_OK;
+}
+
+sgm_status sgm__web_get_series(void *user, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    sgm__web_recording *recording;
+    window w;
+    size_t count;
+    const char *identifier;
+    SGM_TRY(find_by_query(user, request, &recording));
+    SGM_TRY(read_window(request, &w));
+    sgm__web_item **items = list_items(recording, &count);
+    if (items == NULL)
+        return SGM_ERROR_MEMORY;
+    pthread_mutex_lock(&recording->sampling);
+    int64_t stride = recording->status.stride;
+    pthread_mutex_unlock(&recording->sampling);
+    static const char *const axes[] = {"iteration", "epoch", "seconds"};
+    sgm__text text = {0};
+    sgm_status status = SGM_OK;
+    sgm__text_append(&text, "{\"axis\":\"%s\",\"series\":[", axes[w.axis]);
+    for (size_t i = 0;
+         i < MOST_SERIES && status == SGM_OK && (identifier = sgm__http_query(request, "id", i)) != NULL;
+         i++) {
+        const sgm__web_item *item = find_item(items, count, identifier);
+        if (i > 0)
+            sgm__text_append(&text, ",");
+        status = item != NULL ? append_series(&text, recording, item, &w, stride)
+                              : append_unknown(&text, identifier);
+    }
+    sgm__free(items);
+    sgm__text_append(&text, "]}");
+    if (status == SGM_OK)
+        return sgm__web_answer(answer, &text);
+    sgm__text_free(&text);
+    return status;
+}
+
+/* --- watching --- */
+
+static sgm_status read_watch(const sgm__http_request *request, json_t **body, const char **trainer,
+                             const char **identifier)
+{
+    *body = sgm__http_object(request);
+    if (*body == NULL)
+        return sgm__last_failure();
+    sgm_status status = sgm__web_text(*body, "trainer", false, trainer);
+    if (status == SGM_OK)
+        status = sgm__web_text(*body, "identifier", true, identifier);
+    if (status != SGM_OK)
+        json_decref(*body);
+    return status;
+}
+
+static sgm_status answer_identifiers(sgm__http_answer *answer, json_t *identifiers, sgm_status status)
+{
+    if (status == SGM_OK)
+        return sgm__http_answer_json(answer, json_pack("{s:o}", "identifiers", identifiers));
+    json_decref(identifiers);
+    return status;
+}
+
+sgm_status sgm__web_post_watch(void *user, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    json_t *body, *identifiers = json_array();
+    const char *name, *identifier;
+    sgm__web_trainer *watched;
+    sgm_status status = read_watch(request, &body, &name, &identifier);
+    if (status == SGM_OK) {
+        status = sgm__web_borrow(user, name, &watched);
+        if (status == SGM_OK) {
+            status = sgm__web_watch(sgm__web_recording_of(watched), identifier, identifiers);
+            sgm__web_give_back(watched);
+        }
+        json_decref(body);
+    }
+    return answer_identifiers(answer, identifiers, status);
+}
+
+sgm_status sgm__web_post_unwatch(void *user, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    json_t *body, *identifiers = json_array();
+    const char *name, *identifier;
+    sgm__web_trainer *watched;
+    sgm_status status = read_watch(request, &body, &name, &identifier);
+    if (status == SGM_OK) {
+        status = sgm__web_find(user, name, &watched);
+        if (status == SGM_OK)
+            sgm__web_unwatch(sgm__web_recording_of(watched), identifier, identifiers);
+        json_decref(body);
+    }
+    return answer_identifiers(answer, identifiers, status);
+}

@@ -1,0 +1,316 @@
+/* What of a trainer is recorded: the values that somebody watches, and where they are read. */
+#include "monitors/web/web_internal.h"
+#include "registry/pattern.h"
+
+#include <math.h>
+
+#define MOST_ITEMS 1000
+#define MOST_SAMPLES 8192 /* that wait for the monitor's thread */
+#define MOST_VALUES 65536
+#define STANDARD_POINTS ((size_t)1 << 17)
+#define WATCHED_POINTS ((size_t)1 << 16)
+#define CLOCK_TICKS ((size_t)1 << 16)
+
+static const char *const standard[] = {"optimiser.cost_total", "training.loss", "training.accuracy",
+                                       "optimiser.current_learning_rate"};
+
+/* --- items --- */
+
+static sgm__web_item *find_item(const sgm__web_recording *recording, const char *identifier)
+{
+    for (size_t i = 0; i < recording->item_count; i++)
+        if (strcmp(recording->items[i]->identifier, identifier) == 0)
+            return recording->items[i];
+    return NULL;
+}
+
+static void free_item(sgm__web_item *item)
+{
+    if (item == NULL)
+        return;
+    sgm_registry_free(item->parent);
+    sgm__series_free(item->series);
+    sgm__free(item->identifier);
+    sgm__free(item);
+}
+
+static sgm__web_item *create_item(const char *identifier, size_t points)
+{
+    sgm__web_item *item = sgm__calloc(1, sizeof *item);
+    if (item == NULL)
+        return NULL;
+    item->identifier = sgm__strdup(identifier);
+    item->series = sgm__series_create(points);
+    if (item->identifier == NULL || item->series == NULL) {
+        free_item(item);
+        return NULL;
+    }
+    const char *dot = strrchr(item->identifier, '.');
+    item->name = dot != NULL ? dot + 1 : item->identifier;
+    return item;
+}
+
+sgm__web_item *sgm__web_add_item(sgm__web_recording *recording, const char *identifier, bool is_standard)
+{
+    sgm__web_item *item = find_item(recording, identifier);
+    if (item != NULL)
+        return item;
+    if (recording->item_count >= MOST_ITEMS) {
+        sgm_fail(SGM_ERROR_UNSUPPORTED, "%d values are recorded already, which is all there is room for",
+                 MOST_ITEMS);
+        return NULL;
+    }
+    if (sgm__reserve(&recording->items, &recording->item_capacity, recording->item_count + 1,
+                     sizeof(sgm__web_item *)) != SGM_OK)
+        return NULL;
+    item = create_item(identifier, is_standard ? STANDARD_POINTS : WATCHED_POINTS);
+    if (item != NULL) {
+        item->standard = is_standard;
+        item->index = recording->item_count;
+        recording->items[recording->item_count++] = item;
+    }
+    return item;
+}
+
+/* The registry that an item is in; an item without one is left out until the next epoch. */
+static void find_parent(sgm_registry *root, sgm__web_item *item)
+{
+    sgm_content content = {0};
+    char *parent = sgm__strndup(item->identifier, (size_t)(item->name - item->identifier));
+    if (parent == NULL)
+        return;
+    if (parent[0] == '\0') {
+        item->parent = sgm_registry_retain(root);
+    } else {
+        parent[strlen(parent) - 1] = '\0';
+        if (sgm_resolve_one(root, parent, &content) == SGM_OK && content.kind == SGM_KIND_REGISTRY)
+            item->parent = sgm_registry_retain(content.as.registry);
+        sgm_content_clear(&content);
+    }
+    sgm__free(parent);
+}
+
+void sgm__web_find_parents(sgm__web_recording *recording)
+{
+    sgm_registry *root = sgm_trainer_registry(recording->watched->trainer);
+    for (size_t i = 0; i < recording->item_count; i++) {
+        sgm__web_item *item = recording->items[i];
+        if (item->active && !item->told && item->parent == NULL)
+            find_parent(root, item);
+    }
+}
+
+/* Several costs have curves of their own. */
+void sgm__web_add_costs(sgm__web_recording *recording)
+{
+    sgm_matches matches = {0};
+    sgm_registry *root = sgm_trainer_registry(recording->watched->trainer);
+    if (sgm_resolve(root, "optimiser.costs.*.partial", &matches) != SGM_OK)
+        return;
+    for (size_t i = 0; i < matches.count && matches.count > 1; i++) {
+        sgm__web_item *item = sgm__web_add_item(recording, matches.items[i].identifier, true);
+        if (item != NULL)
+            item->active = true;
+    }
+    sgm_matches_free(&matches);
+}
+
+/* --- values --- */
+
+static bool number_of(const sgm_content *content, double *value)
+{
+    switch (content->kind) {
+    case SGM_KIND_BOOLEAN:
+        *value = content->as.boolean;
+        return true;
+    case SGM_KIND_INTEGER:
+        *value = (double)content->as.integer;
+        return true;
+    case SGM_KIND_NUMBER:
+        *value = content->as.number;
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* What cannot be read is not tried again at each iteration. */
+static bool read_item(sgm__web_item *item, double *value)
+{
+    sgm_content content = {0};
+    bool good = sgm_registry_get(item->parent, item->name, &content) == SGM_OK && number_of(&content, value);
+    sgm_content_clear(&content);
+    if (!good) {
+        sgm_registry_free(item->parent);
+        item->parent = NULL;
+    }
+    return good;
+}
+
+void sgm__web_add_value(sgm__web_samples *samples, sgm__web_item *item, double value)
+{
+    item->begun = item->begun || isfinite(value);
+    if (!item->begun || samples->value_count >= MOST_VALUES ||
+        sgm__reserve(&samples->values, &samples->value_capacity, samples->value_count + 1,
+                     sizeof *samples->values) != SGM_OK)
+        return;
+    samples->values[samples->value_count++] = (sgm__web_value){item, value};
+    samples->samples[samples->count - 1].count++;
+}
+
+bool sgm__web_begin_sample(sgm__web_samples *samples, sgm__web_moment moment)
+{
+    if (samples->count >= MOST_SAMPLES || samples->value_count >= MOST_VALUES ||
+        sgm__reserve(&samples->samples, &samples->capacity, samples->count + 1, sizeof *samples->samples) !=
+            SGM_OK)
+        return false;
+    samples->samples[samples->count++] = (sgm__web_sample){.moment = moment, .first = samples->value_count};
+    return true;
+}
+
+void sgm__web_take_values(sgm__web_recording *recording)
+{
+    double value = NAN;
+    if (!sgm__web_begin_sample(&recording->samples, recording->status.moment))
+        return;
+    for (size_t i = 0; i < recording->item_count; i++) {
+        sgm__web_item *item = recording->items[i];
+        if (item->active && item->parent != NULL && read_item(item, &value))
+            sgm__web_add_value(&recording->samples, item, value);
+    }
+}
+
+/* --- beginning and end --- */
+
+sgm__web_recording *sgm__web_recording_create(sgm__web_trainer *watched)
+{
+    sgm__web_recording *recording = sgm__calloc(1, sizeof *recording);
+    if (recording == NULL)
+        return NULL;
+    pthread_mutex_init(&recording->sampling, NULL);
+    pthread_mutex_init(&recording->store, NULL);
+    recording->watched = watched;
+    recording->stride = 1;
+    recording->status.progress = (sgm_training_progress){.trainer = watched->name,
+                                                         .training = {.loss = NAN, .accuracy = NAN},
+                                                         .learning_rate = NAN,
+                                                         .seconds_left = -1};
+    recording->clock = sgm__clock_create(CLOCK_TICKS);
+    bool good = recording->clock != NULL;
+    for (size_t i = 0; i < sizeof standard / sizeof *standard && good; i++) {
+        sgm__web_item *item = sgm__web_add_item(recording, standard[i], true);
+        good = item != NULL;
+        if (good)
+            item->active = true;
+    }
+    if (good)
+        return recording;
+    sgm__web_recording_free(recording);
+    return NULL;
+}
+
+void sgm__web_recording_leave(sgm__web_recording *recording)
+{
+    pthread_mutex_lock(&recording->sampling);
+    for (size_t i = 0; i < recording->item_count; i++) {
+        sgm_registry_free(recording->items[i]->parent);
+        recording->items[i]->parent = NULL;
+    }
+    recording->status.version++;
+    pthread_mutex_unlock(&recording->sampling);
+}
+
+static void free_samples(sgm__web_samples *samples)
+{
+    sgm__free(samples->samples);
+    sgm__free(samples->values);
+}
+
+void sgm__web_recording_free(sgm__web_recording *recording)
+{
+    if (recording == NULL)
+        return;
+    for (size_t i = 0; i < recording->item_count; i++)
+        free_item(recording->items[i]);
+    sgm__free(recording->items);
+    free_samples(&recording->samples);
+    free_samples(&recording->drained);
+    sgm__free(recording->item_copies);
+    sgm__free(recording->points);
+    sgm__free(recording->starts);
+    sgm__clock_free(recording->clock);
+    sgm__free(recording->status.network);
+    pthread_mutex_destroy(&recording->sampling);
+    pthread_mutex_destroy(&recording->store);
+    sgm__free(recording);
+}
+
+/* --- watching --- */
+
+/* All that match; none is an error, which names the nearest. */
+static sgm_status resolve(sgm_registry *root, const char *identifier, sgm_matches *matches)
+{
+    SGM_TRY(sgm_resolve(root, identifier, matches));
+    if (matches->count > 0)
+        return SGM_OK;
+    sgm_content none = {0};
+    sgm_matches_free(matches);
+    SGM_TRY(sgm_resolve_one(root, identifier, &none));
+    sgm_content_clear(&none);
+    return SGM_OK;
+}
+
+static sgm_status watch_match(sgm__web_recording *recording, const sgm_match *match, double value)
+{
+    sgm_registry *root = sgm_trainer_registry(recording->watched->trainer);
+    sgm_status status = SGM_OK;
+    pthread_mutex_lock(&recording->sampling);
+    sgm__web_item *item = sgm__web_add_item(recording, match->identifier, false);
+    if (item == NULL) {
+        status = sgm__last_failure();
+    } else if (!item->active || item->told) {
+        item->active = true;
+        item->told = false;
+        if (item->parent == NULL)
+            find_parent(root, item);
+        if (sgm__web_begin_sample(&recording->samples, recording->status.moment))
+            sgm__web_add_value(&recording->samples, item, value);
+    }
+    pthread_mutex_unlock(&recording->sampling);
+    return status;
+}
+
+sgm_status sgm__web_watch(sgm__web_recording *recording, const char *identifier, json_t *identifiers)
+{
+    sgm_matches matches = {0};
+    double value = NAN;
+    size_t found = 0;
+    SGM_TRY(resolve(sgm_trainer_registry(recording->watched->trainer), identifier, &matches));
+    sgm_status status = SGM_OK;
+    for (size_t i = 0; i < matches.count && status == SGM_OK; i++) {
+        if (!number_of(&matches.items[i].content, &value))
+            continue;
+        found++;
+        status = watch_match(recording, &matches.items[i], value);
+        if (status == SGM_OK)
+            json_array_append_new(identifiers, json_string(matches.items[i].identifier));
+    }
+    sgm_matches_free(&matches);
+    if (status == SGM_OK && found == 0)
+        status =
+            sgm_fail(SGM_ERROR_TYPE, "%.200s is no number: only numbers can be drawn as curves", identifier);
+    return status;
+}
+
+void sgm__web_unwatch(sgm__web_recording *recording, const char *identifier, json_t *identifiers)
+{
+    pthread_mutex_lock(&recording->sampling);
+    for (size_t i = 0; i < recording->item_count; i++) {
+        sgm__web_item *item = recording->items[i];
+        if (!item->active || item->standard || !sgm__pattern_matches(identifier, item->identifier))
+            continue;
+        item->active = false;
+        json_array_append_new(identifiers, json_string(item->identifier));
+    }
+    pthread_mutex_unlock(&recording->sampling);
+}

@@ -1,0 +1,115 @@
+/* GET /api/session: what is trained here, and where each trainer stands. */
+#include "monitors/web/web_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* --- trainers --- */
+
+sgm__web_moment sgm__web_now(sgm__web_trainer *watched)
+{
+    sgm__web_recording *recording = sgm__web_recording_of(watched);
+    pthread_mutex_lock(&recording->sampling);
+    sgm__web_moment moment = recording->status.moment;
+    pthread_mutex_unlock(&recording->sampling);
+    return moment;
+}
+
+static void append_status(sgm__text *text, const sgm__web_status *status, sgm_trainer_state state)
+{
+    const sgm_training_progress *progress = &status->progress;
+    sgm__web_append_member(text, "epoch", (double)progress->epoch);
+    sgm__web_append_member(text, "epochs", (double)progress->epochs);
+    sgm__web_append_member(text, "batch", (double)progress->batch);
+    sgm__web_append_member(text, "batches", (double)progress->batches);
+    sgm__web_append_member(text, "iteration", (double)progress->iteration);
+    sgm__web_append_member(text, "seconds", status->moment.seconds);
+    sgm__web_append_member(text, "rate", progress->rate);
+    sgm__web_append_member(text, "seconds_left",
+                           state != SGM_TRAINER_IDLE && progress->seconds_left >= 0 ? progress->seconds_left
+                                                                                    : NAN);
+    sgm__web_append_member(text, "loss", progress->training.loss);
+    sgm__web_append_member(text, "accuracy", progress->training.accuracy);
+    sgm__web_append_member(text, "learning_rate", progress->learning_rate);
+    sgm__web_append_member(text, "parameters", (double)status->parameters);
+    sgm__web_append_member(text, "stride", (double)status->stride);
+    sgm__text_append(text, ",\"folder\":%s,\"network\":", status->has_folder ? "true" : "false");
+    sgm__web_append_text(text, status->network != NULL ? status->network : "");
+    sgm__text_append(text, ",\"reason\":");
+    if (status->reason[0] != '\0' && state == SGM_TRAINER_IDLE)
+        sgm__web_append_text(text, status->reason);
+    else
+        sgm__text_append(text, "null");
+}
+
+sgm__web_status sgm__web_copy_status(sgm__web_recording *recording)
+{
+    pthread_mutex_lock(&recording->sampling);
+    sgm__web_status status = recording->status;
+    status.network = sgm__strdup(status.network);
+    pthread_mutex_unlock(&recording->sampling);
+    return status;
+}
+
+void sgm__web_append_status(sgm__text *text, const sgm__web_trainer *watched, const sgm__web_status *status,
+                            const sgm__web_standing *standing)
+{
+    static const char *const names[] = {"idle", "running", "paused"};
+    sgm__text_append(text, "{\"name\":");
+    sgm__web_append_text(text, watched->name);
+    sgm__text_append(text, ",\"state\":\"%s\",\"ghost\":%s,\"gone\":%s", names[standing->state],
+                     standing->ghost ? "true" : "false", standing->gone ? "true" : "false");
+    append_status(text, status, standing->state);
+    sgm__text_append(text, "}");
+}
+
+void sgm__web_append_trainer(sgm__text *text, sgm__web_trainer *watched)
+{
+    sgm__web_standing standing = sgm__web_standing_of(watched);
+    sgm__web_status status = sgm__web_copy_status(sgm__web_recording_of(watched));
+    sgm__web_append_status(text, watched, &status, &standing);
+    sgm__free(status.network);
+}
+
+/* --- the session --- */
+
+static bool append_listed(void *user, sgm__web_trainer *watched)
+{
+    sgm__text *text = user;
+    if (text->data[text->length - 1] != '[')
+        sgm__text_append(text, ",");
+    sgm__web_append_trainer(text, watched);
+    return true;
+}
+
+sgm_status sgm__web_get_session(void *user, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    sgm__web *web = user;
+    (void)request;
+    sgm__text text = {0};
+    char *tabs = web->tabs != NULL ? json_dumps(web->tabs, JSON_COMPACT) : NULL;
+    sgm__text_append(&text, "{\"name\":");
+    sgm__web_append_text(&text, web->host.name);
+    sgm__web_append_named(&text, "version", sgm_version());
+    sgm__web_append_named(&text, "handler", web->host.handler);
+    sgm__web_append_named(&text, "precision", sgm_dtype_name(web->host.precision));
+    sgm__web_append_member(&text, "threads", web->host.threads > 0 ? web->host.threads : sgm__processors());
+    sgm__web_append_named(&text, "title", web->options.title != NULL ? web->options.title : web->host.name);
+    sgm__text_append(&text, ",\"tabs\":%s,\"language\":null,\"waiting\":%s,\"trainers\":[",
+                     tabs != NULL ? tabs : "null", sgm__web_waits(web) ? "true" : "false");
+    free(tabs);
+    if (!text.failed)
+        sgm__web_each(web, append_listed, &text);
+    sgm__text_append(&text, "]}");
+    return sgm__web_answer(answer, &text);
+}
+
+sgm_status sgm__web_end_waiting(void *user, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    (void)request, (void)answer;
+    if (!sgm__web_waits(user))
+        return sgm_fail(SGM_ERROR_STATE, "the program does not wait for anybody");
+    sgm__web_finish(user);
+    sgm__web_trainers_changed(user);
+    return SGM_OK;
+}

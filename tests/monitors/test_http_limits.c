@@ -1,0 +1,376 @@
+/* What the monitor's server survives: too much, too slow, too often, and its own end. */
+#include "base/allocator.h"
+#include "http_tried.h"
+
+#define MOST_CONNECTIONS 64
+
+/* Where time runs so fast that a request may come too late. */
+static void check_alive(const sgm__http *server)
+{
+    client_answer answer = {0};
+    for (double end = sgm__now() + CLIENT_PATIENCE; answer.code != 200 && sgm__now() < end;) {
+        client_free(&answer);
+        answer = client_ask(sgm__http_port(server), "GET /api/get HTTP/1.1\r\n" HOST BEARER "\r\n");
+    }
+    CHECK_INT(answer.code, 200);
+    client_free(&answer);
+}
+
+static void wait_until(const atomic_int *counter, int value)
+{
+    for (double end = sgm__now() + CLIENT_PATIENCE; atomic_load(counter) != value && sgm__now() < end;)
+        usleep(1000);
+    CHECK_INT(atomic_load(counter), value);
+}
+
+TEST(too_much_at_once)
+{
+    sgm__http *server = start();
+    char *many = sgm__calloc(1, 70001), *request = NULL;
+    memset(many, 'x', 70000);
+    client_answer answer =
+        client_ask(sgm__http_port(server), "GET /?%.5000s HTTP/1.1\r\n" HOST BEARER "\r\n", many);
+    CHECK_INT(answer.code, 414);
+    client_free(&answer);
+    answer = client_ask(sgm__http_port(server), "GET /api/get HTTP/1.1\r\n" HOST BEARER "X: %.60000s\r\n\r\n",
+                        many);
+    CHECK(answer.code == 431 || answer.code == 0);
+    client_free(&answer);
+    answer = client_ask(sgm__http_port(server), "GET /%.60000s HTTP/1.1\r\n" HOST BEARER "\r\n", many);
+    CHECK(answer.code == 414 || answer.code == 0);
+    client_free(&answer);
+    check_body(server, "POST /api/set", HOST BEARER JSON "Content-Length: 1001\r\n", many + 70000 - 1001,
+               413);
+    check_body(server, "POST /api/set", HOST BEARER JSON "Content-Length: 99999999999\r\n", "{", 413);
+    check_body(server, "POST /api/set", HOST JSON "Content-Length: 99999999999\r\n", "{", 401);
+    check_body(server, "POST /api/set", HOST BEARER JSON "Transfer-Encoding: chunked\r\n",
+               "2\r\n{}\r\n0\r\n\r\n", 411);
+    check_body(server, "POST /api/set", HOST BEARER JSON "", "", 411);
+    check_body(server, "GET /api/get", HOST BEARER "Content-Length: 2\r\n", "{}", 400);
+    for (int i = 0; i < 80; i++)
+        memcpy(many + 3 * i, "&a=", 3);
+    many[240] = '\0';
+    request = sgm__format("GET /api/get?%s", many);
+    check(server, request, HOST BEARER, 400);
+    sgm__free(request);
+    CHECK_INT(atomic_load(&acted), 0);
+    check_body(server, "POST /api/set", HOST BEARER JSON "Content-Length: 2\r\n", "{}", 200);
+    sgm__free(many);
+    CHECK(sgm__http_stop(server));
+}
+
+/* Two lengths would be read differently by a proxy. */
+/* --- who is slow --- */
+
+/* One byte now and then; true: the connection is cut before all are sent and answered. */
+static bool is_cut(int port, const char *request, double pause)
+{
+    int descriptor = client_connect(port);
+    char byte;
+    bool cut = false;
+    double end = sgm__now() + CLIENT_PATIENCE;
+    for (size_t i = 0; !cut && request[i % strlen(request)] != '\0' && sgm__now() < end; i++) {
+        client_send(descriptor, request + i % strlen(request), 1);
+        cut = client_receive(descriptor, &byte, 1, pause) >= 0;
+    }
+    close(descriptor);
+    return cut;
+}
+
+TEST(who_sends_byte_by_byte_is_cut_off)
+{
+    sgm__http *server = start_with((sgm__http_options){.hurry = 50});
+    int port = sgm__http_port(server);
+    CHECK(is_cut(port, "\r\n", 0.02));
+    CHECK(is_cut(port, "GET /xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", 0.02));
+    CHECK(is_cut(port, "GET / HTTP/1.1\r\nX: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", 0.02));
+    int descriptor = client_connect(port);
+    char byte;
+    CHECK_INT(client_receive(descriptor, &byte, 1, CLIENT_PATIENCE), 0);
+    close(descriptor);
+    descriptor = client_connect(port);
+    static const char begin[] = "POST /api/set HTTP/1.1\r\n" HOST BEARER JSON "Content-Length: 999\r\n\r\n{";
+    CHECK(client_send(descriptor, begin, sizeof begin - 1));
+    CHECK_INT(client_receive(descriptor, &byte, 1, CLIENT_PATIENCE), 0);
+    close(descriptor);
+    CHECK_INT(atomic_load(&acted), 0);
+    check_alive(server);
+    CHECK(sgm__http_stop(server));
+}
+
+/* Those that ask for nothing make room for one who does. */
+TEST(idle_connections_make_room)
+{
+    sgm__http *server = start();
+    int idle[2 * MOST_CONNECTIONS];
+    for (int i = 0; i < 2 * MOST_CONNECTIONS; i++)
+        idle[i] = client_connect(sgm__http_port(server));
+    check(server, "GET /api/get", HOST BEARER, 200);
+    int cut = 0;
+    for (int i = 0; i < 2 * MOST_CONNECTIONS; i++) {
+        char byte;
+        cut += recv(idle[i], &byte, 1, MSG_DONTWAIT) == 0;
+        close(idle[i]);
+    }
+    CHECK(cut >= MOST_CONNECTIONS);
+    CHECK(sgm__http_stop(server));
+}
+
+TEST(too_many_that_are_busy)
+{
+    static const char wait[] = "GET /api/wait HTTP/1.1\r\n" HOST BEARER "\r\n";
+    sgm__http *server = start();
+    int busy[MOST_CONNECTIONS];
+    char byte;
+    for (int i = 0; i < MOST_CONNECTIONS; i++) {
+        busy[i] = client_connect(sgm__http_port(server));
+        CHECK(client_send(busy[i], wait, sizeof wait - 1));
+    }
+    wait_until(&acted, 1); /* one runs, the others wait; when all have arrived there is no room */
+    client_answer answer = {0};
+    for (double end = sgm__now() + CLIENT_PATIENCE; answer.code != 503 && sgm__now() < end;) {
+        client_free(&answer);
+        answer = client_ask(sgm__http_port(server), "GET / HTTP/1.1\r\n" HOST BEARER "\r\n");
+    }
+    CHECK_INT(answer.code, 503);
+    CHECK_STR(answer.body, "{\"error\":\"too many connections\"}");
+    client_free(&answer);
+    CHECK(sgm__http_stop(server));
+    for (int i = 0; i < MOST_CONNECTIONS; i++) {
+        CHECK(client_receive(busy[i], &byte, 1, CLIENT_PATIENCE) >= 0);
+        close(busy[i]);
+    }
+}
+
+TEST(who_asks_too_often_waits)
+{
+    static const char wrong[] = "GET /api/get HTTP/1.1\r\n" HOST "\r\n";
+    static const char right[] = "GET /api/get HTTP/1.1\r\n" HOST BEARER "\r\n";
+    sgm__http *server = start();
+    int descriptor = client_connect(sgm__http_port(server));
+    int code = 0;
+    for (int i = 0; i < 20000 && code != 429; i++) {
+        CHECK(client_send(descriptor, wrong, sizeof wrong - 1));
+        client_answer answer = client_read(descriptor);
+        code = answer.code;
+        client_free(&answer);
+        CHECK(code == 401 || code == 429);
+    }
+    CHECK_INT(code, 429);
+    check(server, "GET /api/get", HOST BEARER,
+          200); /* others of the same address, who know the token, do not */
+    for (int i = 0; i < 200000 && code != 200; i++) {
+        CHECK(client_send(descriptor, right, sizeof right - 1));
+        client_answer answer = client_read(descriptor);
+        code = answer.code;
+        client_free(&answer);
+    }
+    CHECK_INT(code, 200);
+    close(descriptor);
+    CHECK(sgm__http_stop(server));
+}
+
+/* --- events --- */
+
+/* Of the events that came: those with numbers, in order, and how many are said to be lost. */
+static void count_events(const sgm__text *text, long *came, long *lost)
+{
+    static const char numbered[] = "event: n\ndata: {\"n\":", dropped[] = "event: dropped\ndata: {\"count\":";
+    const char *end = text->data + text->length;
+    long last = -1;
+    *came = *lost = 0;
+    for (const char *at = text->data; (at = memmem(at, (size_t)(end - at), "event: ", 7)) != NULL; at++) {
+        if (strncmp(at, numbered, strlen(numbered)) == 0) {
+            long number = strtol(at + strlen(numbered), NULL, 10);
+            CHECK(number > last);
+            last = number;
+            ++*came;
+        } else if (strncmp(at, dropped, strlen(dropped)) == 0) {
+            *lost += strtol(at + strlen(dropped), NULL, 10);
+        }
+    }
+}
+
+#define PUSHED 20000
+
+/* Chunks of HTTP have their lengths between the events: without them, so that a number is in one piece. */
+static sgm__text join_chunks(const sgm__text *text)
+{
+    sgm__text all = {0};
+    const char *at = memmem(text->data, text->length, "\r\n\r\n", 4), *end = text->data + text->length;
+    CHECK(at != NULL);
+    for (at += 4; at < end;) {
+        size_t length = strtoul(at, NULL, 16);
+        at = memmem(at, (size_t)(end - at), "\r\n", 2);
+        if (at == NULL || length == 0 || (size_t)(end - at) < length + 4)
+            break;
+        sgm__text_append_bytes(&all, at + 2, length);
+        at += length + 4;
+    }
+    return all;
+}
+
+TEST(a_browser_that_reads_nothing_holds_nobody_up)
+{
+    sgm__http *server = start();
+    char *json = sgm__calloc(1, 600);
+    int slow = client_listen(server, HOST BEARER, 4096);
+    long came = 0, lost = 0;
+    double longest = 0;
+    for (int i = 0; i < PUSHED; i++) {
+        snprintf(json, 600, "{\"n\":%d,\"padding\":\"%0500d\"}", i, 0);
+        double before = sgm__now();
+        sgm__http_push(server, "n", json);
+        longest = fmax(longest, sgm__now() - before);
+    }
+    CHECK(longest < 5);
+    CHECK(sgm__http_dropped(server) > PUSHED / 2);
+    check(server, "GET /api/get", HOST BEARER, 200);
+    sgm__text text = {0};
+    char part[65536];
+    for (double end = sgm__now() + 3 * CLIENT_PATIENCE; came + lost < PUSHED && sgm__now() < end;) {
+        ssize_t count;
+        while ((count = client_receive(slow, part, sizeof part, 0.3)) > 0)
+            sgm__text_append_bytes(&text, part, (size_t)count);
+        sgm__text all = join_chunks(&text);
+        count_events(&all, &came, &lost);
+        sgm__text_free(&all);
+    }
+    CHECK(came > 0);
+    CHECK_INT(came + lost, PUSHED);
+    CHECK_INT(lost, sgm__http_dropped(server));
+    sgm__text_free(&text);
+    close(slow);
+    sgm__free(json);
+    CHECK(sgm__http_stop(server));
+}
+
+TEST(listeners_are_limited)
+{
+    sgm__http *server = start();
+    int listeners[16];
+    for (int i = 0; i < 16; i++)
+        listeners[i] = client_listen(server, HOST BEARER, 0);
+    check(server, "GET /api/events", HOST BEARER, 503);
+    for (int i = 0; i < 16; i++)
+        close(listeners[i]);
+    for (double end = sgm__now() + CLIENT_PATIENCE; sgm__http_listeners(server) > 0 && sgm__now() < end;) {
+        sgm__http_push(server, "n", "{}");
+        usleep(1000);
+    }
+    CHECK_INT(sgm__http_listeners(server), 0);
+    close(client_listen(server, HOST BEARER, 0));
+    CHECK(sgm__http_stop(server));
+}
+
+/* A browser that has gone without a word is found out by writing. */
+TEST(silent_listeners_are_found_out)
+{
+    sgm__http *server = start_with((sgm__http_options){.hurry = 10});
+    close(client_listen(server, HOST BEARER, 0));
+    for (double end = sgm__now() + CLIENT_PATIENCE; sgm__http_listeners(server) > 0 && sgm__now() < end;)
+        usleep(1000);
+    CHECK_INT(sgm__http_listeners(server), 0);
+    CHECK(sgm__http_stop(server));
+}
+
+/* --- the end --- */
+
+TEST(stopping_lets_go_of_everybody)
+{
+    static const char wait[] = "GET /api/wait HTTP/1.1\r\n" HOST BEARER "\r\n", half[] = "GET / HT";
+    sgm__http *server = start();
+    int others[4] = {client_listen(server, HOST BEARER, 4096), client_connect(sgm__http_port(server)),
+                     client_connect(sgm__http_port(server)), client_connect(sgm__http_port(server))};
+    CHECK(client_send(others[1], half, sizeof half - 1));
+    CHECK(client_send(others[2], wait, sizeof wait - 1));
+    wait_until(&acted, 1);
+    CHECK(client_send(others[3], wait, sizeof wait - 1)); /* waits behind the other */
+    char *large = sgm__calloc(1, 100001);
+    memset(large, ' ', 100000);
+    for (int i = 0; i < 100; i++)
+        sgm__http_push(server, "n", large);
+    double before = sgm__now();
+    CHECK(sgm__http_stop(server));
+    CHECK(sgm__now() - before < 4); /* a quarter of a second, on a machine that has time */
+    for (int i = 0; i < 4; i++)
+        close(others[i]);
+    sgm__free(large);
+}
+
+TEST(a_function_that_hangs_is_left_behind)
+{
+    static const char text[] = "GET /api/hang HTTP/1.1\r\n" HOST BEARER "\r\n";
+    sgm__http *server = start_with((sgm__http_options){.hurry = 5});
+    int descriptor = client_connect(sgm__http_port(server));
+    atomic_store(&may_go, false);
+    CHECK(client_send(descriptor, text, sizeof text - 1));
+    while (!atomic_load(&hold))
+        usleep(1000);
+    /* Others are not held up by it: not events and files, nor functions that are quick. */
+    check(server, "GET /", HOST BEARER, 200);
+    check_body(server, "POST /api/set", HOST BEARER JSON "Content-Length: 2\r\n", "{}", 200);
+    close(client_listen(server, HOST BEARER, 0));
+    CHECK(!sgm__http_stop(server));
+    client_answer answer = client_read(descriptor);
+    CHECK_INT(answer.code, 503);
+    client_free(&answer);
+    close(descriptor);
+    atomic_store(&may_go, true);
+    while (atomic_load(&hold))
+        usleep(1000);
+    usleep(50000); /* its thread frees what is left, and nothing tells when */
+}
+
+/* Longer than a silent connection is kept: a step of a trainer may take its time. */
+TEST(an_answer_may_take_long)
+{
+    static const char text[] = "GET /api/hang HTTP/1.1\r\n" HOST BEARER "\r\n";
+    sgm__http *server = start_with((sgm__http_options){.hurry = 15});
+    int descriptor = client_connect(sgm__http_port(server));
+    atomic_store(&may_go, false);
+    CHECK(client_send(descriptor, text, sizeof text - 1));
+    usleep(4500000); /* silence ends after 2 s, an answer must be read after as long */
+    CHECK(atomic_load(&hold));
+    atomic_store(&may_go, true);
+    client_answer answer = client_read(descriptor);
+    CHECK_INT(answer.code, 200);
+    CHECK_STR(answer.body, "{}");
+    client_free(&answer);
+    close(descriptor);
+    CHECK(sgm__http_stop(server));
+}
+
+/* --- whatever comes --- */
+
+TEST(noise)
+{
+    static const char *const seeds[] = {
+        "GET /api/get?x=%20 HTTP/1.1\r\n" HOST BEARER "Cookie: a=b; sigma-1=c\r\n\r\n",
+        "POST /api/set HTTP/1.1\r\n" HOST BEARER JSON "Content-Length: 2\r\n\r\n{}",
+        "GET / HTTP/1.1\r\n" HOST "\r\nGET / HTTP/1.1\r\n" HOST "\r\n",
+    };
+    sgm__http *server = start_with((sgm__http_options){.hurry = 300});
+    sgm__random random = sgm__random_make(5, 0);
+    for (int round = 0; round < 10; round++) {
+        int descriptors[30];
+        char bytes[512];
+        for (int i = 0; i < 30; i++) {
+            const char *seed = seeds[i % 3];
+            size_t length = strlen(seed);
+            memcpy(bytes, seed, length);
+            for (uint64_t changes = 1 + sgm__random_below(&random, 8); changes > 0; changes--)
+                bytes[sgm__random_below(&random, length)] = (char)sgm__random_below(&random, 256);
+            descriptors[i] = client_connect(sgm__http_port(server));
+            client_send(descriptors[i], bytes, length);
+            shutdown(descriptors[i], SHUT_WR);
+        }
+        for (int i = 0; i < 30; i++) { /* until each is answered, or cut off */
+            while (client_receive(descriptors[i], bytes, sizeof bytes, CLIENT_PATIENCE) > 0)
+                ;
+            close(descriptors[i]);
+        }
+    }
+    check_alive(server);
+    CHECK(sgm__http_stop(server));
+}
