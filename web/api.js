@@ -4,7 +4,7 @@ import { emit, progress, setConnection, setSession, state } from './store.js';
 const token = document.querySelector('meta[name="sigma-token"]')?.content ?? '';
 
 /* `message` is for a person; code 0: the server did not answer. */
-export class ApiError extends Error {
+class ApiError extends Error {
     constructor(message, code) {
         super(message);
         this.code = code;

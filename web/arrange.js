@@ -75,7 +75,7 @@ function arranged() {
     showPanels();
 }
 
-export function enlarge(panel) {
+function enlarge(panel) {
     const shown = large === panel ? null : panel;
     large?.element.classList.remove('is-large');
     shown?.element.classList.add('is-large');

@@ -1,12 +1,12 @@
 /* The bar at the top: which run, how it goes, the buttons that are always at hand. */
 import { post } from './api.js';
+import { languageButton, logo, showTheme, themeButton } from './appearance.js';
 import { add, button, fill, h, icon, iconButton, select, setIcon, setText } from './elements.js';
 import { count, integer, percent, roughly, steady } from './format.js';
-import { language, languages, loadLanguage, t } from './language.js';
 import { showHelp } from './keys.js';
-import { menu, toastError } from './overlays.js';
+import { t } from './language.js';
+import { toastError } from './overlays.js';
 import { emit, hasEnded, on, select as selectTrainer, state } from './store.js';
-import { switchTheme } from './theme.js';
 import { pendingOf, playOrPause, step } from './transport.js';
 
 let parts = {};
@@ -18,15 +18,11 @@ export function initBar(bar, notice) {
     on('trainer', build);
     on('progress', (trainer) => { if (trainer.name === state.current) update(); });
     on('pending', update);
-    on('theme', () => parts.theme && setIcon(parts.theme, state.theme === 'dark' ? 'sun' : 'moon'));
+    on('theme', () => parts.theme && showTheme(parts.theme));
     on('language', () => { build(); showConnection(notice); });
     on('connection', () => { showConnection(notice); update(); });
     buildBar(bar);
     showConnection(notice);
-}
-
-function logo() {
-    return h('img', { class: 'logo', src: 'icon.svg', alt: '', width: 24, height: 24 });
 }
 
 function trainerChoice() {
@@ -43,31 +39,20 @@ function buildBar(bar) {
         step: iconButton('step', t('action.step'), () => step(1)),
         dot: h('span', { class: 'state-dot' }), state: h('span', { class: 'bar-state-text' }),
         epoch: h('b'), iteration: h('b'), loss: h('b'), left: h('b'), track: h('div', { class: 'bar-track-fill' }),
-        theme: iconButton(state.theme === 'dark' ? 'sun' : 'moon', t('action.theme'), switchTheme),
+        theme: themeButton(),
     };
-    const languageButton = h('button', { type: 'button', class: 'icon-button bar-language', title: t('action.language'),
-        'aria-label': t('action.language'),
-        'aria-haspopup': 'menu', text: language.toUpperCase(),
-            on: { click: () => menu(languageButton, Object.entries(languages).map(([name, label]) =>
-            ({ label, checked: name === language, act: () => changeLanguage(name) }))) } });
     parts.figures = [figure('bar.epoch', parts.epoch), figure('bar.iteration', parts.iteration),
         figure('bar.loss', parts.loss), figure('bar.left', parts.left)];
     fill(bar, h('div', { class: 'bar-brand' }, logo(), h('h1', { text: title, title }), trainerChoice()),
         h('div', { class: 'bar-transport', role: 'group', 'aria-label': t('panel.control') }, parts.play, parts.step,
             h('span', { class: 'bar-state', role: 'status' }, parts.dot, parts.state)),
         h('dl', { class: 'bar-figures' }, parts.figures),
-        h('div', { class: 'bar-end' }, languageButton, parts.theme, iconButton('help', t('keys.title'), showHelp)),
+        h('div', { class: 'bar-end' }, languageButton(), parts.theme, iconButton('help', t('keys.title'), showHelp)),
         h('div', { class: 'bar-track', 'aria-hidden': 'true' }, parts.track));
 }
 
 function figure(key, value) {
     return h('div', { class: `bar-figure is-${key.slice(4)}` }, h('dt', { text: t(key) }), h('dd', {}, value));
-}
-
-async function changeLanguage(name) {
-    localStorage.setItem('sigma.language', name);
-    await loadLanguage(name);
-    emit('language', name);
 }
 
 /* Epochs and batches as one share, if the run has an end. */

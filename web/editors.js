@@ -1,5 +1,5 @@
-/* Editors of values, one for each kind: number (with a slider where the range has ends or the value is above 0), choice,
- * switch, text; what cannot be set is only shown. Each: {element, update(entry), busy()}. */
+/* Editors of values, one for each kind: number (with a slider where the range has ends or the value is above 0),
+ * choice, switch, text; what cannot be set is only shown. Each: {element, update(entry), busy()}. */
 import { h, select, setText, setToggle, toggle } from './elements.js';
 import { number, parse, plain } from './format.js';
 import { t } from './language.js';
@@ -16,7 +16,7 @@ export function editorOf(entry, set) {
     return textOf(entry, set);
 }
 
-export function valueText(entry) {
+function valueText(entry) {
     if (entry.value === null || entry.value === undefined) return entry.text ?? '–';
     if (entry.kind === 'number') return number(entry.value, 6);
     if (entry.kind === 'integer') return number(entry.value);

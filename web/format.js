@@ -108,7 +108,7 @@ export function count(value) {
 }
 
 /* Seconds since 1970, or a text as of JSON lines. */
-export function toDate(time) {
+function toDate(time) {
     return new Date(typeof time === 'number' ? time * 1000 : time);
 }
 

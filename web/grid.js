@@ -1,5 +1,5 @@
 /* Places on a grid of columns: {x, y, w, h}. Nothing here touches the page. */
-export const columns = 12;
+const columns = 12;
 
 function collide(a, b) {
     return a !== b && a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
@@ -39,8 +39,8 @@ export function firstFree(places, w, h) {
             if (!places.some((other) => collide({ x, y, w, h }, other))) return { x, y, w, h };
 }
 
-/* The same order with fewer columns: narrow ones side by side, wide ones on a line of their own. `heightOf(place)`: other
- * heights than theirs. */
+/* The same order with fewer columns: narrow ones side by side, wide ones on a line of their own. `heightOf(place)`:
+ * other heights than theirs. */
 export function narrowed(places, count, heightOf = (place) => place.h) {
     const result = new Map();
     let x = 0, y = 0, height = 0;

@@ -1,7 +1,8 @@
 /* Tabs, and the panels of the tab that is shown. What the user arranges is kept in the browser, by the run's name.
  *
  * A program presets tabs in /api/session.tabs:
- *     [{"title": "Mine", "panels": [{"kind": "chart", "w": 8, "h": 9, "title": "Loss", "options": {"series": ["training.loss"]}}]}]
+ *     [{"title": "Mine", "panels": [{"kind": "chart", "w": 8, "h": 9, "title": "Loss",
+ *                                    "options": {"series": ["training.loss"]}}]}]
  * w and h may be left out (the kind's own), x and y too (the first free place). */
 import { firstFree } from './grid.js';
 import { t } from './language.js';
@@ -152,10 +153,6 @@ export function panelOf(place, host) {
 
 export function livePanels() {
     return live.values();
-}
-
-export function findPanel(test) {
-    return [...live.values()].find(test);
 }
 
 export function addPanel(kind, options = {}) {

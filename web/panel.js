@@ -1,7 +1,6 @@
 /* A panel of the grid: title, menu, states of loading and error; and the list of kinds.
  *
- * How to add a kind of panel: one file web/panels/NAME.js, its import in panels/index.js (and its modulepreload in
- * index.html, so that it is there sooner), and its texts, at least
+ * How to add a kind of panel: one file web/panels/NAME.js, its import in panels/index.js, and its texts, at least
  * "panel.NAME", in languages/*.json (all languages have the same keys; a test looks).
  *
  *     import { h } from '../elements.js';
@@ -14,7 +13,8 @@
  *                                               // text, too); without: only on "Add panel"
  *         size: { w: 6, h: 9 },                 // columns of 12, rows of 40 pixels
  *         least: { w: 3, h: 4 },
- *         heights: { 6: 8, 1: 12 },             // optional: rows where the page is so narrow that it has 6 columns, or 1
+ *         heights: { 6: 8, 1: 12 },             // optional: rows where the page is so narrow that it has 6 columns,
+ *                                               // or 1
  *         options: { top: 3 },                  // kept with the layout, preset by programs; numbers, texts, lists
  *         settings(panel) { return element; },  // optional: content of the settings' popover
  *         create(panel) {
@@ -28,7 +28,7 @@
  *             panel.on('reconnected', show);
  *             panel.every(2000, show);          // only while it can be seen
  *             show();
- *             return { resize(width, height) {}, shown() {}, hidden() {}, menu: () => [], destroy() {} };   // all optional
+ *             return { resize(width, height) {}, shown() {}, hidden() {}, menu: () => [], destroy() {} };   // optional
  *         },
  *     });
  *
@@ -64,7 +64,7 @@ export function panelKinds() {
 }
 
 export class Panel {
-    /* `place`: {kind, x, y, w, h, title?, options}; `host`: what the grid offers (changed, remove, key, drag, entries). */
+    /* `place`: {kind, x, y, w, h, title?, options}; `host`: what the grid offers (changed, key, drag, entries). */
     constructor(place, host) {
         this.place = place;
         this.host = host;

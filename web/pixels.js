@@ -1,12 +1,13 @@
-/* Small pictures of numbers on a canvas: one square a value, from `least` (the ground) to `most` (the ink). */
+/* Small pictures of numbers on a canvas, one square a value. */
 import { colour } from './theme.js';
 
 /* Shape of an image in a record: (rows, columns), (channels, rows, columns), (rows, columns, channels), or a
  * square number of values; null: it is none. */
 export function imageShape(shape) {
-    if (shape.length === 2) return { rows: shape[0], columns: shape[1], channels: 1, first: true };
-    if (shape.length === 3 && shape[0] <= 4) return { rows: shape[1], columns: shape[2], channels: shape[0], first: true };
-    if (shape.length === 3 && shape[2] <= 4) return { rows: shape[0], columns: shape[1], channels: shape[2], first: false };
+    const [a, b, c] = shape;
+    if (shape.length === 2) return { rows: a, columns: b, channels: 1, first: true };
+    if (shape.length === 3 && a <= 4) return { rows: b, columns: c, channels: a, first: true };
+    if (shape.length === 3 && c <= 4) return { rows: a, columns: b, channels: c, first: false };
     const side = shape.length === 1 ? Math.sqrt(shape[0]) : 0;
     return Number.isInteger(side) && side > 3 ? { rows: side, columns: side, channels: 1, first: true } : null;
 }
@@ -20,23 +21,35 @@ export function flatten(values, image) {
     return flat;
 }
 
-function parse(name) {
+function rgb(name) {
     const probe = document.createElement('canvas').getContext('2d');
     probe.fillStyle = colour(name);
     probe.fillRect(0, 0, 1, 1);
-    return [...probe.getImageData(0, 0, 1, 1).data].slice(0, 3);
+    return probe.getImageData(0, 0, 1, 1).data;
 }
 
-/* The canvas has a pixel for each value; CSS makes it large. */
-export function paint(canvas, values, image, least, most) {
-    const ground = parse('raised'), ink = parse('ink'), { rows, columns } = image;
+/* The canvas has a pixel for each value; CSS makes it large. `mix(i)`: how much of which ink lies on the ground. */
+function fillPixels(canvas, { rows, columns }, mix) {
     canvas.width = columns;
     canvas.height = rows;
-    const context = canvas.getContext('2d'), data = context.createImageData(columns, rows);
+    const context = canvas.getContext('2d'), data = context.createImageData(columns, rows), ground = rgb('raised');
     for (let i = 0; i < rows * columns; i++) {
-        const share = Math.min(1, Math.max(0, (values[i] - least) / (most - least || 1)));
+        const [share, ink] = mix(i);
         for (let c = 0; c < 3; c++) data.data[4 * i + c] = ground[c] + share * (ink[c] - ground[c]);
         data.data[4 * i + 3] = 255;
     }
     context.putImageData(data, 0, 0);
+}
+
+/* From `least`, the ground, to `most`, the ink. */
+export function paint(canvas, values, image, least, most) {
+    const ink = rgb('ink'), span = most - least || 1;
+    fillPixels(canvas, image, (i) => [Math.min(1, Math.max(0, (values[i] - least) / span)), ink]);
+}
+
+/* One colour for what is below zero and one for what is above, strong where it is far from it. */
+export function paintSigned(canvas, values, image, peak) {
+    const above = rgb('series-1'), below = rgb('series-3');
+    fillPixels(canvas, image, (i) => [Math.sqrt(Math.min(1, Math.abs(values[i] ?? 0) / peak)),
+        values[i] < 0 ? below : above]);
 }

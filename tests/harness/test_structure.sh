@@ -63,7 +63,10 @@ long_files()
 }
 report "files have at most 1000 lines" "$(long_files)"
 
-report "nothing is left to do in the sources" "$(grep -rnE '\b(TODO|FIXME|XXX|HACK)\b' src include cli examples bench)"
+report "lines of the page have at most 120 columns" "$(LC_ALL=C.UTF-8 grep -rnE '^.{121}' web --include='*.js' \
+    --include='*.css' --include='*.html' | cut -c1-100)"
+
+report "nothing is left to do in the sources" "$(grep -rnE '\b(TODO|FIXME|XXX|HACK)\b' src include cli examples bench web)"
 
 echo "$passed passed, $failed failed, 0 skipped"
 [ "$failed" -eq 0 ]

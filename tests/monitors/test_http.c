@@ -89,6 +89,22 @@ static void check_answer(client_answer answer, int code, const char *part)
     client_free(&answer);
 }
 
+/* Made of parts: all are there, and so is each file that its head names. */
+static void check_page(const sgm__asset *asset)
+{
+    const char *place = strstr(asset->bytes, "{{");
+    size_t modules = 0;
+    CHECK(place != NULL && strncmp(place, "{{sigma-token}}", 15) == 0 && strstr(place + 1, "{{") == NULL);
+    for (const char *link = asset->bytes; (link = strstr(link, "<link rel=\"")) != NULL; link++) {
+        char path[128] = "/";
+        CHECK_INT(sscanf(strstr(link, " href=\"") + 7, "%120[^\"]", path + 1), 1);
+        if (sgm__asset_find(path) == NULL)
+            TEST_FAIL("%s names %s, which is not there", asset->path, path);
+        modules += strncmp(link + 11, "modulepreload", 13) == 0;
+    }
+    CHECK(modules > 10);
+}
+
 TEST(all_files_of_the_page_are_in_the_library)
 {
     size_t count;
@@ -106,7 +122,9 @@ TEST(all_files_of_the_page_are_in_the_library)
         CHECK(memcmp(answer.body, asset->bytes, asset->length) == 0);
         CHECK_STR(client_header(&answer, "ETag", tag, sizeof tag), asset->tag);
         snprintf(path, sizeof path, "web%s", asset->path);
-        if (strncmp(asset->path, "/dygraph.", 9) != 0) {
+        if (strstr(asset->path, ".html") != NULL) {
+            check_page(asset);
+        } else if (strncmp(asset->path, "/dygraph.", 9) != 0) {
             CHECK_OK(sgm__file_read(path, SIZE_MAX, &bytes, &length));
             CHECK_INT(length, asset->length);
             CHECK(memcmp(bytes, asset->bytes, length) == 0);

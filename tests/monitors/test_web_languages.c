@@ -1,6 +1,7 @@
 /* The page's texts: each language has the same keys with the same {names}, and what the page asks for is
  * there. */
 #include "../test.h"
+#include "base/base.h"
 
 #include <ftw.h>
 #include <jansson.h>
@@ -99,6 +100,58 @@ static int check_file(const char *path, const struct stat *info, int kind, struc
     }
     free(source);
     return 0;
+}
+
+/* --- what nobody asks for --- */
+
+static sgm__text scripts;
+
+static int gather_file(const char *path, const struct stat *info, int kind, struct FTW *place)
+{
+    (void)place, (void)info;
+    size_t length = strlen(path);
+    char *source;
+    if (kind != FTW_F || length < 3 || strcmp(path + length - 3, ".js") != 0)
+        return 0;
+    CHECK_OK(sgm__file_read(path, SIZE_MAX, &source, &length));
+    sgm__text_append_bytes(&scripts, source, length);
+    sgm__free(source);
+    return 0;
+}
+
+/* As it is, as the kind of a panel or the name of a tab, or with a part that is put in: `chart.${name}`. */
+static bool is_asked_for(const char *key)
+{
+    char text[128];
+    const char *dot = strrchr(key, '.');
+    snprintf(text, sizeof text, "'%s'", key);
+    if (strstr(scripts.data, text) != NULL)
+        return true;
+    snprintf(text, sizeof text, "%s('%s'", strncmp(key, "panel.", 6) == 0 ? "definePanel" : "?", dot + 1);
+    if (strstr(scripts.data, text) != NULL)
+        return true;
+    for (const char *end = strchr(dot + 1, '_');; end = strchr(end + 1, '_')) {
+        int length = (int)((end != NULL ? end : dot) - key) + 1;
+        snprintf(text, sizeof text, "`%.*s${", length, key);
+        if (strstr(scripts.data, text) != NULL)
+            return true;
+        if (end == NULL)
+            return false;
+    }
+}
+
+TEST(no_text_is_left_over)
+{
+    const char *key;
+    json_t *texts = texts_of(languages[0]), *value;
+    CHECK_INT(nftw("web", gather_file, 8, FTW_PHYS), 0);
+    json_object_foreach(texts, key, value)
+    {
+        if (!is_asked_for(key))
+            TEST_FAIL("no script asks for the text '%s'", key);
+    }
+    json_decref(texts);
+    sgm__text_free(&scripts);
 }
 
 TEST(the_page_asks_for_texts_that_are_there)

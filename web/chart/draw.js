@@ -4,7 +4,7 @@ import { lowerBound, smooth } from './curve.js';
 const many = 16; /* curves: from here on lines go through least and most, without bands */
 
 /* Data to pixels; `area` is {x, y, w, h}. */
-export function scaleOf(range, start, length, logarithmic) {
+function scaleOf(range, start, length, logarithmic) {
     const f = logarithmic ? Math.log10 : (v) => v;
     const from = f(range[0]), k = length / (f(range[1]) - from || 1);
     return logarithmic ? (v) => (v > 0 ? start + (Math.log10(v) - from) * k : NaN) : (v) => start + (v - from) * k;

@@ -52,13 +52,18 @@ export function pickSeries(anchor, panel, has, chosen) {
 
     function show() {
         const words = search.value.toLowerCase().split(/\s+/).filter(Boolean).filter((word) => !word.includes('*'));
+        const choose = (id) => {
+            chosen({ id, ...(trainer && { trainer }) });
+            show();
+            search.focus();
+        };
         const fits = entries.filter(({ id, doc }) => words.every((word) => id.toLowerCase().includes(word)
             || doc?.toLowerCase().includes(word)) && !has(id, trainer));
         fill(list, fits.slice(0, mostShown).map(({ id, doc, recorded }) =>
-            h('li', { role: 'none' }, h('button', { type: 'button', class: 'picker-entry', role: 'option', title: doc ?? id,
-            on: { click: () => { chosen({ id, ...(trainer && { trainer }) }); show(); search.focus(); } } },
-        h('span', { class: 'mono', text: id }), recorded ? h('span', { class: 'badge', text: t('chart.recorded') })
-            : null))));
+            h('li', { role: 'none' }, h('button', { type: 'button', class: 'picker-entry', role: 'option',
+                title: doc ?? id, on: { click: () => choose(id) } },
+            h('span', { class: 'mono', text: id }), recorded ? h('span', { class: 'badge', text: t('chart.recorded') })
+                : null))));
         if (search.value.includes('*')) list.prepend(h('li', { class: 'dim picker-hint', text: t('chart.pattern') }));
         else if (fits.length === 0 && entries.length > 0) list.append(h('li',
             { class: 'dim picker-hint', text: t('chart.nothing') }));

@@ -16,7 +16,7 @@ definePanel('changes', {
 
 const people = new Set(['monitor', 'ctl', 'terminal', 'program']);
 
-export function whoText(who) {
+function whoText(who) {
     return people.has(who) ? t(`who.${who}`) : who;
 }
 
@@ -46,8 +46,8 @@ function create(panel) {
                 h('span', { class: 'change-values' }, h('s', { text: changeText(change.before) }),
                     h('span', { class: 'dim', 'aria-label': t('changes.to'), text: '→' }),
                     h('b', { text: changeText(change.after) }))),
-            h('div', { class: 'change-when' }, h('span', { class: change.who === 'monitor' ? 'badge is-accent' : 'badge',
-                text: whoText(change.who) }),
+            h('div', { class: 'change-when' },
+                h('span', { class: change.who === 'monitor' ? 'badge is-accent' : 'badge', text: whoText(change.who) }),
                 h('span', { text: t('changes.at', { epoch: integer(change.epoch),
                     iteration: integer(change.iteration) }) }), h('time', { text: moment(change.time) })),
             change.undoable ? iconButton('undo', t('changes.undo', { name: change.identifier }),

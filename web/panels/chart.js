@@ -1,5 +1,5 @@
-/* Values over iterations, epochs or seconds. Options: series: ["IDENTIFIER" | {id, trainer}] (of all trainers if none is
- * given, patterns with * are allowed), name (of a title "chart.NAME"), and those of chart/settings.js. */
+/* Values over iterations, epochs or seconds. Options: series: ["IDENTIFIER" | {id, trainer}] (of all trainers if none
+ * is given, patterns with * are allowed), name (of a title "chart.NAME"), and those of chart/settings.js. */
 import { get } from '../api.js';
 import { Curve, Pieces } from '../chart/curve.js';
 import { exportCsv, exportPng, exportSvg, tableOf } from '../chart/export.js';
@@ -47,8 +47,9 @@ export function createChart(panel) {
     const legend = new Legend(view, { add: pick, remove, toggled: () => view.draw(),
         raise: (curve) => { view.raised = curve; view.draw(); } });
     const whole = iconButton('shrink', t('chart.reset'), () => view.reset(), { hidden: true });
-    const log = h('button', { type: 'button', class: 'editor-log', title: t('chart.yLog'), 'aria-label': t('chart.yLog'),
-        'aria-pressed': String(options.yLog), text: 'log', on: { click: () => change('yLog', !options.yLog) } });
+    const log = h('button', { type: 'button', class: 'editor-log', title: t('chart.yLog'),
+        'aria-label': t('chart.yLog'), 'aria-pressed': String(options.yLog), text: 'log',
+        on: { click: () => change('yLog', !options.yLog) } });
     panel.tools.append(whole, log);
     panel.body.append(legend.element, plot);
     if (options.name) panel.setTitle(t(`chart.${options.name}`));

@@ -91,10 +91,10 @@ function create(panel) {
     }
 
     function cell(count, sum, target, answer, pressed) {
-        const element = h('button', { type: 'button', class: 'confusion-cell', data: { cell: `${target},${answer}`,
-            right: String(target === answer) }, 'aria-pressed': String(pressed === `${target},${answer}`),
-        'aria-label': t('confusion.cell', { target, answer, n: integer(count) }), title: t('confusion.cell', { target,
-            answer, n: integer(count) }), on: { click: () => choose(target, answer) } }, count > 0 ? integer(count) : '');
+        const label = t('confusion.cell', { target, answer, n: integer(count) }), key = `${target},${answer}`;
+        const element = h('button', { type: 'button', class: 'confusion-cell', title: label, 'aria-label': label,
+            data: { cell: key, right: String(target === answer) }, 'aria-pressed': String(pressed === key),
+            on: { click: () => choose(target, answer) } }, count > 0 ? integer(count) : '');
         element.style.setProperty('--share', `${count > 0 ? 12 + 78 * Math.sqrt(count / sum) : 0}%`);
         return element;
     }

@@ -82,10 +82,11 @@ function create(panel) {
     }
 
     function dab(row, column, erase) {
+        const sharper = image.rows < 12 ? 1 : 0;
         for (let y = -1; y <= 1; y++)
             for (let x = -1; x <= 1; x++) {
                 const distance = Math.abs(x) + Math.abs(y);
-                add(row + y, column + x, (erase ? -1 : 1) * (distance === 0 ? 1 : soft ** (distance + (image.rows < 12 ? 1 : 0))));
+                add(row + y, column + x, (erase ? -1 : 1) * (distance === 0 ? 1 : soft ** (distance + sharper)));
             }
     }
 
@@ -104,7 +105,8 @@ function create(panel) {
         if (last && steps === 0) return;
         for (let i = last ? 1 : 0; i <= steps; i++) {
             const share = steps === 0 ? 0 : i / steps;
-            dab(Math.round(from.row + share * (place.row - from.row)), Math.round(from.column + share * (place.column - from.column)), erase);
+            dab(Math.round(from.row + share * (place.row - from.row)),
+                Math.round(from.column + share * (place.column - from.column)), erase);
         }
         last = place;
         show();

@@ -16,13 +16,15 @@ definePanel('game', {
 });
 
 const winner = (board) => {
-    for (const [a, b, c] of lines) if (board[a] !== 0 && board[a] === board[b] && board[b] === board[c]) return board[a];
+    for (const [a, b, c] of lines)
+        if (board[a] !== 0 && board[a] === board[b] && board[b] === board[c]) return board[a];
     return board.includes(0) ? null : 0;
 };
 
 function create(panel) {
     let board = Array(9).fill(0), waits = false;
-    const cells = Array.from({ length: 9 }, (_, i) => h('button', { type: 'button', class: 'game-cell', on: { click: () => play(i) } }));
+    const cells = Array.from({ length: 9 }, (_, i) =>
+        h('button', { type: 'button', class: 'game-cell', on: { click: () => play(i) } }));
     const told = h('p', { class: 'game-told', role: 'status' });
     const field = h('div', { class: 'game-field', role: 'group', 'aria-label': t('panel.game') }, cells);
     const holder = h('div', { class: 'game' }, field, h('div', { class: 'game-side' }, told,
@@ -37,7 +39,8 @@ function create(panel) {
             cell.style.setProperty('--score', scores[i] ?? 0);
             cell.setAttribute('aria-label', t('game.cell', { n: i + 1, sign: signs[board[i]] || t('game.empty') }));
         });
-        told.textContent = t(end === 1 ? 'game.you' : end === -1 ? 'game.network' : end === 0 ? 'game.draw' : 'game.turn');
+        told.textContent = t(end === 1 ? 'game.you' : end === -1 ? 'game.network' : end === 0 ? 'game.draw'
+            : 'game.turn');
     }
 
     function begin() {

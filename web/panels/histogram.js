@@ -145,7 +145,8 @@ function create(panel) {
         const some = (found?.history?.length ?? 0) > 0;
         panel.empty(some ? null : found?.note || t('histogram.none'));
         canvas.hidden = !some;
-        fill(figures, some ? ['least', 'most', 'mean', 'deviation', ...(found.others > 0 ? ['others'] : [])].map((name) =>
+        const told = ['least', 'most', 'mean', 'deviation', ...(found?.others > 0 ? ['others'] : [])];
+        fill(figures, some ? told.map((name) =>
             h('div', {}, h('dt', { text: t(`histogram.${name}`) }), h('dd', { text: number(found[name], 3) }))) : []);
         canvas.setAttribute('aria-label', some ? t('histogram.label', { name: identifier(),
             least: number(found.least, 3), most: number(found.most, 3), mean: number(found.mean, 3) }) : '');

@@ -37,7 +37,8 @@ function create(panel) {
         await panel.load(async (signal) => {
             for (let i = 0; i < found.length && mine === run; i++) {
                 found[i].element.classList.add('is-searching');
-                const answer = await post('maximise', { trainer: panel.trainer(), class: i, steps: panel.options.steps });
+                const { steps } = panel.options;
+                const answer = await post('maximise', { trainer: panel.trainer(), class: i, steps });
                 if (signal.aborted) return;
                 found[i].values = answer.values;
                 found[i].note.textContent = t('maximise.cost', { cost: number(answer.cost, 2) });
@@ -55,9 +56,12 @@ function create(panel) {
         panel.empty(image ? null : t('draw.none'));
         run++;
         found = image === null ? [] : Array.from({ length: Math.min(mostClasses, play.output[0]) }, (_, i) => {
-            const canvas = h('canvas', { width: image.columns, height: image.rows, role: 'img', 'aria-label': t('maximise.picture', { name: i }) });
+            const canvas = h('canvas', { width: image.columns, height: image.rows, role: 'img',
+                'aria-label': t('maximise.picture', { name: i }) });
             const note = h('span', { class: 'dim' });
-            return { canvas, note, values: null, element: h('figure', { class: 'picture' }, canvas, h('figcaption', {}, h('b', { text: String(i) }), note)) };
+            const element = h('figure', { class: 'picture' }, canvas,
+                h('figcaption', {}, h('b', { text: String(i) }), note));
+            return { canvas, note, values: null, element };
         });
         fill(pictures, found.map((one) => one.element));
     });

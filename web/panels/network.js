@@ -25,7 +25,7 @@ function s(tag, attributes = {}, ...children) {
     return element;
 }
 
-export function shapeText(shape) {
+function shapeText(shape) {
     return shape.length === 0 ? '1' : shape.join(' × ');
 }
 

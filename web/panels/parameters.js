@@ -119,7 +119,8 @@ class Row {
             await act();
             const iteration = state.trainers.get(this.panel.trainer())?.iteration;
             const next = (this.entry.effect ?? 'from the next iteration on') === 'from the next iteration on';
-            const text = next ? t('parameters.done', { iteration: integer((iteration ?? 0) + 1) }) : effectText(this.entry);
+            const text = next ? t('parameters.done', { iteration: integer((iteration ?? 0) + 1) })
+                : effectText(this.entry);
             this.say('done', text, t('parameters.done_tip', { when: text }));
             announce(`${this.entry.identifier}: ${this.status.title}`);
             setTimeout(() => { if (this.element.dataset.state === 'done') this.say(''); }, statusTime);

@@ -1,13 +1,12 @@
-/* Parameters as pictures: what goes into a unit as an image of the input, filters, matrices. One colour for what is
- * below zero and one for what is above, strong where it is far from it. */
+/* Parameters as pictures: what goes into a unit as an image of the input, filters, matrices. */
 import { get } from '../api.js';
 import { button, fill, h, setText } from '../elements.js';
 import { integer, number } from '../format.js';
 import { TensorChoice, tensorOf } from '../inspect/tensors.js';
 import { t } from '../language.js';
 import { definePanel } from '../panel.js';
+import { paintSigned } from '../pixels.js';
 import { state } from '../store.js';
-import { colour } from '../theme.js';
 
 definePanel('picture', {
     icon: 'eye',
@@ -18,26 +17,6 @@ definePanel('picture', {
 });
 
 const page = 64;
-
-function rgb(name) {
-    const context = document.createElement('canvas').getContext('2d');
-    context.fillStyle = colour(name);
-    context.fillRect(0, 0, 1, 1);
-    return context.getImageData(0, 0, 1, 1).data;
-}
-
-function paintSigned(canvas, values, rows, columns, peak, inks) {
-    canvas.width = columns;
-    canvas.height = rows;
-    const context = canvas.getContext('2d'), data = context.createImageData(columns, rows);
-    for (let i = 0; i < rows * columns; i++) {
-        const share = Math.sqrt(Math.min(1, Math.abs(values[i] ?? 0) / peak)), ink = values[i] < 0 ? inks.below
-            : inks.above;
-        for (let c = 0; c < 3; c++) data.data[4 * i + c] = inks.ground[c] + share * (ink[c] - inks.ground[c]);
-        data.data[4 * i + 3] = 255;
-    }
-    context.putImageData(data, 0, 0);
-}
 
 function create(panel) {
     let found = null, index = 0;
@@ -51,14 +30,13 @@ function create(panel) {
     function draw() {
         if (!found) return;
         const { rows, columns, count, values } = found, each = rows * columns;
-        const inks = { ground: rgb('raised'), above: rgb('series-1'), below: rgb('series-3') };
         const peak = Math.max(Math.abs(found.least), Math.abs(found.most)) || 1;
         while (pictures.children.length > count) pictures.lastChild.remove();
         while (pictures.children.length < count) pictures.append(h('canvas', { class: 'tensor-picture', role: 'img' }));
         pictures.classList.toggle('is-one', found.pictures === 1);
         pictures.style.setProperty('--side', `${Math.max(28, Math.min(96, columns * 8))}px`);
         [...pictures.children].forEach((canvas, i) => {
-            paintSigned(canvas, values.slice(i * each, (i + 1) * each), rows, columns, peak, inks);
+            paintSigned(canvas, values.slice(i * each, (i + 1) * each), found, peak);
             canvas.title = `${choice.element.value} ${integer(found.index + i)}`;
             canvas.setAttribute('aria-label', canvas.title);
         });

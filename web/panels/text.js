@@ -14,15 +14,17 @@ definePanel('text', {
 });
 
 function create(panel) {
-    const begin = h('input', { class: 'input', value: panel.options.begin, 'aria-label': t('text.begin'), maxlength: 500,
-        on: { change: () => panel.setOption('begin', begin.value) } });
+    const begin = h('input', { class: 'input', value: panel.options.begin, 'aria-label': t('text.begin'),
+        maxlength: 500, on: { change: () => panel.setOption('begin', begin.value) } });
     const warmth = h('output', { class: 'dim', text: fixed(panel.options.temperature, 2) });
     const temperature = h('input', { type: 'range', min: 0, max: 2, step: 0.05, value: panel.options.temperature,
         on: { input: () => { warmth.textContent = fixed(Number(temperature.value), 2); },
             change: () => panel.setOption('temperature', Number(temperature.value)) } });
     const written = h('p', { class: 'written', 'aria-live': 'polite' });
     const go = button(t('text.go'), null, { type: 'submit' });
-    const holder = h('div', { class: 'text-holder' }, h('form', { class: 'toolbar', on: { submit: (event) => { event.preventDefault(); sample(); } } }, begin, go),
+    const form = h('form', { class: 'toolbar', on: { submit: (event) => { event.preventDefault(); sample(); } } },
+        begin, go);
+    const holder = h('div', { class: 'text-holder' }, form,
         h('div', { class: 'toolbar' }, labelled(t('text.temperature'), temperature), warmth),
         h('div', { class: 'scroll', tabindex: '0' }, written));
     panel.body.append(holder);
@@ -30,7 +32,8 @@ function create(panel) {
     async function sample() {
         go.disabled = true;
         await panel.load(async () => {
-            const answer = await post('sample', { trainer: panel.trainer(), text: begin.value, length: panel.options.length,
+            const { length } = panel.options;
+            const answer = await post('sample', { trainer: panel.trainer(), text: begin.value, length,
                 temperature: panel.options.temperature });
             panel.setNote(t('draw.iteration', { n: integer(answer.iteration) }));
             fill(written, h('b', { text: begin.value }), answer.text.slice(begin.value.length));

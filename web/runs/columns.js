@@ -12,7 +12,7 @@ function split(key) {
     return at < 0 ? [null, key] : [key.slice(0, at), key.slice(at + 1)];
 }
 
-export function valueOf(run, key) {
+function valueOf(run, key) {
     const [part, name] = split(key);
     return (part ? run[part][name] : run[name]) ?? null;
 }
@@ -70,7 +70,8 @@ export function standardColumns(runs) {
     const told = runs.length > 1 ? differing(runs).filter((key) => key !== 'name' && short(key)).slice(0, 4) : [];
     const metrics = metricsOf(runs), validated = metrics.filter((key) => /\.(loss|accuracy)$/.test(key));
     const shown = validated.length > 0 ? validated : metrics.filter((key) => key !== 'learning_rate');
-    return [...fixed, ...told.map((key) => `configuration:${key}`), ...shown.slice(0, 4).map((key) => `metrics:${key}`)];
+    return [...fixed, ...told.map((key) => `configuration:${key}`),
+        ...shown.slice(0, 4).map((key) => `metrics:${key}`)];
 }
 
 export function sorted(runs, key, down) {

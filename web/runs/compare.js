@@ -13,7 +13,8 @@ const kept = new Map(); /* name -> {lines, begun, columns} */
 
 export function createCompare(place, remove) {
     const own = { axis: 'epoch', metric: null, log: false, runs: [], map: null, request: 0 };
-    const canvas = h('canvas', { class: 'runs-canvas', role: 'img' }), hover = h('div', { class: 'runs-hover', hidden: true });
+    const canvas = h('canvas', { class: 'runs-canvas', role: 'img' });
+    const hover = h('div', { class: 'runs-hover', hidden: true });
     const tools = h('div', { class: 'runs-tools' }), legend = h('ul', { class: 'runs-legend' });
     const differences = h('div', { class: 'runs-differences scroll', tabindex: '0' }), title = h('h2');
     const chart = h('section', { class: 'runs-panel runs-chart' }, h('header', { class: 'runs-head' }, title, tools),
@@ -45,14 +46,16 @@ export function createCompare(place, remove) {
 
     function build() {
         const metrics = metricsOf(own.runs);
-        if (!metrics.includes(own.metric)) own.metric = metrics.find((key) => key.endsWith('.loss')) ?? metrics[0] ?? 'loss';
+        if (!metrics.includes(own.metric))
+            own.metric = metrics.find((key) => key.endsWith('.loss')) ?? metrics[0] ?? 'loss';
         const change = (name) => (value) => { own[name] = value; redraw(); };
         title.textContent = t('runs.chart');
         fill(tools,
             select(metrics.map((key) => [key, key]), own.metric, change('metric'), { 'aria-label': t('runs.metric') }),
             select(['epoch', 'iteration', 'seconds'].map((key) => [key, t(`axis.${key}`)]), own.axis, change('axis'),
                 { 'aria-label': t('chart.axis') }),
-            labelled(t('runs.log'), toggle(t('chart.yLog'), own.log, change('log')), { class: 'field is-switch runs-log' }),
+            labelled(t('runs.log'), toggle(t('chart.yLog'), own.log, change('log')),
+                { class: 'field is-switch runs-log' }),
             exportButton(own));
         fill(legend, own.runs.map((run, index) => {
             const swatch = h('span', { class: 'runs-swatch' });

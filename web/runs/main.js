@@ -1,11 +1,12 @@
 /* Boots the page over a folder of runs: looks every few seconds whether something has changed. */
 import { get } from '../api.js';
+import { languageButton, logo, showTheme, themeButton } from '../appearance.js';
 import { download } from '../chart/export.js';
-import { add, button, fill, h, icon, iconButton, setIcon, setText } from '../elements.js';
+import { add, button, fill, h, icon, setText } from '../elements.js';
 import { integer } from '../format.js';
-import { language, languages, loadLanguage, preferredLanguage, t } from '../language.js';
-import { closePopover, menu } from '../overlays.js';
-import { on, state } from '../store.js';
+import { loadLanguage, preferredLanguage, t } from '../language.js';
+import { closePopover } from '../overlays.js';
+import { on } from '../store.js';
 import { initTheme, switchTheme } from '../theme.js';
 import { chooseColumns, runMenu } from './actions.js';
 import { csvOf, filtered, standardColumns } from './columns.js';
@@ -106,15 +107,11 @@ async function look() {
 /* --- the page --- */
 
 function buildBar(bar) {
-    const languageButton = h('button', { type: 'button', class: 'icon-button bar-language', title: t('action.language'),
-        'aria-label': t('action.language'), 'aria-haspopup': 'menu', text: language.toUpperCase(),
-        on: { click: () => menu(languageButton, Object.entries(languages).map(([name, label]) =>
-            ({ label, checked: name === language, act: () => changeLanguage(name) }))) } });
     parts.title = h('h1', { text: view.folder || 'Sigma' });
     parts.count = h('span', { class: 'runs-count', role: 'status' });
-    parts.theme = iconButton(state.theme === 'dark' ? 'sun' : 'moon', t('action.theme'), switchTheme);
-    fill(bar, h('div', { class: 'bar-brand' }, h('img', { class: 'logo', src: 'icon.svg', alt: '', width: 24, height: 24 }),
-        parts.title), parts.count, h('div', { class: 'bar-end' }, languageButton, parts.theme));
+    parts.theme = themeButton();
+    fill(bar, h('div', { class: 'bar-brand' }, logo(), parts.title), parts.count,
+        h('div', { class: 'bar-end' }, languageButton(), parts.theme));
 }
 
 function buildTools() {
@@ -128,8 +125,10 @@ function buildTools() {
     }, { class: 'button is-quiet', 'aria-pressed': String(view.withHidden) });
     const columns = button(t('runs.columns'), () => chooseColumns(columns, view.runs, view.columns, setColumns),
         { class: 'button is-quiet', 'aria-haspopup': 'dialog' });
-    return h('div', { class: 'runs-toolbar' }, h('div', { class: 'search' }, icon('search'), parts.filter), parts.hidden, columns,
-        button(t('runs.clear'), () => { view.selected = []; show(); showCompare(); }, { class: 'button is-quiet runs-clear' }),
+    const clear = button(t('runs.clear'), () => { view.selected = []; show(); showCompare(); },
+        { class: 'button is-quiet runs-clear' });
+    return h('div', { class: 'runs-toolbar' }, h('div', { class: 'search' }, icon('search'), parts.filter),
+        parts.hidden, columns, clear,
         button(t('chart.csv'), () => download(new Blob([csvOf(list, view.columns)], { type: 'text/csv' }), 'runs.csv'),
             { class: 'button is-quiet' }));
 }
@@ -147,12 +146,6 @@ function build() {
     parts.comparison = createCompare(parts.compare, (name) => select(name, false));
     show();
     showCompare();
-}
-
-async function changeLanguage(name) {
-    localStorage.setItem('sigma.language', name);
-    await loadLanguage(name);
-    build();
 }
 
 function onKey(event) {
@@ -173,10 +166,11 @@ async function boot() {
     view.selected = asked.getAll('run').slice(0, mostSelected);
     build();
     on('theme', () => {
-        setIcon(parts.theme, state.theme === 'dark' ? 'sun' : 'moon');
+        showTheme(parts.theme);
         show();
         showCompare();
     });
+    on('language', build);
     addEventListener('keydown', onKey);
     document.addEventListener('visibilitychange', () => { if (!document.hidden) look(); });
     look();

@@ -27,7 +27,8 @@ function ticks(from, to, wanted) {
     const rough = (to - from) / wanted, power = 10 ** Math.floor(Math.log10(rough));
     const unit = [1, 2, 5, 10].find((step) => step * power >= rough) * power;
     const list = [];
-    for (let at = Math.ceil(from / unit) * unit; at <= to + unit * 1e-9; at += unit) list.push(Math.abs(at) < unit / 1e6 ? 0 : at);
+    for (let at = Math.ceil(from / unit) * unit; at <= to + unit * 1e-9; at += unit)
+        list.push(Math.abs(at) < unit / 1e6 ? 0 : at);
     return list;
 }
 
@@ -62,7 +63,7 @@ export function geometry({ curves, log }, area) {
         ofLog: (at) => area.y + area.h - (at - bottom) / (top - bottom) * area.h };
 }
 
-export function areaOf(width, height, top = 10) {
+function areaOf(width, height, top = 10) {
     return { x: 60, y: top, w: Math.max(40, width - 74), h: Math.max(40, height - top - 42) };
 }
 
@@ -93,7 +94,8 @@ function paintCurves(pen, plot, map) {
 export function paint(pen, plot, width, height, top) {
     const map = geometry(plot, areaOf(width, height, top));
     paintAxes(pen, plot, map, height);
-    pen.clip({ ...map.area, y: map.area.y - 3, h: map.area.h + 6, w: map.area.w + 3 }, () => paintCurves(pen, plot, map));
+    pen.clip({ ...map.area, y: map.area.y - 3, h: map.area.h + 6, w: map.area.w + 3 },
+        () => paintCurves(pen, plot, map));
     return map;
 }
 

@@ -18,15 +18,21 @@ export function createTable(place, { onSelect, onMenu, onSort }) {
         return h('th', { scope: 'col', class: isNumeric(key, runs) ? 'is-number' : null,
             'aria-sort': is ? (sort.down ? 'descending' : 'ascending') : null },
         h('button', { type: 'button', class: 'runs-sort', data: { key }, on: { click: () => onSort(key) } },
-            h('span', { text: labelOf(key) }), is ? h('span', { 'aria-hidden': 'true', text: sort.down ? '↓' : '↑' }) : null));
+            h('span', { text: labelOf(key) }),
+            is ? h('span', { 'aria-hidden': 'true', text: sort.down ? '↓' : '↑' }) : null));
     }
 
     function cell(run, key, numeric) {
-        if (key === 'state') return h('td', {}, h('span', { class: 'runs-state', title: run.reason ?? run.configuration_error },
-            h('span', { class: 'state-dot', data: { state: run.state } }), h('span', { text: textOf(run, key) }),
-            run.bad > 0 ? h('span', { class: 'badge is-warn', title: t('runs.bad', { n: run.bad }) }, icon('warning')) : null));
+        if (key === 'state') {
+            const bad = run.bad > 0 ? h('span', { class: 'badge is-warn', title: t('runs.bad', { n: run.bad }) },
+                icon('warning')) : null;
+            return h('td', {}, h('span', { class: 'runs-state', title: run.reason ?? run.configuration_error },
+                h('span', { class: 'state-dot', data: { state: run.state } }), h('span', { text: textOf(run, key) }),
+                bad));
+        }
         const text = textOf(run, key);
-        return h('td', { class: numeric.has(key) ? 'is-number' : 'runs-text', text, title: text.length > 24 ? text : null });
+        return h('td', { class: numeric.has(key) ? 'is-number' : 'runs-text', text,
+            title: text.length > 24 ? text : null });
     }
 
     function row(run, { columns, selected }, numeric) {
@@ -38,8 +44,10 @@ export function createTable(place, { onSelect, onMenu, onSort }) {
         const open = iconButton('more', t('runs.menu', { name: run.name }), () => onMenu(open, run),
             { 'aria-haspopup': 'menu', data: { icon: 'more', menu: run.name } });
         return h('tr', { class: `${index >= 0 ? 'is-selected' : ''}${run.hidden ? ' is-hidden' : ''}` },
-            h('th', { scope: 'row' }, h('label', { class: 'runs-name' }, check, swatch, h('span', { text: run.name, title: run.name }))),
-            columns.filter((key) => key !== 'name').map((key) => cell(run, key, numeric)), h('td', { class: 'runs-menu' }, open));
+            h('th', { scope: 'row' }, h('label', { class: 'runs-name' }, check, swatch,
+                h('span', { text: run.name, title: run.name }))),
+            columns.filter((key) => key !== 'name').map((key) => cell(run, key, numeric)),
+            h('td', { class: 'runs-menu' }, open));
     }
 
     /* What had the focus has it again. */
@@ -49,7 +57,8 @@ export function createTable(place, { onSelect, onMenu, onSort }) {
         const { scrollTop, scrollLeft } = box;
         act();
         box.scrollTo(scrollLeft, scrollTop);
-        if (inside) [...box.querySelectorAll('[data-run], [data-key], [data-menu]')].find(is)?.focus({ preventScroll: true });
+        if (!inside) return;
+        [...box.querySelectorAll('[data-run], [data-key], [data-menu]')].find(is)?.focus({ preventScroll: true });
     }
 
     function show(view) {
@@ -60,10 +69,12 @@ export function createTable(place, { onSelect, onMenu, onSort }) {
         box.setAttribute('aria-label', t('runs.table'));
         setText(more, t('runs.more', { n: integer(left) }));
         keepFocus(() => fill(box, h('table', { class: 'table runs-table' },
-            h('thead', {}, h('tr', {}, heading('name', view), columns.filter((key) => key !== 'name').map((key) => heading(key, view)),
+            h('thead', {}, h('tr', {}, heading('name', view),
+                columns.filter((key) => key !== 'name').map((key) => heading(key, view)),
                 h('th', {}, h('span', { class: 'unseen', text: t('runs.actions') })))),
             h('tbody', {}, list.slice(0, limit).map((run) => row(run, view, numeric)))), left > 0 ? more : null,
-        list.length === 0 ? h('p', { class: 'runs-empty', text: t(view.runs.length === 0 ? 'runs.none' : 'runs.nothing') }) : null));
+        list.length === 0 ? h('p', { class: 'runs-empty',
+            text: t(view.runs.length === 0 ? 'runs.none' : 'runs.nothing') }) : null));
         return list;
     }
     return { show };
