@@ -324,7 +324,7 @@ sgm_status sgm__checkpoint_remove(sgm_trainer *trainer, const char *name)
     bool run = false;
     SGM_TRY(sgm__checkpoint_path(trainer, name, false, &path));
     sgm_status status = path != NULL ? folder_of(trainer, false, &folder, &run) : SGM_ERROR_MEMORY;
-    if (status == SGM_OK && run && strcmp(name, NEWEST_OF_RUN) == 0)
+    if (status == SGM_OK && run && strcmp(strrchr(path, '/') + 1, NEWEST_OF_RUN ENDING) == 0)
         status = sgm_fail(SGM_ERROR_STATE,
                           "'" NEWEST_OF_RUN "' is what the run goes on from when it is resumed: it stays");
     if (status == SGM_OK && unlink(path) != 0)

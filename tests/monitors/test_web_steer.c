@@ -338,6 +338,12 @@ TEST(checkpoints_come_and_go_in_a_folder)
     steered s;
     begin(&s, open_folder());
     round_of_checkpoints(&s);
+    command(&s, "\"command\":\"save\",\"name\":\"checkpoint\"");
+    CHECK_DONE(&s);
+    post(&s, "/api/checkpoint-delete", "{\"name\":\"checkpoint\"}");
+    CHECK_REFUSED(&s, 409, "goes on from when it is resumed");
+    post(&s, "/api/checkpoint-delete", "{\"name\":\"checkpoint.safetensors\"}");
+    CHECK_REFUSED(&s, 409, "goes on from when it is resumed");
     end(&s);
     CHECK(sgm__file_exists(in_folder("five.safetensors")));
     close_folder();
