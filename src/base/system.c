@@ -1,5 +1,6 @@
 /* Clock and files. */
 #include "base/base.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,6 +25,25 @@ double sgm__now(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+void sgm__cond_init(pthread_cond_t *cond)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(cond, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+struct timespec sgm__time_in(double seconds)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    long nanoseconds = at.tv_nsec + (long)(seconds * 1e9);
+    at.tv_sec += nanoseconds / 1000000000;
+    at.tv_nsec = nanoseconds % 1000000000;
+    return at;
 }
 
 bool sgm__file_exists(const char *path)

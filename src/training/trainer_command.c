@@ -1,14 +1,14 @@
 /* Commands to a running trainer, from any thread: pause, resume, step, stop. They act between two iterations.
  */
+#include "base/clock.h"
 #include "training/trainer.h"
 
 #include <stdio.h>
-#include <time.h>
 
 void sgm__control_init(sgm__control *control)
 {
     pthread_mutex_init(&control->lock, NULL);
-    pthread_cond_init(&control->changed, NULL);
+    sgm__cond_init(&control->changed);
     control->steps = -1;
 }
 
@@ -177,11 +177,7 @@ bool sgm__control_wait(sgm__control *control, bool (*interrupted)(void))
     control->state = SGM_TRAINER_PAUSED;
     while (control->orders == NULL && control->pause && !control->stop &&
            (interrupted == NULL || !interrupted())) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += 50000000;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
+        struct timespec until = sgm__time_in(0.05);
         pthread_cond_timedwait(&control->changed, &control->lock, &until);
     }
     bool goes_on = control->orders == NULL;

@@ -2,10 +2,10 @@
  *
  * Nobody waits who could be waited for: a thread that runs hooks or observers, or holds a trainer's lock,
  * leaves its order and goes on. So there is no circle of threads that wait for each other. */
+#include "base/clock.h"
 #include "training/trainer_lock.h"
 
 #include <stdio.h>
-#include <time.h>
 
 /* --- busy threads --- */
 
@@ -144,11 +144,7 @@ void sgm__order_done(sgm_trainer *trainer, sgm__order *order, sgm_status status)
 /* With the control's lock. */
 static void wait_a_little(sgm__control *control)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += 20000000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
+    struct timespec until = sgm__time_in(0.02);
     pthread_cond_timedwait(&control->changed, &control->lock, &until);
 }
 

@@ -1,4 +1,5 @@
 /* Start, loop and stop of the server. */
+#include "base/clock.h"
 #include "monitors/http/http_internal.h"
 
 #include <arpa/inet.h>
@@ -315,7 +316,7 @@ sgm__http *sgm__http_start(const sgm__http_options *options)
     server->listener = server->wake = -1;
     atomic_init(&server->users, 1);
     pthread_mutex_init(&server->lock, NULL);
-    pthread_cond_init(&server->left, NULL);
+    sgm__cond_init(&server->left);
     for (size_t i = 0; i < 2; i++)
         pthread_cond_init(&server->lanes[i].more, NULL);
     if (start(server) == SGM_OK)

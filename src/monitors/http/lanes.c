@@ -1,8 +1,8 @@
 /* The threads on which functions of routes run. */
+#include "base/clock.h"
 #include "monitors/http/http_internal.h"
 
 #include <signal.h>
-#include <time.h>
 
 #define PATIENCE 5.0 /* seconds for a function to come back when the server stops */
 
@@ -131,12 +131,8 @@ void sgm__http_lanes_clear(sgm__http *server)
 
 bool sgm__http_lanes_stop(sgm__http *server)
 {
-    struct timespec until;
+    struct timespec until = sgm__time_in(PATIENCE / server->options.hurry);
     int error = 0;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += (long)(PATIENCE * 1e9 / server->options.hurry);
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
     pthread_mutex_lock(&server->lock);
     pthread_cond_broadcast(&server->lanes[0].more);
     pthread_cond_broadcast(&server->lanes[1].more);

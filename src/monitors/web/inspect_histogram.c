@@ -1,6 +1,7 @@
 /* How the numbers of a tensor are spread: now, and over time for what somebody watches. Those are sampled by
  * a thread of their own, as often as it costs the training less than 0.5 % of its time: only the copy is made
  * between two of its steps. */
+#include "base/clock.h"
 #include "monitors/web/inspect.h"
 #include "training/control.h"
 #include "training/trainer_lock.h"
@@ -260,11 +261,7 @@ static void *run(void *user)
 {
     sgm__inspect_sampler *self = user;
     while (!atomic_load(&self->ending)) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += (long)(LOOK_SECONDS * 1e9);
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
+        struct timespec until = sgm__time_in(LOOK_SECONDS);
         pthread_mutex_lock(&self->lock);
         if (!atomic_load(&self->ending))
             pthread_cond_timedwait(&self->wake, &self->lock, &until);
@@ -317,7 +314,7 @@ sgm_status sgm__inspect_create(sgm__web *web, void **state)
         return SGM_ERROR_MEMORY;
     self->web = web;
     pthread_mutex_init(&self->lock, NULL);
-    pthread_cond_init(&self->wake, NULL);
+    sgm__cond_init(&self->wake);
     *state = self;
     return SGM_OK;
 }

@@ -1,4 +1,5 @@
 /* The web monitor: trainers that come and go, beginning and end. What it shows is its parts' to say. */
+#include "base/clock.h"
 #include "monitors/web/web_internal.h"
 
 #include <errno.h>
@@ -238,22 +239,12 @@ static void detach(sgm_monitor *monitor, sgm_trainer *trainer)
 
 /* --- the monitor's thread --- */
 
-static struct timespec moment_in(double seconds)
-{
-    struct timespec at;
-    clock_gettime(CLOCK_REALTIME, &at);
-    long nanoseconds = at.tv_nsec + (long)(seconds * 1e9);
-    at.tv_sec += nanoseconds / 1000000000;
-    at.tv_nsec = nanoseconds % 1000000000;
-    return at;
-}
-
 static void *tick(void *argument)
 {
     sgm__web *web = argument;
     for (;;) {
         pthread_mutex_lock(&web->lock);
-        struct timespec until = moment_in(SGM__WEB_TICK_SECONDS);
+        struct timespec until = sgm__time_in(SGM__WEB_TICK_SECONDS);
         while (!web->ending && pthread_cond_timedwait(&web->changed, &web->lock, &until) != ETIMEDOUT)
             continue;
         bool ending = web->ending;
@@ -347,7 +338,7 @@ static void wait_for_people(sgm__web *web)
     pthread_mutex_lock(&web->lock);
     web->waiting = true;
     while (!web->finished && !sgm__signals_came()) {
-        struct timespec until = moment_in(0.1);
+        struct timespec until = sgm__time_in(0.1);
         pthread_cond_timedwait(&web->changed, &web->lock, &until);
     }
     bool finished = web->finished;
@@ -469,7 +460,7 @@ sgm_monitor *sgm_web_monitor_create(const sgm_web_monitor_options *given)
     if (web == NULL)
         return NULL;
     pthread_mutex_init(&web->lock, NULL);
-    pthread_cond_init(&web->changed, NULL);
+    sgm__cond_init(&web->changed);
     web->base = (sgm_monitor){
         .join = join, .attach = attach, .detach = detach, .start = start, .finish = finish, .free = release};
     web->options = options;
