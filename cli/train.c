@@ -29,7 +29,9 @@ static const char usage_text[] =
     "                 there, or Ctrl-C\n"
     "  --json-lines FILE\n"
     "                 adds a line of JSON to the file for each event: starts, epochs, changes of values, "
-    "ends\n\n"
+    "ends\n"
+    "  --tensorboard[=DIR]\n"
+    "                 writes files for TensorBoard into DIR (default: tensorboard in the run's folder)\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 130 interrupted (a checkpoint was "
     "written).\n\nKeys:\n";
 

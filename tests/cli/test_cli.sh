@@ -41,6 +41,9 @@ run 1 info missing
 has err '^sigma info: cannot open'
 run 0 help train
 has out '^Usage: sigma train FILE'
+for option in folder resume from quiet paused monitor monitor-wait json-lines tensorboard; do
+    has out "^  --$option"
+done
 same "no line of the help is longer than 112 columns" "$(awk 'length > 112' out)" ""
 cat >shares.yaml <<'EOF'
 network: input(64) + embedding(256, 4) + dense(256, each_step) + softmax_cross_entropy
