@@ -118,6 +118,14 @@ TEST(the_session_tells_of_trainers)
     close_watched(&w);
 }
 
+static void check_refused(web_client *client, json_t *answer, int code, const char *why)
+{
+    CHECK_INT(client->code, code);
+    if (strstr(web_string(answer, "error"), why) == NULL)
+        TEST_FAIL("the error is '%s', without '%s'", web_string(answer, "error"), why);
+    json_decref(answer);
+}
+
 TEST(curves_have_the_values_that_there_were)
 {
     watched w = {.iterations = 80, .delay = 0.005};

@@ -41,6 +41,10 @@ static void take_status(sgm__web_recording *recording, const sgm_training_progre
 {
     sgm__web_status *status = &recording->status;
     status->progress = *progress;
+    if (progress->kind == SGM_PROGRESS_START || progress->kind == SGM_PROGRESS_MOVE)
+        recording->epoch.training.records = 0;
+    if (progress->training.records == 0 && recording->epoch.training.records > 0)
+        status->progress.training = recording->epoch.training; /* an end or a pause right behind it */
     status->progress.trainer = recording->watched->name;
     status->progress.validation = NULL;
     status->progress.scores = NULL;
@@ -106,11 +110,12 @@ static void add_told(sgm__web_recording *recording, sgm__web_item *item, double 
     sgm__web_add_value(&recording->samples, item, value);
 }
 
-/* Remembers an epoch's validation, which is cheap, also where its curves get only some epochs. */
-static void keep_validation(sgm__web_recording *recording, const sgm_training_progress *progress)
+/* Remembers what an epoch measured, which is cheap, also where its curves get only some epochs. */
+static void keep_epoch(sgm__web_recording *recording, const sgm_training_progress *progress)
 {
     sgm__web_epoch *kept = &recording->epoch;
     kept->moment = moment_of(recording, progress);
+    kept->training = progress->training;
     kept->count =
         progress->validation_count < SGM__WEB_VALIDATIONS ? progress->validation_count : SGM__WEB_VALIDATIONS;
     for (size_t i = 0; i < kept->count; i++) {
@@ -235,7 +240,7 @@ static void observe_epoch(sgm__web_recording *recording, const sgm_training_prog
     bool is_due = progress->iteration >= recording->next_epoch || progress->score_count > 0;
     double start = is_due ? sgm__now() : 0;
     pthread_mutex_lock(&recording->sampling);
-    keep_validation(recording, progress);
+    keep_epoch(recording, progress);
     if (is_due) {
         sgm__web_find_parents(recording);
         take_validation(recording);

@@ -85,10 +85,11 @@ typedef struct sgm__web_status {
     uint64_t version;
 } sgm__web_status;
 
-/* The newest epoch's validation, until it is sampled. */
+/* What the newest epoch measured; its validation (count > 0) until it is sampled. */
 #define SGM__WEB_VALIDATIONS 8
 typedef struct sgm__web_epoch {
     sgm__web_moment moment;
+    sgm_metrics training; /* no records: there was none in this run */
     size_t count;
     const char *names[SGM__WEB_VALIDATIONS]; /* the trainer's */
     double losses[SGM__WEB_VALIDATIONS], accuracies[SGM__WEB_VALIDATIONS];
