@@ -63,7 +63,7 @@ typedef struct window {
 static sgm_status read_number(const sgm__http_request *request, const char *name, double *value)
 {
     const char *text = sgm__http_query(request, name, 0);
-    if (text != NULL && !sgm__parse_double(text, value))
+    if (text != NULL && (!sgm__parse_double(text, value) || isnan(*value)))
         return sgm_fail(SGM_ERROR_ARGUMENT, "'%s': expected a number, got '%.40s'", name, text);
     return SGM_OK;
 }
