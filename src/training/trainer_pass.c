@@ -235,10 +235,13 @@ sgm_status sgm__trainer_find_data(const sgm_trainer *trainer, const char *data, 
     }
     if (*iterator == NULL && strcmp(data, "training") == 0)
         *iterator = trainer->training;
-    sgm_status status = *iterator != NULL
-                            ? SGM_OK
-                            : sgm_fail(SGM_ERROR_NOT_FOUND, "the trainer has no data '%s'; it has %straining",
-                                       data, known.data != NULL ? known.data : "");
+    sgm_status status = SGM_OK;
+    if (*iterator == NULL && trainer->validation_count == 0 && trainer->training == NULL)
+        status = sgm_fail(SGM_ERROR_STATE, "trainer '%s' has no data yet", trainer->name);
+    else if (*iterator == NULL)
+        status = sgm_fail(SGM_ERROR_NOT_FOUND, "the trainer has no data '%s'; it has %s%s", data,
+                          known.data != NULL ? known.data : "",
+                          trainer->training != NULL ? "training" : "none for training");
     sgm__text_free(&known);
     return status;
 }

@@ -70,6 +70,14 @@ TEST(what_cannot_be_drawn_is_refused_by_name)
     sgm_trainer *empty = sgm_trainer_create(env, "a");
     check_refused(&client, "/api/network?trainer=a", 409, "trainer 'a' has no network yet");
     check_refused(&client, "/api/network?trainer=b", 404, "there is no trainer 'b'");
+    json_t *answer = web_post(&client, "/api/maximise", "{\"trainer\":\"a\",\"class\":1}");
+    CHECK_INT(client.code, 409);
+    CHECK_STR(web_string(answer, "error"), "trainer 'a' has no network yet");
+    json_decref(answer);
+    json_decref(web_get(&client, "/api/tree?trainer=a")); /* the lock was given back */
+    CHECK_INT(client.code, 200);
+    sgm_trainer_network(empty, "input(1) + dense(1) + mean_squared");
+    check_refused(&client, "/api/data?trainer=a", 409, "trainer 'a' has no data yet");
     CHECK_OK(sgm_trainer_status(empty));
     sgm_env_free(env);
 }

@@ -76,8 +76,6 @@ static sgm_status find_parts(pass *own, const sgm__web_trainer *watched, const c
     if (data == NULL)
         data = trainer->validation_count > 0 ? trainer->validation[0].name : "training";
     SGM_TRY(sgm__trainer_find_data(trainer, data, &iterator));
-    if (iterator == NULL)
-        return sgm_fail(SGM_ERROR_STATE, "trainer '%s' has no data yet", watched->name);
     own->dataset = sgm_dataset_retain(sgm_iterator_dataset(iterator));
     snprintf(own->targets, sizeof own->targets, "%s",
              trainer->first_targets[0] != '\0' ? trainer->first_targets : "targets");

@@ -311,6 +311,10 @@ static sgm_status maximise(const played *own, const sgm__http_request *request, 
     const sgm_target_options options = {.steps = (int64_t)steps, .attempts = 1};
     sgm__target_found found = {0};
     SGM_TRY(sgm__control_lock(&call));
+    if (own->watched->trainer->network == NULL) {
+        sgm__trainer_unlock(own->watched->trainer);
+        return sgm_fail(SGM_ERROR_STATE, "trainer '%s' has no network yet", own->watched->name);
+    }
     SGM_TRY(sgm__target_maximise(own->watched->trainer, (int64_t)wanted, &options, unlock, &found));
     const sgm_shape *shape = sgm_tensor_shape(found.input);
     size_t count = (size_t)sgm_shape_elements(shape);
