@@ -26,6 +26,8 @@ TEST(a_clock_that_is_set_back_stops_nothing)
     CHECK_OK(trainer);
     CHECK_OK(sgm_env_monitor(env, monitor));
     CHECK_OK(sgm_run_background(env, .epochs = 100000000, .paused = true));
+    while (sgm_trainer_state_of(trainer) != SGM_TRAINER_PAUSED)
+        usleep(1000);
     web_client client = web_client_of(sgm_web_monitor_url(monitor));
     json_decref(web_post(&client, "/api/command", "{\"command\":\"step\",\"iterations\":3}"));
     CHECK_INT(client.code, 200);
