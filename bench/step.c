@@ -1,12 +1,13 @@
 /* Time of a training step of any network, through the trainer, as a user's program would have it: data fed by
  * an iterator, forward, backward, update.
  *
- *   step [-n NOTATION] [-v VOCABULARY] [-o TYPE] [-b BATCH] [-t THREADS] [-p PRECISION] [-h HANDLER] [-s
- * SECONDS]
+ *   step [-n NOTATION] [-v VOCABULARY] [-o TYPE] [-c NORM] [-b BATCH] [-t THREADS] [-p PRECISION]
+ *        [-h HANDLER] [-s SECONDS]
  *
  * Prints the median of a step in microseconds, its 10th and 90th percentile, and the process's largest memory
  * in MB. Inputs are uniform random numbers, or with -v whole ones below VOCABULARY; targets random classes,
- * in the form that the cost wants; of as many records as fit a few minibatches. With -s 0 it only looks
+ * in the form that the cost wants; of as many records as fit a few minibatches. With -c gradients are clipped
+ * to this norm. With -s 0 it only looks
  * whether the network can be trained. Exit code 3: it cannot.
  */
 #include "measure.h"
@@ -130,12 +131,12 @@ typedef struct choice {
     int64_t batch;
     int threads, vocabulary;
     sgm_dtype precision;
-    double seconds;
+    double seconds, clip_norm;
 } choice;
 
 static bool read_arguments(int argc, char **argv, choice *c)
 {
-    for (int option; (option = getopt(argc, argv, "n:v:o:b:t:p:h:s:")) != -1;) {
+    for (int option; (option = getopt(argc, argv, "n:v:o:c:b:t:p:h:s:")) != -1;) {
         switch (option) {
         case 'n':
             c->notation = optarg;
@@ -145,6 +146,9 @@ static bool read_arguments(int argc, char **argv, choice *c)
             break;
         case 'o':
             c->optimiser = optarg;
+            break;
+        case 'c':
+            c->clip_norm = strtod(optarg, NULL);
             break;
         case 'b':
             c->batch = strtoll(optarg, NULL, 10);
@@ -179,8 +183,8 @@ int main(int argc, char **argv)
                 .seconds = 2};
     if (!read_arguments(argc, argv, &c)) {
         fprintf(stderr,
-                "usage: step [-n NOTATION] [-v VOCABULARY] [-o TYPE] [-b BATCH] [-t THREADS] [-p PRECISION] "
-                "[-h HANDLER] [-s SECONDS]\n");
+                "usage: step [-n NOTATION] [-v VOCABULARY] [-o TYPE] [-c NORM] [-b BATCH] [-t THREADS] "
+                "[-p PRECISION] [-h HANDLER] [-s SECONDS]\n");
         return 2;
     }
     wanted wants;
@@ -197,7 +201,7 @@ int main(int argc, char **argv)
     sgm_dataset *data = random_data(c.batch * MINIBATCHES, &wants, c.vocabulary);
     sgm_trainer_network(trainer, c.notation);
     sgm_trainer_data(trainer, sgm_minibatches(data, .size = c.batch));
-    sgm_trainer_optimiser(trainer, sgm_optimiser_create(c.optimiser, NULL));
+    sgm_trainer_optimiser(trainer, SGM_OPTIMISER(c.optimiser, .clip_norm = c.clip_norm));
     sgm_trainer_on_progress(trainer, note_step, &t);
     check(t.steps != NULL &&
           sgm_trainer_run(trainer, .iterations = MOST_ITERATIONS) == SGM_ERROR_INTERRUPTED);

@@ -19,7 +19,8 @@ typedef struct sgm__memory {
 typedef enum sgm__handler_flags {
     SGM__HANDLER_UNFUSED = 1, /* wants every value in memory, one instruction a step */
     SGM__HANDLER_HOST = 2,    /* its buffers are the computer's memory */
-    SGM__HANDLER_PARTS = 4    /* elementwise results may have gaps between their rows */
+    SGM__HANDLER_PARTS = 4,   /* elementwise results may have gaps between their rows */
+    SGM__HANDLER_DRAWS = 8    /* random numbers may be drawn in elementwise steps */
 } sgm__handler_flags;
 
 /* bfloat16 is computed in float32, between casts that the plan adds. */

@@ -63,5 +63,9 @@ sgm_status sgm__plan_build_places(sgm__plan_build *build);
 
 bool sgm__plan_is_contiguous(const sgm__node *node);
 bool sgm__plan_is_fusable(const sgm_op *op);
+/* Random numbers that the step that reads them draws itself. */
+bool sgm__plan_is_drawn(const sgm__plan_build *build, int32_t node);
+/* One of both: it can be computed tile by tile. */
+bool sgm__plan_is_tiled(const sgm__plan_build *build, int32_t node);
 
 #endif

@@ -41,7 +41,7 @@ static int32_t step_of(const merge *m, int32_t index)
 
 static bool is_elementwise(const merge *m, int32_t step)
 {
-    return m->sizes[step] > 0 && sgm__plan_is_fusable(node_at(m, m->first[step])->op);
+    return m->sizes[step] > 0 && sgm__plan_is_tiled(m->build, m->first[step]);
 }
 
 static const sgm__plan_reader *readers_of(const merge *m, int32_t root, int32_t *count)

@@ -23,6 +23,20 @@ bool sgm__plan_is_fusable(const sgm_op *op)
     return (op->flags & SGM_OP_ELEMENTWISE) != 0 && op->scalar != NULL;
 }
 
+/* Not those that are assigned to a state, which the step may still read, and no single one, whose step may
+ * make the seed. */
+bool sgm__plan_is_drawn(const sgm__plan_build *build, int32_t node)
+{
+    const sgm__node *n = &build->plan->nodes[node];
+    return n->op == &sgm__op_random_uniform && n->type.shape.rank > 0 && build->notes[node].writes < 0 &&
+           (build->handler->type->flags & SGM__HANDLER_DRAWS) != 0;
+}
+
+bool sgm__plan_is_tiled(const sgm__plan_build *build, int32_t node)
+{
+    return sgm__plan_is_fusable(build->plan->nodes[node].op) || sgm__plan_is_drawn(build, node);
+}
+
 static sgm_status add_node(sgm__plan_build *build, const sgm__node *node, const int32_t *operands,
                            int32_t *index)
 {

@@ -107,7 +107,8 @@ static int32_t find_heir(const sgm__plan_build *build, const sgm__step *step, in
                 build->notes[candidate].last_use != now || build->notes[candidate].step == now ||
                 inherited[candidate] || build->notes[candidate].home >= 0 ||
                 build->notes[candidate].is_home ||
-                sgm_dtype_size(old->type.dtype) != sgm_dtype_size(plan->nodes[node].type.dtype))
+                sgm_dtype_size(old->type.dtype) != sgm_dtype_size(plan->nodes[node].type.dtype) ||
+                sgm__plan_is_drawn(build, plan->order[step->first + p])) /* of a single seed */
                 continue;
             bool safe = true;
             for (int32_t q = 0; q < step->count && safe; q++) {
@@ -206,7 +207,9 @@ static sgm_status place_step(sgm__plan_build *build, int32_t index, const deaths
             node->place.store = SGM__STORE_NONE;
             continue;
         }
-        int32_t heir = step->kind == SGM__STEP_ELEMENTWISE ? find_heir(build, step, current, inherited) : -1;
+        /* Random numbers are drawn before all else in a tile, while operands are still read. */
+        bool inherits = step->kind == SGM__STEP_ELEMENTWISE && !sgm__plan_is_drawn(build, current);
+        int32_t heir = inherits ? find_heir(build, step, current, inherited) : -1;
         if (heir >= 0)
             inherited[heir] = true;
         node->place.offset = heir >= 0 ? plan->nodes[heir].place.offset : take(memory, bytes_of(node));

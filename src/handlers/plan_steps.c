@@ -23,7 +23,7 @@ static void find_bounds(const sgm__plan_build *build, int32_t index, int32_t *af
     for (int32_t k = 0; k < node->input_count; k++) {
         int32_t operand = build->plan->operands[node->first_input + k];
         int32_t root = build->notes[operand].root, step = build->notes[root].step;
-        bool direct = root == operand && sgm__plan_is_fusable(build->plan->nodes[operand].op);
+        bool direct = root == operand && sgm__plan_is_tiled(build, operand);
         int32_t *bound = direct ? joined : after;
         if (step > *bound)
             *bound = step;
@@ -89,7 +89,7 @@ static sgm_status new_step(grouping *work, int32_t index, bool elementwise, int3
 static sgm_status place_in_step(grouping *work, int32_t index, bool fuse)
 {
     sgm__plan_build *build = work->build;
-    bool elementwise = sgm__plan_is_fusable(build->plan->nodes[index].op);
+    bool elementwise = sgm__plan_is_tiled(build, index);
     int32_t after, joined, step = -1;
     find_bounds(build, index, &after, &joined);
     if (build->notes[index].writes >= 0) {
@@ -122,7 +122,7 @@ static sgm_status write_order(grouping *work)
         int32_t step = work->build->notes[i].step;
         if (step < 0)
             continue;
-        work->steps[step].elementwise = sgm__plan_is_fusable(plan->nodes[i].op);
+        work->steps[step].elementwise = sgm__plan_is_tiled(work->build, i);
         work->steps[step].count++;
     }
     for (int32_t s = 0; s < work->count; s++) {

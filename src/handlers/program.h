@@ -39,8 +39,10 @@ typedef struct sgm__node {
 
 /* KERNEL: one node. ELEMENTWISE: `count` nodes of elementwise operations and equal element shape, in order,
  * to be computed tile by tile in one pass; those with a place are written, all operands from outside the
- * group are read by their strides. An operand may share its place with a result of the same step only element
- * for element (equal strides and offset). */
+ * group are read by their strides. For a handler that draws random numbers where they are wanted
+ * (SGM__HANDLER_DRAWS) such numbers can be among them: their place in the array says what they are. An
+ * operand may share its place with a result of the same step only element for element (equal strides and
+ * offset). */
 typedef enum sgm__step_kind { SGM__STEP_KERNEL, SGM__STEP_ELEMENTWISE } sgm__step_kind;
 
 typedef struct sgm__step {

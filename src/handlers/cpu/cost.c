@@ -7,6 +7,7 @@
 #include "ops/ops.h"
 
 #define ELEMENT_NANOSECONDS 0.1  /* an instruction of an elementwise step */
+#define DRAW_NANOSECONDS 0.7     /* a random number */
 #define KERNEL_NANOSECONDS 0.3   /* an element that a kernel reads or writes */
 #define MEETING_NANOSECONDS 1500 /* of threads that are awake */
 #define FOREIGN_NANOSECONDS 0.11 /* a byte from another one's cache */
@@ -50,6 +51,8 @@ static const sgm__node *operand_of(const sgm__plan *plan, const sgm__node *node,
 static double time_of(const sgm__cpu *cpu, const sgm__plan *plan, const sgm__node *node, bool elementwise)
 {
     double elements = elements_of(node), wide = node->type.dtype == SGM_FLOAT64 ? 2 : 1;
+    if (node->op == &sgm__op_random_uniform)
+        return elements * DRAW_NANOSECONDS;
     if (elementwise)
         return elements * wide * ELEMENT_NANOSECONDS;
     if (node->op == &sgm__op_matmul) {

@@ -228,7 +228,7 @@ static sgm_status compile_step(sgm__cpu *cpu, executable *e, int32_t index, sgm_
     if (step->kind == SGM__STEP_ELEMENTWISE) {
         SGM_TRY(sgm__elementwise_compile(cpu, e->plan, step, cpu->interprets ? NULL : assembler,
                                          &to->elementwise));
-        SGM_TRY(sgm__bound_create(to->elementwise, &to->bound));
+        SGM_TRY(sgm__bound_create(cpu, to->elementwise, &to->bound));
         scratch = sgm__elementwise_scratch(to->elementwise);
     } else {
         to->node = e->plan->order[step->first];
@@ -495,7 +495,8 @@ static void estimate(void *self, const void *compiled, sgm__estimate *to)
 
 const sgm__handler_type sgm__cpu_handler = {.name = "cpu",
                                             .doc = "vector loops and threads of this computer",
-                                            .flags = SGM__HANDLER_HOST | SGM__HANDLER_PARTS,
+                                            .flags =
+                                                SGM__HANDLER_HOST | SGM__HANDLER_PARTS | SGM__HANDLER_DRAWS,
                                             .open = open_cpu,
                                             .close = close_cpu,
                                             .describe = describe,

@@ -86,6 +86,12 @@ extern const sgm__cpu_kernel sgm__cpu_concatenate, sgm__cpu_pad, sgm__cpu_gather
 extern const sgm__cpu_kernel sgm__cpu_arg_max, sgm__cpu_arg_min, sgm__cpu_accuracy;
 extern const sgm__cpu_kernel sgm__cpu_random_uniform;
 
+/* --- random numbers (random.c) --- */
+
+/* Numbers first .. first + count - 1 of what such a node draws. */
+void sgm__cpu_draw(const sgm__vector *vector, const sgm__plan *plan, const sgm__node *node,
+                   const sgm__memory *memory, int64_t first, int64_t count, void *to);
+
 /* --- elementwise steps (elementwise_compile.c, elementwise_run.c) --- */
 
 struct sgm__assembler;
@@ -103,7 +109,7 @@ void sgm__elementwise_run(const sgm__cpu *cpu, const sgm__elementwise *compiled,
 /* A step of one tile, for which everything is found out when its memory is known. *bound is NULL if this one
  * is not fit for it. */
 typedef struct sgm__bound sgm__bound;
-sgm_status sgm__bound_create(const sgm__elementwise *compiled, sgm__bound **bound);
+sgm_status sgm__bound_create(const sgm__cpu *cpu, const sgm__elementwise *compiled, sgm__bound **bound);
 void sgm__bound_free(sgm__bound *bound);
 /* Before the first run, and whenever the memory is another. */
 void sgm__bound_place(sgm__bound *bound, const sgm__memory *memory);

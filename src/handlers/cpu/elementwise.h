@@ -4,7 +4,7 @@
  * a part of one row, or some whole rows. Each instruction is one loop over the tile, which stays in the first
  * cache; operands that do not lie as the result does are loaded into a buffer first. Machine code goes from
  * row to row by itself where each operand's rows lie together, so that nothing has to be loaded or stored
- * beside it.
+ * beside it; where random numbers are drawn, those of a few rows at a time.
  */
 #ifndef SGM_HANDLERS_CPU_ELEMENTWISE_H
 #define SGM_HANDLERS_CPU_ELEMENTWISE_H
@@ -20,6 +20,7 @@ typedef enum sgm__slot_kind {
     SGM__SLOT_STILL,  /* one number: SGM__STILL_BYTES of it, filled once by each task */
     SGM__SLOT_FIXED,  /* the same for each tile: loaded once by each task */
     SGM__SLOT_LOADED, /* loaded for each tile */
+    SGM__SLOT_DRAWN,  /* random numbers, drawn for each tile before its first instruction */
     SGM__SLOT_STORED, /* a result that is stored after each tile */
     SGM__SLOT_BUFFER  /* between two instructions */
 } sgm__slot_kind;
@@ -33,6 +34,7 @@ typedef struct sgm__slot {
     sgm__place place;
     int64_t strides[SGM_MAX_RANK]; /* collapsed */
     bool written;
+    bool drawn; /* random numbers: no instruction's result */
 } sgm__slot;
 
 typedef struct sgm__micro {
@@ -49,6 +51,7 @@ struct sgm__elementwise {
     int32_t slot_count;
     sgm__micro *micros;
     int32_t micro_count;
+    int32_t draws; /* slots that are drawn */
     int32_t rank;
     int64_t dims[SGM_MAX_RANK];
     int64_t elements, rows, columns;

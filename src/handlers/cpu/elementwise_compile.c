@@ -65,6 +65,12 @@ static sgm__vector_function find_function(const sgm__cpu *cpu, const sgm__plan *
 static sgm_status add_micro(sgm__elementwise *e, const sgm__cpu *cpu, int32_t index)
 {
     const sgm__node *node = &e->plan->nodes[index];
+    if (node->op == &sgm__op_random_uniform) {
+        sgm__slot *slot = &e->slots[add_slot(e, index)];
+        slot->written = slot->drawn = true;
+        e->draws++;
+        return SGM_OK;
+    }
     sgm__micro *micro = &e->micros[e->micro_count++];
     *micro = (sgm__micro){.function = find_function(cpu, e->plan, node),
                           .op = node->op,
@@ -113,7 +119,8 @@ static void drop_copies(sgm__elementwise *e)
         if (!is_move(copy->op))
             continue;
         sgm__slot *from = &e->slots[copy->inputs[0]], *to = &e->slots[copy->output];
-        if (!from->written || from->place.store != SGM__STORE_NONE || to->place.store == SGM__STORE_NONE)
+        if (!from->written || from->drawn || from->place.store != SGM__STORE_NONE ||
+            to->place.store == SGM__STORE_NONE)
             continue;
         bool safe = sgm__slot_is_dense(e, to); /* the value's strides stay those of a whole array */
         int32_t made = c;
@@ -159,7 +166,7 @@ static sgm_status build(sgm__elementwise *e, const sgm__cpu *cpu, const sgm__ste
         return SGM_OK;
     drop_copies(e);
     SGM_TRY(sgm__elementwise_lay_out(e, assembler != NULL));
-    e->copies = e->micro_count == 1 && is_move(e->micros[0].op) &&
+    e->copies = e->draws == 0 && e->micro_count == 1 && is_move(e->micros[0].op) &&
                 e->slots[e->micros[0].inputs[0]].kind != SGM__SLOT_DENSE;
     if (assembler != NULL)
         sgm__generate(e, cpu->vector, assembler);

@@ -108,6 +108,17 @@ static unsigned char *locate(const run *r, const sgm__slot *slot, const tile *t,
     return sgm__place_address(&slot->place, r->memory) + (offset + t->column) * (int64_t)slot->size;
 }
 
+/* A tile is a run of elements: some whole rows, or a part of one. */
+static void draw_tile(const run *r, const tile *t, unsigned char *buffers)
+{
+    const sgm__elementwise *e = r->e;
+    for (int32_t i = 0; i < e->slot_count && e->draws > 0; i++)
+        if (e->slots[i].drawn)
+            sgm__cpu_draw(r->cpu->vector, e->plan, &e->plan->nodes[e->slots[i].node], r->memory,
+                          t->row * e->columns + t->column, t->rows * t->columns,
+                          locate(r, &e->slots[i], t, buffers));
+}
+
 /* Of all slots, for machine code: behind the buffers. */
 static void **find_addresses(const run *r, const tile *t, unsigned char *buffers)
 {
@@ -125,13 +136,16 @@ static void run_code(const run *r, const tile *t, unsigned char *buffers)
 {
     const sgm__elementwise *e = r->e;
     if (!e->by_rows) {
+        draw_tile(r, t, buffers);
         e->code(t->rows * t->columns, find_addresses(r, t, buffers), 1);
         return;
     }
     int64_t plane = e->dims[e->rank - 2], end = t->row + t->rows;
-    for (tile part = *t; part.row < end; part.row += part.rows) {
-        int64_t left = plane - part.row % plane;
-        part.rows = end - part.row < left ? end - part.row : left;
+    for (int64_t row = t->row, rows = 0; row < end; row += rows) {
+        int64_t left = plane - row % plane;
+        rows = end - row < left ? end - row : left;
+        tile part = {row, rows, t->column, t->columns};
+        draw_tile(r, &part, buffers);
         e->code(part.columns, find_addresses(r, &part, buffers), part.rows);
     }
 }
@@ -152,6 +166,7 @@ static void run_micros(const run *r, const tile *t, unsigned char *buffers)
 {
     const sgm__elementwise *e = r->e;
     int64_t n = t->rows * t->columns;
+    draw_tile(r, t, buffers);
     for (int32_t m = 0; m < e->micro_count; m++) {
         const sgm__micro *micro = &e->micros[m];
         const void *in[SGM__ELEMENTWISE_MOST_INPUTS];
@@ -319,7 +334,7 @@ static bool can_be_bound(const sgm__elementwise *e)
     return can;
 }
 
-sgm_status sgm__bound_create(const sgm__elementwise *compiled, sgm__bound **bound)
+sgm_status sgm__bound_create(const sgm__cpu *cpu, const sgm__elementwise *compiled, sgm__bound **bound)
 {
     *bound = NULL;
     if (!can_be_bound(compiled))
@@ -327,7 +342,7 @@ sgm_status sgm__bound_create(const sgm__elementwise *compiled, sgm__bound **boun
     sgm__bound *b = sgm__calloc(1, sizeof *b);
     if (b == NULL)
         return SGM_ERROR_MEMORY;
-    b->run = (run){.e = compiled, .moved_node = -1};
+    b->run = (run){.cpu = cpu, .e = compiled, .moved_node = -1};
     b->tile = tile_at(compiled, 0);
     b->loaded = sgm__calloc((size_t)compiled->slot_count + 1, sizeof *b->loaded);
     b->calls = sgm__calloc((size_t)compiled->micro_count + 1, sizeof *b->calls);
@@ -390,6 +405,11 @@ void sgm__bound_run(const sgm__bound *bound, const sgm__memory *memory)
     const sgm__elementwise *e = bound->run.e;
     for (int32_t i = 0; i < bound->loaded_count; i++)
         load_slot(bound, &e->slots[bound->loaded[i]], memory);
+    if (e->draws > 0) {
+        run r = bound->run;
+        r.memory = memory;
+        draw_tile(&r, &bound->tile, bound->buffers);
+    }
     if (e->code != NULL) {
         e->code(bound->tile.rows * bound->tile.columns, bound->addresses, 1);
         return;

@@ -6,6 +6,8 @@
 #define SMALLEST_TILE 256
 #define FEWEST_COLUMNS 32 /* for which machine code goes row by row */
 #define TASKS_PER_THREAD 3
+#define DRAW_WORK 8   /* of a random number, in instructions */
+#define DRAWN_TILES 4 /* in use for each kind of random numbers, which machine code alone reads again */
 
 static sgm_status collapse(sgm__elementwise *e)
 {
@@ -46,12 +48,12 @@ static void choose_kinds(sgm__elementwise *e)
         bool same = is_equal_in_rows(e, slot);
         int64_t step = slot->strides[e->rank - 1];
         if (is_between(slot))
-            slot->kind = SGM__SLOT_BUFFER;
+            slot->kind = slot->drawn ? SGM__SLOT_DRAWN : SGM__SLOT_BUFFER;
         else if (sgm__slot_is_dense(e, slot))
             slot->kind = SGM__SLOT_DENSE;
         else if (is_still(e, slot))
             slot->kind = SGM__SLOT_STILL;
-        else if (e->tile_rows == 1 && step == 1)
+        else if ((e->tile_rows == 1 || e->by_rows) && step == 1)
             slot->kind = SGM__SLOT_ROW;
         else if (slot->written)
             slot->kind = SGM__SLOT_STORED;
@@ -81,7 +83,7 @@ static void give_buffers(sgm__elementwise *e, int32_t *last, int32_t *unused)
     for (int32_t i = 0; i < e->slot_count; i++) {
         e->slots[i].buffer = -1;
         if (e->slots[i].kind == SGM__SLOT_FIXED || e->slots[i].kind == SGM__SLOT_LOADED ||
-            e->slots[i].kind == SGM__SLOT_STORED)
+            e->slots[i].kind == SGM__SLOT_DRAWN || e->slots[i].kind == SGM__SLOT_STORED)
             e->slots[i].buffer = e->buffers++;
         if (e->slots[i].kind == SGM__SLOT_STILL)
             e->slots[i].buffer = e->stills++;
@@ -105,7 +107,7 @@ static void give_buffers(sgm__elementwise *e, int32_t *last, int32_t *unused)
 /* How many tiles are in use at once: operands and results in memory, and the most values in between. */
 static int64_t tiles_alive(const sgm__elementwise *e, const int32_t *last)
 {
-    int64_t memory = 0, alive = 0, most = 0;
+    int64_t memory = e->draws, alive = 0, most = 0;
     for (int32_t i = 0; i < e->slot_count; i++)
         memory +=
             !is_between(&e->slots[i]) && (last[i] >= 0 || e->slots[i].written) && !is_still(e, &e->slots[i]);
@@ -147,17 +149,18 @@ static bool can_go_by_rows(const sgm__elementwise *e)
 }
 
 /* The size of a tile does not depend on the number of threads, nor does any result. */
-static void choose_tiles(sgm__elementwise *e, const int32_t *last)
+static void choose_tiles(sgm__elementwise *e, const int32_t *last, bool coded)
 {
     size_t widest = 1;
     for (int32_t i = 0; i < e->slot_count; i++)
         widest = e->slots[i].size > widest ? e->slots[i].size : widest;
-    int64_t tile = LARGEST_TILE, alive = tiles_alive(e, last);
+    int64_t tile = LARGEST_TILE,
+            alive = coded && e->draws > 0 ? e->draws * DRAWN_TILES : tiles_alive(e, last);
     while (tile > SMALLEST_TILE && tile * alive * (int64_t)widest > TILE_BYTES)
         tile /= 2;
     bool whole_rows = e->rank > 1 && e->columns * 2 <= tile;
     e->tile_columns = whole_rows || e->columns < tile || e->by_rows ? e->columns : tile;
-    e->tile_rows = whole_rows && !e->by_rows ? tile / e->columns : 1;
+    e->tile_rows = whole_rows && (!e->by_rows || e->draws > 0) ? tile / e->columns : 1;
     if (e->tile_rows > e->rows && e->rows > 0)
         e->tile_rows = e->rows;
     e->tiles = divide_up(e->rows, e->tile_rows) * divide_up(e->columns, e->tile_columns);
@@ -166,8 +169,11 @@ static void choose_tiles(sgm__elementwise *e, const int32_t *last)
 
 static void choose_tasks(sgm__elementwise *e)
 {
-    bool parallel = e->elements * e->micro_count >= SGM__CPU_PARALLEL_WORK && e->threads > 1;
-    int64_t tasks = parallel ? (int64_t)e->threads * TASKS_PER_THREAD : 1;
+    int64_t work = e->elements * (e->micro_count + e->draws * DRAW_WORK);
+    bool parallel = work >= SGM__CPU_PARALLEL_WORK && e->threads > 1;
+    /* A tile of random numbers is work for microseconds. */
+    int64_t most = e->draws > 0 ? e->tiles : (int64_t)e->threads * TASKS_PER_THREAD;
+    int64_t tasks = parallel ? most : 1;
     e->tasks = tasks < e->tiles ? tasks : e->tiles;
 }
 
@@ -179,13 +185,13 @@ sgm_status sgm__elementwise_lay_out(sgm__elementwise *e, bool coded)
     if (last == NULL)
         return SGM_ERROR_MEMORY;
     find_last_readers(e, last);
-    choose_tiles(e, last);
+    choose_tiles(e, last, coded);
     choose_kinds(e);
     choose_tasks(e);
     give_buffers(e, last, last + e->slot_count);
     size_t addresses = ((size_t)e->slot_count * sizeof(void *) + 63) / 64 * 64;
     e->thread_bytes = (size_t)e->stills * SGM__STILL_BYTES + (size_t)e->buffers * e->buffer_bytes + addresses;
-    e->whole = e->rows == 1 || e->by_rows;
+    e->whole = (e->rows == 1 || e->by_rows) && e->draws == 0;
     for (int32_t i = 0; i < e->slot_count; i++)
         e->whole = e->whole && e->slots[i].kind != SGM__SLOT_LOADED && e->slots[i].kind != SGM__SLOT_FIXED;
     sgm__free(last);

@@ -502,7 +502,8 @@ static void emit_next_row(generator *g)
     const sgm__elementwise *e = g->e;
     for (int32_t i = 0; i < e->slot_count; i++) {
         int64_t bytes = sgm__slot_row_bytes(e, &e->slots[i]);
-        if ((e->slots[i].kind != SGM__SLOT_DENSE && e->slots[i].kind != SGM__SLOT_ROW) || bytes == 0)
+        sgm__slot_kind kind = e->slots[i].kind;
+        if ((kind != SGM__SLOT_DENSE && kind != SGM__SLOT_ROW && kind != SGM__SLOT_DRAWN) || bytes == 0)
             continue;
         SGM__EMIT(g->assembler, 0x49, 0x81, 0x84, 0x24); /* add qword [r12 + 8 i], bytes */
         sgm__emit_word(g->assembler, (uint32_t)(i * (int32_t)sizeof(void *)));
@@ -568,7 +569,7 @@ static bool is_possible(generator *g)
 
 void sgm__generate(sgm__elementwise *e, const sgm__vector *vector, sgm__assembler *assembler)
 {
-    if (vector->functions == NULL || e->elements == 0 || e->copies)
+    if (vector->functions == NULL || e->elements == 0 || e->micro_count == 0 || e->copies)
         return;
     generator g = {.e = e, .vector = vector, .assembler = assembler};
     g.last = sgm__alloc((size_t)e->slot_count * 2 * sizeof(int32_t));
