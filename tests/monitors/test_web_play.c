@@ -146,6 +146,30 @@ TEST(an_input_is_found_for_a_class)
     end(&p);
 }
 
+/* Its parameters are zeros: nothing is found, and each step takes milliseconds. */
+TEST(a_search_ends_with_the_run)
+{
+    played p;
+    sgm_shape inputs = sgm_shape_of(4, 2, 2), targets = sgm_shape_of(4, 3), zeros = sgm_shape_of(1500, 3);
+    begin(&p, "input(2, 2) + dense(1500) + dense(1500) + dense(3) + softmax_cross_entropy", &inputs,
+          &targets);
+    sgm_tensor *nothing = sgm_tensor_create(SGM_FLOAT32, &zeros);
+    CHECK_OK(sgm_trainer_set(p.trainer, "3-dense.weights", nothing));
+    sgm_tensor_free(nothing);
+    const char body[] = "{\"class\":1,\"steps\":5000}";
+    char *request = sgm__format("POST /api/maximise HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nAuthorization: Bearer "
+                                "%s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+                                p.client.port, p.client.token, strlen(body), body);
+    int descriptor = client_connect(p.client.port);
+    CHECK(client_send(descriptor, request, strlen(request)));
+    sgm__free(request);
+    usleep(500000);
+    double begun = sgm__now();
+    end(&p);
+    CHECK(sgm__now() - begun < 4);
+    close(descriptor);
+}
+
 /* A network that says of each byte that the next one in the alphabet follows. */
 TEST(text_goes_on_as_the_network_says)
 {

@@ -247,6 +247,8 @@ static sgm_status answer_pending(pass *own, const looker *who)
 {
     if (own->count == 0)
         return SGM_OK;
+    if (atomic_load(own->ending))
+        return sgm_fail(SGM_ERROR_STATE, "the monitor is to stop");
     SGM_TRY(feed(own));
     SGM_TRY(sgm_session_run(own->frozen.session, own->program));
     SGM_TRY(sgm_session_read(own->frozen.session, own->program, own->frozen.recording.outputs[0].name,

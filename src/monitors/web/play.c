@@ -315,7 +315,8 @@ static sgm_status maximise(const played *own, const sgm__http_request *request, 
         sgm__trainer_unlock(own->watched->trainer);
         return sgm_fail(SGM_ERROR_STATE, "trainer '%s' has no network yet", own->watched->name);
     }
-    SGM_TRY(sgm__target_maximise(own->watched->trainer, (int64_t)wanted, &options, unlock, &found));
+    SGM_TRY(sgm__target_maximise(own->watched->trainer, (int64_t)wanted, &options, unlock, request->ending,
+                                 &found));
     const sgm_shape *shape = sgm_tensor_shape(found.input);
     size_t count = (size_t)sgm_shape_elements(shape);
     double *values = sgm__calloc(count, sizeof *values);

@@ -20,6 +20,7 @@ typedef struct target {
 /* One search. */
 typedef struct descent {
     const target *self;
+    const atomic_bool *ending; /* NULL: nobody ends it */
     sgm__frozen frozen;
     sgm_program *program;
     const char *input, *wanted;     /* names */
@@ -138,6 +139,8 @@ static sgm_status attempt(descent *d, sgm__random *random)
         d->m[i] = d->v[i] = 0;
     }
     for (int64_t step = 1; step <= d->self->options.steps && !d->found; step++) {
+        if (d->ending && atomic_load(d->ending))
+            return sgm_fail(SGM_ERROR_STATE, "the run has just ended");
         SGM_TRY(look(d));
         if (!isfinite(d->cost))
             return SGM_OK;
@@ -187,9 +190,9 @@ static sgm_status search(descent *d, sgm__random *random)
 }
 
 static sgm_status descend(const target *self, sgm_trainer *trainer, void (*copied)(void *trainer),
-                          sgm__target_found *found)
+                          const atomic_bool *ending, sgm__target_found *found)
 {
-    descent d = {.self = self};
+    descent d = {.self = self, .ending = ending};
     sgm_status status = record(&d, trainer);
     sgm__random random = sgm__random_make(trainer->settings.seed,
                                           sgm__hash_text(self->name) + (uint64_t)trainer->position.iteration);
@@ -213,7 +216,7 @@ static sgm_status maximise(void *state, sgm_hook_call *call)
     sgm__target_found found = {0};
     if (!trainer)
         return sgm_fail(SGM_ERROR_STATE, "a target is sought of a trainer, in the foreground");
-    sgm_status status = descend(self, trainer, NULL, &found);
+    sgm_status status = descend(self, trainer, NULL, NULL, &found);
     if (status == SGM_OK)
         status = share_result(self, call, &found);
     sgm_tensor_free(found.input);
@@ -322,11 +325,12 @@ const sgm__hook_row sgm__target_maximiser_row = {
 };
 
 sgm_status sgm__target_maximise(sgm_trainer *trainer, int64_t wanted, const sgm_target_options *options,
-                                void (*copied)(void *trainer), sgm__target_found *found)
+                                void (*copied)(void *trainer), const atomic_bool *ending,
+                                sgm__target_found *found)
 {
     target self = {.wanted = wanted, .name = (char[]){"target"}, .options = *options};
     if (check(wanted, &self.options))
-        return descend(&self, trainer, copied, found);
+        return descend(&self, trainer, copied, ending, found);
     if (copied)
         copied(trainer);
     return SGM_ERROR_ARGUMENT;
