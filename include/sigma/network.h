@@ -72,6 +72,13 @@ typedef struct sgm_layer_options {
     int64_t kernel[2], stride[2], padding[2], dilation[2];
     int64_t groups; /* convolutions */
     bool same;      /* convolutions and poolings: padding that keeps the size, divided by the stride */
+    double label_smoothing;      /* softmax_cross_entropy: share of the targets that goes to all classes */
+    const double *class_weights; /* softmax_cross_entropy: a factor for each class; they are copied */
+    size_t class_weight_count;
+    double focus, balance; /* focal: default 2 and 0.25; softmax_cross_entropy: focus alone, default 0 */
+    double bend;           /* huber: where the square ends; default 1 */
+    double margin;         /* hinge, multi_class_hinge, triplet; default 1 */
+    bool squared;          /* hinge, multi_class_hinge */
 } sgm_layer_options;
 #define SGM_LAYER_OPTIONS(...)                                                                               \
     (&(const sgm_layer_options){.struct_size = sizeof(sgm_layer_options), __VA_ARGS__})
@@ -98,6 +105,14 @@ SGM_API sgm_layer *sgm_layer_create(const char *type, const sgm_layer_options *o
 #define sgm_binary_cross_entropy(...) sgm_layer_create("binary_cross_entropy", SGM_LAYER_OPTIONS(__VA_ARGS__))
 #define sgm_negative_log_likelihood(...)                                                                     \
     sgm_layer_create("negative_log_likelihood", SGM_LAYER_OPTIONS(__VA_ARGS__))
+#define sgm_mean_absolute(...) sgm_layer_create("mean_absolute", SGM_LAYER_OPTIONS(__VA_ARGS__))
+#define sgm_huber(...) sgm_layer_create("huber", SGM_LAYER_OPTIONS(__VA_ARGS__))
+#define sgm_cosine_distance(...) sgm_layer_create("cosine_distance", SGM_LAYER_OPTIONS(__VA_ARGS__))
+#define sgm_kl_divergence(...) sgm_layer_create("kl_divergence", SGM_LAYER_OPTIONS(__VA_ARGS__))
+#define sgm_focal(...) sgm_layer_create("focal", SGM_LAYER_OPTIONS(__VA_ARGS__))
+#define sgm_hinge(...) sgm_layer_create("hinge", SGM_LAYER_OPTIONS(__VA_ARGS__))
+#define sgm_multi_class_hinge(...) sgm_layer_create("multi_class_hinge", SGM_LAYER_OPTIONS(__VA_ARGS__))
+#define sgm_triplet(...) sgm_layer_create("triplet", SGM_LAYER_OPTIONS(__VA_ARGS__))
 
 /* --- networks --- */
 SGM_API sgm_network *
@@ -183,7 +198,8 @@ typedef enum sgm_argument_kind {
     SGM_ARGUMENT_NUMBER,
     SGM_ARGUMENT_TEXT,
     SGM_ARGUMENT_FLAG,
-    SGM_ARGUMENT_SHAPE /* takes all positional integers; by name: shape=(28, 28) */
+    SGM_ARGUMENT_SHAPE,  /* takes all positional integers; by name: shape=(28, 28) */
+    SGM_ARGUMENT_NUMBERS /* only by name: class_weights=(1, 2.5); the bounds are those of each */
 } sgm_argument_kind;
 typedef struct sgm_argument {
     const char *name;
@@ -216,6 +232,8 @@ SGM_API double sgm_layer_number(const sgm_layer_call *call, const char *argument
 SGM_API const char *sgm_layer_text(const sgm_layer_call *call, const char *argument); /* NULL: not given */
 SGM_API bool sgm_layer_flag(const sgm_layer_call *call, const char *argument);
 SGM_API sgm_shape sgm_layer_shape(const sgm_layer_call *call, const char *argument);
+/* `count` of them, which belong to the network; NULL: not given. */
+SGM_API const double *sgm_layer_numbers(const sgm_layer_call *call, const char *argument, size_t *count);
 SGM_API const char *sgm_layer_name(const sgm_layer_call *call); /* "2-dense" */
 SGM_API bool sgm_layer_is_training(const sgm_layer_call *call);
 /* Of what the layer gets and gives; with mixed precision bfloat16, and float32 for costs. */

@@ -122,6 +122,16 @@ sgm_status sgm__argument_append_dimension(sgm_layer *layer, int32_t argument, in
     return SGM_OK;
 }
 
+sgm_status sgm__argument_append_number(sgm_layer *layer, int32_t argument, double number)
+{
+    sgm__argument_value *value = &layer->arguments[argument];
+    SGM_TRY(check_bounds(layer, argument, number));
+    SGM_TRY(sgm__reserve(&value->numbers, &value->number_capacity, value->number_count + 1, sizeof(double)));
+    value->numbers[value->number_count++] = number;
+    value->given = true;
+    return SGM_OK;
+}
+
 sgm_status sgm__arguments_finish(const sgm_layer *layer)
 {
     for (size_t i = 0; i < layer->type->argument_count; i++)

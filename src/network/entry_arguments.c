@@ -41,6 +41,15 @@ static sgm_status give_shape(const sgm_shape *shape, sgm_content *content)
     return list != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
+static sgm_status give_numbers(const sgm__argument_value *value, sgm_content *content)
+{
+    sgm__text text = {0};
+    sgm__numbers_write(&text, value->numbers, value->number_count);
+    char *list = sgm__text_take(&text);
+    *content = (sgm_content){SGM_KIND_TEXT, {.text = list}};
+    return list != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+}
+
 sgm_status sgm_network_argument(const sgm_network *network, size_t index, const char *name,
                                 sgm_content *content)
 {
@@ -63,17 +72,18 @@ sgm_status sgm_network_argument(const sgm_network *network, size_t index, const 
         return give_text(value->given ? value->text : row->standard_text, content);
     case SGM_ARGUMENT_SHAPE:
         return give_shape(&value->shape, content);
+    case SGM_ARGUMENT_NUMBERS:
+        return give_numbers(value, content);
     }
     return SGM_OK;
 }
 
 static sgm_status check(const char *layer, const sgm_argument *row, const sgm_content *content)
 {
-    static const sgm_kind kinds[] = {[SGM_ARGUMENT_INTEGER] = SGM_KIND_INTEGER,
-                                     [SGM_ARGUMENT_NUMBER] = SGM_KIND_NUMBER,
-                                     [SGM_ARGUMENT_FLAG] = SGM_KIND_BOOLEAN,
-                                     [SGM_ARGUMENT_TEXT] = SGM_KIND_TEXT,
-                                     [SGM_ARGUMENT_SHAPE] = SGM_KIND_TEXT};
+    static const sgm_kind kinds[] = {
+        [SGM_ARGUMENT_INTEGER] = SGM_KIND_INTEGER, [SGM_ARGUMENT_NUMBER] = SGM_KIND_NUMBER,
+        [SGM_ARGUMENT_FLAG] = SGM_KIND_BOOLEAN,    [SGM_ARGUMENT_TEXT] = SGM_KIND_TEXT,
+        [SGM_ARGUMENT_SHAPE] = SGM_KIND_TEXT,      [SGM_ARGUMENT_NUMBERS] = SGM_KIND_TEXT};
     sgm_option option = {.name = row->name, .kind = kinds[row->kind], .least = row->least, .most = row->most};
     if (!row->live || option.kind == SGM_KIND_TEXT)
         return sgm_fail(SGM_ERROR_STATE, "%s.%s is read-only: describe another network to have another",

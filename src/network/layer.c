@@ -26,8 +26,10 @@ static void release(sgm_layer *layer)
     for (size_t i = 0; i < layer->child_count; i++)
         release(layer->children[i]);
     if (layer->arguments != NULL)
-        for (size_t i = 0; i < layer->type->argument_count; i++)
+        for (size_t i = 0; i < layer->type->argument_count; i++) {
             sgm__free(layer->arguments[i].text);
+            sgm__free(layer->arguments[i].numbers);
+        }
     sgm__free(layer->arguments);
     sgm__free(layer->children);
     sgm__free(layer->name);
@@ -303,6 +305,25 @@ static sgm_status set_pair_option(sgm_layer *layer, const char *option, const in
     return SGM_OK;
 }
 
+static sgm_status set_cost_options(sgm_layer *layer, const sgm_layer_options *options)
+{
+    int32_t argument;
+    SGM_TRY(set_flag_option(layer, "classes", options->classes));
+    SGM_TRY(set_flag_option(layer, "shares", options->shares));
+    SGM_TRY(set_flag_option(layer, "squared", options->squared));
+    SGM_TRY(set_number_option(layer, "label_smoothing", options->label_smoothing));
+    SGM_TRY(set_number_option(layer, "focus", options->focus));
+    SGM_TRY(set_number_option(layer, "balance", options->balance));
+    SGM_TRY(set_number_option(layer, "bend", options->bend));
+    SGM_TRY(set_number_option(layer, "margin", options->margin));
+    for (size_t i = 0; i < options->class_weight_count && options->class_weights != NULL; i++) {
+        SGM_TRY(find_option(layer, "class_weights", SGM_ARGUMENT_NUMBERS, &argument));
+        SGM_TRY(sgm__argument_append_number(layer, argument, options->class_weights[i]));
+    }
+    SGM_TRY(set_text_option(layer, "targets", options->targets));
+    return set_number_option(layer, "importance", options->importance);
+}
+
 static sgm_status set_window_options(sgm_layer *layer, const sgm_layer_options *options)
 {
     SGM_TRY(set_pair_option(layer, "kernel", options->kernel));
@@ -335,12 +356,9 @@ static sgm_status set_options(sgm_layer *layer, const sgm_layer_options *options
     SGM_TRY(set_flag_option(layer, "reverse", options->reverse));
     SGM_TRY(set_flag_option(layer, "bidirectional", options->bidirectional));
     SGM_TRY(set_number_option(layer, "forget_bias", options->forget_bias));
-    SGM_TRY(set_flag_option(layer, "classes", options->classes));
-    SGM_TRY(set_flag_option(layer, "shares", options->shares));
     SGM_TRY(set_text_option(layer, "activation", options->activation));
     SGM_TRY(set_number_option(layer, "rate", options->rate));
-    SGM_TRY(set_text_option(layer, "targets", options->targets));
-    return set_number_option(layer, "importance", options->importance);
+    return set_cost_options(layer, options);
 }
 
 sgm_layer *sgm_layer_create(const char *name, const sgm_layer_options *options)

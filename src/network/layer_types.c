@@ -38,6 +38,14 @@ static const sgm_layer_type *const built_in[] = {
     &sgm__layer_mean_squared,
     &sgm__layer_binary_cross_entropy,
     &sgm__layer_negative_log_likelihood,
+    &sgm__layer_mean_absolute,
+    &sgm__layer_huber,
+    &sgm__layer_cosine_distance,
+    &sgm__layer_kl_divergence,
+    &sgm__layer_focal,
+    &sgm__layer_hinge,
+    &sgm__layer_multi_class_hinge,
+    &sgm__layer_triplet,
 };
 #define BUILT_IN_COUNT (sizeof built_in / sizeof built_in[0])
 
@@ -94,7 +102,7 @@ static sgm_status check_arguments(const sgm_layer_type *type)
                             "argument %zu of layer '%s' needs a name of letters, digits and '_' other than "
                             "'name', which all layers have",
                             i, type->name);
-        if ((unsigned)argument->kind > SGM_ARGUMENT_SHAPE || !(argument->least <= argument->most))
+        if ((unsigned)argument->kind > SGM_ARGUMENT_NUMBERS || !(argument->least <= argument->most))
             return sgm_fail(SGM_ERROR_ARGUMENT,
                             "argument '%s' of layer '%s' has an unknown kind or bounds "
                             "in the wrong order",

@@ -38,6 +38,10 @@ static void write_argument(sgm__text *text, const sgm_argument *row, const sgm__
             sgm__text_append(text, i > 0 ? ", %lld" : "%lld", (long long)value->shape.dims[i]);
         sgm__text_append(text, "%s", brackets ? ")" : "");
         break;
+    case SGM_ARGUMENT_NUMBERS:
+        sgm__text_append(text, "%s=", row->name);
+        sgm__numbers_write(text, value->numbers, value->number_count);
+        break;
     }
 }
 

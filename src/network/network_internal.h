@@ -29,6 +29,8 @@ typedef struct sgm__argument_value {
     double number;
     char *text;
     sgm_shape shape;
+    double *numbers;
+    size_t number_count, number_capacity;
 } sgm__argument_value;
 
 struct sgm_layer {
@@ -57,6 +59,7 @@ sgm_status sgm__argument_set_number(sgm_layer *layer, int32_t argument, double v
 sgm_status sgm__argument_set_text(sgm_layer *layer, int32_t argument, const char *value);
 sgm_status sgm__argument_set_flag(sgm_layer *layer, int32_t argument, bool value);
 sgm_status sgm__argument_append_dimension(sgm_layer *layer, int32_t argument, int64_t value);
+sgm_status sgm__argument_append_number(sgm_layer *layer, int32_t argument, double value);
 sgm_status sgm__layer_set_name(sgm_layer *layer, const char *name);
 /* Checks that nothing required is missing. */
 sgm_status sgm__arguments_finish(const sgm_layer *layer);
@@ -74,6 +77,9 @@ extern const sgm_layer_type sgm__layer_input, sgm__layer_output, sgm__layer_dens
     sgm__layer_concatenate, sgm__layer_softmax_cross_entropy, sgm__layer_squared_difference,
     sgm__layer_mean_squared, sgm__layer_binary_cross_entropy, sgm__layer_negative_log_likelihood,
     sgm__layer_embedding, sgm__layer_rnn, sgm__layer_gru, sgm__layer_lstm;
+extern const sgm_layer_type sgm__layer_mean_absolute, sgm__layer_huber, sgm__layer_cosine_distance,
+    sgm__layer_kl_divergence, sgm__layer_focal, sgm__layer_hinge, sgm__layer_multi_class_hinge,
+    sgm__layer_triplet;
 extern const sgm_layer_type sgm__layer_layer_norm, sgm__layer_rms_norm, sgm__layer_positions,
     sgm__layer_attention, sgm__layer_transformer, sgm__layer_tied_dense;
 extern const sgm_layer_type sgm__layer_convolution, sgm__layer_convolution_1d,
@@ -90,6 +96,8 @@ const char *sgm__layer_type_nearest(const char *name, const char *const *more, s
 char *sgm__number_text(double number, char *buffer, size_t size);
 /* True if `text` can stand in the notation without quotes. */
 bool sgm__is_word(const char *text);
+/* "1", or "(1, 2.5)". */
+void sgm__numbers_write(sgm__text *text, const double *numbers, size_t count);
 void sgm__layer_write(sgm__text *text, const sgm_layer *layer);
 
 /* --- networks (network.c, record.c) --- */

@@ -39,6 +39,7 @@ static bool fits(sgm_argument_kind kind, const sgm__parsed_value *v)
     case SGM_ARGUMENT_SHAPE:
         return v->is_integer;
     case SGM_ARGUMENT_NUMBER:
+    case SGM_ARGUMENT_NUMBERS:
         return v->is_number;
     case SGM_ARGUMENT_TEXT:
         return v->is_text;
@@ -50,8 +51,8 @@ static bool fits(sgm_argument_kind kind, const sgm__parsed_value *v)
 
 static const char *kind_text(sgm_argument_kind kind)
 {
-    static const char *const texts[] = {"a whole number", "a number", "a name", "true or false",
-                                        "whole numbers"};
+    static const char *const texts[] = {"a whole number", "a number",      "a name",
+                                        "true or false",  "whole numbers", "numbers"};
     return texts[kind];
 }
 
@@ -79,6 +80,9 @@ static sgm_status set_argument(sgm__parser *p, sgm_layer *layer, int32_t index, 
     case SGM_ARGUMENT_SHAPE:
         status = sgm__argument_append_dimension(layer, index, v->integer);
         break;
+    case SGM_ARGUMENT_NUMBERS:
+        status = sgm__argument_append_number(layer, index, v->number);
+        break;
     }
     return status == SGM_OK ? SGM_OK : sgm__parser_place(p, &v->token);
 }
@@ -91,7 +95,7 @@ static sgm_status positional(sgm__parser *p, sgm_layer *layer, int32_t *position
     if (flag >= 0 && type->arguments[flag].kind == SGM_ARGUMENT_FLAG)
         return sgm__argument_set_flag(layer, flag, true) == SGM_OK ? SGM_OK : sgm__parser_place(p, &v->token);
     for (int32_t i = *position; i < (int32_t)type->argument_count; i++)
-        if (fits(type->arguments[i].kind, v)) {
+        if (type->arguments[i].kind != SGM_ARGUMENT_NUMBERS && fits(type->arguments[i].kind, v)) {
             /* a shape takes all the numbers that follow */
             *position = type->arguments[i].kind == SGM_ARGUMENT_SHAPE ? i : i + 1;
             return set_argument(p, layer, i, v);
@@ -111,7 +115,7 @@ static sgm_status unknown_argument(const sgm__parser *p, const sgm_layer_type *t
                             sgm__parser_quote(token).text, sgm__arguments_list(type, known, sizeof known));
 }
 
-static sgm_status parse_shape(sgm__parser *p, sgm_layer *layer, int32_t index)
+static sgm_status parse_list(sgm__parser *p, sgm_layer *layer, int32_t index)
 {
     sgm__token open = p->token;
     sgm__parser_next(p);
@@ -121,6 +125,11 @@ static sgm_status parse_shape(sgm__parser *p, sgm_layer *layer, int32_t index)
         SGM_TRY(set_argument(p, layer, index, &v));
     } while (sgm__parser_accept(p, ','));
     return sgm__parser_close(p, &open);
+}
+
+static bool takes_list(const sgm_argument *argument)
+{
+    return argument->kind == SGM_ARGUMENT_SHAPE || argument->kind == SGM_ARGUMENT_NUMBERS;
 }
 
 /* padding=same: a word where a shape could be stands for the flag of that name. */
@@ -148,8 +157,8 @@ sgm_status sgm__parser_named_argument(sgm__parser *p, sgm_layer *layer)
     if (!is_name && layer->arguments[index].given)
         return sgm__parser_fail(p, &key, SGM_ERROR_FORMAT, "argument %s is given twice",
                                 sgm__parser_quote(&key).text);
-    if (!is_name && layer->type->arguments[index].kind == SGM_ARGUMENT_SHAPE && sgm__token_is(&p->token, '('))
-        return parse_shape(p, layer, index);
+    if (!is_name && takes_list(&layer->type->arguments[index]) && sgm__token_is(&p->token, '('))
+        return parse_list(p, layer, index);
     sgm__parsed_value v;
     SGM_TRY(sgm__parser_value(p, &v));
     if (!is_name && is_flag_instead(layer->type, index, &v)) {

@@ -35,6 +35,15 @@ static void write_shape(sgm__text *text, const sgm_shape *shape, bool named)
     sgm__text_append(text, "%s", brackets ? ")" : "");
 }
 
+void sgm__numbers_write(sgm__text *text, const double *numbers, size_t count)
+{
+    char number[32];
+    sgm__text_append(text, "%s", count > 1 ? "(" : "");
+    for (size_t i = 0; i < count; i++)
+        sgm__text_append(text, i > 0 ? ", %s" : "%s", sgm__number_text(numbers[i], number, sizeof number));
+    sgm__text_append(text, "%s", count > 1 ? ")" : "");
+}
+
 static void write_value(sgm__text *text, const sgm_argument *argument, const sgm__argument_value *value,
                         bool named)
 {
@@ -57,6 +66,9 @@ static void write_value(sgm__text *text, const sgm_argument *argument, const sgm
     case SGM_ARGUMENT_SHAPE:
         write_shape(text, &value->shape, named);
         break;
+    case SGM_ARGUMENT_NUMBERS:
+        sgm__numbers_write(text, value->numbers, value->number_count);
+        break;
     }
 }
 
@@ -70,7 +82,8 @@ static bool is_flag_name(const sgm_layer_type *type, const char *text)
 static bool can_be_positional(const sgm_layer *layer, size_t index)
 {
     const char *word = layer->arguments[index].text;
-    if (layer->kind == SGM__NODE_BRANCHES || layer->type->arguments[index].kind == SGM_ARGUMENT_FLAG)
+    sgm_argument_kind kind = layer->type->arguments[index].kind;
+    if (layer->kind == SGM__NODE_BRANCHES || kind == SGM_ARGUMENT_FLAG || kind == SGM_ARGUMENT_NUMBERS)
         return false;
     return word == NULL ||
            (strcmp(word, "true") != 0 && strcmp(word, "false") != 0 && !is_flag_name(layer->type, word));

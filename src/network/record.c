@@ -125,6 +125,14 @@ sgm_shape sgm_layer_shape(const sgm_layer_call *call, const char *argument)
     return value != NULL ? value->shape : sgm_shape_scalar();
 }
 
+const double *sgm_layer_numbers(const sgm_layer_call *call, const char *argument, size_t *count)
+{
+    const sgm_argument *table;
+    const sgm__argument_value *value = find_argument(call, argument, SGM_ARGUMENT_NUMBERS, &table);
+    *count = value != NULL ? value->number_count : 0;
+    return value != NULL && value->given ? value->numbers : NULL;
+}
+
 const char *sgm_layer_name(const sgm_layer_call *call)
 {
     return call->entry->name;

@@ -9,11 +9,10 @@
 
 static sgm_option row_of(const sgm_argument *argument)
 {
-    static const sgm_kind kinds[] = {[SGM_ARGUMENT_INTEGER] = SGM_KIND_INTEGER,
-                                     [SGM_ARGUMENT_NUMBER] = SGM_KIND_NUMBER,
-                                     [SGM_ARGUMENT_FLAG] = SGM_KIND_BOOLEAN,
-                                     [SGM_ARGUMENT_TEXT] = SGM_KIND_TEXT,
-                                     [SGM_ARGUMENT_SHAPE] = SGM_KIND_TEXT};
+    static const sgm_kind kinds[] = {
+        [SGM_ARGUMENT_INTEGER] = SGM_KIND_INTEGER, [SGM_ARGUMENT_NUMBER] = SGM_KIND_NUMBER,
+        [SGM_ARGUMENT_FLAG] = SGM_KIND_BOOLEAN,    [SGM_ARGUMENT_TEXT] = SGM_KIND_TEXT,
+        [SGM_ARGUMENT_SHAPE] = SGM_KIND_TEXT,      [SGM_ARGUMENT_NUMBERS] = SGM_KIND_TEXT};
     sgm_kind kind = kinds[argument->kind];
     bool bounded = kind == SGM_KIND_INTEGER || kind == SGM_KIND_NUMBER;
     return (sgm_option){.name = argument->name,

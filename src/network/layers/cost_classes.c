@@ -1,0 +1,121 @@
+/* More costs of classes: kl_divergence, focal, hinge, multi_class_hinge. */
+#include "network/layers/costs.h"
+
+/* sum(t log(t)) - sum(t log_softmax(y)), where 0 log(0) is 0 (Kullback and Leibler, 1951). */
+static sgm_value kl_divergence(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
+{
+    (void)count;
+    sgm_value shares = sgm__cost_targets(call, graph, inputs[0]);
+    sgm_value logarithm = sgm_log(graph, sgm_maximum(graph, shares, sgm_number(graph, 1e-30)));
+    sgm_value sure = sgm__cost_sum_of_last(graph, sgm_multiply(graph, shares, logarithm), false);
+    sgm_value crossed = sgm_softmax_cross_entropy_values(graph, inputs[0], shares);
+    return sgm__cost_mean_of_steps(graph, sgm_add(graph, sure, crossed));
+}
+
+static sgm_value predict_softmax(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction)
+{
+    (void)call;
+    return sgm_softmax(graph, prediction);
+}
+
+/* -log(p) (1 - p)^f where p = sigmoid(x): softplus(-x) exp(-f softplus(x)), which never overflows. */
+static sgm_value focal_of(sgm_graph *graph, sgm_value x, double focus)
+{
+    sgm_value right = sgm_softplus(graph, sgm_negate(graph, x)), wrong = sgm_softplus(graph, x);
+    sgm_value factor = sgm_exp(graph, sgm_multiply(graph, wrong, sgm_number(graph, -focus)));
+    return sgm_multiply(graph, right, factor);
+}
+
+/* t b focal(x) + (1 - t) (1 - b) focal(-x) (Lin et al., 2017) */
+static sgm_value focal(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
+{
+    (void)count;
+    double focus = sgm_layer_number(call, "focus"), balance = sgm_layer_number(call, "balance");
+    sgm_value targets = sgm__cost_targets(call, graph, inputs[0]);
+    sgm_value others = sgm_subtract(graph, sgm_number(graph, 1), targets);
+    sgm_value yes = sgm_multiply(graph, targets, focal_of(graph, inputs[0], focus));
+    sgm_value no = sgm_multiply(graph, others, focal_of(graph, sgm_negate(graph, inputs[0]), focus));
+    if (balance > 0) {
+        yes = sgm_multiply(graph, yes, sgm_number(graph, balance));
+        no = sgm_multiply(graph, no, sgm_number(graph, 1 - balance));
+    }
+    return sgm__cost_sum_of_records(graph, sgm_add(graph, yes, no));
+}
+
+static sgm_value predict_sigmoid(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction)
+{
+    (void)call;
+    return sgm_sigmoid(graph, prediction);
+}
+
+static sgm_value hinge(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
+{
+    (void)count;
+    sgm_value y = inputs[0], targets = sgm__cost_targets(call, graph, y);
+    sgm_value yes = sgm_greater(graph, targets, sgm_number(graph, 0));
+    sgm_value beyond = sgm_select(graph, yes, y, sgm_negate(graph, y));
+    sgm_value cost = sgm__cost_margin(call, graph, beyond);
+    return sgm_reduce_mean(graph, sgm_flatten(graph, cost, 0), (const int32_t[]){1}, 1, false);
+}
+
+/* 0 and 1 at the margins, so that the border is at one half as that of probabilities. */
+static sgm_value predict_side(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction)
+{
+    double margin = sgm_layer_number(call, "margin");
+    sgm_value scaled = sgm_multiply(graph, prediction, sgm_number(graph, 0.5 / margin));
+    return sgm_add(graph, scaled, sgm_number(graph, 0.5));
+}
+
+/* The mean over the classes of max(margin + y of the class - y of the right one, 0) (Weston and Watkins,
+ * 1999). */
+static sgm_value multi_class_hinge(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
+                                   int32_t count)
+{
+    (void)count;
+    sgm_value y = inputs[0], shares = sgm__cost_shares(call, graph, y);
+    sgm_shape shape = sgm_value_type(graph, y).shape;
+    if (!sgm_value_is(shares))
+        return shares;
+    sgm_value right = sgm__cost_sum_of_last(graph, sgm_multiply(graph, shares, y), true);
+    sgm_value missing = sgm__cost_margin(call, graph, sgm_subtract(graph, right, y));
+    sgm_value others = sgm_subtract(graph, sgm_number(graph, 1), shares);
+    sgm_value sum = sgm__cost_sum_of_last(graph, sgm_multiply(graph, others, missing), false);
+    sgm_value mean = sgm_multiply(graph, sum, sgm_number(graph, 1.0 / (double)shape.dims[shape.rank - 1]));
+    return sgm__cost_mean_of_steps(graph, mean);
+}
+
+static const sgm_argument arguments[] = {SGM__COST_ARGUMENTS};
+static const sgm_argument focal_arguments[] = {
+    SGM__COST_ARGUMENTS,
+    {.name = "focus",
+     .kind = SGM_ARGUMENT_NUMBER,
+     .least = 0,
+     .most = 100,
+     .standard = 2,
+     .doc = "an answer of probability p costs (1 - p) to this power as much",
+     .live = true},
+    {.name = "balance",
+     .kind = SGM_ARGUMENT_NUMBER,
+     .least = 0,
+     .most = 1,
+     .standard = 0.25,
+     .doc = "the factor of what should be 1; what should be 0 has the rest to 1; 0: none of both",
+     .live = true},
+};
+static const sgm_argument hinge_arguments[] = {SGM__COST_ARGUMENTS, SGM__COST_MARGIN, SGM__COST_SQUARED};
+static const sgm_argument multi_class_arguments[] = {SGM__COST_ARGUMENTS, SGM__COST_CLASSES, SGM__COST_MARGIN,
+                                                     SGM__COST_SQUARED};
+
+SGM__COST(kl_divergence, "of the targets' shares from the softmax of logits, which is the output", arguments,
+          SGM_LAYER_CLASSIFIES, predict_softmax);
+SGM__COST(focal,
+          "binary_cross_entropy that forgets what is right already, on logits; the output is their sigmoid",
+          focal_arguments, SGM_LAYER_CLASSIFIES, predict_sigmoid);
+SGM__COST(
+    hinge,
+    "what each output lacks to lie beyond the margin on its side: above 0 where the target is; the output "
+    "is scaled, so that the margins are 0 and 1",
+    hinge_arguments, SGM_LAYER_CLASSIFIES, predict_side);
+SGM__COST(multi_class_hinge,
+          "what the right class's number lacks to be larger than the others' by the margin",
+          multi_class_arguments, SGM_LAYER_CLASSIFIES, NULL);

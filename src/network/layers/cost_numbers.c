@@ -1,0 +1,60 @@
+/* Costs of numbers: mean_absolute, huber, cosine_distance. */
+#include "network/layers/costs.h"
+
+static sgm_value distance(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction)
+{
+    sgm_value targets = sgm__cost_targets(call, graph, prediction);
+    return sgm_absolute(graph, sgm_subtract(graph, prediction, targets));
+}
+
+static sgm_value mean_absolute(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
+{
+    (void)count;
+    return sgm_mean(graph, distance(call, graph, inputs[0]));
+}
+
+/* d^2 / 2 up to the bend b, then b (d - b / 2) (Huber, 1964): with m = min(d, b) both are m (d - m / 2). */
+static sgm_value huber(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
+{
+    (void)count;
+    sgm_value far = distance(call, graph, inputs[0]);
+    sgm_value near = sgm_minimum(graph, far, sgm_number(graph, sgm_layer_number(call, "bend")));
+    sgm_value half = sgm_multiply(graph, near, sgm_number(graph, 0.5));
+    return sgm_mean(graph, sgm_multiply(graph, near, sgm_subtract(graph, far, half)));
+}
+
+/* The squared length of the last dimension, with as much more as keeps a division by its root finite. */
+static sgm_value squared_length(sgm_graph *graph, sgm_value x)
+{
+    sgm_value squares = sgm__cost_sum_of_last(graph, sgm_square(graph, x), false);
+    return sgm_add(graph, squares, sgm_number(graph, 1e-12));
+}
+
+static sgm_value cosine_distance(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
+                                 int32_t count)
+{
+    (void)count;
+    sgm_value y = inputs[0], targets = sgm__cost_targets(call, graph, y);
+    sgm_value along = sgm__cost_sum_of_last(graph, sgm_multiply(graph, y, targets), false);
+    sgm_value lengths = sgm_multiply(graph, squared_length(graph, y), squared_length(graph, targets));
+    sgm_value cosine = sgm_divide(graph, along, sgm_square_root(graph, lengths));
+    return sgm__cost_mean_of_steps(graph, sgm_subtract(graph, sgm_number(graph, 1), cosine));
+}
+
+static const sgm_argument arguments[] = {SGM__COST_ARGUMENTS};
+static const sgm_argument huber_arguments[] = {
+    SGM__COST_ARGUMENTS,
+    {.name = "bend",
+     .kind = SGM_ARGUMENT_NUMBER,
+     .least = 1e-6,
+     .most = 1e12,
+     .standard = 1,
+     .doc = "the difference up to which the cost is a square, and from which on it is a line",
+     .live = true},
+};
+
+SGM__COST(mean_absolute, "the mean of all absolute differences", arguments, 0, NULL);
+SGM__COST(huber, "the mean of half the squared differences, and of a line where these are large",
+          huber_arguments, 0, NULL);
+SGM__COST(cosine_distance, "1 minus the cosine between the last dimensions of prediction and targets",
+          arguments, 0, NULL);

@@ -1,0 +1,86 @@
+/* triplet: what belongs together lies nearer than what does not (Schroff et al., 2015). */
+#include "network/layers/costs.h"
+
+/* |a - b + 1e-6| of rows: never 0, where it has no slope. */
+static sgm_value distance(sgm_graph *graph, sgm_value a, sgm_value b)
+{
+    sgm_value difference = sgm_add(graph, sgm_subtract(graph, a, b), sgm_number(graph, 1e-6));
+    return sgm_square_root(graph, sgm__cost_sum_of_last(graph, sgm_square(graph, difference), false));
+}
+
+/* max(margin + |a - p| - |a - n|, 0) */
+static sgm_value cost_of(const sgm_layer_call *call, sgm_graph *graph, sgm_value anchor, sgm_value positive,
+                         sgm_value negative)
+{
+    sgm_value near = distance(graph, anchor, positive), far = distance(graph, anchor, negative);
+    return sgm__cost_margin(call, graph, sgm_subtract(graph, far, near));
+}
+
+static sgm_value row(sgm_graph *graph, sgm_value x, int64_t index)
+{
+    return sgm_flatten(graph, sgm_slice(graph, x, 1, index, index + 1, 1), 0);
+}
+
+/* (batch) numbers of classes. */
+static sgm_value numbers_of(sgm_layer_call *call, sgm_graph *graph)
+{
+    sgm_shape scalar = sgm_shape_scalar();
+    return sgm_layer_section(call, graph, sgm_layer_text(call, "targets"), &scalar);
+}
+
+/* Squared distances of all rows from all; exact enough to compare them. */
+static sgm_value all_distances(sgm_graph *graph, sgm_value x)
+{
+    int64_t batch = sgm_value_type(graph, x).shape.dims[0];
+    sgm_shape across = sgm_shape_of(1, batch);
+    sgm_value squares = sgm__cost_sum_of_last(graph, sgm_square(graph, x), true);
+    sgm_value products = sgm_matmul(graph, x, sgm_transpose(graph, x));
+    sgm_value sums = sgm_add(graph, squares, sgm_reshape(graph, squares, &across));
+    return sgm_subtract(graph, sums, sgm_multiply(graph, products, sgm_number(graph, 2)));
+}
+
+/* For each record the farthest of its class in the minibatch and the nearest of the others (Hermans et al.,
+ * 2017). Where there are no others it costs nothing. */
+static sgm_value of_batch(sgm_layer_call *call, sgm_graph *graph, sgm_value x)
+{
+    sgm_value numbers = numbers_of(call, graph);
+    if (!sgm_value_is(numbers))
+        return numbers;
+    int64_t batch = sgm_value_type(graph, x).shape.dims[0];
+    sgm_shape down = sgm_shape_of(batch, 1), across = sgm_shape_of(1, batch);
+    sgm_value same =
+        sgm_equal(graph, sgm_reshape(graph, numbers, &down), sgm_reshape(graph, numbers, &across));
+    sgm_value distances = all_distances(graph, sgm_stop_gradient(graph, x));
+    sgm_value farthest =
+        sgm_arg_max(graph, sgm_select(graph, same, distances, sgm_filled_like(graph, distances, -1e30)), 1);
+    sgm_value nearest =
+        sgm_arg_min(graph, sgm_select(graph, same, sgm_filled_like(graph, distances, 1e30), distances), 1);
+    sgm_value cost =
+        cost_of(call, graph, x, sgm_gather(graph, x, farthest, 0), sgm_gather(graph, x, nearest, 0));
+    sgm_value equal = sgm__cost_sum_of_last(graph, sgm_cast(graph, same, sgm_layer_dtype(call)), false);
+    sgm_value alone = sgm_less(graph, equal, sgm_number(graph, (double)batch));
+    return sgm_select(graph, alone, cost, sgm_filled_like(graph, cost, 0));
+}
+
+static sgm_value triplet(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
+{
+    (void)count;
+    sgm_value x = inputs[0];
+    sgm_shape shape = sgm_value_type(graph, x).shape;
+    char text[128];
+    if (shape.rank == 2)
+        return of_batch(call, graph, x);
+    if (shape.rank == 3 && shape.dims[1] == 3)
+        return cost_of(call, graph, row(graph, x, 0), row(graph, x, 1), row(graph, x, 2));
+    return sgm_graph_fail(graph, SGM_ERROR_SHAPE,
+                          "triplet: expected (batch, features), whose classes are targets, or (batch, 3, "
+                          "features) with something, its like and another in each record; got %s",
+                          sgm_shape_text(&shape, text, sizeof text));
+}
+
+static const sgm_argument arguments[] = {SGM__COST_ARGUMENTS, SGM__COST_MARGIN, SGM__COST_SQUARED};
+
+SGM__COST(triplet,
+          "what the like of a record lacks to be nearer than others by the margin: of the records (batch, "
+          "features) by their classes' numbers, or of the three rows of each (batch, 3, features)",
+          arguments, 0, NULL);

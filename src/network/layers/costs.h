@@ -1,0 +1,64 @@
+/* What costs share: their targets, sums over a record, arguments. Internal. */
+#ifndef SGM_NETWORK_LAYERS_COSTS_H
+#define SGM_NETWORK_LAYERS_COSTS_H
+
+#include "network/network_internal.h"
+
+/* The targets of the prediction's shape; nothing on failure. */
+sgm_value sgm__cost_targets(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction);
+/* Of costs of classes: a share for each class, in the prediction's shape. Flags say what the data has:
+ * shares, or one number of a class for each place of the prediction; without a flag, those with further
+ * dimensions than (batch, classes) have numbers, as sequences do. */
+sgm_value sgm__cost_shares(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction);
+/* (batch, steps...) to (batch). */
+sgm_value sgm__cost_mean_of_steps(sgm_graph *graph, sgm_value x);
+/* (batch, features...) to (batch). */
+sgm_value sgm__cost_sum_of_records(sgm_graph *graph, sgm_value x);
+/* Over the last dimension, which goes away or stays as 1. */
+sgm_value sgm__cost_sum_of_last(sgm_graph *graph, sgm_value x, bool keep);
+/* max(margin - x, 0), squared if the layer's flag `squared` is set. */
+sgm_value sgm__cost_margin(const sgm_layer_call *call, sgm_graph *graph, sgm_value x);
+
+#define SGM__COST_ARGUMENTS                                                                                  \
+    {.name = "targets",                                                                                      \
+     .kind = SGM_ARGUMENT_TEXT,                                                                              \
+     .standard_text = "targets",                                                                             \
+     .doc = "the section of the data with what should come out"},                                            \
+    {                                                                                                        \
+        .name = "importance", .kind = SGM_ARGUMENT_NUMBER, .least = 0, .most = 1e12, .standard = 1,          \
+        .doc = "the factor of this cost in the total", .live = true                                          \
+    }
+#define SGM__COST_CLASSES                                                                                    \
+    {.name = "classes",                                                                                      \
+     .kind = SGM_ARGUMENT_FLAG,                                                                              \
+     .doc = "the targets are numbers of classes, from 0; so they are without a flag after (batch, time, "    \
+            "classes)"},                                                                                     \
+    {                                                                                                        \
+        .name = "shares", .kind = SGM_ARGUMENT_FLAG,                                                         \
+        .doc = "the targets are a share for each class; so they are without a flag after (batch, classes)"   \
+    }
+#define SGM__COST_MARGIN                                                                                     \
+    {                                                                                                        \
+        .name = "margin", .kind = SGM_ARGUMENT_NUMBER, .least = 1e-6, .most = 1e6, .standard = 1,            \
+        .doc = "how far right and wrong must lie apart to cost nothing", .live = true                        \
+    }
+#define SGM__COST_SQUARED                                                                                    \
+    {                                                                                                        \
+        .name = "squared", .kind = SGM_ARGUMENT_FLAG, .doc = "what is missing from the margin is squared"    \
+    }
+
+#define SGM__COST(text, words, table, extra_flags, prediction)                                               \
+    const sgm_layer_type sgm__layer_##text = {                                                               \
+        .api = SGM_LAYER_API,                                                                                \
+        .flags = SGM_LAYER_COST | (extra_flags),                                                             \
+        .name = #text,                                                                                       \
+        .doc = words,                                                                                        \
+        .arguments = table,                                                                                  \
+        .argument_count = sizeof table / sizeof table[0],                                                    \
+        .min_inputs = 1,                                                                                     \
+        .max_inputs = 1,                                                                                     \
+        .forward = text,                                                                                     \
+        .predict = prediction,                                                                               \
+    }
+
+#endif

@@ -1,0 +1,103 @@
+/* Costs: PyTorch's values and gradients (costs_torch.py); what they refuse; their arguments in the notation.
+ */
+#include "network/costs_torch.h"
+#include "network/layer_bench.h"
+
+TEST(costs_are_those_of_pytorch)
+{
+    VALUES_CHECK(costs_torch);
+}
+
+TEST(nothing_overflows)
+{
+    bench b = open_text("input(2) + focal(focus=3, balance=0)", 2, true);
+    FEED(&b, "inputs", 1000, -1000, 1000, -1000);
+    FEED(&b, "targets", 1, 0, 0, 1);
+    CHECK_OK(sgm_session_run(b.session, b.program));
+    CHECK_OUTPUT(&b, "total", 1000);
+    stop(&b);
+    b = open_text("input(2) + softmax_cross_entropy(focus=0.5)", 2, true);
+    FEED(&b, "inputs", 1000, -1000, 1000, -1000);
+    FEED(&b, "targets", 1, 0, 0, 1);
+    CHECK_OK(sgm_session_run(b.session, b.program));
+    CHECK_OUTPUT(&b, "total", 1000);
+    stop(&b);
+    b = open_text("input(2) + cosine_distance", 1, true);
+    FEED(&b, "inputs", 0, 0);
+    FEED(&b, "targets", 1, 2);
+    CHECK_OK(sgm_session_run(b.session, b.program));
+    CHECK_OUTPUT(&b, "total", 1);
+    stop(&b);
+}
+
+TEST(a_triplet_needs_another_class)
+{
+    bench b = open_text("input(2) + triplet(margin=100)", 3, true);
+    FEED(&b, "inputs", 1, 2, 3, 4, 5, 6);
+    FEED(&b, "targets", 7, 7, 7);
+    CHECK_OK(sgm_session_run(b.session, b.program));
+    CHECK_OUTPUT(&b, "total", 0);
+    stop(&b);
+    check_record_error(
+        "input(2, 4) + triplet",
+        "triplet: expected (batch, features), whose classes are targets, or (batch, 3, features)");
+}
+
+TEST(there_is_a_weight_for_each_class)
+{
+    check_record_error("input(4) + softmax_cross_entropy(class_weights=(1, 2, 3))",
+                       "softmax_cross_entropy: there are 3 class_weights for 4 classes");
+    CHECK_ERROR(
+        sgm_network_parse("input(2) + softmax_cross_entropy(class_weights=(1, -2))"),
+        "argument 'class_weights' of softmax_cross_entropy is -2; it must be between 0 and 1000000000000");
+    CHECK_ERROR(sgm_network_parse("input(2) + softmax_cross_entropy(class_weights=(1, more))"),
+                "argument 'class_weights' of softmax_cross_entropy takes numbers, found 'more'");
+    CHECK_ERROR(sgm_network_parse("input(2) + softmax_cross_entropy(class_weights=(1, 2)"), "expected ')'");
+    CHECK_ERROR(sgm_network_parse("input(2) + softmax_cross_entropy(class_weights=1, class_weights=2)"),
+                "argument 'class_weights' is given twice");
+    CHECK_ERROR(sgm_network_parse("input(2) + softmax_cross_entropy(label_smoothing=1)"),
+                "between 0 and 0.9999");
+}
+
+static void check_text(sgm_layer *layers, const char *expected)
+{
+    sgm_network *network = sgm_network_create(layers);
+    CHECK_OK(network);
+    char *text = sgm_network_text(network);
+    CHECK_STR(text, expected);
+    sgm_string_free(text);
+    sgm_network_free(network);
+}
+
+TEST(calls_and_notation_say_the_same)
+{
+    static const double weights[] = {1, 2.5, 1e-3};
+    const char *text = "input(3) + softmax_cross_entropy(label_smoothing=0.1, class_weights=(1, 2.5, 0.001))";
+    check_text(sgm_layer_parse(text), text);
+    check_text(sgm_chain(sgm_input(.shape = {3}),
+                         sgm_softmax_cross_entropy(.class_weights = weights, .class_weight_count = 3,
+                                                   .label_smoothing = 0.1)),
+               text);
+    text = "input(1) + softmax_cross_entropy(class_weights=2)";
+    check_text(sgm_layer_parse(text), text);
+    check_text(sgm_chain(sgm_input(.shape = {3}), sgm_huber(.bend = 0.5, .targets = "y")),
+               "input(3) + huber(y, bend=0.5)");
+    check_text(sgm_chain(sgm_input(.shape = {3}), sgm_hinge(.margin = 2, .squared = true)),
+               "input(3) + hinge(margin=2, squared=true)");
+    CHECK_ERROR(sgm_mean_absolute(.margin = 2), "mean_absolute has no option 'margin'");
+}
+
+TEST(arguments_of_numbers_can_be_read)
+{
+    sgm_network *network = sgm_network_parse("input(2) + softmax_cross_entropy(class_weights=(1, 2.5))");
+    sgm_content content;
+    CHECK_OK(sgm_network_argument(network, 1, "class_weights", &content));
+    CHECK_STR(content.as.text, "(1, 2.5)");
+    sgm_content_clear(&content);
+    content = sgm_text_content("(1, 1)");
+    CHECK_ERROR(sgm_network_set_argument(network, 1, "class_weights", &content),
+                "1-softmax_cross_entropy.class_weights is read-only");
+    content = sgm_number_content(0.25);
+    CHECK_OK(sgm_network_set_argument(network, 1, "label_smoothing", &content));
+    sgm_network_free(network);
+}
