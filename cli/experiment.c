@@ -191,6 +191,12 @@ static const char *shape_hint(const sgm_shape *there, const sgm_shape *wanted)
                   : "";
 }
 
+/* A column of a table is one number, too. */
+static bool is_fit(const sgm_shape *there, const sgm_shape *wanted)
+{
+    return sgm_shape_equal(there, wanted) || (wanted->rank == 0 && there->rank == 1 && there->dims[0] == 1);
+}
+
 static sgm_status check_sections(const recorded_network *r, const sgm_named_value *wanted, size_t count,
                                  sgm_dataset *dataset)
 {
@@ -198,7 +204,7 @@ static sgm_status check_sections(const recorded_network *r, const sgm_named_valu
         sgm_shape shape = record_shape(r, &wanted[i]), there;
         char want[128], have[128];
         SGM_TRY(sgm_dataset_section_shape(dataset, wanted[i].name, &there));
-        if (!sgm_shape_equal(&shape, &there))
+        if (!is_fit(&there, &shape))
             return sgm_fail(SGM_ERROR_SHAPE,
                             "section '%s' has records of the shape %s, the network wants %s%s",
                             wanted[i].name, sgm_shape_text(&there, have, sizeof have),

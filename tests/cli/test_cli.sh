@@ -88,6 +88,10 @@ run 1 train "$examples/iris.yaml" 'network=input(5) + dense(3) + softmax_cross_e
 has err "data.training: section 'inputs' has records of the shape \(4,\), the network wants \(5,\)"
 same "no folder is left by data that do not fit" "$(ls -d shapes 2>/dev/null)" ""
 
+# Two outputs, each with a column of the table and a cost of its own.
+run 0 train "$examples/outputs.yaml" --folder outputs
+has out '^epoch 20/20 loss 0\.[0-2][0-9]* accuracy 9[0-9.]+ %'
+
 # --- beginning with another run ---
 run 0 train "$examples/iris.yaml" epochs=1 --folder begun --from whole
 has out '^starting from .*/whole/checkpoint.safetensors: parameters$'
