@@ -181,12 +181,77 @@ TEST(states_are_told_by_lock_and_log)
         "2026-11-21 18:19:00.419 [1] info a: training ended after epoch 9, iteration 400, in 1 s, stopped "
         "by ctl\n");
     CHECK_STR(state_of(&p, "a"), "stopped");
+    CHECK(strstr(json_string_value(json_object_get(run_named(&p, "a"), "reason")), "stopped by ctl") != NULL);
     write_file(&p, "a", "log.txt", "a",
                "2026-11-21 18:20:00.000 [1] info a: training failed after 2 s: the loss is not finite\n");
     const json_t *run = run_named(&p, "a");
     CHECK_STR(json_string_value(json_object_get(run, "state")), "failed");
     CHECK(strstr(json_string_value(json_object_get(run, "reason")), "the loss is not finite") != NULL);
     CHECK(json_number_value(json_object_get(run, "begun")) > 1.7e9);
+    end(&p);
+}
+
+#define BEGINS "2026-11-21 18:17:59.196 [1] info %s: training begins after epoch 0, iteration 0: seed 0\n"
+#define ENDS "2026-11-21 18:18:00.419 [1] info %s: training ended after epoch 8, iteration 376, in 1.4 s\n"
+
+static void log_line(const place *p, const char *run, const char *format, const char *trainer)
+{
+    char *line = sgm__format(format, trainer);
+    write_file(p, run, "log.txt", "a", line);
+    sgm__free(line);
+}
+
+/* The logs of a process have the lines of all its trainers. */
+TEST(another_trainer_ends_no_run)
+{
+    static const char *const runs[] = {"x", "x-warm", "both/one", "both/two"};
+    static const char *const trainers[] = {"digits", "warm", "one", "two"};
+    place p;
+    begin(&p);
+    for (size_t i = 0; i < 4; i++)
+        write_file(&p, runs[i], "checkpoint.safetensors", "w", "x");
+    log_line(&p, "x", BEGINS, "digits");
+    log_line(&p, "x-warm", BEGINS, "warm");
+    log_line(&p, "both/one", BEGINS, "two"); /* at the same time: any order */
+    log_line(&p, "both/one", BEGINS, "one");
+    log_line(&p, "both/two", BEGINS, "two");
+    for (size_t i = 0; i < 4; i++)
+        log_line(&p, runs[i], ENDS, trainers[i ^ 1]);
+    for (size_t i = 0; i < 4; i++)
+        CHECK_STR(state_of(&p, runs[i]),
+                  "failed"); /* the process is gone, and never said that this one ended */
+    for (size_t i = 0; i < 4; i++)
+        log_line(&p, runs[i], ENDS, trainers[i]);
+    for (size_t i = 0; i < 4; i++)
+        CHECK_STR(state_of(&p, runs[i]), "finished");
+    end(&p);
+}
+
+TEST(a_long_log_hides_no_beginning)
+{
+    place p;
+    begin(&p);
+    write_file(&p, "a", "checkpoint.safetensors", "w", "x");
+    log_line(&p, "a", BEGINS, "a");
+    for (int i = 0; i < 2000; i++)
+        log_line(&p, "a", "2026-11-21 18:18:00.419 [1] warning %s: a line of some 80 characters of a hook\n",
+                 "a");
+    CHECK_STR(state_of(&p, "a"), "failed");
+    end(&p);
+}
+
+TEST(runs_so_far_down_that_they_are_not_listed_are_kept)
+{
+    place p;
+    begin(&p);
+    write_file(&p, "a/b", "metrics.jsonl", "w", LINE(1, 0.5));
+    write_file(&p, "a/b/c", "notes.txt", "w", "x");
+    write_file(&p, "a/b/c/d", "metrics.jsonl", "w", LINE(1, 0.5));
+    post(&p, "/api/run-delete", "{\"name\":\"a/b\",\"confirmation\":\"a/b\"}");
+    CHECK_INT(p.client.code, 409);
+    post(&p, "/api/run-rename", "{\"name\":\"a/b\",\"to\":\"e\"}");
+    CHECK_INT(p.client.code, 409);
+    CHECK_INT(count_runs(&p), 1);
     end(&p);
 }
 

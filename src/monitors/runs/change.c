@@ -53,6 +53,28 @@ static sgm_status check_alone(const sgm__runs *runs, const char *name)
     return SGM_OK;
 }
 
+/* Also of those so far down that they are in no list. */
+static bool holds_runs(int folder, int depth)
+{
+    int own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *entries = own >= 0 ? fdopendir(own) : NULL;
+    const struct dirent *entry;
+    bool found = false;
+    if (entries == NULL && own >= 0)
+        close(own);
+    while (entries != NULL && !found && (entry = readdir(entries)) != NULL) {
+        bool is_inner = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+                        (entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN);
+        int inner = is_inner ? sgm__runs_open_folder(folder, entry->d_name) : -1;
+        found = inner >= 0 && (sgm__runs_is_run(inner) || (depth < DEEPEST && holds_runs(inner, depth + 1)));
+        if (inner >= 0)
+            close(inner);
+    }
+    if (entries != NULL)
+        closedir(entries);
+    return found;
+}
+
 static sgm_status lock(taken *own, const char *name)
 {
     own->folder = sgm__runs_open_folder(own->parent, own->leaf);
@@ -61,6 +83,8 @@ static sgm_status lock(taken *own, const char *name)
     bool held = flock(own->folder, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     if (held || sgm__runs_answers(own->folder))
         return sgm_fail(SGM_ERROR_STATE, "'%.200s' runs now; stop it first", name);
+    if (holds_runs(own->folder, 0))
+        return sgm_fail(SGM_ERROR_STATE, "the folder of '%.200s' holds other runs; see to them first", name);
     return SGM_OK;
 }
 

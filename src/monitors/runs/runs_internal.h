@@ -31,7 +31,7 @@ typedef struct sgm__run {
     dev_t device;
     bool seen;                   /* by the newest scan */
     sgm__run_state state, ended; /* ended: as its log says */
-    char *reason;                /* why it failed; or NULL */
+    char *reason;                /* why it failed or was stopped; or NULL */
     double begun;                /* seconds since 1970 */
     sgm__run_mark metrics_mark, configuration_mark, log_mark;
     off_t read; /* of its metrics, to the end of a line */
@@ -62,7 +62,11 @@ int sgm__runs_open_folder(int folder, const char *name);
 int sgm__runs_open_file(int folder, const char *name, struct stat *info);
 /* The last `limit` bytes of a file of a run, with a 0 byte behind; NULL without an error: there is none. */
 sgm_status sgm__runs_read(int folder, const char *name, size_t limit, char **text, size_t *length);
-bool sgm__runs_answers(int folder); /* its control socket */
+/* The same of an open file of this size; *length: 0 before. */
+sgm_status sgm__runs_read_end(int file, off_t size, size_t limit, char **text, size_t *length);
+bool sgm__runs_is_run(int folder);                                     /* it has a file that only runs have */
+bool sgm__runs_answers(int folder);                                    /* its control socket */
+void sgm__runs_set_text(char **text, const char *with, size_t length); /* NULL: to nothing */
 void sgm__run_free(sgm__run *run);
 
 /* --- metrics.c --- */
@@ -74,6 +78,10 @@ bool sgm__run_read_metrics(sgm__run *run, int folder);
 sgm_status sgm__run_columns(int folder, json_t **columns);
 /* The newest lines of changes.jsonl. */
 sgm_status sgm__run_changes(int folder, json_t **changes);
+
+/* --- log.c --- */
+/* When the run began, how it ended, and why. True: the log is another one than it was. */
+bool sgm__run_read_log(sgm__run *run, int folder);
 
 /* --- change.c --- */
 sgm_status sgm__runs_rename(sgm__runs *runs, const char *name, const char *to);

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #define MOST_CONFIGURATION ((size_t)1 << 20)
-#define LOG_END ((size_t)64 << 10)
 #define MOST_LOCKS ((size_t)4 << 20) /* bytes */
 
 /* --- files --- */
@@ -33,7 +32,7 @@ int sgm__runs_open_file(int folder, const char *name, struct stat *info)
     return -1;
 }
 
-static sgm_status read_end(int file, off_t size, size_t limit, char **text, size_t *length)
+sgm_status sgm__runs_read_end(int file, off_t size, size_t limit, char **text, size_t *length)
 {
     size_t wanted = (size_t)size < limit ? (size_t)size : limit;
     *text = sgm__alloc(wanted + 1);
@@ -55,7 +54,7 @@ sgm_status sgm__runs_read(int folder, const char *name, size_t limit, char **tex
     int file = sgm__runs_open_file(folder, name, &info);
     if (file < 0)
         return SGM_OK;
-    sgm_status status = read_end(file, info.st_size, limit, text, length);
+    sgm_status status = sgm__runs_read_end(file, info.st_size, limit, text, length);
     close(file);
     return status;
 }
@@ -118,7 +117,7 @@ bool sgm__runs_answers(int folder)
 
 /* --- what a run's files say --- */
 
-static void replace_text(char **text, const char *with, size_t length)
+void sgm__runs_set_text(char **text, const char *with, size_t length)
 {
     sgm__free(*text);
     *text = with != NULL ? sgm__strndup(with, length) : NULL;
@@ -135,93 +134,26 @@ static void read_configuration(sgm__runs *runs, sgm__run *run, int folder)
         runs->changed = true;
         json_decref(run->configuration);
         run->configuration = NULL;
-        replace_text(&run->configuration_error, NULL, 0);
+        sgm__runs_set_text(&run->configuration_error, NULL, 0);
     }
     if (file >= 0 && !same && runs->configuration != NULL) {
         sgm_status status = (size_t)info.st_size > MOST_CONFIGURATION
                                 ? sgm_fail(SGM_ERROR_FORMAT, "config.yaml is too long")
-                                : read_end(file, info.st_size, MOST_CONFIGURATION, &text, &length);
+                                : sgm__runs_read_end(file, info.st_size, MOST_CONFIGURATION, &text, &length);
         run->configuration = status == SGM_OK ? runs->configuration(text, length) : NULL;
         if (run->configuration == NULL)
-            replace_text(&run->configuration_error, sgm_last_error(), strlen(sgm_last_error()));
+            sgm__runs_set_text(&run->configuration_error, sgm_last_error(), strlen(sgm_last_error()));
         sgm__free(text);
     }
     if (file >= 0)
         close(file);
-}
-
-/* The time that a line of the log begins with, or -1. */
-static double time_of(const char *line)
-{
-    struct tm parts = {.tm_isdst = -1};
-    if (sscanf(line, "%d-%d-%d %d:%d:%d", &parts.tm_year, &parts.tm_mon, &parts.tm_mday, &parts.tm_hour,
-               &parts.tm_min, &parts.tm_sec) != 6)
-        return -1;
-    parts.tm_year -= 1900;
-    parts.tm_mon--;
-    return (double)mktime(&parts);
-}
-
-/* How it ended, by the last line that tells of a beginning or an end. */
-static void judge_log(sgm__run *run, const char *text, size_t length)
-{
-    static const struct {
-        const char *mark;
-        sgm__run_state state;
-    } marks[] = {{": training begins after ", SGM__RUN_FAILED},
-                 {": training ended after ", SGM__RUN_FINISHED},
-                 {": training failed after ", SGM__RUN_FAILED}};
-    const char *newest = NULL;
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-        for (const char *at = text;
-             (at = memmem(at, (size_t)(text + length - at), marks[i].mark, strlen(marks[i].mark))) != NULL;
-             at++) {
-            if (newest != NULL && at < newest)
-                continue;
-            newest = at;
-            run->ended = marks[i].state;
-        }
-    replace_text(&run->reason, NULL, 0);
-    if (newest == NULL)
-        return;
-    size_t line = strcspn(newest, "\n");
-    if (run->ended == SGM__RUN_FINISHED && (memmem(newest, line, ", stopped by ", 13) != NULL ||
-                                            memmem(newest, line, ", interrupted", 13) != NULL))
-        run->ended = SGM__RUN_STOPPED;
-    if (memmem(newest, line, "begins", 6) == NULL && run->ended != SGM__RUN_FINISHED)
-        replace_text(&run->reason, newest + 2, line - 2);
-}
-
-static void read_log(sgm__runs *runs, sgm__run *run, int folder)
-{
-    struct stat info = {0}, own;
-    char head[64] = "", *text = NULL;
-    size_t length = 0;
-    int file = sgm__runs_open_file(folder, SGM__LOG_FILE, &info);
-    bool same = sgm__run_is_same(&run->log_mark, &info);
-    if (!same) {
-        runs->changed = true;
-        run->ended = SGM__RUN_FINISHED;
-        run->begun = -1;
-    }
-    if (file >= 0 && !same) {
-        if (pread(file, head, sizeof head - 1, 0) > 0)
-            run->begun = time_of(head);
-        if (read_end(file, info.st_size, LOG_END, &text, &length) == SGM_OK)
-            judge_log(run, text, length);
-        sgm__free(text);
-    }
-    if (file >= 0)
-        close(file);
-    if (run->begun < 0 && fstat(folder, &own) == 0)
-        run->begun = (double)own.st_mtim.tv_sec;
 }
 
 static void look_at(sgm__runs *runs, sgm__run *run, int folder, bool is_running)
 {
     runs->changed |= sgm__run_read_metrics(run, folder);
     read_configuration(runs, run, folder);
-    read_log(runs, run, folder);
+    runs->changed |= sgm__run_read_log(run, folder);
     sgm__run_state state = is_running ? SGM__RUN_RUNNING : run->ended;
     runs->changed |= state != run->state;
     run->state = state;
@@ -292,7 +224,7 @@ typedef struct scan {
     lock_list locks;
 } scan;
 
-static bool is_run(int folder)
+bool sgm__runs_is_run(int folder)
 {
     static const char *const traces[] = {SGM__METRICS_FILE, SGM__CHECKPOINT_FILE, "config.yaml",
                                          "control.sock"};
@@ -342,7 +274,7 @@ static sgm_status scan_entry(scan *s, int folder, const char *within, const char
     char *name = *within != '\0' ? sgm__format("%s/%s", within, entry) : sgm__strdup(entry);
     int inner = name != NULL ? sgm__runs_open_folder(folder, entry) : -1;
     sgm_status status = name != NULL ? SGM_OK : SGM_ERROR_MEMORY;
-    if (inner >= 0 && is_run(inner))
+    if (inner >= 0 && sgm__runs_is_run(inner))
         status = note_run(s, name, inner);
     if (inner >= 0 && status == SGM_OK && *within == '\0')
         status = scan_folder(s, inner, name);
