@@ -12,7 +12,7 @@
 static const char usage_text[] =
     "Usage: sigma train FILE.yaml|FOLDER [KEY=VALUE ...] [--folder DIR] [--resume] [--from RUN]\n"
     "             [--quiet] [--paused] [--monitor[=PORT]] [--monitor-wait]\n"
-    "             [--json-lines FILE] [--tensorboard[=DIR]]\n\n"
+    "             [--json-lines FILE] [--tensorboard[=DIR]] [--no-keys]\n\n"
     "Trains what the file describes; a folder is that of a run, with its config.yaml. KEY=VALUE counts more\n"
     "than the file: optimiser.learning_rate=0.01. "
     "Lists and maps are written as in YAML: 'freeze=[0-dense.*]'.\n\n"
@@ -22,6 +22,8 @@ static const char usage_text[] =
     "  --from RUN     begin with the parameters of another run, or of a checkpoint: start_from.run=RUN; the\n"
     "                 keys start_from.parts, .states and .relaxed say what of it\n"
     "  --quiet        results only, no progress\n"
+    "  --no-keys      on a terminal, no keys that steer: space or p pauses and goes on, s steps (10s: ten),\n"
+    "                 q stops, c turns the curve of the loss on or off, h tells of these\n"
     "  --paused       begin paused: 'sigma ctl DIR resume' (or step) lets it go on\n"
     "  --monitor[=PORT]\n"
     "                 watch and steer it in a browser: prints the address (default: a free port from 8080)\n"
@@ -122,7 +124,7 @@ typedef struct train_arguments {
     const char *monitor; /* its port, "": any; NULL: none */
     const char *json_lines;
     const char *tensorboard; /* a folder, "": in the run's; NULL: none */
-    bool resume, quiet, paused, monitor_wait;
+    bool resume, quiet, paused, monitor_wait, no_keys;
 } train_arguments;
 
 /* What a run needs beside its trainer. */
@@ -219,7 +221,7 @@ static sgm_status add_tensorboard(sgm_env *env, const config *c, const char *giv
 static sgm_status add_monitors(sgm_env *env, const config *c, const train_arguments *given)
 {
     if (!given->quiet)
-        SGM_TRY(sgm_env_monitor(env, sgm_terminal_monitor()));
+        SGM_TRY(sgm_env_monitor(env, sgm_terminal_monitor(.keys = !given->no_keys)));
     if (given->json_lines != NULL)
         SGM_TRY(sgm_env_monitor(env, sgm_json_lines_monitor(.path = given->json_lines)));
     if (given->tensorboard != NULL)
@@ -433,6 +435,7 @@ int train_run(int argc, char **argv)
         {"--quiet", ARGUMENT_FLAG, &given.quiet},
         {"--paused", ARGUMENT_FLAG, &given.paused},
         {"--monitor", ARGUMENT_MAYBE, &given.monitor},
+        {"--no-keys", ARGUMENT_FLAG, &given.no_keys},
         {"--monitor-wait", ARGUMENT_FLAG, &given.monitor_wait},
         {"--json-lines", ARGUMENT_TEXT, &given.json_lines},
         {"--tensorboard", ARGUMENT_MAYBE, &given.tensorboard},

@@ -13,10 +13,29 @@ extern "C" {
 #endif
 
 typedef struct sgm_monitor sgm_monitor;
-/* Progress on stdout: one line that is drawn again on a terminal, with a curve of the loss if the locale
- * speaks UTF-8, and plain lines elsewhere; colour unless NO_COLOR is set. */
-SGM_API sgm_monitor *sgm_terminal_monitor(void);
 SGM_API void sgm_monitor_free(sgm_monitor *monitor); /* only for one that was given to no environment */
+
+/* --- the terminal ---
+ *
+ * Progress on stdout: one line that is drawn again on a terminal, with a curve of the loss if the locale
+ * speaks UTF-8, and plain lines elsewhere; colour unless NO_COLOR is set.
+ *
+ * With `keys`, while something runs and stdin and stdout are the terminal that this process is in front of,
+ * single keys steer all trainers of the environment: space or p pauses and goes on, s does one iteration and
+ * then pauses (10s: ten), q stops, c turns the curve on or off, h or ? tells of these. The terminal shows no
+ * typed text then; its settings come back at the end of the run, at exit(), before a signal ends or suspends
+ * the process (handlers that were there before are called after that); only SIGKILL leaves them as they are.
+ * A program that asks for it must not read from stdin meanwhile, nor install handlers of signals that end the
+ * process. One monitor of a process at a time has keys. */
+typedef struct sgm_terminal_monitor_options {
+    size_t struct_size;
+    bool keys; /* default: none, and the terminal is left as it is */
+} sgm_terminal_monitor_options;
+#define sgm_terminal_monitor(...)                                                                            \
+    sgm_terminal_monitor_create(&(const sgm_terminal_monitor_options){                                       \
+        .struct_size = sizeof(sgm_terminal_monitor_options), __VA_ARGS__})
+/* NULL: out of memory, or the system refused a thread (sgm_last_error()). */
+SGM_API sgm_monitor *sgm_terminal_monitor_create(const sgm_terminal_monitor_options *options);
 
 /* --- the web monitor: charts, values that can be changed, commands, in a browser ---
  *

@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#define LOG_FROM 20 /* from so many times the least on the bars are logarithmic */
+
 static void halve(sgm__sparkline *line)
 {
     line->count /= 2;
@@ -46,6 +48,12 @@ void sgm__sparkline_append(sgm__text *to, const sgm__sparkline *line, size_t col
         shown[i] = mean(line->points + from, end - from);
         least = fmin(least, shown[i]);
         most = fmax(most, shown[i]);
+    }
+    if (least > 0 && most > LOG_FROM * least) { /* or all but the beginning would be flat */
+        for (size_t i = 0; i < count; i++)
+            shown[i] = log(shown[i]);
+        least = log(least);
+        most = log(most);
     }
     for (size_t i = 0; i < count; i++) {
         double height = most > least ? (shown[i] - least) / (most - least) : 0;

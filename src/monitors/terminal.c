@@ -1,92 +1,37 @@
 /* Progress on stdout. On a terminal one line that is drawn again and again, and a line for each finished
  * epoch; elsewhere (a file, a pipe) only the latter. */
 #include "monitors/monitor.h"
-#include "monitors/sparkline.h"
 #include "monitors/task_lines.h"
+#include "monitors/terminal_keys.h"
+#include "monitors/terminal_line.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #define REDRAW_SECONDS 0.1
-#define WIDEST_BAR 20
-#define NARROWEST_BAR 4
-#define WIDEST_CURVE 24
-#define NARROWEST_CURVE 8
 
 typedef struct terminal_monitor {
     sgm_monitor base;
     pthread_mutex_t lock;
     bool several; /* trainers side by side: each line has a name */
     bool is_terminal, colour;
-    bool curves; /* the terminal can show them */
+    bool can_curve, curves; /* the terminal can show them; it shall */
     sgm__sparkline losses;
-    bool drawn;        /* an unfinished line is on the screen */
-    double redrawn;    /* when */
-    char trainer[100]; /* the one that lines are about */
+    bool drawn;                   /* an unfinished line is on the screen */
+    double redrawn;               /* when */
+    char trainer[100];            /* the one that lines are about */
+    size_t running;               /* trainers */
+    sgm__terminal_keys *keys;     /* NULL: none */
+    sgm_training_progress newest; /* what is drawn */
+    char note[24];                /* what keys have set in motion */
 } terminal_monitor;
 
 static size_t terminal_width(void)
 {
     struct winsize size;
     return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-}
-
-static void append_count(sgm__text *line, int64_t number)
-{
-    char text[64];
-    sgm__text_append(line, "%s", sgm_count_text(number, text, sizeof text));
-}
-
-static void append_duration(sgm__text *line, double seconds)
-{
-    char text[64];
-    sgm__text_append(line, "%s", sgm_clock_text(seconds, text, sizeof text));
-}
-
-static void append_metrics(sgm__text *line, const sgm_metrics *metrics)
-{
-    sgm__text_append(line, " loss %.4f", isnan(metrics->loss) ? NAN : metrics->loss); /* without a sign */
-    if (!isnan(metrics->accuracy))
-        sgm__text_append(line, " accuracy %.1f %%", 100 * metrics->accuracy);
-}
-
-static void append_epoch(sgm__text *line, int64_t epoch, int64_t epochs)
-{
-    if (epochs > 0)
-        sgm__text_append(line, "epoch %lld/%lld", (long long)epoch, (long long)epochs);
-    else
-        sgm__text_append(line, "epoch %lld", (long long)epoch);
-}
-
-/* How far the epoch is, in what room there is. */
-static void append_bar(sgm__text *line, int64_t batch, int64_t batches, int room)
-{
-    if (batches <= 0) {
-        sgm__text_append(line, " batch ");
-        append_count(line, batch);
-        return;
-    }
-    int width = room < WIDEST_BAR ? room : WIDEST_BAR;
-    if (width < NARROWEST_BAR)
-        return;
-    int filled = batch >= batches ? width : (int)(batch * width / batches);
-    char bar[WIDEST_BAR + 1];
-    for (int i = 0; i < width; i++)
-        bar[i] = i < filled ? '=' : i == filled ? '>' : ' ';
-    bar[width] = '\0';
-    sgm__text_append(line, " [%s]", bar);
-}
-
-static void append_rate(sgm__text *line, double rate)
-{
-    if (rate > 0 && rate < 1e15) {
-        sgm__text_append(line, " ");
-        append_count(line, (int64_t)(rate + 0.5));
-        sgm__text_append(line, " records/s");
-    }
 }
 
 static void clear_line(terminal_monitor *self)
@@ -98,114 +43,49 @@ static void clear_line(terminal_monitor *self)
     self->drawn = false;
 }
 
-static void append_now(sgm__text *line, const sgm_training_progress *progress)
+static sgm__terminal_look look_of(const terminal_monitor *self)
 {
-    append_metrics(line, &progress->training);
-    append_rate(line, progress->rate);
-    if (progress->seconds_left >= 0) {
-        sgm__text_append(line, " ");
-        append_duration(line, progress->seconds_left);
-        sgm__text_append(line, " left");
-    }
+    const char *note = self->note[0] != '\0'                     ? self->note
+                       : self->newest.kind == SGM_PROGRESS_PAUSE ? "paused"
+                                                                 : "";
+    return (sgm__terminal_look){.columns = terminal_width(),
+                                .named = self->several,
+                                .colour = self->colour,
+                                .note = note,
+                                .losses = self->curves && !self->several ? &self->losses : NULL};
 }
 
-static void append_trainer(sgm__text *line, const terminal_monitor *self,
-                           const sgm_training_progress *progress)
+static void draw(terminal_monitor *self)
 {
-    if (self->several)
-        sgm__text_append(line, "%s: ", progress->trainer);
-}
-
-/* How the loss went, behind the numbers, where that leaves room. */
-static void draw_curve(const terminal_monitor *self, size_t room)
-{
-    sgm__text curve = {0};
-    if (!self->curves || self->several || room < NARROWEST_CURVE + 1)
+    const sgm__terminal_look look = look_of(self);
+    char *line = sgm__terminal_line(&self->newest, &look);
+    if (line == NULL)
         return;
-    sgm__sparkline_append(&curve, &self->losses, room - 1 < WIDEST_CURVE ? room - 1 : WIDEST_CURVE);
-    if (curve.length > 0 && !curve.failed)
-        printf(" %s", curve.data);
-    sgm__text_free(&curve);
-}
-
-/* A line longer than the terminal is wide would not be overdrawn by the next one: the bar takes what the
- * numbers leave. */
-static void draw(terminal_monitor *self, const sgm_training_progress *progress)
-{
-    sgm__text line = {0}, now = {0};
-    size_t width = terminal_width();
-    append_now(&now, progress);
-    append_trainer(&line, self, progress);
-    append_epoch(&line, progress->epoch + 1, progress->epochs);
-    append_bar(&line, progress->batch, progress->batches,
-               (int)(width - 1) - (int)(line.length + now.length) - 3);
-    sgm__text_append_bytes(&line, now.data, now.length);
-    sgm__text_free(&now);
-    char *text = sgm__text_take(&line);
-    if (text == NULL)
-        return;
-    size_t length = strlen(text);
-    if (length >= width)
-        length = width - 1;
     clear_line(self);
-    fwrite(text, 1, length, stdout);
-    draw_curve(self, width - 1 - length);
+    fputs(line, stdout);
     fflush(stdout);
     self->drawn = true;
     sgm__log_line_is_open(true);
-    sgm__free(text);
+    sgm__free(line);
 }
 
-/* Of these data, or of all that have no metrics in the line. */
-static void append_scores(sgm__text *line, const sgm_training_progress *progress, const char *data)
+/* Kept, so that keys can have it drawn again. */
+static void draw_newest(terminal_monitor *self, const sgm_training_progress *progress)
 {
-    for (size_t i = 0; i < progress->score_count; i++) {
-        const sgm_score *score = &progress->scores[i];
-        if (!score->headline)
-            continue;
-        bool shown = false;
-        for (size_t j = 0; j < progress->validation_count; j++)
-            shown = shown || strcmp(progress->validation[j].name, score->data) == 0;
-        if (data == NULL && !shown)
-            sgm__text_append(line, ", %s %s %.4f", score->data, score->name, score->value);
-        else if (data != NULL && strcmp(data, score->data) == 0)
-            sgm__text_append(line, " %s %.4f", score->name, score->value);
-    }
+    self->newest = *progress;
+    self->newest.validation = NULL;
+    self->newest.scores = NULL;
+    self->newest.reason = NULL;
+    self->newest.trainer = self->trainer;
+    snprintf(self->trainer, sizeof self->trainer, "%s", progress->trainer);
+    draw(self);
 }
 
 /* One line that stays. */
 static void print_epoch(terminal_monitor *self, const sgm_training_progress *progress, int64_t epoch)
 {
-    const char *strong = self->colour ? "\033[1m" : "", *normal = self->colour ? "\033[0m" : "";
-    sgm__text line = {0};
-    append_trainer(&line, self, progress);
-    sgm__text_append(&line, "%s", strong);
-    append_epoch(&line, epoch, progress->epochs);
-    sgm__text_append(&line, "%s", normal);
-    if (progress->kind == SGM_PROGRESS_STOP) {
-        sgm__text_append(&line, " (");
-        append_count(&line, progress->batch);
-        if (progress->batches > 0) {
-            sgm__text_append(&line, " of ");
-            append_count(&line, progress->batches);
-        }
-        sgm__text_append(&line, " batches)");
-    }
-    append_metrics(&line, &progress->training);
-    for (size_t i = 0; i < progress->validation_count; i++) {
-        sgm__text_append(&line, ", %s", progress->validation[i].name);
-        append_metrics(&line, &progress->validation[i].metrics);
-        append_scores(&line, progress, progress->validation[i].name);
-    }
-    append_scores(&line, progress, NULL);
-    sgm__text_append(&line, ",");
-    append_rate(&line, progress->rate);
-    sgm__text_append(&line, " ");
-    if (progress->seconds < 60)
-        sgm__text_append(&line, "%.1f s", progress->seconds);
-    else
-        append_duration(&line, progress->seconds);
-    char *text = sgm__text_take(&line);
+    const sgm__terminal_look look = look_of(self);
+    char *text = sgm__terminal_epoch(progress, epoch, &look);
     clear_line(self);
     if (text != NULL)
         puts(text);
@@ -224,12 +104,23 @@ static void start(terminal_monitor *self, const sgm_training_progress *progress)
     self->losses = (sgm__sparkline){0};
     if (self->is_terminal)
         sgm__task_lines_hold(true);
+    self->running++;
+    self->note[0] = '\0';
+    if (self->keys != NULL && sgm__terminal_keys_begin(self->keys) && self->running == 1) {
+        puts("keys: space pause, s step, q stop, h help");
+        fflush(stdout);
+    }
 }
 
 static void stop(terminal_monitor *self, const sgm_training_progress *progress)
 {
     if (self->is_terminal)
         sgm__task_lines_hold(false);
+    if (self->running > 0 && self->keys != NULL)
+        sgm__terminal_keys_end(self->keys);
+    self->running -= self->running > 0;
+    self->note[0] = '\0';
+    self->newest.kind = SGM_PROGRESS_STOP;
     /* An epoch that was not finished has a line too, so that nothing trained goes unseen; but not one of a
      * run before, on which nothing followed. */
     if (progress->batch > 0 && progress->rate > 0)
@@ -253,7 +144,7 @@ static void show_locked(terminal_monitor *self, const sgm_training_progress *pro
         if (self->is_terminal && now - self->redrawn >= REDRAW_SECONDS) {
             self->redrawn = now;
             sgm__sparkline_add(&self->losses, progress->training.loss);
-            draw(self, progress);
+            draw_newest(self, progress);
         }
         break;
     case SGM_PROGRESS_EPOCH:
@@ -264,6 +155,10 @@ static void show_locked(terminal_monitor *self, const sgm_training_progress *pro
         break;
     case SGM_PROGRESS_PAUSE:
     case SGM_PROGRESS_RESUME:
+        self->note[0] = '\0';
+        if (self->is_terminal)
+            draw_newest(self, progress);
+        break;
     case SGM_PROGRESS_MOVE:
         break;
     }
@@ -286,9 +181,69 @@ static void expect(sgm_monitor *monitor, size_t trainers)
     pthread_mutex_unlock(&self->lock);
 }
 
+/* --- keys --- */
+
+static sgm_status attach(sgm_monitor *monitor, sgm_trainer *trainer)
+{
+    return sgm__terminal_keys_attach(((terminal_monitor *)monitor)->keys, trainer);
+}
+
+static void detach(sgm_monitor *monitor, sgm_trainer *trainer)
+{
+    sgm__terminal_keys_detach(((terminal_monitor *)monitor)->keys, trainer);
+}
+
+/* A key that came when the last run had just ended changes nothing. */
+static bool begin_change(terminal_monitor *self)
+{
+    pthread_mutex_lock(&self->lock);
+    return self->running > 0;
+}
+
+static void end_change(terminal_monitor *self, bool changed)
+{
+    if (changed && self->newest.kind != SGM_PROGRESS_STOP)
+        draw(self);
+    pthread_mutex_unlock(&self->lock);
+}
+
+static void show_note(void *user, const char *text)
+{
+    terminal_monitor *self = user;
+    bool runs = begin_change(self);
+    if (runs)
+        snprintf(self->note, sizeof self->note, "%s", text);
+    end_change(self, runs);
+}
+
+static void switch_curve(void *user)
+{
+    terminal_monitor *self = user;
+    bool runs = begin_change(self);
+    self->curves = self->can_curve && !self->curves;
+    end_change(self, runs);
+}
+
+static void show_help(void *user)
+{
+    terminal_monitor *self = user;
+    bool runs = begin_change(self);
+    if (runs) {
+        clear_line(self);
+        puts("  space, p  pause, or go on\n"
+             "  s, 10s    one iteration, or ten; pause\n"
+             "  q         stop here, as at the end\n"
+             "  c         curve of the loss on or off\n"
+             "  h, ?      this help");
+        fflush(stdout);
+    }
+    end_change(self, runs);
+}
+
 static void release(sgm_monitor *monitor)
 {
     terminal_monitor *self = (terminal_monitor *)monitor;
+    sgm__terminal_keys_free(self->keys);
     clear_line(self);
     sgm__task_lines_end();
     pthread_mutex_destroy(&self->lock);
@@ -305,8 +260,20 @@ static bool speaks_utf8(void)
     return locale != NULL && (strcasestr(locale, "utf-8") != NULL || strcasestr(locale, "utf8") != NULL);
 }
 
-sgm_monitor *sgm_terminal_monitor(void)
+static sgm_status add_keys(terminal_monitor *self)
 {
+    self->keys = sgm__terminal_keys_create(&(const sgm__terminal_view){
+        .user = self, .help = show_help, .curve = switch_curve, .note = show_note});
+    self->base.attach = attach;
+    self->base.detach = detach;
+    return self->keys != NULL ? SGM_OK : sgm_last_status();
+}
+
+sgm_monitor *sgm_terminal_monitor_create(const sgm_terminal_monitor_options *given)
+{
+    sgm_terminal_monitor_options options;
+    if (sgm__options_read(&options, sizeof options, given, "sgm_terminal_monitor") != SGM_OK)
+        return NULL;
     terminal_monitor *self = sgm__calloc(1, sizeof *self);
     if (self == NULL)
         return NULL;
@@ -318,7 +285,11 @@ sgm_monitor *sgm_terminal_monitor(void)
     const char *kind = getenv("TERM");
     self->is_terminal = isatty(STDOUT_FILENO) && (kind == NULL || strcmp(kind, "dumb") != 0);
     self->colour = self->is_terminal && (no_colour == NULL || no_colour[0] == '\0');
-    self->curves = self->is_terminal && speaks_utf8();
+    self->curves = self->can_curve = self->is_terminal && speaks_utf8();
+    self->newest.kind = SGM_PROGRESS_STOP;
     sgm__task_lines_begin();
-    return &self->base;
+    if (!options.keys || !self->is_terminal || add_keys(self) == SGM_OK)
+        return &self->base;
+    release(&self->base);
+    return NULL;
 }

@@ -25,6 +25,7 @@ typedef struct training_run {
     const sgm_run_options *options;
     double ran_before; /* the trainer's running time at the beginning */
     int64_t records;   /* trained on in this run */
+    bool begun;        /* observers were told of its beginning */
     bool stopped;      /* by a signal, an observer or a hook */
     bool saved;
     int lock; /* of the folder */
@@ -502,6 +503,7 @@ static sgm_status start(training_run *run)
     if (trainer->settings.precision == SGM_BFLOAT16)
         sgm__log(SGM_LOG_INFO, trainer->name, "products of bfloat16: %s",
                  sgm_handler_bfloat16(trainer->settings.handler));
+    run->begun = true;
     report(run, SGM_PROGRESS_START);
     SGM_TRY(sgm__nan_watch_begin(trainer));
     return tell_hooks(run, SGM_START);
@@ -539,10 +541,11 @@ static void log_end(const training_run *run, sgm_status status)
 static sgm_status run_to_the_end(training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
-    sgm_status status = start(run);
-    if (status != SGM_OK)
-        return sgm__trainer_keep(trainer, status);
-    status = sgm__trainer_keep(trainer, run_all(run));
+    sgm_status status = sgm__trainer_keep(trainer, start(run));
+    if (status != SGM_OK && !run->begun)
+        return status;
+    if (status == SGM_OK)
+        status = sgm__trainer_keep(trainer, run_all(run));
     bool stopped = run->stopped;
     log_end(run, status);
     report(run, SGM_PROGRESS_STOP);

@@ -37,3 +37,13 @@ TEST(long_runs_keep_their_beginning)
     check_drawn(&line, 8, "█▇▆▅▄▃▂▁");
     CHECK(line.points[0] > 95000);
 }
+
+TEST(far_apart_numbers_are_drawn_by_their_logarithms)
+{
+    sgm__sparkline line = {0};
+    for (int i = 0; i < 8; i++)
+        sgm__sparkline_add(&line, pow(2, -i)); /* 1 to 1/128: each bar is one lower */
+    check_drawn(&line, 8, "█▇▆▅▄▃▂▁");
+    sgm__sparkline_add(&line, -1); /* has no logarithm */
+    check_drawn(&line, 9, "█▇▆▅▅▅▅▅▁");
+}

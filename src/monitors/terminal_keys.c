@@ -1,0 +1,274 @@
+#include "monitors/terminal_keys.h"
+#include "monitors/terminal_mode.h"
+#include "training/trainer.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define LOOK_MILLISECONDS 500 /* whether the process is in front again */
+#define LONGEST_TYPED 16      /* what comes in one piece and is longer was pasted */
+#define MOST_STEPS 1000000000
+
+struct sgm__terminal_keys {
+    sgm__terminal_view view;
+    pthread_t thread;
+    int wake;             /* an eventfd */
+    pthread_mutex_t lock; /* of the next */
+    sgm_trainer **trainers;
+    size_t count, capacity;
+    pthread_mutex_t mode; /* of the next; never waits for a trainer or for what is drawn */
+    size_t runs;
+    bool claimed, entered; /* the terminal; and its keys came at least once */
+    bool lost;             /* the terminal is gone */
+    bool ending;
+    int64_t number; /* typed, for a step; of the thread */
+};
+
+/* --- what keys do --- */
+
+static bool runs(sgm_trainer *trainer)
+{
+    return sgm_trainer_state_of(trainer) != SGM_TRAINER_IDLE;
+}
+
+/* One that is to pause after its step counts as paused. */
+static bool goes(sgm_trainer *trainer)
+{
+    return runs(trainer) && !sgm__control_is_held(&trainer->control);
+}
+
+/* All that run pause; if none does, all go on. A trainer that has just ended refuses, which is well. */
+static const char *pause_or_resume(sgm__terminal_keys *keys)
+{
+    bool any = false;
+    for (size_t i = 0; i < keys->count; i++)
+        any = any || goes(keys->trainers[i]);
+    for (size_t i = 0; i < keys->count; i++)
+        if (runs(keys->trainers[i]))
+            (void)(any ? sgm_trainer_pause(keys->trainers[i]) : sgm_trainer_resume(keys->trainers[i]));
+    return any ? "pausing" : "";
+}
+
+static const char *step(sgm__terminal_keys *keys)
+{
+    for (size_t i = 0; i < keys->count; i++)
+        if (runs(keys->trainers[i]))
+            sgm_trainer_step(keys->trainers[i], keys->number > 0 ? keys->number : 1);
+    return "";
+}
+
+static const char *stop(sgm__terminal_keys *keys)
+{
+    for (size_t i = 0; i < keys->count; i++)
+        if (runs(keys->trainers[i]))
+            sgm_trainer_stop(keys->trainers[i], "key q");
+    return "stopping";
+}
+
+static void steer(sgm__terminal_keys *keys, const char *(*act)(sgm__terminal_keys *))
+{
+    pthread_mutex_lock(&keys->lock);
+    const char *note = act(keys);
+    pthread_mutex_unlock(&keys->lock);
+    keys->view.note(keys->view.user, note);
+}
+
+static void add_digit(sgm__terminal_keys *keys, int digit)
+{
+    char text[24];
+    if (keys->number <= MOST_STEPS / 10 - 1)
+        keys->number = keys->number * 10 + digit;
+    snprintf(text, sizeof text, "%lld", (long long)keys->number);
+    keys->view.note(keys->view.user, text);
+}
+
+static void press(sgm__terminal_keys *keys, char key)
+{
+    if (key >= '0' && key <= '9') {
+        add_digit(keys, key - '0');
+        return;
+    }
+    int64_t number = keys->number;
+    if (key == ' ' || key == 'p')
+        steer(keys, pause_or_resume);
+    else if (key == 's')
+        steer(keys, step);
+    else if (key == 'q')
+        steer(keys, stop);
+    else if (key == 'c')
+        keys->view.curve(keys->view.user);
+    else if (key == 'h' || key == '?')
+        keys->view.help(keys->view.user);
+    keys->number = 0;
+    if (number > 0 && strchr(" psq", key) == NULL)
+        keys->view.note(keys->view.user, "");
+}
+
+/* Arrows and others are sequences that begin with Escape, and end with letters that are meant for nobody. */
+static void press_all(sgm__terminal_keys *keys, const char *typed, size_t count)
+{
+    for (size_t i = 0; i < count && count <= LONGEST_TYPED && typed[i] != '\033'; i++)
+        press(keys, typed[i]);
+}
+
+/* --- the thread --- */
+
+/* Whether keys are to be read; `ending`: no more. */
+static bool look(sgm__terminal_keys *keys, bool *ending, bool *waits)
+{
+    pthread_mutex_lock(&keys->mode);
+    bool reads = keys->claimed && !keys->lost && sgm__terminal_mode_enter(!keys->entered);
+    keys->entered = keys->entered || reads;
+    *ending = keys->ending;
+    *waits = keys->claimed && !keys->lost;
+    pthread_mutex_unlock(&keys->mode);
+    return reads;
+}
+
+static void lose(sgm__terminal_keys *keys)
+{
+    pthread_mutex_lock(&keys->mode);
+    keys->lost = true;
+    pthread_mutex_unlock(&keys->mode);
+}
+
+/* Nothing comes where another process was faster, or when the terminal is gone. */
+static void read_keys(sgm__terminal_keys *keys, bool hung_up)
+{
+    char typed[64];
+    ssize_t got = read(STDIN_FILENO, typed, sizeof typed);
+    if (got > 0)
+        press_all(keys, typed, (size_t)got);
+    else if (hung_up || (got < 0 && errno != EINTR && errno != EAGAIN && errno != EIO))
+        lose(keys);
+}
+
+static void *run(void *argument)
+{
+    sgm__terminal_keys *keys = argument;
+    bool ending, waits;
+    for (;;) {
+        uint64_t times;
+        bool reads = look(keys, &ending, &waits);
+        if (ending)
+            return NULL;
+        struct pollfd from[] = {{.fd = keys->wake, .events = POLLIN},
+                                {.fd = reads ? STDIN_FILENO : -1, .events = POLLIN}};
+        if (poll(from, 2, waits ? LOOK_MILLISECONDS : -1) <= 0)
+            continue;
+        if (from[0].revents != 0 && read(keys->wake, &times, sizeof times) < 0)
+            continue;
+        if ((from[1].revents & POLLIN) != 0)
+            read_keys(keys, (from[1].revents & POLLHUP) != 0);
+        else if (from[1].revents != 0)
+            lose(keys);
+    }
+}
+
+static void wake(const sgm__terminal_keys *keys)
+{
+    const uint64_t one = 1;
+    if (write(keys->wake, &one, sizeof one) < 0)
+        return; /* only if it is awake by 2^64 - 1 others */
+}
+
+/* --- from outside --- */
+
+/* Signals are for other threads, so that none of their handlers waits for this one. */
+static bool start_thread(sgm__terminal_keys *keys)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool started = pthread_create(&keys->thread, NULL, run, keys) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return started;
+}
+
+sgm__terminal_keys *sgm__terminal_keys_create(const sgm__terminal_view *view)
+{
+    sgm__terminal_keys *keys = sgm__calloc(1, sizeof *keys);
+    if (keys == NULL)
+        return NULL;
+    keys->view = *view;
+    pthread_mutex_init(&keys->lock, NULL);
+    pthread_mutex_init(&keys->mode, NULL);
+    keys->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (keys->wake >= 0 && start_thread(keys))
+        return keys;
+    sgm_fail(SGM_ERROR_MEMORY, "the system refused a %s for keys on the terminal",
+             keys->wake >= 0 ? "thread" : "file descriptor");
+    if (keys->wake >= 0)
+        close(keys->wake);
+    pthread_mutex_destroy(&keys->mode);
+    pthread_mutex_destroy(&keys->lock);
+    sgm__free(keys);
+    return NULL;
+}
+
+void sgm__terminal_keys_free(sgm__terminal_keys *keys)
+{
+    if (keys == NULL)
+        return;
+    pthread_mutex_lock(&keys->mode);
+    keys->ending = true;
+    pthread_mutex_unlock(&keys->mode);
+    wake(keys);
+    pthread_join(keys->thread, NULL);
+    if (keys->claimed)
+        sgm__terminal_mode_give_up();
+    close(keys->wake);
+    pthread_mutex_destroy(&keys->mode);
+    pthread_mutex_destroy(&keys->lock);
+    sgm__free(keys->trainers);
+    sgm__free(keys);
+}
+
+sgm_status sgm__terminal_keys_attach(sgm__terminal_keys *keys, sgm_trainer *trainer)
+{
+    pthread_mutex_lock(&keys->lock);
+    sgm_status status =
+        sgm__reserve(&keys->trainers, &keys->capacity, keys->count + 1, sizeof *keys->trainers);
+    if (status == SGM_OK)
+        keys->trainers[keys->count++] = trainer;
+    pthread_mutex_unlock(&keys->lock);
+    return status;
+}
+
+void sgm__terminal_keys_detach(sgm__terminal_keys *keys, const sgm_trainer *trainer)
+{
+    size_t kept = 0;
+    pthread_mutex_lock(&keys->lock);
+    for (size_t i = 0; i < keys->count; i++)
+        if (keys->trainers[i] != trainer)
+            keys->trainers[kept++] = keys->trainers[i];
+    keys->count = kept;
+    pthread_mutex_unlock(&keys->lock);
+}
+
+bool sgm__terminal_keys_begin(sgm__terminal_keys *keys)
+{
+    pthread_mutex_lock(&keys->mode);
+    if (keys->runs++ == 0) {
+        keys->claimed = sgm__terminal_mode_claim(keys->wake);
+        keys->entered = keys->claimed && sgm__terminal_mode_enter(true);
+    }
+    bool entered = keys->entered;
+    pthread_mutex_unlock(&keys->mode);
+    wake(keys);
+    return entered;
+}
+
+void sgm__terminal_keys_end(sgm__terminal_keys *keys)
+{
+    pthread_mutex_lock(&keys->mode);
+    if (--keys->runs == 0 && keys->claimed) {
+        sgm__terminal_mode_give_up();
+        keys->claimed = keys->entered = false;
+    }
+    pthread_mutex_unlock(&keys->mode);
+}
