@@ -64,7 +64,7 @@ export function popover(anchor, content, label) {
     return element;
 }
 
-/* Entries: {label, icon?, act, checked?, disabled?, danger?, keys?}, '-' for a line, or {heading}. */
+/* Entries: {label, icon?, act, checked?, disabled?, danger?, keys?, tip?}, '-' for a line, or {heading}. */
 export function menu(anchor, entries) {
     const element = h('div', { class: 'popover menu', role: 'menu' }, entries.map((entry) => menuEntry(entry)));
     if (!raise(element, anchor)) return;
@@ -87,7 +87,7 @@ function menuEntry(entry) {
     if (entry.heading) return h('div', { class: 'menu-heading', text: entry.heading });
     const checkable = entry.checked !== undefined;
     return h('button', { type: 'button', class: entry.danger ? 'menu-entry is-danger' : 'menu-entry',
-        disabled: entry.disabled,
+        disabled: entry.disabled, title: entry.tip,
         role: checkable ? 'menuitemcheckbox' : 'menuitem', 'aria-checked': checkable ? String(entry.checked) : null,
         on: { click: () => { closePopover(true); entry.act(); } } },
     entry.icon || checkable ? icon(checkable ? (entry.checked ? 'check' : 'none') : entry.icon)

@@ -97,6 +97,32 @@ static double number(const json_t *run, const char *part, const char *key)
 #define LINE(epoch, loss)                                                                                    \
     "{\"epoch\":" #epoch ",\"iteration\":" #epoch "0,\"loss\":" #loss ",\"seconds\":1.5}\n"
 
+TEST(the_log_of_a_run_is_shown_line_by_line)
+{
+    place p;
+    begin(&p);
+    write_file(&p, "a", "metrics.jsonl", "w", "{\"loss\":1}\n");
+    CHECK_INT(json_array_size(json_object_get(get(&p, "/api/run-log/a"), "lines")), 0);
+    write_file(&p, "a", "log.txt", "w", "first\nnot \xff text\nthe last has no end");
+    const json_t *lines = json_object_get(get(&p, "/api/run-log/a"), "lines");
+    CHECK_INT(json_array_size(lines), 3);
+    CHECK_STR(json_string_value(json_array_get(lines, 1)), "not ? text");
+    CHECK_STR(json_string_value(json_array_get(lines, 2)), "the last has no end");
+    CHECK(json_is_false(json_object_get(p.answer, "cut")));
+
+    char line[1025];
+    memset(line, 'x', 1023);
+    memcpy(line + 1023, "\n", 2);
+    for (int i = 0; i < 200; i++)
+        write_file(&p, "a", "log.txt", "a", line);
+    lines = json_object_get(get(&p, "/api/run-log/a"), "lines");
+    CHECK(json_is_true(json_object_get(p.answer, "cut")));
+    CHECK_INT(json_string_length(json_array_get(lines, 0)), 1023); /* never a part of one */
+    get(&p, "/api/run-log/b");
+    CHECK_INT(p.client.code, 404);
+    end(&p);
+}
+
 TEST(metrics_are_read_as_they_grow)
 {
     place p;

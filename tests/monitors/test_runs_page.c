@@ -21,10 +21,13 @@ static json_t *read_text(const char *text, size_t length)
 TEST(runs_are_compared_and_deleted)
 {
     char folder[] = "/tmp/sigma-runs-page-XXXXXX", command[128];
+    const char *log = "2026-11-21 20:55:09.100 [7] info first: training begins after epoch 0, iteration 0\n";
     browser b = browser_open();
     CHECK(mkdtemp(folder) != NULL);
     write_run(folder, "first",
               "{\"epoch\":1,\"iteration\":9,\"loss\":0.5}\n{\"epoch\":2,\"iteration\":18,\"loss\":0.25}\n");
+    snprintf(command, sizeof command, "%s/first/log.txt", folder);
+    CHECK_OK(sgm__file_write_atomic(command, log, strlen(log)));
     write_run(folder, "second", "{\"epoch\":1,\"iteration\":9,\"loss\":0.75}\n");
     sgm__runs *runs = sgm__runs_start(&(sgm__runs_options){.folder = folder, .configuration = read_text});
     CHECK(runs != NULL);
@@ -34,6 +37,13 @@ TEST(runs_are_compared_and_deleted)
     browser_await(&b, "document.querySelector('[data-run]').dataset.run === 'first'");
     browser_click(&b, "[data-key='metrics:loss']");
     browser_await(&b, "document.querySelector('[data-run]').dataset.run === 'second'");
+
+    browser_click(&b, "[data-open='first']");
+    browser_await(
+        &b, "document.querySelector('.run-log')?.textContent.includes('training begins after epoch 0')");
+    CHECK(browser_is(&b, "document.querySelector('.run-box').textContent.includes('kindfirst')"));
+    browser_click(&b, "dialog .icon-button");
+    browser_await(&b, "document.querySelector('dialog') === null");
 
     browser_click(&b, "[data-run='first']");
     browser_click(&b, "[data-run='second']");

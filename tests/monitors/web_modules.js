@@ -61,6 +61,18 @@ for (let round = 0; round < 200; round++) {
     for (const columns of [6, 1]) check(isApart([...narrowed(places, columns).values()], columns), `${columns} columns`);
 }
 
+/* Runs: the columns they begin with are those that differ, and what is filtered. */
+const { csvOf, filtered, standardColumns } = await import('/runs/columns.js');
+const runs = [0.001, 0.01].map((rate, i) => ({ name: `run ${i}`, state: 'finished',
+    metrics: { loss: i, learning_rate: 0 }, least: {}, most: {}, epochs: 3, configuration: { 'a.switch': true, 'optimiser.learning_rate': rate } }));
+runs.push({ ...runs[0], name: 'a program', configuration: {} });
+const columns = standardColumns(runs).join();
+check(columns.includes('configuration:optimiser.learning_rate') && !columns.includes('switch'), `columns: ${columns}`);
+const namesOf = (text) => filtered(runs, text, false).map((run) => run.name).join();
+check(namesOf('learning_rate > 0.002') === 'run 1', `filtered: ${namesOf('learning_rate > 0.002')}`);
+check(namesOf('loss=0 state = finished') === 'run 0,a program', 'two words');
+check(csvOf(runs, ['name']).startsWith('name,') && csvOf(runs, ['name']).includes('configuration.a.switch'), 'all columns');
+
 /* Numbers for people. */
 format.setLocale('en');
 const texts = [[format.number(0.00012345), '0.0001235'], [format.number(1.2e-5), '1.20e-5'], [format.number(1234.5678), '1,235'], [format.number(null), '–'],

@@ -4,13 +4,16 @@ import { h, labelled } from '../elements.js';
 import { t } from '../language.js';
 import { dialogue, menu, popover, toast, toastError } from '../overlays.js';
 import { groupsOf, labelOf } from './columns.js';
+import { openRun } from './detail.js';
 
 export function runMenu(anchor, run, done) {
+    const running = run.state === 'running', why = running ? t('runs.is_running') : null;
     menu(anchor, [
-        { label: t('runs.rename'), icon: 'pencil', disabled: run.state === 'running', act: () => rename(run, done) },
+        { label: t('runs.look'), icon: 'chart', act: () => openRun(run) },
+        { label: t('runs.rename'), icon: 'pencil', disabled: running, tip: why, act: () => rename(run, done) },
         { label: t(run.hidden ? 'runs.unhide' : 'runs.hide'), icon: 'eye', act: () => hide(run, done) },
         '-',
-        { label: t('runs.delete'), icon: 'trash', danger: true, disabled: run.state === 'running',
+        { label: t('runs.delete'), icon: 'trash', danger: true, disabled: running, tip: why,
             act: () => remove(run, done) },
     ]);
 }

@@ -64,10 +64,26 @@ export function differing(runs) {
     }).sort();
 }
 
+/* What people vary and look for first; a number of the place in which it comes. */
+const telling = [/(^|\.)learning_rate$/, /(^|\.)type$/, /^network$/, /^data\.training(\.dataset)?$/, /^data\.batch$/,
+    /^optimiser\./, /^costs?\b/, /^regularis/, /^seed$/];
+
+function rank(key) {
+    const at = telling.findIndex((shape) => shape.test(key));
+    return at < 0 ? telling.length : at;
+}
+
+/* That say something else in one run than in another that says it, too. */
+function tellingApart(runs) {
+    return differing(runs).filter((key) => {
+        const values = runs.map((run) => run.configuration[key]).filter((value) => value !== undefined);
+        return !['name', 'epochs'].includes(key) && new Set(values.map(String)).size > 1;
+    }).sort((a, b) => rank(a) - rank(b));
+}
+
 /* Until somebody chooses: what tells runs apart, and how well they did. */
 export function standardColumns(runs) {
-    const short = (key) => runs.every((run) => String(run.configuration[key] ?? '').length <= 16);
-    const told = runs.length > 1 ? differing(runs).filter((key) => key !== 'name' && short(key)).slice(0, 4) : [];
+    const told = tellingApart(runs).slice(0, 4);
     const metrics = metricsOf(runs), validated = metrics.filter((key) => /\.(loss|accuracy)$/.test(key));
     const shown = validated.length > 0 ? validated : metrics.filter((key) => key !== 'learning_rate');
     return [...fixed, ...told.map((key) => `configuration:${key}`),
@@ -86,14 +102,28 @@ export function sorted(runs, key, down) {
 
 const comparisons = { '<': (a, b) => a < b, '>': (a, b) => a > b, '<=': (a, b) => a <= b, '>=': (a, b) => a >= b };
 
+/* Of a run, by its whole name or by the end of it: learning_rate is optimiser.learning_rate, and only where nothing
+ * is configured so that of the metrics. */
+function valuesNamed(run, name) {
+    const { epochs, seconds, state } = run, own = { name: run.name, epochs, seconds, state };
+    const shapes = [(key) => key.toLowerCase() === name, (key) => key.toLowerCase().endsWith(`.${name}`)];
+    for (const part of [own, run.configuration, run.metrics])
+        for (const shape of shapes) {
+            const keys = Object.keys(part).filter(shape);
+            if (keys.length > 0) return keys.map((key) => part[key]).filter((value) => value !== null);
+        }
+    return [];
+}
+
 /* "adam", "optimiser.type=adam", "validation.loss<0.2": all words must fit. */
 function fits(run, word) {
     const [, name, sign, bound] = /^([^<>=]+)(<=|>=|<|>|=)(.+)$/.exec(word) ?? [];
     if (sign === undefined) return haystack(run).includes(word);
-    const value = run.metrics[name] ?? run.configuration[name] ?? run[name];
-    if (value === undefined || value === null) return false;
-    if (sign !== '=') return typeof value === 'number' && comparisons[sign](value, Number(bound));
-    return String(value).toLowerCase() === bound || (typeof value === 'number' && value === Number(bound));
+    return valuesNamed(run, name).some((value) => {
+        const isNumber = typeof value === 'number';
+        if (sign !== '=') return isNumber && comparisons[sign](value, Number(bound));
+        return String(value).toLowerCase() === bound || (isNumber && value === Number(bound));
+    });
 }
 
 function haystack(run) {
@@ -102,7 +132,7 @@ function haystack(run) {
 }
 
 export function filtered(runs, text, withHidden) {
-    const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+    const words = text.toLowerCase().replace(/\s*([<>]=?|=)\s*/g, '$1').split(/\s+/).filter(Boolean);
     return runs.filter((run) => (withHidden || !run.hidden) && words.every((word) => fits(run, word)));
 }
 
@@ -111,7 +141,9 @@ function quoted(value) {
     return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-export function csvOf(runs, keys) {
+/* The columns that are shown, then all others. */
+export function csvOf(runs, shown) {
+    const keys = [...new Set([...shown, ...groupsOf(runs).flatMap((group) => group.keys)])];
     const lines = [keys.map((key) => quoted(key.replace(':', '.'))).join(',')];
     for (const run of runs) lines.push(keys.map((key) => quoted(key === 'begun' && run.begun > 0
         ? new Date(run.begun * 1000).toISOString() : valueOf(run, key))).join(','));

@@ -8,11 +8,12 @@ import { menu, toastError } from '../overlays.js';
 import { colour } from '../theme.js';
 import { differing, metricsOf } from './columns.js';
 import { colourOf, paint, pointsOf, savePng, saveSvg } from './plot.js';
+import { dragZoom } from './zoom.js';
 
 const kept = new Map(); /* name -> {lines, begun, columns} */
 
 export function createCompare(place, remove) {
-    const own = { axis: 'epoch', metric: null, log: false, runs: [], map: null, request: 0 };
+    const own = { axis: 'epoch', metric: null, log: false, runs: [], map: null, zoom: null, request: 0 };
     const canvas = h('canvas', { class: 'runs-canvas', role: 'img' });
     const hover = h('div', { class: 'runs-hover', hidden: true });
     const tools = h('div', { class: 'runs-tools' }), legend = h('ul', { class: 'runs-legend' });
@@ -25,6 +26,13 @@ export function createCompare(place, remove) {
     canvas.addEventListener('pointermove', (event) => showHover(own, canvas, hover, event));
     canvas.addEventListener('pointerleave', () => { hover.hidden = true; draw(own, canvas); });
     new ResizeObserver(() => draw(own, canvas)).observe(canvas.parentElement);
+    const whole = iconButton('shrink', t('chart.reset'), () => zoomTo(null), { hidden: true });
+    const zoomTo = (zoom) => {
+        own.zoom = zoom;
+        whole.hidden = zoom === null;
+        draw(own, canvas);
+    };
+    dragZoom(canvas, () => own.map, zoomTo);
 
     async function load() {
         const request = ++own.request;
@@ -48,9 +56,13 @@ export function createCompare(place, remove) {
         const metrics = metricsOf(own.runs);
         if (!metrics.includes(own.metric))
             own.metric = metrics.find((key) => key.endsWith('.loss')) ?? metrics[0] ?? 'loss';
-        const change = (name) => (value) => { own[name] = value; redraw(); };
+        const change = (name) => (value) => {
+            own[name] = value;
+            if (name === 'axis') zoomTo(null);
+            redraw();
+        };
         title.textContent = t('runs.chart');
-        fill(tools,
+        fill(tools, whole,
             select(metrics.map((key) => [key, key]), own.metric, change('metric'), { 'aria-label': t('runs.metric') }),
             select(['epoch', 'iteration', 'seconds'].map((key) => [key, t(`axis.${key}`)]), own.axis, change('axis'),
                 { 'aria-label': t('chart.axis') }),
@@ -68,6 +80,12 @@ export function createCompare(place, remove) {
     }
 
     return { show(runs) { own.runs = runs; build(); redraw(); load(); }, redraw() { build(); redraw(); } };
+}
+
+/* What is known of a run has its new name, too. */
+export function renamed(from, to) {
+    if (kept.has(from)) kept.set(to, kept.get(from));
+    kept.delete(from);
 }
 
 async function fetchColumns(run) {
@@ -117,7 +135,8 @@ function showHover(own, canvas, hover, event) {
     const box = canvas.getBoundingClientRect(), at = event.clientX - box.left;
     const x = map.left + (at - map.area.x) / map.area.w * (map.right - map.left);
     const found = own.curves.filter((curve) => curve.points.length > 0)
-        .map((curve) => ({ ...curve, point: nearest(curve.points, x) }));
+        .map((curve) => ({ ...curve, point: nearest(curve.points, x) }))
+        .filter(({ point }) => point.x >= map.left && point.x <= map.right);
     for (const { point, index } of found) pen.dot(map.px(point.x), map.py(point.y), 3.5, colourOf(index));
     fill(hover, found.slice(0, 12).map(({ name, index, point }) => {
         const swatch = h('span', { class: 'runs-swatch' });

@@ -10,7 +10,8 @@ import { on } from '../store.js';
 import { initTheme, switchTheme } from '../theme.js';
 import { chooseColumns, runMenu } from './actions.js';
 import { csvOf, filtered, standardColumns } from './columns.js';
-import { createCompare } from './compare.js';
+import { createCompare, renamed } from './compare.js';
+import { openRun } from './detail.js';
 import { createTable } from './table.js';
 
 const seconds = 3, mostSelected = 24;
@@ -56,6 +57,7 @@ function select(name, wanted) {
     if (wanted && view.selected.length < mostSelected) view.selected.push(name);
     show();
     showCompare();
+    parts.table.keepInSight(name);
 }
 
 function sortBy(key) {
@@ -73,7 +75,14 @@ function setColumns(columns) {
 
 /* A run has another name, or (null) is gone. */
 function changed(name, to) {
-    if (name) view.selected = view.selected.map((one) => (one === name ? to : one)).filter(Boolean);
+    if (name) {
+        view.selected = view.selected.map((one) => (one === name ? to : one)).filter(Boolean);
+        view.runs = view.runs.filter((run) => run.name !== name || to !== null)
+            .map((run) => (run.name === name ? { ...run, name: to } : run));
+        if (to) renamed(name, to);
+        show();
+        showCompare();
+    }
     look();
 }
 
@@ -115,8 +124,8 @@ function buildBar(bar) {
 }
 
 function buildTools() {
-    parts.filter = h('input', { type: 'search', class: 'input', value: view.filter, placeholder: t('runs.filter'),
-        'aria-label': t('runs.filter'), title: t('runs.filter_hint'),
+    parts.filter = h('input', { type: 'search', class: 'input', value: view.filter,
+        placeholder: t('runs.filter_example'), 'aria-label': t('runs.filter'), title: t('runs.filter_hint'),
         on: { input: () => { view.filter = parts.filter.value; show(); } } });
     parts.hidden = button(t('runs.with_hidden'), () => {
         view.withHidden = !view.withHidden;
@@ -139,10 +148,11 @@ function build() {
     buildBar(document.getElementById('bar'));
     const place = h('div', { class: 'runs-place' });
     parts.compare = h('div', { class: 'runs-compare', hidden: true });
-    fill(parts.root, parts.compare, h('section', { class: 'runs-panel runs-list' }));
-    add(parts.root.lastChild, [buildTools(), place]);
+    const table = h('section', { class: 'runs-panel runs-list' });
+    fill(parts.root, table, parts.compare);
+    add(table, [buildTools(), place]);
     parts.table = createTable(place, { onSelect: select, onSort: sortBy,
-        onMenu: (anchor, run) => runMenu(anchor, run, changed) });
+        onOpen: openRun, onMenu: (anchor, run) => runMenu(anchor, run, changed) });
     parts.comparison = createCompare(parts.compare, (name) => select(name, false));
     show();
     showCompare();

@@ -2,7 +2,7 @@
 import { download } from '../chart/export.js';
 import { CanvasPen, SvgPen } from '../chart/pens.js';
 import { h } from '../elements.js';
-import { number } from '../format.js';
+import { duration, tick } from '../format.js';
 import { t } from '../language.js';
 import { colour } from '../theme.js';
 
@@ -52,10 +52,11 @@ function span(values) {
     return most > least ? [least, most] : [least - Math.abs(least || 1) * 0.1, most + Math.abs(most || 1) * 0.1];
 }
 
-/* curves: {name, index, points}. Resolves pixels to points, too: for the pointer. */
-export function geometry({ curves, log }, area) {
-    const y = (value) => (log ? Math.log10(value) : value), all = curves.flatMap((curve) => curve.points);
-    const [left, right] = span(all.map((point) => point.x)), [low, high] = span(all.map((point) => y(point.y)));
+/* curves: {name, index, points}; zoom: [from, to] or nothing. Resolves pixels to points, too: for the pointer. */
+export function geometry({ curves, log, zoom }, area) {
+    const y = (value) => (log ? Math.log10(value) : value), every = curves.flatMap((curve) => curve.points);
+    const all = zoom ? every.filter(({ x }) => x >= zoom[0] && x <= zoom[1]) : every;
+    const [left, right] = zoom ?? span(all.map((point) => point.x)), [low, high] = span(all.map((point) => y(point.y)));
     const room = (high - low) * 0.05, bottom = low - room, top = high + room;
     return { area, left, right, bottom, top,
         px: (x) => area.x + (x - left) / (right - left) * area.w,
@@ -64,7 +65,7 @@ export function geometry({ curves, log }, area) {
 }
 
 function areaOf(width, height, top = 10) {
-    return { x: 60, y: top, w: Math.max(40, width - 74), h: Math.max(40, height - top - 42) };
+    return { x: 60, y: top, w: Math.max(40, width - 84), h: Math.max(40, height - top - 42) };
 }
 
 function paintAxes(pen, plot, map, height) {
@@ -73,12 +74,12 @@ function paintAxes(pen, plot, map, height) {
     for (const at of marks) {
         const y = Math.round(map.ofLog(at)) + 0.5;
         pen.line([area.x, y, area.x + area.w, y], grid, 1);
-        pen.text(number(plot.log ? 10 ** at : at, 3), area.x - 8, y + 4, dim, { align: 'end' });
+        pen.text(tick(plot.log ? 10 ** at : at), area.x - 8, y + 4, dim, { align: 'end' });
     }
     for (const at of ticks(map.left, map.right, area.w / 90)) {
         const x = Math.round(map.px(at)) + 0.5;
         pen.line([x, area.y, x, area.y + area.h], grid, 1);
-        pen.text(number(at, 3), x, area.y + area.h + 16, dim, { align: 'center' });
+        pen.text(plot.axis === 'seconds' ? duration(at) : tick(at), x, area.y + area.h + 16, dim, { align: 'center' });
     }
     pen.text(t(`axis.${plot.axis}`), area.x + area.w / 2, height - 6, dim, { align: 'center' });
 }

@@ -7,7 +7,7 @@ import { colourOf } from './plot.js';
 
 const atOnce = 200;
 
-export function createTable(place, { onSelect, onMenu, onSort }) {
+export function createTable(place, { onSelect, onMenu, onOpen, onSort }) {
     const box = h('div', { class: 'runs-scroll scroll', tabindex: '0' });
     const more = button('', () => { limit += atOnce * 5; show(shown); }, { class: 'button is-quiet runs-more' });
     let limit = atOnce, shown = null;
@@ -44,21 +44,26 @@ export function createTable(place, { onSelect, onMenu, onSort }) {
         const open = iconButton('more', t('runs.menu', { name: run.name }), () => onMenu(open, run),
             { 'aria-haspopup': 'menu', data: { icon: 'more', menu: run.name } });
         return h('tr', { class: `${index >= 0 ? 'is-selected' : ''}${run.hidden ? ' is-hidden' : ''}` },
-            h('th', { scope: 'row' }, h('label', { class: 'runs-name' }, check, swatch,
-                h('span', { text: run.name, title: run.name }))),
+            h('th', { scope: 'row' }, h('div', { class: 'runs-name' },
+                h('label', { class: 'runs-tick' }, check, swatch),
+                h('button', { type: 'button', class: 'runs-open', text: run.name, data: { open: run.name },
+                    title: t('runs.open', { name: run.name }), on: { click: () => onOpen(run) } }))),
             columns.filter((key) => key !== 'name').map((key) => cell(run, key, numeric)),
             h('td', { class: 'runs-menu' }, open));
     }
 
     /* What had the focus has it again. */
     function keepFocus(act) {
-        const { run, key, menu } = document.activeElement?.dataset ?? {}, inside = box.contains(document.activeElement);
-        const is = ({ dataset }) => dataset.run === run && dataset.key === key && dataset.menu === menu;
+        const { run, key, menu, open } = document.activeElement?.dataset ?? {};
+        const inside = box.contains(document.activeElement);
+        const is = ({ dataset }) => dataset.run === run && dataset.key === key && dataset.menu === menu
+            && dataset.open === open;
         const { scrollTop, scrollLeft } = box;
         act();
         box.scrollTo(scrollLeft, scrollTop);
         if (!inside) return;
-        [...box.querySelectorAll('[data-run], [data-key], [data-menu]')].find(is)?.focus({ preventScroll: true });
+        const all = [...box.querySelectorAll('[data-run], [data-key], [data-menu], [data-open]')];
+        all.find(is)?.focus({ preventScroll: true });
     }
 
     function show(view) {
@@ -77,5 +82,9 @@ export function createTable(place, { onSelect, onMenu, onSort }) {
             text: t(view.runs.length === 0 ? 'runs.none' : 'runs.nothing') }) : null));
         return list;
     }
-    return { show };
+    /* What stands beside it may have taken its place. */
+    function keepInSight(name) {
+        box.querySelector(`[data-run="${CSS.escape(name)}"]`)?.closest('tr').scrollIntoView({ block: 'nearest' });
+    }
+    return { show, keepInSight };
 }

@@ -10,6 +10,7 @@
 #define MOST_METRICS ((size_t)1 << 30)
 #define MOST_CHANGES ((size_t)4 << 20)
 #define MOST_ROWS 20000
+#define MOST_LOG ((size_t)96 << 10)
 
 bool sgm__run_is_same(sgm__run_mark *mark, const struct stat *info)
 {
@@ -176,4 +177,36 @@ sgm_status sgm__run_changes(int folder, json_t **changes)
     }
     sgm__free(text);
     return *changes != NULL ? SGM_OK : sgm__fail_memory(64);
+}
+
+static json_t *text_of(char *line, size_t length)
+{
+    json_t *text = json_stringn(line, length);
+    if (text != NULL)
+        return text;
+    for (size_t i = 0; i < length; i++)
+        if ((unsigned char)line[i] >= 0x80 || line[i] == '\0')
+            line[i] = '?';
+    return json_stringn(line, length);
+}
+
+sgm_status sgm__run_log(int folder, json_t **lines, bool *cut)
+{
+    char *text;
+    size_t length, start = 0;
+    SGM_TRY(sgm__runs_read(folder, SGM__LOG_FILE, MOST_LOG, &text, &length));
+    *lines = json_array();
+    *cut = length == MOST_LOG;
+    if (*cut) { /* not in the middle of a line */
+        const char *end = memchr(text, '\n', length);
+        start = end != NULL ? (size_t)(end - text) + 1 : 0;
+    }
+    while (start < length) {
+        const char *end = memchr(text + start, '\n', length - start);
+        size_t line = end != NULL ? (size_t)(end - (text + start)) : length - start;
+        json_array_append_new(*lines, text_of(text + start, line));
+        start += line + 1;
+    }
+    sgm__free(text);
+    return *lines != NULL ? SGM_OK : sgm__fail_memory(64);
 }

@@ -58,21 +58,30 @@ static sgm_status list_runs(void *user, const sgm__http_request *request, sgm__h
                                            runs->path, "left_out", (json_int_t)runs->left_out, "runs", list));
 }
 
-static sgm_status show_run(void *user, const sgm__http_request *request, sgm__http_answer *answer)
+/* The folder of the run that the address names. -1: an error says why. */
+static int open_run(sgm__runs *runs, const sgm__http_request *request, const sgm__run **run)
 {
-    sgm__runs *runs = user;
     const char *leaf;
-    json_t *columns = NULL, *changes = NULL;
-    SGM_TRY(sgm__runs_scan(runs));
-    const sgm__run *run = sgm__runs_find(runs, request->path);
-    int parent = run != NULL ? sgm__runs_open_parent(runs, request->path, &leaf) : -1;
+    if (sgm__runs_scan(runs) != SGM_OK)
+        return -1;
+    *run = sgm__runs_find(runs, request->path);
+    int parent = *run != NULL ? sgm__runs_open_parent(runs, request->path, &leaf) : -1;
     int folder = parent >= 0 ? sgm__runs_open_folder(parent, leaf) : -1;
     if (parent >= 0)
         close(parent);
+    if (folder < 0 && *run != NULL)
+        sgm_fail(SGM_ERROR_NOT_FOUND, "there is no run '%.200s' any more", request->path);
+    return folder;
+}
+
+static sgm_status show_run(void *user, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    sgm__runs *runs = user;
+    const sgm__run *run;
+    json_t *columns = NULL, *changes = NULL;
+    int folder = open_run(runs, request, &run);
     if (folder < 0)
-        return run == NULL
-                   ? sgm__last_failure()
-                   : sgm_fail(SGM_ERROR_NOT_FOUND, "there is no run '%.200s' any more", request->path);
+        return sgm__last_failure();
     sgm_status status = sgm__run_columns(folder, &columns);
     if (status == SGM_OK)
         status = sgm__run_changes(folder, &changes);
@@ -85,6 +94,21 @@ static sgm_status show_run(void *user, const sgm__http_request *request, sgm__ht
     json_object_set_new(object, "columns", columns);
     json_object_set_new(object, "changes", changes);
     return sgm__http_answer_json(answer, object);
+}
+
+/* {"lines": [...], "cut": bool}: the newest of its log; cut: there are older ones. */
+static sgm_status show_log(void *user, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    const sgm__run *run;
+    json_t *lines = NULL;
+    bool cut = false;
+    int folder = open_run(user, request, &run);
+    if (folder < 0)
+        return sgm__last_failure();
+    sgm_status status = sgm__run_log(folder, &lines, &cut);
+    close(folder);
+    SGM_TRY(status);
+    return sgm__http_answer_json(answer, json_pack("{s:o, s:b}", "lines", lines, "cut", cut));
 }
 
 /* --- what is to be done --- */
@@ -144,6 +168,7 @@ static sgm_status hide_run(void *user, const sgm__http_request *request, sgm__ht
 static const sgm__http_route routes[] = {
     {.method = "GET", .path = "/api/runs", .act = list_runs},
     {.method = "GET", .path = "/api/run/", .act = show_run},
+    {.method = "GET", .path = "/api/run-log/", .act = show_log},
     {.method = "POST", .path = "/api/run-rename", .act = rename_run},
     {.method = "POST", .path = "/api/run-hide", .act = hide_run},
     {.method = "POST", .path = "/api/run-delete", .act = delete_run},

@@ -78,6 +78,8 @@ bool sgm__run_read_metrics(sgm__run *run, int folder);
 sgm_status sgm__run_columns(int folder, json_t **columns);
 /* The newest lines of changes.jsonl. */
 sgm_status sgm__run_changes(int folder, json_t **changes);
+/* The newest lines of log.txt, oldest first; those that are no UTF-8 with '?' for what is none. */
+sgm_status sgm__run_log(int folder, json_t **lines, bool *cut);
 
 /* --- log.c --- */
 /* When the run began, how it ended, and why. True: the log is another one than it was. */

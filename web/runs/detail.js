@@ -1,0 +1,110 @@
+/* One run as a whole: how it ended and why, its curve with what was changed, its configuration, its log. */
+import { get } from '../api.js';
+import { CanvasPen } from '../chart/pens.js';
+import { button, fill, h, select } from '../elements.js';
+import { duration, integer, moment, number } from '../format.js';
+import { t } from '../language.js';
+import { dialogue, errorText } from '../overlays.js';
+import { colour } from '../theme.js';
+import { metricsOf } from './columns.js';
+import { paint, pointsOf } from './plot.js';
+
+const mostRows = 200;
+
+function section(title, ...content) {
+    return h('section', { class: 'run-section' }, h('h3', { text: title }), ...content);
+}
+
+function facts(run) {
+    const bests = metricsOf([run]).filter((key) => /(^|\.)(loss|accuracy)$/.test(key)).map((key) => [key,
+        t(key.endsWith('loss') ? 'runs.least_was' : 'runs.most_was', { newest: number(run.metrics[key]),
+            value: number(run[key.endsWith('loss') ? 'least' : 'most'][key]) })]);
+    const rows = [[t('runs.state'), t(`runs.state.${run.state}`)], [t('runs.epochs'), integer(run.epochs)],
+        [t('axis.iteration'), integer(run.iteration)], [t('runs.seconds'), duration(run.seconds)],
+        [t('runs.begun'), moment(run.begun)], ...bests];
+    return h('dl', { class: 'run-facts' }, rows.map(([name, value]) => h('div', {}, h('dt', { text: name }),
+        h('dd', { text: value }))));
+}
+
+/* One metric over iterations, with a line where something was changed. */
+function chartOf(run) {
+    const metrics = metricsOf([run]), plot = { axis: 'iteration', log: false, curves: [],
+        metric: metrics.find((key) => key.endsWith('.loss')) ?? metrics[0] };
+    if (metrics.length === 0) return null;
+    const canvas = h('canvas', { class: 'runs-canvas', role: 'img' }), box = h('div', { class: 'run-plot' }, canvas);
+    const draw = () => {
+        const { clientWidth: width, clientHeight: height } = box, scale = devicePixelRatio || 1;
+        if (width === 0) return;
+        canvas.width = Math.round(width * scale);
+        canvas.height = Math.round(height * scale);
+        const context = canvas.getContext('2d'), pen = new CanvasPen(context);
+        context.scale(scale, scale);
+        plot.curves = [{ name: run.name, index: 0,
+            points: pointsOf(run.columns, plot.axis, plot.metric, plot.log) }];
+        canvas.setAttribute('aria-label', `${plot.metric}: ${number(plot.curves[0].points.at(-1)?.y)}`);
+        if (plot.curves[0].points.length === 0) return;
+        const map = paint(pen, plot, width, height), newest = run.columns.branch?.at(-1) ?? 0;
+        for (const change of run.changes)
+            if ((change.branch ?? 0) === newest && change.iteration >= map.left && change.iteration <= map.right)
+                pen.line([map.px(change.iteration), map.area.y, map.px(change.iteration), map.area.y + map.area.h],
+                    colour('warn'), 1, 0.7);
+    };
+    new ResizeObserver(draw).observe(box);
+    return section(t('runs.curve'), select(metrics.map((key) => [key, key]), plot.metric,
+        (value) => { plot.metric = value; draw(); }, { 'aria-label': t('runs.metric') }), box);
+}
+
+const shownValue = (value) => (typeof value === 'number' ? number(value) : typeof value === 'string' ? value
+    : JSON.stringify(value));
+
+function changesOf({ changes }) {
+    if (changes.length === 0) return null;
+    const rows = changes.slice(-mostRows).reverse().map((change) => h('tr', {},
+        h('td', { class: 'is-number', text: integer(change.iteration) }), h('td', { text: change.who ?? '' }),
+        h('td', { class: 'mono', text: change.what ?? '' }),
+        h('td', { class: 'mono', text: `${shownValue(change.old)} → ${shownValue(change.new)}` })));
+    return section(t('runs.changes'), h('div', { class: 'run-box scroll', tabindex: '0' },
+        h('table', { class: 'table' }, h('thead', {}, h('tr', {},
+            ['axis.iteration', 'runs.who', 'runs.what', 'runs.value'].map((key, i) => h('th', { scope: 'col', class: i === 0 ? 'is-number' : null, text: t(key) })))),
+        h('tbody', {}, rows))));
+}
+
+function configurationOf({ configuration, configuration_error: error }) {
+    const keys = Object.keys(configuration);
+    if (keys.length === 0) return section(t('runs.group.configuration'),
+        h('p', { class: 'dim', text: error ?? t('runs.no_configuration') }));
+    return section(t('runs.group.configuration'), h('div', { class: 'run-box scroll', tabindex: '0' },
+        h('table', { class: 'table' }, h('tbody', {}, keys.map((key) => h('tr', {},
+            h('th', { scope: 'row', class: 'mono', text: key }),
+            h('td', { class: 'mono', text: String(configuration[key]) })))))));
+}
+
+/* The newest at the end, and in sight. */
+function logOf({ lines, cut }) {
+    const box = h('pre', { class: 'run-log scroll', tabindex: '0', 'aria-label': t('runs.log_title') },
+        cut ? h('span', { class: 'dim', text: `${t('runs.log_cut')}\n` }) : null, lines.map((line) => {
+            const level = / (error|warning) /.exec(line.slice(0, 60))?.[1];
+            return h('span', { class: level ? `is-${level}` : null, text: `${line}\n` });
+        }));
+    requestAnimationFrame(() => { box.scrollTop = box.scrollHeight; });
+    return section(t('runs.log_title'), lines.length > 0 ? box : h('p', { class: 'dim', text: t('runs.no_log') }));
+}
+
+export function openRun(run) {
+    const content = h('div', { class: 'run-detail' }, h('p', { class: 'dim', text: t('runs.loading') }));
+    const load = async () => {
+        const name = encodeURIComponent(run.name);
+        try {
+            const [whole, log] = await Promise.all([get(`run/${name}`), get(`run-log/${name}`)]);
+            fill(content, whole.reason ? h('p', { class: `run-reason is-${whole.state}`, text: whole.reason }) : null,
+                facts(whole), chartOf(whole), changesOf(whole), configurationOf(whole), logOf(log));
+        } catch (error) {
+            fill(content, h('p', { class: 'form-error', text: errorText(error) }),
+                button(t('panel.again'), load));
+        }
+    };
+    const closed = dialogue({ title: run.name, content, wide: true });
+    content.closest('dialog').classList.add('run-dialogue');
+    load();
+    return closed;
+}
