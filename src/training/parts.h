@@ -65,6 +65,10 @@ sgm_status sgm__state_read(sgm__saved_state *state, const char *source);
 /* Reads and checks; free with sgm__state_close, also when that fails. */
 sgm_status sgm__state_open(sgm__saved_state *state, const sgm_bundle *bundle, const char *source);
 void sgm__state_close(sgm__saved_state *state);
+/* A count from 0 on, and a number that was written as a text; false: it is none, or not there. */
+bool sgm__state_count(const json_t *state, const char *key, int64_t *value);
+bool sgm__state_exact(const json_t *text, double *value);
+/* --- parts_take.c: into a trainer --- */
 /* What can be refused: when it is, everything is as it was. */
 sgm_status sgm__state_set_learnt(sgm_trainer *trainer, const sgm__saved_state *state, unsigned parts);
 /* The rest. */
