@@ -180,6 +180,20 @@ static void append_end(const sgm_trainer *trainer, json_t *state)
                                       (json_int_t)trainer->epochs, "iterations", (json_int_t)trainer->most));
 }
 
+/* What the epoch has told that ended last: it is shown until the next one has a minibatch. */
+static void append_epoch_before(const sgm_trainer *trainer, json_t *state)
+{
+    const sgm__training_position *position = &trainer->position;
+    bool at_end = position->batch == 0 && position->sums.records > 0;
+    const sgm__metric_sums *sums = at_end ? &position->sums : &trainer->ended;
+    if (sums->records == 0 || trainer->global != NULL) /* a worker shows none */
+        return;
+    json_object_set_new(state, "epoch_before",
+                        json_pack("{s:o, s:o, s:I, s:b}", "loss_sum", exact_number(sums->loss), "correct_sum",
+                                  exact_number(sums->correct), "record_sum", (json_int_t)sums->records,
+                                  "has_accuracy", (int)sums->has_accuracy));
+}
+
 static sgm_status append_position(const sgm_trainer *trainer, json_t *state)
 {
     const sgm__training_position *position = &trainer->position;
@@ -194,6 +208,7 @@ static sgm_status append_position(const sgm_trainer *trainer, json_t *state)
     json_object_set_new(state, "has_accuracy", json_boolean(sums.has_accuracy));
     append_iterator(trainer, state);
     append_end(trainer, state);
+    append_epoch_before(trainer, state);
     json_object_set_new(state, "branch", json_integer(trainer->branch));
     return append_dataset(trainer, state);
 }

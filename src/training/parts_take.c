@@ -207,6 +207,15 @@ static sgm_status set_end(sgm_trainer *trainer, const sgm__saved_state *state)
     return trainer->ending.by != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
+static void set_epoch_before(sgm_trainer *trainer, const json_t *saved)
+{
+    sgm__metric_sums read = {.has_accuracy = json_is_true(json_object_get(saved, "has_accuracy"))};
+    bool known = sgm__state_exact(json_object_get(saved, "loss_sum"), &read.loss) &&
+                 sgm__state_exact(json_object_get(saved, "correct_sum"), &read.correct) &&
+                 sgm__state_count(saved, "record_sum", &read.records);
+    trainer->ended = known ? read : (sgm__metric_sums){0};
+}
+
 static sgm_status set_place(sgm_trainer *trainer, const sgm__saved_state *state)
 {
     SGM_TRY(set_end(trainer, state));
@@ -217,6 +226,7 @@ static sgm_status set_place(sgm_trainer *trainer, const sgm__saved_state *state)
     position->iteration = saved->iteration;
     /* Saved at the end of an epoch its sums are told already. */
     position->sums = saved->batch > 0 ? saved->sums : (sgm__metric_sums){0};
+    set_epoch_before(trainer, json_object_get(state->json, "epoch_before"));
     if (trainer->training == NULL)
         return SGM_OK;
     sgm_iterator_state place = {.epoch = saved->epoch, .batches = saved->batch};

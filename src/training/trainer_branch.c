@@ -195,7 +195,6 @@ static sgm_status restore_from(sgm_trainer *trainer, const sgm__order *order, co
     sgm__trainer_parameters_changed(trainer);
     sgm__trainer_forget_scores(trainer);
     sgm__changes_forget(trainer);
-    trainer->ended = (sgm__metric_sums){0};
     if (trainer->folder != NULL)
         go_on_from(trainer, sgm__run_folder_seconds(trainer));
     status = tell_restored(trainer, order, &branch, left);

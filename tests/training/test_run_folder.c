@@ -205,6 +205,36 @@ TEST(the_time_goes_on_and_the_loss_of_an_epoch_stays)
     close_folder();
 }
 
+static double loss_of(sgm_trainer *trainer)
+{
+    sgm_content content;
+    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(trainer), "training.loss", &content));
+    return content.as.number;
+}
+
+/* A checkpoint of an epoch's end, be it the run's or one that a hook asked for, has what that epoch told. */
+TEST(before_its_first_step_it_shows_what_the_checkpoint_had)
+{
+    open_folder();
+    wave_trainer first = make_wave_trainer((wave_options){.seed = 4});
+    CHECK_OK(sgm_trainer_hook(first.trainer, sgm_rule_hook("at epoch 2 save \"hook\"")));
+    CHECK_OK(sgm_trainer_run(first.trainer, .epochs = 2, .folder = folder));
+    double loss = loss_of(first.trainer);
+    wave_trainer second = make_wave_trainer((wave_options){.seed = 4});
+    CHECK(isnan(loss_of(second.trainer)));
+    CHECK_OK(sgm_trainer_load(second.trainer, in_folder("checkpoint.safetensors")));
+    CHECK_NEAR(loss_of(second.trainer), loss, 0);
+    CHECK_OK(sgm_trainer_run(second.trainer, .epochs = 3));
+    CHECK(loss_of(second.trainer) != loss);
+    CHECK_OK(sgm_trainer_restore(second.trainer, in_folder("hook.safetensors")));
+    CHECK_NEAR(loss_of(second.trainer), loss, 0);
+    CHECK_OK(sgm_trainer_reset(second.trainer));
+    CHECK(isnan(loss_of(second.trainer)));
+    free_wave_trainer(second);
+    free_wave_trainer(first);
+    close_folder();
+}
+
 TEST(a_torn_change_does_not_tear_the_next_one)
 {
     open_folder();
