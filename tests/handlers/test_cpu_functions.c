@@ -162,6 +162,26 @@ TEST(erf)
     check_function(&sgm__op_erf, 2);
 }
 
+/* Down to the smallest number that does not become zero in a program; below, it is smaller. */
+TEST(sigmoid)
+{
+    static float x[BLOCK], y[BLOCK];
+    find_sets();
+    for (int s = 0; s < set_count; s++) {
+        for (int i = 0; i < BLOCK; i++)
+            x[i] = -87.25f + 110.0f * (float)i / BLOCK;
+        sgm__vector_find(sets[s], &sgm__op_sigmoid, SGM_FLOAT32, SGM_FLOAT32)(BLOCK, y, (const void *[]){x},
+                                                                              0);
+        for (int i = 0; i < BLOCK; i++)
+            CHECK_NEAR((double)y[i] * (1 + exp(-(double)x[i])), 1, 3e-7);
+        x[0] = -88;
+        x[1] = -1000;
+        x[2] = -3e38f;
+        sgm__vector_find(sets[s], &sgm__op_sigmoid, SGM_FLOAT32, SGM_FLOAT32)(3, y, (const void *[]){x}, 0);
+        CHECK(y[0] < 1.1754944e-38f && y[1] < 1.1754944e-38f && y[2] < 1.1754944e-38f);
+    }
+}
+
 TEST(gelu)
 {
     check_function(&sgm__op_gelu, 12);

@@ -81,6 +81,29 @@ TEST(indices_out_of_range)
     sgm_graph_free(graph);
 }
 
+/* What is multiplied by a sigmoid that is next to nothing is nothing, however large. */
+TEST(silu_of_large_numbers)
+{
+    static const sgm_handler_options options[] = {
+        {.struct_size = sizeof *options},
+        {.struct_size = sizeof *options, .approximate = true},
+        {.struct_size = sizeof *options, .instructions = "portable"}};
+    sgm_graph *graph = sgm_graph_create();
+    sgm_output(graph, "y", sgm_silu(graph, sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(4))));
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        sgm_handler *handler = sgm_handler_create_options("cpu", &options[i]);
+        CHECK_OK(handler);
+        sgm_session *session = sgm_session_create(handler);
+        sgm_program *program = sgm_session_prepare(session, graph);
+        feed(session, program, "x", SGM_FLOAT32, DIMS(4), NUMBERS(-1e38, -3e30, -100, 100));
+        CHECK_OK(sgm_session_run(session, program));
+        check_output(session, program, "y", NUMBERS(0, 0, 0, 100), 1e-30);
+        sgm_session_free(session);
+        sgm_handler_free(handler);
+    }
+    sgm_graph_free(graph);
+}
+
 TEST(says_what_it_is)
 {
     sgm_handler *handler = sgm_handler_create("cpu", .threads = 3, .dense = "own");

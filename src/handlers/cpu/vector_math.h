@@ -289,10 +289,11 @@ static inline vec_f tanh_f(vec_f x)
     return copy_sign_f(quotient_f(t, t + 2.0f), x);
 }
 
-/* e^80 is still finite, and its reciprocal is far below what rounding leaves. */
+/* e^88 is still finite, and its reciprocal so small that it becomes zero while a program runs: x * sigmoid(x)
+ * ends there, too. */
 static inline vec_f sigmoid_f(vec_f x)
 {
-    vec_f n, p = exp_parts_f(smaller_f(splat_f(80.0f), larger_f(splat_f(-104.0f), -x)), &n);
+    vec_f n, p = exp_parts_f(smaller_f(splat_f(88.0f), larger_f(splat_f(-104.0f), -x)), &n);
     return quotient_f(splat_f(1.0f), scale_f(p + 1.0f, n) + 1.0f);
 }
 
