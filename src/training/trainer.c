@@ -112,8 +112,12 @@ sgm_status sgm__trainer_keep(sgm_trainer *trainer, sgm_status status)
     if (status == SGM_OK || status == SGM_ERROR_INTERRUPTED || trainer->status != SGM_OK)
         return status;
     sgm__fail_within("trainer '%s'", trainer->name);
-    trainer->status = status;
-    snprintf(trainer->message, sizeof trainer->message, "%s", sgm_last_error());
+    pthread_mutex_lock(&trainer->control.lock);
+    if (trainer->status == SGM_OK) {
+        snprintf(trainer->message, sizeof trainer->message, "%s", sgm_last_error());
+        trainer->status = status;
+    }
+    pthread_mutex_unlock(&trainer->control.lock);
     return status;
 }
 
@@ -359,19 +363,30 @@ bool sgm__trainer_is_frozen(const sgm_trainer *trainer, const char *parameter)
     return false;
 }
 
-sgm_status sgm__trainer_add_observer(sgm_trainer *trainer, sgm_training_function function, void *user)
+static sgm_status add_observer(sgm_trainer *trainer, sgm__observer observer)
 {
+    if (observer.function == NULL)
+        return sgm__trainer_missing("function to tell of its progress");
     SGM_TRY(sgm__reserve(&trainer->observers, &trainer->observer_capacity, trainer->observer_count + 1,
                          sizeof(sgm__observer)));
-    trainer->observers[trainer->observer_count++] = (sgm__observer){.function = function, .user = user};
+    trainer->observers[trainer->observer_count++] = observer;
     trainer->next_told = 0;
     return SGM_OK;
 }
 
+sgm_status sgm__trainer_add_observer(sgm_trainer *trainer, sgm_training_function function, void *user)
+{
+    sgm__trainer_lock(trainer);
+    sgm_status status = add_observer(trainer, (sgm__observer){.function = function, .user = user});
+    sgm__trainer_unlock(trainer);
+    return status;
+}
+
 sgm_status sgm_trainer_on_progress(sgm_trainer *trainer, sgm_training_function function, void *user)
 {
-    SGM_TRY(sgm_trainer_status(trainer));
-    return sgm__trainer_keep(trainer, sgm__trainer_add_observer(trainer, function, user));
+    SGM_TRY(sgm__trainer_open(trainer));
+    return sgm__trainer_close(trainer,
+                              add_observer(trainer, (sgm__observer){.function = function, .user = user}));
 }
 
 sgm_status sgm_trainer_hook(sgm_trainer *trainer, sgm_hook *hook)

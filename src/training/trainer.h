@@ -139,14 +139,14 @@ typedef struct sgm__cost {
 struct sgm_trainer {
     char *name;
     sgm__trainer_settings settings;
-    bool ghost;        /* does not run with its environment */
-    bool branched;     /* off another one while that ran: its run was its only one, its failure its own */
-    bool held;         /* by a model, which needs it as long as there is the environment */
-    sgm_status status; /* first failure */
+    bool ghost;    /* does not run with its environment */
+    bool branched; /* off another one while that ran: its run was its only one, its failure its own */
+    bool held;     /* by a model, which needs it as long as there is the environment */
+    _Atomic(sgm_status) status; /* first failure; any thread may look, and the message is there before it */
     char message[1024];
     sgm_network *network;
     sgm_optimiser *optimiser;
-    sgm_operator *team;  /* NULL: the trainer itself does the work */
+    _Atomic(sgm_operator *) team; /* NULL: the trainer itself does the work; any thread may look */
     sgm_trainer *global; /* of a worker's scope: its trainer, whose network and optimiser it uses; NULL */
     int32_t worker;      /* of a scope: its number */
     sgm_iterator *training;
@@ -242,6 +242,9 @@ sgm_status sgm__trainer_close(sgm_trainer *trainer, sgm_status status);
 sgm_program *sgm__trainer_program(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch);
 sgm_status sgm__trainer_define_state(sgm_trainer *trainer, const char *name, const sgm_type *type);
 void sgm__trainer_forget_programs(sgm_trainer *trainer);
+/* trainer_look.c. As sgm_trainer_prepare, for whoever looks, or saves: that there is no network yet does not
+ * stay as the trainer's failure. With the lock. */
+sgm_status sgm__trainer_prepare(sgm_trainer *trainer);
 /* Of this one alone, be it a trainer or a worker's scope. */
 void sgm__trainer_drop_programs(sgm_trainer *trainer);
 bool sgm__trainer_is_frozen(const sgm_trainer *trainer, const char *parameter);

@@ -26,7 +26,7 @@ static sgm_status add_states(sgm_trainer *trainer, const sgm__parts *wanted, sgm
 
 static sgm_status fill_bundle(sgm_trainer *trainer, const sgm__parts *wanted, sgm_bundle *bundle)
 {
-    SGM_TRY(sgm_trainer_prepare(trainer));
+    SGM_TRY(sgm__trainer_prepare(trainer));
     if ((wanted->parts & SGM_PART_NETWORK) != 0) {
         char *network = sgm_network_text(trainer->network);
         sgm_status status =
@@ -146,7 +146,7 @@ static sgm_status prepare(sgm_trainer *trainer, sgm__fit *fit, bool *is_new)
 {
     *is_new = trainer->network == NULL;
     if (!*is_new)
-        return sgm_trainer_prepare(trainer);
+        return sgm__trainer_prepare(trainer);
     trainer->network = fit->network;
     fit->network = NULL;
     SGM_TRY(sgm__trainer_publish_network(trainer));

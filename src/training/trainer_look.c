@@ -4,12 +4,22 @@
 
 #define LARGEST_BATCH 1000
 
+static sgm_status prepare(sgm_trainer *trainer)
+{
+    sgm__step_purpose purpose = trainer->optimiser != NULL ? SGM__UPDATE : SGM__PREDICT;
+    return sgm__trainer_program(trainer, purpose, 1) != NULL ? SGM_OK : sgm_last_status();
+}
+
 sgm_status sgm_trainer_prepare(sgm_trainer *trainer)
 {
     SGM_TRY(sgm__trainer_open(trainer));
-    sgm__step_purpose purpose = trainer->optimiser != NULL ? SGM__UPDATE : SGM__PREDICT;
-    return sgm__trainer_close(trainer,
-                              sgm__trainer_program(trainer, purpose, 1) != NULL ? SGM_OK : sgm_last_status());
+    return sgm__trainer_close(trainer, prepare(trainer));
+}
+
+sgm_status sgm__trainer_prepare(sgm_trainer *trainer)
+{
+    SGM_TRY(sgm_trainer_status(trainer));
+    return prepare(trainer) == SGM_OK ? SGM_OK : sgm__fail_within("trainer '%s'", trainer->name);
 }
 
 const sgm_parameter *sgm_trainer_parameters(sgm_trainer *trainer, size_t *count)
@@ -20,7 +30,7 @@ const sgm_parameter *sgm_trainer_parameters(sgm_trainer *trainer, size_t *count)
 
 static sgm_tensor *get(sgm_trainer *trainer, const char *state)
 {
-    return sgm_trainer_prepare(trainer) == SGM_OK && sgm__trainer_view(trainer) == SGM_OK
+    return sgm__trainer_prepare(trainer) == SGM_OK && sgm__trainer_view(trainer) == SGM_OK
                ? sgm_session_get(trainer->session, state)
                : NULL;
 }
@@ -36,7 +46,7 @@ sgm_tensor *sgm_trainer_get(sgm_trainer *trainer, const char *state)
 
 static sgm_status set(sgm_trainer *trainer, const char *state, const sgm_tensor *value)
 {
-    SGM_TRY(sgm_trainer_prepare(trainer));
+    SGM_TRY(sgm__trainer_prepare(trainer));
     sgm_type type;
     SGM_TRY(sgm_session_state_type(trainer->session, state, &type)); /* a new name would be a mistake */
     sgm__trainer_parameters_changed(trainer);

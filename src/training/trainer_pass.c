@@ -2,7 +2,7 @@
  */
 #include "registry/pattern.h"
 #include "training/metrics.h"
-#include "training/trainer.h"
+#include "training/trainer_lock.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -153,13 +153,23 @@ static sgm_status pass(sgm_trainer *trainer, sgm_iterator *iterator, gathering *
     return sgm_iterator_set_state(iterator, &before);
 }
 
+/* Nobody else looks at the trainer meanwhile. */
+static sgm_status pass_alone(sgm_trainer *trainer, sgm_iterator *iterator, gathering *to,
+                             sgm_metrics *metrics)
+{
+    SGM_TRY(sgm__trainer_enter(trainer));
+    sgm_status status = pass(trainer, iterator, to, metrics);
+    sgm__trainer_unlock(trainer);
+    return status;
+}
+
 sgm_status sgm_trainer_evaluate(sgm_trainer *trainer, sgm_iterator *iterator, sgm_metrics *metrics)
 {
     SGM_TRY(sgm_trainer_status(trainer));
     if (iterator == NULL || metrics == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_trainer_evaluate: expected %s, got NULL",
                         iterator == NULL ? "an iterator" : "a place for the metrics");
-    return pass(trainer, iterator, NULL, metrics);
+    return pass_alone(trainer, iterator, NULL, metrics);
 }
 
 /* --- scores --- */
@@ -199,7 +209,7 @@ sgm_status sgm_trainer_score(sgm_trainer *trainer, sgm_iterator *iterator, const
         return sgm__fail_within("metrics '%s'", metrics);
     gathering all = {0};
     sgm_metrics measured = {.accuracy = NAN};
-    sgm_status status = pass(trainer, iterator, &all, &measured);
+    sgm_status status = pass_alone(trainer, iterator, &all, &measured);
     if (status == SGM_OK && all.status != SGM_OK)
         status = sgm_fail(all.status, "%s", all.message);
     bool classes = !isnan(measured.accuracy);

@@ -162,7 +162,7 @@ sgm_status sgm__trainer_refill(sgm_trainer *trainer)
     trainer->stale = stale;
     trainer->stale_count = count;
     sgm__trainer_forget_programs(trainer);
-    SGM_TRY(sgm_trainer_prepare(trainer));
+    SGM_TRY(sgm__trainer_prepare(trainer));
     return refill_memories(trainer);
 }
 

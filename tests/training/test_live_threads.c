@@ -1,6 +1,8 @@
 /* Values that are read and set by other threads, as fast as they can, while a trainer runs. */
 #include "waves.h"
 
+#include "training/control.h"
+
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -94,4 +96,120 @@ TEST(everything_is_read_and_set_while_it_runs)
     for (int i = 0; i < 3; i++)
         pthread_join(threads[i], NULL);
     free_wave_trainer(made);
+}
+
+/* --- a monitor looks from the moment that the trainer is made, whatever its program does meanwhile --- */
+
+static void obey(sgm_trainer *trainer, const char *request)
+{
+    const sgm__control_call call = {.trainer = trainer, .who = "monitor", .files = true};
+    sgm__free(sgm__control_answer(&call, request, strlen(request))); /* some are refused */
+}
+
+static void *look(void *user)
+{
+    static const char *const requests[] = {
+        "{\"command\":\"list\",\"values\":true}",
+        "{\"command\":\"hooks\"}",
+        "{\"command\":\"attach\",\"hook\":\"accumulator(training.loss)\"}",
+        "{\"command\":\"status\"}",
+        "{\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.125}",
+        "{\"command\":\"save\",\"name\":\"look\"}",
+        "{\"command\":\"undo\"}",
+        "{\"command\":\"changes\"}",
+        "{\"command\":\"detach\",\"name\":\"accumulator\"}",
+        "{\"command\":\"get\",\"identifier\":\"network.layers.*.*\"}"};
+    bother *self = user;
+    while (!atomic_load(&self->over))
+        for (size_t i = 0; i < sizeof requests / sizeof *requests && !atomic_load(&self->over); i++) {
+            sgm_matches matches;
+            obey(self->trainer, requests[i]);
+            if (sgm_resolve(sgm_trainer_registry(self->trainer), "*.*", &matches) == SGM_OK)
+                sgm_matches_free(&matches);
+            sgm_tensor_free(sgm_trainer_get(self->trainer, "1-dense.weights"));
+            (void)sgm_trainer_status(self->trainer);
+            atomic_fetch_add(&self->reads, 1);
+        }
+    return NULL;
+}
+
+static bool go_on(void *user, const sgm_training_progress *progress)
+{
+    (void)user, (void)progress;
+    return true;
+}
+
+static void put_together(sgm_trainer *trainer, sgm_dataset *data, bool workers)
+{
+    CHECK_OK(sgm_trainer_on_progress(trainer, go_on, NULL));
+    CHECK_OK(sgm_trainer_hook(trainer, sgm_value_reporter("epoch", sgm_every(2, SGM_EPOCH))));
+    CHECK_OK(sgm_trainer_network(trainer, WAVE_NETWORK));
+    CHECK_OK(sgm_trainer_initialiser(trainer, "*.biases", sgm_initialiser_parse("constant(0.5)")));
+    CHECK_OK(sgm_trainer_data(trainer, sgm_minibatches(data, .size = 10)));
+    CHECK_OK(sgm_trainer_add_data(trainer, "validation", sgm_undivided(data)));
+    CHECK_OK(sgm_trainer_optimiser(trainer, sgm_momentum(.learning_rate = 0.1)));
+    CHECK_OK(sgm_trainer_modifier(trainer, "*.weights", sgm_modifier_parse("clip(-2, 2)")));
+    CHECK_OK(sgm_trainer_freeze(trainer, "1-dense.*"));
+    if (workers)
+        CHECK_OK(sgm_trainer_operator(trainer, sgm_parameter_operator(.workers = 2, .every = 3)));
+    CHECK_OK(sgm_trainer_hook(trainer, sgm_f1_metric("validation")));
+}
+
+static void use(sgm_trainer *trainer, sgm_dataset *data)
+{
+    sgm_iterator *iterator = sgm_undivided(data);
+    sgm_registry *results = sgm_registry_create();
+    sgm_metrics metrics;
+    CHECK_OK(sgm_trainer_evaluate(trainer, iterator, &metrics));
+    CHECK_OK(sgm_trainer_run(trainer, .epochs = 2));
+    CHECK_OK(sgm_trainer_score(trainer, iterator, NULL, results));
+    CHECK_OK(sgm_trainer_unfreeze(trainer, "1-dense.*"));
+    CHECK_OK(sgm_trainer_on_progress(trainer, go_on, NULL));
+    CHECK_OK(sgm_trainer_hook(trainer, sgm_value_reporter("iteration", sgm_every(3, SGM_EPOCH))));
+    CHECK_OK(sgm_trainer_save(trainer, "/tmp/sigma-live-threads.safetensors"));
+    CHECK_OK(sgm_trainer_run(trainer, .epochs = 3));
+    CHECK_OK(sgm_trainer_load(trainer, "/tmp/sigma-live-threads.safetensors"));
+    CHECK_OK(sgm_trainer_evaluate(trainer, iterator, &metrics));
+    CHECK_OK(sgm_trainer_network(trainer,
+                                 "input(6) + dense(8, relu) + dense(5) + dense(3) + softmax_cross_entropy"));
+    CHECK_OK(sgm_trainer_run(trainer, .epochs = 4));
+    sgm_registry_free(results);
+    sgm_iterator_free(iterator);
+}
+
+static void look_at_everything(bool workers)
+{
+    sgm_handler *handler = sgm_handler_create("reference");
+    sgm_dataset *data = wave_dataset();
+    int looks = 0;
+    sgm_set_logger(NULL, NULL, SGM_LOG_NONE);
+    for (int round = 0; round < 5; round++) {
+        pthread_t threads[2];
+        sgm__trainer_settings settings = {.handler = handler, .precision = SGM_FLOAT32};
+        bother all = {.trainer = sgm__trainer_create("waves", &settings)};
+        CHECK_OK(all.trainer);
+        for (int i = 0; i < 2; i++)
+            CHECK_INT(pthread_create(&threads[i], NULL, look, &all), 0);
+        put_together(all.trainer, data, workers);
+        use(all.trainer, data);
+        atomic_store(&all.over, true);
+        for (int i = 0; i < 2; i++)
+            pthread_join(threads[i], NULL);
+        looks += atomic_load(&all.reads);
+        sgm__trainer_free(all.trainer);
+    }
+    CHECK(looks > 10);
+    unlink("/tmp/sigma-live-threads.safetensors");
+    sgm_dataset_free(data);
+    sgm_handler_free(handler);
+}
+
+TEST(a_trainer_is_looked_at_while_its_program_uses_it)
+{
+    look_at_everything(false);
+}
+
+TEST(so_is_one_with_workers)
+{
+    look_at_everything(true);
 }

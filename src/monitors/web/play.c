@@ -36,7 +36,7 @@ static sgm_tensor *parameter_of(void *trainer, const char *name)
 /* With the trainer's lock. */
 static sgm_status copy_parameters(copy *own, sgm_trainer *trainer, int64_t records)
 {
-    SGM_TRY(sgm_trainer_prepare(trainer));
+    SGM_TRY(sgm__trainer_prepare(trainer));
     char *text = sgm_network_text(trainer->network);
     if (text == NULL)
         return sgm__last_failure();

@@ -41,7 +41,7 @@ sgm_status sgm_trainer_swap_averages(sgm_trainer *trainer)
 {
     SGM_TRY(sgm_trainer_status(trainer));
     SGM_TRY(sgm__trainer_enter(trainer));
-    sgm_status status = trainer->averages_in ? SGM_OK : sgm_trainer_prepare(trainer);
+    sgm_status status = trainer->averages_in ? SGM_OK : sgm__trainer_prepare(trainer);
     if (status == SGM_OK)
         status = swap(trainer);
     sgm__trainer_unlock(trainer);
