@@ -304,11 +304,17 @@ sgm_status sgm__trainer_detach(sgm_trainer *trainer, const char *name, const cha
 /* trainer_program.c: all states get their first values again. */
 sgm_status sgm__trainer_refill(sgm_trainer *trainer);
 
-/* trainer_run.c. The next minibatch to train on, NULL at the end of an epoch; measures how long it takes. */
+/* trainer_step.c. Data stand where the training stands, whoever else has used them, or brought new ones. */
+sgm_status sgm__trainer_place_data(sgm_trainer *trainer);
+/* The next minibatch to train on, NULL at the end of an epoch; measures how long it takes. */
 sgm_status sgm__trainer_next_block(sgm_trainer *trainer, const sgm_block **block);
 /* One step of training with this learning rate; counts it. */
 sgm_status sgm__trainer_step(sgm_trainer *trainer, const sgm_block *block, double rate);
-/* Runs a trainer that was reserved, which it is no longer afterwards. */
+/* Whether the loss is a finite number. */
+sgm_status sgm__trainer_check_loss(const sgm_trainer *trainer);
+/* After an epoch of this loss, for a plateau schedule. */
+void sgm__trainer_watch_plateau(sgm_trainer *trainer, double loss);
+/* trainer_run.c. Runs a trainer that was reserved, which it is no longer afterwards. */
 sgm_status sgm__trainer_run_reserved(sgm_trainer *trainer, const sgm_run_options *options);
 
 /* trainer_signals.c. SIGINT and SIGTERM are caught from the first of these to the last release, by whichever

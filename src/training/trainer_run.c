@@ -1,5 +1,4 @@
 /* Running: iterations and epochs, validation, progress, stopping. */
-#include "data/dataset.h"
 #include "training/checkpoints.h"
 #include "training/control_socket.h"
 #include "training/nan_watch.h"
@@ -7,16 +6,6 @@
 #include "training/run_folder.h"
 #include "training/trainer_hooks.h"
 #include "training/trainer_lock.h"
-
-#include <math.h>
-
-sgm_metrics sgm__metrics_of(const sgm__metric_sums *sums)
-{
-    double records = (double)sums->records;
-    return (sgm_metrics){.loss = sums->records > 0 ? sums->loss / records : NAN,
-                         .accuracy = sums->records > 0 && sums->has_accuracy ? sums->correct / records : NAN,
-                         .records = sums->records};
-}
 
 /* --- one run --- */
 
@@ -33,19 +22,6 @@ typedef struct training_run {
     sgm_task task;
     sgm__control_server *server;
 } training_run;
-
-double sgm__trainer_learning_rate(const sgm_trainer *trainer, int64_t batches)
-{
-    if (trainer->global != NULL) /* a worker's is its trainer's */
-        trainer = trainer->global;
-    const sgm__training_position *position = &trainer->position;
-    const sgm_optimiser_options *options = &trainer->optimiser->options;
-    double epoch = (double)position->epoch;
-    if (batches > 0)
-        epoch += (double)position->batch / (double)batches;
-    return options->learning_rate *
-           sgm_schedule_factor(&options->schedule, epoch, (double)trainer->epochs, position->reductions);
-}
 
 static double seconds_left(const training_run *run, double seconds)
 {
@@ -129,49 +105,6 @@ static void report(training_run *run, sgm_progress_kind kind)
     call_observers(run, &progress);
 }
 
-/* Nothing good comes after a loss that is no number; the newest checkpoint is from before it. */
-static sgm_status check_loss(const training_run *run)
-{
-    const sgm_trainer *trainer = run->trainer;
-    const sgm__training_position *position = &trainer->position;
-    if (isfinite(position->sums.loss))
-        return SGM_OK;
-    const char *handler = sgm_handler_name(trainer->settings.handler);
-    bool debug = strncmp(handler, "debug:", 6) == 0;
-    return sgm_fail(SGM_ERROR_NUMERIC,
-                    "the loss is %s at iteration %lld, in epoch %lld: lower the learning rate (%g now), clip "
-                    "gradients, or look for such values in the data%s%s%s",
-                    isnan(position->sums.loss) ? "not a number" : "infinite", (long long)position->iteration,
-                    (long long)position->epoch + 1, sgm__trainer_learning_rate(trainer, trainer->batches),
-                    debug ? "" : "; the hook nan_watch, or handler debug:", debug ? "" : handler,
-                    debug ? "" : ", names the instruction that it comes from");
-}
-
-sgm_status sgm__trainer_step(sgm_trainer *trainer, const sgm_block *block, double rate)
-{
-    sgm__training_position *position = &trainer->position;
-    trainer->rates[position->iteration % SGM__KEPT_RATES] = rate;
-    if (trainer->team != NULL)
-        return sgm__operator_iterate(trainer, block, rate);
-    bool update = sgm__trainer_updates_next(trainer);
-    sgm_program *program =
-        sgm__trainer_program(trainer, update ? SGM__UPDATE : SGM__ACCUMULATE, block->count);
-    if (program == NULL)
-        return sgm_last_status();
-    SGM_TRY(sgm__trainer_feed(trainer, program, block));
-    SGM_TRY(sgm__trainer_feed_update(trainer, program, rate, position->updates + 1));
-    SGM_TRY(sgm_session_run(trainer->session, program));
-    double before = position->sums.loss;
-    SGM_TRY(sgm__trainer_count(trainer, program, block->count, &position->sums));
-    trainer->newest_loss = (position->sums.loss - before) / (double)block->count;
-    SGM_TRY(sgm__trainer_read_costs(trainer, program));
-    position->updates += update;
-    position->accumulated = update ? 0 : position->accumulated + 1;
-    position->iteration++;
-    position->batch++;
-    return SGM_OK;
-}
-
 static sgm_status train_on(training_run *run, const sgm_block *block)
 {
     sgm_trainer *trainer = run->trainer;
@@ -180,25 +113,9 @@ static sgm_status train_on(training_run *run, const sgm_block *block)
     sgm_status status = sgm__trainer_step(trainer, block, rate);
     if (status == SGM_OK) {
         run->records += trainer->position.sums.records - records;
-        status = check_loss(run);
+        status = sgm__trainer_check_loss(trainer);
     }
     return status == SGM_ERROR_NUMERIC ? sgm__nan_watch_look(trainer, status) : status;
-}
-
-static void watch_plateau(sgm_trainer *trainer, double loss)
-{
-    sgm__training_position *position = &trainer->position;
-    const sgm_schedule *schedule = &trainer->optimiser->options.schedule;
-    double patience = schedule->period > 0 ? schedule->period : 5;
-    if (schedule->kind != SGM_PLATEAU)
-        return;
-    if (loss < position->best_loss) {
-        position->best_loss = loss;
-        position->bad_epochs = 0;
-    } else if ((double)++position->bad_epochs >= patience) {
-        position->bad_epochs = 0;
-        position->reductions++;
-    }
 }
 
 /* --- hooks --- */
@@ -282,7 +199,8 @@ static sgm_status end_epoch(training_run *run)
         SGM_TRY(sgm__trainer_validate(trainer, i));
     double training_loss = sgm__metrics_of(&trainer->position.sums).loss;
     SGM_TRY(sgm__trainer_publish_metrics(trainer));
-    watch_plateau(trainer, trainer->validation_count > 0 ? trainer->metrics[0].metrics.loss : training_loss);
+    sgm__trainer_watch_plateau(trainer, trainer->validation_count > 0 ? trainer->metrics[0].metrics.loss
+                                                                      : training_loss);
     SGM_TRY(sgm_iterator_batches(trainer->training, &trainer->batches)); /* of the next one */
     trainer->position.epoch++;
     trainer->position.batch = 0;
@@ -377,17 +295,6 @@ static void tell_task(training_run *run)
         run->stopped = true;
 }
 
-sgm_status sgm__trainer_next_block(sgm_trainer *trainer, const sgm_block **block)
-{
-    bool waits = !sgm__iterator_is_ready(trainer->training); /* a clock costs more than a small minibatch */
-    double start = waits ? sgm__now() : 0;
-    SGM_TRY(sgm_iterator_next(trainer->training, block));
-    if (waits)
-        trainer->waited += sgm__now() - start;
-    trainer->given = *block != NULL ? (*block)->count : 0;
-    return SGM_OK;
-}
-
 static sgm_status iterate(training_run *run)
 {
     for (;;) {
@@ -420,23 +327,6 @@ static sgm_status iterate(training_run *run)
             run->stopped = true;
     }
     return SGM_OK;
-}
-
-/* The order of records is a function of the position: whoever else has used the data, or brought new ones. */
-static sgm_status place_data(sgm_trainer *trainer)
-{
-    sgm__training_position *position = &trainer->position;
-    sgm_iterator_state state;
-    SGM_TRY(sgm_iterator_batches(trainer->training, &trainer->batches));
-    if (position->batch > trainer->batches) { /* of other data, whose epoch ends here */
-        position->batch = 0;
-        position->sums = (sgm__metric_sums){0};
-    }
-    sgm_iterator_get_state(trainer->training, &state);
-    if (state.epoch == position->epoch && state.batches == position->batch)
-        return SGM_OK;
-    state = (sgm_iterator_state){.epoch = position->epoch, .batches = position->batch};
-    return sgm_iterator_set_state(trainer->training, &state);
 }
 
 /* With the time that the run had when it was saved, and what was set since. */
@@ -487,7 +377,7 @@ static sgm_status start(training_run *run)
         return sgm_fail(SGM_ERROR_STATE,
                         "the averages are in place of the parameters: put them back before training, with "
                         "sgm_trainer_swap_averages");
-    SGM_TRY(place_data(trainer));
+    SGM_TRY(sgm__trainer_place_data(trainer));
     SGM_TRY(sgm__trainer_check_hooks(trainer));
     if (run->options->folder != NULL && run->options->resume)
         SGM_TRY(go_on_in_folder(run));
