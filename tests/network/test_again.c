@@ -186,122 +186,128 @@ static void check_as_new(const sgm_graph *graph, const sgm_recording *recording,
     sgm_network_free(network);
 }
 
+/* --- a graph that a network is recorded into again and again --- */
+
+typedef struct repeated {
+    sgm_network *network;
+    sgm_graph *graph;
+    sgm_recording recording;
+} repeated;
+
+static repeated begin(const char *notation)
+{
+    return (repeated){.network = network_of(notation), .graph = sgm_graph_create()};
+}
+
+static void end(const repeated *r)
+{
+    sgm_graph_free(r->graph);
+    sgm_network_free(r->network);
+}
+
+static sgm_status try_again(repeated *r, const sgm_recording_options *options, bool *same)
+{
+    return sgm__network_record_again(r->network, r->graph, options, &r->recording, same);
+}
+
+/* Whether it found what was there. */
+static bool again(repeated *r)
+{
+    bool same;
+    CHECK_OK(try_again(r, &training, &same));
+    return same;
+}
+
 TEST(every_change_is_seen)
 {
-    sgm_network *network = network_of(NETWORK);
-    sgm_graph *graph = sgm_graph_create();
-    sgm_recording recording;
-    bool same;
+    repeated r = begin(NETWORK);
     mood = 0;
-    CHECK_OK(sgm__network_record_again(network, graph, &training, &recording, &same));
-    CHECK(!same);
-    record_rest(graph, &recording);
+    CHECK(!again(&r));
+    record_rest(r.graph, &r.recording);
     for (int from = 0; from < MOODS; from++)
         for (int to = 0; to < MOODS; to++)
             for (int step = 0; step < 2; step++) {
                 int before = mood;
                 mood = step == 0 ? from : to;
-                CHECK_OK(sgm__network_record_again(network, graph, &training, &recording, &same));
+                bool same = again(&r);
                 CHECK_INT(same, mood == before);
-                check_as_new(graph, &recording, same);
+                check_as_new(r.graph, &r.recording, same);
                 if (!same)
-                    record_rest(graph, &recording);
+                    record_rest(r.graph, &r.recording);
             }
-    sgm_graph_free(graph);
-    sgm_network_free(network);
+    end(&r);
 }
 
 TEST(layers_are_asked_behind_a_change_only)
 {
-    sgm_network *network = network_of(NETWORK);
-    sgm_graph *graph = sgm_graph_create();
-    sgm_recording recording;
-    bool same;
+    repeated r = begin(NETWORK);
     mood = 1;
     asked = 0;
-    CHECK_OK(sgm__network_record_again(network, graph, &training, &recording, &same));
+    CHECK(!again(&r));
     CHECK_INT(asked, 3);
-    CHECK_OK(sgm__network_record_again(network, graph, &training, &recording, &same));
-    CHECK(same);
+    CHECK(again(&r));
     CHECK_INT(asked, 3);
     mood = 2;
-    CHECK_OK(sgm__network_record_again(network, graph, &training, &recording, &same));
-    CHECK(!same);
+    CHECK(!again(&r));
     CHECK_INT(asked, 5);
-    sgm_graph_free(graph);
-    sgm_network_free(network);
+    end(&r);
 }
 
 /* Another batch, a graph that was cleared, another graph, an argument, a failure: all begin anew. */
 TEST(what_cannot_be_compared_is_recorded_anew)
 {
-    sgm_network *network = network_of(NETWORK), *strange = network_of("input(3) + moody + moody + dense(2)");
-    sgm_graph *graph = sgm_graph_create(), *other = sgm_graph_create();
+    repeated r = begin(NETWORK), strange = begin("input(3) + moody + moody + dense(2)"), other = r;
     sgm_recording_options larger = training;
-    sgm_recording recording;
     sgm_content half = sgm_number_content(0.25);
     bool same;
     mood = 5;
     larger.batch = 6;
-    CHECK_OK(sgm__network_record_again(network, graph, &training, &recording, &same));
-    CHECK_OK(sgm__network_record_again(network, graph, &larger, &recording, &same));
+    other.graph = sgm_graph_create();
+    CHECK(!again(&r));
+    CHECK_OK(try_again(&r, &larger, &same));
     CHECK(!same);
-    CHECK_OK(sgm__network_record_again(network, graph, &training, &recording, &same));
-    CHECK(!same);
-    sgm_graph_clear(graph);
-    CHECK_OK(sgm__network_record_again(network, graph, &training, &recording, &same));
-    CHECK(!same);
-    CHECK_OK(sgm__network_record_again(network, other, &training, &recording, &same));
-    CHECK_OK(sgm__network_record_again(network, graph, &training, &recording, &same));
-    CHECK(!same);
-    CHECK_OK(sgm_network_set_argument(network, 5, "rate", &half));
-    CHECK_OK(sgm__network_record_again(network, graph, &training, &recording, &same));
-    CHECK(!same);
+    CHECK(!again(&r));
+    sgm_graph_clear(r.graph);
+    CHECK(!again(&r));
+    CHECK(!again(&other));
+    CHECK(!again(&r));
+    CHECK_OK(sgm_network_set_argument(r.network, 5, "rate", &half));
+    CHECK(!again(&r));
     mood = 10; /* the first has 4 biases for 3 numbers */
-    CHECK_ERROR(sgm__network_record_again(strange, graph, &training, &recording, &same), "1-moody");
+    CHECK_ERROR(sgm__network_record_again(strange.network, r.graph, &training, &r.recording, &same),
+                "1-moody");
     mood = 5;
-    CHECK_OK(sgm__network_record_again(network, graph, &training, &recording, &same));
-    CHECK(!same);
-    sgm_graph_free(other);
-    sgm_graph_free(graph);
-    sgm_network_free(strange);
-    sgm_network_free(network);
+    CHECK(!again(&r));
+    sgm_graph_free(other.graph);
+    end(&strange);
+    end(&r);
 }
 
 /* A failure in the middle of comparing. */
 TEST(after_a_failure_it_begins_anew)
 {
-    sgm_network *network = network_of("input(3) + moody + dense(2) + softmax_cross_entropy");
-    sgm_graph *graph = sgm_graph_create();
-    sgm_recording recording;
+    repeated r = begin("input(3) + moody + dense(2) + softmax_cross_entropy");
     bool same;
     mood = 7;
-    CHECK_OK(sgm__network_record_again(network, graph, &training, &recording, &same));
+    CHECK(!again(&r));
     mood = 10;
-    CHECK_ERROR(sgm__network_record_again(network, graph, &training, &recording, &same), "1-moody");
+    CHECK_ERROR(try_again(&r, &training, &same), "1-moody");
     mood = 7;
-    CHECK_OK(sgm__network_record_again(network, graph, &training, &recording, &same));
-    CHECK(!same);
-    CHECK_OK(sgm__network_record_again(network, graph, &training, &recording, &same));
-    CHECK(same);
-    sgm_graph_free(graph);
-    sgm_network_free(network);
+    CHECK(!again(&r));
+    CHECK(again(&r));
+    end(&r);
 }
 
 TEST(names_do_not_pile_up)
 {
-    sgm_network *network = network_of(NETWORK);
-    sgm_graph *graph = sgm_graph_create();
-    sgm_recording recording;
-    bool same;
+    repeated r = begin(NETWORK);
     for (int i = 0; i < 20000; i++) {
         char name[32];
         snprintf(name, sizeof name, "number%d", i);
         mood = i % 2;
-        CHECK_OK(sgm__network_record_again(network, graph, &training, &recording, &same));
-        sgm_output(graph, name, recording.total);
+        CHECK(!again(&r));
+        sgm_output(r.graph, name, r.recording.total);
     }
-    CHECK(graph->names.length < 200000);
-    sgm_graph_free(graph);
-    sgm_network_free(network);
+    CHECK(r.graph->names.length < 200000);
+    end(&r);
 }
