@@ -1,5 +1,4 @@
 /* The learning rate finder. Smith, Cyclical learning rates for training neural networks, 2015. */
-#include "training/operator.h"
 #include "training/snapshot.h"
 #include "training/trainer_lock.h"
 
@@ -191,14 +190,10 @@ static sgm_status explore(sgm_trainer *trainer, const sgm_rate_finder_options *o
     sgm__snapshot *before = sgm__snapshot_take(trainer);
     if (before == NULL)
         return sgm_last_status();
-    sgm_operator *team = trainer->team; /* the trainer alone, so that workers are as they were */
-    trainer->team = NULL;
     sgm_status status = raise_rate(trainer, options, curve);
     if (status != SGM_OK)
         snprintf(message, sizeof message, "%s", sgm_last_error());
     sgm_status restored = sgm__snapshot_restore(trainer, before);
-    trainer->team = team;
-    sgm__operator_recorded(trainer);
     sgm__snapshot_free(before);
     return status != SGM_OK ? sgm_fail(status, "%s", message) : restored;
 }
