@@ -4,7 +4,6 @@
 #include "training/control.h"
 #include "training/run_folder.h"
 #include "training/trainer_copy.h"
-#include "training/trainer_lock.h"
 
 #include <stdio.h>
 
@@ -155,18 +154,6 @@ static sgm_status set_value(sgm_trainer *trainer, const char *who, const char *i
     return status;
 }
 
-/* For the axis of seconds: how long the training had been running there. */
-static void take_time(sgm_trainer *trainer, const char *folder)
-{
-    if (folder == NULL)
-        return;
-    sgm__trainer_lock(trainer);
-    trainer->folder = folder;
-    trainer->running_time = sgm__run_folder_seconds(trainer);
-    trainer->folder = NULL;
-    sgm__trainer_unlock(trainer);
-}
-
 static sgm_status set_up(const branching *b)
 {
     sgm_trainer *trainer = b->runner->trainer;
@@ -174,7 +161,8 @@ static sgm_status set_up(const branching *b)
     SGM_TRY(sgm__trainer_copy_setup(trainer, b->from));
     SGM_TRY(sgm_trainer_load(trainer, wish->checkpoint));
     SGM_TRY(sgm__trainer_publish_states(trainer));
-    take_time(trainer, b->folder);
+    if (b->folder != NULL) /* for the axis of seconds: how long the training had been running there */
+        trainer->running_time = sgm__run_folder_seconds(trainer, b->folder);
     for (size_t i = 0; i < wish->count; i++)
         SGM_TRY(set_value(trainer, wish->who, wish->identifiers[i], wish->values[i]));
     SGM_TRY(sgm_trainer_status(trainer));

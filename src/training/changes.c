@@ -240,9 +240,9 @@ void sgm__changes_remake(sgm_trainer *trainer)
 /* --- the time --- */
 
 /* Checkpoints have no time, for equal trainings have equal ones: the epochs' lines do. */
-double sgm__run_folder_seconds(const sgm_trainer *trainer)
+double sgm__run_folder_seconds(const sgm_trainer *trainer, const char *folder)
 {
-    char *text = NULL, *path = sgm__format("%s/" SGM__METRICS_FILE, trainer->folder);
+    char *text = NULL, *path = sgm__format("%s/" SGM__METRICS_FILE, folder);
     size_t length = 0;
     double own = -1, other = 0;
     if (path == NULL || !sgm__file_exists(path) ||

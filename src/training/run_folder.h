@@ -40,8 +40,8 @@ void sgm__changes_remake(sgm_trainer *trainer); /* what was set by now */
 /* It was set otherwise at this iteration. */
 void sgm__changes_supersede(sgm_trainer *trainer, const char *identifier, int64_t iteration);
 void sgm__changes_forget(sgm_trainer *trainer);
-/* How long the training that stands here had been running, as the newest epoch's line says. */
-double sgm__run_folder_seconds(const sgm_trainer *trainer);
+/* How long the training that stands here had been running, as the newest epoch's line in the folder says. */
+double sgm__run_folder_seconds(const sgm_trainer *trainer, const char *folder);
 /* --- branches: each reset or restore leaves one and begins the next --- */
 typedef struct sgm__branch {
     const char *who;

@@ -196,7 +196,7 @@ static sgm_status restore_from(sgm_trainer *trainer, const sgm__order *order, co
     sgm__trainer_forget_scores(trainer);
     sgm__changes_forget(trainer);
     if (trainer->folder != NULL)
-        go_on_from(trainer, sgm__run_folder_seconds(trainer));
+        go_on_from(trainer, sgm__run_folder_seconds(trainer, trainer->folder));
     status = tell_restored(trainer, order, &branch, left);
     sgm__free(left);
     return status;

@@ -333,7 +333,7 @@ static sgm_status iterate(training_run *run)
 static sgm_status go_on_in_folder(training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
-    double seconds = sgm__run_folder_seconds(trainer);
+    double seconds = sgm__run_folder_seconds(trainer, trainer->folder);
     if (seconds > trainer->running_time) {
         run->ran_before += seconds - trainer->running_time;
         trainer->running_time = seconds;
