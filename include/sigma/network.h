@@ -78,7 +78,8 @@ typedef struct sgm_layer_options {
     double focus, balance; /* focal: default 2 and 0.25; softmax_cross_entropy: focus alone, default 0 */
     double bend;           /* huber: where the square ends; default 1 */
     double margin;         /* hinge, multi_class_hinge, triplet; default 1 */
-    bool squared;          /* hinge, multi_class_hinge */
+    bool squared;          /* hinge, multi_class_hinge, triplet */
+    bool channels;     /* prelu: a slope for each; glu, swiglu, geglu: they are halved, not the features */
 } sgm_layer_options;
 #define SGM_LAYER_OPTIONS(...)                                                                               \
     (&(const sgm_layer_options){.struct_size = sizeof(sgm_layer_options), __VA_ARGS__})
@@ -97,6 +98,10 @@ SGM_API sgm_layer *sgm_layer_create(const char *type, const sgm_layer_options *o
 #define sgm_lstm(...) sgm_layer_create("lstm", SGM_LAYER_OPTIONS(__VA_ARGS__))
 #define sgm_elementwise(...) sgm_layer_create("elementwise", SGM_LAYER_OPTIONS(__VA_ARGS__))
 #define sgm_activation(...) sgm_layer_create("activation", SGM_LAYER_OPTIONS(__VA_ARGS__))
+#define sgm_prelu(...) sgm_layer_create("prelu", SGM_LAYER_OPTIONS(__VA_ARGS__))
+#define sgm_glu(...) sgm_layer_create("glu", SGM_LAYER_OPTIONS(__VA_ARGS__))
+#define sgm_swiglu(...) sgm_layer_create("swiglu", SGM_LAYER_OPTIONS(__VA_ARGS__))
+#define sgm_geglu(...) sgm_layer_create("geglu", SGM_LAYER_OPTIONS(__VA_ARGS__))
 #define sgm_dropout(...) sgm_layer_create("dropout", SGM_LAYER_OPTIONS(__VA_ARGS__))
 #define sgm_softmax_cross_entropy(...)                                                                       \
     sgm_layer_create("softmax_cross_entropy", SGM_LAYER_OPTIONS(__VA_ARGS__))

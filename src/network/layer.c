@@ -352,6 +352,7 @@ static sgm_status set_options(sgm_layer *layer, const sgm_layer_options *options
     SGM_TRY(set_window_options(layer, options));
     SGM_TRY(set_flag_option(layer, "no_bias", options->no_bias));
     SGM_TRY(set_flag_option(layer, "each_step", options->each_step));
+    SGM_TRY(set_flag_option(layer, "channels", options->channels));
     SGM_TRY(set_flag_option(layer, "last", options->last));
     SGM_TRY(set_flag_option(layer, "reverse", options->reverse));
     SGM_TRY(set_flag_option(layer, "bidirectional", options->bidirectional));

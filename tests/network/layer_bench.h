@@ -157,4 +157,14 @@ __attribute__((unused)) static void check_record_error(const char *text, const c
     sgm_network_free(network);
 }
 
+__attribute__((unused)) static void check_text(sgm_layer *layers, const char *expected)
+{
+    sgm_network *network = sgm_network_create(layers);
+    CHECK_OK(network);
+    char *text = sgm_network_text(network);
+    CHECK_STR(text, expected);
+    sgm_string_free(text);
+    sgm_network_free(network);
+}
+
 #endif

@@ -59,16 +59,6 @@ TEST(there_is_a_weight_for_each_class)
                 "between 0 and 0.9999");
 }
 
-static void check_text(sgm_layer *layers, const char *expected)
-{
-    sgm_network *network = sgm_network_create(layers);
-    CHECK_OK(network);
-    char *text = sgm_network_text(network);
-    CHECK_STR(text, expected);
-    sgm_string_free(text);
-    sgm_network_free(network);
-}
-
 TEST(calls_and_notation_say_the_same)
 {
     static const double weights[] = {1, 2.5, 1e-3};
