@@ -80,6 +80,8 @@ typedef struct sgm_layer_options {
     double margin;         /* hinge, multi_class_hinge, triplet; default 1 */
     bool squared;          /* hinge, multi_class_hinge, triplet */
     bool channels;     /* prelu: a slope for each; glu, swiglu, geglu: they are halved, not the features */
+    int64_t factor[2]; /* upsampling: of height and width; the second 0: as the first */
+    bool bilinear, linear; /* upsampling, upsampling_1d */
 } sgm_layer_options;
 #define SGM_LAYER_OPTIONS(...)                                                                               \
     (&(const sgm_layer_options){.struct_size = sizeof(sgm_layer_options), __VA_ARGS__})
@@ -102,6 +104,10 @@ SGM_API sgm_layer *sgm_layer_create(const char *type, const sgm_layer_options *o
 #define sgm_glu(...) sgm_layer_create("glu", SGM_LAYER_OPTIONS(__VA_ARGS__))
 #define sgm_swiglu(...) sgm_layer_create("swiglu", SGM_LAYER_OPTIONS(__VA_ARGS__))
 #define sgm_geglu(...) sgm_layer_create("geglu", SGM_LAYER_OPTIONS(__VA_ARGS__))
+#define sgm_upsampling(...) sgm_layer_create("upsampling", SGM_LAYER_OPTIONS(__VA_ARGS__))
+#define sgm_adaptive_average_pooling(...)                                                                    \
+    sgm_layer_create("adaptive_average_pooling", SGM_LAYER_OPTIONS(__VA_ARGS__))
+#define sgm_adaptive_max_pooling(...) sgm_layer_create("adaptive_max_pooling", SGM_LAYER_OPTIONS(__VA_ARGS__))
 #define sgm_dropout(...) sgm_layer_create("dropout", SGM_LAYER_OPTIONS(__VA_ARGS__))
 #define sgm_softmax_cross_entropy(...)                                                                       \
     sgm_layer_create("softmax_cross_entropy", SGM_LAYER_OPTIONS(__VA_ARGS__))

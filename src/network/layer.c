@@ -330,6 +330,9 @@ static sgm_status set_window_options(sgm_layer *layer, const sgm_layer_options *
     SGM_TRY(set_pair_option(layer, "stride", options->stride));
     SGM_TRY(set_pair_option(layer, "padding", options->padding));
     SGM_TRY(set_pair_option(layer, "dilation", options->dilation));
+    SGM_TRY(set_pair_option(layer, "factor", options->factor));
+    SGM_TRY(set_flag_option(layer, "bilinear", options->bilinear));
+    SGM_TRY(set_flag_option(layer, "linear", options->linear));
     SGM_TRY(set_integer_option(layer, "groups", options->groups));
     return set_flag_option(layer, "same", options->same);
 }

@@ -85,7 +85,10 @@ extern const sgm_layer_type sgm__layer_layer_norm, sgm__layer_rms_norm, sgm__lay
 extern const sgm_layer_type sgm__layer_convolution, sgm__layer_convolution_1d,
     sgm__layer_transposed_convolution, sgm__layer_transposed_convolution_1d, sgm__layer_max_pooling,
     sgm__layer_max_pooling_1d, sgm__layer_average_pooling, sgm__layer_average_pooling_1d,
-    sgm__layer_global_average_pooling, sgm__layer_batch_norm, sgm__layer_group_norm;
+    sgm__layer_global_average_pooling, sgm__layer_batch_norm, sgm__layer_group_norm, sgm__layer_instance_norm,
+    sgm__layer_global_max_pooling, sgm__layer_adaptive_average_pooling,
+    sgm__layer_adaptive_average_pooling_1d, sgm__layer_adaptive_max_pooling,
+    sgm__layer_adaptive_max_pooling_1d, sgm__layer_upsampling, sgm__layer_upsampling_1d;
 extern const sgm_layer_type sgm__layer_prelu, sgm__layer_glu, sgm__layer_swiglu, sgm__layer_geglu;
 /* NULL without an error if there is none. */
 const sgm_layer_type *sgm__layer_type_find(const char *name);

@@ -54,7 +54,7 @@ static const char *some_activation(maker *m)
 
 static void add_plain(maker *m)
 {
-    switch (below(m, 7)) {
+    switch (below(m, 8)) {
     case 0:
         add(m, " + dropout(0.4)");
         break;
@@ -70,6 +70,9 @@ static void add_plain(maker *m)
     case 4:
         add(m, " + elementwise(activation=%s)", some_activation(m));
         break;
+    case 5:
+        add(m, " + dense(%d) + %s", 2 * some_size(m), below(m, 2) == 0 ? "swiglu" : "geglu");
+        break;
     default:
         add(m, " + dense(%d, %s)", some_size(m), some_activation(m));
     }
@@ -77,7 +80,7 @@ static void add_plain(maker *m)
 
 static void add_image(maker *m)
 {
-    switch (below(m, 7)) {
+    switch (below(m, 10)) {
     case 0:
         add(m, " + max_pooling(%d%s)", 1 + (int)below(m, 3), below(m, 2) == 0 ? ", same" : "");
         break;
@@ -88,6 +91,15 @@ static void add_image(maker *m)
         add(m, " + group_norm(1)");
         break;
     case 3:
+        add(m, " + adaptive_average_pooling(%d, %d)", 1 + (int)below(m, 5), 1 + (int)below(m, 5));
+        break;
+    case 4:
+        add(m, " + upsampling(%d%s)", 1 + (int)below(m, 3), below(m, 2) == 0 ? ", bilinear" : "");
+        break;
+    case 5:
+        add(m, " + instance_norm");
+        break;
+    case 6:
         add(m, " + transposed_convolution(%d, kernel=%d, stride=%d)", 1 + (int)below(m, 12),
             1 + (int)below(m, 4), 1 + (int)below(m, 2));
         break;
@@ -122,6 +134,8 @@ static void add_sequence(maker *m)
 static void make_text(maker *m)
 {
     static void (*const adders[])(maker * m) = {add_plain, add_image, add_sequence, add_sequence};
+    static const char *const costs[] = {"softmax_cross_entropy(shares)", "mean_squared", "huber",
+                                        "softmax_cross_entropy(shares, label_smoothing=0.1)"};
     int64_t kind = below(m, 4), layers = 1 + below(m, 4);
     if (kind == 0) {
         add(m, "input(%d)", some_size(m));
@@ -136,8 +150,7 @@ static void make_text(maker *m)
     }
     for (int64_t i = 0; i < layers; i++)
         adders[kind](m);
-    add(m, " + dense(%d) + %s", 1 + (int)below(m, 40),
-        below(m, 2) == 0 ? "softmax_cross_entropy(shares)" : "mean_squared");
+    add(m, " + dense(%d) + %s", 1 + (int)below(m, 40), costs[below(m, sizeof costs / sizeof *costs)]);
 }
 
 /* --- one network on one handler --- */

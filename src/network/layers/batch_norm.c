@@ -1,5 +1,5 @@
-/* batch_norm (Ioffe and Szegedy, 2015) and group_norm (Wu and He, 2018): channels at one scale, for images
- * and whatever else has channels in its second dimension. */
+/* batch_norm (Ioffe and Szegedy, 2015), group_norm (Wu and He, 2018), instance_norm (Ulyanov et al., 2016):
+ * channels at one scale, for images and whatever else has channels in its second dimension. */
 #include "network/network_internal.h"
 
 typedef struct channels {
@@ -93,6 +93,28 @@ static sgm_value forward_batch_norm(sgm_layer_call *call, sgm_graph *graph, cons
     return scale(call, graph, &c, normalise(call, graph, centred, variance));
 }
 
+/* The channels in this many parts, each with mean 0 and deviation 1. */
+static sgm_value normalise_groups(sgm_layer_call *call, sgm_graph *graph, const channels *c, int64_t groups)
+{
+    sgm_shape flat = sgm_shape_of(c->shape.dims[0], groups, -1);
+    sgm_value y = sgm_layer_norm(graph, sgm_reshape(graph, c->x, &flat), sgm_layer_number(call, "epsilon"));
+    return scale(call, graph, c, sgm_reshape(graph, y, &c->shape));
+}
+
+static sgm_value forward_instance_norm(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
+                                       int32_t count)
+{
+    (void)count;
+    channels c;
+    if (!find_channels(call, graph, inputs[0], &c))
+        return (sgm_value){-1};
+    if (c.each == c.shape.dims[0])
+        return sgm_graph_fail(graph, SGM_ERROR_SHAPE,
+                              "instance_norm: a channel of one number has no variance: it wants (batch, "
+                              "channels, ...) with more than that");
+    return normalise_groups(call, graph, &c, c.shape.dims[1]);
+}
+
 static sgm_value forward_group_norm(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
                                     int32_t count)
 {
@@ -105,9 +127,7 @@ static sgm_value forward_group_norm(sgm_layer_call *call, sgm_graph *graph, cons
         return sgm_graph_fail(graph, SGM_ERROR_ARGUMENT,
                               "group_norm: %lld groups do not divide the %lld channels evenly",
                               (long long)groups, (long long)c.shape.dims[1]);
-    sgm_shape flat = sgm_shape_of(c.shape.dims[0], groups, -1);
-    sgm_value y = sgm_layer_norm(graph, sgm_reshape(graph, c.x, &flat), sgm_layer_number(call, "epsilon"));
-    return scale(call, graph, &c, sgm_reshape(graph, y, &c.shape));
+    return normalise_groups(call, graph, &c, groups);
 }
 
 #define EPSILON                                                                                              \
@@ -131,6 +151,7 @@ static const sgm_argument batch_arguments[] = {
     EPSILON,
     NO_BIAS,
 };
+static const sgm_argument instance_arguments[] = {EPSILON, NO_BIAS};
 static const sgm_argument group_arguments[] = {
     {.name = "groups",
      .kind = SGM_ARGUMENT_INTEGER,
@@ -164,4 +185,15 @@ const sgm_layer_type sgm__layer_group_norm = {
     .min_inputs = 1,
     .max_inputs = 1,
     .forward = forward_group_norm,
+};
+
+const sgm_layer_type sgm__layer_instance_norm = {
+    .api = SGM_LAYER_API,
+    .name = "instance_norm",
+    .doc = "each channel of a record with mean 0 and deviation 1, times gains, plus biases",
+    .arguments = instance_arguments,
+    .argument_count = sizeof instance_arguments / sizeof instance_arguments[0],
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .forward = forward_instance_norm,
 };

@@ -1,4 +1,4 @@
-/* max_pooling(2), average_pooling(2), both also as _1d, and global_average_pooling. */
+/* max_pooling(2), average_pooling(2), both also as _1d, global_average_pooling and global_max_pooling. */
 #include "network/layers/windows.h"
 
 /* Windows lie side by side unless a stride is given. */
@@ -27,16 +27,17 @@ static sgm_value average(sgm_layer_call *call, sgm_graph *graph, sgm_value x, in
                                                             : (sgm_value){-1};
 }
 
-static sgm_value global(sgm_layer_call *call, sgm_graph *graph, sgm_value x)
+static sgm_value global(sgm_layer_call *call, sgm_graph *graph, sgm_value x, bool is_max)
 {
     static const int32_t axes[] = {2, 3, 4, 5, 6, 7};
     sgm_shape shape = sgm_value_type(graph, x).shape;
     char text[128];
     if (shape.rank < 3)
         return sgm_graph_fail(graph, SGM_ERROR_SHAPE,
-                              "%s wants (batch, channels, ...) with something to average, got %s",
+                              "%s wants (batch, channels, ...) with something to pool, got %s",
                               call->entry->layer->type->name, sgm_shape_text(&shape, text, sizeof text));
-    return sgm_reduce_mean(graph, x, axes, shape.rank - 2, false);
+    return is_max ? sgm_reduce_max(graph, x, axes, shape.rank - 2, false)
+                  : sgm_reduce_mean(graph, x, axes, shape.rank - 2, false);
 }
 
 #define FORWARD(name, expression)                                                                            \
@@ -50,7 +51,8 @@ FORWARD(max_pooling, largest(call, graph, inputs[0], 2))
 FORWARD(max_pooling_1d, largest(call, graph, inputs[0], 1))
 FORWARD(average_pooling, average(call, graph, inputs[0], 2))
 FORWARD(average_pooling_1d, average(call, graph, inputs[0], 1))
-FORWARD(global_average_pooling, global(call, graph, inputs[0]))
+FORWARD(global_average_pooling, global(call, graph, inputs[0], false))
+FORWARD(global_max_pooling, global(call, graph, inputs[0], true))
 
 #define SIZE                                                                                                 \
     {                                                                                                        \
@@ -88,3 +90,5 @@ LAYER(average_pooling_1d, "the same along one dimension, (channels, length)", av
       COUNT(average_arguments));
 LAYER(global_average_pooling, "the mean of each channel: (channels, height, width) becomes (channels)", NULL,
       0);
+LAYER(global_max_pooling, "the largest element of each channel: (channels, height, width) becomes (channels)",
+      NULL, 0);
