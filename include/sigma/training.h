@@ -90,16 +90,17 @@ SGM_API const sgm_setting *sgm_schedule_settings(size_t *count); /* members of s
 typedef struct sgm_optimiser sgm_optimiser;
 typedef struct sgm_optimiser_options {
     size_t struct_size;
-    double learning_rate; /* defaults: gradient_descent, momentum, nesterov, adagrad 0.01; adadelta 1; others
-                             0.001 */
-    double momentum;      /* momentum, nesterov: default 0.9 */
-    double decay_rate;    /* adadelta: default 0.9; rmsprop: default 0.99 */
-    double beta1, beta2;  /* adam, adamw: default 0.9, 0.999 */
-    double epsilon;       /* default: adagrad 1e-6, adadelta 1e-6, others 1e-8 */
-    double weight_decay;  /* adamw: decoupled, default 0.01; others: added to the gradient as L2, default 0 */
-    double clip_value;    /* gradients are clipped to [-clip_value, clip_value]; 0: not */
-    double clip_norm;     /* all gradients are scaled so that their common norm is at most this; 0: not */
-    int64_t accumulate;   /* minibatches whose gradients are averaged for one update; default 1 */
+    double learning_rate; /* defaults: gradient_descent, momentum, nesterov, adagrad, adafactor 0.01; adadelta
+                             1; lion 0.0001; others 0.001 */
+    double momentum;      /* momentum, nesterov: default 0.9; muon: 0.95 */
+    double decay_rate;    /* adadelta: default 0.9; rmsprop: 0.99; adafactor: 0.8 */
+    double beta1, beta2;  /* adam, adamw, lamb: default 0.9, 0.999; lion: 0.9, 0.99; muon: 0.9, 0.95 */
+    double epsilon;       /* default: adagrad, adadelta, lamb 1e-6, adafactor 1e-3, others 1e-8 */
+    double weight_decay; /* adamw, lamb: decoupled, default 0.01; lion, muon: 0.1; adafactor: 0; others: added
+                            to the gradient as L2, default 0 */
+    double clip_value;   /* gradients are clipped to [-clip_value, clip_value]; 0: not */
+    double clip_norm;    /* all gradients are scaled so that their common norm is at most this; 0: not */
+    int64_t accumulate;  /* minibatches whose gradients are averaged for one update; default 1 */
     double
         average; /* decay of an exponential moving average of the parameters, used for validation; 0: none */
     sgm_schedule schedule;
@@ -122,6 +123,10 @@ SGM_API sgm_status sgm_optimiser_set(sgm_optimiser *optimiser, const char *name,
 #define sgm_rmsprop(...) SGM_OPTIMISER("rmsprop", __VA_ARGS__)
 #define sgm_adam(...) SGM_OPTIMISER("adam", __VA_ARGS__)
 #define sgm_adamw(...) SGM_OPTIMISER("adamw", __VA_ARGS__)
+#define sgm_lion(...) SGM_OPTIMISER("lion", __VA_ARGS__)
+#define sgm_lamb(...) SGM_OPTIMISER("lamb", __VA_ARGS__)
+#define sgm_adafactor(...) SGM_OPTIMISER("adafactor", __VA_ARGS__)
+#define sgm_muon(...) SGM_OPTIMISER("muon", __VA_ARGS__)
 
 /* An optimiser from outside the library. */
 #define SGM_OPTIMISER_API 1
@@ -141,11 +146,15 @@ typedef struct sgm_optimiser_type {
     sgm_optimiser_options defaults;
     /* Gives the new value of the parameter, and may assign slots. */
     sgm_value (*update)(const sgm_update_call *call);
+    bool decoupled; /* update() applies the weight decay itself, as it does where that has a default */
 } sgm_optimiser_type;
 SGM_API sgm_status sgm_register_optimiser(const sgm_optimiser_type *type); /* `type` must stay; any thread */
 SGM_API const sgm_optimiser_type *sgm_optimiser_type_at(size_t index);     /* NULL: past the last */
 /* For update(): memory "optimiser.SLOT.PARAMETER" of the parameter's type, zero before the first update. */
 SGM_API sgm_value sgm_optimiser_slot(const sgm_update_call *call, const char *slot);
+/* The same with `shape`: the parameter's, or with 1 in place of some dimensions. */
+SGM_API sgm_value sgm_optimiser_slot_of(const sgm_update_call *call, const char *slot,
+                                        const sgm_shape *shape);
 
 /* --- modifiers: what becomes of a parameter after each update; recorded, like the update --- */
 typedef struct sgm_modifier sgm_modifier;

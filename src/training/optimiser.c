@@ -63,25 +63,47 @@ void sgm_optimiser_free(sgm_optimiser *optimiser)
 
 /* --- recording --- */
 
-static sgm_value named_state(sgm_graph *graph, const char *prefix, const char *slot, const char *name,
-                             sgm_value like)
+static sgm_value named_state_of(sgm_graph *graph, const char *prefix, const char *slot, const char *name,
+                                const sgm_type *type)
 {
-    sgm_type type = sgm_value_type(graph, like);
     char *full = sgm__format("%s%s%s", prefix, slot, name);
     if (full == NULL)
         return sgm_graph_fail(graph, SGM_ERROR_MEMORY, "no memory for the name of an optimiser's state");
-    sgm_value state = sgm_state(graph, full, type.dtype, &type.shape);
+    sgm_value state = sgm_state(graph, full, type->dtype, &type->shape);
     sgm__free(full);
     return state;
 }
 
-sgm_value sgm_optimiser_slot(const sgm_update_call *call, const char *slot)
+static sgm_value named_state(sgm_graph *graph, const char *prefix, const char *slot, const char *name,
+                             sgm_value like)
 {
-    char dotted[96];
+    sgm_type type = sgm_value_type(graph, like);
+    return named_state_of(graph, prefix, slot, name, &type);
+}
+
+sgm_value sgm_optimiser_slot_of(const sgm_update_call *call, const char *slot, const sgm_shape *shape)
+{
+    sgm_type type = {.dtype = sgm_value_type(call->graph, call->parameter).dtype, .shape = *shape};
+    sgm_shape own = sgm_value_type(call->graph, call->parameter).shape;
+    bool fits = shape->rank == own.rank;
+    for (int32_t i = 0; i < own.rank && fits; i++)
+        fits = shape->dims[i] == own.dims[i] || shape->dims[i] == 1;
+    char dotted[96], text[128];
+    if (!fits)
+        return sgm_graph_fail(
+            call->graph, SGM_ERROR_SHAPE,
+            "slot '%s' must have the parameter's shape, or 1 in place of its dimensions; got %s", slot,
+            sgm_shape_text(shape, text, sizeof text));
     if (strlen(slot) + 2 > sizeof dotted)
         return sgm_graph_fail(call->graph, SGM_ERROR_ARGUMENT, "the name of slot '%s' is too long", slot);
     snprintf(dotted, sizeof dotted, "%s.", slot);
-    return named_state(call->graph, SGM__SLOT_PREFIX, dotted, call->parameter_name, call->parameter);
+    return named_state_of(call->graph, SGM__SLOT_PREFIX, dotted, call->parameter_name, &type);
+}
+
+sgm_value sgm_optimiser_slot(const sgm_update_call *call, const char *slot)
+{
+    sgm_shape shape = sgm_value_type(call->graph, call->parameter).shape;
+    return sgm_optimiser_slot_of(call, slot, &shape);
 }
 
 static sgm_value scale(sgm_graph *graph, sgm_value value, double factor)
@@ -133,7 +155,8 @@ static void update_parameter(const sgm_optimiser *optimiser, sgm_graph *graph,
     const sgm_optimiser_options *options = &optimiser->options;
     sgm_shape scalar = sgm_shape_scalar();
     sgm_dtype dtype = sgm_value_type(graph, parameter->value).dtype;
-    bool decoupled = optimiser->type->defaults.weight_decay > 0; /* its update applies the decay itself */
+    /* then its update applies the decay itself */
+    bool decoupled = optimiser->type->decoupled || optimiser->type->defaults.weight_decay > 0;
     if (options->weight_decay > 0 && !decoupled)
         gradient = sgm_add(graph, gradient, scale(graph, parameter->value, options->weight_decay));
     sgm_update_call call = {.graph = graph,

@@ -1,32 +1,31 @@
 /* The optimisers: how a parameter follows its gradient. g: gradient, p: parameter, r: learning rate, t:
  * number of the update. */
-#include "training/optimiser.h"
-#include <sigma/operations.h>
+#include "training/updates.h"
 
-static sgm_value number(const sgm_update_call *call, double value)
+sgm_value sgm__update_number(const sgm_update_call *call, double value)
 {
     return sgm_number(call->graph, value);
 }
 
-static sgm_value times(const sgm_update_call *call, sgm_value a, sgm_value b)
+sgm_value sgm__update_times(const sgm_update_call *call, sgm_value a, sgm_value b)
 {
     return sgm_multiply(call->graph, a, b);
 }
 
-/* decay * slot + share * value, which is assigned to the slot. */
-static sgm_value blend(const sgm_update_call *call, const char *slot, double decay, double share,
-                       sgm_value value)
+sgm_value sgm__update_blend(const sgm_update_call *call, const char *slot, double decay, double share,
+                            sgm_value value)
 {
     sgm_value state = sgm_optimiser_slot(call, slot);
-    sgm_value blended = sgm_add(call->graph, times(call, state, number(call, decay)),
-                                times(call, value, number(call, share)));
+    sgm_value blended = sgm_add(call->graph, sgm__update_times(call, state, sgm__update_number(call, decay)),
+                                sgm__update_times(call, value, sgm__update_number(call, share)));
     sgm_assign(call->graph, state, blended);
     return blended;
 }
 
 static sgm_value go(const sgm_update_call *call, sgm_value direction)
 {
-    return sgm_subtract(call->graph, call->parameter, times(call, direction, call->learning_rate));
+    return sgm_subtract(call->graph, call->parameter,
+                        sgm__update_times(call, direction, call->learning_rate));
 }
 
 /* p - r g */
@@ -38,14 +37,14 @@ static sgm_value gradient_descent(const sgm_update_call *call)
 /* v = m v + g; p - r v (Polyak, 1964) */
 static sgm_value momentum(const sgm_update_call *call)
 {
-    return go(call, blend(call, "momentum", call->options->momentum, 1, call->gradient));
+    return go(call, sgm__update_blend(call, "momentum", call->options->momentum, 1, call->gradient));
 }
 
 /* v = m v + g; p - r (g + m v) (Nesterov, 1983, in the form of Sutskever et al., 2013) */
 static sgm_value nesterov(const sgm_update_call *call)
 {
-    sgm_value velocity = blend(call, "momentum", call->options->momentum, 1, call->gradient);
-    sgm_value ahead = times(call, velocity, number(call, call->options->momentum));
+    sgm_value velocity = sgm__update_blend(call, "momentum", call->options->momentum, 1, call->gradient);
+    sgm_value ahead = sgm__update_times(call, velocity, sgm__update_number(call, call->options->momentum));
     return go(call, sgm_add(call->graph, call->gradient, ahead));
 }
 
@@ -53,8 +52,9 @@ static sgm_value nesterov(const sgm_update_call *call)
 static sgm_value adagrad(const sgm_update_call *call)
 {
     sgm_graph *graph = call->graph;
-    sgm_value squares = blend(call, "squared_gradient", 1, 1, sgm_square(graph, call->gradient));
-    sgm_value root = sgm_square_root(graph, sgm_add(graph, squares, number(call, call->options->epsilon)));
+    sgm_value squares = sgm__update_blend(call, "squared_gradient", 1, 1, sgm_square(graph, call->gradient));
+    sgm_value root =
+        sgm_square_root(graph, sgm_add(graph, squares, sgm__update_number(call, call->options->epsilon)));
     return go(call, sgm_divide(graph, call->gradient, root));
 }
 
@@ -63,12 +63,13 @@ static sgm_value adadelta(const sgm_update_call *call)
 {
     sgm_graph *graph = call->graph;
     double decay = call->options->decay_rate, epsilon = call->options->epsilon;
-    sgm_value squares = blend(call, "squared_gradient", decay, 1 - decay, sgm_square(graph, call->gradient));
+    sgm_value squares =
+        sgm__update_blend(call, "squared_gradient", decay, 1 - decay, sgm_square(graph, call->gradient));
     sgm_value old_updates = sgm_optimiser_slot(call, "squared_update");
-    sgm_value ratio = sgm_divide(graph, sgm_add(graph, old_updates, number(call, epsilon)),
-                                 sgm_add(graph, squares, number(call, epsilon)));
-    sgm_value update = times(call, call->gradient, sgm_square_root(graph, ratio));
-    blend(call, "squared_update", decay, 1 - decay, sgm_square(graph, update));
+    sgm_value ratio = sgm_divide(graph, sgm_add(graph, old_updates, sgm__update_number(call, epsilon)),
+                                 sgm_add(graph, squares, sgm__update_number(call, epsilon)));
+    sgm_value update = sgm__update_times(call, call->gradient, sgm_square_root(graph, ratio));
+    sgm__update_blend(call, "squared_update", decay, 1 - decay, sgm_square(graph, update));
     return go(call, update);
 }
 
@@ -77,16 +78,17 @@ static sgm_value rmsprop(const sgm_update_call *call)
 {
     sgm_graph *graph = call->graph;
     double decay = call->options->decay_rate;
-    sgm_value squares = blend(call, "squared_gradient", decay, 1 - decay, sgm_square(graph, call->gradient));
-    sgm_value root = sgm_add(graph, sgm_square_root(graph, squares), number(call, call->options->epsilon));
+    sgm_value squares =
+        sgm__update_blend(call, "squared_gradient", decay, 1 - decay, sgm_square(graph, call->gradient));
+    sgm_value root =
+        sgm_add(graph, sgm_square_root(graph, squares), sgm__update_number(call, call->options->epsilon));
     return go(call, sgm_divide(graph, call->gradient, root));
 }
 
-/* 1 - beta^t, of rank 0 */
-static sgm_value correction(const sgm_update_call *call, double beta)
+sgm_value sgm__update_correction(const sgm_update_call *call, double beta)
 {
     sgm_value power = sgm_power(call->graph, sgm_filled_like(call->graph, call->step, beta), call->step);
-    return sgm_subtract(call->graph, number(call, 1), power);
+    return sgm_subtract(call->graph, sgm__update_number(call, 1), power);
 }
 
 /* m = b1 m + (1 - b1) g; s = b2 s + (1 - b2) g^2; p - r m' / (sqrt(s') + e), ' divided by 1 - b^t (Kingma and
@@ -96,63 +98,65 @@ static sgm_value adam(const sgm_update_call *call)
 {
     sgm_graph *graph = call->graph;
     const sgm_optimiser_options *options = call->options;
-    sgm_value mean = blend(call, "momentum", options->beta1, 1 - options->beta1, call->gradient);
-    sgm_value squares = blend(call, "squared_gradient", options->beta2, 1 - options->beta2,
-                              sgm_square(graph, call->gradient));
-    sgm_value root_correction = sgm_square_root(graph, correction(call, options->beta2));
-    sgm_value rate = sgm_divide(graph, times(call, call->learning_rate, root_correction),
-                                correction(call, options->beta1));
-    sgm_value root = sgm_add(graph, sgm_square_root(graph, squares),
-                             times(call, root_correction, number(call, options->epsilon)));
-    return sgm_subtract(graph, call->parameter, times(call, sgm_divide(graph, mean, root), rate));
+    sgm_value mean = sgm__update_blend(call, "momentum", options->beta1, 1 - options->beta1, call->gradient);
+    sgm_value squares = sgm__update_blend(call, "squared_gradient", options->beta2, 1 - options->beta2,
+                                          sgm_square(graph, call->gradient));
+    sgm_value root_correction = sgm_square_root(graph, sgm__update_correction(call, options->beta2));
+    sgm_value rate = sgm_divide(graph, sgm__update_times(call, call->learning_rate, root_correction),
+                                sgm__update_correction(call, options->beta1));
+    sgm_value root =
+        sgm_add(graph, sgm_square_root(graph, squares),
+                sgm__update_times(call, root_correction, sgm__update_number(call, options->epsilon)));
+    return sgm_subtract(graph, call->parameter, sgm__update_times(call, sgm_divide(graph, mean, root), rate));
 }
 
-/* Adam on p (1 - r d) (Loshchilov and Hutter, 2017) */
-static sgm_value adamw(const sgm_update_call *call)
+sgm_value sgm__update_decayed(const sgm_update_call *call)
 {
-    sgm_value shrink = times(call, call->learning_rate, number(call, call->options->weight_decay));
+    sgm_value shrink =
+        sgm__update_times(call, call->learning_rate, sgm__update_number(call, call->options->weight_decay));
+    return sgm_subtract(call->graph, call->parameter, sgm__update_times(call, call->parameter, shrink));
+}
+
+sgm_value sgm__update_adamw(const sgm_update_call *call)
+{
     sgm_update_call decayed = *call;
-    decayed.parameter = sgm_subtract(call->graph, call->parameter, times(call, call->parameter, shrink));
+    decayed.parameter = sgm__update_decayed(call);
     return adam(&decayed);
 }
 
+#define TYPE(text, words, function, ...)                                                                     \
+    {                                                                                                        \
+        .api = SGM_OPTIMISER_API, .name = text, .doc = words, .update = function, .defaults = {              \
+            __VA_ARGS__                                                                                      \
+        }                                                                                                    \
+    }
 static const sgm_optimiser_type built_in[] = {
-    {SGM_OPTIMISER_API, "gradient_descent", "p - r g", {.learning_rate = 0.01}, gradient_descent},
-    {SGM_OPTIMISER_API,
-     "momentum",
-     "gradient descent with a velocity",
-     {.learning_rate = 0.01, .momentum = 0.9},
-     momentum},
-    {SGM_OPTIMISER_API,
-     "nesterov",
-     "momentum that looks ahead",
-     {.learning_rate = 0.01, .momentum = 0.9},
-     nesterov},
-    {SGM_OPTIMISER_API,
-     "adagrad",
-     "steps divided by the root of all squared gradients",
-     {.learning_rate = 0.01, .epsilon = 1e-6},
-     adagrad},
-    {SGM_OPTIMISER_API,
-     "adadelta",
-     "steps in the parameter's own unit",
-     {.learning_rate = 1, .decay_rate = 0.9, .epsilon = 1e-6},
-     adadelta},
-    {SGM_OPTIMISER_API,
-     "rmsprop",
-     "steps divided by the root of recent squared gradients",
-     {.learning_rate = 0.001, .decay_rate = 0.99, .epsilon = 1e-8},
-     rmsprop},
-    {SGM_OPTIMISER_API,
-     "adam",
-     "recent gradients over the root of recent squares",
-     {.learning_rate = 0.001, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8},
-     adam},
-    {SGM_OPTIMISER_API,
-     "adamw",
-     "adam with decoupled weight decay",
-     {.learning_rate = 0.001, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 0.01},
-     adamw},
+    TYPE("gradient_descent", "p - r g", gradient_descent, .learning_rate = 0.01),
+    TYPE("momentum", "gradient descent with a velocity", momentum, .learning_rate = 0.01, .momentum = 0.9),
+    TYPE("nesterov", "momentum that looks ahead", nesterov, .learning_rate = 0.01, .momentum = 0.9),
+    TYPE("adagrad", "steps divided by the root of all squared gradients", adagrad, .learning_rate = 0.01,
+         .epsilon = 1e-6),
+    TYPE("adadelta", "steps in the parameter's own unit", adadelta, .learning_rate = 1, .decay_rate = 0.9,
+         .epsilon = 1e-6),
+    TYPE("rmsprop", "steps divided by the root of recent squared gradients", rmsprop, .learning_rate = 0.001,
+         .decay_rate = 0.99, .epsilon = 1e-8),
+    TYPE("adam", "recent gradients over the root of recent squares", adam, .learning_rate = 0.001,
+         .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8),
+    TYPE("adamw", "adam with decoupled weight decay", sgm__update_adamw, .learning_rate = 0.001, .beta1 = 0.9,
+         .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 0.01),
+    TYPE("lion", "steps of one size by the sign of the momentum", sgm__update_lion, .learning_rate = 0.0001,
+         .beta1 = 0.9, .beta2 = 0.99, .weight_decay = 0.1),
+    TYPE("lamb", "adam whose steps are in proportion to the parameter, for large minibatches",
+         sgm__update_lamb, .learning_rate = 0.001, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-6,
+         .weight_decay = 0.01),
+    {.api = SGM_OPTIMISER_API,
+     .name = "adafactor",
+     .doc = "adam that remembers rows and columns only",
+     .update = sgm__update_adafactor,
+     .decoupled = true,
+     .defaults = {.learning_rate = 0.01, .decay_rate = 0.8, .epsilon = 1e-3}},
+    TYPE("muon", "orthogonal steps of matrices, adamw for the rest", sgm__update_muon, .learning_rate = 0.001,
+         .momentum = 0.95, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .weight_decay = 0.1),
 };
 #define BUILT_IN_COUNT (sizeof built_in / sizeof *built_in)
 #define MOST_REGISTERED 32

@@ -105,6 +105,26 @@ static bool is_of_type(const sgm_tensor *value, const sgm_type *type)
     return type->dtype == sgm_tensor_dtype(value) && sgm_shape_equal(&type->shape, sgm_tensor_shape(value));
 }
 
+/* A slot may have 1 in place of dimensions (sgm_optimiser_slot_of). What the trainer has already is exact. */
+static bool is_slot_of(const sgm__fit *fit, const char *name, const sgm_tensor *value, const sgm_type *type)
+{
+    const sgm_shape *shape = sgm_tensor_shape(value);
+    if (sgm__part_of_state(name) != SGM_PART_OPTIMISER || type->dtype != sgm_tensor_dtype(value) ||
+        shape->rank != type->shape.rank ||
+        (fit->trainer->network != NULL && sgm_session_has(fit->trainer->session, name)))
+        return false;
+    for (int32_t i = 0; i < shape->rank; i++)
+        if (shape->dims[i] != type->shape.dims[i] && shape->dims[i] != 1)
+            return false;
+    return true;
+}
+
+static bool is_fit(const sgm__fit *fit, const char *name, const sgm_type *type)
+{
+    const sgm_tensor *value = sgm_bundle_get(fit->bundle, name);
+    return is_of_type(value, type) || is_slot_of(fit, name, value, type);
+}
+
 bool sgm__fit_takes(const sgm__fit *fit, const char *name)
 {
     sgm_type type;
@@ -116,7 +136,7 @@ bool sgm__fit_takes(const sgm__fit *fit, const char *name)
         return false;
     if (!expected_type(fit, name, &type))
         return sgm_network_is_dynamic(fit->network);
-    return is_of_type(sgm_bundle_get(fit->bundle, name), &type);
+    return is_fit(fit, name, &type);
 }
 
 static void compare_state(sgm__fit *fit, const char *name)
@@ -127,7 +147,7 @@ static void compare_state(sgm__fit *fit, const char *name)
     if (!expected_type(fit, name, &type)) {
         if (!sgm_network_is_dynamic(fit->network))
             sgm__fit_differs(fit, "'%.100s' is surplus: the network has no such state", name);
-    } else if (!is_of_type(value, &type)) {
+    } else if (!is_fit(fit, name, &type)) {
         sgm__fit_differs(fit, "'%.100s' is %s %s, the network wants %s %s", name,
                          sgm_dtype_name(sgm_tensor_dtype(value)),
                          sgm_shape_text(sgm_tensor_shape(value), got, sizeof got), sgm_dtype_name(type.dtype),

@@ -88,6 +88,15 @@ run 1 train "$examples/iris.yaml" 'network=input(5) + dense(3) + softmax_cross_e
 has err "data.training: section 'inputs' has records of the shape \(4,\), the network wants \(5,\)"
 same "no folder is left by data that do not fit" "$(ls -d shapes 2>/dev/null)" ""
 
+# An optimiser whose memory has shapes of its own.
+run 0 train "$examples/iris.yaml" optimiser.type=adafactor epochs=1 seed=3 --folder factored --quiet
+run 0 train factored/config.yaml epochs=2 --resume --quiet
+run 0 train "$examples/iris.yaml" optimiser.type=adafactor epochs=2 seed=3 --folder factored-whole --quiet
+"$sigma" eval factored >resumed.txt
+"$sigma" eval factored-whole >whole.txt
+same "rows and columns resumed" "$(cat resumed.txt)" "$(cat whole.txt)"
+same "something was evaluated" "$(grep -c accuracy whole.txt)" 1
+
 # Two outputs, each with a column of the table and a cost of its own.
 run 0 train "$examples/outputs.yaml" --folder outputs
 has out '^epoch 20/20 loss 0\.[0-2][0-9]* accuracy 9[0-9.]+ %'

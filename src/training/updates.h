@@ -1,0 +1,26 @@
+/* What methods of optimisation share: parts of an update, and the updates of large_updates.c. Internal. */
+#ifndef SGM_TRAINING_UPDATES_H
+#define SGM_TRAINING_UPDATES_H
+
+#include "training/optimiser.h"
+#include <sigma/operations.h>
+
+sgm_value sgm__update_number(const sgm_update_call *call, double value);
+sgm_value sgm__update_times(const sgm_update_call *call, sgm_value a, sgm_value b);
+/* decay * slot + share * value, which is assigned to the slot. */
+sgm_value sgm__update_blend(const sgm_update_call *call, const char *slot, double decay, double share,
+                            sgm_value value);
+/* 1 - beta^t, of rank 0 */
+sgm_value sgm__update_correction(const sgm_update_call *call, double beta);
+/* p (1 - r d): the parameter after the weight decay */
+sgm_value sgm__update_decayed(const sgm_update_call *call);
+/* Adam on p (1 - r d) (Loshchilov and Hutter, 2017) */
+sgm_value sgm__update_adamw(const sgm_update_call *call);
+
+/* --- large_updates.c --- */
+sgm_value sgm__update_lion(const sgm_update_call *call);
+sgm_value sgm__update_lamb(const sgm_update_call *call);
+sgm_value sgm__update_adafactor(const sgm_update_call *call);
+sgm_value sgm__update_muon(const sgm_update_call *call);
+
+#endif
