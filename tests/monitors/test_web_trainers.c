@@ -31,6 +31,14 @@ static double await_state(web_client *client, const char *state)
     }
 }
 
+static double seconds_of(web_client *client)
+{
+    json_t *session = web_get(client, "/api/session");
+    double seconds = web_number(session, "trainers/0/seconds");
+    json_decref(session);
+    return seconds;
+}
+
 static size_t length_of(web_client *client, const char *path, double *newest)
 {
     json_t *series = web_get(client, path);
@@ -95,11 +103,19 @@ TEST(a_training_that_goes_back_takes_its_curves_along)
     json_t *session = web_get(&client, "/api/session");
     CHECK(json_is_true(web_at(session, "trainers/0/folder")));
     json_decref(session);
+    CHECK_OK(sgm_trainer_resume(trainer));
+    usleep(300000); /* a time that the training has no more when it is where it began */
+    CHECK_OK(sgm_trainer_pause(trainer));
+    await_state(&client, "paused");
+    CHECK(seconds_of(&client) > 0.2);
     CHECK_OK(sgm_trainer_reset(trainer));
     await_newest(&client, "/api/series?id=check.loss", -1);
+    CHECK(seconds_of(&client) < 0.2);
     json_t *event = web_event(&listener, "points", "\"cut\"", PATIENCE);
     CHECK_NEAR(web_number(event, "cut"), 0, 0);
     json_decref(event);
+    double rest; /* nothing is measured yet: no value that is no number */
+    CHECK_INT(length_of(&client, "/api/series?id=training.loss", &rest), 0);
     CHECK_NEAR(await_state(&client, "paused"), 0, 0);
     CHECK_OK(sgm_trainer_step(trainer, 9));
     await_newest(&client, "/api/series?id=optimiser.cost_total", 9);

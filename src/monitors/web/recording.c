@@ -168,14 +168,14 @@ bool sgm__web_begin_sample(sgm__web_samples *samples, sgm__web_moment moment)
     return true;
 }
 
-void sgm__web_take_values(sgm__web_recording *recording)
+void sgm__web_take_values(sgm__web_recording *recording, bool begins)
 {
     double value = NAN;
     if (!sgm__web_begin_sample(&recording->samples, recording->status.moment))
         return;
     for (size_t i = 0; i < recording->item_count; i++) {
         sgm__web_item *item = recording->items[i];
-        if (item->active && item->parent != NULL && read_item(item, &value))
+        if (item->active && item->parent != NULL && read_item(item, &value) && !(begins && isnan(value)))
             sgm__web_add_value(&recording->samples, item, value);
     }
 }

@@ -27,7 +27,8 @@ static double epoch_of(const sgm_training_progress *progress)
 static double seconds_left(const sgm__web_recording *recording, const sgm_training_progress *progress)
 {
     double done = epoch_of(progress) - recording->start, left = (double)progress->epochs - epoch_of(progress);
-    return progress->epochs > 0 && done > 0 && left >= 0 ? progress->seconds * left / done : -1;
+    double seconds = progress->seconds - recording->start_seconds;
+    return progress->epochs > 0 && done > 0 && left >= 0 ? seconds * left / done : -1;
 }
 
 static sgm__web_moment moment_of(const sgm__web_recording *recording, const sgm_training_progress *progress)
@@ -79,15 +80,17 @@ static void take_facts(sgm__web_recording *recording)
     status->version++;
 }
 
-/* The time of runs before, of this process or of another one that is resumed. */
-static void begin_run(sgm__web_recording *recording, const sgm_training_progress *progress)
+/* The time of runs before, of this process or of another one that is resumed; less than none after a move
+ * back, as the time of the training goes back, too. */
+static void begin_part(sgm__web_recording *recording, const sgm_training_progress *progress)
 {
     sgm_content content = {0};
     sgm_registry *root = sgm_trainer_registry(recording->watched->trainer);
     if (sgm_resolve_one(root, "running_time", &content) == SGM_OK && content.kind == SGM_KIND_NUMBER)
-        recording->base = fmax(content.as.number - progress->seconds, 0);
+        recording->base = content.as.number - progress->seconds;
     sgm_content_clear(&content);
     recording->start = epoch_of(progress);
+    recording->start_seconds = progress->seconds;
 }
 
 /* --- epochs: what was measured since the one before --- */
@@ -183,7 +186,7 @@ static void observe_iteration(sgm__web_recording *recording, const sgm_training_
         return;
     take_validation(recording);
     take_status(recording, progress);
-    sgm__web_take_values(recording);
+    sgm__web_take_values(recording, false);
     pthread_mutex_unlock(&recording->sampling);
     tell_parts(recording, progress);
     double end = sgm__now();
@@ -214,20 +217,21 @@ static void note_run(sgm__web *web, const sgm_training_progress *progress)
 static void observe_event(sgm__web_recording *recording, const sgm_training_progress *progress)
 {
     note_run(recording->watched->web, progress);
+    bool begins = progress->kind == SGM_PROGRESS_START || progress->kind == SGM_PROGRESS_MOVE;
     pthread_mutex_lock(&recording->sampling);
-    if (progress->kind == SGM_PROGRESS_START) {
-        begin_run(recording, progress);
+    if (begins)
+        begin_part(recording, progress);
+    if (progress->kind == SGM_PROGRESS_START)
         memset(&recording->epoch, 0, sizeof recording->epoch); /* it may have other data now */
-    } else {
+    else
         take_validation(recording);
-    }
-    if (progress->kind == SGM_PROGRESS_START || progress->kind == SGM_PROGRESS_MOVE) {
+    if (begins) {
         take_facts(recording);
         sgm__web_add_costs(recording);
     }
     sgm__web_find_parents(recording);
     take_status(recording, progress);
-    sgm__web_take_values(recording);
+    sgm__web_take_values(recording, begins);
     pthread_mutex_unlock(&recording->sampling);
     tell_parts(recording, progress);
     recording->sampled = 0;
@@ -245,7 +249,7 @@ static void observe_epoch(sgm__web_recording *recording, const sgm_training_prog
         sgm__web_find_parents(recording);
         take_validation(recording);
         take_status(recording, progress);
-        sgm__web_take_values(recording);
+        sgm__web_take_values(recording, false);
         take_scores(recording, progress);
     }
     pthread_mutex_unlock(&recording->sampling);

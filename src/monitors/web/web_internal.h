@@ -104,8 +104,8 @@ typedef struct sgm__web_recording {
     sgm__web_samples samples; /* that the ticker has not yet */
     sgm__web_status status;
     sgm__web_epoch epoch;
-    double start; /* epoch at which this run began */
-    double base;  /* seconds of training before this run */
+    double start, start_seconds; /* epoch and seconds of the run at which it began, or was moved to */
+    double base;                 /* the training's seconds less the run's */
     /* of the training's thread */
     double cost, epoch_cost; /* of a sample, seconds */
     double step;             /* seconds of an iteration */
@@ -144,7 +144,7 @@ void sgm__web_find_parents(sgm__web_recording *recording);
 /* False: there is no room, until the monitor's thread has come. */
 bool sgm__web_begin_sample(sgm__web_samples *samples, sgm__web_moment moment);
 void sgm__web_add_value(sgm__web_samples *samples, sgm__web_item *item, double value); /* to the newest */
-void sgm__web_take_values(sgm__web_recording *recording); /* of all that is watched */
+void sgm__web_take_values(sgm__web_recording *recording, bool begins); /* of all that is watched */
 
 /* --- sampler.c --- */
 
