@@ -22,7 +22,9 @@ static const char usage_text[] =
     "  step [N]              N iterations (default 1), then a pause\n"
     "  stop [REASON]         end the run, with a checkpoint\n"
     "  reset                 back to before the first iteration; what is left becomes a branch\n"
-    "  save NAME             write NAME.safetensors into the folder\n"
+    "  save [NAME [replace]] write NAME.safetensors into the folder (default iteration-N); one that is "
+    "there\n"
+    "                        stays, unless it is to be replaced\n"
     "  restore NAME          back to NAME.safetensors; what is left becomes a branch (branches.jsonl)\n"
     "  get IDENTIFIER [FILE.npy]\n"
     "                        print values: optimiser.learning_rate, 'network.layers.*.weights'; or write\n"
@@ -53,7 +55,7 @@ static const command_words commands[] = {
     {"status", {NULL, NULL}, 0, NULL},        {"pause", {NULL, NULL}, 0, NULL},
     {"resume", {NULL, NULL}, 0, NULL},        {"step", {"iterations", NULL}, 0, "1"},
     {"stop", {"reason", NULL}, 0, NULL},      {"reset", {NULL, NULL}, 0, NULL},
-    {"save", {"name", NULL}, 1, NULL},        {"restore", {"name", NULL}, 1, NULL},
+    {"save", {"name", "replace"}, 0, NULL},   {"restore", {"name", NULL}, 1, NULL},
     {"get", {"identifier", "file"}, 1, NULL}, {"set", {"identifier", "value"}, 2, NULL},
     {"list", {"identifier", NULL}, 0, NULL},  {"attach", {"hook", NULL}, 1, NULL},
     {"detach", {"name", NULL}, 1, NULL},      {"hooks", {NULL, NULL}, 0, NULL},

@@ -160,6 +160,20 @@ sgm_status sgm__checkpoint_path(sgm_trainer *trainer, const char *name, bool mak
     return not_there(trainer, name);
 }
 
+bool sgm__checkpoint_exists(sgm_trainer *trainer, const char *name)
+{
+    char *path, *folder = NULL;
+    struct stat about;
+    bool run;
+    if (folder_of(trainer, false, &folder, &run) != SGM_OK || folder == NULL)
+        return false;
+    path = sgm__format("%s/%s" ENDING, folder, name);
+    bool there = path != NULL && is_file(path, &about);
+    sgm__free(path);
+    sgm__free(folder);
+    return there;
+}
+
 /* --- listing --- */
 
 /* Where the training stood, as the header says. What is broken is listed all the same. */

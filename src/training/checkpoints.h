@@ -18,6 +18,7 @@ void sgm__checkpoints_end(sgm_trainer *trainer);
 
 /* Of a checkpoint that is there, or that is to be written (`make`); sgm__free. */
 sgm_status sgm__checkpoint_path(sgm_trainer *trainer, const char *name, bool make, char **path);
+bool sgm__checkpoint_exists(sgm_trainer *trainer, const char *name);
 
 typedef struct sgm__checkpoint {
     char name[SGM__CHECKPOINT_NAME + 1];

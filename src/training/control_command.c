@@ -82,19 +82,48 @@ static sgm_status do_reset(sgm__command *c)
 
 /* --- checkpoints: by names only, as a path would be one of this process, not of who asks --- */
 
+/* The name that is asked for, or one of the iteration that is not taken; sgm__free. */
+static char *name_to_save(const sgm__command *c)
+{
+    const char *given = sgm__command_field(c, "name");
+    if (given != NULL)
+        return sgm__strdup(given);
+    long long iteration = (long long)c->call->trainer->position.iteration;
+    char *name = sgm__format("iteration-%lld", iteration);
+    for (int again = 2; name != NULL && sgm__checkpoint_exists(c->call->trainer, name); again++) {
+        sgm__free(name);
+        name = sgm__format("iteration-%lld-%d", iteration, again);
+    }
+    return name;
+}
+
+static sgm_status save_as(const sgm__command *c, const char *name)
+{
+    const char *word = sgm__command_field(c, "replace");
+    bool replace = word != NULL && (strcmp(word, "true") == 0 || strcmp(word, "replace") == 0);
+    char *path = NULL;
+    if (word != NULL && !replace && strcmp(word, "false") != 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "save: expected 'replace' behind the name, got '%.100s'", word);
+    SGM_TRY(sgm__checkpoint_path(c->call->trainer, name, true, &path));
+    sgm_status status =
+        !replace && sgm__checkpoint_exists(c->call->trainer, name)
+            ? sgm_fail(SGM_ERROR_STATE,
+                       "there is a checkpoint '%s' already; choose another name, or say 'replace'", name)
+            : sgm_trainer_save(c->call->trainer, path);
+    sgm__free(path);
+    return status;
+}
+
 static sgm_status do_save(sgm__command *c)
 {
-    const char *name = sgm__command_field(c, "name");
-    char *path = NULL;
-    sgm_status status = sgm__checkpoint_path(c->call->trainer, name, true, &path);
-    if (status == SGM_OK)
-        status = sgm_trainer_save(c->call->trainer, path);
-    sgm__free(path);
-    SGM_TRY(status);
-    char *file = sgm__format("%s.safetensors", name);
-    json_object_set_new(c->answer, "file", sgm__answer_text(file != NULL ? file : name));
+    char *name = name_to_save(c);
+    sgm_status status = name != NULL ? save_as(c, name) : SGM_ERROR_MEMORY;
+    char *file = status == SGM_OK ? sgm__format("%s.safetensors", name) : NULL;
+    if (file != NULL)
+        json_object_set_new(c->answer, "file", sgm__answer_text(file));
     sgm__free(file);
-    return SGM_OK;
+    sgm__free(name);
+    return status;
 }
 
 static sgm_status do_restore(sgm__command *c)
@@ -182,7 +211,7 @@ static const command_row rows[] = {
     {"step", do_step, {"iterations"}, 1, false, true},
     {"stop", do_stop, {"reason"}, 0, false, true},
     {"reset", do_reset, {NULL}, 0, false, true},
-    {"save", do_save, {"name"}, 1, true, true},
+    {"save", do_save, {"name", "replace"}, 0, true, true},
     {"restore", do_restore, {"name"}, 1, false, true},
     {"get", sgm__command_get, {"identifier", "file"}, 1, true, false},
     {"set", sgm__command_set, {"identifier", "value", "file"}, 1, true, true},

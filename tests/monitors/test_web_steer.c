@@ -339,6 +339,8 @@ TEST(checkpoints_come_and_go_in_a_folder)
     begin(&s, open_folder());
     round_of_checkpoints(&s);
     command(&s, "\"command\":\"save\",\"name\":\"checkpoint\"");
+    CHECK_REFUSED(&s, 409, "there is a checkpoint 'checkpoint' already");
+    command(&s, "\"command\":\"save\",\"name\":\"checkpoint\",\"replace\":true");
     CHECK_DONE(&s);
     post(&s, "/api/checkpoint-delete", "{\"name\":\"checkpoint\"}");
     CHECK_REFUSED(&s, 409, "goes on from when it is resumed");

@@ -216,6 +216,22 @@ TEST(saves_between_steps)
     CHECK_OK(sgm_trainer_load(other.trainer, path));
     free_wave_trainer(other);
     CHECK_ANSWER(&r, "{\"command\":\"save\",\"name\":\"../now\"}", "cannot be named '../now'");
+    CHECK_ANSWER(&r, "{\"command\":\"save\",\"name\":\"now\"}", "there is a checkpoint 'now' already");
+    CHECK_ANSWER(&r, "{\"command\":\"save\",\"name\":\"now\",\"replace\":\"yes\"}",
+                 "expected 'replace' behind the name, got 'yes'");
+    CHECK_ANSWER(&r, "{\"command\":\"save\",\"name\":\"now\",\"replace\":true}", "{\"ok\":true");
+    stop(&r);
+}
+
+TEST(a_save_without_a_name_is_called_after_its_iteration)
+{
+    running r;
+    begin(&r);
+    CHECK_ANSWER(&r, "{\"command\":\"pause\"}", "{\"ok\":true}");
+    wait_until_paused(&r);
+    CHECK_ANSWER(&r, "{\"command\":\"save\"}", "{\"ok\":true,\"file\":\"iteration-");
+    CHECK_ANSWER(&r, "{\"command\":\"save\"}", "-2.safetensors\"}");
+    CHECK_ANSWER(&r, "{\"command\":\"save\"}", "-3.safetensors\"}");
     stop(&r);
 }
 
@@ -231,7 +247,7 @@ TEST(what_is_no_command_is_told)
     CHECK_ANSWER(&r, "{}", "there is no command");
     CHECK_ANSWER(&r, "{\"command\":7}", "there is no command");
     CHECK_ANSWER(&r, "{\"command\":\"puase\"}", "did you mean 'pause'?");
-    CHECK_ANSWER(&r, "{\"command\":\"save\"}", "save needs the field 'name'");
+    CHECK_ANSWER(&r, "{\"command\":\"restore\"}", "restore needs the field 'name'");
     CHECK_ANSWER(&r, "{\"command\":\"save\",\"name\":[1]}", "'name' must be a text");
     CHECK_ANSWER(&r, "{\"command\":\"pause\",\"name\":\"a\"}", "pause has no field 'name'");
     CHECK_ANSWER(&r, "{\"command\":\"step\",\"count\":3}", "step has no field 'count'; there is iterations");

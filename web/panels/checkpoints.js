@@ -24,6 +24,15 @@ function freeName(wanted, taken) {
     }
 }
 
+/* New rows for old ones: who stood on a row's button stands on that of the same checkpoint. */
+function keepFocus(body, renew) {
+    const before = document.activeElement, old = body.contains(before) ? before.closest('tr') : null;
+    const place = old ? [...old.querySelectorAll('a, button')].indexOf(before) : -1;
+    renew();
+    const same = old && [...body.rows].find((one) => one.dataset.name === old.dataset.name);
+    if (same) same.querySelectorAll('a, button')[place]?.focus();
+}
+
 /* Rows of an identifier and a value, for what a branch does differently. */
 function overrides(entries) {
     const rows = h('div', { class: 'overrides' }), ids = 'branch-identifiers';
@@ -92,20 +101,27 @@ function create(panel) {
 
     async function save(event) {
         event.preventDefault();
-        const trainer = state.trainers.get(panel.trainer());
-        if (!trainer) return;
-        const wanted = name.value.trim() || freeName(`iteration-${trainer.iteration}`,
-            checkpoints.map((one) => one.name));
+        const wanted = name.value.trim();
+        await reload();
+        if (checkpoints.some((one) => one.name === wanted)) {
+            confirm({ title: t('replace.title', { name: wanted }), text: t('replace.text'),
+                accept: t('replace.accept'), act: () => write({ name: wanted, replace: true }) });
+            return;
+        }
         saveButton.disabled = true;
         try {
-            await command(trainer.name, 'save', { name: wanted });
-            toast(t('checkpoints.saved', { name: wanted }));
-            name.value = '';
-            await reload();
+            await write(wanted ? { name: wanted } : {});
         } catch (error) {
             toastError(error);
         }
         saveButton.disabled = false;
+    }
+
+    async function write(fields) {
+        const { file: written } = await command(panel.trainer(), 'save', fields);
+        toast(t('checkpoints.saved', { name: written.replace(/\.safetensors$/, '') }));
+        name.value = '';
+        await reload();
     }
 
     async function send(chosen) {
@@ -133,6 +149,7 @@ function create(panel) {
             act: async () => {
                 await command(trainer, 'restore', { name: one.name });
                 toast(t('restore.done', { trainer, name: one.name }));
+                await reload();
             } });
     }
 
@@ -150,7 +167,8 @@ function create(panel) {
             title: t('checkpoints.download', { name: one.name }), 'aria-label': t('checkpoints.download',
                 { name: one.name }) }, icon('download'));
         const fact = (key, text, more = '') => h('td', { class: `is-number ${more}`, data: { label: t(key) }, text });
-        return h('tr', {}, h('td', {}, h('span', { class: 'checkpoint-name', text: one.name }),
+        return h('tr', { data: { name: one.name } },
+            h('td', {}, h('span', { class: 'checkpoint-name', text: one.name }),
             one.newest ? h('span', { class: 'badge is-accent', text: t('checkpoints.newest') }) : null),
             fact('checkpoints.epoch', integer(one.epoch)), fact('checkpoints.iteration', integer(one.iteration)),
                 fact('checkpoints.size', bytes(one.bytes)), fact('checkpoints.time', moment(one.time), 'dim'),
@@ -166,7 +184,7 @@ function create(panel) {
         panel.setNote(checkpoints.length > 0 ? integer(checkpoints.length) : '');
         const none = t(folder ? 'checkpoints.none' : 'checkpoints.no_folder');
         panel.empty(!trainer ? t('state.gone') : checkpoints.length === 0 ? none : null);
-        fill(body, checkpoints.map(row));
+        keepFocus(body, () => fill(body, checkpoints.map(row)));
     }
 
     const reload = () => panel.load(async (signal) => {
@@ -178,7 +196,7 @@ function create(panel) {
     panel.on('trainer', reload);
     panel.on('trainers', reload);
     panel.on('reconnected', reload);
-    panel.every(10000, () => { if (!body.contains(document.activeElement)) reload(); });
+    panel.every(5000, reload);
     reload();
     return { shown: reload };
 }
