@@ -7,6 +7,8 @@
 
 #include <stdio.h>
 
+#define LARGEST_DESCRIPTION (1 << 20)
+
 void sgm__env_open_branches(sgm_env *env)
 {
     pthread_mutex_lock(&env->branches.adding);
@@ -141,6 +143,26 @@ static sgm_status plan(branching *b)
     return status == SGM_OK && b->runner->folder != NULL ? check_folder(b->runner->folder) : status;
 }
 
+/* What else describes the run: with it, `sigma train` resumes the branch, too. */
+static sgm_status copy_description(const branching *b)
+{
+    char *from = sgm__format("%s/config.yaml", b->folder), *text = NULL;
+    char *to = sgm__format("%s/config.yaml", b->runner->folder);
+    size_t length;
+    sgm_status status = from != NULL && to != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    if (status == SGM_OK && sgm__file_exists(from)) {
+        status = sgm__file_read(from, LARGEST_DESCRIPTION, &text, &length);
+        if (status == SGM_OK)
+            status = sgm__make_folders(b->runner->folder);
+        if (status == SGM_OK)
+            status = sgm__file_write_atomic(to, text, length);
+    }
+    sgm__free(text);
+    sgm__free(from);
+    sgm__free(to);
+    return status;
+}
+
 static sgm_status set_value(sgm_trainer *trainer, const char *who, const char *identifier, const char *value)
 {
     const sgm__control_call call = {.trainer = trainer, .who = who};
@@ -217,6 +239,8 @@ static sgm_status add(branching *b)
     SGM_TRY(sgm__env_make_trainer(b->env, b->wish->name, &b->runner->trainer));
     b->runner->trainer->branched = true;
     SGM_TRY(set_up(b));
+    if (b->folder != NULL)
+        SGM_TRY(copy_description(b));
     b->entered = true;
     SGM_TRY(sgm__env_enter_trainer(b->env, b->runner->trainer));
     sgm_status status = start(b->env, b->runner);

@@ -1,14 +1,28 @@
 /* Commands about hooks: attaching one that is given as text, taking one off, listing. */
 #include "training/control_internal.h"
 #include "training/hooks_ready/hook_text.h"
+#include "training/trainer_lock.h"
+
+/* A run that has begun asks no hook whether it can do what it is told: a person hears of a wrong name at
+ * once. */
+static sgm_status check(const sgm__command *c, sgm_hook *hook)
+{
+    sgm_trainer *trainer = c->call->trainer;
+    if (sgm_trainer_state_of(trainer) == SGM_TRAINER_IDLE || sgm__hook_is_local(hook))
+        return SGM_OK;
+    SGM_TRY(sgm__control_lock(c->call));
+    sgm_status status = sgm__hooks_check_new(trainer->hooks, trainer, hook);
+    sgm__trainer_unlock(trainer);
+    return status;
+}
 
 sgm_status sgm__command_attach(sgm__command *c)
 {
     char *name = NULL;
     sgm_hook *hook = sgm_hook_parse(sgm__command_field(c, "hook"));
-    sgm_status status =
-        hook != NULL ? sgm__trainer_attach(c->call->trainer, hook, c->call->who, &name, c->call->ending)
-                     : sgm__last_failure();
+    sgm_status status = hook != NULL ? check(c, hook) : sgm__last_failure();
+    if (status == SGM_OK)
+        status = sgm__trainer_attach(c->call->trainer, hook, c->call->who, &name, c->call->ending);
     if (status == SGM_OK)
         json_object_set_new(c->answer, "name", sgm__answer_text(name));
     sgm__free(name);

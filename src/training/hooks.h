@@ -84,6 +84,9 @@ sgm_status sgm__hooks_event(sgm__hooks *hooks, sgm_time_scale scale, int64_t epo
 /* Whether hooks can do what they are told, before the first event; those that a checkpoint brought back are
  * not asked. */
 sgm_status sgm__hooks_check(sgm__hooks *hooks, int64_t epoch, int64_t iteration);
+/* The same of one that is to be attached in the middle of a run, and whether there is what its criteria read.
+ */
+sgm_status sgm__hooks_check_new(sgm__hooks *hooks, sgm_trainer *trainer, sgm_hook *hook);
 /* What must be there at the beginning, or never is: false of shared.* and of what is measured on the
  * trainer's data. */
 bool sgm__hooks_is_known_early(sgm_trainer *trainer, const char *identifier);

@@ -39,6 +39,31 @@ static sgm_status check_entry(sgm__hooks *hooks, sgm__hook_entry *entry, sgm_hoo
                             : sgm__fail_within("hook '%s'", hook->text ? hook->text : hook->type->name);
 }
 
+/* Of values that come later nothing can be said. */
+static sgm_status check_criteria(const sgm__hooks *hooks, sgm_trainer *trainer, const sgm_hook *hook)
+{
+    const char *identifier;
+    sgm_status status = SGM_OK;
+    for (size_t i = 0; hook->criteria != NULL && status == SGM_OK &&
+                       (identifier = sgm_criteria_identifier(hook->criteria, i)) != NULL;
+         i++) {
+        sgm_content content = {0};
+        if (sgm__hooks_is_known_early(trainer, identifier))
+            status = sgm_resolve_one(hooks->registry, identifier, &content);
+        sgm_content_clear(&content);
+    }
+    return status;
+}
+
+sgm_status sgm__hooks_check_new(sgm__hooks *hooks, sgm_trainer *trainer, sgm_hook *hook)
+{
+    sgm__hook_control control = {hooks, hook};
+    sgm_hook_call call = {
+        .registry = hooks->registry, .trainer = hooks->trainer, .scale = SGM_START, .control = &control};
+    SGM_TRY(check_criteria(hooks, trainer, hook));
+    return hook->type->check != NULL ? hook->type->check(hook->self, &call) : SGM_OK;
+}
+
 sgm_status sgm__hooks_check(sgm__hooks *hooks, int64_t epoch, int64_t iteration)
 {
     sgm_hook_call call = {.registry = hooks->registry,

@@ -243,8 +243,12 @@ TEST(a_branch_has_a_folder_beside)
     CHECK_OK(sgm_run_background(t.env, .epochs = 4, .paused = true, .folder = run));
     step_to(t.first, 12);
     CHECK_OK(sgm_trainer_save(t.first, in_folder("here.safetensors")));
+    CHECK_OK(sgm__file_write_atomic(in_folder("run/config.yaml"), "name: first\n", 12));
     CHECK_OK(branch(&t, "fast", "optimiser.learning_rate", "0.05"));
     CHECK_ERROR(branch(&t, "fast", NULL, NULL), "already");
+    char *description = text_of("run-fast/config.yaml"); /* what it can be resumed with */
+    CHECK_STR(description, "name: first\n");
+    sgm__free(description);
     CHECK_OK(sgm_trainer_resume(t.first));
     CHECK_OK(sgm_wait(t.env));
     CHECK(sgm__file_exists(in_folder("run-fast/checkpoint.safetensors")));

@@ -100,6 +100,11 @@ TEST(a_training_that_goes_back_takes_its_curves_along)
     CHECK_OK(sgm_trainer_step(trainer, 201));
     await_newest(&client, "/api/series?id=optimiser.cost_total", 201);
     await_newest(&client, "/api/series?id=check.loss", 200);
+    json_decref(web_post(&client, "/api/watch", "{\"identifier\": \"check.loss\"}"));
+    CHECK_INT(client.code, 200);
+    CHECK_OK(sgm_trainer_step(trainer, 2));
+    await_newest(&client, "/api/series?id=optimiser.cost_total", 203);
+    await_newest(&client, "/api/series?id=check.loss", 200); /* measured at the ends of epochs only */
     json_t *session = web_get(&client, "/api/session");
     CHECK(json_is_true(web_at(session, "trainers/0/folder")));
     json_decref(session);

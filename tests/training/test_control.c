@@ -132,6 +132,25 @@ TEST(errors_name_what_was_expected)
     free_wave_trainer(made);
 }
 
+TEST(a_rule_of_what_is_not_there_is_refused)
+{
+    wave_trainer made = make();
+    background run;
+    begin(&run, made.trainer, NULL);
+    pause_it(made.trainer);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"attach\",\"hook\":\"if foo.loss < 1 then stop\"}", "'foo");
+    CHECK_ANSWER(made.trainer,
+                 "{\"command\":\"attach\",\"hook\":\"after 1 epoch set optimiser.lerning_rate *= 0.5\"}",
+                 "did you mean 'optimiser.learning_rate'?");
+    CHECK_ANSWER(
+        made.trainer,
+        "{\"command\":\"attach\",\"hook\":\"after 1 epoch set optimiser.learning_rate = \\\"x\\\"\"}",
+        "optimiser.learning_rate");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"hooks\"}", "\"hooks\":[]");
+    end(&run);
+    free_wave_trainer(made);
+}
+
 TEST(what_there_is_is_listed_with_values)
 {
     wave_trainer made = make();

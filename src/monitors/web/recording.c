@@ -1,6 +1,7 @@
 /* What of a trainer is recorded: the values that somebody watches, and where they are read. */
 #include "monitors/web/web_internal.h"
 #include "registry/pattern.h"
+#include "training/trainer_lock.h"
 
 #include <math.h>
 
@@ -260,14 +261,36 @@ static sgm_status resolve(sgm_registry *root, const char *identifier, sgm_matche
     return SGM_OK;
 }
 
+/* Of a data set: epochs tell it, and in between nothing is measured that could be read. */
+static bool is_validation(const sgm__web_recording *recording, const char *identifier)
+{
+    sgm_trainer *trainer = recording->watched->trainer;
+    const char *end = strrchr(identifier, '.');
+    bool is = false;
+    if (end == NULL || (strcmp(end, ".loss") != 0 && strcmp(end, ".accuracy") != 0))
+        return false;
+    sgm__trainer_lock(trainer);
+    for (size_t i = 0; i < trainer->validation_count && !is; i++) {
+        char *part = sgm__identifier_part(trainer->validation[i].name);
+        size_t length = part != NULL ? strlen(part) : 0;
+        is = length == (size_t)(end - identifier) && memcmp(identifier, part, length) == 0;
+        sgm__free(part);
+    }
+    sgm__trainer_unlock(trainer);
+    return is;
+}
+
 static sgm_status watch_match(sgm__web_recording *recording, const sgm_match *match, double value)
 {
     sgm_registry *root = sgm_trainer_registry(recording->watched->trainer);
     sgm_status status = SGM_OK;
+    bool told = is_validation(recording, match->identifier);
     pthread_mutex_lock(&recording->sampling);
     sgm__web_item *item = sgm__web_add_item(recording, match->identifier, false);
     if (item == NULL) {
         status = sgm__last_failure();
+    } else if (told) {
+        item->active = item->told = true;
     } else if (!item->active || item->told) {
         item->active = true;
         item->told = false;
@@ -297,8 +320,8 @@ sgm_status sgm__web_watch(sgm__web_recording *recording, const char *identifier,
     }
     sgm_matches_free(&matches);
     if (status == SGM_OK && found == 0)
-        status =
-            sgm_fail(SGM_ERROR_TYPE, "%.200s is no number: only numbers can be drawn as curves", identifier);
+        status = sgm_fail(SGM_ERROR_TYPE, "%.200s %s: only numbers can be drawn as curves", identifier,
+                          strchr(identifier, '*') != NULL ? "matches no number" : "is no number");
     return status;
 }
 
