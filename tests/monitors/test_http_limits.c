@@ -98,13 +98,14 @@ TEST(who_sends_byte_by_byte_is_cut_off)
     CHECK(sgm__http_stop(server));
 }
 
-/* Those that ask for nothing make room for one who does. */
-TEST(idle_connections_make_room)
+static void check_room(const char *sent)
 {
     sgm__http *server = start();
     int idle[2 * MOST_CONNECTIONS];
-    for (int i = 0; i < 2 * MOST_CONNECTIONS; i++)
+    for (int i = 0; i < 2 * MOST_CONNECTIONS; i++) {
         idle[i] = client_connect(sgm__http_port(server));
+        client_send(idle[i], sent, strlen(sent));
+    }
     check(server, "GET /api/get", HOST BEARER, 200);
     int cut = 0;
     for (int i = 0; i < 2 * MOST_CONNECTIONS; i++) {
@@ -114,6 +115,17 @@ TEST(idle_connections_make_room)
     }
     CHECK(cut >= MOST_CONNECTIONS);
     CHECK(sgm__http_stop(server));
+}
+
+/* Those that ask for nothing make room for one who does. */
+TEST(idle_connections_make_room)
+{
+    check_room("");
+}
+
+TEST(requests_without_an_end_make_room)
+{
+    check_room("GET /api/get HTTP/1.1\r\n" HOST);
 }
 
 TEST(too_many_that_are_busy)

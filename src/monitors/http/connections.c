@@ -57,6 +57,8 @@ bool sgm__http_rate_allows(sgm__http *server, size_t address, bool known)
 
 /* --- new ones --- */
 
+/* One that is free, or of those that ask for nothing yet the oldest: as many requests without an end as there
+ * are places must not lock others out. */
 static sgm__http_connection *find_place(sgm__http *server)
 {
     sgm__http_connection *idle = NULL;
@@ -64,7 +66,9 @@ static sgm__http_connection *find_place(sgm__http *server)
         sgm__http_connection *place = &server->connections[i];
         if (place->phase == SGM__HTTP_FREE)
             return place;
-        if (place->phase == SGM__HTTP_IDLE && (idle == NULL || place->since < idle->since))
+        bool goes = place->phase == SGM__HTTP_IDLE || place->phase == SGM__HTTP_OPENING;
+        if (goes && (idle == NULL || place->phase < idle->phase ||
+                     (place->phase == idle->phase && place->since < idle->since)))
             idle = place;
     }
     if (idle == NULL)

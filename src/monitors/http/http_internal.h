@@ -25,7 +25,8 @@
 /* --- connections (connections.c): loop only --- */
 typedef enum sgm__http_phase {
     SGM__HTTP_FREE,
-    SGM__HTTP_IDLE, /* between two requests: the first to go when others want to come */
+    SGM__HTTP_IDLE,    /* between two requests: the first to go when others want to come */
+    SGM__HTTP_OPENING, /* its headers are not all there: the next to go */
     SGM__HTTP_BUSY
 } sgm__http_phase;
 typedef struct sgm__http_exchange sgm__http_exchange;

@@ -27,7 +27,7 @@ void *sgm__http_on_target(void *user, const char *target, struct MHD_Connection 
     else
         exchange->target = sgm__strdup(target);
     place->exchange = exchange;
-    sgm__http_phase_set(server, place, SGM__HTTP_BUSY, HEADER_SECONDS);
+    sgm__http_phase_set(server, place, SGM__HTTP_OPENING, HEADER_SECONDS);
     return exchange;
 }
 
@@ -53,7 +53,7 @@ void sgm__http_on_completed(void *user, struct MHD_Connection *connection, void 
     if (exchange == NULL)
         return;
     exchange->place->exchange = NULL;
-    if (exchange->place->phase == SGM__HTTP_BUSY)
+    if (exchange->place->phase != SGM__HTTP_FREE)
         sgm__http_phase_set(exchange->server, exchange->place, SGM__HTTP_IDLE, IDLE_SECONDS);
     if (exchange->listener != NULL)
         sgm__http_events_close(exchange->listener);
