@@ -65,7 +65,8 @@ function changesOf({ changes }) {
         h('td', { class: 'mono', text: `${shownValue(change.old)} → ${shownValue(change.new)}` })));
     return section(t('runs.changes'), h('div', { class: 'run-box scroll', tabindex: '0' },
         h('table', { class: 'table' }, h('thead', {}, h('tr', {},
-            ['axis.iteration', 'runs.who', 'runs.what', 'runs.value'].map((key, i) => h('th', { scope: 'col', class: i === 0 ? 'is-number' : null, text: t(key) })))),
+            ['axis.iteration', 'runs.who', 'runs.what', 'runs.value'].map((key, i) =>
+                h('th', { scope: 'col', class: i === 0 ? 'is-number' : null, text: t(key) })))),
         h('tbody', {}, rows))));
 }
 
