@@ -66,6 +66,8 @@ function commit(input, shown, send) {
         input.value = shown();
         input.classList.remove('is-bad');
         input.blur();
+        sent = null;
+        input.dispatchEvent(new CustomEvent('givenup', { bubbles: true }));
     });
     input.addEventListener('change', once);
 }

@@ -23,22 +23,35 @@ const listed = [
     ['+  −  0', 'keys.zoom'], ['←  →', 'keys.pan'],
 ];
 
+/* What has the focus because it was clicked does not take the space key: it is the page's again. */
+let byKeys = false;
+const movers = new Set(['Tab', 'ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown', 'Home', 'End']);
+
 /* Not where keys have a meaning of their own. */
 function isTaken(event) {
     const { target } = event;
     if (event.ctrlKey || event.altKey || event.metaKey || document.querySelector('dialog[open]')) return true;
     if (target.closest('input, select, textarea, [contenteditable], [role="menu"], [role="slider"]')) return true;
-    if (event.key === ' ' && target.matches('.scroll')) return true; /* it scrolls */
-    return event.key === ' ' && target.closest('button, a, summary, [role="tab"], [role="switch"]') !== null;
+    if (event.key !== ' ' || !byKeys) return false;
+    return target.matches('.scroll') /* it scrolls */
+        || target.closest('button, a, summary, [role="tab"], [role="switch"]') !== null;
 }
 
 export function initKeys() {
+    let taken = false;
+    addEventListener('pointerdown', () => { byKeys = false; }, true);
+    addEventListener('keydown', (event) => { if (movers.has(event.key)) byKeys = true; }, true);
+    addEventListener('keyup', (event) => { /* else it would press the button that has the focus */
+        if (event.key === ' ' && taken) event.preventDefault();
+        taken = false;
+    }, true);
     addEventListener('keydown', (event) => {
         if (event.defaultPrevented || isTaken(event)) return;
         const act = /^[1-9]$/.test(event.key) ? () => showTab(Math.min(Number(event.key), layout.tabs.length) - 1)
             : acts[event.key];
         if (!act) return;
         event.preventDefault();
+        taken = event.key === ' ';
         if (!event.repeat || event.key === 's') act();
     });
 }

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#define ENDLESS 1e30
+
 const char *sgm_kind_name(sgm_kind kind)
 {
     static const char *const names[] = {"nothing", "boolean", "integer", "number",
@@ -272,11 +274,13 @@ static sgm_status check_bounds(const sgm_option *option, const char *identifier,
     double number = value->kind == SGM_KIND_INTEGER ? (double)value->as.integer : value->as.number;
     if (option->least == option->most || (number >= option->least && number <= option->most))
         return SGM_OK;
+    bool is_open = option->most >= ENDLESS; /* a bound that nobody means is not told */
     char *least = number_text(option->least), *most = number_text(option->most), *got = number_text(number);
     sgm_status status = SGM_ERROR_MEMORY;
     if (least != NULL && most != NULL && got != NULL)
-        status = sgm_fail(SGM_ERROR_ARGUMENT, "%s: expected %s from %s to %s%s%s, got %s", identifier,
-                          sgm__kind_article(value->kind), least, most, option->unit != NULL ? " " : "",
+        status = sgm_fail(SGM_ERROR_ARGUMENT, "%s: expected %s %s%s%s%s%s%s, got %s", identifier,
+                          sgm__kind_article(value->kind), is_open ? "of at least " : "from ", least,
+                          is_open ? "" : " to ", is_open ? "" : most, option->unit != NULL ? " " : "",
                           option->unit != NULL ? option->unit : "", got);
     sgm__free(least);
     sgm__free(most);

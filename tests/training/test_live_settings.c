@@ -43,7 +43,7 @@ TEST(what_does_not_fit_is_told_with_identifier_bounds_and_value)
 {
     const refusal refusals[] = {
         {"optimiser.learning_rate", sgm_number_content(-1),
-         "optimiser.learning_rate: expected a number from 0 to 1e+30, got -1"},
+         "optimiser.learning_rate: expected a number of at least 0, got -1"},
         {"optimiser.beta1", sgm_number_content(1),
          "optimiser.beta1: expected a number from 0 to 0.9999999999, got 1"},
         {"optimiser.average", sgm_number_content(1), "optimiser.average: expected a number from 0 to"},

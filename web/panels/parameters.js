@@ -1,8 +1,9 @@
 /* Everything of a trainer that can be read or set, by where it belongs. */
 import { command, get } from '../api.js';
 import { editorOf } from '../editors.js';
-import { fill, h, icon, iconButton, setIcon, setText } from '../elements.js';
-import { integer, plain } from '../format.js';
+import { button, fill, h, icon, iconButton, setIcon, setText } from '../elements.js';
+import { integer, number, plain } from '../format.js';
+import { tensorOf } from '../inspect/tensors.js';
 import { t } from '../language.js';
 import { addPanel } from '../layout.js';
 import { announce, errorText, toastError } from '../overlays.js';
@@ -23,6 +24,12 @@ definePanel('parameters', {
 
 function isChanged(entry) {
     return entry.settable && entry.standard !== null && entry.standard !== undefined && entry.value !== entry.standard;
+}
+
+/* The optimiser that runs does not have it. */
+function isUnused(entry) {
+    return entry.settable && (entry.value === null || entry.value === undefined)
+        && (entry.kind === 'number' || entry.kind === 'integer');
 }
 
 /* optimiser.schedule.kind belongs to optimiser.schedule. */
@@ -67,22 +74,27 @@ class Row {
         this.editor = editorOf(entry, (value) => this.set(value));
         this.undo = iconButton('undo', t('parameters.undo'), () => this.takeBack(), { hidden: true });
         this.standard = iconButton('reset', '', () => this.set(plain(this.entry.standard)), { hidden: true });
-        const numeric = entry.kind === 'number' || entry.kind === 'integer';
+        const numeric = (entry.kind === 'number' || entry.kind === 'integer') && !isUnused(entry);
         this.chart = numeric ? iconButton('chart', t('parameters.chart'),
             () => addPanel('chart', { series: [entry.identifier] })) : null;
-        this.element = h('li', { class: 'parameter', data: { settable: String(entry.settable) } },
+        this.element = h('li', { class: 'parameter', title: entry.doc, data: { settable: String(entry.settable) } },
             h('div', { class: 'parameter-row' }, this.name,
             h('div', { class: 'parameter-editor' }, this.editor.element), h('div', { class: 'parameter-note' },
                 h('span', { class: 'parameter-unit', text: entry.unit ?? '' }), this.status),
             h('div', { class: 'parameter-tools' }, this.undo, this.standard, this.chart)), this.error, this.detail);
         this.change = undoable;
+        this.element.addEventListener('givenup', () => {
+            if (this.element.dataset.state === 'error') this.forgive();
+        });
         this.update(entry);
     }
 
     update(entry) {
+        this.moved ||= entry.value !== this.entry.value; /* from elsewhere: what was refused here is of the past */
         this.entry = entry;
-        const state = this.element.dataset.state;
-        if (state !== 'pending' && state !== 'error' && !this.editor.busy()) this.editor.update(entry);
+        const state = this.element.dataset.state, busy = this.editor.busy();
+        if (state === 'error' && this.moved && !busy) this.forgive();
+        else if (state !== 'pending' && state !== 'error' && !busy) this.editor.update(entry);
         this.standard.hidden = !isChanged(entry);
         const label = t('parameters.standard', { value: plain(entry.standard) });
         this.standard.title = label;
@@ -97,13 +109,37 @@ class Row {
         if (!open) return;
         const facts = [['parameters.identifier', entry.identifier], ['parameters.kind', entry.kind]];
         if (entry.least !== null && entry.least !== undefined) facts.push(['parameters.bounds',
-            `${plain(entry.least)} … ${entry.most >= 1e29 ? '∞' : plain(entry.most)}`]);
+            entry.most >= 1e29 ? t('parameters.at_least', { value: plain(entry.least) })
+                : `${plain(entry.least)} … ${plain(entry.most)}`]);
         if (entry.standard !== null && entry.standard !== undefined) facts.push(['parameters.standard_value',
             plain(entry.standard)]);
-        if (entry.settable) facts.push(['parameters.effect', effectText(entry)]);
+        if (entry.settable && entry.kind !== 'tensor') facts.push(['parameters.effect', effectText(entry)]);
         fill(this.detail, entry.doc ? h('p', { text: entry.doc }) : null,
             h('dl', {}, facts.map(([key, value]) => h('div', {}, h('dt', { text: t(key) }),
                 h('dd', { text: value })))));
+        if (entry.kind === 'tensor' && tensorOf(entry.identifier)) this.describeTensor();
+    }
+
+    /* Its numbers in short, and the way to its panels. */
+    async describeTensor() {
+        const id = this.entry.identifier, numbers = h('p', { class: 'dim' });
+        this.detail.append(numbers, h('div', { class: 'parameter-ways' }, ['histogram', 'picture'].map((kind) =>
+            button(t(`panel.${kind}`), () => addPanel(kind, { tensor: tensorOf(id) }),
+                { class: 'button is-quiet' }))));
+        try {
+            const found = await get('histogram', { trainer: this.panel.trainer(), id, bins: 2 });
+            numbers.textContent = ['least', 'mean', 'most', 'deviation'].map((name) =>
+                `${t(`histogram.${name}`)} ${number(found[name])}`).join('   ');
+        } catch (error) {
+            numbers.textContent = errorText(error);
+        }
+    }
+
+    /* What was refused is no longer in the field. */
+    forgive() {
+        this.say('');
+        this.error.hidden = true;
+        this.editor.update(this.entry);
     }
 
     say(state, text = '', whole = text) {
@@ -114,19 +150,20 @@ class Row {
 
     async change_(act) {
         this.say('pending', t('parameters.pending'));
+        this.moved = false;
+        this.changedAt = null;
         this.error.hidden = true;
         try {
             await act();
-            const iteration = state.trainers.get(this.panel.trainer())?.iteration;
-            const next = (this.entry.effect ?? 'from the next iteration on') === 'from the next iteration on';
-            const text = next ? t('parameters.done', { iteration: integer((iteration ?? 0) + 1) })
-                : effectText(this.entry);
-            this.say('done', text, t('parameters.done_tip', { when: text }));
+            const iteration = this.changedAt ?? state.trainers.get(this.panel.trainer())?.iteration;
+            this.sayWhen(iteration);
             announce(`${this.entry.identifier}: ${this.status.title}`);
             setTimeout(() => { if (this.element.dataset.state === 'done') this.say(''); }, statusTime);
         } catch (error) {
             this.say('error');
-            this.error.textContent = errorText(error);
+            const own = `${this.panel.trainer()}.${this.entry.identifier}`, text = errorText(error);
+            this.error.textContent = text.startsWith(own) ? text.slice(own.length - this.entry.identifier.length)
+                : text;
             this.error.hidden = false;
         }
     }
@@ -141,6 +178,20 @@ class Row {
                 this.update({ ...this.entry, ...found });
             }
         });
+    }
+
+    /* The program says where it was: better known than when its answer comes. */
+    noted(change) {
+        this.change = change;
+        this.changedAt = change.iteration;
+        if (this.element.dataset.state === 'done') this.sayWhen(change.iteration);
+    }
+
+    sayWhen(iteration) {
+        const next = (this.entry.effect ?? 'from the next iteration on') === 'from the next iteration on';
+        const text = next ? t('parameters.done', { iteration: integer((iteration ?? 0) + 1) })
+            : effectText(this.entry);
+        this.say('done', text, t('parameters.done_tip', { when: text }));
     }
 
     takeBack() {
@@ -168,7 +219,7 @@ function create(panel) {
 
     function fits(entry, words) {
         const { filter } = panel.options;
-        if (filter === 'settable' && (!entry.settable || entry.kind === 'tensor')) return false;
+        if (filter === 'settable' && (!entry.settable || entry.kind === 'tensor' || isUnused(entry))) return false;
         if (filter === 'changed' && !isChanged(entry) && !changes.has(entry.identifier)) return false;
         return words.every((word) => entry.identifier.toLowerCase().includes(word) || entry.doc?.toLowerCase()
             .includes(word));
@@ -224,7 +275,8 @@ function create(panel) {
 
     function take(found) {
         entries = found;
-        const now = found.map((entry) => `${entry.identifier} ${entry.kind} ${entry.settable}`).join('\n');
+        const shapeOf = (one) => `${one.identifier} ${one.kind} ${one.settable} ${isUnused(one)}`;
+        const now = found.map(shapeOf).join('\n');
         for (const entry of found) rows.get(entry.identifier)?.update(entry);
         if (now === shape && panel.options.filter !== 'changed') return;
         if (now !== shape) rows.clear();
@@ -248,7 +300,7 @@ function create(panel) {
         if (change.trainer !== panel.trainer()) return;
         changes.set(change.identifier, change);
         const row = rows.get(change.identifier);
-        if (row) row.change = change;
+        if (row) row.noted(change);
         if (panel.visible) refresh();
     });
     panel.on('trainer', () => { shape = ''; rows.clear(); reload(); });

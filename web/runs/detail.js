@@ -63,11 +63,10 @@ function changesOf({ changes }) {
         h('td', { class: 'is-number', text: integer(change.iteration) }), h('td', { text: change.who ?? '' }),
         h('td', { class: 'mono', text: change.what ?? '' }),
         h('td', { class: 'mono', text: `${shownValue(change.old)} → ${shownValue(change.new)}` })));
+    const head = ['axis.iteration', 'runs.who', 'runs.what', 'runs.value'].map((key, i) =>
+        h('th', { scope: 'col', class: i === 0 ? 'is-number' : null, text: t(key) }));
     return section(t('runs.changes'), h('div', { class: 'run-box scroll', tabindex: '0' },
-        h('table', { class: 'table' }, h('thead', {}, h('tr', {},
-            ['axis.iteration', 'runs.who', 'runs.what', 'runs.value'].map((key, i) =>
-                h('th', { scope: 'col', class: i === 0 ? 'is-number' : null, text: t(key) })))),
-        h('tbody', {}, rows))));
+        h('table', { class: 'table' }, h('thead', {}, h('tr', {}, head)), h('tbody', {}, rows))));
 }
 
 function configurationOf({ configuration, configuration_error: error }) {
