@@ -123,7 +123,7 @@ TEST(what_does_not_fit_is_said_with_the_layers_name)
     check_refused("input(8, 8) + convolution(4)", "convolution needs its argument 'kernel'");
     check_refused("input(8, 8) + convolution(4, 0)", "it must be between 1 and 1000000");
     check_refused("input(8, 8) + convolution(4, 3, padding=valid)", "takes whole numbers, found 'valid'");
-    check_refused("input(8) + global_average_pooling", "with something to average, got (7, 8)");
+    check_refused("input(8) + global_average_pooling", "with something to pool, got (7, 8)");
 }
 
 TEST(calls_make_the_same_layers)
