@@ -158,7 +158,8 @@ TEST(observers_are_told_of_pauses_and_of_moves)
     while (sgm_trainer_state_of(s.trainer) != SGM_TRAINER_PAUSED)
         usleep(1000);
     CHECK_OK(sgm_trainer_step(s.trainer, 1));
-    usleep(100000);
+    for (int64_t iteration = 0; iteration < 1; usleep(1000)) /* until then it is paused as before */
+        CHECK_OK(sgm_registry_get_integer(sgm_trainer_registry(s.trainer), "iteration", &iteration));
     while (sgm_trainer_state_of(s.trainer) != SGM_TRAINER_PAUSED)
         usleep(1000);
     CHECK_OK(sgm_trainer_resume(s.trainer));

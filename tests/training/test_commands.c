@@ -382,6 +382,9 @@ TEST(two_runs_that_reset_each_other_do_not_stand_still)
         (sgm_run_options){.struct_size = sizeof first.options, .iterations = 1000000000};
     CHECK_INT(pthread_create(&first.thread, NULL, run_there, &first), 0);
     CHECK_INT(pthread_create(&second.thread, NULL, run_there, &second), 0);
+    while (sgm_trainer_state_of(one.trainer) == SGM_TRAINER_IDLE ||
+           sgm_trainer_state_of(two.trainer) == SGM_TRAINER_IDLE)
+        usleep(1000);
     usleep(100000);
     CHECK_OK(sgm_trainer_reset(one.trainer));
     CHECK_OK(sgm_trainer_stop(one.trainer, NULL));
