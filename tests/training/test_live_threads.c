@@ -114,7 +114,7 @@ static void *look(void *user)
         "{\"command\":\"attach\",\"hook\":\"accumulator(training.loss)\"}",
         "{\"command\":\"status\"}",
         "{\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.125}",
-        "{\"command\":\"save\",\"name\":\"look\"}",
+        "{\"command\":\"save\",\"name\":\"look\",\"replace\":true}",
         "{\"command\":\"undo\"}",
         "{\"command\":\"changes\"}",
         "{\"command\":\"detach\",\"name\":\"accumulator\"}",
