@@ -9,6 +9,7 @@
  */
 #include "base/base.h"
 #include "measure.h"
+#include "random_data.h"
 #include <sigma/sigma.h>
 
 #include <arpa/inet.h>
@@ -106,27 +107,6 @@ static void end_watching(const way *w, const pid_t *clients)
 
 /* --- what is watched --- */
 
-static sgm_dataset *random_data(const workload *work)
-{
-    int64_t records = work->batch * 200;
-    sgm_shape input_shape = sgm_shape_of(records, work->inputs),
-              target_shape = sgm_shape_of(records, work->classes);
-    sgm_tensor *x = sgm_tensor_create(SGM_FLOAT32, &input_shape);
-    sgm_tensor *y = sgm_tensor_create(SGM_FLOAT32, &target_shape);
-    sgm__random random = sgm__random_make(1, 0);
-    check(x != NULL && y != NULL);
-    for (int64_t i = 0; i < records * work->inputs; i++)
-        ((float *)sgm_tensor_data(x))[i] = (float)sgm__random_uniform(&random);
-    for (int64_t i = 0; i < records; i++)
-        ((float *)sgm_tensor_data(y))[i * work->classes + i % work->classes] = 1;
-    sgm_dataset *data = sgm_dataset_from("random", (const char *const[]){"inputs", "targets"},
-                                         (sgm_tensor *const[]){x, y}, 2);
-    check(data != NULL);
-    sgm_tensor_free(x);
-    sgm_tensor_free(y);
-    return data;
-}
-
 /* Seconds of an iteration. */
 static double time_steps(sgm_env *env, sgm_trainer *trainer, int64_t steps)
 {
@@ -180,7 +160,8 @@ static void measure(const workload *work, size_t rounds)
 {
     runner runners[WAYS];
     double *times[WAYS], *shares[WAYS];
-    sgm_dataset *data = random_data(work);
+    sgm_dataset *data = random_classes(work->batch * 200, work->inputs, work->classes);
+    check(data != NULL);
     for (size_t i = 0; i < WAYS; i++) {
         runners[i] = begin(work, &ways[i], data);
         times[i] = sgm__calloc(rounds, sizeof(double));

@@ -8,6 +8,7 @@
  */
 #include "base/base.h"
 #include "handlers/cpu/pool.h"
+#include "random_data.h"
 #include <sigma/sigma.h>
 
 #include <libgen.h>
@@ -80,25 +81,6 @@ static bool note_step(void *user, const sgm_training_progress *progress)
            (t->count < MOST_STEPS && (moment - t->began < seconds || t->count < 10));
 }
 
-static sgm_dataset *random_data(int64_t records, int64_t inputs, int64_t classes)
-{
-    sgm_shape input_shape = sgm_shape_of(records, inputs), target_shape = sgm_shape_of(records, classes);
-    sgm_tensor *x = sgm_tensor_create(SGM_FLOAT32, &input_shape);
-    sgm_tensor *y = sgm_tensor_create(SGM_FLOAT32, &target_shape);
-    sgm__random random = sgm__random_make(1, 0);
-    check(x != NULL && y != NULL);
-    for (int64_t i = 0; i < records * inputs; i++)
-        ((float *)sgm_tensor_data(x))[i] = (float)sgm__random_uniform(&random);
-    for (int64_t i = 0; i < records; i++)
-        ((float *)sgm_tensor_data(y))[i * classes + i % classes] = 1;
-    sgm_dataset *data = sgm_dataset_from("random", (const char *const[]){"inputs", "targets"},
-                                         (sgm_tensor *const[]){x, y}, 2);
-    check(data != NULL);
-    sgm_tensor_free(x);
-    sgm_tensor_free(y);
-    return data;
-}
-
 /* Microseconds of a step through a trainer; `again`: recorded anew at each iteration. */
 static double trainer_step(const char *notation, int64_t inputs, int64_t classes, int64_t batch, bool again)
 {
@@ -107,12 +89,13 @@ static double trainer_step(const char *notation, int64_t inputs, int64_t classes
     snprintf(network, sizeof network, notation, again ? " + recorded_again" : "");
     sgm_env *env = sgm_env_create("overhead", .seed = 1);
     sgm_trainer *trainer = sgm_trainer_create(env, "trainer");
-    sgm_dataset *data = random_data(batch * 16, inputs, classes);
+    sgm_dataset *data = random_classes(batch * 16, inputs, classes);
     sgm_trainer_network(trainer, network);
     sgm_trainer_data(trainer, sgm_minibatches(data, .size = batch));
     sgm_trainer_optimiser(trainer, sgm_gradient_descent(.learning_rate = 0.01));
     sgm_trainer_on_progress(trainer, note_step, &t);
-    check(t.times != NULL && sgm_trainer_run(trainer, .iterations = 1000000000) == SGM_ERROR_INTERRUPTED);
+    check(data != NULL && t.times != NULL &&
+          sgm_trainer_run(trainer, .iterations = 1000000000) == SGM_ERROR_INTERRUPTED);
     double middle = median(t.times, t.count) * 1e6;
     sgm_env_free(env);
     sgm_dataset_free(data);

@@ -8,7 +8,6 @@ typedef struct played {
     sgm_trainer *trainer;
     sgm_dataset *data;
     web_client client;
-    json_t *answer; /* the newest */
 } played;
 
 /* Paused before its first iteration, on records of zeros. */
@@ -33,17 +32,11 @@ static void begin(played *p, const char *network, const sgm_shape *inputs, const
 
 static void end(played *p)
 {
-    json_decref(p->answer);
+    web_client_close(&p->client);
     CHECK_OK(sgm_stop(p->env, "seen enough"));
     CHECK_OK(sgm_wait(p->env));
     sgm_env_free(p->env);
     sgm_dataset_free(p->data);
-}
-
-static const json_t *post(played *p, const char *path, const char *body)
-{
-    json_decref(p->answer);
-    return p->answer = web_post(&p->client, path, body);
 }
 
 static void set_weights(played *p, const char *values)
@@ -52,16 +45,9 @@ static void set_weights(played *p, const char *values)
     snprintf(body, sizeof body,
              "{\"command\":\"set\",\"identifier\":\"network.layers.1-dense.weights\",\"value\":\"%s\"}",
              values);
-    post(p, "/api/command", body);
+    web_posted(&p->client, "/api/command", body);
     CHECK_INT(p->client.code, 200);
 }
-
-#define CHECK_REFUSED(p, wanted, part)                                                                       \
-    do {                                                                                                     \
-        CHECK_INT((p)->client.code, wanted);                                                                 \
-        if (strstr(web_string((p)->answer, "error"), part) == NULL)                                          \
-            TEST_FAIL("the error is '%s', expected '%s' in it", web_string((p)->answer, "error"), part);     \
-    } while (0)
 
 static void begin_classes(played *p)
 {
@@ -74,15 +60,16 @@ TEST(an_input_gets_the_shares_of_classes)
 {
     played p;
     begin_classes(&p);
-    post(&p, "/api/predict", "{\"trainer\":\"net\",\"inputs\":[[1, 1], [1, 5]]}"); /* sums 1, 2, 3 */
+    web_posted(&p.client, "/api/predict",
+               "{\"trainer\":\"net\",\"inputs\":[[1, 1], [1, 5]]}"); /* sums 1, 2, 3 */
     CHECK_INT(p.client.code, 200);
     double sum = exp(1) + exp(2) + exp(3);
-    CHECK_NEAR(web_number(p.answer, "outputs/0/0"), exp(1) / sum, 1e-6);
-    CHECK_NEAR(web_number(p.answer, "outputs/0/2"), exp(3) / sum, 1e-6);
-    CHECK_NEAR(web_number(p.answer, "ranked/0/0/class"), 2, 0);
-    CHECK_NEAR(web_number(p.answer, "ranked/0/0/share"), exp(3) / sum, 1e-6);
-    CHECK_NEAR(web_number(p.answer, "ranked/0/2/class"), 0, 0);
-    CHECK_NEAR(web_number(p.answer, "shape/0"), 3, 0);
+    CHECK_NEAR(web_number(p.client.answer, "outputs/0/0"), exp(1) / sum, 1e-6);
+    CHECK_NEAR(web_number(p.client.answer, "outputs/0/2"), exp(3) / sum, 1e-6);
+    CHECK_NEAR(web_number(p.client.answer, "ranked/0/0/class"), 2, 0);
+    CHECK_NEAR(web_number(p.client.answer, "ranked/0/0/share"), exp(3) / sum, 1e-6);
+    CHECK_NEAR(web_number(p.client.answer, "ranked/0/2/class"), 0, 0);
+    CHECK_NEAR(web_number(p.client.answer, "shape/0"), 3, 0);
     end(&p);
 }
 
@@ -90,21 +77,20 @@ TEST(several_records_at_once_and_what_does_not_fit)
 {
     played p;
     begin_classes(&p);
-    post(&p, "/api/predict", "{\"inputs\":[[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]}");
+    web_posted(&p.client, "/api/predict", "{\"inputs\":[[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]}");
     CHECK_INT(p.client.code, 200);
     for (int i = 0; i < 3; i++) {
         char path[40];
         snprintf(path, sizeof path, "outputs/%d/%d", i, i);
-        CHECK_NEAR(web_number(p.answer, path), exp(i + 1) / (exp(i + 1) + 2), 1e-6);
+        CHECK_NEAR(web_number(p.client.answer, path), exp(i + 1) / (exp(i + 1) + 2), 1e-6);
     }
-    post(&p, "/api/predict", "{\"inputs\":[1, 2, 3]}");
-    CHECK_REFUSED(&p, 400, "'inputs' has 3 numbers; expected 1 to 1000 records of 4, of the shape (2, 2)");
-    post(&p, "/api/predict", "{\"inputs\":[1, \"2\", 3, 4]}");
-    CHECK_REFUSED(&p, 400, "'inputs' must be a list of numbers");
-    post(&p, "/api/predict", "{}");
-    CHECK_REFUSED(&p, 400, "'inputs' must be a list of numbers");
-    post(&p, "/api/predict", "{\"trainer\":\"other\",\"inputs\":[1, 2, 3, 4]}");
-    CHECK_REFUSED(&p, 404, "there is no trainer 'other'");
+    CHECK_POST_REFUSED(&p.client, "/api/predict", "{\"inputs\":[1, 2, 3]}", 400,
+                       "'inputs' has 3 numbers; expected 1 to 1000 records of 4, of the shape (2, 2)");
+    CHECK_POST_REFUSED(&p.client, "/api/predict", "{\"inputs\":[1, \"2\", 3, 4]}", 400,
+                       "'inputs' must be a list of numbers");
+    CHECK_POST_REFUSED(&p.client, "/api/predict", "{}", 400, "'inputs' must be a list of numbers");
+    CHECK_POST_REFUSED(&p.client, "/api/predict", "{\"trainer\":\"other\",\"inputs\":[1, 2, 3, 4]}", 404,
+                       "there is no trainer 'other'");
     end(&p);
 }
 
@@ -112,12 +98,11 @@ TEST(what_can_be_played_with_is_said)
 {
     played p;
     begin_classes(&p);
-    json_decref(p.answer);
-    p.answer = web_get(&p.client, "/api/play?trainer=net");
+    web_got(&p.client, "/api/play?trainer=net");
     CHECK_INT(p.client.code, 200);
-    CHECK_NEAR(web_number(p.answer, "input/0") * 10 + web_number(p.answer, "input/1"), 22, 0);
-    CHECK_NEAR(web_number(p.answer, "output/0"), 3, 0);
-    CHECK(json_is_true(web_at(p.answer, "classifies")));
+    CHECK_NEAR(web_number(p.client.answer, "input/0") * 10 + web_number(p.client.answer, "input/1"), 22, 0);
+    CHECK_NEAR(web_number(p.client.answer, "output/0"), 3, 0);
+    CHECK(json_is_true(web_at(p.client.answer, "classifies")));
     end(&p);
 }
 
@@ -127,22 +112,20 @@ TEST(an_input_is_found_for_a_class)
     played p;
     char body[400];
     begin_classes(&p);
-    post(&p, "/api/maximise", "{\"class\":1,\"steps\":500}");
+    web_posted(&p.client, "/api/maximise", "{\"class\":1,\"steps\":500}");
     CHECK_INT(p.client.code, 200);
-    CHECK(json_is_true(web_at(p.answer, "found")));
-    CHECK(web_number(p.answer, "cost") < 0.06);
-    snprintf(body, sizeof body, "{\"inputs\":[%.9g, %.9g, %.9g, %.9g]}", web_number(p.answer, "values/0"),
-             web_number(p.answer, "values/1"), web_number(p.answer, "values/2"),
-             web_number(p.answer, "values/3"));
-    post(&p, "/api/predict", body);
-    CHECK_NEAR(web_number(p.answer, "ranked/0/0/class"), 1, 0);
-    CHECK(web_number(p.answer, "ranked/0/0/share") > 0.94);
-    post(&p, "/api/maximise", "{\"class\":3}");
-    CHECK_REFUSED(&p, 400, "there is no such class");
-    post(&p, "/api/maximise", "{\"class\":1,\"steps\":1000000}");
-    CHECK_REFUSED(&p, 400, "'steps' must be a number from 1 to 5000");
-    post(&p, "/api/maximise", "{\"class\":\"one\"}");
-    CHECK_REFUSED(&p, 400, "'class' must be a number");
+    CHECK(json_is_true(web_at(p.client.answer, "found")));
+    CHECK(web_number(p.client.answer, "cost") < 0.06);
+    snprintf(body, sizeof body, "{\"inputs\":[%.9g, %.9g, %.9g, %.9g]}",
+             web_number(p.client.answer, "values/0"), web_number(p.client.answer, "values/1"),
+             web_number(p.client.answer, "values/2"), web_number(p.client.answer, "values/3"));
+    web_posted(&p.client, "/api/predict", body);
+    CHECK_NEAR(web_number(p.client.answer, "ranked/0/0/class"), 1, 0);
+    CHECK(web_number(p.client.answer, "ranked/0/0/share") > 0.94);
+    CHECK_POST_REFUSED(&p.client, "/api/maximise", "{\"class\":3}", 400, "there is no such class");
+    CHECK_POST_REFUSED(&p.client, "/api/maximise", "{\"class\":1,\"steps\":1000000}", 400,
+                       "'steps' must be a number from 1 to 5000");
+    CHECK_POST_REFUSED(&p.client, "/api/maximise", "{\"class\":\"one\"}", 400, "'class' must be a number");
     end(&p);
 }
 
@@ -187,15 +170,14 @@ TEST(text_goes_on_as_the_network_says)
                              NULL));
     CHECK_OK(
         sgm_resolve_set(registry, "network.layers.2-dense.weights", sgm_tensor_content(same), NULL, NULL));
-    post(&p, "/api/sample", "{\"text\":\"a\",\"length\":6,\"temperature\":0.5}");
+    web_posted(&p.client, "/api/sample", "{\"text\":\"a\",\"length\":6,\"temperature\":0.5}");
     CHECK_INT(p.client.code, 200);
-    CHECK_STR(web_string(p.answer, "text"), "abcdefg");
-    post(&p, "/api/sample", "{\"text\":\"lmnop\",\"length\":3,\"temperature\":0}");
-    CHECK_STR(web_string(p.answer, "text"), "lmnopqrs");
-    post(&p, "/api/sample", "{\"text\":\"\"}");
-    CHECK_REFUSED(&p, 400, "at least one character");
-    post(&p, "/api/sample", "{\"text\":\"a\",\"length\":100000}");
-    CHECK_REFUSED(&p, 400, "'length' must be a number from 1 to 2000");
+    CHECK_STR(web_string(p.client.answer, "text"), "abcdefg");
+    web_posted(&p.client, "/api/sample", "{\"text\":\"lmnop\",\"length\":3,\"temperature\":0}");
+    CHECK_STR(web_string(p.client.answer, "text"), "lmnopqrs");
+    CHECK_POST_REFUSED(&p.client, "/api/sample", "{\"text\":\"\"}", 400, "at least one character");
+    CHECK_POST_REFUSED(&p.client, "/api/sample", "{\"text\":\"a\",\"length\":100000}", 400,
+                       "'length' must be a number from 1 to 2000");
     sgm_tensor_free(next);
     sgm_tensor_free(same);
     end(&p);
@@ -205,8 +187,8 @@ TEST(other_networks_write_no_text)
 {
     played p;
     begin_classes(&p);
-    post(&p, "/api/sample", "{\"text\":\"a\"}");
+    web_posted(&p.client, "/api/sample", "{\"text\":\"a\"}");
     CHECK_INT(p.client.code, 501);
-    CHECK(strstr(web_string(p.answer, "error"), "this one makes (1, 3) of (2, 2)") != NULL);
+    CHECK(strstr(web_string(p.client.answer, "error"), "this one makes (1, 3) of (2, 2)") != NULL);
     end(&p);
 }

@@ -10,7 +10,8 @@
 typedef struct web_client {
     int port;
     char token[130];
-    int code; /* of the newest answer */
+    int code;       /* of the newest answer */
+    json_t *answer; /* of the newest web_got or web_posted */
 } web_client;
 
 static inline web_client web_client_of(const char *url)
@@ -51,6 +52,27 @@ static inline json_t *web_post(web_client *client, const char *path, const char 
                                        "%s\r\nContent-Type: application/json\r\nContent-Length: "
                                        "%zu\r\nConnection: close\r\n\r\n%s",
                                        path, client->port, client->token, strlen(body), body));
+}
+
+/* The answer stays until the next one comes, or the client is closed. */
+static inline const json_t *web_got(web_client *client, const char *path)
+{
+    json_decref(client->answer);
+    client->answer = NULL;
+    return client->answer = web_get(client, path);
+}
+
+static inline const json_t *web_posted(web_client *client, const char *path, const char *body)
+{
+    json_decref(client->answer);
+    client->answer = NULL;
+    return client->answer = web_post(client, path, body);
+}
+
+static inline void web_client_close(web_client *client)
+{
+    json_decref(client->answer);
+    client->answer = NULL;
 }
 
 /* Everything that is pushed, until it is closed. */
@@ -134,5 +156,26 @@ static inline const char *web_string(const json_t *json, const char *path)
     const char *text = json_string_value(web_at(json, path));
     return text != NULL ? text : "(none)";
 }
+
+/* What the newest kept answer of a client was: done, or refused with this code and this in its error. */
+#define CHECK_DONE(client)                                                                                   \
+    do {                                                                                                     \
+        if ((client)->code != 200)                                                                           \
+            TEST_FAIL("answered %d: %s", (client)->code, web_string((client)->answer, "error"));             \
+    } while (0)
+
+#define CHECK_REFUSED(client, wanted, part)                                                                  \
+    do {                                                                                                     \
+        CHECK_INT((client)->code, wanted);                                                                   \
+        if (strstr(web_string((client)->answer, "error"), part) == NULL)                                     \
+            TEST_FAIL("the error is '%s', expected '%s' in it", web_string((client)->answer, "error"),       \
+                      part);                                                                                 \
+    } while (0)
+
+#define CHECK_POST_REFUSED(client, path, body, wanted, part)                                                 \
+    do {                                                                                                     \
+        web_posted(client, path, body);                                                                      \
+        CHECK_REFUSED(client, wanted, part);                                                                 \
+    } while (0)
 
 #endif

@@ -1,7 +1,6 @@
 /* What a person does to runs: all by names that the newest scan found, never through a link. */
 #include "monitors/runs/runs_internal.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -56,12 +55,9 @@ static sgm_status check_alone(const sgm__runs *runs, const char *name)
 /* Also of those so far down that they are in no list. */
 static bool holds_runs(int folder, int depth)
 {
-    int own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *entries = own >= 0 ? fdopendir(own) : NULL;
+    DIR *entries = sgm__runs_entries(folder);
     const struct dirent *entry;
     bool found = false;
-    if (entries == NULL && own >= 0)
-        close(own);
     while (entries != NULL && !found && (entry = readdir(entries)) != NULL) {
         bool is_inner = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
                         (entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN);
@@ -167,15 +163,11 @@ static sgm_status remove_entry(int folder, const char *name, dev_t device, int d
 
 static sgm_status empty_folder(int folder, dev_t device, int depth)
 {
-    int own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *entries = own >= 0 ? fdopendir(own) : NULL;
+    DIR *entries = sgm__runs_entries(folder);
     const struct dirent *entry;
     sgm_status status = SGM_OK;
-    if (entries == NULL) {
-        if (own >= 0)
-            close(own);
+    if (entries == NULL)
         return sgm_fail(SGM_ERROR_FILE, "a folder cannot be read: %s", sgm__errno_text(errno));
-    }
     while (status == SGM_OK && (entry = readdir(entries)) != NULL)
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
             status = remove_entry(folder, entry->d_name, device, depth);

@@ -5,6 +5,7 @@
 #include "monitors/http/http.h"
 #include "monitors/runs/runs.h"
 
+#include <dirent.h>
 #include <sys/stat.h>
 
 #define SGM__RUNS_MOST 20000
@@ -60,6 +61,8 @@ sgm__run *sgm__runs_find(const sgm__runs *runs, const char *name);
 /* A folder or regular file; links are not followed. -1: there is none. */
 int sgm__runs_open_folder(int folder, const char *name);
 int sgm__runs_open_file(int folder, const char *name, struct stat *info);
+/* What is in an open folder, from its beginning; NULL: errno says why. */
+DIR *sgm__runs_entries(int folder);
 /* The last `limit` bytes of a file of a run, with a 0 byte behind; NULL without an error: there is none. */
 sgm_status sgm__runs_read(int folder, const char *name, size_t limit, char **text, size_t *length);
 /* The same of an open file of this size; *length: 0 before. */

@@ -2,7 +2,6 @@
 #include "monitors/runs/runs_internal.h"
 #include "training/run_folder.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -30,6 +29,15 @@ int sgm__runs_open_file(int folder, const char *name, struct stat *info)
         return file;
     close(file);
     return -1;
+}
+
+DIR *sgm__runs_entries(int folder)
+{
+    int own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *entries = own >= 0 ? fdopendir(own) : NULL;
+    if (entries == NULL && own >= 0)
+        close(own);
+    return entries;
 }
 
 sgm_status sgm__runs_read_end(int file, off_t size, size_t limit, char **text, size_t *length)
@@ -286,17 +294,13 @@ static sgm_status scan_entry(scan *s, int folder, const char *within, const char
 
 static sgm_status scan_folder(scan *s, int folder, const char *within)
 {
-    int own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *entries = own >= 0 ? fdopendir(own) : NULL;
+    DIR *entries = sgm__runs_entries(folder);
     const struct dirent *entry;
     sgm_status status = SGM_OK;
-    if (entries == NULL) {
-        if (own >= 0)
-            close(own);
+    if (entries == NULL)
         return *within != '\0' ? SGM_OK
                                : sgm_fail(SGM_ERROR_FILE, "the folder '%s' cannot be read: %s", s->runs->path,
                                           sgm__errno_text(errno));
-    }
     while (status == SGM_OK && (entry = readdir(entries)) != NULL)
         if (entry->d_name[0] != '.' && (entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN) &&
             is_text(entry->d_name))

@@ -1,9 +1,8 @@
 /* Records of the data and what the network makes of them: GET /api/data and /api/confusion. A copy of the
  * network answers, beside the training. */
 #include "monitors/web/inspect.h"
+#include "monitors/web/network_copy.h"
 #include "training/control.h"
-#include "training/frozen.h"
-#include "training/operator.h"
 #include "training/trainer_lock.h"
 
 #include <math.h>
@@ -26,12 +25,12 @@ typedef struct record {
 
 typedef struct pass {
     const atomic_bool *ending;
-    sgm__frozen frozen;
+    sgm__web_copy network;
     sgm_program *program;
     sgm_dataset *dataset;
     char *data; /* names of all there are, as JSON */
     char targets[sizeof((sgm_section *)NULL)->name];
-    int64_t iteration, width; /* numbers of an output */
+    int64_t width; /* numbers of an output */
     bool classifies;
     sgm_tensor *fed[SGM_MAX_SECTIONS]; /* a batch of each input */
     sgm_tensor *made;
@@ -42,16 +41,6 @@ typedef struct pass {
 } pass;
 
 /* --- a copy of the network, and the data --- */
-
-static sgm_tensor *value_of(void *user, const char *name)
-{
-    sgm_trainer *trainer = user;
-    if (sgm_session_has(trainer->session, name))
-        return sgm_session_get(trainer->session, name);
-    sgm_fail(SGM_ERROR_STATE, "trainer '%s' has no parameters yet: they come with its first run",
-             trainer->name);
-    return NULL;
-}
 
 static sgm_status list_data(pass *own, const sgm_trainer *trainer)
 {
@@ -67,11 +56,10 @@ static sgm_status list_data(pass *own, const sgm_trainer *trainer)
 }
 
 /* With the lock. */
-static sgm_status find_parts(pass *own, const sgm__web_trainer *watched, const char *data, char **notation)
+static sgm_status find_data(pass *own, const sgm__web_trainer *watched, const char *data)
 {
     const sgm_trainer *trainer = watched->trainer;
     sgm_iterator *iterator;
-    SGM_TRY(sgm__inspect_notation(watched, notation));
     SGM_TRY(list_data(own, trainer));
     if (data == NULL)
         data = trainer->validation_count > 0 ? trainer->validation[0].name : "training";
@@ -82,28 +70,21 @@ static sgm_status find_parts(pass *own, const sgm__web_trainer *watched, const c
     return SGM_OK;
 }
 
-static sgm_status copy_values(pass *own, sgm_trainer *trainer)
-{
-    SGM_TRY(sgm__trainer_view(trainer));
-    own->iteration = trainer->position.iteration;
-    return sgm__frozen_fill(&own->frozen, value_of, trainer);
-}
-
 /* A place for a batch of each input, and of the answers. */
 static sgm_status make_ends(pass *own)
 {
-    const sgm_recording *recording = &own->frozen.recording;
+    const sgm_recording *recording = &own->network.frozen.recording;
     if (recording->input_count == 0 || recording->output_count == 0)
         return sgm_fail(SGM_ERROR_UNSUPPORTED, "this network has no inputs, or no outputs");
     for (size_t i = 0; i < recording->input_count; i++) {
-        sgm_type type = sgm_value_type(own->frozen.graph, recording->inputs[i].value);
+        sgm_type type = sgm_value_type(own->network.frozen.graph, recording->inputs[i].value);
         own->fed[i] = sgm_tensor_create(SGM_FLOAT32, &type.shape);
         if (own->fed[i] == NULL)
             return SGM_ERROR_MEMORY;
     }
     const char *name = recording->outputs[0].name;
-    sgm_output(own->frozen.graph, name, recording->outputs[0].value);
-    own->program = sgm_session_prepare(own->frozen.session, own->frozen.graph);
+    sgm_output(own->network.frozen.graph, name, recording->outputs[0].value);
+    own->program = sgm_session_prepare(own->network.frozen.session, own->network.frozen.graph);
     if (own->program == NULL)
         return sgm__last_failure();
     sgm_type type = sgm_program_output_type(own->program, name);
@@ -115,22 +96,14 @@ static sgm_status make_ends(pass *own)
     return own->made != NULL && own->outputs != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
-static sgm_status copy_network(pass *own, sgm__web_trainer *watched, const sgm__http_request *request)
+static sgm_status prepare(pass *own, sgm__web_trainer *watched, const sgm__http_request *request)
 {
-    char *notation = NULL;
-    sgm_trainer *trainer = watched->trainer;
     SGM_TRY(sgm__inspect_lock(watched, request));
-    sgm_status status = find_parts(own, watched, sgm__http_query(request, "data", 0), &notation);
-    sgm__trainer_unlock(trainer);
-    if (status == SGM_OK)
-        status = sgm__frozen_record(&own->frozen, trainer->settings.handler, notation, BATCH,
-                                    trainer->settings.precision, false);
-    sgm_string_free(notation);
+    sgm_status status = find_data(own, watched, sgm__http_query(request, "data", 0));
+    sgm__trainer_unlock(watched->trainer);
     SGM_TRY(status);
-    SGM_TRY(sgm__inspect_lock(watched, request));
-    status = copy_values(own, trainer);
-    sgm__trainer_unlock(trainer);
-    return status == SGM_OK ? make_ends(own) : status;
+    SGM_TRY(sgm__web_copy_network(&own->network, request, watched, BATCH, SGM__WEB_AS_IT_IS));
+    return make_ends(own);
 }
 
 static void release(pass *own)
@@ -141,7 +114,7 @@ static void release(pass *own)
     sgm__free(own->outputs);
     sgm__free(own->data);
     sgm_dataset_free(own->dataset);
-    sgm__frozen_free(&own->frozen);
+    sgm__frozen_free(&own->network.frozen);
     sgm__free(own);
 }
 
@@ -153,7 +126,7 @@ static pass *begin(sgm__web *web, const sgm__http_request *request, sgm__web_tra
     pass *own = sgm__calloc(1, sizeof *own);
     if (own != NULL)
         own->ending = request->ending;
-    if (own != NULL && copy_network(own, *watched, request) == SGM_OK)
+    if (own != NULL && prepare(own, *watched, request) == SGM_OK)
         return own;
     if (own != NULL)
         release(own);
@@ -224,7 +197,7 @@ typedef struct looker {
 
 static sgm_status feed(const pass *own)
 {
-    const sgm_recording *recording = &own->frozen.recording;
+    const sgm_recording *recording = &own->network.frozen.recording;
     for (size_t i = 0; i < recording->input_count; i++) {
         const float *values;
         float *to = sgm_tensor_data(own->fed[i]);
@@ -237,7 +210,8 @@ static sgm_status feed(const pass *own)
                                 recording->inputs[i].name, (long long)count, (long long)wanted);
             memcpy(to + k * count, values, (size_t)count * sizeof *values);
         }
-        SGM_TRY(sgm_session_feed(own->frozen.session, own->program, recording->inputs[i].name, own->fed[i]));
+        SGM_TRY(sgm_session_feed(own->network.frozen.session, own->program, recording->inputs[i].name,
+                                 own->fed[i]));
     }
     return SGM_OK;
 }
@@ -250,9 +224,9 @@ static sgm_status answer_pending(pass *own, const looker *who)
     if (atomic_load(own->ending))
         return sgm_fail(SGM_ERROR_STATE, "the monitor is to stop");
     SGM_TRY(feed(own));
-    SGM_TRY(sgm_session_run(own->frozen.session, own->program));
-    SGM_TRY(sgm_session_read(own->frozen.session, own->program, own->frozen.recording.outputs[0].name,
-                             own->made));
+    SGM_TRY(sgm_session_run(own->network.frozen.session, own->program));
+    SGM_TRY(sgm_session_read(own->network.frozen.session, own->program,
+                             own->network.frozen.recording.outputs[0].name, own->made));
     SGM_TRY(sgm_tensor_read(own->made, own->outputs, (size_t)(own->width * BATCH)));
     for (int64_t i = 0; i < own->count; i++) {
         record *one = &own->pending[i];
@@ -345,7 +319,7 @@ static void append_matrix(sgm__text *text, const confusion *all)
 static sgm_status give_confusion(const pass *own, confusion *all, int64_t records, sgm__http_answer *answer)
 {
     sgm__text text = {0};
-    sgm__text_append(&text, "{\"iteration\":%lld,\"data\":%s", (long long)own->iteration, own->data);
+    sgm__text_append(&text, "{\"iteration\":%lld,\"data\":%s", (long long)own->network.iteration, own->data);
     sgm__web_append_member(&text, "classes", (double)all->classes);
     sgm__web_append_member(&text, "records", (double)records);
     sgm__web_append_member(&text, "counted", (double)all->counted);
@@ -444,7 +418,7 @@ static sgm_status append_record(void *user, const pass *own, const record *taken
     sgm__text *text = &all->items;
     const float *values;
     int64_t count;
-    SGM_TRY(values_of(own->block, own->frozen.recording.inputs[0].name, taken->row, &values, &count));
+    SGM_TRY(values_of(own->block, own->network.frozen.recording.inputs[0].name, taken->row, &values, &count));
     sgm__text_append(text, text->length > 0 ? ",{\"index\":%lld" : "{\"index\":%lld",
                      (long long)taken->index);
     append_floats(text, "inputs", values, count);
@@ -483,8 +457,8 @@ static sgm_status give_records(const pass *own, const selection *all, sgm__http_
     int64_t records;
     sgm__text text = {0};
     SGM_TRY(sgm_dataset_records(own->dataset, &records));
-    SGM_TRY(sgm_dataset_section_shape(own->dataset, own->frozen.recording.inputs[0].name, &shape));
-    sgm__text_append(&text, "{\"iteration\":%lld,\"data\":%s,\"shape\":", (long long)own->iteration,
+    SGM_TRY(sgm_dataset_section_shape(own->dataset, own->network.frozen.recording.inputs[0].name, &shape));
+    sgm__text_append(&text, "{\"iteration\":%lld,\"data\":%s,\"shape\":", (long long)own->network.iteration,
                      own->data);
     sgm__inspect_append_shape(&text, &shape, 0);
     sgm__web_append_member(&text, "records", (double)records);

@@ -1,10 +1,9 @@
 /* Playing with what a network has learnt, while it learns: answers to inputs that somebody draws, inputs that
  * it takes for a class, text as it would go on. All of it is computed by a copy of the network, so a training
  * step waits no longer than its parameters take to be copied. */
-#include "monitors/web/web.h"
+#include "monitors/web/network_copy.h"
 #include "training/control.h"
 #include "training/control_answer.h"
-#include "training/frozen.h"
 #include "training/hooks_ready/target.h"
 #include "training/trainer_lock.h"
 
@@ -19,8 +18,8 @@
 /* --- a copy of a network --- */
 
 typedef struct copy {
-    sgm__frozen frozen;
-    int64_t records, iteration;
+    sgm__web_copy network;
+    int64_t records;
     sgm_program *program;
     const char *input, *output; /* names */
     sgm_shape shape;            /* of a record */
@@ -28,30 +27,9 @@ typedef struct copy {
     bool classifies;
 } copy;
 
-static sgm_tensor *parameter_of(void *trainer, const char *name)
-{
-    return sgm_trainer_get(trainer, name);
-}
-
-/* With the trainer's lock. */
-static sgm_status copy_parameters(copy *own, sgm_trainer *trainer, int64_t records)
-{
-    SGM_TRY(sgm__trainer_prepare(trainer));
-    char *text = sgm_network_text(trainer->network);
-    if (text == NULL)
-        return sgm__last_failure();
-    sgm_status status = sgm__frozen_record(&own->frozen, trainer->settings.handler, text, records,
-                                           trainer->settings.precision, false);
-    sgm_string_free(text);
-    SGM_TRY(status);
-    own->records = records;
-    own->iteration = trainer->position.iteration;
-    return sgm__frozen_fill(&own->frozen, parameter_of, trainer);
-}
-
 static sgm_status find_ends(copy *own)
 {
-    const sgm_recording *recording = &own->frozen.recording;
+    const sgm_recording *recording = &own->network.frozen.recording;
     if (recording->input_count != 1 || recording->output_count == 0)
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
                         "one can play with a network of one input and an output; this one has %zu and %zu",
@@ -59,7 +37,7 @@ static sgm_status find_ends(copy *own)
     own->input = recording->inputs[0].name;
     own->output = recording->outputs[0].name;
     own->classifies = recording->classifies;
-    sgm_shape batch = sgm_value_type(own->frozen.graph, recording->inputs[0].value).shape;
+    sgm_shape batch = sgm_value_type(own->network.frozen.graph, recording->inputs[0].value).shape;
     own->shape = sgm_shape_make(batch.rank - 1, batch.dims + 1);
     own->elements = sgm_shape_elements(&own->shape);
     return SGM_OK;
@@ -69,15 +47,11 @@ static sgm_status find_ends(copy *own)
 static sgm_status copy_network(copy *own, const sgm__http_request *request, sgm__web_trainer *watched,
                                int64_t records)
 {
-    const sgm__control_call call = {.trainer = watched->trainer, .ending = request->ending};
-    *own = (copy){0};
-    SGM_TRY(sgm__control_lock(&call));
-    sgm_status status = copy_parameters(own, watched->trainer, records);
-    sgm__trainer_unlock(watched->trainer);
-    SGM_TRY(status);
+    *own = (copy){.records = records};
+    SGM_TRY(sgm__web_copy_network(&own->network, request, watched, records, SGM__WEB_PREPARED));
     SGM_TRY(find_ends(own));
-    sgm_output(own->frozen.graph, own->output, own->frozen.recording.outputs[0].value);
-    own->program = sgm_session_prepare(own->frozen.session, own->frozen.graph);
+    sgm_output(own->network.frozen.graph, own->output, own->network.frozen.recording.outputs[0].value);
+    own->program = sgm_session_prepare(own->network.frozen.session, own->network.frozen.graph);
     return own->program != NULL ? SGM_OK : sgm__last_failure();
 }
 
@@ -86,7 +60,7 @@ static sgm_tensor *answer_of(const copy *own, const double *inputs)
 {
     sgm_shape batch = {.rank = own->shape.rank + 1, .dims = {own->records}};
     memcpy(batch.dims + 1, own->shape.dims, (size_t)own->shape.rank * sizeof *batch.dims);
-    sgm_type type = sgm_value_type(own->frozen.graph, own->frozen.recording.inputs[0].value);
+    sgm_type type = sgm_value_type(own->network.frozen.graph, own->network.frozen.recording.inputs[0].value);
     sgm_tensor *fed = sgm_tensor_create(type.dtype, &batch);
     sgm_type given = sgm_program_output_type(own->program, own->output);
     sgm_tensor *made = fed != NULL ? sgm_tensor_create(given.dtype, &given.shape) : NULL;
@@ -94,11 +68,11 @@ static sgm_tensor *answer_of(const copy *own, const double *inputs)
     if (status == SGM_OK)
         status = sgm_tensor_write(fed, inputs, (size_t)(own->records * own->elements));
     if (status == SGM_OK)
-        status = sgm_session_feed(own->frozen.session, own->program, own->input, fed);
+        status = sgm_session_feed(own->network.frozen.session, own->program, own->input, fed);
     if (status == SGM_OK)
-        status = sgm_session_run(own->frozen.session, own->program);
+        status = sgm_session_run(own->network.frozen.session, own->program);
     if (status == SGM_OK)
-        status = sgm_session_read(own->frozen.session, own->program, own->output, made);
+        status = sgm_session_read(own->network.frozen.session, own->program, own->output, made);
     sgm_tensor_free(fed);
     if (status == SGM_OK)
         return made;
@@ -113,22 +87,26 @@ typedef struct played {
     sgm__web_trainer *watched;
 } played;
 
-/* The body and the trainer that it names; `end_request` also when this failed. */
-static sgm_status begin_request(played *own, void *web, const sgm__http_request *request)
+typedef sgm_status (*play_function)(const played *own, const sgm__http_request *request, json_t **made);
+
+/* With the body and the trainer that it names. */
+static sgm_status play(void *web, const sgm__http_request *request, play_function function,
+                       sgm__http_answer *answer)
 {
     const char *name;
-    *own = (played){.body = sgm__http_object(request)};
-    if (own->body == NULL)
+    json_t *made = NULL;
+    played own = {.body = sgm__http_object(request)};
+    if (own.body == NULL)
         return sgm__last_failure();
-    SGM_TRY(sgm__web_text(own->body, "trainer", false, &name));
-    return sgm__web_borrow(web, name, &own->watched);
-}
-
-static void end_request(played *own)
-{
-    if (own->watched != NULL)
-        sgm__web_give_back(own->watched);
-    json_decref(own->body);
+    sgm_status status = sgm__web_text(own.body, "trainer", false, &name);
+    if (status == SGM_OK)
+        status = sgm__web_borrow(web, name, &own.watched);
+    if (status == SGM_OK) {
+        status = function(&own, request, &made);
+        sgm__web_give_back(own.watched);
+    }
+    json_decref(own.body);
+    return status == SGM_OK ? sgm__http_answer_json(answer, made) : status;
 }
 
 static sgm_status read_number(const json_t *body, const char *name, double standard, double least,
@@ -168,11 +146,11 @@ static sgm_status get_play(void *web, const sgm__http_request *request, sgm__htt
     json_t *made = NULL;
     if (status == SGM_OK) {
         sgm_type type = sgm_program_output_type(own.program, own.output);
-        made = json_pack("{s:I, s:o, s:o, s:b}", "iteration", (json_int_t)own.iteration, "input",
+        made = json_pack("{s:I, s:o, s:o, s:b}", "iteration", (json_int_t)own.network.iteration, "input",
                          shape_json(&own.shape, 0), "output", shape_json(&type.shape, 1), "classifies",
                          own.classifies);
     }
-    sgm__frozen_free(&own.frozen);
+    sgm__frozen_free(&own.network.frozen);
     sgm__web_give_back(watched);
     return status == SGM_OK ? sgm__http_answer_json(answer, made) : status;
 }
@@ -230,11 +208,11 @@ static json_t *prediction_json(const copy *own, const sgm_shape *shape, const do
         if (own->classifies && shape->rank == 2)
             json_array_append_new(ranks, ranked(outputs + i * each, each));
     }
-    return json_pack("{s:I, s:o, s:o, s:o}", "iteration", (json_int_t)own->iteration, "shape",
+    return json_pack("{s:I, s:o, s:o, s:o}", "iteration", (json_int_t)own->network.iteration, "shape",
                      shape_json(shape, 1), "outputs", records, "ranked", ranks);
 }
 
-static sgm_status predict(const copy *own, const numbers *inputs, json_t **made)
+static sgm_status answer_inputs(const copy *own, const numbers *inputs, json_t **made)
 {
     sgm_tensor *outputs = answer_of(own, inputs->items);
     if (outputs == NULL)
@@ -271,28 +249,28 @@ static sgm_status copy_for(copy *network, const played *own, const sgm__http_req
     SGM_TRY(count_records(network, inputs, &records));
     if (records == 1)
         return SGM_OK;
-    sgm__frozen_free(&network->frozen);
+    sgm__frozen_free(&network->network.frozen);
     return copy_network(network, request, own->watched, records);
+}
+
+static sgm_status predict(const played *own, const sgm__http_request *request, json_t **made)
+{
+    numbers inputs = {0};
+    copy network = {0};
+    sgm_status status = flatten(&inputs, json_object_get(own->body, "inputs"), 0);
+    if (status == SGM_OK)
+        status = copy_for(&network, own, request, &inputs);
+    if (status == SGM_OK)
+        status = answer_inputs(&network, &inputs, made);
+    sgm__frozen_free(&network.network.frozen);
+    sgm__free(inputs.items);
+    return status;
 }
 
 /* {"trainer", "inputs": numbers of one record or of several} */
 static sgm_status post_predict(void *web, const sgm__http_request *request, sgm__http_answer *answer)
 {
-    played own;
-    numbers inputs = {0};
-    copy network = {0};
-    json_t *made = NULL;
-    sgm_status status = begin_request(&own, web, request);
-    if (status == SGM_OK)
-        status = flatten(&inputs, json_object_get(own.body, "inputs"), 0);
-    if (status == SGM_OK)
-        status = copy_for(&network, &own, request, &inputs);
-    if (status == SGM_OK)
-        status = predict(&network, &inputs, &made);
-    sgm__frozen_free(&network.frozen);
-    sgm__free(inputs.items);
-    end_request(&own);
-    return status == SGM_OK ? sgm__http_answer_json(answer, made) : status;
+    return play(web, request, predict, answer);
 }
 
 /* --- inputs that the network takes for a class --- */
@@ -333,13 +311,7 @@ static sgm_status maximise(const played *own, const sgm__http_request *request, 
 /* {"trainer", "class", "steps"} */
 static sgm_status post_maximise(void *web, const sgm__http_request *request, sgm__http_answer *answer)
 {
-    played own;
-    json_t *made = NULL;
-    sgm_status status = begin_request(&own, web, request);
-    if (status == SGM_OK)
-        status = maximise(&own, request, &made);
-    end_request(&own);
-    return status == SGM_OK ? sgm__http_answer_json(answer, made) : status;
+    return play(web, request, maximise, answer);
 }
 
 /* --- text --- */
@@ -452,25 +424,19 @@ static sgm_status sample(const played *own, const sgm__http_request *request, js
     if (status == SGM_OK)
         status = write_on(&w, &text, (int64_t)length, request->ending);
     if (status == SGM_OK)
-        *made = json_pack("{s:I, s:o, s:I}", "iteration", (json_int_t)w.network.iteration, "text",
+        *made = json_pack("{s:I, s:o, s:I}", "iteration", (json_int_t)w.network.network.iteration, "text",
                           sgm__answer_text(text.data), "given", (json_int_t)strlen(begin));
     sgm__text_free(&text);
     sgm__free(w.inputs);
     sgm__free(w.outputs);
-    sgm__frozen_free(&w.network.frozen);
+    sgm__frozen_free(&w.network.network.frozen);
     return status;
 }
 
 /* {"trainer", "text", "length", "temperature", "seed"} */
 static sgm_status post_sample(void *web, const sgm__http_request *request, sgm__http_answer *answer)
 {
-    played own;
-    json_t *made = NULL;
-    sgm_status status = begin_request(&own, web, request);
-    if (status == SGM_OK)
-        status = sample(&own, request, &made);
-    end_request(&own);
-    return status == SGM_OK ? sgm__http_answer_json(answer, made) : status;
+    return play(web, request, sample, answer);
 }
 
 static const sgm__http_route routes[] = {

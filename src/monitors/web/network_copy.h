@@ -1,0 +1,25 @@
+/* A copy of a trainer's network, with which the monitor computes beside the training. Internal. */
+#ifndef SGM_MONITORS_WEB_NETWORK_COPY_H
+#define SGM_MONITORS_WEB_NETWORK_COPY_H
+
+#include "monitors/web/web.h"
+#include "training/frozen.h"
+
+typedef struct sgm__web_copy {
+    sgm__frozen frozen;
+    int64_t iteration; /* whose parameters it has */
+} sgm__web_copy;
+
+typedef enum sgm__web_readiness {
+    SGM__WEB_AS_IT_IS, /* SGM_ERROR_STATE before the parameters are there */
+    SGM__WEB_PREPARED  /* they are made if they are not there yet */
+} sgm__web_readiness;
+
+/* For so many records at once. A training waits only while its parameters are copied, not while the network
+ * is recorded. Free the copy's `frozen` also when this failed; the trainer stays borrowed until then, as its
+ * handler computes. */
+sgm_status sgm__web_copy_network(sgm__web_copy *copy, const sgm__http_request *request,
+                                 const sgm__web_trainer *watched, int64_t records,
+                                 sgm__web_readiness readiness);
+
+#endif
