@@ -41,19 +41,6 @@ static bool has_value(const option *given, const void *base)
     }
 }
 
-/* The shortest decimal that reads back as the same number. */
-static void write_number(sgm__text *out, double value)
-{
-    char buffer[40];
-    double back;
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(buffer, sizeof buffer, "%.*g", digits, value);
-        if (sgm__parse_double(buffer, &back) && back == value)
-            break;
-    }
-    sgm__text_append(out, "%s\n", buffer);
-}
-
 static void write_table(const option *table, size_t count, const void *base, int depth, sgm__text *out);
 
 static void write_value(const option *given, const void *base, int depth, sgm__text *out)
@@ -62,6 +49,7 @@ static void write_value(const option *given, const void *base, int depth, sgm__t
     const void *value = field(base, o);
     const text_list *list = value;
     const text_map *map = value;
+    char number[32];
     switch (o->kind) {
     case OPTION_TEXT:
     case OPTION_PATH:
@@ -72,7 +60,7 @@ static void write_value(const option *given, const void *base, int depth, sgm__t
         sgm__text_append(out, "%lld\n", (long long)*(const int64_t *)value);
         return;
     case OPTION_NUMBER:
-        write_number(out, *(const double *)value);
+        sgm__text_append(out, "%s\n", sgm__number_text(*(const double *)value, number, sizeof number));
         return;
     case OPTION_FLAG:
         sgm__text_append(out, "%s\n", *(const bool *)value ? "true" : "false");

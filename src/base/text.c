@@ -2,6 +2,7 @@
 #include "base/base.h"
 
 #include <errno.h>
+#include <float.h>
 #include <locale.h>
 #include <math.h>
 #include <sigma/tensor.h>
@@ -145,6 +146,20 @@ bool sgm__parse_double(const char *text, double *value)
         return false;
     *value = parsed;
     return true;
+}
+
+char *sgm__number_text(double number, char *buffer, size_t size)
+{
+    double again;
+    locale_t own = uselocale(get_c_locale());
+    /* Fifteen digits tell all decimals that have no more from each other, but for the smallest numbers. */
+    for (int digits = fabs(number) < DBL_MIN ? 1 : 15; digits <= 17; digits++) {
+        snprintf(buffer, size, "%.*g", digits, number);
+        if (!isfinite(number) || (sgm__parse_double(buffer, &again) && again == number))
+            break;
+    }
+    uselocale(own);
+    return buffer;
 }
 
 bool sgm__parse_int64(const char *text, int64_t *value)

@@ -96,8 +96,6 @@ const sgm_layer_type *sgm__layer_type_find(const char *name);
 const char *sgm__layer_type_nearest(const char *name, const char *const *more, size_t more_count);
 
 /* --- text (notation_text.c) --- */
-/* The shortest decimal that reads back as `number`, whatever the locale; 32 bytes are enough. */
-char *sgm__number_text(double number, char *buffer, size_t size);
 /* True if `text` can stand in the notation without quotes. */
 bool sgm__is_word(const char *text);
 /* "1", or "(1, 2.5)". */

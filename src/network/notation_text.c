@@ -4,22 +4,6 @@
 #include <math.h>
 #include <stdio.h>
 
-char *sgm__number_text(double number, char *buffer, size_t size)
-{
-    bool plain = fabs(number) < 1e15 && number == floor(number);
-    for (int digits = plain ? 15 : 1; digits <= 17; digits++) {
-        snprintf(buffer, size, "%.*g", digits, number);
-        /* some locales write the point as a comma */
-        for (char *c = buffer; *c != '\0'; c++)
-            if (*c == ',')
-                *c = '.';
-        double again;
-        if (sgm__parse_double(buffer, &again) && again == number)
-            break;
-    }
-    return buffer;
-}
-
 static void write_text(sgm__text *text, const char *value)
 {
     const char *mark = sgm__is_word(value) ? "" : "\"";

@@ -148,18 +148,6 @@ bool sgm__content_same(const sgm_content *a, const sgm_content *b)
     return a->kind != SGM_KIND_TENSOR && sgm_content_equal(a, b);
 }
 
-/* The shortest text that reads back as the same number. */
-static char *number_text(double value)
-{
-    for (int digits = 15;; digits++) {
-        char *text = sgm__format("%.*g", digits, value);
-        double back;
-        if (text == NULL || digits == 17 || !sgm__parse_double(text, &back) || back == value)
-            return text;
-        sgm__free(text);
-    }
-}
-
 static char *tensor_text(const sgm_tensor *tensor)
 {
     char shape[128];
@@ -171,13 +159,14 @@ static char *tensor_text(const sgm_tensor *tensor)
 
 static char *describe(const sgm_content *content, int most_text)
 {
+    char number[32];
     switch (content->kind) {
     case SGM_KIND_BOOLEAN:
         return sgm__strdup(content->as.boolean ? "true" : "false");
     case SGM_KIND_INTEGER:
         return sgm__format("%lld", (long long)content->as.integer);
     case SGM_KIND_NUMBER:
-        return number_text(content->as.number);
+        return sgm__strdup(sgm__number_text(content->as.number, number, sizeof number));
     case SGM_KIND_TEXT:
         return content->as.text != NULL ? sgm__format("'%.*s'", most_text, content->as.text)
                                         : sgm__strdup("no text");
@@ -275,17 +264,13 @@ static sgm_status check_bounds(const sgm_option *option, const char *identifier,
     if (option->least == option->most || (number >= option->least && number <= option->most))
         return SGM_OK;
     bool is_open = option->most >= ENDLESS; /* a bound that nobody means is not told */
-    char *least = number_text(option->least), *most = number_text(option->most), *got = number_text(number);
-    sgm_status status = SGM_ERROR_MEMORY;
-    if (least != NULL && most != NULL && got != NULL)
-        status = sgm_fail(SGM_ERROR_ARGUMENT, "%s: expected %s %s%s%s%s%s%s, got %s", identifier,
-                          sgm__kind_article(value->kind), is_open ? "of at least " : "from ", least,
-                          is_open ? "" : " to ", is_open ? "" : most, option->unit != NULL ? " " : "",
-                          option->unit != NULL ? option->unit : "", got);
-    sgm__free(least);
-    sgm__free(most);
-    sgm__free(got);
-    return status;
+    char least[32], most[32], got[32];
+    return sgm_fail(SGM_ERROR_ARGUMENT, "%s: expected %s %s%s%s%s%s%s, got %s", identifier,
+                    sgm__kind_article(value->kind), is_open ? "of at least " : "from ",
+                    sgm__number_text(option->least, least, sizeof least), is_open ? "" : " to ",
+                    is_open ? "" : sgm__number_text(option->most, most, sizeof most),
+                    option->unit != NULL ? " " : "", option->unit != NULL ? option->unit : "",
+                    sgm__number_text(number, got, sizeof got));
 }
 
 static sgm_status check_choice(const sgm_option *option, const char *identifier, const char *text)

@@ -1,4 +1,5 @@
 /* What commands ask for: reading a request, finding its command, doing it, telling the log. */
+#include "base/json_text.h"
 #include "training/change_record.h"
 #include "training/checkpoints.h"
 #include "training/control_internal.h"
@@ -6,7 +7,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
 #define MOST_FIELDS 3
@@ -268,9 +268,9 @@ static sgm_status read_field(json_t *request, const command_row *row, const char
     bool list = json_is_array(value) && strcmp(key, "value") == 0; /* of a tensor */
     if (!json_is_number(value) && !json_is_boolean(value) && !list)
         return sgm_fail(SGM_ERROR_TYPE, "%s: '%s' must be a text, a number, true or false", row->name, key);
-    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+    char *text = sgm__json_text(value);
     int failed = text != NULL ? json_object_set_new(request, key, json_string(text)) : -1;
-    free(text);
+    sgm__free(text);
     return failed == 0 ? SGM_OK : sgm__fail_memory(32);
 }
 
@@ -339,10 +339,8 @@ char *sgm__control_answer(const sgm__control_call *call, const char *line, size_
         json_object_set_new(answer, "ok", json_false());
         json_object_set_new(answer, "error", sgm__answer_text(sgm_last_error()));
     }
-    char *text = json_dumps(answer, JSON_COMPACT | JSON_PRESERVE_ORDER);
-    char *copy = sgm__strdup(text);
-    free(text);
+    char *text = sgm__json_text(answer);
     json_decref(answer);
     json_decref(request);
-    return copy;
+    return text;
 }

@@ -331,19 +331,8 @@ bool sgm__is_identifier(const char *text)
 
 void sgm__append_number(sgm__text *text, double value)
 {
-    size_t start = text->length;
-    double read = 0;
-    if (value == floor(value) && fabs(value) < 1e15) {
-        sgm__text_append(text, "%.0f", value);
-        return;
-    }
-    for (int digits = 1; digits <= 17; digits++) {
-        if (!text->failed && text->data != NULL)
-            text->length = start;
-        sgm__text_append(text, "%.*g", digits, value);
-        if (text->failed || (sgm__parse_double(text->data + start, &read) && read == value))
-            return;
-    }
+    char number[32];
+    sgm__text_append(text, "%s", sgm__number_text(value, number, sizeof number));
 }
 
 void sgm__append_string(sgm__text *text, const char *string)

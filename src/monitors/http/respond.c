@@ -1,4 +1,5 @@
 /* Answers, with the headers that each of them has. */
+#include "base/json_text.h"
 #include "monitors/http/http_internal.h"
 
 #include <stdio.h>
@@ -110,22 +111,15 @@ enum MHD_Result sgm__http_respond_refusal(sgm__http_exchange *exchange)
 
 /* --- what functions gave --- */
 
-static int append_json(const char *bytes, size_t length, void *text)
-{
-    sgm__text_append_bytes(text, bytes, length);
-    return ((sgm__text *)text)->failed ? -1 : 0;
-}
-
 sgm_status sgm__http_answer_json(sgm__http_answer *answer, json_t *json)
 {
     sgm__text text = {0};
     if (json == NULL)
         return sgm_fail(SGM_ERROR_MEMORY, "out of memory for an answer, or a text in it is no UTF-8");
-    int error = json_dump_callback(json, append_json, &text, JSON_COMPACT | JSON_PRESERVE_ORDER);
+    sgm__json_append(&text, json);
     json_decref(json);
     size_t length = text.length;
-    char *body = error == 0 ? sgm__text_take(&text) : NULL;
-    sgm__text_free(&text);
+    char *body = sgm__text_take(&text);
     if (body == NULL)
         return sgm_fail(SGM_ERROR_MEMORY, "out of memory for an answer");
     sgm__free(answer->body);

@@ -1,8 +1,7 @@
 /* Branches: another trainer, side by side, from a checkpoint, with values set otherwise. */
+#include "base/json_text.h"
 #include "monitors/web/steer.h"
 #include "training/checkpoints.h"
-
-#include <stdlib.h>
 
 #define MOST_VALUES 64
 #define LONGEST_NAME 60
@@ -11,7 +10,7 @@
 typedef struct branch_request {
     const char *trainer, *checkpoint, *name;
     const char *identifiers[MOST_VALUES], *texts[MOST_VALUES];
-    char *made[MOST_VALUES]; /* texts of what is none; free() */
+    char *made[MOST_VALUES]; /* texts of what is none */
     size_t count;
     bool paused;
 } branch_request;
@@ -39,7 +38,7 @@ static sgm_status read_value(branch_request *b, const char *identifier, const js
         return sgm_fail(SGM_ERROR_TYPE, "%.100s: expected a text, a number, true, false or a list",
                         identifier);
     if (!json_is_string(value)) {
-        b->made[b->count] = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+        b->made[b->count] = sgm__json_text(value);
         if (b->made[b->count] == NULL)
             return sgm__fail_memory(64);
     }
@@ -102,7 +101,7 @@ sgm_status sgm__web_branch(void *web, const sgm__http_request *request, sgm__htt
         sgm__web_give_back(watched);
     }
     for (size_t i = 0; i < b.count; i++)
-        free(b.made[i]);
+        sgm__free(b.made[i]);
     json_decref(body);
     return status == SGM_OK ? sgm__http_answer_json(answer, made) : status;
 }

@@ -1,9 +1,9 @@
 /* Answers and events as JSON. */
+#include "base/json_text.h"
 #include "monitors/web/web_internal.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 /* Up to nine digits of a number from 1e-4 to 1e9, many times as fast as printf. */
 static size_t write_plain(char *to, double value)
@@ -61,16 +61,18 @@ void sgm__web_append_number(sgm__text *text, double value)
 void sgm__web_append_text(sgm__text *text, const char *value)
 {
     json_t *made = json_string(value);
-    char *quoted = made != NULL ? json_dumps(made, JSON_ENCODE_ANY) : NULL;
-    sgm__text_append(text, "%s", quoted != NULL ? quoted : "\"?\"");
-    free(quoted);
+    if (made != NULL)
+        sgm__json_append(text, made);
+    else
+        sgm__text_append(text, "\"?\""); /* no UTF-8 */
     json_decref(made);
 }
 
 void sgm__web_append_member(sgm__text *text, const char *name, double value)
 {
-    sgm__text_append(text, ",\"%s\":", name);
-    sgm__web_append_number(text, value);
+    char digits[32];
+    sgm__text_append(text, ",\"%s\":%s", name,
+                     isfinite(value) ? sgm__number_text(value, digits, sizeof digits) : "null");
 }
 
 void sgm__web_append_named(sgm__text *text, const char *name, const char *value)

@@ -1,8 +1,8 @@
 /* What pages see move: trainers and curves, pushed as they come. */
+#include "base/json_text.h"
 #include "monitors/web/web_internal.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #define MOST_LIVE 40   /* points of a curve in one event */
 #define LIVE_GROUPS 13 /* if there are more: of each the extremes, and what is no number */
@@ -32,10 +32,10 @@ void sgm__web_push_text(sgm__web *web, const char *event, sgm__text *json)
 void sgm__web_push(sgm__web *web, const char *event, json_t *data)
 {
     sgm__http *http = atomic_load(&web->http);
-    char *text = data != NULL && http != NULL ? json_dumps(data, JSON_COMPACT) : NULL;
+    char *text = data != NULL && http != NULL ? sgm__json_text(data) : NULL;
     if (text != NULL)
         sgm__http_push(http, event, text);
-    free(text);
+    sgm__free(text);
     json_decref(data);
 }
 

@@ -1,8 +1,8 @@
 /* GET /api/session: what is trained here, and where each trainer stands. */
+#include "base/json_text.h"
 #include "monitors/web/web_internal.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* --- trainers --- */
 
@@ -87,7 +87,7 @@ sgm_status sgm__web_get_session(void *user, const sgm__http_request *request, sg
     sgm__web *web = user;
     (void)request;
     sgm__text text = {0};
-    char *tabs = web->tabs != NULL ? json_dumps(web->tabs, JSON_COMPACT) : NULL;
+    char *tabs = web->tabs != NULL ? sgm__json_text(web->tabs) : NULL;
     sgm__text_append(&text, "{\"name\":");
     sgm__web_append_text(&text, web->host.name);
     sgm__web_append_named(&text, "version", sgm_version());
@@ -97,7 +97,7 @@ sgm_status sgm__web_get_session(void *user, const sgm__http_request *request, sg
     sgm__web_append_named(&text, "title", web->options.title != NULL ? web->options.title : web->host.name);
     sgm__text_append(&text, ",\"tabs\":%s,\"language\":null,\"waiting\":%s,\"trainers\":[",
                      tabs != NULL ? tabs : "null", sgm__web_waits(web) ? "true" : "false");
-    free(tabs);
+    sgm__free(tabs);
     if (!text.failed)
         sgm__web_each(web, append_listed, &text);
     sgm__text_append(&text, "]}");
