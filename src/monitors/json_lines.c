@@ -1,16 +1,16 @@
 /* Events as lines of JSON. */
+#include "base/json_text.h"
+#include "monitors/followers.h"
+#include "monitors/line_queue.h"
 #include "monitors/monitor.h"
 #include "monitors/pace.h"
 #include "training/change_record.h"
 #include "training/trainer.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
-
-#define DIGITS 15 /* of numbers */
 
 typedef struct json_lines {
     sgm_monitor base;
@@ -18,16 +18,17 @@ typedef struct json_lines {
     char *path; /* NULL: stdout */
     FILE *file;
     sgm__monitor_host host;
-    pthread_mutex_t lock; /* guards the file and: */
-    bool failed;          /* nothing more is written */
-    struct writer **writers;
-    size_t count, capacity;
+    sgm__followers writers;
+    pthread_mutex_t lock;          /* guards the file and: */
+    bool failed;                   /* nothing more is written */
+    sgm__line_queue *queue;        /* NULL: a regular file, which nobody has to read */
+    uint64_t dropped, all_dropped; /* lines: since it was told last, and in all */
 } json_lines;
 
 /* What tells of one trainer. */
 typedef struct writer {
+    sgm__follower follower;
     json_lines *monitor;
-    sgm_trainer *trainer;
     double told; /* when the newest iteration was, by every_seconds */
 } writer;
 
@@ -96,27 +97,67 @@ static json_t *event_json(const char *event, const char *trainer, double when)
 
 /* --- writing --- */
 
-static void give_up(json_lines *self)
+static const char *target_of(const json_lines *self)
 {
-    self->failed = true;
-    sgm__log(SGM_LOG_WARNING, "monitor", "%s: %s; no more lines of JSON are written",
-             self->path != NULL ? self->path : "stdout", sgm__errno_text(errno));
+    return self->path != NULL ? self->path : "stdout";
 }
 
-/* Takes `event`. A line goes out whole, and at once. */
+static void give_up(json_lines *self, int error)
+{
+    self->failed = true;
+    sgm__log(SGM_LOG_WARNING, "monitor", "%s: %s; no more lines of JSON are written", target_of(self),
+             sgm__errno_text(error));
+}
+
+/* Takes `event`. */
+static sgm__text line_of(json_t *event)
+{
+    sgm__text line = {0};
+    sgm__json_append(&line, event);
+    sgm__text_append_bytes(&line, "\n", 1);
+    json_decref(event);
+    return line;
+}
+
+/* With the lock. False: there is no room. */
+static bool put(json_lines *self, const sgm__text *line)
+{
+    if (line->failed)
+        return false;
+    if (self->queue != NULL)
+        return sgm__line_queue_push(self->queue, line->data, line->length);
+    if (fwrite(line->data, 1, line->length, self->file) != line->length || fflush(self->file) != 0)
+        give_up(self, errno);
+    return true;
+}
+
+/* With the lock. What comes after lines that were lost is told of them first. */
+static void tell_dropped(json_lines *self)
+{
+    json_t *event = event_json("dropped", NULL, wall_time());
+    json_object_set_new(event, "count", json_integer((json_int_t)self->dropped));
+    sgm__text line = line_of(event);
+    if (put(self, &line))
+        self->dropped = 0;
+    sgm__text_free(&line);
+}
+
+/* Takes `event`. A line goes out whole, and at once, or, to one who does not read, when there is room. */
 static void write_line(json_lines *self, json_t *event)
 {
-    char *text = json_dumps(event, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS));
-    json_decref(event);
-    if (text == NULL)
-        return;
-    size_t length = strlen(text);
-    text[length++] = '\n'; /* in place of the end */
+    sgm__text line = line_of(event);
     pthread_mutex_lock(&self->lock);
-    if (!self->failed && (fwrite(text, 1, length, self->file) != length || fflush(self->file) != 0))
-        give_up(self);
+    int error = self->queue != NULL && !self->failed ? sgm__line_queue_error(self->queue) : 0;
+    if (error != 0)
+        give_up(self, error);
+    if (!self->failed && self->dropped > 0)
+        tell_dropped(self);
+    if (!self->failed && (self->dropped > 0 || !put(self, &line))) {
+        self->dropped++;
+        self->all_dropped++;
+    }
     pthread_mutex_unlock(&self->lock);
-    free(text);
+    sgm__text_free(&line);
 }
 
 /* --- events --- */
@@ -200,7 +241,7 @@ static bool observe(void *user, const sgm_training_progress *progress)
     return true;
 }
 
-/* With the trainer's lock, which nobody who holds this monitor's waits for. */
+/* With the trainer's lock, which nobody who holds this monitor's waits for; nobody is waited for to read. */
 static void tell_change(void *user, const json_t *change)
 {
     static const char *const keys[] = {"iteration", "epoch", "seconds", "identifier",
@@ -221,33 +262,9 @@ static sgm_status join(sgm_monitor *monitor, const sgm__monitor_host *host)
     return SGM_OK;
 }
 
-static sgm_status enter(json_lines *self, writer *own)
-{
-    pthread_mutex_lock(&self->lock);
-    sgm_status status = sgm__reserve(&self->writers, &self->capacity, self->count + 1, sizeof *self->writers);
-    if (status == SGM_OK)
-        self->writers[self->count++] = own;
-    pthread_mutex_unlock(&self->lock);
-    return status;
-}
-
-/* The trainer's, which is not in the list any more; NULL: it has none. */
-static writer *leave(json_lines *self, const sgm_trainer *trainer)
-{
-    writer *own = NULL;
-    pthread_mutex_lock(&self->lock);
-    for (size_t i = 0; i < self->count && own == NULL; i++)
-        if (self->writers[i]->trainer == trainer) {
-            own = self->writers[i];
-            self->writers[i] = self->writers[--self->count];
-        }
-    pthread_mutex_unlock(&self->lock);
-    return own;
-}
-
 static void detach(sgm_monitor *monitor, sgm_trainer *trainer)
 {
-    writer *own = leave((json_lines *)monitor, trainer);
+    writer *own = sgm__followers_leave(&((json_lines *)monitor)->writers, trainer);
     if (own != NULL)
         sgm__changes_unlisten(trainer, tell_change, own);
     sgm__free(own);
@@ -260,8 +277,8 @@ static sgm_status attach(sgm_monitor *monitor, sgm_trainer *trainer)
     writer *own = sgm__calloc(1, sizeof *own);
     if (own == NULL)
         return SGM_ERROR_MEMORY;
-    *own = (writer){.monitor = self, .trainer = trainer};
-    sgm_status status = enter(self, own);
+    *own = (writer){.follower = {trainer}, .monitor = self};
+    sgm_status status = sgm__followers_enter(&self->writers, &own->follower);
     if (status != SGM_OK) {
         sgm__free(own);
         return status;
@@ -274,24 +291,36 @@ static sgm_status attach(sgm_monitor *monitor, sgm_trainer *trainer)
     return status;
 }
 
+/* What is still to be written, and what was lost. */
+static void end_queue(json_lines *self)
+{
+    if (self->queue == NULL)
+        return;
+    int error;
+    size_t left = sgm__line_queue_end(self->queue, &error);
+    if (error != 0 && !self->failed)
+        give_up(self, error);
+    if (!self->failed && left + self->all_dropped > 0)
+        sgm__log(SGM_LOG_WARNING, "monitor", "%s: %llu lines of JSON were lost, as nobody read them in time",
+                 target_of(self), (unsigned long long)(left + self->all_dropped));
+}
+
 static void release(sgm_monitor *monitor)
 {
     json_lines *self = (json_lines *)monitor;
-    for (size_t i = 0; i < self->count; i++)
-        sgm__free(self->writers[i]);
-    sgm__free(self->writers);
+    writer *own;
+    while ((own = sgm__followers_end(&self->writers)) != NULL)
+        sgm__free(own);
+    end_queue(self);
     if (self->file != NULL && self->file != stdout && fclose(self->file) != 0 && !self->failed)
-        give_up(self);
+        give_up(self, errno);
     sgm__free(self->path);
     pthread_mutex_destroy(&self->lock);
     sgm__free(self);
 }
 
-static sgm_status open_file(json_lines *self, const char *path)
+static sgm_status open_path(json_lines *self, const char *path)
 {
-    self->file = path == NULL ? stdout : NULL;
-    if (path == NULL)
-        return SGM_OK;
     self->path = sgm__strdup(path);
     if (self->path == NULL)
         return SGM_ERROR_MEMORY;
@@ -299,6 +328,20 @@ static sgm_status open_file(json_lines *self, const char *path)
     return self->file != NULL ? SGM_OK
                               : sgm_fail(SGM_ERROR_FILE, "cannot write lines of JSON to %s: %s", path,
                                          sgm__errno_text(errno));
+}
+
+/* What is no regular file may be full until somebody reads. */
+static sgm_status open_file(json_lines *self, const char *path)
+{
+    struct stat info;
+    if (path == NULL)
+        self->file = stdout;
+    else
+        SGM_TRY(open_path(self, path));
+    if (fstat(fileno(self->file), &info) != 0 || S_ISREG(info.st_mode))
+        return SGM_OK;
+    self->queue = sgm__line_queue_start(fileno(self->file));
+    return self->queue != NULL ? SGM_OK : sgm__last_failure();
 }
 
 sgm_monitor *sgm_json_lines_monitor_create(const sgm_json_lines_monitor_options *given)
@@ -313,6 +356,7 @@ sgm_monitor *sgm_json_lines_monitor_create(const sgm_json_lines_monitor_options 
     if (self == NULL)
         return NULL;
     pthread_mutex_init(&self->lock, NULL);
+    sgm__followers_init(&self->writers);
     self->pace = pace;
     self->base = (sgm_monitor){.join = join, .attach = attach, .detach = detach, .free = release};
     if (open_file(self, options.path) == SGM_OK)

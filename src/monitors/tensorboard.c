@@ -1,5 +1,6 @@
 /* Events for TensorBoard: a folder with a file for each trainer. */
 #include "monitors/event_file.h"
+#include "monitors/followers.h"
 #include "monitors/monitor.h"
 #include "monitors/pace.h"
 #include "training/trainer.h"
@@ -19,13 +20,12 @@ typedef struct tensorboard {
     sgm__pace pace;
     char *folder;
     bool histograms;
-    pthread_mutex_t lock; /* guards: */
-    struct writer **writers;
-    size_t count, capacity;
+    sgm__followers writers;
 } tensorboard;
 
 /* Of a trainer; on its thread. */
 typedef struct writer {
+    sgm__follower follower;
     const tensorboard *monitor;
     sgm_trainer *trainer;
     FILE *file; /* NULL: nothing was told yet, or it failed */
@@ -216,16 +216,7 @@ static void free_writer(writer *own)
 
 static void detach(sgm_monitor *monitor, sgm_trainer *trainer)
 {
-    tensorboard *self = (tensorboard *)monitor;
-    writer *own = NULL;
-    pthread_mutex_lock(&self->lock);
-    for (size_t i = 0; i < self->count && own == NULL; i++)
-        if (self->writers[i]->trainer == trainer) {
-            own = self->writers[i];
-            self->writers[i] = self->writers[--self->count];
-        }
-    pthread_mutex_unlock(&self->lock);
-    free_writer(own);
+    free_writer(sgm__followers_leave(&((tensorboard *)monitor)->writers, trainer));
 }
 
 static sgm_status attach(sgm_monitor *monitor, sgm_trainer *trainer)
@@ -234,12 +225,8 @@ static sgm_status attach(sgm_monitor *monitor, sgm_trainer *trainer)
     writer *own = sgm__calloc(1, sizeof *own);
     if (own == NULL)
         return SGM_ERROR_MEMORY;
-    *own = (writer){.monitor = self, .trainer = trainer};
-    pthread_mutex_lock(&self->lock);
-    sgm_status status = sgm__reserve(&self->writers, &self->capacity, self->count + 1, sizeof *self->writers);
-    if (status == SGM_OK)
-        self->writers[self->count++] = own;
-    pthread_mutex_unlock(&self->lock);
+    *own = (writer){.follower = {trainer}, .monitor = self, .trainer = trainer};
+    sgm_status status = sgm__followers_enter(&self->writers, &own->follower);
     if (status != SGM_OK) {
         free_writer(own);
         return status;
@@ -253,11 +240,10 @@ static sgm_status attach(sgm_monitor *monitor, sgm_trainer *trainer)
 static void release(sgm_monitor *monitor)
 {
     tensorboard *self = (tensorboard *)monitor;
-    for (size_t i = 0; i < self->count; i++)
-        free_writer(self->writers[i]);
-    sgm__free(self->writers);
+    writer *own;
+    while ((own = sgm__followers_end(&self->writers)) != NULL)
+        free_writer(own);
     sgm__free(self->folder);
-    pthread_mutex_destroy(&self->lock);
     sgm__free(self);
 }
 
@@ -283,7 +269,7 @@ sgm_monitor *sgm_tensorboard_monitor_create(const sgm_tensorboard_monitor_option
     tensorboard *self = sgm__calloc(1, sizeof *self);
     if (self == NULL)
         return NULL;
-    pthread_mutex_init(&self->lock, NULL);
+    sgm__followers_init(&self->writers);
     self->pace = pace;
     self->histograms = !options.no_histograms;
     self->base = (sgm_monitor){.attach = attach, .detach = detach, .free = release};

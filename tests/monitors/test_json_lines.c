@@ -4,7 +4,9 @@
 
 #include "base/base.h"
 
+#include <fcntl.h>
 #include <jansson.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MOST_LINES 200
@@ -158,6 +160,68 @@ TEST(a_full_disk_does_not_end_the_training)
     sgm_env *env = watched_env("/dev/full", &trainer, 1);
     CHECK_OK(sgm_run(env, .epochs = 2));
     sgm_env_free(env);
+}
+
+/* More than a pipe and the queue hold: the training ends all the same, and who reads then is told of what is
+ * lost. */
+TEST(one_who_does_not_read_holds_nobody_up)
+{
+    open_folder();
+    const char *path = in_folder("pipe");
+    CHECK_INT(mkfifo(path, 0600), 0);
+    int reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    sgm_trainer *trainer;
+    sgm_env *env = watched_env(path, &trainer, 1);
+    CHECK_OK(sgm_run(env, .epochs = 2500)); /* 10000 iterations */
+    sgm__text all = {0};
+    long came = 0, lost = 0;
+    bool ended = false;
+    for (double end = sgm__now() + 20; !ended && sgm__now() < end;) {
+        char bytes[65536];
+        ssize_t count = read(reader, bytes, sizeof bytes);
+        if (count > 0)
+            sgm__text_append_bytes(&all, bytes, (size_t)count);
+        else
+            usleep(1000);
+        if (came == 0 && all.length > 1 << 20) { /* there is room again */
+            CHECK_OK(sgm_run(env, .epochs = 2501));
+            came = 1;
+        }
+        ended = came > 0 && strstr(all.data, "\"dropped\"") != NULL &&
+                strstr(strstr(all.data, "\"dropped\""), "\"event\":\"stop\"") != NULL;
+    }
+    CHECK(ended);
+    came = 0;
+    for (char *line = strtok(all.data, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+        json_t *event = json_loads(line, 0, NULL);
+        if (event == NULL)
+            TEST_FAIL("no JSON: %s", line);
+        if (strcmp(json_string_value(json_object_get(event, "event")), "dropped") == 0)
+            lost += (long)json_integer_value(json_object_get(event, "count"));
+        else
+            came++;
+        json_decref(event);
+    }
+    CHECK(lost > 1000);
+    CHECK_INT(came + lost, 2 * 2 + 10004 + 2501); /* starts and stops, iterations, epochs */
+    sgm__text_free(&all);
+    sgm_env_free(env);
+    close(reader);
+    close_folder();
+}
+
+TEST(a_reader_that_leaves_does_not_end_the_training)
+{
+    open_folder();
+    const char *path = in_folder("pipe");
+    CHECK_INT(mkfifo(path, 0600), 0);
+    int reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    sgm_trainer *trainer;
+    sgm_env *env = watched_env(path, &trainer, 1);
+    close(reader);
+    CHECK_OK(sgm_run(env, .epochs = 3));
+    sgm_env_free(env);
+    close_folder();
 }
 
 TEST(wrong_options)

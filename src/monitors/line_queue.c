@@ -1,0 +1,170 @@
+#include "monitors/line_queue.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#define LOOK_MILLISECONDS 50 /* between two looks whether the queue is to end */
+#define PATIENCE 1.0         /* seconds without anything read, at the end */
+
+typedef struct line {
+    struct line *next;
+    size_t length;
+    char bytes[];
+} line;
+
+struct sgm__line_queue {
+    int descriptor;
+    pthread_t thread;
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t changed;
+    line *first, **last;
+    size_t count, bytes;
+    bool ending;
+    int error;
+};
+
+/* The next line; NULL: it is over. */
+static line *take(sgm__line_queue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    while (queue->first == NULL && !queue->ending)
+        pthread_cond_wait(&queue->changed, &queue->lock);
+    line *taken = queue->first;
+    if (taken != NULL) {
+        queue->first = taken->next;
+        if (queue->first == NULL)
+            queue->last = &queue->first;
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return taken;
+}
+
+static bool is_ending(sgm__line_queue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    bool ending = queue->ending;
+    pthread_mutex_unlock(&queue->lock);
+    return ending;
+}
+
+/* Waits until something can be written. False: it is over, and nobody reads. */
+static bool await_room(sgm__line_queue *queue)
+{
+    struct pollfd wait = {.fd = queue->descriptor, .events = POLLOUT};
+    double since = 0;
+    while (poll(&wait, 1, LOOK_MILLISECONDS) <= 0) {
+        if (!is_ending(queue))
+            continue;
+        if (since == 0)
+            since = sgm__now();
+        else if (sgm__now() - since > PATIENCE)
+            return false;
+    }
+    return true;
+}
+
+/* A pipe that has room has so much of it, so that to write no more never waits. 0: all is written. */
+static int write_line(sgm__line_queue *queue, const line *given)
+{
+    for (size_t done = 0; done < given->length;) {
+        size_t part = given->length - done < PIPE_BUF ? given->length - done : PIPE_BUF;
+        if (!await_room(queue))
+            return EAGAIN;
+        ssize_t written = write(queue->descriptor, given->bytes + done, part);
+        if (written < 0 && errno != EINTR && errno != EAGAIN)
+            return errno;
+        done += written > 0 ? (size_t)written : 0;
+    }
+    return 0;
+}
+
+static void *run(void *argument)
+{
+    sgm__line_queue *queue = argument;
+    line *taken;
+    int error = 0;
+    while (error == 0 && (taken = take(queue)) != NULL) {
+        error = write_line(queue, taken);
+        pthread_mutex_lock(&queue->lock);
+        queue->count -= error == 0;
+        queue->bytes -= taken->length;
+        queue->error = error;
+        pthread_mutex_unlock(&queue->lock);
+        sgm__free(taken);
+    }
+    return NULL;
+}
+
+sgm__line_queue *sgm__line_queue_start(int descriptor)
+{
+    sigset_t all, before;
+    sgm__line_queue *queue = sgm__calloc(1, sizeof *queue);
+    if (queue == NULL)
+        return NULL;
+    queue->descriptor = descriptor;
+    queue->last = &queue->first;
+    pthread_mutex_init(&queue->lock, NULL);
+    pthread_cond_init(&queue->changed, NULL);
+    sigfillset(&all); /* that of a closed pipe, too: it is an error like others */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&queue->thread, NULL, run, queue);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error == 0)
+        return queue;
+    pthread_cond_destroy(&queue->changed);
+    pthread_mutex_destroy(&queue->lock);
+    sgm__free(queue);
+    sgm_fail(SGM_ERROR_MEMORY, "the system refused a thread that writes lines");
+    return NULL;
+}
+
+bool sgm__line_queue_push(sgm__line_queue *queue, const char *text, size_t length)
+{
+    pthread_mutex_lock(&queue->lock);
+    bool over = queue->error != 0;
+    bool fits = !over && (queue->bytes == 0 || queue->bytes + length <= SGM__LINE_QUEUE_BYTES);
+    line *made = fits ? sgm__alloc(sizeof *made + length) : NULL;
+    if (made != NULL) {
+        made->next = NULL;
+        made->length = length;
+        memcpy(made->bytes, text, length);
+        *queue->last = made;
+        queue->last = &made->next;
+        queue->count++;
+        queue->bytes += length;
+        pthread_cond_signal(&queue->changed);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return made != NULL || over;
+}
+
+int sgm__line_queue_error(sgm__line_queue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    int error = queue->error;
+    pthread_mutex_unlock(&queue->lock);
+    return error;
+}
+
+size_t sgm__line_queue_end(sgm__line_queue *queue, int *error)
+{
+    pthread_mutex_lock(&queue->lock);
+    queue->ending = true;
+    pthread_cond_signal(&queue->changed);
+    pthread_mutex_unlock(&queue->lock);
+    pthread_join(queue->thread, NULL);
+    size_t left = queue->count;
+    *error = queue->error != EAGAIN ? queue->error : 0;
+    for (line *next, *rest = queue->first; rest != NULL; rest = next) {
+        next = rest->next;
+        sgm__free(rest);
+    }
+    pthread_cond_destroy(&queue->changed);
+    pthread_mutex_destroy(&queue->lock);
+    sgm__free(queue);
+    return left;
+}
