@@ -216,9 +216,11 @@ struct sgm_trainer {
     size_t cost_count, cost_capacity;
     sgm_option **rows; /* of layers' arguments */
     size_t row_count, row_capacity;
-    bool keep_gradients, keep_updates; /* somebody reads them */
-    int64_t kept_from;                 /* updates when that began */
-    int64_t next_accumulate;           /* after the update that is being accumulated for; 0: as before */
+    double gradients_until,
+        updates_until;       /* when they are kept no more, see trainer_kept.c; 0: they are not */
+    double read_for;         /* seconds for which who reads just now wants them; 0: for good */
+    int64_t kept_from;       /* updates when keeping them began */
+    int64_t next_accumulate; /* after the update that is being accumulated for; 0: as before */
 };
 
 sgm_trainer *sgm__trainer_create(const char *name, const sgm__trainer_settings *settings);

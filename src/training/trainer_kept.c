@@ -1,7 +1,10 @@
 /* Gradients and updates in the registry. Nobody pays for them until somebody reads one: then the training
- * step is recorded anew, with states that keep them from the next iteration on. */
+ * step is recorded anew, with states that keep them from the next iteration on. It is recorded without them
+ * again when all who have read them said for how long, and that is over. */
 #include "training/operator.h"
 #include "training/trainer_publish.h"
+
+#include <math.h>
 
 typedef struct kept_kind {
     sgm_option option;  /* but for the name */
@@ -35,15 +38,25 @@ static const sgm_parameter *parameter_of(const sgm_trainer *trainer, const char 
 }
 
 /* Reading is asking for them. */
-static sgm_status ask(sgm_trainer *trainer, const kept_kind *kind)
+static void ask(sgm_trainer *trainer, const kept_kind *kind)
 {
-    bool *keep = kind->updates ? &trainer->keep_updates : &trainer->keep_gradients;
-    if (*keep)
-        return SGM_OK;
-    *keep = true;
+    double *until = kind->updates ? &trainer->updates_until : &trainer->gradients_until;
+    bool kept = *until > 0;
+    *until = fmax(*until, trainer->read_for > 0 ? sgm__now() + trainer->read_for : INFINITY);
+    if (kept)
+        return;
     trainer->kept_from = trainer->position.updates;
     sgm__trainer_forget_programs(trainer);
-    return SGM_OK;
+}
+
+void sgm__trainer_let_go_of_kept(sgm_trainer *trainer)
+{
+    double *const ends[] = {&trainer->gradients_until, &trainer->updates_until};
+    for (size_t i = 0; i < 2; i++)
+        if (*ends[i] > 0 && isfinite(*ends[i]) && sgm__now() > *ends[i]) {
+            *ends[i] = 0;
+            sgm__trainer_forget_programs(trainer);
+        }
 }
 
 static sgm_status get_kept(const sgm__bound *bound, sgm_content *content)
@@ -55,7 +68,7 @@ static sgm_status get_kept(const sgm__bound *bound, sgm_content *content)
     const sgm_parameter *parameter = parameter_of(trainer, name);
     if (parameter == NULL || sgm__trainer_is_frozen(trainer, name))
         return sgm_fail(SGM_ERROR_STATE, "%s is frozen and has no %s", name, what);
-    SGM_TRY(ask(owner, kind));
+    ask(owner, kind);
     if (owner->team != NULL && owner->team->merges_gradients)
         trainer = owner; /* what workers compute is merged before it is kept */
     SGM_TRY(sgm__trainer_view(trainer));

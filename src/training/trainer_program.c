@@ -292,8 +292,8 @@ static sgm_status record_update(sgm_trainer *trainer, bool update, const sgm_val
                                                         .modifiers = trainer->modifiers,
                                                         .modifier_count = trainer->modifier_count,
                                                         .update = update,
-                                                        .keep_gradients = owner->keep_gradients,
-                                                        .keep_updates = owner->keep_updates});
+                                                        .keep_gradients = owner->gradients_until > 0,
+                                                        .keep_updates = owner->updates_until > 0});
 }
 
 static void record_random_step(sgm_graph *graph)

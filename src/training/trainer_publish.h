@@ -31,6 +31,8 @@ sgm_status sgm__publish_child(sgm_registry *registry, const char *name, const ch
 sgm_status sgm__publish_values(sgm_trainer *trainer);
 sgm_status sgm__publish_settings(sgm_trainer *trainer);
 sgm_status sgm__publish_kept(sgm_trainer *trainer); /* gradients and updates of the recorded parameters */
+/* For the run's thread, between two iterations: gradients and updates that nobody wants any more. */
+void sgm__trainer_let_go_of_kept(sgm_trainer *trainer);
 /* Rows that are made stay as long as the trainer, for copies of the registry use them too. NULL without
  * memory. */
 const sgm_option *sgm__trainer_keep_row(sgm_trainer *trainer, const sgm_option *row);

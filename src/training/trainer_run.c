@@ -6,6 +6,7 @@
 #include "training/run_folder.h"
 #include "training/trainer_hooks.h"
 #include "training/trainer_lock.h"
+#include "training/trainer_publish.h"
 
 /* --- one run --- */
 
@@ -303,6 +304,7 @@ static sgm_status iterate(training_run *run)
         sgm__changes_remake(run->trainer);
         if (is_done(run))
             break;
+        sgm__trainer_let_go_of_kept(run->trainer);
         if (!sgm__operator_at_end(run->trainer))
             SGM_TRY(sgm__trainer_next_block(run->trainer, &block));
         if (block == NULL) {

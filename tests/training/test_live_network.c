@@ -258,6 +258,44 @@ TEST(gradients_are_kept_for_who_reads_them)
     free_wave_trainer(made);
 }
 
+static bool keeps(sgm_trainer *trainer, const char *what)
+{
+    char *text = sgm_trainer_graph_text(trainer, 10);
+    CHECK(text != NULL);
+    bool found = strstr(text, what) != NULL;
+    sgm_string_free(text);
+    return found;
+}
+
+/* Who says for how long they are wanted, as a monitor does, does not have them kept for good; a program does,
+ * which may read them once an epoch. */
+TEST(gradients_are_let_go_of_after_a_while)
+{
+    wave_trainer made = make_wave_trainer((wave_options){0});
+    sgm_registry *registry = sgm_trainer_registry(made.trainer);
+    sgm_content content;
+    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 1));
+    made.trainer->read_for = 0.05;
+    CHECK_ERROR(sgm_resolve_one(registry, "optimiser.gradients.2-dense.weights", &content), "from now on");
+    made.trainer->read_for = 0;
+    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 2));
+    CHECK(keeps(made.trainer, "trainer.gradients.2-dense.weights"));
+    usleep(60000);
+    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 4));
+    CHECK(!keeps(made.trainer, "trainer.gradients.2-dense.weights"));
+    CHECK_ERROR(sgm_resolve_one(registry, "optimiser.gradients.2-dense.weights", &content), "from now on");
+    made.trainer->read_for = 0.01;
+    CHECK_ERROR(sgm_resolve_one(registry, "optimiser.gradients.2-dense.weights", &content), "from now on");
+    made.trainer->read_for = 0;
+    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 5));
+    usleep(20000);
+    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 7));
+    CHECK(keeps(made.trainer, "trainer.gradients.2-dense.weights"));
+    CHECK_OK(sgm_resolve_one(registry, "optimiser.gradients.2-dense.weights", &content));
+    sgm_content_clear(&content);
+    free_wave_trainer(made);
+}
+
 /* Nobody reads: nothing is kept, and the step is the one that it was. */
 TEST(what_nobody_reads_is_not_recorded)
 {

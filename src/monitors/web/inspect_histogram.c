@@ -14,6 +14,7 @@
 #define MOST_COLUMNS 200 /* kept of a tensor; then every other one goes, and those to come are rarer */
 #define MOST_TENSORS 16  /* watched of a trainer */
 #define LEASE 120.0      /* seconds after which nobody watches who has not said so again */
+#define KEPT_SECONDS 300.0 /* that a trainer keeps gradients and updates for who has read them here */
 #define LOOK_SECONDS 0.1
 #define LEAST_SECONDS 0.5 /* between two columns */
 #define SHARE 0.005       /* of the training's time */
@@ -116,7 +117,9 @@ sgm_status sgm__inspect_tensor(sgm__web_trainer *watched, const char *identifier
     SGM_TRY(sgm__control_lock(&call));
     double began = sgm__now();
     copy->iteration = watched->trainer->position.iteration;
+    watched->trainer->read_for = KEPT_SECONDS;
     sgm_status status = sgm_resolve_one(sgm_trainer_registry(watched->trainer), identifier, &content);
+    watched->trainer->read_for = 0;
     sgm__trainer_unlock(watched->trainer);
     copy->seconds = sgm__now() - began;
     SGM_TRY(status);
