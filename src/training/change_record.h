@@ -54,6 +54,9 @@ void sgm__changes_end(sgm_trainer *trainer);
  * taken back. With the trainer's lock. */
 sgm_status sgm__changes_undo(sgm_trainer *trainer, int64_t number, const char *who, int64_t *first);
 
+/* Whether that has something to take back, for number 0. Any thread; does not wait for a step. */
+bool sgm__changes_can_undo(sgm_trainer *trainer);
+
 /* [{"trainer", "number", "time", "iteration", "epoch", "seconds", "identifier", "before", "after", "who",
  * "person", "undoes" or null, "undoable"}], oldest first; those after `after`. Any thread; does not wait for
  * a step. NULL: no memory. */

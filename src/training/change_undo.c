@@ -189,6 +189,16 @@ static const sgm__noted_change *newest_of_person(const sgm__change_record *recor
     return NULL;
 }
 
+bool sgm__changes_can_undo(sgm_trainer *trainer)
+{
+    sgm__change_record *record = trainer->changes;
+    pthread_mutex_lock(&record->lock);
+    const sgm__noted_change *change = newest_of_person(record);
+    bool can = change != NULL && obstacle_of(record, change) == NULL;
+    pthread_mutex_unlock(&record->lock);
+    return can;
+}
+
 static const sgm__noted_change *next_of_group(const sgm__change_record *record, int64_t group)
 {
     const sgm__noted_change *change = newest_of_person(record);

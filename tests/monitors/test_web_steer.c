@@ -107,6 +107,18 @@ TEST(a_trainer_is_paused_stepped_and_resumed)
     end(&s);
 }
 
+/* What the session says, and what is pushed though the trainer is paused. */
+static void check_undoable(steered *s, web_listener *listener, bool wanted)
+{
+    web_got(&s->client, "/api/session");
+    CHECK(json_is_boolean(web_at(s->client.answer, "trainers/0/undoable")));
+    CHECK(json_is_true(web_at(s->client.answer, "trainers/0/undoable")) == wanted);
+    json_t *event =
+        web_event(listener, "progress", wanted ? "\"undoable\":true" : "\"undoable\":false", PATIENCE);
+    CHECK(event != NULL);
+    json_decref(event);
+}
+
 TEST(a_value_is_changed_and_taken_back)
 {
     steered s;
@@ -114,6 +126,7 @@ TEST(a_value_is_changed_and_taken_back)
     web_listener listener = web_listen(&s.client);
     await_state(&s, "paused");
     step(&s, 3);
+    check_undoable(&s, &listener, false);
     command(&s, "\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.025");
     CHECK_DONE(&s.client);
     CHECK_NEAR(web_number(s.client.answer, "values/0/value"), 0.025, 0);
@@ -128,8 +141,10 @@ TEST(a_value_is_changed_and_taken_back)
     CHECK_NEAR(web_number(s.client.answer, "changes/0/number"), 1, 0);
     CHECK_NEAR(web_number(s.client.answer, "changes/0/before"), 0.1, 0);
     CHECK(json_is_true(web_at(s.client.answer, "changes/0/undoable")));
+    check_undoable(&s, &listener, true);
     command(&s, "\"command\":\"undo\",\"number\":1");
     CHECK_DONE(&s.client);
+    check_undoable(&s, &listener, false);
     web_got(&s.client, "/api/tree?trainer=line&identifier=optimiser.learning_rate");
     CHECK_NEAR(web_number(s.client.answer, "entries/0/value"), 0.1, 0);
     CHECK(json_is_true(web_at(s.client.answer, "entries/0/settable")));

@@ -11,9 +11,9 @@
 
 #define USUAL_BINS 64
 #define MOST_BINS 512
-#define MOST_COLUMNS 200 /* kept of a tensor; then every other one goes, and those to come are rarer */
-#define MOST_TENSORS 16  /* watched of a trainer */
-#define LEASE 120.0      /* seconds after which nobody watches who has not said so again */
+#define MOST_COLUMNS 200   /* kept of a tensor; then every other one goes, and those to come are rarer */
+#define MOST_TENSORS 16    /* watched of a trainer */
+#define LEASE 120.0        /* seconds after which nobody watches who has not said so again */
 #define KEPT_SECONDS 300.0 /* that a trainer keeps gradients and updates for who has read them here */
 #define LOOK_SECONDS 0.1
 #define LEAST_SECONDS 0.5 /* between two columns */

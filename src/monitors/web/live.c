@@ -47,9 +47,10 @@ static void show_status(sgm__web *web, sgm__web_trainer *watched)
     sgm__text text = {0};
     sgm__web_standing standing = sgm__web_standing_of(watched);
     sgm__web_status status = sgm__web_copy_status(recording);
-    if (status.version != recording->shown || standing.state != recording->shown_state) {
+    if (status.version != recording->shown || standing.state != recording->shown_standing.state ||
+        standing.undoable != recording->shown_standing.undoable) {
         recording->shown = status.version;
-        recording->shown_state = standing.state;
+        recording->shown_standing = standing;
         sgm__web_append_status(&text, watched, &status, &standing);
         sgm__web_push_text(web, "progress", &text);
     }

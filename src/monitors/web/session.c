@@ -60,7 +60,7 @@ void sgm__web_append_status(sgm__text *text, const sgm__web_trainer *watched, co
     sgm__text_append(text, ",\"state\":\"%s\",\"ghost\":%s,\"gone\":%s", names[standing->state],
                      standing->ghost ? "true" : "false", standing->gone ? "true" : "false");
     append_status(text, status, standing->state);
-    sgm__text_append(text, "}");
+    sgm__text_append(text, ",\"undoable\":%s}", standing->undoable ? "true" : "false");
 }
 
 void sgm__web_append_trainer(sgm__text *text, sgm__web_trainer *watched)

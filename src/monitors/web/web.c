@@ -1,6 +1,7 @@
 /* The web monitor: trainers that come and go, beginning and end. What it shows is its parts' to say. */
 #include "base/clock.h"
 #include "monitors/web/web_internal.h"
+#include "training/change_record.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -93,8 +94,10 @@ sgm__web_standing sgm__web_standing_of(sgm__web_trainer *watched)
     pthread_mutex_lock(&watched->web->lock);
     sgm__web_standing standing = {.ghost = watched->ghost,
                                   .gone = watched->trainer == NULL || watched->leaving};
-    if (!standing.gone)
+    if (!standing.gone) {
         standing.state = sgm_trainer_state_of(watched->trainer);
+        standing.undoable = sgm__changes_can_undo(watched->trainer);
+    }
     pthread_mutex_unlock(&watched->web->lock);
     return standing;
 }

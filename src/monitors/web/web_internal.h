@@ -126,7 +126,7 @@ typedef struct sgm__web_recording {
     int64_t stored; /* iteration of the newest sample in the series */
     int64_t cut;    /* what was drained began anew from here on; INT64_MAX: it did not */
     uint64_t shown; /* version of the status that pages know */
-    sgm_trainer_state shown_state;
+    sgm__web_standing shown_standing;
 } sgm__web_recording;
 
 sgm__web_recording *sgm__web_recording_create(sgm__web_trainer *watched);
