@@ -3,7 +3,7 @@ import { h } from './elements.js';
 import { arrange, compact, narrowed } from './grid.js';
 import { t } from './language.js';
 import { activeTab, livePanels, panelOf, removePanel, save } from './layout.js';
-import { announce, dialogue } from './overlays.js';
+import { announce, dialogue, toast } from './overlays.js';
 import { panelKind } from './panel.js';
 
 const rowHeight = 40, gap = 12; /* as in styles/shell.css */
@@ -33,9 +33,15 @@ const host = {
             act: () => enlarge(panel) },
         { label: t('panel.rename'), icon: 'pencil', act: () => rename(panel) },
         { label: t('panel.remove'), icon: 'close',
-            act: () => { if (large === panel) enlarge(panel); removePanel(panel.place); } },
+            act: () => remove(panel) },
     ],
 };
+
+function remove(panel) {
+    if (large === panel) enlarge(panel);
+    const name = panel.title, bringBack = removePanel(panel.place);
+    toast(t('panel.removed', { name }), 'info', { label: t('action.undo'), act: bringBack });
+}
 
 export function showPanels() {
     if (large) enlarge(large);

@@ -76,6 +76,8 @@ export function loadLayout() {
     const found = kept();
     layout.tabs = found?.tabs ?? preset();
     layout.active = Math.min(found?.active ?? 0, layout.tabs.length - 1);
+    if (addressedTab() >= 0) layout.active = addressedTab();
+    history.replaceState(null, '', addressOf(activeTab()));
     emit('layout');
 }
 
@@ -106,18 +108,28 @@ export function tabTitle(tab) {
     return tab.title ?? t(`tab.${tab.name}`);
 }
 
-export function showTab(index) {
-    if (index < 0 || index >= layout.tabs.length || index === layout.active) return;
+const addressOf = (tab) => `#${encodeURIComponent(tab.name ?? tab.title ?? '')}`;
+
+/* The tab that the page's address names; -1: none. */
+export function addressedTab() {
+    return layout.tabs.findIndex((tab) => addressOf(tab) === location.hash);
+}
+
+function activate(index) {
     layout.active = index;
+    history.replaceState(null, '', addressOf(activeTab()));
     save();
     emit('layout');
 }
 
+export function showTab(index) {
+    if (index < 0 || index >= layout.tabs.length || index === layout.active) return;
+    activate(index);
+}
+
 export function addTab(title) {
     layout.tabs.push({ title, panels: [] });
-    layout.active = layout.tabs.length - 1;
-    save();
-    emit('layout');
+    activate(layout.tabs.length - 1);
 }
 
 export function renameTab(tab, title) {
@@ -135,13 +147,16 @@ export function moveTab(by) {
     emit('layout');
 }
 
+/* Gives what brings it back. */
 export function removeTab(tab) {
-    if (layout.tabs.length === 1) return;
+    const index = layout.tabs.indexOf(tab);
     for (const place of tab.panels) dropPanel(place);
-    layout.tabs.splice(layout.tabs.indexOf(tab), 1);
-    layout.active = Math.max(0, Math.min(layout.active, layout.tabs.length - 1));
-    save();
-    emit('layout');
+    layout.tabs.splice(index, 1);
+    activate(Math.max(0, Math.min(layout.active, layout.tabs.length - 1)));
+    return () => {
+        layout.tabs.splice(index, 0, tab);
+        activate(layout.tabs.indexOf(tab));
+    };
 }
 
 /* --- panels --- */
@@ -169,12 +184,17 @@ function dropPanel(place) {
     live.delete(place);
 }
 
+/* Gives what brings it back. */
 export function removePanel(place) {
-    const { panels } = activeTab();
+    const { panels } = activeTab(), tab = activeTab();
     dropPanel(place);
     panels.splice(panels.indexOf(place), 1);
     save();
     emit('layout');
+    return () => {
+        panels.push(place);
+        if (layout.tabs.includes(tab)) activate(layout.tabs.indexOf(tab));
+    };
 }
 
 /* For other texts: all are built again. */

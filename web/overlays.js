@@ -152,7 +152,7 @@ export function toast(text, kind = 'info', action = null) {
     add(element, [iconButton('close', t('action.close'), () => element.remove())]);
     place.append(element);
     while (place.children.length > longestMessages) place.firstChild.remove();
-    setTimeout(() => element.remove(), kind === 'error' ? 9000 : 4500);
+    setTimeout(() => element.remove(), kind === 'error' || action ? 9000 : 4500);
 }
 
 export function toastError(error) {

@@ -2,13 +2,14 @@
 import { showPanels } from './arrange.js';
 import { fill, h, iconButton } from './elements.js';
 import { t } from './language.js';
-import { activeTab, addPanel, addTab, layout, moveTab, removeTab, renameTab, resetLayout, showTab,
+import { activeTab, addPanel, addressedTab, addTab, layout, moveTab, removeTab, renameTab, resetLayout, showTab,
     tabTitle } from './layout.js';
-import { confirm, dialogue, menu } from './overlays.js';
+import { confirm, dialogue, menu, toast } from './overlays.js';
 import { panelKinds } from './panel.js';
 import { on } from './store.js';
 
 export function initTabs(bar) {
+    addEventListener('hashchange', () => showTab(addressedTab()));
     on('layout', (change) => {
         buildTabs(bar);
         showPanels();
@@ -50,6 +51,11 @@ function arrows(event, bar) {
     bar.querySelector('[aria-selected="true"]').focus();
 }
 
+function remove(tab) {
+    const name = tabTitle(tab), bringBack = removeTab(tab);
+    toast(t('tabs.removed', { name }), 'info', { label: t('action.undo'), act: bringBack });
+}
+
 function kinds() {
     return panelKinds().map((kind) => ({ label: t(`panel.${kind.kind}`), icon: kind.icon,
         act: () => addPanel(kind.kind) }));
@@ -62,7 +68,7 @@ function entries() {
         { label: t('tabs.rename'), icon: 'pencil', act: () => rename(tab) },
         { label: t('tabs.left'), disabled: layout.active === 0, act: () => moveTab(-1) },
         { label: t('tabs.right'), disabled: layout.active === layout.tabs.length - 1, act: () => moveTab(1) },
-        { label: t('tabs.remove'), icon: 'close', disabled: layout.tabs.length === 1, act: () => removeTab(tab) },
+        { label: t('tabs.remove'), icon: 'close', disabled: layout.tabs.length === 1, act: () => remove(tab) },
         '-',
         { label: t('tabs.reset'), icon: 'reset',
             act: () => confirm({ title: t('tabs.reset'), text: t('tabs.reset_text'), accept: t('tabs.reset'),

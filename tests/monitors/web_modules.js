@@ -61,6 +61,12 @@ for (let round = 0; round < 200; round++) {
     for (const columns of [6, 1]) check(isApart([...narrowed(places, columns).values()], columns), `${columns} columns`);
 }
 
+/* A table: every point of a curve that has few, and of the others so many that it does not grow. */
+const { tablePlaces } = await import('/chart/export.js');
+const places = tablePlaces([Array.from({ length: 1000 }, (_, i) => i), [3, 500, 996]], 50);
+check(places.length <= 52 && [3, 500, 996].every((x) => places.includes(x)), `places of a table: ${places}`);
+check(places[0] === 999 && places.every((x, i) => i === 0 || x < places[i - 1]), 'newest first');
+
 /* Runs: the columns they begin with are those that differ, and what is filtered. */
 const { csvOf, filtered, standardColumns } = await import('/runs/columns.js');
 const runs = [0.001, 0.01].map((rate, i) => ({ name: `run ${i}`, state: 'finished',

@@ -1,7 +1,7 @@
 /* A chart as CSV with all points, as PNG and SVG as it is seen, and as a table. */
 import { get } from '../api.js';
 import { h } from '../elements.js';
-import { number } from '../format.js';
+import { integer, number } from '../format.js';
 import { t } from '../language.js';
 import { drawChanges, drawCurves, geometry } from './draw.js';
 import { label } from './legend.js';
@@ -104,18 +104,29 @@ export function exportSvg(view, title) {
         fileName(title, 'svg'));
 }
 
-/* What is seen, for reading: at most so many rows a curve. */
+/* Places of the newest rows, newest first: all at which a curve of few points has one, and of the others as many as
+ * there is room for. */
+export function tablePlaces(lists, most = tableRows) {
+    const isFew = (list) => list.length <= most / 2, few = new Set(lists.filter(isFew).flat());
+    const rest = [...new Set(lists.filter((list) => !isFew(list)).flat())].filter((x) => !few.has(x))
+        .sort((a, b) => b - a);
+    const stride = Math.max(1, Math.ceil(rest.length / Math.max(1, most - few.size)));
+    return [...few, ...rest.filter((_, i) => i % stride === 0)].sort((a, b) => b - a);
+}
+
+/* What is seen, for reading: a row for each place, a column for each curve. */
 export function tableOf(view) {
-    const rows = [];
-    for (const curve of view.curves.filter((one) => one.visible)) {
-        const pieces = curve.pieces(...view.xRange), stride = Math.max(1, Math.ceil(pieces.x.length / tableRows));
-        for (let i = pieces.x.length - 1; i >= 0; i -= stride)
-            if (pieces.x[i] >= view.xRange[0] && pieces.x[i] <= view.xRange[1]) rows.push(h('tr', {},
-                h('td', { text: label(curve, view.curves) }),
-                ...[pieces.x[i], pieces.last[i], pieces.min[i], pieces.max[i]].map((value) =>
-                    h('td', { class: 'is-number', text: number(value, 6) }))));
-    }
-    return h('table', { class: 'table' }, h('thead', {}, h('tr', {}, h('th', { scope: 'col', text: t('chart.series') }),
-        ...[t(`axis.${view.axis}`), t('chart.value'), t('chart.least'), t('chart.most')].map((text) =>
-            h('th', { scope: 'col', class: 'is-number', text })))), h('tbody', {}, rows));
+    const [from, to] = view.xRange, curves = view.curves.filter((one) => one.visible);
+    const found = curves.map((curve) => {
+        const { x, last } = curve.pieces(from, to), inside = x.filter((at) => at >= from && at <= to);
+        return { x, last, inside: [...inside], values: new Map(Array.from(x, (at, i) => [at, last[i]])) };
+    });
+    const cell = ({ values }, x) => (values.has(x) ? number(values.get(x), 6) : '');
+    const rows = tablePlaces(found.map((one) => one.inside)).map((x) => h('tr', {},
+        h('th', { scope: 'row', class: 'is-number', text: view.axis === 'iteration' ? integer(x) : number(x, 6) }),
+        found.map((one) => h('td', { class: 'is-number', text: cell(one, x) }))));
+    return h('table', { class: 'table' }, h('thead', {}, h('tr', {},
+        h('th', { scope: 'col', class: 'is-number', text: t(`axis.${view.axis}`) }),
+        curves.map((curve) => h('th', { scope: 'col', class: 'is-number', text: label(curve, view.curves) })))),
+    h('tbody', {}, rows));
 }

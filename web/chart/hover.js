@@ -39,6 +39,7 @@ export class Hover {
     }
 
     down(event) {
+        this.view.element.focus({ preventScroll: true }); /* then its keys are heard */
         if (event.pointerType === 'mouse') return;
         this.pointers.set(event.pointerId, this.place(event));
         if (this.pointers.size === 2) this.pinch = this.pinchOf();

@@ -23,7 +23,9 @@ export function recorded(trainer) {
 
 async function numeric(trainer) {
     const tree = await shared(`tree ${trainer}`, () => get('tree', { trainer }));
-    return tree.entries.filter((one) => one.kind === 'number' || one.kind === 'integer').map((one) => one.identifier);
+    const isUsed = ({ settable, value }) => !settable || (value !== null && value !== undefined);
+    return tree.entries.filter((one) => (one.kind === 'number' || one.kind === 'integer') && isUsed(one))
+        .map((one) => one.identifier);
 }
 
 export function matcher(pattern) {

@@ -40,12 +40,23 @@ function create(panel) {
         show();
     }
 
+    const values = ({ before, after }) => h('span', { class: 'change-values' }, h('s', { text: changeText(before) }),
+        h('span', { class: 'dim', 'aria-label': t('changes.to'), text: '→' }), h('b', { text: changeText(after) }));
+
+    /* What a person would say: a rule was attached, the run went back, a value was another one. */
+    function what(change) {
+        const { identifier, before, after } = change, hook = /^hook (.+)$/.exec(identifier)?.[1];
+        const said = (key, name, text) => [h('span', { text: t(key, { name }) }),
+            h('span', { class: 'change-values' }, h('b', { text: changeText(text) }))];
+        if (hook && (before === null || before === 'none')) return said('changes.attached', hook, after);
+        if (hook && (after === null || after === 'none')) return said('changes.detached', hook, before);
+        if (identifier === 'position') return said('changes.went_back', '', after);
+        return [change.undoes ? h('span', { class: 'badge', text: t('changes.undid') }) : null,
+            h('span', { class: 'mono', text: identifier }), values(change)];
+    }
+
     function row(change) {
-        return h('li', { class: 'change' },
-            h('div', { class: 'change-what' }, h('span', { class: 'mono', text: change.identifier }),
-                h('span', { class: 'change-values' }, h('s', { text: changeText(change.before) }),
-                    h('span', { class: 'dim', 'aria-label': t('changes.to'), text: '→' }),
-                    h('b', { text: changeText(change.after) }))),
+        return h('li', { class: 'change' }, h('div', { class: 'change-what' }, what(change)),
             h('div', { class: 'change-when' },
                 h('span', { class: change.who === 'monitor' ? 'badge is-accent' : 'badge', text: whoText(change.who) }),
                 h('span', { text: t('changes.at', { epoch: integer(change.epoch),

@@ -8,7 +8,7 @@ import { Legend } from '../chart/legend.js';
 import { pickSeries } from '../chart/picker.js';
 import { chartSettings } from '../chart/settings.js';
 import { View } from '../chart/view.js';
-import { h, iconButton } from '../elements.js';
+import { fill, h, iconButton } from '../elements.js';
 import { integer, number } from '../format.js';
 import { t } from '../language.js';
 import { toastError } from '../overlays.js';
@@ -227,6 +227,13 @@ export function createChart(panel) {
         else view.draw();
     }
 
+    /* It goes on with the run, except under the eyes of who reads further down. */
+    function renewTable() {
+        if (!table || table.scrollTop > 0) return;
+        view.measure();
+        fill(table, tableOf(view));
+    }
+
     /* For those who cannot see it. */
     function describe() {
         const parts = view.curves.filter((curve) => curve.visible && curve.whole.x.length > 0).slice(0, 6)
@@ -278,6 +285,7 @@ export function createChart(panel) {
         noteStride();
         if (view.follow && !view.zoom) loadDetail();
     });
+    panel.every(1500, renewTable);
     if (specs.length === 0) panel.empty(t('chart.choose'));
     legend.build();
 

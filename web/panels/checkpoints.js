@@ -162,6 +162,7 @@ function create(panel) {
     }
 
     function row(one) {
+        const isKept = one.name === 'checkpoint';
         const link = h('a', { class: 'icon-button', href: path(`checkpoint/${encodeURIComponent(one.name)}`,
             { trainer: panel.trainer() }), download: `${one.name}.safetensors`,
             title: t('checkpoints.download', { name: one.name }), 'aria-label': t('checkpoints.download',
@@ -175,7 +176,8 @@ function create(panel) {
             h('td', { class: 'row-actions' }, button(t('restore.short'), () => restore(one),
                 { class: 'button is-quiet' }), button(t('branch.short'), () => branch(panel, one),
                 { class: 'button is-quiet' }),
-                link, iconButton('trash', t('delete.title', { name: one.name }), () => remove(one))));
+                link, iconButton('trash', t(isKept ? 'delete.kept' : 'delete.title', { name: one.name }),
+                    () => remove(one), { disabled: isKept })));
     }
 
     function show() {

@@ -18,10 +18,21 @@ definePanel('confusion', {
 
 const page = 24; /* records at once */
 
+/* Bytes, each a row of 256 with a one: a text. null: it is none. */
+function textOf({ inputs }, shape) {
+    if (shape.length !== 2 || shape[1] !== 256) return null;
+    const bytes = new Uint8Array(Math.floor(inputs.length / 256));
+    for (let row = 0; row < bytes.length; row++)
+        bytes[row] = Math.max(0, inputs.slice(row * 256, (row + 1) * 256).indexOf(1));
+    return new TextDecoder().decode(bytes);
+}
+
 /* A record as a picture if its inputs are one, else as numbers. */
 function drawRecord(record, shape, classes) {
-    const image = imageShape(shape), wrong = record.target !== record.answer;
+    const image = imageShape(shape), wrong = record.target !== record.answer, written = textOf(record, shape);
     let picture;
+    if (written !== null) return h('figure', { class: 'record is-text', title: t('confusion.record',
+        { n: integer(record.index) }) }, h('pre', { class: 'record-text', text: written }));
     if (image) {
         picture = h('canvas', { class: 'record-picture', role: 'img', 'aria-label': t('confusion.record',
             { n: integer(record.index) }) });
@@ -130,7 +141,7 @@ function create(panel) {
         } catch (error) {
             if (error.code === 0 || error.name === 'AbortError' || error.code === 409) throw error;
             matrix.hidden = true;
-            panel.setNote('');
+            panel.setNote(t('confusion.no_matrix'));
         } finally {
             busy = false;
         }

@@ -52,7 +52,7 @@ function create(panel) {
     const back = iconButton('rewind', t('action.rewind'), () => rewind(panel.trainer()));
     const end = iconButton('stop', t('action.stop'), () => stop(panel.trainer()));
     const one = iconButton('step', t('action.step'), () => step(1, panel.trainer()));
-    const times = h('input', { class: 'input is-number', type: 'number', min: 1, max: 1e9, step: 1,
+    const times = h('input', { class: 'input is-number', type: 'number', min: 1, max: 1e9, step: 1, required: true,
         value: panel.options.run ?? 100, 'aria-label': t('control.run_count') });
     const run = button(t('control.run'), null, { type: 'submit' });
     const form = h('form', { class: 'control-run', on: { submit: (event) => { event.preventDefault(); runSome(); } } },
