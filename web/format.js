@@ -14,13 +14,18 @@ function format(key, options) {
 
 export const none = '–';
 
+/* 1.2e+7 as the language writes it. */
+function scientific(text) {
+    const [point] = format('d', { minimumFractionDigits: 1 }).format(0.5).match(/[^\d]/);
+    return text.replace('e+', 'e').replace('.', point);
+}
+
 /* About `digits` significant ones; very small and very large numbers as 1.2e-7. */
 export function number(value, digits = 4) {
     if (value === null || value === undefined || Number.isNaN(value)) return none;
     if (!Number.isFinite(value)) return value > 0 ? '∞' : '−∞';
     const size = Math.abs(value);
-    if (value !== 0 && (size < 1e-4 || size >= 1e9)) return value.toExponential(Math.max(0, digits - 2))
-        .replace('e+', 'e');
+    if (value !== 0 && (size < 1e-4 || size >= 1e9)) return scientific(value.toExponential(Math.max(0, digits - 2)));
     if (Number.isInteger(value)) return integer(value);
     const decimals = Math.max(0, digits - 1 - Math.floor(Math.log10(size)));
     return format(`n${decimals}`, { minimumFractionDigits: Math.min(decimals, 2), maximumFractionDigits: decimals })
@@ -31,8 +36,8 @@ export function number(value, digits = 4) {
 export function tick(value) {
     if (!Number.isFinite(value)) return '';
     const size = Math.abs(value);
-    if (value !== 0 && (size < 1e-4 || size >= 1e7)) return String(Number(value.toPrecision(4)).toExponential())
-        .replace('e+', 'e');
+    if (value !== 0 && (size < 1e-4 || size >= 1e7)) return scientific(Number(value.toPrecision(4))
+        .toExponential());
     return format('t', { maximumSignificantDigits: size >= 1000 ? 7 : 5 }).format(Number(value.toPrecision(10)));
 }
 
@@ -50,7 +55,7 @@ export function fixed(value, decimals) {
 export function steady(value) {
     if (value === null || value === undefined || !Number.isFinite(value)) return none;
     const size = Math.abs(value);
-    if (size !== 0 && (size < 1e-3 || size >= 1e6)) return value.toExponential(2).replace('e+', 'e');
+    if (size !== 0 && (size < 1e-3 || size >= 1e6)) return scientific(value.toExponential(2));
     return fixed(value, size >= 100 ? 1 : size >= 10 ? 2 : size >= 1 ? 3 : 4);
 }
 

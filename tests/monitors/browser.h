@@ -328,6 +328,7 @@ static inline void browser_click(browser *b, const char *selector)
     "a"                                                                                                      \
     "\xee\x80\x80"
 #define BROWSER_ENTER "\xee\x80\x87"
+#define BROWSER_ESCAPE "\xee\x80\x8c"
 static inline void browser_type(browser *b, const char *selector, const char *text)
 {
     browser_act(b, selector, "value", json_pack("{s:s}", "text", text));

@@ -225,6 +225,11 @@ TEST(a_person_pauses_and_steps)
     await_iteration(t, stands + 2);
     browser_click(&t->browser, ".bar-play");
     await_more(&t->browser, stands + 5);
+    /* The space key is the page's, also after a click on a tab. */
+    open_tab_called(&t->browser, "Parameters");
+    browser_await(&t->browser, "location.hash === '#parameters'");
+    browser_type(&t->browser, ".tab[aria-selected=true]", " ");
+    browser_await(&t->browser, STATE " === 'Paused'");
     browser_check_errors(&t->browser);
     end_training(t);
 }
@@ -268,6 +273,10 @@ TEST(a_person_changes_the_learning_rate)
     browser_await(b, "document.querySelector(\"" LEARNING_RATE "\").classList.contains('is-bad') || "
                      "[...document.querySelectorAll('.parameter-error')].some((p) => !p.hidden)");
     CHECK_NEAR(learning_rate_of(t->trainer), 0.002, 0);
+    /* Given up: the value that counts is back, and nothing is said against it. */
+    browser_type(b, LEARNING_RATE, BROWSER_ESCAPE);
+    browser_await(b, "document.querySelector(\"" LEARNING_RATE "\").value === '0.002' && "
+                     "[...document.querySelectorAll('.parameter-error')].every((p) => p.hidden)");
     end_training(t);
 }
 

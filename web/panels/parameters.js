@@ -4,7 +4,7 @@ import { editorOf } from '../editors.js';
 import { button, fill, h, icon, iconButton, setIcon, setText } from '../elements.js';
 import { integer, number, plain } from '../format.js';
 import { tensorOf } from '../inspect/tensors.js';
-import { t } from '../language.js';
+import { has, t } from '../language.js';
 import { addPanel } from '../layout.js';
 import { announce, errorText, toastError } from '../overlays.js';
 import { definePanel } from '../panel.js';
@@ -60,6 +60,10 @@ function effectText({ effect }) {
     return effect in effects ? t(effects[effect]) : effect ?? t('effect.iteration');
 }
 
+function unitText({ unit }) {
+    return unit && has(`unit.${unit}`) ? t(`unit.${unit}`) : unit ?? '';
+}
+
 class Row {
     constructor(panel, entry, undoable) {
         this.panel = panel;
@@ -80,7 +84,7 @@ class Row {
         this.element = h('li', { class: 'parameter', title: entry.doc, data: { settable: String(entry.settable) } },
             h('div', { class: 'parameter-row' }, this.name,
             h('div', { class: 'parameter-editor' }, this.editor.element), h('div', { class: 'parameter-note' },
-                h('span', { class: 'parameter-unit', text: entry.unit ?? '' }), this.status),
+                h('span', { class: 'parameter-unit', text: unitText(entry) }), this.status),
             h('div', { class: 'parameter-tools' }, this.undo, this.standard, this.chart)), this.error, this.detail);
         this.change = undoable;
         this.element.addEventListener('givenup', () => {
