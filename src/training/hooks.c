@@ -246,6 +246,7 @@ static void commit(sgm__hooks *hooks, sgm__hook_entry *first, sgm__hook_entry **
         atomic_store(&first->hook->was_attached, true);
         first->ordinal = free_ordinal(hooks, first->hook->type->name);
         forget_gone(hooks, first->identity, garbage);
+        atomic_store(&first->hook->taken_off, false);
         hooks->entries[hooks->count++] = first;
         first = next;
     }
@@ -458,6 +459,11 @@ bool sgm__hook_is_attached(const sgm__hooks *hooks, const sgm_hook *hook)
     for (size_t i = 0; i < hooks->count && !has; i++)
         has = hooks->entries[i]->hook == hook;
     return has;
+}
+
+bool sgm__hook_is_taken_off(const sgm_hook *hook)
+{
+    return atomic_load(&hook->taken_off);
 }
 
 bool sgm__hooks_has(sgm__hooks *hooks, const sgm_hook *hook)

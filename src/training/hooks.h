@@ -56,9 +56,11 @@ const sgm_hook *sgm__hook_of_call(const sgm_hook_call *call);
 /* Addresses of a hook that was taken off, and of those it required that went with it. */
 #define SGM__MOST_DETACHED 64
 typedef struct sgm__detached {
-    const sgm_hook *hooks[SGM__MOST_DETACHED];
+    sgm_hook *hooks[SGM__MOST_DETACHED];
     size_t count;
 } sgm__detached;
+/* Somebody detached it by name, and it may be in the middle of its work. */
+bool sgm__hook_is_taken_off(const sgm_hook *hook);
 /* By the name of a list; without "#2" if there is only one. *full: the name with it; *text: what it was made
  * from, or its type's name; both are freed with sgm__free, also on failure. `detached` NULL: not wanted. */
 sgm_status sgm__hooks_detach_named(sgm__hooks *hooks, const char *name, char **full, char **text,

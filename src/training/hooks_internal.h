@@ -8,6 +8,7 @@
 struct sgm_hook {
     atomic_int references;
     atomic_bool was_attached; /* from then on it requires no further hooks */
+    atomic_bool taken_off;    /* by its name, since it was attached last */
     pthread_mutex_t lock;     /* recursive */
     const sgm_hook_type *type;
     void *self;

@@ -69,8 +69,10 @@ static void keep_gone(const sgm__hooks *hooks, sgm__detached *detached)
 {
     size_t kept = 0;
     for (size_t i = 0; i < detached->count; i++)
-        if (!sgm__hook_is_attached(hooks, detached->hooks[i]))
+        if (!sgm__hook_is_attached(hooks, detached->hooks[i])) {
+            atomic_store(&detached->hooks[i]->taken_off, true);
             detached->hooks[kept++] = detached->hooks[i];
+        }
     detached->count = kept;
 }
 

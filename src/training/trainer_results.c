@@ -54,6 +54,7 @@ static void free_left(sgm__left *left)
     sgm__free(left->name);
 }
 
+/* With the lock. */
 static sgm_status add_left(sgm_trainer *trainer, const sgm_hook *owner, const char *data, const char *name)
 {
     for (size_t i = 0; i < trainer->left_count; i++)
@@ -71,26 +72,26 @@ static sgm_status add_left(sgm_trainer *trainer, const sgm_hook *owner, const ch
 }
 
 /* Another hook left it too. */
-static bool is_anothers(const sgm_trainer *trainer, const sgm__left *left)
+static bool is_anothers(const sgm_trainer *trainer, const sgm_hook *owner, const char *data, const char *name)
 {
     for (size_t i = 0; i < trainer->left_count; i++)
-        if (trainer->left[i].owner != left->owner && is_left(&trainer->left[i], left->data, left->name))
+        if (trainer->left[i].owner != owner && is_left(&trainer->left[i], data, name))
             return true;
     return false;
 }
 
-static void drop(sgm_trainer *trainer, const sgm__left *left)
+static void drop(sgm_trainer *trainer, const sgm_hook *owner, const char *data, const char *name)
 {
     sgm_registry *registry;
     pthread_mutex_lock(&trainer->left_lock);
-    bool stays = is_anothers(trainer, left);
+    bool stays = is_anothers(trainer, owner, data, name);
     pthread_mutex_unlock(&trainer->left_lock);
-    if (stays || sgm__trainer_data_registry(trainer, left->data, &registry) != SGM_OK ||
-        !sgm_registry_has(registry, left->name))
+    if (stays || sgm__trainer_data_registry(trainer, data, &registry) != SGM_OK ||
+        !sgm_registry_has(registry, name))
         return;
-    if (sgm_registry_remove(registry, left->name) != SGM_OK)
-        sgm__log(SGM_LOG_WARNING, trainer->name, "%s.%s stays, though its hook is gone: %s", left->data,
-                 left->name, sgm_last_error());
+    if (sgm_registry_remove(registry, name) != SGM_OK)
+        sgm__log(SGM_LOG_WARNING, trainer->name, "%s.%s stays, though its hook is gone: %s", data, name,
+                 sgm_last_error());
 }
 
 static bool has(const sgm__detached *detached, const sgm_hook *hook)
@@ -118,7 +119,7 @@ void sgm__trainer_drop_left(sgm_trainer *trainer, const sgm__detached *hooks)
     trainer->left_count = kept;
     pthread_mutex_unlock(&trainer->left_lock);
     for (size_t i = 0; i < count; i++) { /* observers are told, which may ask for anything */
-        drop(trainer, &dropped[i]);
+        drop(trainer, dropped[i].owner, dropped[i].data, dropped[i].name);
         free_left(&dropped[i]);
     }
     sgm__free(dropped);
@@ -144,11 +145,18 @@ sgm_status sgm__trainer_leave(sgm_trainer *trainer, const sgm_hook *owner, const
     SGM_TRY(sgm__trainer_data_registry(trainer, data, &registry));
     if (owner != NULL) {
         pthread_mutex_lock(&trainer->left_lock);
-        sgm_status status = add_left(trainer, owner, data, name);
+        bool gone = sgm__hook_is_taken_off(owner); /* while it measured */
+        sgm_status status = gone ? SGM_OK : add_left(trainer, owner, data, name);
         pthread_mutex_unlock(&trainer->left_lock);
-        SGM_TRY(status);
+        if (gone || status != SGM_OK)
+            return status;
     }
     SGM_TRY(sgm__leave_in_registry(registry, name, content, weight));
+    if (owner != NULL &&
+        sgm__hook_is_taken_off(owner)) { /* who did that just now may have seen no value yet */
+        drop(trainer, owner, data, name);
+        return SGM_OK;
+    }
     return weight != SGM__QUIET && content->kind == SGM_KIND_NUMBER
                ? note_score(trainer, data, name, content->as.number, weight == SGM__HEADLINE)
                : SGM_OK;

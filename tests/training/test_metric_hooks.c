@@ -311,6 +311,28 @@ TEST(values_go_with_a_detached_hook)
     free_wave_trainer(made);
 }
 
+static sgm_status leave_late(void *trainer, sgm_hook_call *call)
+{
+    CHECK_OK(sgm_trainer_detach(trainer, "late"));
+    return sgm_hook_score(call, "validation", "late", 1, false);
+}
+
+/* As when a person detaches it meanwhile. */
+TEST(a_hook_that_was_detached_while_it_measured_leaves_nothing)
+{
+    static const sgm_hook_type late = {.api = SGM_HOOK_API, .name = "late", .invoke = leave_late};
+    wave_trainer made = make(3);
+    sgm_hook *hook = sgm_hook_create(&late, made.trainer, .when = sgm_every(1, SGM_EPOCH));
+    sgm_hook_retain(hook);
+    CHECK_OK(sgm_trainer_hook(made.trainer, hook));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1));
+    CHECK(number(made.trainer, "validation.late") == -1);
+    CHECK_OK(sgm_trainer_hook(made.trainer, hook)); /* again */
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
+    CHECK(number(made.trainer, "validation.late") == -1);
+    free_wave_trainer(made);
+}
+
 TEST(what_cannot_be_measured_is_said_and_training_goes_on)
 {
     wave_trainer made = make(3);
