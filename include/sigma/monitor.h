@@ -62,7 +62,8 @@ typedef struct sgm_web_monitor_options {
 #define sgm_web_monitor(...)                                                                                 \
     sgm_web_monitor_create(                                                                                  \
         &(const sgm_web_monitor_options){.struct_size = sizeof(sgm_web_monitor_options), __VA_ARGS__})
-/* NULL: an option is wrong (sgm_last_error()). A port that is taken is found when it begins to serve. */
+/* NULL: an option is wrong, the token or the address too (sgm_last_error()). A port that is taken is found
+ * when it begins to serve. */
 SGM_API sgm_monitor *sgm_web_monitor_create(const sgm_web_monitor_options *options);
 /* "http://127.0.0.1:8080/?token=..."; "" while it does not serve, or of another monitor. */
 SGM_API const char *sgm_web_monitor_url(sgm_monitor *monitor);
@@ -72,7 +73,9 @@ SGM_API const char *sgm_web_monitor_url(sgm_monitor *monitor);
  * One object a line: {"event": "epoch", "trainer": "digits", "time": 1763749014.12, "iteration": 40, ...}.
  * The events are start, epoch, pause, resume, move (a reset or a restore), stop, change (of a value), and
  * iteration if asked for; their keys are those of docs/manual/21-other-monitors.md. Each line is written at
- * once; one that cannot be is the last, with a warning in the log, and the training goes on. */
+ * once; one that cannot be is the last, with a warning in the log, and the training goes on. Into a pipe or a
+ * terminal lines go by a thread of their own, which keeps up to 1 MiB of them for a reader that is slow: the
+ * training waits for none. */
 typedef struct sgm_json_lines_monitor_options {
     size_t struct_size;
     const char *path;         /* lines are added at its end; default: stdout */

@@ -1,5 +1,6 @@
 /* The environment: owner of trainers, monitors and models, keeper of the first failure. */
 #include "environment/environment.h"
+#include "handlers/handler.h"
 #include "monitors/monitor.h"
 #include "registry/option_check.h"
 #include "registry/pattern.h"
@@ -107,6 +108,8 @@ static bool options_are_good(const char *name, const sgm_env_options *options)
     else if (!sgm_dtype_is_float(options->precision))
         sgm_fail(SGM_ERROR_TYPE, "%s: precision: expected float32, float64 or bfloat16, got %s (%d)", name,
                  sgm_dtype_name(options->precision), (int)options->precision);
+    else if (options->handler != NULL && sgm__handler_check(options->handler) != SGM_OK)
+        sgm__fail_within("%s", name);
     else
         return true;
     return false;

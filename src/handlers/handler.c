@@ -51,12 +51,18 @@ static sgm_status read_options(const sgm_handler_options *given, sgm_handler_opt
     return SGM_OK;
 }
 
+static sgm_status read_text(const sgm__handler_type *type, const char *name,
+                            const sgm_handler_options *options, sgm__handler_text *text)
+{
+    if (type != &sgm__cpu_handler && name[sgm__handler_text_name(name)] != '\0')
+        return sgm_fail(SGM_ERROR_ARGUMENT, "handler '%s': only cpu has options in brackets", name);
+    return sgm__handler_text_read(name, options, text);
+}
+
 static sgm_status open_type(sgm_handler *handler, const char *name, const sgm_handler_options *options)
 {
     sgm__handler_text text;
-    if (handler->type != &sgm__cpu_handler && name[sgm__handler_text_name(name)] != '\0')
-        return sgm_fail(SGM_ERROR_ARGUMENT, "handler '%s': only cpu has options in brackets", name);
-    SGM_TRY(sgm__handler_text_read(name, options, &text));
+    SGM_TRY(read_text(handler->type, name, options, &text));
     sgm_status status = handler->type->open(&text.options, &handler->self);
     bool has_options = name[sgm__handler_text_name(name)] != '\0';
     return status == SGM_OK || !has_options ? status : sgm__fail_within("handler '%s'", name);
@@ -77,17 +83,37 @@ static sgm_status open_handler(sgm_handler *handler, const char *name, const sgm
     return sgm__debug_open(watched, options, &handler->self);
 }
 
+static sgm_status check_name(const char *name)
+{
+    if (name != NULL && strlen(name) < sizeof((sgm_handler *)NULL)->name)
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_ARGUMENT,
+                    name == NULL ? "a handler wants a name, such as 'cpu'"
+                                 : "a handler's name has at most %zu characters",
+                    sizeof((sgm_handler *)NULL)->name - 1);
+}
+
+sgm_status sgm__handler_check(const char *name)
+{
+    const sgm_handler_options none = {.struct_size = sizeof none};
+    sgm__handler_text text;
+    SGM_TRY(check_name(name));
+    if (strcmp(name, sgm__debug_handler.name) == 0)
+        return sgm__debug_handler.open(&none, NULL); /* it watches another */
+    const char *own = strncmp(name, WATCHING, strlen(WATCHING)) == 0 ? name + strlen(WATCHING) : name;
+    const sgm__handler_type *type = find_type(own);
+    if (type == NULL)
+        return fail_unknown(strncmp(own, WATCHING, strlen(WATCHING)) == 0 ? name : own);
+    SGM_TRY(read_text(type, own, &none, &text));
+    if (type == &sgm__cpu_handler && sgm__cpu_check(&text.options) != SGM_OK)
+        return sgm__fail_within("handler '%s'", own);
+    return SGM_OK;
+}
+
 sgm_handler *sgm_handler_create_options(const char *name, const sgm_handler_options *options)
 {
     sgm_handler_options checked;
-    if (name == NULL || strlen(name) >= sizeof((sgm_handler *)NULL)->name) {
-        sgm_fail(SGM_ERROR_ARGUMENT,
-                 name == NULL ? "a handler wants a name, such as 'cpu'"
-                              : "a handler's name has at most %zu characters",
-                 sizeof((sgm_handler *)NULL)->name - 1);
-        return NULL;
-    }
-    if (read_options(options, &checked) != SGM_OK)
+    if (check_name(name) != SGM_OK || read_options(options, &checked) != SGM_OK)
         return NULL;
     sgm_handler *handler = sgm__calloc(1, sizeof(sgm_handler));
     if (handler == NULL)

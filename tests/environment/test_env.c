@@ -38,16 +38,29 @@ TEST(options_are_checked)
     sgm_env_free(NULL);
 }
 
-TEST(an_unknown_handler_is_named_when_it_is_needed)
+TEST(an_unknown_handler_is_named_at_once)
 {
-    sgm_env *env = sgm_env_create("e", .handler = "cppu");
-    CHECK_OK(env);
-    CHECK_STR(sgm_env_error(env), "");
-    CHECK(sgm_trainer_create(env, "t") == NULL);
-    CHECK(strncmp(sgm_env_error(env), "e: ", 3) == 0);
-    CHECK(strstr(sgm_env_error(env), "'cpu'"));
-    CHECK_ERROR(sgm_run(env, .epochs = 1), "cppu");
-    sgm_env_free(env);
+    static const struct {
+        const char *handler, *error;
+    } cases[] = {
+        {"cppu", "e: there is no handler 'cppu' (did you mean 'cpu'?)"},
+        {"debug", "e: handler 'debug' watches another"},
+        {"debug:refrence", "e: there is no handler 'refrence'"},
+        {"debug:debug:cpu", "e: there is no handler 'debug:debug:cpu'"},
+        {"reference(dense=own)", "e: handler 'reference(dense=own)': only cpu has options in brackets"},
+        {"cpu(dens=own)", "there is no option 'dens'"},
+        {"cpu(dense=own", "expected ')' at the end"},
+        {"cpu(instructions=avx9)", "e: handler 'cpu(instructions=avx9)': "},
+        {"debug:cpu(dense=fast)", "e: handler 'cpu(dense=fast)': "}};
+    static const char *const good[] = {"cpu", "reference", "null", "debug:reference", "cpu(dense=own)"};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        CHECK_ERROR(sgm_env_create("e", .handler = cases[i].handler), cases[i].error);
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        sgm_env *env = sgm_env_create("e", .handler = good[i]);
+        CHECK_OK(env);
+        CHECK_OK(sgm_env_handler(env));
+        sgm_env_free(env);
+    }
 }
 
 TEST(the_first_failure_stays)

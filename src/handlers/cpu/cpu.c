@@ -77,6 +77,17 @@ static sgm_status open_cpu(const sgm_handler_options *options, void **self)
     return SGM_OK;
 }
 
+sgm_status sgm__cpu_check(const sgm_handler_options *options)
+{
+    if (options->instructions != NULL && sgm__vector_named(options->instructions) == NULL)
+        return sgm__last_failure();
+    sgm__dense *dense = options->dense != NULL ? sgm__dense_create(options->dense) : NULL;
+    if (options->dense != NULL && dense == NULL)
+        return sgm__last_failure();
+    sgm__dense_free(dense);
+    return SGM_OK;
+}
+
 /* The processor's name as the system gives it; "" if it does not. */
 static void processor_name(char *name, size_t size)
 {

@@ -84,40 +84,46 @@ static sgm_status fail_token(void)
                     SHORTEST_TOKEN, LONGEST_TOKEN);
 }
 
-static sgm_status set_token(sgm__http *server)
+static sgm_status check_token(const char *token)
 {
-    const char *token = server->options.token;
-    SGM_TRY(sgm__http_random_token(server->page_token));
-    if (token == NULL)
-        return sgm__http_random_token(server->token);
     size_t length = strlen(token);
-    if (length < SHORTEST_TOKEN || length > LONGEST_TOKEN ||
-        strspn(token, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") != length)
-        return fail_token();
-    memcpy(server->token, token, length + 1);
-    return SGM_OK;
+    bool good = length >= SHORTEST_TOKEN && length <= LONGEST_TOKEN &&
+                strspn(token, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") == length;
+    return good ? SGM_OK : fail_token();
 }
 
-static sgm_status set_public_host(sgm__http *server)
+static sgm_status check_public_host(const sgm__http_options *options)
 {
-    const char *host = server->options.public_host;
-    if (!server->options.behind_proxy && host == NULL)
+    const char *host = options->public_host;
+    if (!options->behind_proxy && host == NULL)
         return SGM_OK;
-    if (!server->options.behind_proxy || host == NULL ||
+    if (!options->behind_proxy || host == NULL ||
         strspn(host, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-.:[]") != strlen(host) ||
         *host == '\0')
         return sgm_fail(
             SGM_ERROR_ARGUMENT,
             "behind a proxy, and only there, the name under which browsers know it must be given, such as "
             "\"example.org\" or \"example.org:8443\"");
-    server->public_host = sgm__strdup(host);
-    return server->public_host != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    return SGM_OK;
+}
+
+static sgm_status set_names(sgm__http *server)
+{
+    const sgm__http_options *options = &server->options;
+    SGM_TRY(sgm__http_random_token(server->page_token));
+    if (options->token != NULL)
+        memcpy(server->token, options->token, strlen(options->token) + 1);
+    else
+        SGM_TRY(sgm__http_random_token(server->token));
+    server->public_host = sgm__strdup(options->public_host);
+    return server->public_host != NULL || options->public_host == NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
 /* Over an address that others reach, tokens must not travel as they are: TLS is the proxy's work. */
-static sgm_status read_address(const sgm__http *server, struct sockaddr_storage *address, socklen_t *length)
+static sgm_status read_address(const sgm__http_options *options, struct sockaddr_storage *address,
+                               socklen_t *length)
 {
-    const char *text = server->options.address != NULL ? server->options.address : "127.0.0.1";
+    const char *text = options->address != NULL ? options->address : "127.0.0.1";
     struct sockaddr_in *four = (struct sockaddr_in *)address;
     struct sockaddr_in6 *six = (struct sockaddr_in6 *)address;
     bool is_loopback;
@@ -136,12 +142,22 @@ static sgm_status read_address(const sgm__http *server, struct sockaddr_storage 
         return sgm_fail(SGM_ERROR_ARGUMENT, "expected an address such as 127.0.0.1 or ::1, got '%.100s'",
                         text);
     }
-    if (is_loopback || server->options.behind_proxy)
+    if (is_loopback || options->behind_proxy)
         return SGM_OK;
     return sgm_fail(SGM_ERROR_ARGUMENT,
                     "others could read along at the address %s: leave it out and reach this machine by "
                     "'ssh -L 8080:127.0.0.1:8080 HOST', or put a proxy that speaks TLS before it and say so",
                     text);
+}
+
+sgm_status sgm__http_check(const sgm__http_options *options)
+{
+    struct sockaddr_storage address;
+    socklen_t length;
+    if (options->token != NULL)
+        SGM_TRY(check_token(options->token));
+    SGM_TRY(check_public_host(options));
+    return read_address(options, &address, &length);
 }
 
 /* --- the port --- */
@@ -177,7 +193,7 @@ static sgm_status listen_somewhere(sgm__http *server)
     struct sockaddr_storage address;
     socklen_t length;
     int port = server->options.port;
-    SGM_TRY(read_address(server, &address, &length));
+    SGM_TRY(read_address(&server->options, &address, &length));
     if (port < 0 || port > 65535)
         return sgm_fail(SGM_ERROR_ARGUMENT, "a port is 1 to 65535, or 0 for any that is free; got %d", port);
     if (port != 0) {
@@ -282,8 +298,8 @@ static sgm_status find_page(sgm__http *server)
 
 static sgm_status start(sgm__http *server)
 {
-    SGM_TRY(set_token(server));
-    SGM_TRY(set_public_host(server));
+    SGM_TRY(sgm__http_check(&server->options));
+    SGM_TRY(set_names(server));
     SGM_TRY(find_page(server));
     server->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (server->wake < 0)

@@ -68,6 +68,8 @@ typedef struct sgm__http_options {
     void *user;   /* for the routes */
     double hurry; /* tests: limits of time are that many times shorter; 0: 1 */
 } sgm__http_options;
+/* Whether token, address and public host may be so; nothing is started. */
+sgm_status sgm__http_check(const sgm__http_options *options);
 /* NULL: an error says why. */
 sgm__http *sgm__http_start(const sgm__http_options *options);
 /* "http://127.0.0.1:8080/?token=...": opens the page by one click. */

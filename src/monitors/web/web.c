@@ -262,17 +262,22 @@ static void *tick(void *argument)
 
 /* --- beginning and end --- */
 
-static sgm_status serve(sgm__web *web)
+static sgm__http_options server_options(sgm__web *web)
 {
     const sgm_web_monitor_options *own = &web->options;
-    const sgm__http_options options = {.address = own->address,
-                                       .port = own->port,
-                                       .token = own->token,
-                                       .behind_proxy = own->behind_proxy,
-                                       .public_host = own->public_host,
-                                       .routes = web->routes,
-                                       .route_count = web->route_count,
-                                       .user = web};
+    return (sgm__http_options){.address = own->address,
+                               .port = own->port,
+                               .token = own->token,
+                               .behind_proxy = own->behind_proxy,
+                               .public_host = own->public_host,
+                               .routes = web->routes,
+                               .route_count = web->route_count,
+                               .user = web};
+}
+
+static sgm_status serve(sgm__web *web)
+{
+    const sgm__http_options options = server_options(web);
     sgm__http *http = sgm__http_start(&options);
     if (http == NULL)
         return sgm__fail_within("the web monitor");
@@ -446,6 +451,9 @@ static sgm_status fill(sgm__web *web)
     if (web->options.port < 0 || web->options.port > 65535)
         return sgm_fail(SGM_ERROR_ARGUMENT, "the web monitor: expected a port from 1 to 65535, got %d",
                         web->options.port);
+    const sgm__http_options options = server_options(web);
+    if (sgm__http_check(&options) != SGM_OK)
+        return sgm__fail_within("the web monitor");
     SGM_TRY(read_tabs(web));
     SGM_TRY(join_routes(web));
     for (size_t i = 0; i < SGM__WEB_PART_COUNT; i++)
