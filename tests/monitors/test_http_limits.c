@@ -182,6 +182,39 @@ TEST(who_asks_too_often_waits)
     CHECK(sgm__http_stop(server));
 }
 
+/* Until it is told to wait; the last code. */
+static int ask_often(const sgm__http *server, const char *headers, int most)
+{
+    int descriptor = client_connect(sgm__http_port(server)), code = 0;
+    char *text = sgm__format("GET /api/get HTTP/1.1\r\n" HOST "%s\r\n", headers);
+    for (int i = 0; i < most && code != 429; i++) {
+        CHECK(client_send(descriptor, text, strlen(text)));
+        client_answer answer = client_read(descriptor);
+        code = answer.code;
+        client_free(&answer);
+    }
+    close(descriptor);
+    sgm__free(text);
+    return code;
+}
+
+/* All come by the proxy's address: each has a rate of its own, by the address that the proxy has added. */
+TEST(behind_a_proxy_each_client_has_a_rate)
+{
+    sgm__http *server = start_with((sgm__http_options){.behind_proxy = true, .public_host = "example.org"});
+    CHECK_INT(ask_often(server, "X-Forwarded-For: 192.0.2.1\r\n", 20000), 429);
+    CHECK_INT(ask_often(server, "X-Forwarded-For: 203.0.113.9, 192.0.2.1:4711\r\n", 1), 429);
+    CHECK_INT(ask_often(server, "X-Forwarded-For: 192.0.2.1, 192.0.2.2\r\n", 1), 401);
+    CHECK_INT(ask_often(server, "X-Forwarded-For: [2001:db8::1]:80\r\n", 20000), 429);
+    CHECK_INT(ask_often(server, "X-Forwarded-For: 2001:db8::1\r\n", 1), 429);
+    CHECK_INT(ask_often(server, "X-Forwarded-For: nobody\r\n", 1), 401); /* the proxy's own */
+    CHECK(sgm__http_stop(server));
+    server = start(); /* there is none: who says so is one and the same */
+    CHECK_INT(ask_often(server, "X-Forwarded-For: 192.0.2.1\r\n", 20000), 429);
+    CHECK_INT(ask_often(server, "X-Forwarded-For: 192.0.2.2\r\n", 1), 429);
+    CHECK(sgm__http_stop(server));
+}
+
 /* --- events --- */
 
 /* Of the events that came: those with numbers, in order, and how many are said to be lost. */

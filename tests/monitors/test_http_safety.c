@@ -378,6 +378,55 @@ TEST(addresses_that_others_reach_need_a_proxy)
     CHECK(sgm__http_stop(server));
 }
 
+#define PUBLIC "X-Forwarded-Host: example.org:8443\r\n"
+
+/* As nginx does that is told nothing else: Host is the server's own name, and what it was is said apart. */
+TEST(what_a_proxy_says_of_the_browser_counts)
+{
+    sgm__http *server =
+        start_with((sgm__http_options){.behind_proxy = true, .public_host = "example.org:8443"});
+    check(server, "GET /api/get", HOST PUBLIC "X-Forwarded-Proto: https\r\n" BEARER, 200);
+    check(server, "GET /api/get", "Host: trainer:8080\r\n" PUBLIC BEARER, 200);
+    check_body(server, "POST /api/set",
+               HOST PUBLIC JSON "Origin: https://example.org:8443\r\nContent-Length: 2\r\n" BEARER, "{}",
+               200);
+    check_body(server, "POST /api/set",
+               HOST PUBLIC JSON "Origin: http://127.0.0.1:8080\r\nContent-Length: 2\r\n" BEARER, "{}", 403);
+    check(server, "GET /api/get", HOST "X-Forwarded-Host: evil.example\r\n" BEARER, 403);
+    check(server, "GET /api/get", HOST "X-Forwarded-Host: example.org:8443, evil.example\r\n" BEARER, 403);
+    check(server, "GET /api/get", HOST "X-Forwarded-Host: evil.example, example.org:8443\r\n" BEARER, 200);
+    check(server, "GET /api/get", HOST PUBLIC "X-Forwarded-Host: evil.example\r\n" BEARER, 403);
+    check(server, "GET /api/get", HOST PUBLIC "X-Forwarded-Proto: http\r\n" BEARER, 403);
+    check(server, "GET /api/get", HOST PUBLIC "X-Forwarded-Proto: https, http\r\n" BEARER, 403);
+    CHECK(sgm__http_stop(server));
+    server = start(); /* there is none: anybody may say so */
+    check(server, "GET /api/get", "Host: trainer:8080\r\n" PUBLIC BEARER, 403);
+    check(server, "GET /api/get",
+          HOST "X-Forwarded-Host: 127.0.0.1:8080\r\nX-Forwarded-Proto: http\r\n" BEARER, 200);
+    CHECK(sgm__http_stop(server));
+}
+
+static char logged[4096];
+
+static void note_message(void *user, sgm_log_level level, const char *source, const char *message)
+{
+    (void)user, (void)level;
+    if (strcmp(source, "http") == 0)
+        snprintf(logged + strlen(logged), sizeof logged - strlen(logged), "%s\n", message);
+}
+
+TEST(the_log_names_who_was_refused)
+{
+    sgm__http *server = start_with((sgm__http_options){.behind_proxy = true, .public_host = "example.org"});
+    sgm_set_logger(note_message, NULL, SGM_LOG_DEBUG);
+    check(server, "GET /api/get", HOST "X-Forwarded-For: 10.0.0.1, 192.0.2.7\r\n", 401);
+    check(server, "GET /api/get", HOST, 401);
+    CHECK(sgm__http_stop(server));
+    sgm_set_logger(NULL, NULL, SGM_LOG_WARNING);
+    CHECK(strstr(logged, "192.0.2.7: 401, the token is missing or wrong") != NULL);
+    CHECK(strstr(logged, "127.0.0.1: 401, ") != NULL);
+}
+
 TEST(behind_a_proxy_the_public_name_is_known)
 {
     sgm__http *server = start_with(

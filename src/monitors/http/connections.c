@@ -24,8 +24,8 @@ void sgm__http_phase_set(const sgm__http *server, sgm__http_connection *place, s
 
 /* --- rates --- */
 
-/* The place of an address; the one that has been silent for longest goes. */
-static size_t rate_of(sgm__http *server, const unsigned char address[16])
+/* The one that has been silent for longest goes. */
+size_t sgm__http_rate_of(sgm__http *server, const unsigned char address[16])
 {
     size_t oldest = 0;
     for (size_t i = 0; i < SGM__HTTP_ADDRESSES; i++) {
@@ -112,7 +112,7 @@ void sgm__http_accept(sgm__http *server)
         else
             memcpy(key, &((struct sockaddr_in *)&address)->sin_addr, 4);
         setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
-        *place = (sgm__http_connection){.descriptor = descriptor, .address = rate_of(server, key)};
+        *place = (sgm__http_connection){.descriptor = descriptor, .address = sgm__http_rate_of(server, key)};
         server->adding = (size_t)(place - server->connections);
         sgm__http_phase_set(server, place, SGM__HTTP_IDLE, FIRST_SECONDS);
         if (MHD_add_connection(server->daemon, descriptor, (struct sockaddr *)&address, length) != MHD_YES)

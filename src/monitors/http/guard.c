@@ -1,7 +1,7 @@
 /* Who may ask for what.
  *
- * - Host: a name of this machine's loopback, or the public one. A page from elsewhere whose name was pointed
- *   at 127.0.0.1 (DNS rebinding) sends its own.
+ * - Host: a name of this machine's loopback, or the public one, which a proxy may say in another header. A
+ * page from elsewhere whose name was pointed at 127.0.0.1 (DNS rebinding) sends its own.
  * - Origin, and Sec-Fetch-Site, which browsers send and pages cannot forge: this server's own.
  * - The token: in the address that is opened first, then in a cookie that no script reads and that comes only
  *   with requests from the page itself; or as a bearer, from programs.
@@ -69,6 +69,12 @@ bool sgm__http_header(const sgm__http_exchange *exchange, const char *name, cons
     return search.count <= 1;
 }
 
+bool sgm__http_last_header(const sgm__http_exchange *exchange, const char *name, const char **value)
+{
+    sgm__http_header(exchange, name, value);
+    return *value != NULL;
+}
+
 /* --- host and origin --- */
 
 /* Cuts ":8080" off, which may be missing; false: what is there is no port. */
@@ -102,13 +108,19 @@ static void check_host(sgm__http_exchange *exchange)
 {
     const char *host, *origin, *site, *mode;
     const char *public_host = exchange->server->public_host;
+    char forwarded[256];
     bool once = sgm__http_header(exchange, MHD_HTTP_HEADER_HOST, &host);
+    if (once && sgm__http_forwarded_host(exchange, forwarded, sizeof forwarded))
+        host = forwarded;
     bool is_public = host != NULL && public_host != NULL && strcasecmp(host, public_host) == 0;
     if (!once || host == NULL || (!is_public && !is_loopback_host(host))) {
         sgm__http_refuse(exchange, MHD_HTTP_FORBIDDEN,
                          "this server is not known under that name (Host): use the address that it printed");
         return;
     }
+    if (sgm__http_forwarded_plain(exchange))
+        sgm__http_refuse(exchange, MHD_HTTP_FORBIDDEN,
+                         "tokens must not travel as they are: come by https (X-Forwarded-Proto)");
     const char *scheme = is_public ? "https://" : "http://";
     size_t length = strlen(scheme);
     if (!sgm__http_header(exchange, MHD_HTTP_HEADER_ORIGIN, &origin) ||
@@ -184,6 +196,16 @@ static void check_change(sgm__http_exchange *exchange, bool is_program)
         sgm__http_refuse(exchange, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "expected a body of type %s", type);
 }
 
+/* For who wonders why, or who it was; a stranger's words are not repeated. */
+static void log_refusal(const sgm__http_exchange *exchange, const unsigned char client[16])
+{
+    static const unsigned char none[12];
+    char text[INET6_ADDRSTRLEN] = "?";
+    bool is_four = memcmp(client + 4, none, sizeof none) == 0;
+    inet_ntop(is_four ? AF_INET : AF_INET6, client, text, sizeof text);
+    sgm__log(SGM_LOG_DEBUG, "http", "%s: %d, %s", text, exchange->refusal, exchange->why);
+}
+
 void sgm__http_guard(sgm__http_exchange *exchange)
 {
     sgm__http *server = exchange->server;
@@ -198,8 +220,13 @@ void sgm__http_guard(sgm__http_exchange *exchange)
     if (strcmp(exchange->request.method, "POST") == 0)
         check_change(exchange, is_program);
     bool is_good = knows && exchange->refusal == 0;
-    if (!sgm__http_rate_allows(server, exchange->place->address, is_good)) {
+    unsigned char client[16];
+    size_t address = sgm__http_forwarded_for(exchange, client) ? sgm__http_rate_of(server, client)
+                                                               : exchange->place->address;
+    if (!sgm__http_rate_allows(server, address, is_good)) {
         exchange->refusal = 0;
         sgm__http_refuse(exchange, MHD_HTTP_TOO_MANY_REQUESTS, "too many requests: wait a second");
     }
+    if (exchange->refusal != 0)
+        log_refusal(exchange, server->rates[address].address);
 }

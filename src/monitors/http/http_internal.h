@@ -149,6 +149,14 @@ void sgm__http_guard(sgm__http_exchange *exchange);
 void sgm__http_refuse(sgm__http_exchange *exchange, int code, const char *format, ...) SGM_PRINTF(3, 4);
 bool sgm__http_header(const sgm__http_exchange *exchange, const char *name,
                       const char **value); /* false: twice */
+bool sgm__http_last_header(const sgm__http_exchange *exchange, const char *name,
+                           const char **value); /* the last of that name; false: there is none */
+
+/* forwarded.c: what a proxy says; false without one that is believed, and without a word of it */
+bool sgm__http_forwarded_host(const sgm__http_exchange *exchange, char *host, size_t room);
+bool sgm__http_forwarded_plain(const sgm__http_exchange *exchange); /* the browser came without TLS */
+/* The client's address, as in sgm__http_rate. */
+bool sgm__http_forwarded_for(const sgm__http_exchange *exchange, unsigned char key[16]);
 
 /* connections.c */
 void sgm__http_accept(sgm__http *server);
@@ -157,6 +165,8 @@ void sgm__http_on_connection(void *user, struct MHD_Connection *connection, void
                              enum MHD_ConnectionNotificationCode code);
 void sgm__http_phase_set(const sgm__http *server, sgm__http_connection *place, sgm__http_phase phase,
                          double seconds); /* 0: without an end */
+/* The place of an address in `rates`. */
+size_t sgm__http_rate_of(sgm__http *server, const unsigned char address[16]);
 /* False: this address has asked too often. */
 bool sgm__http_rate_allows(sgm__http *server, size_t address, bool known);
 
