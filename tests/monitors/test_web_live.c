@@ -168,9 +168,9 @@ TEST(curves_have_the_values_that_there_were)
     json_decref(series);
     json_t *refused = web_get(&w.client, "/api/series?id=training.loss&from=nan");
     check_refused(&w.client, refused, 400, "'from': expected a number, got 'nan'");
-    series = web_get(&w.client, "/api/series?id=no.such");
-    CHECK_NEAR(web_number(series, "series/0/count"), 0, 0);
-    json_decref(series);
+    check_refused(&w.client, web_get(&w.client, "/api/series?id=optimiser.cost_totl"), 404,
+                  "nothing named 'optimiser.cost_totl' is recorded of trainer 'line' (did you mean "
+                  "'optimiser.cost_total'?); there are optimiser.cost_total, training.loss, ");
     close_watched(&w);
 }
 
@@ -216,6 +216,40 @@ TEST(anything_that_is_a_number_can_be_watched)
     check_refused(c, web_get(c, "/api/series?from=soon"), 400, "'from'");
     check_refused(c, web_get(c, "/api/series?trainer=other"), 404, "no trainer 'other'");
     check_refused(c, web_post(c, "/api/finish", "{}"), 409, "does not wait");
+    close_watched(&w);
+}
+
+/* The names of layers come with the run, those of validation with the first epoch: whoever asks before gets
+ * an empty curve, and what was watched is recorded once it is there. */
+TEST(what_is_not_there_yet_is_waited_for)
+{
+    watched w = {.delay = 0.001};
+    open_watched(&w);
+    serve(&w);
+    json_t *answer = web_post(&w.client, "/api/watch", "{\"identifier\": \"later.*\"}");
+    CHECK_INT(w.client.code, 200);
+    CHECK_INT(json_array_size(web_at(answer, "identifiers")), 0);
+    CHECK(json_is_true(web_at(answer, "pending")));
+    json_decref(answer);
+    json_decref(web_post(&w.client, "/api/watch", "{\"identifier\": \"nevr.there\"}"));
+    CHECK_INT(w.client.code, 200);
+    json_decref(web_post(&w.client, "/api/watch", "{\"identifier\": \"let.go\"}"));
+    json_decref(web_post(&w.client, "/api/unwatch", "{\"identifier\": \"let.go\"}"));
+    json_decref(web_get(&w.client, "/api/series?id=anything"));
+    CHECK_INT(w.client.code, 200);
+    sgm_registry *later = sgm_registry_create();
+    CHECK_OK(sgm_registry_define(later, &(sgm_option){.name = "value", .kind = SGM_KIND_NUMBER}));
+    CHECK_OK(sgm_registry_set(later, "value", sgm_number_content(7)));
+    CHECK_OK(sgm_registry_put(sgm_trainer_registry(w.trainer), "later", later));
+    CHECK_OK(sgm_run(w.env, .iterations = 6));
+    await_iteration(&w, "later.value", 6);
+    json_t *series = web_get(&w.client, "/api/series?id=later.value&id=nevr.there");
+    CHECK_INT(w.client.code, 200);
+    CHECK_NEAR(web_number(series, "series/0/last/0"), 7, 0);
+    CHECK_NEAR(web_number(series, "series/1/count"), 0, 0);
+    json_decref(series);
+    check_refused(&w.client, web_get(&w.client, "/api/series?id=let.go"), 404, "nothing named 'let.go'");
+    sgm_registry_free(later);
     close_watched(&w);
 }
 

@@ -70,6 +70,41 @@ TEST(each_trainer_has_its_numbers)
     sgm_env_free(env);
 }
 
+TEST(validation_is_that_of_the_newest_epoch)
+{
+    sgm_env *env = sgm_env_create("e", .handler = "reference", .seed = 1);
+    sgm_trainer *trainer = line_trainer(env, "a");
+    sgm_dataset *data = line_dataset();
+    CHECK_OK(sgm_trainer_add_data(trainer, "check", sgm_undivided(data)));
+    CHECK_OK(sgm_trainer_add_data(trainer, "\"too\"", sgm_undivided(data)));
+    sgm_iterator *all = sgm_undivided(data);
+    sgm_dataset_free(data);
+    sgm_monitor *monitor = sgm_web_monitor(.quiet = true);
+    CHECK_OK(sgm_env_monitor(env, monitor));
+    CHECK_OK(sgm_env_prepare(env));
+    web_client client = web_client_of(sgm_web_monitor_url(monitor));
+    client_answer answer = ask_metrics(&client, client.token);
+    CHECK(strstr(answer.body, "sigma_validation_loss{") == NULL);
+    client_free(&answer);
+    double before = INFINITY;
+    for (int epochs = 1; epochs <= 2; epochs++) {
+        sgm_metrics measured;
+        CHECK_OK(sgm_trainer_run(trainer, .epochs = epochs));
+        CHECK_OK(sgm_trainer_evaluate(trainer, all, &measured));
+        answer = ask_metrics(&client, client.token);
+        double loss = value_of(answer.body, "sigma_validation_loss{trainer=\"a\",data=\"check\"}");
+        CHECK_NEAR(loss, measured.loss, 1e-6 * measured.loss);
+        CHECK(loss < before);
+        before = loss;
+        CHECK_NEAR(value_of(answer.body, "sigma_validation_loss{trainer=\"a\",data=\"\\\"too\\\"\"}"), loss,
+                   1e-6 * loss);
+        CHECK(strstr(answer.body, "sigma_validation_accuracy{") == NULL); /* means nothing here */
+        client_free(&answer);
+    }
+    sgm_iterator_free(all);
+    sgm_env_free(env);
+}
+
 TEST(not_without_the_token)
 {
     sgm_env *env = sgm_env_create("e", .handler = "reference");

@@ -2,6 +2,7 @@
 #include "monitors/web/web_internal.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #define USUAL_POINTS 1000 /* of a curve that is fetched */
 #define MOST_POINTS 10000
@@ -174,9 +175,37 @@ static const sgm__web_item *find_item(sgm__web_item *const *items, size_t count,
     return NULL;
 }
 
-/* One that nobody has recorded has no points. */
-static sgm_status append_unknown(sgm__text *text, const char *identifier)
+/* What is recorded, as far as a message has room. */
+static sgm_status fail_unknown(const sgm__web_recording *recording, sgm__web_item *const *items, size_t count,
+                               const char *identifier)
 {
+    char list[300] = "";
+    const char **names = sgm__calloc(count + 1, sizeof *names);
+    if (names == NULL)
+        return SGM_ERROR_MEMORY;
+    size_t shown = 0, length = 0;
+    for (size_t i = 0; i < count; i++)
+        names[i] = items[i]->identifier;
+    for (; shown < count && length + strlen(names[shown]) + 3 < sizeof list; shown++)
+        length += (size_t)snprintf(list + length, sizeof list - length, "%s%s", shown > 0 ? ", " : "",
+                                   names[shown]);
+    const char *near = sgm__nearest(identifier, names, count);
+    sgm_status status = sgm_fail(
+        SGM_ERROR_NOT_FOUND,
+        "nothing named '%.200s' is recorded of trainer '%.100s'%s%.200s%s; there are %s%s, and what is "
+        "watched (POST /api/watch)",
+        identifier, recording->watched->name, near != NULL ? " (did you mean '" : "",
+        near != NULL ? near : "", near != NULL ? "'?)" : "", list, shown < count ? " and others" : "");
+    sgm__free(names);
+    return status;
+}
+
+/* One that will be recorded has no points yet; of another it is said what there is. */
+static sgm_status append_unknown(sgm__text *text, sgm__web_recording *recording, sgm__web_item *const *items,
+                                 size_t count, const char *identifier)
+{
+    if (!sgm__web_may_come(recording, identifier))
+        return fail_unknown(recording, items, count, identifier);
     sgm__text_append(text, "{\"id\":");
     sgm__web_append_text(text, identifier);
     sgm__text_append(text, ",\"count\":0,\"stride\":1,\"x\":[],\"min\":[],\"max\":[],\"last\":[]}");
@@ -208,7 +237,7 @@ sgm_status sgm__web_get_series(void *user, const sgm__http_request *request, sgm
         if (i > 0)
             sgm__text_append(&text, ",");
         status = item != NULL ? append_series(&text, recording, item, &w, stride)
-                              : append_unknown(&text, identifier);
+                              : append_unknown(&text, recording, items, count, identifier);
     }
     sgm__free(items);
     sgm__text_append(&text, "]}");
@@ -234,10 +263,12 @@ static sgm_status read_watch(const sgm__http_request *request, json_t **body, co
     return status;
 }
 
-static sgm_status answer_identifiers(sgm__http_answer *answer, json_t *identifiers, sgm_status status)
+static sgm_status answer_identifiers(sgm__http_answer *answer, json_t *identifiers, bool pending,
+                                     sgm_status status)
 {
     if (status == SGM_OK)
-        return sgm__http_answer_json(answer, json_pack("{s:o}", "identifiers", identifiers));
+        return sgm__http_answer_json(answer,
+                                     json_pack("{s:o, s:b}", "identifiers", identifiers, "pending", pending));
     json_decref(identifiers);
     return status;
 }
@@ -246,17 +277,18 @@ sgm_status sgm__web_post_watch(void *user, const sgm__http_request *request, sgm
 {
     json_t *body, *identifiers = json_array();
     const char *name, *identifier;
+    bool pending = false;
     sgm__web_trainer *watched;
     sgm_status status = read_watch(request, &body, &name, &identifier);
     if (status == SGM_OK) {
         status = sgm__web_borrow(user, name, &watched);
         if (status == SGM_OK) {
-            status = sgm__web_watch(sgm__web_recording_of(watched), identifier, identifiers);
+            status = sgm__web_watch(sgm__web_recording_of(watched), identifier, identifiers, &pending);
             sgm__web_give_back(watched);
         }
         json_decref(body);
     }
-    return answer_identifiers(answer, identifiers, status);
+    return answer_identifiers(answer, identifiers, pending, status);
 }
 
 sgm_status sgm__web_post_unwatch(void *user, const sgm__http_request *request, sgm__http_answer *answer)
@@ -271,5 +303,5 @@ sgm_status sgm__web_post_unwatch(void *user, const sgm__http_request *request, s
             sgm__web_unwatch(sgm__web_recording_of(watched), identifier, identifiers);
         json_decref(body);
     }
-    return answer_identifiers(answer, identifiers, status);
+    return answer_identifiers(answer, identifiers, false, status);
 }

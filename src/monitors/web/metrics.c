@@ -11,6 +11,8 @@ typedef struct row {
     const char *name;
     sgm_trainer_state state;
     sgm__web_status status; /* without its network */
+    sgm__web_validation validations[SGM__WEB_VALIDATIONS];
+    size_t validation_count;
 } row;
 
 typedef struct table {
@@ -19,6 +21,26 @@ typedef struct table {
     bool failed;
 } table;
 
+/* With the recording's lock. */
+static void copy_validations(row *to, const sgm__web_recording *recording)
+{
+    for (size_t i = 0; i < recording->newest_count; i++) {
+        to->validations[i] = recording->newest[i];
+        to->validations[i].name = sgm__strdup(recording->newest[i].name);
+        if (to->validations[i].name == NULL)
+            return;
+        to->validation_count++;
+    }
+}
+
+static void free_rows(table *all)
+{
+    for (size_t i = 0; i < all->count; i++)
+        for (size_t k = 0; k < all->rows[i].validation_count; k++)
+            sgm__free(all->rows[i].validations[k].name);
+    sgm__free(all->rows);
+}
+
 static bool add_row(void *user, sgm__web_trainer *watched)
 {
     table *all = user;
@@ -26,15 +48,17 @@ static bool add_row(void *user, sgm__web_trainer *watched)
     sgm__web_standing standing = sgm__web_standing_of(watched);
     if (standing.gone)
         return true;
-    row now = {.name = watched->name, .state = standing.state};
-    pthread_mutex_lock(&recording->sampling);
-    now.status = recording->status;
-    pthread_mutex_unlock(&recording->sampling);
-    now.status.network = NULL;
     all->failed = sgm__reserve(&all->rows, &all->capacity, all->count + 1, sizeof *all->rows) != SGM_OK;
-    if (!all->failed)
-        all->rows[all->count++] = now;
-    return !all->failed;
+    if (all->failed)
+        return false;
+    row *now = &all->rows[all->count++];
+    *now = (row){.name = watched->name, .state = standing.state};
+    pthread_mutex_lock(&recording->sampling);
+    now->status = recording->status;
+    copy_validations(now, recording);
+    pthread_mutex_unlock(&recording->sampling);
+    now->status.network = NULL;
+    return true;
 }
 
 static void append_head(sgm__text *text, const char *name, const char *type, const char *help)
@@ -142,6 +166,35 @@ static void append_family(sgm__text *text, const struct family *family, const ta
     }
 }
 
+static void append_validation(sgm__text *text, const char *name, const row *of,
+                              const sgm__web_validation *validation, double value)
+{
+    sgm__text_append(text, "%s{trainer=\"", name);
+    append_label(text, of->name);
+    sgm__text_append(text, "\",data=\"");
+    append_label(text, validation->name);
+    sgm__text_append(text, "\"}");
+    append_value(text, value);
+}
+
+/* Of the newest epoch that had one. */
+static void append_validations(sgm__text *text, const table *all)
+{
+    append_head(text, "sigma_validation_loss", "gauge",
+                "Mean loss over validation data, after the newest epoch");
+    for (size_t i = 0; i < all->count; i++)
+        for (size_t k = 0; k < all->rows[i].validation_count; k++)
+            append_validation(text, "sigma_validation_loss", &all->rows[i], &all->rows[i].validations[k],
+                              all->rows[i].validations[k].loss);
+    append_head(text, "sigma_validation_accuracy", "gauge",
+                "Share of right answers for validation data, after the newest epoch");
+    for (size_t i = 0; i < all->count; i++)
+        for (size_t k = 0; k < all->rows[i].validation_count; k++)
+            if (!isnan(all->rows[i].validations[k].accuracy))
+                append_validation(text, "sigma_validation_accuracy", &all->rows[i],
+                                  &all->rows[i].validations[k], all->rows[i].validations[k].accuracy);
+}
+
 /* --- of the process --- */
 
 static void append_single(sgm__text *text, const char *name, const char *type, const char *help, double value)
@@ -194,8 +247,9 @@ static sgm_status get_metrics(void *user, const sgm__http_request *request, sgm_
     sgm__web_each(web, add_row, &all);
     for (size_t i = 0; i < sizeof families / sizeof *families; i++)
         append_family(&text, &families[i], &all);
+    append_validations(&text, &all);
     append_process(&text, web);
-    sgm__free(all.rows);
+    free_rows(&all);
     text.failed = text.failed || all.failed;
     answer->type = "text/plain; version=0.0.4; charset=utf-8";
     return sgm__web_answer(answer, &text);

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #define MOST_ITEMS 1000
+#define MOST_PENDING 100
 #define MOST_SAMPLES 8192 /* that wait for the monitor's thread */
 #define MOST_VALUES 65536
 #define STANDARD_POINTS ((size_t)1 << 17)
@@ -217,6 +218,7 @@ void sgm__web_recording_leave(sgm__web_recording *recording)
         sgm_registry_free(recording->items[i]->parent);
         recording->items[i]->parent = NULL;
     }
+    recording->settled = false; /* another one may come under its name */
     recording->status.version++;
     pthread_mutex_unlock(&recording->sampling);
 }
@@ -234,6 +236,11 @@ void sgm__web_recording_free(sgm__web_recording *recording)
     for (size_t i = 0; i < recording->item_count; i++)
         free_item(recording->items[i]);
     sgm__free(recording->items);
+    for (size_t i = 0; i < recording->pending_count; i++)
+        sgm__free(recording->pending[i]);
+    sgm__free(recording->pending);
+    for (size_t i = 0; i < SGM__WEB_VALIDATIONS; i++)
+        sgm__free(recording->newest[i].name);
     free_samples(&recording->samples);
     free_samples(&recording->drained);
     sgm__free(recording->item_copies);
@@ -280,44 +287,131 @@ static bool is_validation(const sgm__web_recording *recording, const char *ident
     return is;
 }
 
-static sgm_status watch_match(sgm__web_recording *recording, const sgm_match *match, double value)
+/* With the sampling lock. `told`: by epochs. */
+static sgm_status record_match(sgm__web_recording *recording, const sgm_match *match, double value, bool told)
 {
-    sgm_registry *root = sgm_trainer_registry(recording->watched->trainer);
-    sgm_status status = SGM_OK;
-    bool told = is_validation(recording, match->identifier);
-    pthread_mutex_lock(&recording->sampling);
     sgm__web_item *item = sgm__web_add_item(recording, match->identifier, false);
-    if (item == NULL) {
-        status = sgm__last_failure();
-    } else if (told) {
+    if (item == NULL)
+        return sgm__last_failure();
+    if (told)
         item->active = item->told = true;
-    } else if (!item->active || item->told) {
-        item->active = true;
-        item->told = false;
-        if (item->parent == NULL)
-            find_parent(root, item);
-        if (sgm__web_begin_sample(&recording->samples, recording->status.moment))
-            sgm__web_add_value(&recording->samples, item, value);
-    }
+    if (item->active && (told || !item->told))
+        return SGM_OK;
+    item->active = true;
+    item->told = false;
+    if (item->parent == NULL)
+        find_parent(sgm_trainer_registry(recording->watched->trainer), item);
+    if (sgm__web_begin_sample(&recording->samples, recording->status.moment))
+        sgm__web_add_value(&recording->samples, item, value);
+    return SGM_OK;
+}
+
+/* With the sampling lock. */
+static sgm_status keep_pending(sgm__web_recording *recording, const char *identifier)
+{
+    for (size_t i = 0; i < recording->pending_count; i++)
+        if (strcmp(recording->pending[i], identifier) == 0)
+            return SGM_OK;
+    if (recording->pending_count == MOST_PENDING)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED, "%d values are waited for already", MOST_PENDING);
+    SGM_TRY(sgm__reserve(&recording->pending, &recording->pending_capacity, recording->pending_count + 1,
+                         sizeof(char *)));
+    char *copy = sgm__strdup(identifier);
+    if (copy == NULL)
+        return SGM_ERROR_MEMORY;
+    recording->pending[recording->pending_count++] = copy;
+    return SGM_OK;
+}
+
+/* Nothing matches, as the error says that is there: what a run has comes with it and its first epoch. */
+static sgm_status wait_for(sgm__web_recording *recording, const char *identifier, bool *pending)
+{
+    pthread_mutex_lock(&recording->sampling);
+    *pending = !recording->settled;
+    sgm_status status = *pending ? keep_pending(recording, identifier) : sgm__last_failure();
     pthread_mutex_unlock(&recording->sampling);
+    if (status == SGM_OK)
+        sgm_clear_error();
     return status;
 }
 
-sgm_status sgm__web_watch(sgm__web_recording *recording, const char *identifier, json_t *identifiers)
+bool sgm__web_may_come(sgm__web_recording *recording, const char *identifier)
+{
+    pthread_mutex_lock(&recording->sampling);
+    bool may = !recording->settled;
+    for (size_t i = 0; i < recording->pending_count && !may; i++)
+        may = sgm__pattern_matches(recording->pending[i], identifier);
+    pthread_mutex_unlock(&recording->sampling);
+    return may;
+}
+
+static void drop_pending(sgm__web_recording *recording, size_t index)
+{
+    sgm__free(recording->pending[index]);
+    recording->pending[index] = recording->pending[--recording->pending_count];
+}
+
+/* All of the matches that are numbers; without the sampling lock, which comes behind the trainer's. */
+static sgm_status record_matches(sgm__web_recording *recording, const sgm_matches *matches,
+                                 json_t *identifiers, size_t *found)
+{
+    double value = NAN;
+    sgm_status status = SGM_OK;
+    for (size_t i = 0; i < matches->count && status == SGM_OK; i++) {
+        if (!number_of(&matches->items[i].content, &value))
+            continue;
+        ++*found;
+        bool told = is_validation(recording, matches->items[i].identifier);
+        pthread_mutex_lock(&recording->sampling);
+        status = record_match(recording, &matches->items[i], value, told);
+        pthread_mutex_unlock(&recording->sampling);
+        if (status == SGM_OK && identifiers != NULL)
+            json_array_append_new(identifiers, json_string(matches->items[i].identifier));
+    }
+    return status;
+}
+
+/* The oldest that something matches by now, a copy; NULL: there is none. */
+static char *take_found(sgm__web_recording *recording, sgm_matches *matches)
+{
+    char *found = NULL;
+    pthread_mutex_lock(&recording->sampling);
+    for (size_t i = 0; i < recording->pending_count && found == NULL; i++)
+        if (sgm_resolve(sgm_trainer_registry(recording->watched->trainer), recording->pending[i], matches) ==
+                SGM_OK &&
+            matches->count > 0) {
+            found = recording->pending[i];
+            recording->pending[i] = recording->pending[--recording->pending_count];
+        }
+    pthread_mutex_unlock(&recording->sampling);
+    return found;
+}
+
+void sgm__web_take_pending(sgm__web_recording *recording)
 {
     sgm_matches matches = {0};
-    double value = NAN;
-    size_t found = 0;
-    SGM_TRY(resolve(sgm_trainer_registry(recording->watched->trainer), identifier, &matches));
-    sgm_status status = SGM_OK;
-    for (size_t i = 0; i < matches.count && status == SGM_OK; i++) {
-        if (!number_of(&matches.items[i].content, &value))
-            continue;
-        found++;
-        status = watch_match(recording, &matches.items[i], value);
-        if (status == SGM_OK)
-            json_array_append_new(identifiers, json_string(matches.items[i].identifier));
+    size_t numbers = 0;
+    char *found;
+    while ((found = take_found(recording, &matches)) != NULL) {
+        if (record_matches(recording, &matches, NULL, &numbers) != SGM_OK)
+            sgm__log(SGM_LOG_WARNING, "monitor", "%s is not recorded: %s", found, sgm_last_error());
+        sgm_matches_free(&matches);
+        matches = (sgm_matches){0};
+        sgm__free(found);
     }
+}
+
+sgm_status sgm__web_watch(sgm__web_recording *recording, const char *identifier, json_t *identifiers,
+                          bool *pending)
+{
+    sgm_matches matches = {0};
+    size_t found = 0;
+    *pending = false;
+    sgm_status status = resolve(sgm_trainer_registry(recording->watched->trainer), identifier, &matches);
+    if (status == SGM_ERROR_NOT_FOUND)
+        return wait_for(recording, identifier, pending);
+    SGM_TRY(status);
+    status = record_matches(recording, &matches, identifiers, &found);
     sgm_matches_free(&matches);
     if (status == SGM_OK && found == 0)
         status = sgm_fail(SGM_ERROR_TYPE, "%.200s %s: only numbers can be drawn as curves", identifier,
@@ -328,6 +422,9 @@ sgm_status sgm__web_watch(sgm__web_recording *recording, const char *identifier,
 void sgm__web_unwatch(sgm__web_recording *recording, const char *identifier, json_t *identifiers)
 {
     pthread_mutex_lock(&recording->sampling);
+    for (size_t i = recording->pending_count; i-- > 0;)
+        if (strcmp(recording->pending[i], identifier) == 0)
+            drop_pending(recording, i);
     for (size_t i = 0; i < recording->item_count; i++) {
         sgm__web_item *item = recording->items[i];
         if (!item->active || item->standard || !sgm__pattern_matches(identifier, item->identifier))

@@ -113,6 +113,24 @@ static void add_told(sgm__web_recording *recording, sgm__web_item *item, double 
     sgm__web_add_value(&recording->samples, item, value);
 }
 
+/* Also when it has been sampled. */
+static void keep_newest(sgm__web_recording *recording, const sgm__web_epoch *kept)
+{
+    recording->newest_count = 0;
+    for (size_t i = 0; i < kept->count; i++) {
+        sgm__web_validation *newest = &recording->newest[i];
+        if (newest->name == NULL || strcmp(newest->name, kept->names[i]) != 0) {
+            sgm__free(newest->name);
+            newest->name = sgm__strdup(kept->names[i]);
+        }
+        newest->loss = kept->losses[i];
+        newest->accuracy = kept->accuracies[i];
+        if (newest->name == NULL)
+            return;
+        recording->newest_count++;
+    }
+}
+
 /* Remembers what an epoch measured, which is cheap, also where its curves get only some epochs. */
 static void keep_epoch(sgm__web_recording *recording, const sgm_training_progress *progress)
 {
@@ -126,6 +144,7 @@ static void keep_epoch(sgm__web_recording *recording, const sgm_training_progres
         kept->accuracies[i] = progress->validation[i].metrics.accuracy;
         kept->names[i] = progress->validation[i].name;
     }
+    keep_newest(recording, kept);
 }
 
 static void take_validation(sgm__web_recording *recording)
@@ -217,6 +236,7 @@ static void note_run(sgm__web *web, const sgm_training_progress *progress)
 static void observe_event(sgm__web_recording *recording, const sgm_training_progress *progress)
 {
     note_run(recording->watched->web, progress);
+    sgm__web_take_pending(recording);
     bool begins = progress->kind == SGM_PROGRESS_START || progress->kind == SGM_PROGRESS_MOVE;
     pthread_mutex_lock(&recording->sampling);
     if (begins)
@@ -243,8 +263,11 @@ static void observe_epoch(sgm__web_recording *recording, const sgm_training_prog
 {
     bool is_due = progress->iteration >= recording->next_epoch || progress->score_count > 0;
     double start = is_due ? sgm__now() : 0;
+    if (is_due)
+        sgm__web_take_pending(recording);
     pthread_mutex_lock(&recording->sampling);
     keep_epoch(recording, progress);
+    recording->settled = true;
     if (is_due) {
         sgm__web_find_parents(recording);
         take_validation(recording);

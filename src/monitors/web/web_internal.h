@@ -96,6 +96,12 @@ typedef struct sgm__web_epoch {
     sgm__web_item *loss_items[SGM__WEB_VALIDATIONS], *accuracy_items[SGM__WEB_VALIDATIONS];
 } sgm__web_epoch;
 
+/* What an epoch's validation gave. */
+typedef struct sgm__web_validation {
+    char *name;
+    double loss, accuracy;
+} sgm__web_validation;
+
 typedef struct sgm__web_recording {
     sgm__web_trainer *watched;
     pthread_mutex_t sampling; /* guards what follows; held for less than a sample takes */
@@ -104,6 +110,11 @@ typedef struct sgm__web_recording {
     sgm__web_samples samples; /* that the ticker has not yet */
     sgm__web_status status;
     sgm__web_epoch epoch;
+    sgm__web_validation newest[SGM__WEB_VALIDATIONS];
+    size_t newest_count;
+    char **pending; /* identifiers, wildcards too, that are recorded once they are there */
+    size_t pending_count, pending_capacity;
+    bool settled;                /* it has ended an epoch, so that all that it has values of is there */
     double start, start_seconds; /* epoch and seconds of the run at which it began, or was moved to */
     double base;                 /* the training's seconds less the run's */
     /* of the training's thread */
@@ -132,9 +143,17 @@ typedef struct sgm__web_recording {
 sgm__web_recording *sgm__web_recording_create(sgm__web_trainer *watched);
 void sgm__web_recording_free(sgm__web_recording *recording);
 void sgm__web_recording_leave(sgm__web_recording *recording); /* nothing is read any more */
-/* Records all that match; the trainer is borrowed, and waited for. Adds their identifiers to the array. */
-sgm_status sgm__web_watch(sgm__web_recording *recording, const char *identifier, json_t *identifiers);
+/* Records all that match; the trainer is borrowed, and waited for. Adds their identifiers to the array. None:
+ * an error, but for a run that is not settled; there what comes later is recorded then, and *pending is true.
+ */
+sgm_status sgm__web_watch(sgm__web_recording *recording, const char *identifier, json_t *identifiers,
+                          bool *pending);
 void sgm__web_unwatch(sgm__web_recording *recording, const char *identifier, json_t *identifiers);
+
+/* Whether a value that is not recorded may be one day. */
+bool sgm__web_may_come(sgm__web_recording *recording, const char *identifier);
+
+void sgm__web_take_pending(sgm__web_recording *recording); /* on the training's thread */
 
 /* With the sampling lock: */
 /* The one of that name, made if it is not there. NULL: an error says why. */
