@@ -3,12 +3,16 @@
  *
  * Updates are recorded last, which would keep all gradients until the end. So their memory is free early, a
  * gradient is still in the cache when it is used, and its product may run together with the update, while
- * what it reads is there. Numbers that are computed of inputs and states alone (an optimiser's factors) come
- * first, as all updates wait for them. */
+ * what it reads is there. Large arrays that are only made to be added up to one number (the squares of a
+ * gradient) and their sums come early, too, while what they are made of is in the cache. Numbers that are
+ * computed of inputs and states alone (an optimiser's factors) come first, as all updates wait for them. */
 #include "handlers/plan_build.h"
+#include "ops/ops.h"
 
 #define LARGE                                                                                                \
     (1 << 20) /* bytes of a state whose update is moved: smaller gradients stay in the cache anyway */
+
+#define LEAST_SUMMED 4096 /* elements; fewer are in the cache later, too */
 
 typedef struct ordering {
     sgm__plan_build *build;
@@ -73,21 +77,67 @@ static bool is_of_numbers(const ordering *o, int32_t step)
     return true;
 }
 
-/* The newest step that an update has to wait for: those that make its operands or read what it overwrites. */
+static bool is_moved(const ordering *o, int32_t step)
+{
+    return o->after[step] != OWN_PLACE && o->after[step] != FIRST;
+}
+
+/* The sum, of one number, that alone reads what this elementwise step makes; -1: there is none. */
+static int32_t find_sum(const ordering *o, int32_t step)
+{
+    const sgm__plan *plan = o->build->plan;
+    int32_t sum = -1;
+    const sgm__node *first = &plan->nodes[o->member[step]];
+    if (!sgm__plan_is_fusable(first->op) || sgm_shape_elements(&first->type.shape) < LEAST_SUMMED)
+        return -1;
+    for (int32_t i = o->member[step]; i >= 0; i = o->next_member[i]) {
+        if (o->build->notes[i].writes >= 0)
+            return -1;
+        for (int32_t r = o->build->first_reader[i]; r < o->build->first_reader[i + 1]; r++) {
+            int32_t reader = o->build->readers[r].node;
+            if (step_of(o, reader) == step)
+                continue;
+            if (plan->nodes[reader].op != &sgm__op_reduce_sum ||
+                sgm_shape_elements(&plan->nodes[reader].type.shape) != 1 ||
+                (sum >= 0 && sum != step_of(o, reader)))
+                return -1;
+            sum = step_of(o, reader);
+        }
+    }
+    return sum;
+}
+
+/* The newest step that has to be done before this one: those that make its operands or read what it
+ * overwrites; its own place if one of them was moved. */
 static int32_t awaited(const ordering *o, int32_t step)
 {
     const sgm__plan *plan = o->build->plan;
     int32_t newest = FIRST;
     for (int32_t i = o->member[step]; i >= 0; i = o->next_member[i]) {
         int32_t state = o->build->notes[i].writes, reader = state >= 0 ? last_reader(o, state, step) : -1;
+        if (reader >= 0 && is_moved(o, reader))
+            return OWN_PLACE;
         newest = reader > newest ? reader : newest;
         for (int32_t k = 0; k < plan->nodes[i].input_count; k++) {
             int32_t from = step_of(o, o->build->notes[plan->operands[plan->nodes[i].first_input + k]].root);
+            if (from >= 0 && from != step && is_moved(o, from))
+                return OWN_PLACE;
             if (from > newest && from != step && o->after[from] != FIRST)
                 newest = from;
         }
     }
     return newest;
+}
+
+/* Terms follow the step that makes what they are made of, and their sum follows them. */
+static void place_terms(const ordering *o, int32_t step)
+{
+    int32_t sum = o->after[step] == OWN_PLACE ? find_sum(o, step) : -1,
+            after = sum >= 0 ? awaited(o, step) : -1;
+    if (after < 0 || after == OWN_PLACE || after == step - 1)
+        return;
+    o->after[step] = after;
+    o->after[sum] = step;
 }
 
 static void choose_places(const ordering *o)
@@ -100,7 +150,13 @@ static void choose_places(const ordering *o)
             o->member[step_of(o, i)] = i;
         }
     for (int32_t s = 0; s < o->count; s++)
+        o->after[s] = OWN_PLACE;
+    for (int32_t s = 0; s < o->count; s++) {
+        if (is_moved(o, s))
+            continue; /* the sum of earlier ones */
         o->after[s] = is_of_numbers(o, s) ? FIRST : is_update(o, s) ? awaited(o, s) : OWN_PLACE;
+        place_terms(o, s);
+    }
 }
 
 /* New numbers: those that come first, then each step with those that follow it. */
@@ -118,8 +174,11 @@ static void number_steps(const ordering *o)
     for (int32_t s = 0; s < o->count; s++) {
         if (o->after[s] == OWN_PLACE)
             o->numbers[s] = number++;
-        for (int32_t m = o->moved[s]; m >= 0; m = o->next_moved[m])
+        for (int32_t m = is_moved(o, s) ? -1 : o->moved[s]; m >= 0; m = o->next_moved[m]) {
             o->numbers[m] = number++;
+            if (o->moved[m] >= 0) /* a sum after its terms */
+                o->numbers[o->moved[m]] = number++;
+        }
     }
 }
 

@@ -14,8 +14,9 @@ typedef struct compiled_step {
     void *plan;                    /* the kernel's */
     int32_t node;
     int32_t first_array; /* in executable->arrays */
-    sgm__fused *fused;   /* elementwise: with the product of step `partner`; NULL: alone */
-    int32_t partner;     /* a product: the elementwise step that can do it too; -1: none */
+    sgm__fused *fused;   /* elementwise: with the product of step `partner`; NULL: without */
+    sgm__summed *summed; /* a sum: with the elementwise step `partner`; NULL: without */
+    int32_t partner;     /* the step that it can do too, or that can do it; -1: none */
     sgm__cpu_call call;  /* of a kernel */
     unsigned char *scratch;
     bool alone;     /* one thread is faster */
@@ -165,6 +166,7 @@ static void discard(void *self, void *compiled)
         sgm__bound_free(e->steps[i].bound);
         sgm__elementwise_free(e->steps[i].elementwise);
         sgm__fused_free(e->steps[i].fused);
+        sgm__summed_free(e->steps[i].summed);
         if (e->steps[i].plan != NULL && e->steps[i].kernel->discard != NULL)
             e->steps[i].kernel->discard(e->steps[i].plan);
         sgm__free(e->steps[i].plan);
@@ -271,6 +273,31 @@ static sgm_status fuse_steps(sgm__cpu *cpu, executable *e, size_t *most)
     return SGM_OK;
 }
 
+/* Sums that can run together with the step that makes what they add. */
+static sgm_status fuse_sums(sgm__cpu *cpu, executable *e, size_t *most)
+{
+    for (int32_t i = 1; i < e->step_count; i++) {
+        compiled_step *sum = &e->steps[i], *before = sum - 1;
+        if (sum->kernel != &sgm__cpu_reduce_sum || before->elementwise == NULL || before->bound != NULL ||
+            before->partner >= 0 || !sgm__summed_is_possible(e->plan, i))
+            continue;
+        SGM_TRY(sgm__summed_create(e->plan, &sum->call, before->elementwise, &sum->summed));
+        if (sum->summed == NULL)
+            continue;
+        sum->partner = i - 1;
+        before->partner = i;
+        size_t scratch = sgm__summed_scratch(sum->summed, cpu);
+        *most = scratch > *most ? scratch : *most;
+    }
+    return SGM_OK;
+}
+
+/* The later one of two steps that can run together does both. */
+static bool leads(const compiled_step *step)
+{
+    return step->fused != NULL || step->summed != NULL;
+}
+
 static void note_spread(const executable *e, int32_t step, bool *spread)
 {
     for (int32_t i = 0; i < e->plan->steps[step].count; i++)
@@ -283,9 +310,9 @@ static void choose_sharing(const sgm__cpu *cpu, executable *e, bool *spread, boo
     bool unknown = cpu->shares_all;
     for (int32_t i = 0; i < e->step_count; i++) {
         compiled_step *step = &e->steps[i];
-        if (step->partner >= 0 && step->fused == NULL)
+        if (step->partner >= 0 && !leads(step))
             continue; /* counted with its reader */
-        int32_t partner = step->fused != NULL ? step->partner : -1;
+        int32_t partner = leads(step) ? step->partner : -1;
         sgm__cost cost = sgm__cost_of(cpu, e->plan, i, partner, spread);
         bool known = sgm__cost_is_known(e->plan, i) && (partner < 0 || sgm__cost_is_known(e->plan, partner));
         bool gains = cost.shared < cost.alone && step->bound == NULL;
@@ -314,11 +341,10 @@ static sgm_status plan_flow(const sgm__cpu *cpu, executable *e)
         return SGM_ERROR_MEMORY;
     for (int32_t i = 0; i < e->step_count; i++) {
         const compiled_step *step = &e->steps[i];
-        bool left_out =
-            step->partner >= 0 && step->fused == NULL; /* its reader does it: nobody waits for it */
+        bool left_out = step->partner >= 0 && !leads(step); /* its reader does it: nobody waits for it */
         bool posts = step->elementwise != NULL || (step->kernel != NULL && step->kernel->posts);
         e->flow[i].posts = posts && !left_out && !step->alone;
-        e->flow[i].partner = step->fused != NULL ? step->partner : -1;
+        e->flow[i].partner = leads(step) ? step->partner : -1;
     }
     sgm__flow_plan(e->plan, e->flow);
     return SGM_OK;
@@ -357,6 +383,7 @@ static sgm_status compile_steps(sgm__cpu *cpu, executable *e, sgm__assembler *as
         SGM_TRY(compile_step(cpu, e, i, assembler, &arrays, &scratch));
     set_code(e, assembler);
     SGM_TRY(fuse_steps(cpu, e, &scratch));
+    SGM_TRY(fuse_sums(cpu, e, &scratch));
     SGM_TRY(plan_flow(cpu, e));
     return give_scratch(e, scratch);
 }
@@ -460,11 +487,13 @@ static sgm_status run_steps(sgm__cpu *cpu, const executable *e, const sgm__memor
     for (int32_t i = first; i < first + count && status == SGM_OK; i++) {
         compiled_step *step = &e->steps[i];
         bool together = step->partner >= first && step->partner < first + count;
-        if (step->done || (together && step->fused == NULL))
+        if (step->done || (together && !leads(step)))
             continue; /* the latter is done by its reader */
         if (e->flow != NULL)
             begin_step(cpu, e, i);
-        if (together)
+        if (together && step->summed != NULL)
+            sgm__summed_run(cpu, step->summed, memory, step->scratch);
+        else if (together)
             sgm__fused_run(cpu, e->plan, step->fused, memory, step->scratch);
         else if (step->bound != NULL)
             sgm__bound_run(step->bound, memory);
@@ -472,7 +501,7 @@ static sgm_status run_steps(sgm__cpu *cpu, const executable *e, const sgm__memor
             sgm__elementwise_run(cpu, step->elementwise, memory, step->scratch);
         else
             status = run_operation(e, step);
-        if (step->partner >= 0 && step->fused == NULL)
+        if (step->partner >= 0 && !leads(step))
             sgm__pool_finish(cpu->pool); /* its reader would have done it, but not in this run */
         step->posted = e->flow != NULL ? sgm__pool_posted(cpu->pool) : 0;
     }

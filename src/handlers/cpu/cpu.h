@@ -141,6 +141,31 @@ size_t sgm__fused_scratch(const sgm__fused *fused, const sgm__cpu *cpu);
 void sgm__fused_run(const sgm__cpu *cpu, const sgm__plan *plan, sgm__fused *fused, const sgm__memory *memory,
                     unsigned char *scratch);
 
+/* The step computes this value by an instruction. */
+bool sgm__elementwise_makes(const sgm__elementwise *compiled, int32_t node);
+
+/* --- sums together with the elementwise step before them (summed.c, reduce.c) --- */
+
+typedef struct sgm__summed sgm__summed;
+/* This step is a sum, which could run together with the step before it. */
+bool sgm__summed_is_possible(const sgm__plan *plan, int32_t step);
+/* `call` is the sum's; *summed is NULL if its shapes are not fit for it. */
+sgm_status sgm__summed_create(const sgm__plan *plan, const sgm__cpu_call *call,
+                              const sgm__elementwise *elementwise, sgm__summed **summed);
+void sgm__summed_free(sgm__summed *summed);
+size_t sgm__summed_scratch(const sgm__summed *summed, const sgm__cpu *cpu);
+void sgm__summed_run(const sgm__cpu *cpu, const sgm__summed *summed, const sgm__memory *memory,
+                     unsigned char *scratch);
+
+/* A sum whose terms come part by part, each a run of elements: how many parts, elements of the largest, and
+ * of what they are multiples; 0: not this one. */
+int64_t sgm__cpu_sum_parts(const sgm__cpu_call *call, int64_t *most, int64_t *unit);
+void sgm__cpu_sum_range(const sgm__cpu_call *call, int64_t part, int64_t *first, int64_t *last);
+/* Adds up the terms of a part, into `partial` or, where none is needed, into the result. */
+void sgm__cpu_sum_part(const sgm__cpu_call *call, int64_t part, const void *terms, double *partial,
+                       void *result);
+void sgm__cpu_sum_end(const sgm__cpu_call *call, int64_t parts, const double *partial, void *result);
+
 /* --- steps that need not wait for the one before (flow.c) --- */
 
 #define SGM__FLOW_AREAS 3 /* of scratch memory: as many steps may be under way */

@@ -206,6 +206,14 @@ void sgm__elementwise_set_code(sgm__elementwise *compiled, unsigned char *code)
     memcpy(&compiled->code, &code, sizeof code);
 }
 
+bool sgm__elementwise_makes(const sgm__elementwise *compiled, int32_t node)
+{
+    for (int32_t m = 0; m < compiled->micro_count; m++)
+        if (compiled->slots[compiled->micros[m].output].node == node)
+            return true;
+    return false;
+}
+
 size_t sgm__elementwise_scratch(const sgm__elementwise *compiled)
 {
     return compiled->thread_bytes * (size_t)compiled->threads;

@@ -80,12 +80,12 @@ static size_t scratch(const sgm__cpu_call *call)
     return r.parts > 1 ? (size_t)(r.parts * r.results) * sizeof(double) : 0;
 }
 
-static void store(const reduction *r, int64_t result, double sum)
+static void store(const reduction *r, void *results, int64_t result, double sum)
 {
     if (r->dtype == SGM_FLOAT32)
-        ((float *)r->call->output.data)[result] = (float)sum;
+        ((float *)results)[result] = (float)sum;
     else
-        ((double *)r->call->output.data)[result] = sum;
+        ((double *)results)[result] = sum;
 }
 
 /* --- results that lie together --- */
@@ -133,7 +133,7 @@ static void sum_columns(void *context, int64_t index, int32_t thread)
     add_rows(r, result, count, r->terms * part / r->parts, r->terms * (part + 1) / r->parts, to);
     if (r->parts == 1)
         for (int64_t i = 0; i < count; i++)
-            store(r, result + i, sums[i]);
+            store(r, r->call->output.data, result + i, sums[i]);
 }
 
 /* --- results one by one --- */
@@ -179,7 +179,7 @@ static void sum_results(void *context, int64_t index, int32_t thread)
     int64_t first, last;
     sgm__pool_part(r->results, 1, r->tasks, index, &first, &last);
     for (int64_t i = first; i < last; i++)
-        store(r, i, sum_terms(r, i, 0, r->terms));
+        store(r, r->call->output.data, i, sum_terms(r, i, 0, r->terms));
 }
 
 static void add_parts(const reduction *r)
@@ -188,7 +188,7 @@ static void add_parts(const reduction *r)
         double sum = 0;
         for (int64_t part = 0; part < r->parts; part++)
             sum += r->partial[part * r->results + i];
-        store(r, i, sum);
+        store(r, r->call->output.data, i, sum);
     }
 }
 
@@ -220,6 +220,71 @@ static sgm_status run_sum(const sgm__cpu_call *call)
         add_parts(&r);
     }
     return SGM_OK;
+}
+
+/* --- sums whose terms come part by part --- */
+
+static int64_t rows_of_part(const reduction *r)
+{
+    return r->terms < SMALL ? SMALL / r->terms : 1;
+}
+
+/* Of everything: the same parts as above. Of rows that lie one after the other: some rows at a time. */
+int64_t sgm__cpu_sum_parts(const sgm__cpu_call *call, int64_t *most, int64_t *unit)
+{
+    const reduction *r = call->plan;
+    if (r == NULL || r->columns || r->results == 0 || r->terms == 0 || r->gone_rank != 1 ||
+        (r->gone_strides[0] != 1 && r->terms > 1))
+        return 0;
+    if (r->results == 1) {
+        *most = (r->terms + r->parts - 1) / r->parts;
+        *unit = 1;
+        return r->parts;
+    }
+    if (r->parts > 1 || r->terms > PART || r->kept_rank != 1 || r->kept_strides[0] != r->terms)
+        return 0;
+    int64_t rows = rows_of_part(r);
+    *most = rows * r->terms;
+    *unit = r->terms;
+    return (r->results + rows - 1) / rows;
+}
+
+void sgm__cpu_sum_range(const sgm__cpu_call *call, int64_t part, int64_t *first, int64_t *last)
+{
+    const reduction *r = call->plan;
+    if (r->results == 1) {
+        *first = r->terms * part / r->parts;
+        *last = r->terms * (part + 1) / r->parts;
+        return;
+    }
+    int64_t rows = rows_of_part(r), end = (part + 1) * rows;
+    *first = part * rows * r->terms;
+    *last = (end < r->results ? end : r->results) * r->terms;
+}
+
+void sgm__cpu_sum_part(const sgm__cpu_call *call, int64_t part, const void *terms, double *partial,
+                       void *result)
+{
+    const reduction *r = call->plan;
+    int64_t first, last;
+    sgm__cpu_sum_range(call, part, &first, &last);
+    if (r->results == 1) {
+        partial[part] = sum_line(r, terms, 1, last - first);
+        return;
+    }
+    const unsigned char *row = terms;
+    for (int64_t i = first / r->terms; i < last / r->terms; i++, row += r->terms * (int64_t)r->size)
+        store(r, result, i, sum_line(r, row, 1, r->terms));
+}
+
+void sgm__cpu_sum_end(const sgm__cpu_call *call, int64_t parts, const double *partial, void *result)
+{
+    const reduction *r = call->plan;
+    double sum = 0;
+    for (int64_t part = 0; part < parts && r->results == 1; part++)
+        sum += partial[part];
+    if (r->results == 1)
+        store(r, result, 0, sum);
 }
 
 /* --- largest and smallest --- */
