@@ -189,7 +189,7 @@ TEST(steps_need_only_what_they_touch)
     CHECK_INT(plan->step_count, 4);
     sgm__flow flow[4];
     for (int i = 0; i < 4; i++)
-        flow[i] = (sgm__flow){.posts = true, .partner = -1};
+        flow[i] = (sgm__flow){.posts = true, .partner = -1, .product = -1};
     sgm__flow_plan(plan, flow);
     CHECK_INT(flow[0].needs, -1);
     CHECK_INT(flow[1].needs, -1);

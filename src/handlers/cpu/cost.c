@@ -87,13 +87,17 @@ static void add_step(const sgm__cpu *cpu, const sgm__plan *plan, int32_t step, c
 }
 
 sgm__cost sgm__cost_of(const sgm__cpu *cpu, const sgm__plan *plan, int32_t step, int32_t partner,
-                       const bool *spread)
+                       int32_t product, const bool *spread)
 {
     sums all = {0};
     double threads = (double)cpu->threads, others = (threads - 1) / threads;
     add_step(cpu, plan, step, spread, &all);
     if (partner >= 0) {
         add_step(cpu, plan, partner, spread, &all);
+        all.meetings = 1;
+    }
+    if (product >= 0) {
+        add_step(cpu, plan, product, spread, &all);
         all.meetings = 1;
     }
     all.meetings = all.meetings > 0 ? all.meetings : 1;

@@ -9,9 +9,9 @@ typedef struct sgm__cost {
     double time, alone, shared;
 } sgm__cost;
 
-/* `partner`: the product that the step computes, too; -1: none. `spread`: nodes that all threads write. */
+/* `partner`, `product`: the steps that it does, too; -1: none. `spread`: nodes that all threads write. */
 sgm__cost sgm__cost_of(const sgm__cpu *cpu, const sgm__plan *plan, int32_t step, int32_t partner,
-                       const bool *spread);
+                       int32_t product, const bool *spread);
 /* The estimate is good enough to choose by. */
 bool sgm__cost_is_known(const sgm__plan *plan, int32_t step);
 

@@ -17,6 +17,7 @@ typedef struct compiled_step {
     sgm__fused *fused;   /* elementwise: with the product of step `partner`; NULL: without */
     sgm__summed *summed; /* a sum: with the elementwise step `partner`; NULL: without */
     int32_t partner;     /* the step that it can do too, or that can do it; -1: none */
+    int32_t product;     /* another one that it can do, too; -1: none */
     sgm__cpu_call call;  /* of a kernel */
     unsigned char *scratch;
     bool alone;     /* one thread is faster */
@@ -237,7 +238,7 @@ static sgm_status compile_step(sgm__cpu *cpu, executable *e, int32_t index, sgm_
     const sgm__step *step = &e->plan->steps[index];
     compiled_step *to = &e->steps[index];
     size_t scratch = 0;
-    to->partner = -1;
+    to->partner = to->product = -1;
     if (step->kind == SGM__STEP_ELEMENTWISE) {
         SGM_TRY(sgm__elementwise_compile(cpu, e->plan, step, cpu->interprets ? NULL : assembler,
                                          &to->elementwise));
@@ -286,6 +287,12 @@ static sgm_status fuse_sums(sgm__cpu *cpu, executable *e, size_t *most)
             continue;
         sum->partner = i - 1;
         before->partner = i;
+        compiled_step *product = i > 1 ? sum - 2 : NULL;
+        if (product != NULL && product->kernel == &sgm__cpu_matmul && product->partner < 0 &&
+            sgm__summed_add_product(cpu, e->plan, i, sum->summed)) {
+            product->partner = i;
+            sum->product = i - 2;
+        }
         size_t scratch = sgm__summed_scratch(sum->summed, cpu);
         *most = scratch > *most ? scratch : *most;
     }
@@ -313,7 +320,7 @@ static void choose_sharing(const sgm__cpu *cpu, executable *e, bool *spread, boo
         if (step->partner >= 0 && !leads(step))
             continue; /* counted with its reader */
         int32_t partner = leads(step) ? step->partner : -1;
-        sgm__cost cost = sgm__cost_of(cpu, e->plan, i, partner, spread);
+        sgm__cost cost = sgm__cost_of(cpu, e->plan, i, partner, step->product, spread);
         bool known = sgm__cost_is_known(e->plan, i) && (partner < 0 || sgm__cost_is_known(e->plan, partner));
         bool gains = cost.shared < cost.alone && step->bound == NULL;
         step->alone = step->bound != NULL || (known && !gains && !cpu->shares_all);
@@ -345,6 +352,7 @@ static sgm_status plan_flow(const sgm__cpu *cpu, executable *e)
         bool posts = step->elementwise != NULL || (step->kernel != NULL && step->kernel->posts);
         e->flow[i].posts = posts && !left_out && !step->alone;
         e->flow[i].partner = leads(step) ? step->partner : -1;
+        e->flow[i].product = step->product;
     }
     sgm__flow_plan(e->plan, e->flow);
     return SGM_OK;
@@ -492,7 +500,7 @@ static sgm_status run_steps(sgm__cpu *cpu, const executable *e, const sgm__memor
         if (e->flow != NULL)
             begin_step(cpu, e, i);
         if (together && step->summed != NULL)
-            sgm__summed_run(cpu, step->summed, memory, step->scratch);
+            sgm__summed_run(cpu, step->summed, step->product >= first, memory, step->scratch);
         else if (together)
             sgm__fused_run(cpu, e->plan, step->fused, memory, step->scratch);
         else if (step->bound != NULL)

@@ -27,11 +27,16 @@ static bool conflict(const sgm__plan *plan, int32_t a, int32_t b)
     return a >= 0 && b >= 0 && (touches_written(plan, a, b) || touches_written(plan, b, a));
 }
 
-/* With the products that they compute, too. */
+/* With the steps that they do, too. */
 static bool depend(const sgm__plan *plan, const sgm__flow *steps, int32_t a, int32_t b)
 {
-    return conflict(plan, a, b) || conflict(plan, steps[a].partner, b) ||
-           conflict(plan, a, steps[b].partner) || conflict(plan, steps[a].partner, steps[b].partner);
+    const int32_t of_a[] = {a, steps[a].partner, steps[a].product};
+    const int32_t of_b[] = {b, steps[b].partner, steps[b].product};
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 3; k++)
+            if (conflict(plan, of_a[i], of_b[k]))
+                return true;
+    return false;
 }
 
 void sgm__flow_plan(const sgm__plan *plan, sgm__flow *steps)

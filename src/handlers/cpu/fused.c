@@ -89,7 +89,7 @@ static bool is_worth_it(const sgm__node *left, const sgm__node *right, const sgm
            sgm_shape_elements(&result->type.shape) * size >= LEAST_BYTES;
 }
 
-static bool is_product(const sgm__plan *plan, const sgm__node *node)
+bool sgm__fused_is_product(const sgm__plan *plan, const sgm__node *node)
 {
     if (node->op != &sgm__op_matmul)
         return false;
@@ -111,7 +111,7 @@ int32_t sgm__fused_find(const sgm__plan *plan, int32_t step, const sgm__cpu_kern
     int32_t result = plan->order[plan->steps[step].first];
     const sgm__node *node = &plan->nodes[result];
     if (plan->steps[step].kind != SGM__STEP_KERNEL ||
-        (!is_product(plan, node) && !has_parts(node, kernel, call)))
+        (!sgm__fused_is_product(plan, node) && !has_parts(node, kernel, call)))
         return -1;
     int32_t reader = only_reader(plan, result, step);
     if (reader < 0 || plan->steps[reader].kind != SGM__STEP_ELEMENTWISE || is_in_step(plan, result, reader))
@@ -145,19 +145,19 @@ static void choose_blocks(sgm__fused *f, const sgm__cpu *cpu)
     f->thread_bytes = f->block_bytes + f->product_bytes + align(sgm__elementwise_buffers(f->elementwise));
 }
 
-static void plan_product(sgm__fused *f, const sgm__cpu *cpu, const sgm__plan *plan)
+sgm__product sgm__fused_product(const sgm__plan *plan, const sgm__node *node)
 {
-    const sgm__node *left = &plan->nodes[f->left], *right = &plan->nodes[f->right];
-    f->product = (sgm__product){.dtype = left->type.dtype,
-                                .m = left->type.shape.dims[0],
-                                .n = right->type.shape.dims[1],
-                                .k = left->type.shape.dims[1],
-                                .a_row = left->place.strides[0],
-                                .a_column = left->place.strides[1],
-                                .b_row = right->place.strides[0],
-                                .b_column = right->place.strides[1],
-                                .c_row = right->type.shape.dims[1]};
-    choose_blocks(f, cpu);
+    const sgm__node *left = &plan->nodes[plan->operands[node->first_input]];
+    const sgm__node *right = &plan->nodes[plan->operands[node->first_input + 1]];
+    return (sgm__product){.dtype = left->type.dtype,
+                          .m = left->type.shape.dims[0],
+                          .n = right->type.shape.dims[1],
+                          .k = left->type.shape.dims[1],
+                          .a_row = left->place.strides[0],
+                          .a_column = left->place.strides[1],
+                          .b_row = right->place.strides[0],
+                          .b_column = right->place.strides[1],
+                          .c_row = right->type.shape.dims[1]};
 }
 
 static void plan_parts(sgm__fused *f, const sgm__cpu_kernel *kernel, const sgm__cpu_call *call)
@@ -192,7 +192,8 @@ sgm_status sgm__fused_create(const sgm__cpu *cpu, const sgm__plan *plan, int32_t
         plan_parts(f, kernel, call);
     } else {
         f->right = plan->operands[plan->nodes[result].first_input + 1];
-        plan_product(f, cpu, plan);
+        f->product = sgm__fused_product(plan, &plan->nodes[result]);
+        choose_blocks(f, cpu);
     }
     *fused = f;
     return SGM_OK;

@@ -23,6 +23,7 @@ typedef struct reduction {
     int64_t results, terms; /* how many; of each */
     bool columns;           /* results lie together: rows are added up */
     int64_t parts;          /* of the terms */
+    int64_t unit;           /* terms that parts do not divide */
     int64_t tasks, sums;    /* of extremes; of sums */
     double *partial;
 } reduction;
@@ -50,7 +51,8 @@ static reduction prepare(const sgm__cpu_call *call)
                    .size = sgm_dtype_size(x->dtype),
                    .results = 1,
                    .terms = 1,
-                   .parts = 1};
+                   .parts = 1,
+                   .unit = 1};
     split_axes(&r, x, call->node->attributes.integers[0]);
     if (r.results == 0 || r.terms == 0)
         return r;
@@ -61,6 +63,9 @@ static reduction prepare(const sgm__cpu_call *call)
         r.parts = (r.terms + part - 1) / part;
         r.parts = r.parts < MOST_PARTS ? r.parts : MOST_PARTS;
     }
+    int64_t line = x->shape.rank > 0 ? x->shape.dims[x->shape.rank - 1] : 1;
+    if (r.results == 1 && line <= PART) /* whole rows, so that a product's rows can be added as they come */
+        r.unit = line;
     int64_t tasks = 4 * (int64_t)call->cpu->threads;
     r.tasks = r.results < tasks ? r.results : tasks;
     r.sums = r.parts > 1 ? r.parts * r.results : r.tasks;
@@ -86,6 +91,11 @@ static void store(const reduction *r, void *results, int64_t result, double sum)
         ((float *)results)[result] = (float)sum;
     else
         ((double *)results)[result] = sum;
+}
+
+static void range_of_part(const reduction *r, int64_t part, int64_t *first, int64_t *last)
+{
+    sgm__pool_part(r->terms, r->unit, r->parts, part, first, last);
 }
 
 /* --- results that lie together --- */
@@ -130,7 +140,9 @@ static void sum_columns(void *context, int64_t index, int32_t thread)
     int64_t result = block / across * line + first;
     double sums[COLUMNS];
     double *to = r->parts > 1 ? r->partial + part * r->results + result : sums;
-    add_rows(r, result, count, r->terms * part / r->parts, r->terms * (part + 1) / r->parts, to);
+    int64_t begin, end;
+    range_of_part(r, part, &begin, &end);
+    add_rows(r, result, count, begin, end, to);
     if (r->parts == 1)
         for (int64_t i = 0; i < count; i++)
             store(r, r->call->output.data, result + i, sums[i]);
@@ -170,13 +182,13 @@ static void sum_results(void *context, int64_t index, int32_t thread)
 {
     (void)thread;
     const reduction *r = context;
+    int64_t first, last;
     if (r->parts > 1) {
         int64_t part = index % r->parts, result = index / r->parts;
-        r->partial[part * r->results + result] =
-            sum_terms(r, result, r->terms * part / r->parts, r->terms * (part + 1) / r->parts);
+        range_of_part(r, part, &first, &last);
+        r->partial[part * r->results + result] = sum_terms(r, result, first, last);
         return;
     }
-    int64_t first, last;
     sgm__pool_part(r->results, 1, r->tasks, index, &first, &last);
     for (int64_t i = first; i < last; i++)
         store(r, r->call->output.data, i, sum_terms(r, i, 0, r->terms));
@@ -237,8 +249,8 @@ int64_t sgm__cpu_sum_parts(const sgm__cpu_call *call, int64_t *most, int64_t *un
         (r->gone_strides[0] != 1 && r->terms > 1))
         return 0;
     if (r->results == 1) {
-        *most = (r->terms + r->parts - 1) / r->parts;
-        *unit = 1;
+        *most = ((r->terms / r->unit + r->parts - 1) / r->parts) * r->unit;
+        *unit = r->unit;
         return r->parts;
     }
     if (r->parts > 1 || r->terms > PART || r->kept_rank != 1 || r->kept_strides[0] != r->terms)
@@ -253,8 +265,7 @@ void sgm__cpu_sum_range(const sgm__cpu_call *call, int64_t part, int64_t *first,
 {
     const reduction *r = call->plan;
     if (r->results == 1) {
-        *first = r->terms * part / r->parts;
-        *last = r->terms * (part + 1) / r->parts;
+        range_of_part(r, part, first, last);
         return;
     }
     int64_t rows = rows_of_part(r), end = (part + 1) * rows;

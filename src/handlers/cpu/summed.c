@@ -1,11 +1,12 @@
 /* A sum together with the elementwise step that makes what it adds up (the squares of a gradient, the
  * products of a dot product): part by part, so that each part is added while it is in the cache, and what
- * only the sum reads never gets to memory. The sum's parts and their order are those of the sum alone, and so
- * are the bits. */
+ * only the sum reads never gets to memory. Where the step reads the result of a product, blocks of that are
+ * computed with it. The parts of the sum and their order are those of the sum alone, and so are the bits. */
 #include "handlers/cpu/elementwise.h"
 #include "ops/ops.h"
 
-#define LEAST_ELEMENTS 4096 /* fewer stay in the first cache anyway */
+#define LEAST_ELEMENTS 4096   /* fewer stay in the first cache anyway */
+#define BLOCK_BYTES (1 << 18) /* of a product */
 
 struct sgm__summed {
     const sgm__elementwise *elementwise;
@@ -13,6 +14,10 @@ struct sgm__summed {
     int32_t terms;      /* node */
     bool moved;         /* only the sum reads the terms */
     int64_t parts;
+    const sgm__node *made; /* the product's result; NULL: without one */
+    sgm__product product;
+    int64_t parts_at_once;
+    size_t product_bytes;
     size_t block_bytes, thread_bytes, partial_bytes;
 };
 
@@ -87,6 +92,49 @@ sgm_status sgm__summed_create(const sgm__plan *plan, const sgm__cpu_call *call,
     return SGM_OK;
 }
 
+/* The elementwise step writes where the product's operand lies. What only the sum reads is not written, and
+ * the sum is, of one number, when all products are done. */
+static bool is_overwritten(const sgm__plan *plan, const sgm__summed *s, const sgm__node *operand,
+                           int32_t step)
+{
+    for (int32_t i = 0; i < plan->steps[step].count; i++) {
+        int32_t node = plan->order[plan->steps[step].first + i];
+        if ((node != s->terms || !s->moved) && sgm__cpu_overlap(&plan->nodes[node], operand))
+            return true;
+    }
+    return false;
+}
+
+bool sgm__summed_add_product(const sgm__cpu *cpu, const sgm__plan *plan, int32_t step, sgm__summed *summed)
+{
+    int32_t made = plan->order[plan->steps[step - 2].first];
+    const sgm__node *node = &plan->nodes[made];
+    const sgm_shape *shape = &plan->nodes[summed->terms].type.shape;
+    if (!sgm__fused_is_product(plan, node) || node->place.store != SGM__STORE_ARENA ||
+        !sgm_shape_equal(&node->type.shape, shape) || summed->call.output.shape.rank != 0 ||
+        !sgm__elementwise_has_parts(summed->elementwise, made, shape->dims[1]))
+        return false;
+    for (int32_t k = 0; k < 2; k++)
+        if (is_overwritten(plan, summed, &plan->nodes[plan->operands[node->first_input + k]], step - 1))
+            return false;
+    int64_t most, unit, row = shape->dims[1] * (int64_t)sgm_dtype_size(node->type.dtype);
+    sgm__cpu_sum_parts(&summed->call, &most, &unit);
+    if (unit != shape->dims[1])
+        return false;
+    int64_t at_once = BLOCK_BYTES / (most / unit * row);
+    at_once = at_once > 1 ? at_once : 1;
+    int64_t blocks = (summed->parts + at_once - 1) / at_once;
+    blocks = (blocks + cpu->threads - 1) / cpu->threads * cpu->threads;
+    summed->parts_at_once = (summed->parts + blocks - 1) / blocks;
+    summed->made = node;
+    summed->product = sgm__fused_product(plan, node);
+    sgm__product block = summed->product;
+    block.m = summed->parts_at_once * (most / unit);
+    summed->product_bytes = align(sgm__dense_scratch(cpu->dense, cpu->vector, &block, 1));
+    summed->thread_bytes += summed->product_bytes;
+    return true;
+}
+
 void sgm__summed_free(sgm__summed *summed)
 {
     sgm__free(summed);
@@ -104,6 +152,7 @@ typedef struct run {
     const sgm__summed *s;
     const sgm__memory *memory;
     unsigned char *scratch, *result;
+    sgm__product product;
 } run;
 
 static void run_part(void *context, int64_t index, int32_t thread)
@@ -122,6 +171,28 @@ static void run_part(void *context, int64_t index, int32_t thread)
     sgm__cpu_sum_part(&s->call, index, block, (double *)(void *)r->scratch, r->result);
 }
 
+/* Rows of the product, then the parts that they make. */
+static void run_block(void *context, int64_t index, int32_t thread)
+{
+    const run *r = context;
+    const sgm__summed *s = r->s;
+    int64_t part = index * s->parts_at_once, end = part + s->parts_at_once, first, last, unused;
+    end = end < s->parts ? end : s->parts;
+    if (part >= end)
+        return;
+    sgm__cpu_sum_range(&s->call, part, &first, &unused);
+    sgm__cpu_sum_range(&s->call, end - 1, &unused, &last);
+    sgm__product p = r->product;
+    int64_t row = first / p.n, size = (int64_t)sgm_dtype_size(p.dtype);
+    p.m = last / p.n - row;
+    p.a = (const unsigned char *)p.a + row * p.a_row * size;
+    p.c = (unsigned char *)p.c + first * size;
+    unsigned char *own = r->scratch + s->partial_bytes + (size_t)thread * s->thread_bytes;
+    sgm__dense_run(r->cpu->dense, r->cpu->vector, NULL, &p, own + s->thread_bytes - s->product_bytes);
+    for (; part < end; part++)
+        run_part(context, part, thread);
+}
+
 static void end_sum(void *context, int64_t index, int32_t thread)
 {
     (void)index;
@@ -130,11 +201,22 @@ static void end_sum(void *context, int64_t index, int32_t thread)
     sgm__cpu_sum_end(&r->s->call, r->s->parts, (const double *)(const void *)r->scratch, r->result);
 }
 
-void sgm__summed_run(const sgm__cpu *cpu, const sgm__summed *summed, const sgm__memory *memory,
+void sgm__summed_run(const sgm__cpu *cpu, const sgm__summed *summed, bool product, const sgm__memory *memory,
                      unsigned char *scratch)
 {
     run r = {.cpu = cpu, .s = summed, .memory = memory, .scratch = scratch};
     r.result = sgm__place_address(&summed->call.node->place, memory);
-    sgm__pool_post(cpu->pool, summed->parts, run_part, &r, sizeof r);
+    if (product) {
+        const sgm__plan *plan = summed->elementwise->plan;
+        const int32_t *operands = plan->operands + summed->made->first_input;
+        r.product = summed->product;
+        r.product.a = sgm__place_address(&plan->nodes[operands[0]].place, memory);
+        r.product.b = sgm__place_address(&plan->nodes[operands[1]].place, memory);
+        r.product.c = sgm__place_address(&summed->made->place, memory);
+        int64_t blocks = (summed->parts + summed->parts_at_once - 1) / summed->parts_at_once;
+        sgm__pool_post(cpu->pool, blocks, run_block, &r, sizeof r);
+    } else {
+        sgm__pool_post(cpu->pool, summed->parts, run_part, &r, sizeof r);
+    }
     sgm__pool_post(cpu->pool, 1, end_sum, &r, sizeof r);
 }
