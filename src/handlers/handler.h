@@ -32,6 +32,12 @@ typedef struct sgm__estimate {
     double alone, shared;        /* seconds of a run with one thread, and as it is divided */
 } sgm__estimate;
 
+/* How long a step took. */
+typedef struct sgm__step_time {
+    double seconds;
+    int32_t with; /* the step in whose time this one's is, as both were one pass; -1: its own */
+} sgm__step_time;
+
 typedef struct sgm__handler_type {
     const char *name, *doc;
     uint32_t flags;
@@ -52,6 +58,9 @@ typedef struct sgm__handler_type {
     void (*discard)(void *self, void *executable);
     /* Steps first .. first + count - 1. Allocates nothing. */
     sgm_status (*run)(void *self, void *executable, const sgm__memory *memory, int32_t first, int32_t count);
+    /* Runs all steps, each after the one before has ended, and notes how long they took. NULL: as `run` does
+     * one by one. */
+    sgm_status (*time)(void *self, void *executable, const sgm__memory *memory, sgm__step_time *times);
     sgm_status (*wait)(void *self);
     void (*estimate)(void *self, const void *executable, sgm__estimate *to); /* NULL: it does not say */
 } sgm__handler_type;

@@ -416,7 +416,33 @@ sgm_status sgm_session_feed_number(sgm_session *session, sgm_program *program, c
     return sgm__session_feed_number_at(session, program, index, value);
 }
 
-sgm_status sgm_session_run(sgm_session *session, sgm_program *program)
+/* Where the handler cannot measure them by itself. */
+static sgm_status time_steps(const sgm_handler *handler, sgm_program *program, sgm__step_time *times)
+{
+    double since = sgm__now();
+    for (int32_t i = 0; i < program->plan->step_count; i++) {
+        SGM_TRY(handler->type->run(handler->self, program->executable, &program->memory, i, 1));
+        SGM_TRY(handler->type->wait(handler->self));
+        double now = sgm__now();
+        times[i].seconds = now - since;
+        since = now;
+    }
+    return SGM_OK;
+}
+
+static sgm_status execute(const sgm_handler *handler, sgm_program *program, sgm__step_time *times)
+{
+    const sgm__plan *plan = program->plan;
+    if (times == NULL)
+        return handler->type->run(handler->self, program->executable, &program->memory, 0, plan->step_count);
+    for (int32_t i = 0; i < plan->step_count; i++)
+        times[i] = (sgm__step_time){.with = -1};
+    return handler->type->time != NULL
+               ? handler->type->time(handler->self, program->executable, &program->memory, times)
+               : time_steps(handler, program, times);
+}
+
+sgm_status sgm__session_run_timed(sgm_session *session, sgm_program *program, sgm__step_time *times)
 {
     SGM_TRY(check_program(session, program));
     for (int32_t i = 0; i < program->plan->input_count; i++)
@@ -426,11 +452,15 @@ sgm_status sgm_session_run(sgm_session *session, sgm_program *program)
     const sgm_handler *handler = session->handler;
     program->memory.arena = session->arena;
     session->newest = NULL;
-    SGM_TRY(handler->type->run(handler->self, program->executable, &program->memory, 0,
-                               program->plan->step_count));
+    SGM_TRY(execute(handler, program, times));
     SGM_TRY(handler->type->wait(handler->self));
     session->newest = program;
     return SGM_OK;
+}
+
+sgm_status sgm_session_run(sgm_session *session, sgm_program *program)
+{
+    return sgm__session_run_timed(session, program, NULL);
 }
 
 /* Copies output `index` to `host`, contiguous and in the program's type. */

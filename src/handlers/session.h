@@ -63,6 +63,9 @@ const void *sgm__session_output_memory(const sgm_session *session, const sgm_pro
 /* Lets a program read its input from memory of its type on the host, until it is lent another; it is not fed
  * any more then. */
 sgm_status sgm__session_lend(sgm_session *session, sgm_program *program, int32_t input, const void *memory);
+/* As sgm_session_run; `times` has room for each step of the program's plan, which take their turns. NULL:
+ * runs only. */
+sgm_status sgm__session_run_timed(sgm_session *session, sgm_program *program, sgm__step_time *times);
 /* Copies records `first` to `first + count - 1` of a contiguous tensor into an input. */
 sgm_status sgm__session_feed_part(sgm_session *session, sgm_program *program, const char *input,
                                   sgm_tensor *values, int64_t first, int64_t count);

@@ -211,8 +211,9 @@ static void show_note(void *user, const char *text)
 {
     terminal_monitor *self = user;
     bool runs = begin_change(self);
+    bool late = self->newest.kind == SGM_PROGRESS_PAUSE && strcmp(text, "pausing") == 0; /* it has paused */
     if (runs)
-        snprintf(self->note, sizeof self->note, "%s", text);
+        snprintf(self->note, sizeof self->note, "%s", late ? "" : text);
     end_change(self, runs);
 }
 

@@ -15,6 +15,7 @@ static struct termios own;    /* as they were; written while `changed` is false 
 static atomic_bool changed;   /* the terminal gives single keys */
 static atomic_bool busy;      /* a thread changes the settings, with all signals blocked */
 static atomic_bool suspended; /* a signal is being acted upon: nobody changes them */
+static atomic_bool exiting;   /* the same, for good */
 static atomic_int process;    /* that claimed it; not the children it forks */
 static atomic_int wake_up;    /* see sgm__terminal_mode_claim */
 
@@ -66,7 +67,7 @@ bool sgm__terminal_mode_enter(bool first)
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     atomic_store(&busy, true);
-    bool done = !atomic_load(&suspended) && change(first);
+    bool done = !atomic_load(&suspended) && !atomic_load(&exiting) && change(first);
     atomic_store(&busy, false);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return done;
@@ -150,10 +151,20 @@ static void act_as_before(size_t index, siginfo_t *info, void *context)
         act_by_default(number);
 }
 
+/* A thread that changes them now is waited for a moment. */
 static void wait_for_threads(void)
 {
     for (int i = 0; i < 100 && atomic_load(&busy); i++)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+static void restore_at_exit(void)
+{
+    if (atomic_load(&process) != getpid())
+        return;
+    atomic_store(&exiting, true);
+    wait_for_threads();
+    restore();
 }
 
 static void wake(void)
@@ -230,7 +241,7 @@ bool sgm__terminal_mode_claim(int fd)
     static atomic_bool at_exit;
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || atomic_flag_test_and_set(&claimed))
         return false;
-    if (!atomic_exchange(&at_exit, true) && atexit(restore) != 0) {
+    if (!atomic_exchange(&at_exit, true) && atexit(restore_at_exit) != 0) {
         atomic_store(&at_exit, false);
         atomic_flag_clear(&claimed);
         return false;

@@ -203,8 +203,11 @@ sgm_status sgm__optimiser_record(const sgm_optimiser *optimiser, sgm_graph *grap
                        named_state(graph, SGM__GRADIENT_PREFIX, "", request->parameters[i].name, values[i]),
                        gradients[i]);
         clip(&optimiser->options, graph, gradients, count);
-        for (size_t i = 0; i < count; i++)
+        for (size_t i = 0; i < count; i++) {
+            sgm_graph_push_label(graph, request->parameters[i].name);
             update_parameter(optimiser, graph, request, &request->parameters[i], gradients[i]);
+            sgm_graph_pop_label(graph);
+        }
     }
     sgm_graph_pop_label(graph);
     sgm__free(values);

@@ -2,6 +2,7 @@
 #include "registry/pattern.h"
 #include "training/change_record.h"
 #include "training/checkpoints.h"
+#include "training/layer_times.h"
 #include "training/operator.h"
 #include "training/parts.h"
 #include "training/run_folder.h"
@@ -94,6 +95,7 @@ void sgm__trainer_free(sgm_trainer *trainer)
     sgm__free(trainer->trained);
     sgm__free(trainer->programs);
     sgm__free(trainer->stale);
+    sgm__layer_times_free(trainer->times);
     sgm__free(trainer->ending.by);
     sgm__free(trainer->ended_by);
     pthread_mutex_destroy(&trainer->lock);

@@ -146,7 +146,8 @@ struct sgm_trainer {
     char message[1024];
     sgm_network *network;
     sgm_optimiser *optimiser;
-    _Atomic(sgm_operator *) team; /* NULL: the trainer itself does the work; any thread may look */
+    struct sgm__layer_times *times; /* what steps take; NULL: nobody asked */
+    _Atomic(sgm_operator *) team;   /* NULL: the trainer itself does the work; any thread may look */
     sgm_trainer *global; /* of a worker's scope: its trainer, whose network and optimiser it uses; NULL */
     int32_t worker;      /* of a scope: its number */
     sgm_iterator *training;

@@ -1,5 +1,6 @@
 /* One step of training: its minibatch, its learning rate, what it says. */
 #include "data/dataset.h"
+#include "training/layer_times.h"
 #include "training/operator.h"
 #include "training/trainer.h"
 
@@ -87,7 +88,7 @@ sgm_status sgm__trainer_step(sgm_trainer *trainer, const sgm_block *block, doubl
         return sgm_last_status();
     SGM_TRY(sgm__trainer_feed(trainer, program, block));
     SGM_TRY(sgm__trainer_feed_update(trainer, program, rate, position->updates + 1));
-    SGM_TRY(sgm_session_run(trainer->session, program));
+    SGM_TRY(sgm__layer_times_run(trainer, program));
     double before = position->sums.loss;
     SGM_TRY(sgm__trainer_count(trainer, program, block->count, &position->sums));
     trainer->newest_loss = (position->sums.loss - before) / (double)block->count;

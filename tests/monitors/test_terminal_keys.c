@@ -171,6 +171,8 @@ static void wait_a_moment(void)
 static void end_all(void)
 {
     pid_t job = atomic_load(&shared->job);
+    printf("iteration %lld, paused %d, suspended %d\n", (long long)atomic_load(&shared->iteration),
+           atomic_load(&shared->paused), atomic_load(&shared->job_stands));
     if (job > 0)
         kill(job, SIGKILL);
     if (shell > 0) {
@@ -281,15 +283,15 @@ TEST(keys_pause_step_go_on_and_stop)
     WAIT_FOR(strstr(screen, "paused"));
     long long first = iteration();
     type("s");
-    WAIT_FOR(iteration() == first + 1);
+    WAIT_FOR(iteration() == first + 1 && atomic_load(&shared->paused));
     CHECK(stands());
     type("1");
     type("2s");
-    WAIT_FOR(iteration() == first + 13);
+    WAIT_FOR(iteration() == first + 13 && atomic_load(&shared->paused));
     CHECK(stands());
     CHECK(strstr(screen, "12"));
     type("3xs"); /* another key forgets the number */
-    WAIT_FOR(iteration() == first + 14);
+    WAIT_FOR(iteration() == first + 14 && atomic_load(&shared->paused));
     CHECK(stands());
     type("p");
     WAIT_FOR(iteration() > first + 20);

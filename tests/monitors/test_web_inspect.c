@@ -63,6 +63,47 @@ TEST(layers_have_shapes_parameters_and_inputs)
     sgm_env_free(env);
 }
 
+static void check_times(const json_t *network)
+{
+    double sum = web_number(network, "time/other/milliseconds"),
+           share = web_number(network, "time/other/share");
+    for (size_t i = 0; i < json_array_size(web_at(network, "layers")); i++) {
+        char path[64];
+        snprintf(path, sizeof path, "layers/%zu/milliseconds", i);
+        sum += web_number(network, path);
+        snprintf(path, sizeof path, "layers/%zu/share", i);
+        share += web_number(network, path);
+    }
+    CHECK(web_number(network, "time/milliseconds") > 0);
+    CHECK_NEAR(sum / web_number(network, "time/milliseconds"), 1, 1e-6);
+    CHECK_NEAR(share, 1, 1e-6);
+    CHECK(web_number(network, "layers/1/update") > 0);
+    CHECK_NEAR(web_number(network, "layers/1/forward") + web_number(network, "layers/1/backward") +
+                   web_number(network, "layers/1/update"),
+               web_number(network, "layers/1/milliseconds"), 1e-6);
+    CHECK_NEAR(web_number(network, "layers/0/milliseconds"), 0, 0);
+}
+
+TEST(layers_tell_how_long_they_take_when_asked)
+{
+    sgm_env *env = sgm_env_create("e", .handler = "reference");
+    web_client client = serve(env);
+    CHECK_OK(line_trainer(env, "a"));
+    json_t *network = web_get(&client, "/api/network");
+    CHECK(web_at(network, "time") == NULL && web_at(network, "layers/1/milliseconds") == NULL);
+    json_decref(network);
+    network = web_get(&client, "/api/network?time=1"); /* nothing has run */
+    CHECK(json_is_null(web_at(network, "layers/1/milliseconds")));
+    CHECK(json_is_null(web_at(network, "time/milliseconds")));
+    json_decref(network);
+    CHECK_OK(sgm_run(env, .epochs = 2));
+    network = web_get(&client, "/api/network?trainer=a&time=1");
+    check_times(network);
+    json_decref(network);
+    check_refused(&client, "/api/network?time=2", 400, "'time' must be a whole number from 0 to 1");
+    sgm_env_free(env);
+}
+
 TEST(what_cannot_be_drawn_is_refused_by_name)
 {
     sgm_env *env = sgm_env_create("e", .handler = "reference");

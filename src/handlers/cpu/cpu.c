@@ -488,10 +488,24 @@ static void begin_step(const sgm__cpu *cpu, const executable *e, int32_t index)
     sgm__pool_alone(cpu->pool, e->steps[index].alone);
 }
 
+/* What came before, be it only the way to this step, is counted with it: the sum is the whole. */
+static void note_time(const sgm__cpu *cpu, const compiled_step *step, int32_t index, bool together,
+                      sgm__step_time *times, double *since)
+{
+    sgm__pool_finish(cpu->pool);
+    double now = sgm__now();
+    times[index].seconds = now - *since;
+    *since = now;
+    if (together)
+        times[step->partner].with = index;
+}
+
+/* `times`: NULL, or of all steps. */
 static sgm_status run_steps(sgm__cpu *cpu, const executable *e, const sgm__memory *memory, int32_t first,
-                            int32_t count)
+                            int32_t count, sgm__step_time *times)
 {
     sgm_status status = SGM_OK;
+    double since = times != NULL ? sgm__now() : 0;
     for (int32_t i = first; i < first + count && status == SGM_OK; i++) {
         compiled_step *step = &e->steps[i];
         bool together = step->partner >= first && step->partner < first + count;
@@ -511,24 +525,37 @@ static sgm_status run_steps(sgm__cpu *cpu, const executable *e, const sgm__memor
             status = run_operation(e, step);
         if (step->partner >= 0 && !leads(step))
             sgm__pool_finish(cpu->pool); /* its reader would have done it, but not in this run */
+        if (times != NULL)
+            note_time(cpu, step, i, together, times, &since);
         step->posted = e->flow != NULL ? sgm__pool_posted(cpu->pool) : 0;
     }
     return status;
 }
 
-static sgm_status run(void *self, void *compiled, const sgm__memory *memory, int32_t first, int32_t count)
+static sgm_status run_part(void *self, void *compiled, const sgm__memory *memory, int32_t first,
+                           int32_t count, sgm__step_time *times)
 {
     sgm__cpu *cpu = self;
     pthread_mutex_lock(&cpu->busy);
     uint64_t before = sgm__flush_begin();
     place(compiled, memory);
     sgm__pool_alone(cpu->pool, ((const executable *)compiled)->flow == NULL);
-    sgm_status status = run_steps(cpu, compiled, memory, first, count);
+    sgm_status status = run_steps(cpu, compiled, memory, first, count, times);
     sgm__pool_alone(cpu->pool, false);
     sgm__pool_finish(cpu->pool);
     sgm__flush_end(before);
     pthread_mutex_unlock(&cpu->busy);
     return status;
+}
+
+static sgm_status run(void *self, void *compiled, const sgm__memory *memory, int32_t first, int32_t count)
+{
+    return run_part(self, compiled, memory, first, count, NULL);
+}
+
+static sgm_status run_and_time(void *self, void *compiled, const sgm__memory *memory, sgm__step_time *times)
+{
+    return run_part(self, compiled, memory, 0, ((const executable *)compiled)->step_count, times);
 }
 
 static void estimate(void *self, const void *compiled, sgm__estimate *to)
@@ -557,5 +584,6 @@ const sgm__handler_type sgm__cpu_handler = {.name = "cpu",
                                             .compile = compile,
                                             .discard = discard,
                                             .run = run,
+                                            .time = run_and_time,
                                             .estimate = estimate,
                                             .wait = sgm__host_wait};

@@ -1,7 +1,12 @@
 /* GET /api/network: the layers, how they hang together, and what they take. */
 #include "monitors/web/inspect.h"
 #include "network/layout.h"
+#include "training/layer_times.h"
 #include "training/trainer_lock.h"
+
+#include <math.h>
+
+#define MEASURED_STEPS 5 /* for each time that somebody asks */
 
 /* What is known of the trainer's network, and a network of the same text that was recorded for one record. */
 typedef struct drawing {
@@ -12,7 +17,29 @@ typedef struct drawing {
     sgm_graph *graph;
     sgm_recording recording;
     int64_t parameters, bytes;
+    bool timed;             /* it was asked for */
+    sgm__layer_time *times; /* of a step, for each layer and for what is no layer's; NULL: not measured yet */
+    size_t time_count;      /* layers in it */
+    double seconds;         /* of a step */
 } drawing;
+
+/* With the trainer's lock. Workers of an operator do its steps, and measure nothing. */
+static sgm_status copy_times(drawing *own, sgm_trainer *trainer)
+{
+    SGM_TRY(sgm__layer_times_want(trainer, MEASURED_STEPS));
+    const sgm__layer_times *times = trainer->times;
+    if (!(times->steps > 0))
+        return SGM_OK;
+    own->times = sgm__calloc(times->count + 1, sizeof *own->times);
+    if (own->times == NULL)
+        return SGM_ERROR_MEMORY;
+    own->time_count = times->count;
+    own->seconds = times->seconds / times->steps;
+    for (size_t i = 0; i <= times->count; i++)
+        for (int k = 0; k < SGM__PHASE_COUNT; k++)
+            own->times[i].seconds[k] = times->layers[i].seconds[k] / times->steps;
+    return SGM_OK;
+}
 
 /* With the trainer's lock: arguments may be set while it trains. */
 static sgm_status copy_description(drawing *own, const sgm__web_trainer *watched)
@@ -45,6 +72,20 @@ static void release(drawing *own)
     sgm_network_free(own->network);
     sgm_string_free(own->notation);
     sgm__text_free(&own->arguments);
+    sgm__free(own->times);
+}
+
+/* "milliseconds", "share" of the whole step, and what they are made of; null: not measured. */
+static void append_time(sgm__text *text, const drawing *own, size_t layer)
+{
+    static const char *const names[] = {"forward", "backward", "update"};
+    bool known = own->times != NULL && layer <= own->time_count;
+    const double *seconds = known ? own->times[layer].seconds : NULL;
+    double sum = known ? seconds[0] + seconds[1] + seconds[2] : NAN;
+    sgm__web_append_member(text, "milliseconds", 1000 * sum);
+    sgm__web_append_member(text, "share", known && own->seconds > 0 ? sum / own->seconds : NAN);
+    for (int k = 0; k < SGM__PHASE_COUNT; k++)
+        sgm__web_append_member(text, names[k], known ? 1000 * seconds[k] : NAN);
 }
 
 static void append_inputs(sgm__text *text, const drawing *own, size_t layer)
@@ -116,6 +157,8 @@ static void append_layer(sgm__text *text, drawing *own, size_t layer, const char
     sgm__web_append_member(text, "activation",
                            (double)(sgm_shape_elements(&given.shape) * (int64_t)sgm_dtype_size(given.dtype)));
     append_tensors(text, own, name);
+    if (own->timed)
+        append_time(text, own, layer);
     sgm__text_append(text, "}");
 }
 
@@ -133,6 +176,14 @@ static sgm_status describe(drawing *own, sgm__http_answer *answer)
     sgm__web_append_text(&text, own->notation);
     sgm__web_append_member(&text, "parameters", (double)own->parameters);
     sgm__web_append_member(&text, "bytes", (double)own->bytes);
+    if (own->timed) {
+        bool known = own->times != NULL;
+        sgm__text_append(&text, ",\"time\":{\"other\":{\"name\":null");
+        append_time(&text, own, sgm_network_layers(own->network));
+        sgm__text_append(&text, "}");
+        sgm__web_append_member(&text, "milliseconds", known ? 1000 * own->seconds : NAN);
+        sgm__text_append(&text, "}");
+    }
     sgm__text_append(&text, "}");
     return sgm__web_answer(answer, &text);
 }
@@ -141,10 +192,15 @@ sgm_status sgm__inspect_network(void *web, const sgm__http_request *request, sgm
 {
     sgm__web_trainer *watched;
     drawing own = {0};
+    int64_t time;
+    SGM_TRY(sgm__inspect_count(request, "time", 0, 0, 1, &time));
+    own.timed = time == 1;
     SGM_TRY(sgm__inspect_borrow(web, request, &watched));
     sgm_status status = sgm__inspect_lock(watched, request);
     if (status == SGM_OK) {
         status = copy_description(&own, watched);
+        if (status == SGM_OK && own.timed)
+            status = copy_times(&own, watched->trainer);
         sgm__trainer_unlock(watched->trainer);
     }
     sgm__web_give_back(watched);
