@@ -498,6 +498,8 @@ static void note_time(const sgm__cpu *cpu, const compiled_step *step, int32_t in
     *since = now;
     if (together)
         times[step->partner].with = index;
+    if (together && step->product >= 0)
+        times[step->product].with = index;
 }
 
 /* `times`: NULL, or of all steps. */
