@@ -45,6 +45,8 @@ static void free_change(sgm__change_record *record, sgm__noted_change *change)
     sgm_content_clear(&change->new);
     sgm__free(change->identifier);
     sgm__free(change->who);
+    sgm__free(change->attached);
+    sgm__free(change->detached);
     json_decref(change->before);
     json_decref(change->after);
 }
@@ -167,7 +169,8 @@ static sgm_status append(sgm_trainer *trainer, sgm__noted_change *change)
         sgm__reserve(&record->items, &record->capacity, record->count + 1, sizeof *record->items);
     if (status == SGM_OK) {
         change->number = ++record->made;
-        change->undoes = record->undoing;
+        if (change->undoes == 0)
+            change->undoes = record->undoing;
         if (record->group < 0)
             record->group = change->number;
         change->group = record->group;
@@ -198,24 +201,65 @@ static bool is_setting_up(sgm_trainer *trainer, const char *who)
            sgm_trainer_state_of(trainer) == SGM_TRAINER_IDLE;
 }
 
-sgm_status sgm__change_note(sgm_trainer *trainer, sgm__change_kind kind, const char *identifier,
-                            const sgm_content *before, const sgm_content *after)
+/* False: it is no change. */
+static bool begin_note(sgm_trainer *trainer, const char *identifier)
+{
+    const char *who = trainer->changed_by;
+    if (trainer->restoring || is_setting_up(trainer, who))
+        return false;
+    if (trainer->folder != NULL && sgm__is_wish(who))
+        sgm__changes_supersede(trainer, identifier, 0);
+    return true;
+}
+
+/* `status`: whether the change could be made. */
+static sgm_status end_note(sgm_trainer *trainer, sgm__noted_change *change, sgm_status status)
+{
+    sgm_status written = status == SGM_OK ? write_down(trainer, change) : status;
+    status = append(trainer, change);
+    return written != SGM_OK ? written : status;
+}
+
+sgm_status sgm__change_note(sgm_trainer *trainer, const char *identifier, const sgm_content *before,
+                            const sgm_content *after)
 {
     sgm__noted_change change = {0};
     trainer = owner_of(trainer);
-    const char *who = trainer->changed_by;
-    if (trainer->restoring || is_setting_up(trainer, who))
+    if (!begin_note(trainer, identifier))
         return SGM_OK;
-    if (trainer->folder != NULL && sgm__is_wish(who))
-        sgm__changes_supersede(trainer, identifier, 0);
-    sgm_status status = fill_in(trainer, who, identifier, &change);
+    sgm_status status = fill_in(trainer, trainer->changed_by, identifier, &change);
     change.before = sgm__content_change_json(before);
     change.after = sgm__content_change_json(after);
-    if (status == SGM_OK && kind == SGM__CHANGE_VALUE)
+    if (status == SGM_OK)
         status = keep_contents(&change, before, after);
-    sgm_status written = status == SGM_OK ? write_down(trainer, &change) : status;
-    status = append(trainer, &change);
-    return written != SGM_OK ? written : status;
+    return end_note(trainer, &change, status);
+}
+
+/* What a hook that goes was made from is its name if that is no text: it cannot be made again. */
+static sgm_status keep_hook(sgm__noted_change *change, const char *before, const char *after)
+{
+    bool is_name = before != NULL && strcmp(before, change->identifier + strlen(SGM__HOOK_CHANGE)) == 0;
+    if (!sgm__is_person(change->who) || is_name)
+        return SGM_OK;
+    change->attached = after != NULL ? sgm__strdup(after) : NULL;
+    change->detached = before != NULL ? sgm__strdup(before) : NULL;
+    return change->attached != NULL || change->detached != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+}
+
+sgm_status sgm__change_note_hook(sgm_trainer *trainer, const char *identifier, const char *before,
+                                 const char *after, int64_t undoes)
+{
+    sgm__noted_change change = {0};
+    trainer = owner_of(trainer);
+    if (!begin_note(trainer, identifier))
+        return SGM_OK;
+    sgm_status status = fill_in(trainer, trainer->changed_by, identifier, &change);
+    change.before = json_string(before != NULL ? before : "none");
+    change.after = json_string(after != NULL ? after : "none");
+    change.undoes = undoes;
+    if (status == SGM_OK)
+        status = keep_hook(&change, before, after);
+    return end_note(trainer, &change, status);
 }
 
 void sgm__change_note_position(sgm_trainer *trainer, const char *who, const char *before, const char *after)

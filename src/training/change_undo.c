@@ -15,9 +15,14 @@ static const sgm__noted_change *obstacle_of(const sgm__change_record *record, co
     return NULL;
 }
 
+static bool can_be_undone(const sgm__noted_change *change)
+{
+    return change->old.kind != SGM_KIND_NOTHING || change->attached != NULL || change->detached != NULL;
+}
+
 static bool is_undoable(const sgm__change_record *record, const sgm__noted_change *change)
 {
-    return change->old.kind != SGM_KIND_NOTHING && !change->undone && obstacle_of(record, change) == NULL;
+    return can_be_undone(change) && !change->undone && obstacle_of(record, change) == NULL;
 }
 
 static json_t *text_json(const char *text)
@@ -42,6 +47,7 @@ static json_t *change_json(const sgm_trainer *trainer, const sgm__noted_change *
     json_object_set_new(shown, "who", text_json(change->who));
     json_object_set_new(shown, "person", json_boolean(sgm__is_person(change->who)));
     json_object_set_new(shown, "undoes", change->undoes > 0 ? json_integer(change->undoes) : json_null());
+    json_object_set_new(shown, "undone", json_boolean(change->undone));
     json_object_set_new(shown, "undoable", json_boolean(is_undoable(trainer->changes, change)));
     return shown;
 }
@@ -121,7 +127,7 @@ static sgm_status check_undoable(const sgm_trainer *trainer, const sgm__noted_ch
                         "change %lld of %s was made by %s: only what a person set is taken "
                         "back; set it instead",
                         number, change->identifier, change->who);
-    if (change->old.kind == SGM_KIND_NOTHING)
+    if (!can_be_undone(change))
         return sgm_fail(SGM_ERROR_STATE, "change %lld (%s) is nothing that can be taken back", number,
                         change->identifier);
     const sgm__noted_change *later = obstacle_of(trainer->changes, change);
@@ -183,7 +189,7 @@ static const sgm__noted_change *newest_of_person(const sgm__change_record *recor
 {
     for (size_t i = record->count; i-- > 0;) {
         const sgm__noted_change *change = &record->items[i];
-        if (!change->undone && change->undoes == 0 && change->old.kind != SGM_KIND_NOTHING)
+        if (!change->undone && change->undoes == 0 && can_be_undone(change))
             return change;
     }
     return NULL;
@@ -205,8 +211,36 @@ static const sgm__noted_change *next_of_group(const sgm__change_record *record, 
     return change != NULL && change->group == group ? change : NULL;
 }
 
-sgm_status sgm__changes_undo(sgm_trainer *trainer, int64_t number, const char *who, int64_t *first)
+static bool copy_text(const char *text, char **copy)
 {
+    *copy = text != NULL ? sgm__strdup(text) : NULL;
+    return text == NULL || *copy != NULL;
+}
+
+static sgm_status look_up_hook(const sgm_trainer *trainer, const sgm__noted_change *change,
+                               sgm__hook_undo *hook)
+{
+    const char *name = change->identifier + strlen(SGM__HOOK_CHANGE);
+    SGM_TRY(check_undoable(trainer, change));
+    if (copy_text(change->detached, &hook->attach) && copy_text(change->attached, &hook->detach) &&
+        copy_text(name, &hook->name))
+        return SGM_OK;
+    sgm__hook_undo_clear(hook);
+    return SGM_ERROR_MEMORY;
+}
+
+void sgm__hook_undo_clear(sgm__hook_undo *hook)
+{
+    sgm__free(hook->attach);
+    sgm__free(hook->detach);
+    sgm__free(hook->name);
+    *hook = (sgm__hook_undo){0};
+}
+
+sgm_status sgm__changes_undo(sgm_trainer *trainer, int64_t number, const char *who, int64_t *first,
+                             sgm__hook_undo *hook)
+{
+    *hook = (sgm__hook_undo){0};
     sgm__change_record *record = trainer->changes;
     const sgm__noted_change *change =
         number > 0 ? sgm__change_find(record, number) : newest_of_person(record);
@@ -217,6 +251,8 @@ sgm_status sgm__changes_undo(sgm_trainer *trainer, int64_t number, const char *w
                         trainer->name);
     int64_t group = number > 0 ? 0 : change->group;
     *first = change->number;
+    if (change->old.kind == SGM_KIND_NOTHING && can_be_undone(change))
+        return look_up_hook(trainer, change, hook);
     sgm__changes_begin(trainer);
     sgm_status status = take_back(trainer, change, who);
     while (status == SGM_OK && group > 0 && (change = next_of_group(record, group)) != NULL)

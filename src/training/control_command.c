@@ -149,10 +149,17 @@ static sgm_status do_undo(sgm__command *c)
 {
     const char *text = sgm__command_field(c, "number");
     int64_t number = 0, undone = 0;
+    sgm__hook_undo hook;
     if (text != NULL && (!sgm__parse_int64(text, &number) || number < 1))
         return sgm_fail(SGM_ERROR_ARGUMENT, "undo: expected the number of a change, from 1, got '%.100s'",
                         text);
-    SGM_TRY(sgm__changes_undo(c->call->trainer, number, c->call->who, &undone));
+    SGM_TRY(sgm__control_lock(c->call));
+    sgm_status status = sgm__changes_undo(c->call->trainer, number, c->call->who, &undone, &hook);
+    sgm__trainer_unlock(c->call->trainer);
+    if (status == SGM_OK && hook.name != NULL)
+        status = sgm__command_undo_hook(c, undone, &hook);
+    sgm__hook_undo_clear(&hook);
+    SGM_TRY(status);
     json_object_set_new(c->answer, "undone", json_integer(undone));
     return SGM_OK;
 }
@@ -215,7 +222,7 @@ static const command_row rows[] = {
     {"restore", do_restore, {"name"}, 1, false, true},
     {"get", sgm__command_get, {"identifier", "file"}, 1, true, false},
     {"set", sgm__command_set, {"identifier", "value", "file"}, 1, true, true},
-    {"undo", do_undo, {"number"}, 0, true, true},
+    {"undo", do_undo, {"number"}, 0, false, true},
     {"changes", do_changes, {NULL}, 0, false, false},
     {"list", sgm__command_list, {"identifier", "values"}, 0, false, false},
     {"attach", sgm__command_attach, {"hook"}, 1, false, true},

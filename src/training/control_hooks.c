@@ -16,13 +16,18 @@ static sgm_status check(const sgm__command *c, sgm_hook *hook)
     return status;
 }
 
-sgm_status sgm__command_attach(sgm__command *c)
+static sgm__hook_change change_by(const sgm__command *c, int64_t undoes)
+{
+    return (sgm__hook_change){.who = c->call->who, .undoes = undoes, .ending = c->call->ending};
+}
+
+static sgm_status attach(sgm__command *c, const char *text, int64_t undoes)
 {
     char *name = NULL;
-    sgm_hook *hook = sgm_hook_parse(sgm__command_field(c, "hook"));
+    sgm_hook *hook = sgm_hook_parse(text);
     sgm_status status = hook != NULL ? check(c, hook) : sgm__last_failure();
     if (status == SGM_OK)
-        status = sgm__trainer_attach(c->call->trainer, hook, c->call->who, &name, c->call->ending);
+        status = sgm__trainer_attach(c->call->trainer, hook, change_by(c, undoes), &name);
     if (status == SGM_OK)
         json_object_set_new(c->answer, "name", sgm__answer_text(name));
     sgm__free(name);
@@ -30,10 +35,42 @@ sgm_status sgm__command_attach(sgm__command *c)
     return status;
 }
 
+sgm_status sgm__command_attach(sgm__command *c)
+{
+    return attach(c, sgm__command_field(c, "hook"), 0);
+}
+
 sgm_status sgm__command_detach(sgm__command *c)
 {
-    return sgm__trainer_detach(c->call->trainer, sgm__command_field(c, "name"), c->call->who,
-                               c->call->ending);
+    return sgm__trainer_detach(c->call->trainer, sgm__command_field(c, "name"), change_by(c, 0));
+}
+
+/* One that was taken off and put back has another name, but its text: there is only one with that. */
+static char *name_of(sgm_trainer *trainer, const sgm__hook_undo *undo)
+{
+    sgm_attached_hook *hooks;
+    size_t count;
+    char *name = NULL;
+    if (sgm_trainer_hooks(trainer, &hooks, &count) != SGM_OK)
+        return NULL;
+    for (size_t i = 0; i < count && name == NULL; i++)
+        if (hooks[i].text != NULL && strcmp(hooks[i].text, undo->detach) == 0)
+            name = sgm__strdup(hooks[i].name);
+    sgm_attached_hooks_free(hooks, count);
+    if (name == NULL)
+        sgm_fail(SGM_ERROR_STATE, "%s is not attached any more", undo->name);
+    return name;
+}
+
+sgm_status sgm__command_undo_hook(sgm__command *c, int64_t number, const sgm__hook_undo *undo)
+{
+    if (undo->attach != NULL)
+        return attach(c, undo->attach, number);
+    char *name = name_of(c->call->trainer, undo);
+    sgm_status status = name != NULL ? sgm__trainer_detach(c->call->trainer, name, change_by(c, number))
+                                     : sgm__last_failure();
+    sgm__free(name);
+    return status;
 }
 
 sgm_status sgm__command_hooks(sgm__command *c)

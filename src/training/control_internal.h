@@ -2,6 +2,7 @@
 #ifndef SGM_TRAINING_CONTROL_INTERNAL_H
 #define SGM_TRAINING_CONTROL_INTERNAL_H
 
+#include "training/change_record.h"
 #include "training/control.h"
 #include "training/control_answer.h"
 
@@ -27,6 +28,8 @@ const sgm_option *sgm__command_option(sgm_registry *root, const char *identifier
 /* --- control_hooks.c --- */
 sgm_status sgm__command_attach(sgm__command *c);
 sgm_status sgm__command_detach(sgm__command *c);
+/* Takes off the hook of a change, or puts it back; without the trainer's lock. */
+sgm_status sgm__command_undo_hook(sgm__command *c, int64_t number, const sgm__hook_undo *undo);
 sgm_status sgm__command_hooks(sgm__command *c);
 
 #endif

@@ -62,7 +62,8 @@ typedef struct sgm__detached {
 /* Somebody detached it by name, and it may be in the middle of its work. */
 bool sgm__hook_is_taken_off(const sgm_hook *hook);
 /* By the name of a list; without "#2" if there is only one. *full: the name with it; *text: what it was made
- * from, or its type's name; both are freed with sgm__free, also on failure. `detached` NULL: not wanted. */
+ * from, NULL if that is no text; both are freed with sgm__free, also on failure. `detached` NULL: not wanted.
+ */
 sgm_status sgm__hooks_detach_named(sgm__hooks *hooks, const char *name, char **full, char **text,
                                    sgm__detached *detached);
 /* What is attached, in order of running; free with sgm_attached_hooks_free. */

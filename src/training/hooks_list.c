@@ -89,9 +89,10 @@ sgm_status sgm__hooks_detach_named(sgm__hooks *hooks, const char *name, char **f
     sgm_status status = find_named(hooks, name, &entry);
     if (status == SGM_OK) {
         *full = sgm__strdup(name_of(entry, buffer));
-        *text = sgm__strdup(entry->hook->text ? entry->hook->text : entry->hook->type->name);
+        *text = entry->hook->text ? sgm__strdup(entry->hook->text) : NULL;
         list_all(entry, &gone);
-        status = *full && *text ? sgm__hook_entry_detach(hooks, entry, &garbage) : SGM_ERROR_MEMORY;
+        status = *full && (*text || !entry->hook->text) ? sgm__hook_entry_detach(hooks, entry, &garbage)
+                                                        : SGM_ERROR_MEMORY;
         keep_gone(hooks, &gone);
     }
     pthread_mutex_unlock(&hooks->lock);

@@ -95,6 +95,7 @@ typedef struct sgm__order sgm__order;
 struct sgm__order {
     sgm__order_kind kind;
     char *who, *what, *before, *after;
+    int64_t undoes;           /* number of a change; 0: none */
     bool waited, taken, done; /* someone waits for it; it is being done */
     sgm_status status;
     char message[1024];
@@ -283,7 +284,8 @@ bool sgm__control_stops(sgm__control *control, char *reason,
  * this one waits for, unless it is busy (then a failure is logged). Texts are copied, NULL: none. `ending`
  * (NULL: never): the run waits for this thread to end. */
 typedef struct sgm__order_texts {
-    const char *who, *what, *before, *after;
+    const char *who, *what, *before, *after; /* of a note about a hook: texts of hooks, NULL: none */
+    int64_t undoes;
 } sgm__order_texts;
 sgm_status sgm__trainer_order(sgm_trainer *trainer, sgm__order_kind kind, sgm__order_texts texts,
                               const atomic_bool *ending);
@@ -299,11 +301,15 @@ sgm_status sgm__trainer_obey(sgm_trainer *trainer, const sgm__order *order, bool
 /* Removes what a child of a registry holds. */
 void sgm__registry_clear(sgm_registry *registry);
 void sgm__registry_clear_child(sgm_registry *registry, const char *name);
-/* trainer_hooks.c. From any thread; `ending` as above. */
-sgm_status sgm__trainer_attach(sgm_trainer *trainer, sgm_hook *hook, const char *who, char **name,
-                               const atomic_bool *ending);
-sgm_status sgm__trainer_detach(sgm_trainer *trainer, const char *name, const char *who,
-                               const atomic_bool *ending);
+/* trainer_hooks.c. From any thread; `ending` as above. Who does it, and which change it takes back (0: none).
+ */
+typedef struct sgm__hook_change {
+    const char *who;
+    int64_t undoes;
+    const atomic_bool *ending;
+} sgm__hook_change;
+sgm_status sgm__trainer_attach(sgm_trainer *trainer, sgm_hook *hook, sgm__hook_change change, char **name);
+sgm_status sgm__trainer_detach(sgm_trainer *trainer, const char *name, sgm__hook_change change);
 /* trainer_program.c: all states get their first values again. */
 sgm_status sgm__trainer_refill(sgm_trainer *trainer);
 

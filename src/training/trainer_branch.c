@@ -215,9 +215,9 @@ static sgm_status restore(sgm_trainer *trainer, const sgm__order *order, bool *m
 static sgm_status note(sgm_trainer *trainer, const sgm__order *order)
 {
     const char *who = trainer->changed_by;
-    const sgm_content before = sgm_text_content(order->before), after = sgm_text_content(order->after);
     trainer->changed_by = order->who;
-    sgm_status status = sgm__change_note(trainer, SGM__CHANGE_NOTE, order->what, &before, &after);
+    sgm_status status =
+        sgm__change_note_hook(trainer, order->what, order->before, order->after, order->undoes);
     trainer->changed_by = who;
     return status;
 }

@@ -1,23 +1,25 @@
 /* Hooks that come and go while a trainer runs, and what checkpoints keep of them. */
 #include "training/trainer_hooks.h"
+#include "training/change_record.h"
 #include "training/operator.h"
 
 #include "training/hooks_ready/hook_text.h"
 #include <stdio.h>
 
 /* Recorded between two iterations; what is done is done, even if that fails. */
-static void record(sgm_trainer *trainer, const char *name, sgm__order_texts texts, const atomic_bool *ending)
+static void record(sgm_trainer *trainer, const char *name, const char *before, const char *after,
+                   sgm__hook_change change)
 {
-    char *what = sgm__format("hook %s", name);
-    texts.what = what;
-    if (what == NULL || sgm__trainer_order(trainer, SGM__ORDER_NOTE, texts, ending) != SGM_OK)
+    char *what = sgm__format(SGM__HOOK_CHANGE "%s", name);
+    const sgm__order_texts texts = {
+        .who = change.who, .what = what, .before = before, .after = after, .undoes = change.undoes};
+    if (what == NULL || sgm__trainer_order(trainer, SGM__ORDER_NOTE, texts, change.ending) != SGM_OK)
         sgm__log(SGM_LOG_WARNING, trainer->name, "the change of hook %s could not be recorded: %s", name,
                  sgm_last_error());
     sgm__free(what);
 }
 
-sgm_status sgm__trainer_attach(sgm_trainer *trainer, sgm_hook *hook, const char *who, char **name,
-                               const atomic_bool *ending)
+sgm_status sgm__trainer_attach(sgm_trainer *trainer, sgm_hook *hook, sgm__hook_change change, char **name)
 {
     bool attached = false;
     char *made = NULL;
@@ -31,10 +33,7 @@ sgm_status sgm__trainer_attach(sgm_trainer *trainer, sgm_hook *hook, const char 
         status = sgm_fail(SGM_ERROR_STATE, "an equal hook is attached already, as '%s'", made);
     else if (status == SGM_OK && runs) {
         const char *text = sgm__hook_source(hook);
-        record(trainer, made,
-               (sgm__order_texts){
-                   .who = who, .before = "none", .after = text != NULL ? text : sgm_hook_name(hook)},
-               ending);
+        record(trainer, made, NULL, text != NULL ? text : sgm_hook_name(hook), change);
     }
     if (name != NULL && status == SGM_OK) {
         *name = made;
@@ -44,8 +43,7 @@ sgm_status sgm__trainer_attach(sgm_trainer *trainer, sgm_hook *hook, const char 
     return status;
 }
 
-sgm_status sgm__trainer_detach(sgm_trainer *trainer, const char *name, const char *who,
-                               const atomic_bool *ending)
+sgm_status sgm__trainer_detach(sgm_trainer *trainer, const char *name, sgm__hook_change change)
 {
     char *full, *text;
     sgm__detached detached;
@@ -62,7 +60,7 @@ sgm_status sgm__trainer_detach(sgm_trainer *trainer, const char *name, const cha
         sgm__free(message);
     }
     if (status == SGM_OK)
-        record(trainer, full, (sgm__order_texts){.who = who, .before = text, .after = "none"}, ending);
+        record(trainer, full, text != NULL ? text : full, NULL, change);
     sgm__free(full);
     sgm__free(text);
     return status;
@@ -78,7 +76,7 @@ sgm_status sgm_trainer_attach(sgm_trainer *trainer, sgm_hook *hook, char **name)
     else if (hook == NULL)
         status = sgm__last_failure();
     else
-        status = sgm__trainer_attach(trainer, hook, "program", name, NULL);
+        status = sgm__trainer_attach(trainer, hook, (sgm__hook_change){.who = "program"}, name);
     sgm_hook_free(hook);
     return status;
 }
@@ -87,7 +85,7 @@ sgm_status sgm_trainer_detach(sgm_trainer *trainer, const char *name)
 {
     if (trainer == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "the trainer is NULL");
-    return sgm__trainer_detach(trainer, name, "program", NULL);
+    return sgm__trainer_detach(trainer, name, (sgm__hook_change){.who = "program"});
 }
 
 /* Behind those of the trainer; the list stays the caller's. */

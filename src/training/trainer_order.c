@@ -77,6 +77,7 @@ static sgm__order *create_order(sgm__order_kind kind, const sgm__order_texts *te
     if (order == NULL)
         return NULL;
     order->kind = kind;
+    order->undoes = texts->undoes;
     if (copy_text(texts->who, &order->who) && copy_text(texts->what, &order->what) &&
         copy_text(texts->before, &order->before) && copy_text(texts->after, &order->after))
         return order;

@@ -42,7 +42,7 @@ void sgm__trainer_changed(sgm_trainer *trainer, const char *identifier, const sg
     sgm_status status =
         old != NULL && new != NULL ? sgm__settings_note(trainer, identifier, old, new) : SGM_ERROR_MEMORY;
     if (status == SGM_OK)
-        status = sgm__change_note(trainer, SGM__CHANGE_VALUE, identifier, before, after);
+        status = sgm__change_note(trainer, identifier, before, after);
     if (status != SGM_OK)
         sgm__log(SGM_LOG_WARNING, trainer->name, "the change of %s could not be recorded: %s", identifier,
                  sgm_last_error());

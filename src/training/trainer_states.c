@@ -88,7 +88,7 @@ static void note_state(const bound_state *bound, sgm_tensor *before, sgm_tensor 
                                    second != NULL ? second : "", bound->name + strlen(place->prefix));
     const sgm_content old = sgm_tensor_content(before), new = sgm_tensor_content(after);
     if (identifier == NULL || before == NULL ||
-        sgm__change_note(bound->trainer, SGM__CHANGE_VALUE, identifier, &old, &new) != SGM_OK)
+        sgm__change_note(bound->trainer, identifier, &old, &new) != SGM_OK)
         sgm__log(SGM_LOG_WARNING, bound->trainer->name, "the change of %s could not be recorded: %s",
                  bound->name, sgm_last_error());
     sgm__free(identifier);

@@ -271,6 +271,42 @@ TEST(a_command_is_taken_back_as_a_whole)
     free_wave_trainer(made);
 }
 
+#define RULE "if training.loss < 0 then stop"
+#define ATTACH "{\"command\":\"attach\",\"hook\":\"" RULE "\"}"
+
+/* Rules come and go as values do; one that was put back is found by its text. */
+TEST(rules_are_taken_off_and_put_back)
+{
+    wave_trainer made = make();
+    background run;
+    begin(&run, made.trainer, NULL);
+    pause_it(made.trainer);
+    CHECK_ANSWER(made.trainer, ATTACH, "{\"name\":\"rule#1\"}");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"hooks\"}", RULE);
+    json_t *change = change_of(made.trainer, 1);
+    CHECK_STR(text_of(change, "identifier"), "hook rule#1");
+    CHECK_STR(text_of(change, "after"), RULE);
+    CHECK(json_is_true(json_object_get(change, "undoable")));
+    json_decref(change);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"undo\"}", "{\"undone\":1}");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"hooks\"}", "{\"hooks\":[]}");
+    change = change_of(made.trainer, 2);
+    CHECK_INT(json_integer_value(json_object_get(change, "undoes")), 1);
+    CHECK_STR(text_of(change, "after"), "none");
+    json_decref(change);
+
+    CHECK_ANSWER(made.trainer, ATTACH, "\"name\":\"rule#");                                       /* 3 */
+    CHECK_ANSWER(made.trainer, "{\"command\":\"detach\",\"name\":\"rule\"}", "{}");               /* 4 */
+    CHECK_ANSWER(made.trainer, "{\"command\":\"undo\",\"number\":3}", "was changed again after"); /* by 4 */
+    CHECK_ANSWER(made.trainer, "{\"command\":\"undo\"}", "\"undone\":4");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"hooks\"}", RULE);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"undo\"}", "\"undone\":3");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"hooks\"}", "{\"hooks\":[]}");
+    CHECK_ANSWER(made.trainer, "{\"command\":\"undo\"}", "there is no change of a person to take back");
+    end(&run);
+    free_wave_trainer(made);
+}
+
 TEST(what_others_changed_since_is_left_alone)
 {
     wave_trainer made = make();

@@ -1,5 +1,6 @@
 /* What lies under the pointer: a line, a dot on each curve, and a box with the values. Touch: a finger along the plot;
  * two fingers zoom. */
+import { changeLine, whoText } from '../change.js';
 import { add, fill, h } from '../elements.js';
 import { integer, moment, number, percent, roughly } from '../format.js';
 import { t } from '../language.js';
@@ -163,8 +164,8 @@ export class Hover {
             [h('div', { class: 'dim', text: t('chart.more', { n: found.length - mostRows }) })]);
         for (const change of changes)
             add(box, [h('div', { class: 'plot-box-change' },
-                h('b', { text: `${change.identifier}: ${changeText(change.before)} → ${changeText(change.after)}` }),
-                h('span', { class: 'dim', text: `${change.who}, ${moment(change.time)}` }))]);
+                h('b', { text: changeLine(change) }),
+                h('span', { class: 'dim', text: `${whoText(change.who)}, ${moment(change.time)}` }))]);
         box.hidden = false;
         const { offsetWidth: w, offsetHeight: height } = box, gap = 14;
         const left = at.x + gap + w > view.width ? at.x - gap - w : at.x + gap;
@@ -172,10 +173,4 @@ export class Hover {
         const px = within(left, view.width - w), py = within(at.y - height / 2, view.height - height);
         box.style.transform = `translate(${px}px, ${py}px)`;
     }
-}
-
-export function changeText(value) {
-    if (value === null || value === undefined) return '–';
-    if (typeof value === 'number') return number(value, 5);
-    return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }

@@ -1,6 +1,6 @@
 /* The audit trail: what was changed, by whom, when; each of a person's can be taken back. */
 import { command, get } from '../api.js';
-import { changeText } from '../chart/hover.js';
+import { partsOf, whoText } from '../change.js';
 import { fill, h, iconButton } from '../elements.js';
 import { integer, moment } from '../format.js';
 import { t } from '../language.js';
@@ -13,12 +13,6 @@ definePanel('changes', {
     size: { w: 5, h: 9 }, least: { w: 3, h: 4 },
     create,
 });
-
-const people = new Set(['monitor', 'ctl', 'terminal', 'program']);
-
-function whoText(who) {
-    return people.has(who) ? t(`who.${who}`) : who;
-}
 
 function create(panel) {
     let changes = [];
@@ -40,33 +34,32 @@ function create(panel) {
         show();
     }
 
-    const values = ({ before, after }) => h('span', { class: 'change-values' }, h('s', { text: changeText(before) }),
-        h('span', { class: 'dim', 'aria-label': t('changes.to'), text: '→' }), h('b', { text: changeText(after) }));
-
-    /* What a person would say: a rule was attached, the run went back, a value was another one. */
-    function what(change) {
-        const { identifier, before, after } = change, hook = /^hook (.+)$/.exec(identifier)?.[1];
-        const said = (key, name, text) => [h('span', { text: t(key, { name }) }),
-            h('span', { class: 'change-values' }, h('b', { text: changeText(text) }))];
-        if (hook && (before === null || before === 'none')) return said('changes.attached', hook, after);
-        if (hook && (after === null || after === 'none')) return said('changes.detached', hook, before);
-        if (identifier === 'position') return said('changes.went_back', '', after);
-        return [change.undoes ? h('span', { class: 'badge', text: t('changes.undid') }) : null,
-            h('span', { class: 'mono', text: identifier }), values(change)];
-    }
-
     function row(change) {
-        return h('li', { class: 'change' }, h('div', { class: 'change-what' }, what(change)),
+        const { name, act, before, after } = partsOf(change), who = whoText(change.who);
+        const values = [before === null ? null : h('s', { text: before }),
+            act ? null : h('span', { class: 'dim', 'aria-label': t('changes.to'), text: '→' }),
+            after === null ? null : h('b', { text: after })];
+        return h('li', { class: change.undone ? 'change is-undone' : 'change' },
+            h('div', { class: 'change-what' }, act ? h('span', { class: 'change-act', text: act }) : null,
+                h('span', { class: 'mono', text: name }), h('span', { class: 'change-values' }, values)),
             h('div', { class: 'change-when' },
-                h('span', { class: change.who === 'monitor' ? 'badge is-accent' : 'badge', text: whoText(change.who) }),
+                h('span', { class: change.person ? 'badge is-accent' : 'badge', text: who }),
+                change.undoes ? h('span', { class: 'badge', text: t('changes.undoing') }) : null,
+                change.undone ? h('span', { class: 'badge', text: t('changes.taken_back') }) : null,
                 h('span', { text: t('changes.at', { epoch: integer(change.epoch),
                     iteration: integer(change.iteration) }) }), h('time', { text: moment(change.time) })),
-            change.undoable ? iconButton('undo', t('changes.undo', { name: change.identifier }),
+            change.undoable ? iconButton('undo', t(change.undoes ? 'changes.again' : 'changes.undo', { name }),
                 () => takeBack({ number: change.number })) : null);
     }
 
+    /* What the button takes back: the newest of a person that still holds. */
+    function newest() {
+        return changes.findLast((change) => change.person && !change.undoes && !change.undone
+            && change.identifier !== 'position');
+    }
+
     function show() {
-        undo.disabled = !changes.some((change) => change.undoable);
+        undo.disabled = !newest()?.undoable;
         panel.setNote(changes.length > 0 ? integer(changes.length) : '');
         panel.empty(changes.length === 0 ? t('changes.none') : null);
         fill(list, [...changes].reverse().map(row));

@@ -86,7 +86,10 @@ function create(panel) {
 
     function show() {
         panel.setNote(hooks.length > 0 ? integer(hooks.length) : '');
-        if (!body.contains(document.activeElement)) fill(body, hooks.map(row));
+        if (body.contains(document.activeElement)) return;
+        fill(body, hooks.map(row));
+        if (hooks.length === 0) body.append(h('tr', {}, h('td', { class: 'dim', colspan: 4, text: t('rules.none',
+            { example: examples[3] }) })));
     }
 
     async function refresh() {
@@ -98,6 +101,9 @@ function create(panel) {
 
     const reload = () => panel.load(refresh);
     panel.on('trainer', reload);
+    panel.on('change', ({ trainer, identifier }) => {
+        if (trainer === panel.trainer() && identifier.startsWith('hook ')) refresh().catch(() => {});
+    });
     panel.on('reconnected', reload);
     panel.every(3000, () => refresh().catch(() => {}));
     reload();
