@@ -9,7 +9,7 @@ export function whoText(who) {
     return people.has(who) ? t(`who.${who}`) : who;
 }
 
-export function valueText(value) {
+function valueText(value) {
     if (value === null || value === undefined) return '–';
     if (typeof value === 'number') return number(value, 5);
     return typeof value === 'object' ? JSON.stringify(value) : String(value);

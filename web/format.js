@@ -32,13 +32,15 @@ export function number(value, digits = 4) {
         .format(value);
 }
 
-/* Of an axis: as few digits as tell it from its neighbours. */
-export function tick(value) {
+/* Of an axis that is `span` long: as few digits as tell it from its neighbours. */
+export function tick(value, span = Infinity) {
     if (!Number.isFinite(value)) return '';
     const size = Math.abs(value);
     if (value !== 0 && (size < 1e-4 || size >= 1e7)) return scientific(Number(value.toPrecision(4))
         .toExponential());
-    return format('t', { maximumSignificantDigits: size >= 1000 ? 7 : 5 }).format(Number(value.toPrecision(10)));
+    const fine = size > 0 && span > 0 ? Math.ceil(Math.log10(size / span)) + 3 : 0;
+    const digits = Math.max(size >= 1000 ? 7 : 5, Math.min(10, fine));
+    return format(`t${digits}`, { maximumSignificantDigits: digits }).format(Number(value.toPrecision(10)));
 }
 
 export function tickPercent(value) {
@@ -55,8 +57,9 @@ export function fixed(value, decimals) {
 export function steady(value) {
     if (value === null || value === undefined || !Number.isFinite(value)) return none;
     const size = Math.abs(value);
-    if (size !== 0 && (size < 1e-3 || size >= 1e6)) return scientific(value.toExponential(2));
-    return fixed(value, size >= 100 ? 1 : size >= 10 ? 2 : size >= 1 ? 3 : 4);
+    if (size !== 0 && (size < 1e-4 || size >= 1e6)) return scientific(value.toExponential(2));
+    const small = size === 0 || size >= 0.01 ? 4 : size >= 1e-3 ? 5 : 6;
+    return fixed(value, size >= 100 ? 1 : size >= 10 ? 2 : size >= 1 ? 3 : small);
 }
 
 export function integer(value) {
@@ -79,6 +82,11 @@ export function duration(seconds) {
     const clock = `${two(Math.floor(whole / 60) % 60)}:${two(whole % 60)}`;
     if (days > 0) return `${days} d ${hours}:${clock}`;
     return hours > 0 ? `${hours}:${clock}` : clock.replace(/^0/, '');
+}
+
+/* On an axis: 20 s, 3:20. */
+export function timeText(seconds) {
+    return seconds < 60 ? `${tick(seconds)} s` : duration(seconds);
 }
 
 /* Without tenths: for what is left. */

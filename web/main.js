@@ -6,7 +6,7 @@ import { h } from './elements.js';
 import { initKeys } from './keys.js';
 import { loadLanguage, preferredLanguage, t } from './language.js';
 import { destroyPanels, loadLayout } from './layout.js';
-import { errorText } from './overlays.js';
+import { errorText, toast } from './overlays.js';
 import './panels/index.js';
 import { emit, on, setConnection, state } from './store.js';
 import { initTabs } from './tabs.js';
@@ -40,6 +40,9 @@ async function boot() {
     initGrid(document.getElementById('panels'));
     initTabs(document.getElementById('tabs'));
     loadLayout();
+    on('log', ({ level, source, message }) => { /* whatever tab is looked at */
+        if (level === 'error') toast(source ? `${source}: ${message}` : message, 'error');
+    });
     connect();
     on('language', () => {
         fixedTexts();

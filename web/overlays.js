@@ -128,7 +128,10 @@ export function dialogue({ title, content, accept, act, danger = false, wide = f
             go.disabled = false;
         }
         element.addEventListener('close', () => { element.remove(); resolve(done); });
-        element.addEventListener('click', (event) => { if (event.target === element) element.close(); });
+        const typed = () => [...form.querySelectorAll('input')].map((input) => input.value).join('\n'), begun = typed();
+        element.addEventListener('click', (event) => { /* beside it: unless something would be lost */
+            if (event.target === element && typed() === begun) element.close();
+        });
         document.body.append(element);
         element.showModal();
         (element.querySelector('[autofocus], .dialogue-body input, .dialogue-body select') ?? go)?.focus();

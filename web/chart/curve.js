@@ -136,22 +136,40 @@ export function nearest(list, x) {
     return x - list[at - 1] <= list[at] - x ? at - 1 : at;
 }
 
-/* An exponential mean over a share of the window: the same picture at each resolution. Forward and backward, so that
- * it lags behind neither. `strength` is 0 to 1. */
-export function smooth(pieces, strength, span) {
-    const { x, last } = pieces, result = new Array(x.length).fill(null), width = strength ** 2 * 0.25 * span;
-    for (const way of [1, -1]) {
-        let mean = 0, weight = 0, before = -1;
-        for (let k = 0; k < x.length; k++) {
-            const i = way > 0 ? k : x.length - 1 - k;
-            if (last[i] === null) continue;
-            const keep = before < 0 || width <= 0 ? 0 : Math.exp(-Math.abs(x[i] - x[before]) / width);
-            const share = Math.max(1 - keep, 1e-9);
-            mean = keep * mean + share * last[i];
-            weight = keep * weight + share;
-            before = i;
-            result[i] = (result[i] ?? 0) + mean / weight / 2;
+/* Around each point the line that fits best, near points counting most (by e to the power of minus their distance, in
+ * shares of the window): it lags behind neither side, nor does it bend away at the ends. `strength` is 0 to 1; `way`
+ * and `span` are of the picture: what is logarithmic there is smoothed so, {x, y: (value) => ..., back: y's inverse}.
+ * (A local linear regression, Cleveland 1979, with sums that are carried from point to point.) */
+export function smooth(pieces, strength, span, way = plainWay) {
+    const { x, last } = pieces, width = strength ** 2 * 0.25 * span, result = new Array(x.length).fill(null);
+    const at = [];
+    for (let i = 0; i < x.length; i++) if (last[i] !== null && Number.isFinite(way.y(last[i]))) at.push(i);
+    const sums = at.map(() => [0, 0, 0, 0, 0]); /* of weights, distances, their squares, values, values * distances */
+    for (const step of [1, -1]) {
+        let [n, d, dd, v, vd] = [0, 0, 0, 0, 0], before = null;
+        for (let k = step > 0 ? 0 : at.length - 1; k >= 0 && k < at.length; k += step) {
+            const i = at[k], place = way.x(x[i]);
+            if (before !== null) { /* the sums lie around this point from now on */
+                const by = before - place, keep = width > 0 ? Math.exp(-Math.abs(by) / width) : 0;
+                [n, d, dd, v, vd] = [keep * n, keep * (d + by * n), keep * (dd + 2 * by * d + by * by * n), keep * v,
+                    keep * (vd + by * v)];
+            }
+            const own = way.y(last[i]), sum = sums[k];
+            [n, d, dd, v, vd].forEach((part, p) => { sum[p] += part; });
+            n += 1;
+            v += own;
+            if (step > 0) {
+                sum[0] += 1;
+                sum[3] += own;
+            }
+            before = place;
         }
     }
+    at.forEach((i, k) => {
+        const [n, d, dd, v, vd] = sums[k], spread = n * dd - d * d;
+        result[i] = way.back(spread > 1e-9 * n * n * width * width ? (dd * v - d * vd) / spread : v / n);
+    });
     return result;
 }
+
+const plainWay = { x: (value) => value, y: (value) => value, back: (value) => value };

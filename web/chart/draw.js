@@ -2,6 +2,7 @@
 import { lowerBound, smooth } from './curve.js';
 
 const many = 16; /* curves: from here on lines go through least and most, without bands */
+const fewPoints = 24; /* in the window: there is nothing to smooth */
 
 /* Data to pixels; `area` is {x, y, w, h}. */
 function scaleOf(range, start, length, logarithmic) {
@@ -89,11 +90,20 @@ function drawMarks(pen, pieces, from, to, map, colour) {
     }
 }
 
+/* As it is drawn: means of logarithms on a logarithmic axis. */
+function meanOf(pieces, { smoothing, xRange, xLog, yLog }) {
+    const log = (value) => (value > 0 ? Math.log(value) : NaN), same = (value) => value;
+    const x = xLog ? log : same;
+    return smooth(pieces, smoothing, x(xRange[1]) - x(xRange[0]),
+        { x, y: yLog ? log : same, back: yLog ? Math.exp : same });
+}
+
 function drawCurve(pen, curve, view, map, crowded) {
     const pieces = curve.pieces(...view.xRange), [from, to] = bounds(pieces, view.xRange),
         colour = view.colourOf(curve);
+    curve.mean = null;
     if (to <= from) return;
-    const smoothed = view.smoothing > 0 && to - from > 2;
+    const smoothed = view.smoothing > 0 && to - from > fewPoints;
     const few = to - from < map.area.w / 12;
     if (crowded) {
         for (const run of zigzag(pieces, from, to, map)) pen.line(run, colour, 1, smoothed ? 0.25 : 0.85);
@@ -107,9 +117,9 @@ function drawCurve(pen, curve, view, map, crowded) {
         }
     }
     if (smoothed) {
-        const mean = smooth(pieces, view.smoothing, view.xLog ? pieces.x.at(-1) - pieces.x[0]
-            : view.xRange[1] - view.xRange[0]);
-        for (const run of runs(pieces.x, mean, from, to, map)) pen.line(run, colour, crowded ? 1.25 : 2, 1);
+        const values = meanOf(pieces, view);
+        curve.mean = { pieces, values };
+        for (const run of runs(pieces.x, values, from, to, map)) pen.line(run, colour, crowded ? 1.25 : 2, 1);
     }
     drawMarks(pen, pieces, from, to, map, colour);
 }

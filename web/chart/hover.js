@@ -99,10 +99,14 @@ export class Hover {
             return;
         }
         const x = view.graph.toDataXCoord(Math.max(area.x, Math.min(area.x + area.w, at.x)));
-        const found = this.find(x, map).sort((a, b) => Math.abs(a.py - at.y) - Math.abs(b.py - at.y));
-        const change = this.findChange(at.x);
-        this.paint(found, at);
-        this.show(x, found, change);
+        const near = this.find(x, map).sort((a, b) => Math.abs(a.py - at.y) - Math.abs(b.py - at.y));
+        const change = this.findChange(at.x), others = near.length - mostRows;
+        const apart = (one) => Math.abs(one.px - at.x);
+        const line = near.reduce((best, one) => (best && apart(best) <= apart(one) ? best : one), null);
+        this.paint(near, line?.px ?? at.x);
+        const order = ({ curve }) => view.curves.indexOf(curve);
+        const found = near.slice(0, mostRows).sort((a, b) => order(a) - order(b));
+        this.show(line, x, found, others, change);
     }
 
     find(x, map) {
@@ -124,7 +128,7 @@ export class Hover {
         return view.changes.filter((change) => Math.abs(view.map.x(change[view.axis]) - px) < 5).slice(-3);
     }
 
-    paint(found, at) {
+    paint(found, x) {
         const { view, canvas } = this, ratio = devicePixelRatio || 1;
         canvas.width = view.width * ratio;
         canvas.height = view.height * ratio;
@@ -132,8 +136,8 @@ export class Hover {
         canvas.style.height = `${view.height}px`;
         const context = canvas.getContext('2d'), pen = new CanvasPen(context);
         context.scale(ratio, ratio);
-        pen.line([Math.round(at.x) + 0.5, view.area.y, Math.round(at.x) + 0.5, view.area.y + view.area.h],
-            view.colours.dim, 1, 0.6);
+        const px = Math.round(x) + 0.5;
+        pen.line([px, view.area.y, px, view.area.y + view.area.h], view.colours.dim, 1, 0.6);
         for (const { curve, px, py } of found.slice(0, 40)) {
             if (!Number.isFinite(py)) continue;
             pen.dot(px, py, 4, view.colours.surface);
@@ -145,23 +149,29 @@ export class Hover {
         return this.view.percent ? percent(value, 2) : number(value, 5);
     }
 
-    show(x, found, changes) {
-        const { view, box, at } = this;
-        const exact = found[0] ? found[0].pieces.x[found[0].i] : x;
-        const place = { iteration: integer, epoch: (value) => number(value, 5), seconds: roughly }[view.axis](exact);
-        fill(box, h('div', { class: 'plot-box-x', text: `${t(`axis.${view.axis}`)} ${place}` }));
-        const rows = found.slice(0, mostRows).map(({ curve, pieces, i }) => {
-            const swatch = h('span', { class: 'swatch' });
-            swatch.style.background = view.colourOf(curve);
-            const apart = pieces.min[i] !== pieces.max[i] && pieces.min[i] !== null;
-            return h('div', { class: 'plot-box-row' }, swatch, h('span', { text: label(curve, view.curves) }),
-                h('b', { text: pieces.last[i] === null ? t('chart.no_number') : this.valueText(pieces.last[i]) }),
-                apart ? h('span', { class: 'plot-box-range',
-                    text: `${this.valueText(pieces.min[i])} … ${this.valueText(pieces.max[i])}` }) : h('span'));
-        });
-        add(box, [h('div', { class: 'plot-box-rows' }, rows)]);
-        if (found.length > mostRows) add(box,
-            [h('div', { class: 'dim', text: t('chart.more', { n: found.length - mostRows }) })]);
+    placeText(x) {
+        return { iteration: integer, epoch: (value) => number(value, 5), seconds: roughly }[this.view.axis](x);
+    }
+
+    /* A curve that has no point where the line stands says where its own is. */
+    row({ curve, pieces, i, px }, line) {
+        const { view } = this, swatch = h('span', { class: 'swatch' }), more = [];
+        swatch.style.background = view.colourOf(curve);
+        if (Math.abs(px - line.px) > 2) more.push(t('chart.at', { place: this.placeText(pieces.x[i]) }));
+        if (pieces.min[i] !== pieces.max[i] && pieces.min[i] !== null)
+            more.push(`${this.valueText(pieces.min[i])} … ${this.valueText(pieces.max[i])}`);
+        const mean = curve.mean?.pieces === pieces ? curve.mean.values[i] : null;
+        if (mean !== null) more.push(t('chart.mean', { value: this.valueText(mean) }));
+        return h('div', { class: 'plot-box-row' }, swatch, h('span', { text: label(curve, view.curves) }),
+            h('b', { text: pieces.last[i] === null ? t('chart.no_number') : this.valueText(pieces.last[i]) }),
+            h('span', { class: 'plot-box-range', text: more.join(', ') }));
+    }
+
+    show(line, x, found, others, changes) {
+        const { view, box, at } = this, place = this.placeText(line ? line.pieces.x[line.i] : x);
+        fill(box, h('div', { class: 'plot-box-x', text: `${t(`axis.${view.axis}`)} ${place}` }),
+            h('div', { class: 'plot-box-rows' }, found.map((one) => this.row(one, line))));
+        if (others > 0) add(box, [h('div', { class: 'dim', text: t('chart.more', { n: others }) })]);
         for (const change of changes)
             add(box, [h('div', { class: 'plot-box-change' },
                 h('b', { text: changeLine(change) }),

@@ -1,6 +1,6 @@
 /* The popover with how a chart is drawn. Options of the panel, with the names of View's fields. */
 import { h, labelled, select, toggle } from '../elements.js';
-import { integer } from '../format.js';
+import { integer, percent } from '../format.js';
 import { t } from '../language.js';
 
 const follows = { iteration: [100, 1000, 10000, 100000], epoch: [1, 5, 10, 50], seconds: [60, 600, 3600, 86400] };
@@ -22,13 +22,15 @@ export function chartSettings(options, change) {
         ...follows[name].map((n) => [n, t(`chart.follow_${name}`, { n: integer(n) })])],
         options.follow, (value) => change('follow', Number(value)), { 'aria-label': t('chart.follow') });
     const window = windowChoice(options.axis);
+    const strength = h('output', { class: 'dim', text: percent(options.smoothing, 0) });
     const slider = h('input', { class: 'slider', type: 'range', min: 0, max: 1, step: 0.01, value: options.smoothing,
         'aria-label': t('chart.smoothing'), on: { input: () => {
         slider.style.setProperty('--share', `${slider.value * 100}%`);
+        strength.textContent = percent(Number(slider.value), 0);
         change('smoothing', Number(slider.value));
     } } });
     slider.style.setProperty('--share', `${options.smoothing * 100}%`);
     return h('div', { class: 'fields chart-settings' }, axis, labelled(t('chart.follow'), window),
-        labelled(t('chart.smoothing'), slider),
+        labelled(t('chart.smoothing'), h('span', { class: 'chart-smoothing' }, slider, strength)),
         row('yLog'), row('xLog'), row('fromZero'), row('robust'), row('bands'), row('marks'));
 }

@@ -1,12 +1,12 @@
 /* The plot of a chart. Dygraphs has the axes, their ticks, the grid and zooming with the mouse; the curves are drawn by
  * draw.js, with least and most of each piece, into dygraphs' canvas. */
 import { h } from '../elements.js';
-import { tick, tickPercent } from '../format.js';
+import { tick, tickPercent, timeText } from '../format.js';
 import { colour } from '../theme.js';
 import { drawChanges, drawCurves, extent, geometry } from './draw.js';
 import { Hover } from './hover.js';
 import { CanvasPen } from './pens.js';
-import { logarithmicTicks } from './ticks.js';
+import { logarithmicTicks, timeTicks } from './ticks.js';
 
 const { Dygraph } = window;
 /* No legend, no titles: theirs are markup with style attributes, which the page's policy forbids. */
@@ -16,6 +16,7 @@ Dygraph.PLUGINS.splice(0, Dygraph.PLUGINS.length, Axes, Grid);
 const seriesColours = 8;
 const leastInterval = 250; /* milliseconds between two pictures of what comes in */
 const labelSize = 11;
+const leastSpan = 0.02; /* of the values: what hardly changes looks so */
 
 export class View {
     /* `onWindow(from, to)`: the user zoomed; both null: all is to be seen again. */
@@ -61,8 +62,12 @@ export class View {
         return {
             axisLabelFormatter: text, axisLabelFontSize: labelSize, axisLabelWidth: width, axisTickSize: 4,
             pixelsPerLabel: apart,
-            ticker: (from, to, pixels, options, graph) => (isLog() ? logarithmicTicks(from, to, pixels, apart, text)
-                : Dygraph.numericTicks(from, to, pixels, options, graph)),
+            ticker: (from, to, pixels, options, graph) => {
+                if (isLog()) return logarithmicTicks(from, to, pixels, apart, text);
+                const isTime = which === 'x' && this.axis === 'seconds';
+                return (isTime && timeTicks(from, to, pixels, apart, text))
+                    || Dygraph.numericTicks(from, to, pixels, options, graph);
+            },
         };
     }
 
@@ -73,21 +78,20 @@ export class View {
         };
         this.graph = new Dygraph(this.frame, [[0, 0], [1, 1]], {
             labels: ['x', 'y'], width: this.width, height: this.height,
-            dateWindow: this.xRange, valueRange: this.yRange, rightGap: 10, highlightCircleSize: 0,
+            dateWindow: this.xRange, valueRange: this.yRange, rightGap: 26, highlightCircleSize: 0,
             gridLineColor: this.colours.grid, axisLineColor: this.colours.grid, axisLineWidth: 1, gridLineWidth: 1,
             plotter: (event) => this.paint(event.dygraph, event.drawingContext, event.plotArea),
             zoomCallback: (from, to, [y]) => this.zoomed(from, to, y),
             interactionModel: { mousedown, willDestroyContextMyself: true },
-            axes: { x: this.axisOptions('x', 60, 70), y: this.axisOptions('y', 30, 58) },
+            axes: { x: this.axisOptions('x', 60, 52), y: this.axisOptions('y', 30, 58) },
         });
         this.hover.attach();
     }
 
     /* Dygraphs writes it as markup: numbers only. */
     tickText(value, which) {
-        if (which === 'x') return this.axis === 'seconds' && this.xRange[1] >= 600 ? `${tick(value / 60)} min`
-            : tick(value);
-        return this.percent ? tickPercent(value) : tick(value);
+        if (which === 'x') return this.axis === 'seconds' ? timeText(value) : tick(value);
+        return this.percent ? tickPercent(value) : tick(value, this.yRange[1] - this.yRange[0]);
     }
 
     resize(width, height) {
@@ -130,10 +134,11 @@ export class View {
             return;
         }
         if (this.fromZero) [low, high] = [Math.min(0, low), Math.max(0, high)];
-        const span = high - low || Math.abs(high) * 0.2 || 1, room = 0.06 * span;
+        const floor = leastSpan * Math.max(Math.abs(low), Math.abs(high)), lacks = floor - (high - low);
+        if (lacks > 0) [low, high] = [low - lacks / 2, high + lacks / 2];
+        const span = high - low || 1, room = 0.06 * span;
         this.yRange = [low >= 0 && low - room < 0 ? 0 - 0.01 * span : low - room, this.percent && high <= 1
             && high + room > 1 ? 1 + 0.012 * span : high + room];
-        if (low === high) this.yRange = [low - span / 2, high + span / 2];
     }
 
     setWindow(from, to, quiet = false) {

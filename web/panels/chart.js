@@ -25,11 +25,12 @@ definePanel('chart', {
     size: { w: 6, h: 8 }, least: { w: 3, h: 5 }, heights: { 1: 8 }, order: 2,
     standard: [
         { tab: 'training', order: 2, w: 8, h: 9,
-            options: { name: 'loss', series: ['optimiser.cost_total', 'training.loss', 'validation.loss'] } },
+            options: { name: 'loss', series: ['optimiser.cost_total', 'training.loss', 'validation.loss'],
+                smoothing: 0.25 } },
         { tab: 'training', order: 3, w: 4, h: 10, options: { name: 'learning_rate',
             series: ['optimiser.current_learning_rate'] } },
         { tab: 'checkpoints', order: 3, w: 8, h: 10,
-            options: { name: 'branches', series: ['training.loss', 'validation.loss'] } },
+            options: { name: 'branches', series: ['training.loss', 'validation.loss'], yLog: true } },
     ],
     options: { series: [], ...viewOptions },
     settings: (panel) => chartSettings(panel.options, panel.change),
@@ -40,6 +41,7 @@ export function createChart(panel) {
     const { options } = panel;
     let specs = options.series.map((one) => (typeof one === 'string' ? { id: one } : one));
     let resolution = 600, table = null, detailTimer = 0, destroyed = false;
+    const colours = new Map(); /* key of a series -> number of a colour */
     const offered = new Set(); /* series that were pushed, whether they are shown or not */
     const plot = h('div', { class: 'chart-plot' });
     const view = new View(plot, Object.fromEntries(Object.keys(viewOptions).map((name) => [name, options[name]])),
@@ -73,6 +75,21 @@ export function createChart(panel) {
         return ids;
     }
 
+    /* A series keeps its colour when others come and go. */
+    function colour(curves) {
+        const taken = new Set(curves.map((curve) => colours.get(curve.key)));
+        let next = 1;
+        for (const curve of curves) {
+            while (!colours.has(curve.key) && taken.has(next)) next++;
+            if (!colours.has(curve.key)) {
+                colours.set(curve.key, next);
+                taken.add(next);
+            }
+            curve.colour = colours.get(curve.key);
+        }
+        for (const key of colours.keys()) if (!curves.some((curve) => curve.key === key)) colours.delete(key);
+    }
+
     async function resolve() {
         const before = new Map(view.curves.map((curve) => [curve.key, curve])), curves = [], seen = new Set();
         for (const spec of specs)
@@ -87,7 +104,7 @@ export function createChart(panel) {
                     curve.spec = spec;
                     curves.push(curve);
                 }
-        curves.forEach((curve, i) => { curve.colour = i + 1; });
+        colour(curves);
         return curves;
     }
 
@@ -127,6 +144,7 @@ export function createChart(panel) {
     function arrived() {
         const some = view.curves.some((curve) => curve.whole.x.length > 0);
         panel.empty(specs.length === 0 ? t('chart.choose') : some ? null : t('chart.waiting'));
+        plot.classList.toggle('is-bare', !some);
         legend.update();
         noteStride();
         describe();
@@ -223,6 +241,7 @@ export function createChart(panel) {
         table = null;
         plot.hidden = on;
         view.shown = !on && panel.visible;
+        view.measure();
         if (on) panel.body.append(table = h('div', { class: 'scroll chart-table', tabindex: '0' }, tableOf(view)));
         else view.draw();
     }
@@ -268,6 +287,7 @@ export function createChart(panel) {
         if (!went && view.curves.some((curve) => curve.trainer === trainer)) reload();
         if (!some || !panel.visible) return;
         panel.empty(null);
+        plot.classList.remove('is-bare');
         legend.update();
         view.drawSoon();
     });

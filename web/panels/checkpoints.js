@@ -1,7 +1,7 @@
 /* States of the training that were saved: go back to one, keep it elsewhere, or begin a branch there. */
 import { command, get, path, post, upload } from '../api.js';
 import { button, fill, h, icon, iconButton } from '../elements.js';
-import { bytes, integer, moment } from '../format.js';
+import { bytes, integer, moment, plain } from '../format.js';
 import { t } from '../language.js';
 import { confirm, dialogue, toast, toastError } from '../overlays.js';
 import { definePanel } from '../panel.js';
@@ -42,14 +42,14 @@ function overrides(entries) {
         const what = h('input', { class: 'input', value, placeholder: t('branch.value'),
             'aria-label': t('branch.value'), autocomplete: 'off' });
         name.addEventListener('change',
-            () => { what.placeholder = String(entries.find((entry) =>
-            entry.identifier === name.value)?.value ?? t('branch.value')); });
+            () => { what.placeholder = plain(entries.find((entry) =>
+                entry.identifier === name.value)?.value) || t('branch.value'); });
         const row = h('div', { class: 'override' }, name, what, iconButton('close', t('branch.remove'),
             () => row.remove()));
         rows.append(row);
     };
     const known = entries.find((entry) => entry.identifier === 'optimiser.learning_rate');
-    addRow(known ? known.identifier : '', known ? String(known.value / 10) : '');
+    addRow(known ? known.identifier : '', known ? plain(Number((known.value / 10).toPrecision(6))) : '');
     const element = h('div', {}, rows, h('datalist', { id: ids },
         entries.map((entry) => h('option', { value: entry.identifier }))),
         button(t('branch.more'), () => addRow(), { class: 'button is-quiet' }));
@@ -198,6 +198,9 @@ function create(panel) {
     panel.on('trainer', reload);
     panel.on('trainers', reload);
     panel.on('reconnected', reload);
+    panel.on('change', ({ trainer, identifier }) => {
+        if (trainer === panel.trainer() && identifier === 'position') reload();
+    });
     panel.every(5000, reload);
     reload();
     return { shown: reload };

@@ -55,13 +55,12 @@ export function metricsOf(runs) {
     return [...keys].filter((key) => !counted.has(key)).sort();
 }
 
-/* Those of the configuration in which runs differ. */
+/* Those of the configuration in which runs differ; those that have none tell nothing. */
 export function differing(runs) {
-    const keys = new Set(runs.flatMap((run) => Object.keys(run.configuration)));
-    return [...keys].filter((key) => {
-        const first = runs[0].configuration[key];
-        return runs.some((run) => run.configuration[key] !== first);
-    }).sort();
+    const known = runs.filter((run) => Object.keys(run.configuration).length > 0);
+    const keys = new Set(known.flatMap((run) => Object.keys(run.configuration)));
+    const of = (run, key) => run.configuration[key];
+    return [...keys].filter((key) => known.some((run) => of(run, key) !== of(known[0], key))).sort();
 }
 
 /* What people vary and look for first; a number of the place in which it comes. */
