@@ -15,6 +15,15 @@ static sgm_columns columns_of(const char *section, const char *text)
     return (sgm_columns){.section = section, .first = first, .last = last};
 }
 
+/* NULL at the end; NULL: no memory. Of the configuration's texts. */
+static const char **names_of(const data_config *data)
+{
+    const char **names = sgm__calloc(data->class_names.count + 1, sizeof *names);
+    for (size_t i = 0; names != NULL && i < data->class_names.count; i++)
+        names[i] = data->class_names.items[i];
+    return names;
+}
+
 static sgm_extractor *csv_data(const data_config *data)
 {
     sgm_csv_extractor_options options = {
@@ -25,11 +34,9 @@ static sgm_extractor *csv_data(const data_config *data)
     const char **names = NULL;
     if (data->class_names.count > 0 && targets != NULL) {
         sgm_columns columns = columns_of("targets", targets);
-        names = sgm__calloc(data->class_names.count + 1, sizeof *names);
+        names = names_of(data);
         if (names == NULL)
             return NULL;
-        for (size_t i = 0; i < data->class_names.count; i++)
-            names[i] = data->class_names.items[i];
         options.mappings[0] = (sgm_value_mapping){columns.first, columns.last, names, NULL};
     }
     sgm_reader *reader = sgm_csv_reader(
@@ -73,6 +80,20 @@ static sgm_extractor *extractor_of(const data_config *data)
     return extractor;
 }
 
+/* For those who watch. Takes the dataset. */
+static sgm_dataset *name_classes(sgm_dataset *dataset, const data_config *data)
+{
+    if (dataset == NULL || data->class_names.count == 0)
+        return dataset;
+    const char **names = names_of(data);
+    sgm_status status = names != NULL ? sgm_dataset_name_classes(dataset, names) : SGM_ERROR_MEMORY;
+    sgm__free(names);
+    if (status == SGM_OK)
+        return dataset;
+    sgm_dataset_free(dataset);
+    return NULL;
+}
+
 sgm_dataset *experiment_dataset(const data_config *data, const char *name, uint64_t seed)
 {
     if (data_config_is_empty(data)) {
@@ -89,6 +110,7 @@ sgm_dataset *experiment_dataset(const data_config *data, const char *name, uint6
                 sgm_dataset_create(name, .extractor = sgm_shuffle(extractor, .seed = seed), .block_size = -1);
         else if (extractor != NULL)
             dataset = sgm_dataset_create(name, .extractor = extractor);
+        dataset = name_classes(dataset, data);
     }
     if (dataset == NULL || (isnan(data->begin) && isnan(data->share)))
         return dataset;

@@ -276,6 +276,11 @@ SGM_API sgm_dataset *sgm_dataset_split_blocks(sgm_dataset *dataset, int64_t begi
 SGM_API sgm_dataset *sgm_dataset_retain(sgm_dataset *dataset);
 SGM_API void sgm_dataset_free(sgm_dataset *dataset);
 SGM_API const char *sgm_dataset_name(const sgm_dataset *dataset);
+/* What the classes of its targets are called, class 0 first, NULL at the end; copied. Once, before others use
+ * the dataset; monitors show it. */
+SGM_API sgm_status sgm_dataset_name_classes(sgm_dataset *dataset, const char *const *names);
+/* The dataset's, or a view's base's, NULL at the end; NULL: they have none. */
+SGM_API const char *const *sgm_dataset_class_names(const sgm_dataset *dataset);
 /* NULL in *block past the last one. Any thread. The block is shared: give it back with sgm_dataset_release.
  */
 SGM_API sgm_status sgm_dataset_fetch(sgm_dataset *dataset, int64_t index, const sgm_block **block);

@@ -30,6 +30,13 @@ sgm_dataset *sgm_dataset_retain(sgm_dataset *dataset)
     return dataset;
 }
 
+static void free_texts(char **texts)
+{
+    for (size_t i = 0; texts && texts[i]; i++)
+        sgm__free(texts[i]);
+    sgm__free(texts);
+}
+
 void sgm_dataset_free(sgm_dataset *dataset)
 {
     if (!dataset || atomic_fetch_sub(&dataset->references, 1) > 1)
@@ -47,12 +54,43 @@ void sgm_dataset_free(sgm_dataset *dataset)
     pthread_cond_destroy(&dataset->idle);
     pthread_mutex_destroy(&dataset->mutex);
     sgm__free(dataset->name);
+    free_texts(dataset->classes);
     sgm__free(dataset);
 }
 
 const char *sgm_dataset_name(const sgm_dataset *dataset)
 {
     return dataset ? dataset->name : "";
+}
+
+sgm_status sgm_dataset_name_classes(sgm_dataset *dataset, const char *const *names)
+{
+    size_t count = 0;
+    if (!dataset || !names || !names[0])
+        return sgm__missing_part("sgm_dataset_name_classes: a dataset, and names of its classes");
+    if (dataset->classes)
+        return sgm_fail(SGM_ERROR_STATE, "the classes of dataset \"%s\" have names already", dataset->name);
+    while (names[count])
+        count++;
+    char **copy = sgm__calloc(count + 1, sizeof *copy);
+    if (!copy)
+        return SGM_ERROR_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        copy[i] = sgm__strdup(names[i]);
+        if (!copy[i]) {
+            free_texts(copy);
+            return SGM_ERROR_MEMORY;
+        }
+    }
+    dataset->classes = copy;
+    return SGM_OK;
+}
+
+const char *const *sgm_dataset_class_names(const sgm_dataset *dataset)
+{
+    while (dataset && !dataset->classes && dataset->base)
+        dataset = dataset->base;
+    return dataset ? (const char *const *)dataset->classes : NULL;
 }
 
 static size_t default_limit(void)

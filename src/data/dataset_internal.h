@@ -27,6 +27,7 @@ struct sgm_dataset {
     sgm__dataset_kind kind;
     atomic_int references;
     char *name;
+    char **classes;        /* their names, NULL at the end; NULL: none */
     pthread_mutex_t mutex; /* of everything below that changes, except what only the busy thread touches */
 
     /* views */

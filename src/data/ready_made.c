@@ -203,13 +203,30 @@ static sgm_dataset *open_text(const char *name, const char *path)
 typedef struct ready_made {
     const char *name;
     sgm_dataset *(*open)(const char *name);
+    const char *classes[4]; /* where numbers do not name them */
 } ready_made;
 
 static const ready_made ready[] = {
-    {"iris", open_iris},   {"digits", open_digits},    {"digits-test", open_digits},
-    {"mnist", open_mnist}, {"mnist-test", open_mnist}, {"xor", open_gate},
-    {"and", open_gate},    {"wdbc", open_wdbc},        {"tictactoe", open_tictactoe},
+    {"iris", open_iris, {"setosa", "versicolor", "virginica"}},
+    {"digits", open_digits, {NULL}},
+    {"digits-test", open_digits, {NULL}},
+    {"mnist", open_mnist, {NULL}},
+    {"mnist-test", open_mnist, {NULL}},
+    {"xor", open_gate, {"false", "true"}},
+    {"and", open_gate, {"false", "true"}},
+    {"wdbc", open_wdbc, {"malignant", "benign"}},
+    {"tictactoe", open_tictactoe, {"won by x", "won by o", "drawn"}},
 };
+
+/* Takes the dataset. */
+static sgm_dataset *with_names(sgm_dataset *made, const char *const *names)
+{
+    if (!made || !names[0] || sgm_dataset_name_classes(made, names) == SGM_OK)
+        return made;
+    sgm_dataset_free(made);
+    return NULL;
+}
+
 #define READY (sizeof ready / sizeof *ready)
 
 const char *const *sgm_dataset_names(size_t *count)
@@ -237,7 +254,7 @@ sgm_dataset *sgm_dataset_open(const char *name)
         return open_text(name, name + 5);
     for (size_t i = 0; i < READY; i++)
         if (strcmp(ready[i].name, name) == 0)
-            return ready[i].open(name);
+            return with_names(ready[i].open(name), ready[i].classes);
     size_t count;
     const char *const *names = sgm_dataset_names(&count);
     const char *nearest = sgm__nearest(name, names, count);

@@ -2,6 +2,7 @@
 import { lowerBound, smooth } from './curve.js';
 
 const many = 16; /* curves: from here on lines go through least and most, without bands */
+const wayOfSmooth = 4; /* times its range: from here on a curve is rough */
 const fewPoints = 24; /* in the window: there is nothing to smooth */
 
 /* Data to pixels; `area` is {x, y, w, h}. */
@@ -90,6 +91,19 @@ function drawMarks(pen, pieces, from, to, map, colour) {
     }
 }
 
+/* Does it go up and down, or where it goes? A running mean is smooth already. */
+function isRough(values, from, to) {
+    let way = 0, low = Infinity, high = -Infinity, before = null;
+    for (let i = from; i < to; i++) {
+        if (values[i] === null) continue;
+        if (before !== null) way += Math.abs(values[i] - before);
+        before = values[i];
+        low = Math.min(low, before);
+        high = Math.max(high, before);
+    }
+    return way > wayOfSmooth * (high - low);
+}
+
 /* As it is drawn: means of logarithms on a logarithmic axis. */
 function meanOf(pieces, { smoothing, xRange, xLog, yLog }) {
     const log = (value) => (value > 0 ? Math.log(value) : NaN), same = (value) => value;
@@ -103,7 +117,7 @@ function drawCurve(pen, curve, view, map, crowded) {
         colour = view.colourOf(curve);
     curve.mean = null;
     if (to <= from) return;
-    const smoothed = view.smoothing > 0 && to - from > fewPoints;
+    const smoothed = view.smoothing > 0 && to - from > fewPoints && isRough(pieces.last, from, to);
     const few = to - from < map.area.w / 12;
     if (crowded) {
         for (const run of zigzag(pieces, from, to, map)) pen.line(run, colour, 1, smoothed ? 0.25 : 0.85);

@@ -6,7 +6,7 @@ definePanel('accuracy', {
     icon: 'check',
     order: 3,
     size: { w: 4, h: 8 }, least: { w: 3, h: 5 }, heights: { 6: 8, 1: 8 },
-    standard: [{ tab: 'training', order: 2.5, w: 8, h: 10 }],
+    standard: [{ tab: 'training', order: 2.5, w: 8, h: 9 }],
     options: { ...panelKind('chart').options, percent: true, series: ['training.accuracy', 'validation.accuracy',
         '*.top*'] },
     settings: (panel) => panelKind('chart').settings(panel),

@@ -24,10 +24,10 @@ definePanel('chart', {
     icon: 'chart',
     size: { w: 6, h: 8 }, least: { w: 3, h: 5 }, heights: { 1: 8 }, order: 2,
     standard: [
-        { tab: 'training', order: 2, w: 8, h: 9,
+        { tab: 'training', order: 2, w: 8, h: 10,
             options: { name: 'loss', series: ['optimiser.cost_total', 'training.loss', 'validation.loss'],
                 smoothing: 0.25 } },
-        { tab: 'training', order: 3, w: 4, h: 10, options: { name: 'learning_rate',
+        { tab: 'training', order: 3, w: 4, h: 9, options: { name: 'learning_rate',
             series: ['optimiser.current_learning_rate'] } },
         { tab: 'checkpoints', order: 3, w: 8, h: 10,
             options: { name: 'branches', series: ['training.loss', 'validation.loss'], yLog: true } },

@@ -1,7 +1,7 @@
 /* Which class the network takes for which; a cell that is chosen shows the records in it, and so does a row of the
  * data's classes: what there is to learn from, and what the network makes of it. */
 import { get } from '../api.js';
-import { button, fill, h, select } from '../elements.js';
+import { button, fill, h, select, setText } from '../elements.js';
 import { integer, number, percent } from '../format.js';
 import { t } from '../language.js';
 import { definePanel } from '../panel.js';
@@ -27,8 +27,18 @@ function textOf({ inputs }, shape) {
     return new TextDecoder().decode(bytes);
 }
 
+/* What a class is called; a class that is none. */
+function nameOf(names, number) {
+    return number === null || number === undefined ? '?' : names?.[number] ?? String(number);
+}
+
+/* Almost all is not all. */
+function share(part, whole) {
+    return whole > 0 ? percent(part === whole ? 1 : Math.floor(100 * part / whole) / 100, 0) : '–';
+}
+
 /* A record as a picture if its inputs are one, else as numbers. */
-function drawRecord(record, shape, classes) {
+function drawRecord(record, { shape, classes, names }) {
     const image = imageShape(shape), wrong = record.target !== record.answer, written = textOf(record, shape);
     let picture;
     if (written !== null) return h('figure', { class: 'record is-text', title: t('confusion.record',
@@ -42,18 +52,20 @@ function drawRecord(record, shape, classes) {
         h('span', { text: number(value, 3) })));
     const text = classes === null ? `${record.outputs.slice(0, 3).map((value) => number(value, 3)).join(' ')} · ${
         (record.targets ?? []).slice(0, 3).map((value) => number(value, 3)).join(' ')}`
-        : `${record.target ?? '?'} → ${record.answer}`;
-    const share = classes > 2 || record.outputs.length > 1 ? percent(record.outputs[record.answer], 0) : '';
+        : `${nameOf(names, record.target)} → ${nameOf(names, record.answer)}`;
+    const sure = classes > 2 || record.outputs.length > 1 ? percent(record.outputs[record.answer], 0) : '';
     return h('figure', { class: 'record', title: t('confusion.record', { n: integer(record.index) }) }, picture,
-        h('figcaption', { class: classes !== null && wrong ? 'is-wrong' : '' }, h('b', { text }),
-            classes === null ? null : h('span', { class: 'dim', text: share })));
+        h('figcaption', { class: classes !== null && wrong ? 'is-wrong' : '' }, h('b', { text, title: text }),
+            classes === null ? null : h('span', { class: 'dim', text: sure })));
 }
 
 function create(panel) {
     let found = null, shown = null, busy = false;
     const matrix = h('div', { class: 'confusion-matrix' }), records = h('div', { class: 'records' });
-    const heading = h('div', { class: 'records-head' }), more = button(t('confusion.more'), () => browse(true),
-        { class: 'button is-quiet' });
+    const title = h('b'), all = button(t('confusion.all'), () => { press(null); browse(); },
+        { class: 'button is-quiet', hidden: true });
+    const heading = h('div', { class: 'records-head' }, title, all);
+    const more = button(t('confusion.more'), () => browse(true), { class: 'button is-quiet', hidden: true });
     const data = select([], '', (name) => { panel.setOption('data', name); shown = null; begin(); },
         { 'aria-label': t('confusion.data') });
     panel.tools.append(data);
@@ -69,14 +81,15 @@ function create(panel) {
         data.value = names.includes(panel.options.data) ? panel.options.data : names[1] ?? names[0];
     }
 
-    async function show(query, title, append = false) {
+    async function show(query, text, append = false) {
         const answer = await get('data', { trainer: panel.trainer(), data: wanted(), ...query });
         offer(answer.data);
-        const figures = answer.items.map((record) => drawRecord(record, answer.shape, answer.classes));
+        const figures = answer.items.map((record) => drawRecord(record, answer));
         if (append) records.append(...figures);
         else records.replaceChildren(...figures);
-        fill(heading, h('b', { text: title }));
-        shown = { query, title, next: answer.next };
+        setText(title, text);
+        shown = { query, title: text, next: answer.next };
+        all.hidden = query.record === undefined && query.class === undefined;
         more.hidden = query.record !== undefined || answer.next >= answer.records || answer.items.length === 0;
     }
 
@@ -86,23 +99,30 @@ function create(panel) {
             .catch((error) => panel.fail(error));
     }
 
+    function press(key) {
+        for (const cell of matrix.querySelectorAll('button')) cell.setAttribute('aria-pressed',
+            String(cell.dataset.cell === key));
+    }
+
     /* Mistakes have examples; what is right is looked up by its class. */
     function choose(target, answer) {
         const examples = found.examples.filter(([a, b]) => a === target && b === answer).map(([, , index]) => index);
-        const title = target === answer ? t('confusion.class', { name: target })
-            : t('confusion.taken', { target, answer });
+        const name = nameOf(found.names, target);
+        const text = target === answer ? t('confusion.class', { name })
+            : t('confusion.taken', { target: name, answer: nameOf(found.names, answer) });
         const query = target === answer ? { from: 0, count: page, class: target } : { record: examples };
-        for (const cell of matrix.querySelectorAll('button')) cell.setAttribute('aria-pressed',
-            String(cell.dataset.cell === `${target},${answer}`));
+        press(`${target},${answer}`);
         if (target !== answer && examples.length === 0) {
-            fill(heading, h('b', { text: title }));
+            setText(title, text);
+            all.hidden = false;
             records.replaceChildren(h('p', { class: 'nothing', text: t('confusion.none') }));
             more.hidden = true;
-        } else show(query, title).catch((error) => panel.fail(error));
+        } else show(query, text).catch((error) => panel.fail(error));
     }
 
     function cell(count, sum, target, answer, pressed) {
-        const label = t('confusion.cell', { target, answer, n: integer(count) }), key = `${target},${answer}`;
+        const key = `${target},${answer}`, label = t('confusion.cell', { target: nameOf(found.names, target),
+            answer: nameOf(found.names, answer), n: integer(count) });
         const element = h('button', { type: 'button', class: 'confusion-cell', title: label, 'aria-label': label,
             data: { cell: key, right: String(target === answer) }, 'aria-pressed': String(pressed === key),
             on: { click: () => choose(target, answer) } }, count > 0 ? integer(count) : '');
@@ -113,17 +133,19 @@ function create(panel) {
     function draw() {
         const pressed = matrix.querySelector('[aria-pressed="true"]')?.dataset.cell;
         const head = h('tr', {}, h('th', { class: 'confusion-corner', scope: 'col', text: t('confusion.corner') }),
-            found.matrix.map((_, i) => h('th', { scope: 'col', text: String(i) })), h('th', { scope: 'col',
+            found.matrix.map((_, i) => h('th', { scope: 'col', title: nameOf(found.names, i) },
+                h('span', { text: nameOf(found.names, i) }))), h('th', { scope: 'col',
                 class: 'confusion-recall', text: t('confusion.right') }));
         const rows = found.matrix.map((row, i) => {
-            const sum = row.reduce((all, count) => all + count, 0);
-            return h('tr', {}, h('th', { scope: 'row', text: String(i) }), row.map((count, k) =>
+            const sum = row.reduce((all, count) => all + count, 0), name = nameOf(found.names, i);
+            return h('tr', {}, h('th', { scope: 'row', text: name, title: name }), row.map((count, k) =>
                 h('td', {}, cell(count, sum, i, k, pressed))), h('td', { class: 'confusion-recall',
-                text: sum > 0 ? percent(row[i] / sum, 0) : '–' }));
+                text: share(row[i], sum) }));
         });
         const scroll = matrix.querySelector('.scroll')?.scrollTop ?? 0;
         fill(matrix, h('div', { class: 'scroll' }, h('table', { class: 'confusion-table' }, h('thead', {}, head),
             h('tbody', {}, rows))));
+        matrix.classList.toggle('has-names', Boolean(found.names));
         matrix.querySelector('.scroll').scrollTop = scroll;
         panel.setNote(t('confusion.sum', { share: percent(found.right / found.counted), n: integer(found.counted),
             iteration: integer(found.iteration) }));

@@ -28,7 +28,7 @@ const figures = [
 definePanel('control', {
     icon: 'play',
     tab: 'training', order: 1,
-    size: { w: 4, h: 9 }, least: { w: 3, h: 5 }, heights: { 6: 8, 1: 12 },
+    size: { w: 4, h: 10 }, least: { w: 3, h: 5 }, heights: { 6: 9, 1: 12 },
     create,
 });
 
@@ -78,9 +78,11 @@ function create(panel) {
         const trainer = panel.trainer();
         seldom = { handler: [state.session?.handler, state.session?.precision].filter(Boolean).join(', ') };
         if (panel.present() === null) return;
-        const found = await get('tree', { trainer, identifier: 'optimiser.type' }).catch(() => null);
-        seldom.optimiser = found?.entries?.[0]?.value ?? null;
-        seldom.operator = state.trainers.get(trainer)?.operator ?? null;
+        const found = await get('tree', { trainer }).catch(() => null);
+        const value = (identifier) => found?.entries.find((entry) => entry.identifier === identifier)?.value ?? null;
+        seldom.optimiser = value('optimiser.type');
+        const workers = value('operator.workers');
+        seldom.operator = workers === null ? null : t('control.workers', { n: integer(workers) });
         show();
     }
 

@@ -18,7 +18,7 @@ definePanel('draw', {
 });
 
 function create(panel) {
-    let image = null, values = null, cursor = null, wanted = false, busy = false;
+    let image = null, names = null, values = null, cursor = null, wanted = false, busy = false;
     const canvas = h('canvas', { class: 'draw-canvas', tabindex: '0', role: 'img', 'aria-label': t('draw.canvas') });
     const answers = h('ol', { class: 'draw-answers', 'aria-live': 'polite', 'aria-label': t('draw.answers') });
     const rows = Array.from({ length: shown }, () => {
@@ -66,7 +66,7 @@ function create(panel) {
         rows.forEach((row, i) => {
             row.element.hidden = i >= ranks.length;
             if (i >= ranks.length) return;
-            row.name.textContent = String(ranks[i].class);
+            row.name.textContent = names?.[ranks[i].class] ?? String(ranks[i].class);
             row.bar.style.transform = `scaleX(${Math.max(0, Math.min(1, ranks[i].share ?? 0))})`;
             row.share.textContent = percent(ranks[i].share);
         });
@@ -140,6 +140,7 @@ function create(panel) {
     const reload = () => panel.load(async (signal) => {
         const play = await get('play', { trainer: panel.trainer() }, { signal });
         image = play.classifies ? imageShape(play.input) : null;
+        names = play.names;
         panel.empty(image ? null : t('draw.none'));
         canvas.parentElement.hidden = image === null;
         if (!image) return;

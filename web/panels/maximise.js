@@ -56,11 +56,12 @@ function create(panel) {
         panel.empty(image ? null : t('draw.none'));
         run++;
         found = image === null ? [] : Array.from({ length: Math.min(mostClasses, play.output[0]) }, (_, i) => {
+            const name = play.names?.[i] ?? String(i);
             const canvas = h('canvas', { width: image.columns, height: image.rows, role: 'img',
-                'aria-label': t('maximise.picture', { name: i }) });
+                'aria-label': t('maximise.picture', { name }) });
             const note = h('span', { class: 'dim' });
             const element = h('figure', { class: 'picture' }, canvas,
-                h('figcaption', {}, h('b', { text: String(i) }), note));
+                h('figcaption', {}, h('b', { text: name }), note));
             return { canvas, note, values: null, element };
         });
         fill(pictures, found.map((one) => one.element));

@@ -140,6 +140,21 @@ static void end(pass *own, sgm__web_trainer *watched)
     sgm__web_give_back(watched);
 }
 
+/* The data's names of the classes, if they are as many. */
+static void append_names(sgm__text *text, const pass *own)
+{
+    const char *const *names = sgm_dataset_class_names(own->dataset);
+    int64_t classes = own->width > 1 ? own->width : 2, count = 0;
+    while (names != NULL && names[count] != NULL)
+        count++;
+    sgm__text_append(text, ",\"names\":%s", own->classifies && count == classes ? "[" : "null");
+    for (int64_t i = 0; own->classifies && count == classes && i < count; i++) {
+        sgm__text_append(text, i > 0 ? "," : "");
+        sgm__web_append_text(text, names[i]);
+        sgm__text_append(text, i == count - 1 ? "]" : "");
+    }
+}
+
 /* --- records --- */
 
 /* The values of a record in a section of a block; *count: how many. */
@@ -324,6 +339,7 @@ static sgm_status give_confusion(const pass *own, confusion *all, int64_t record
     sgm__web_append_member(&text, "records", (double)records);
     sgm__web_append_member(&text, "counted", (double)all->counted);
     sgm__web_append_member(&text, "right", (double)all->right);
+    append_names(&text, own);
     append_matrix(&text, all);
     sgm__text_append(&text, ",\"examples\":[%s]}", all->examples.data != NULL ? all->examples.data : "");
     return sgm__web_answer(answer, &text);
@@ -468,6 +484,7 @@ static sgm_status give_records(const pass *own, const selection *all, sgm__http_
         sgm__web_append_number(&text, own->width > 1 ? (double)own->width : 2);
     else
         sgm__text_append(&text, "null");
+    append_names(&text, own);
     sgm__text_append(&text, ",\"items\":[%s]}", all->items.data != NULL ? all->items.data : "");
     return sgm__web_answer(answer, &text);
 }

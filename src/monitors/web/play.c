@@ -1,6 +1,7 @@
 /* Playing with what a network has learnt, while it learns: answers to inputs that somebody draws, inputs that
  * it takes for a class, text as it would go on. All of it is computed by a copy of the network, so a training
  * step waits no longer than its parameters take to be copied. */
+#include "monitors/web/inspect.h"
 #include "monitors/web/network_copy.h"
 #include "training/control.h"
 #include "training/control_answer.h"
@@ -137,6 +138,25 @@ static json_t *numbers_json(const double *numbers, int64_t count)
 
 /* --- what can be played with --- */
 
+/* Names of the classes as its training data have them; null: there are none. */
+static json_t *class_names(sgm__web_trainer *watched, const sgm__http_request *request, int64_t classes)
+{
+    sgm_iterator *iterator = NULL;
+    json_t *list = json_array();
+    if (sgm__inspect_lock(watched, request) == SGM_OK) {
+        const char *const *names = NULL;
+        if (sgm__trainer_find_data(watched->trainer, "training", &iterator) == SGM_OK && iterator != NULL)
+            names = sgm_dataset_class_names(sgm_iterator_dataset(iterator));
+        for (size_t i = 0; names != NULL && names[i] != NULL; i++)
+            json_array_append_new(list, json_string(names[i]));
+        sgm__trainer_unlock(watched->trainer);
+    }
+    if ((int64_t)json_array_size(list) == classes)
+        return list;
+    json_decref(list);
+    return json_null();
+}
+
 static sgm_status get_play(void *web, const sgm__http_request *request, sgm__http_answer *answer)
 {
     sgm__web_trainer *watched;
@@ -146,9 +166,10 @@ static sgm_status get_play(void *web, const sgm__http_request *request, sgm__htt
     json_t *made = NULL;
     if (status == SGM_OK) {
         sgm_type type = sgm_program_output_type(own.program, own.output);
-        made = json_pack("{s:I, s:o, s:o, s:b}", "iteration", (json_int_t)own.network.iteration, "input",
+        int64_t classes = type.shape.rank == 2 ? type.shape.dims[1] : 0;
+        made = json_pack("{s:I, s:o, s:o, s:b, s:o}", "iteration", (json_int_t)own.network.iteration, "input",
                          shape_json(&own.shape, 0), "output", shape_json(&type.shape, 1), "classifies",
-                         own.classifies);
+                         own.classifies, "names", class_names(watched, request, classes));
     }
     sgm__frozen_free(&own.network.frozen);
     sgm__web_give_back(watched);
