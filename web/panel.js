@@ -38,7 +38,7 @@
  *     present()         the same, but null if that trainer is gone: only its curves are left then
  *     options           of this panel; setOption(name, value) also saves it
  *     setTitle(text), setNote(text)   small text beside the title
- *     load(act)         runs act(signal); a new load aborts the older one
+ *     load(act)         runs act(signal); a new load aborts the older one; renew(act) leaves the older one to end
  *     fail(error), clearError(), empty(text | null)
  *     on(topic, act), every(milliseconds, act), visible
  * The Content-Security-Policy forbids style attributes in markup and inline scripts; element.style.x = ... is allowed.
@@ -166,9 +166,15 @@ export class Panel {
             && state.connection === 'open') act(); }, milliseconds));
     }
 
+    /* For what is looked at again and again: not before the last one has come. */
+    renew(act) {
+        return this.loading ? Promise.resolve() : this.load(act);
+    }
+
     async load(act) {
         this.abort?.abort();
         const abort = this.abort = new AbortController();
+        this.loading = true;
         const late = setTimeout(() => { this.bar.hidden = false; }, 250); /* no flicker if it is quick */
         try {
             await act(abort.signal);
@@ -177,7 +183,9 @@ export class Panel {
             if (error.name !== 'AbortError' && abort === this.abort) this.fail(error, () => this.load(act));
         }
         clearTimeout(late);
-        if (abort === this.abort) this.bar.hidden = true;
+        if (abort !== this.abort) return;
+        this.loading = false;
+        this.bar.hidden = true;
     }
 
     fail(error, again) {

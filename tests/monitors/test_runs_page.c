@@ -53,6 +53,15 @@ TEST(runs_are_compared_and_deleted)
     CHECK(browser_is(&b,
                      "document.querySelector('.runs-differences tbody').textContent === 'kindfirstsecond'"));
 
+    /* Closer, from the middle to the end, and as numbers. */
+    browser_await(&b, "document.querySelector('.runs-tools button[data-icon=shrink]').hidden");
+    browser_drag(&b, ".runs-canvas", 0.1, 0, 0.499, 0);
+    browser_await(&b, "!document.querySelector('.runs-tools button[data-icon=shrink]').hidden");
+    browser_click(&b, ".runs-tools button[data-icon='table']");
+    browser_await(&b, "document.querySelector('.runs-values tbody').textContent === '20.25'");
+    browser_click(&b, ".runs-tools button[data-icon='shrink']");
+    browser_await(&b, "document.querySelector('.runs-values tbody').textContent === '20.2510.50.75'");
+
     browser_type(&b, ".search input", "loss<0.3");
     browser_await(&b, "document.querySelectorAll('[data-run]').length === 1");
     browser_click(&b, "tbody .icon-button");

@@ -1,116 +1,11 @@
 /* The monitor as a person uses it: its page in a browser, while a network learns. */
-#include "base/folder.h"
-#include "browser.h"
-#include "web_client.h"
+#include "page_training.h"
 
-#define STATE "document.querySelector('.bar-state-text')?.textContent"
-/* "1,234" in the bar. */
-#define ITERATION                                                                                            \
-    "Number(document.querySelector('.bar-figure.is-iteration dd').textContent.replace(/\\D/g, ''))"
 /* Pixels of the first chart that are not empty. */
 #define INK                                                                                                  \
     "[...document.querySelectorAll('.plot canvas')].reduce((most, c) => Math.max(most, c.width === 0 ? 0 : " \
     "c.getContext('2d').getImageData(0, 0, c.width, c.height).data.filter((v, i) => i % 4 === 3 && v > "     \
     "0).length), 0)"
-
-typedef struct training {
-    sgm_env *env;
-    sgm_trainer *trainer;
-    sgm_dataset *dataset;
-    bool has_folder;
-    web_client client;
-    browser browser;
-} training;
-
-/* Slowly: the browser needs the processor, too. */
-static bool take_time(void *user, const sgm_training_progress *progress)
-{
-    (void)user;
-    if (progress->kind == SGM_PROGRESS_ITERATION)
-        usleep(20000);
-    return true;
-}
-
-static void end_run(training *t)
-{
-    if (t->env != NULL) {
-        sgm_stop(t->env, "the test is over");
-        sgm_wait(t->env);
-    }
-    sgm_env_free(t->env);
-    t->env = NULL;
-}
-
-static void end_training(training *t)
-{
-    browser_close(&t->browser);
-    end_run(t);
-    sgm_dataset_free(t->dataset);
-    if (t->has_folder)
-        close_folder();
-    *t = (training){0};
-}
-
-/* Digits; the page shows that they are learnt. */
-static training *begin_training(void)
-{
-    static training t; /* a test that failed left its own behind */
-    end_training(&t);
-    t.browser = browser_open();
-    open_folder();
-    t.has_folder = true;
-    t.env = sgm_env_create("digits", .seed = 3);
-    t.trainer = sgm_trainer_create(t.env, "digits");
-    t.dataset = sgm_dataset_open("digits");
-    sgm_trainer_network(t.trainer, "input(8, 8) + dense(32, relu) + dense(10) + softmax_cross_entropy");
-    sgm_trainer_data(t.trainer, sgm_minibatches(t.dataset, .size = 32));
-    sgm_trainer_optimiser(t.trainer, sgm_adam(.learning_rate = 0.01));
-    CHECK_OK(sgm_trainer_on_progress(t.trainer, take_time, NULL));
-    sgm_monitor *monitor = sgm_web_monitor(.quiet = true, .title = "Digits");
-    CHECK_OK(sgm_env_monitor(t.env, monitor));
-    CHECK_OK(sgm_run_background(t.env, .epochs = 100000, .folder = folder));
-    t.client = web_client_of(sgm_web_monitor_url(monitor));
-    browser_go(&t.browser, sgm_web_monitor_url(monitor));
-    browser_await(&t.browser, STATE " === 'Running'");
-    return &t;
-}
-
-static double iteration_of(training *t)
-{
-    json_t *session = web_get(&t->client, "/api/session");
-    double iteration = json_number_value(
-        json_object_get(json_array_get(json_object_get(session, "trainers"), 0), "iteration"));
-    json_decref(session);
-    return iteration;
-}
-
-static void await_more(browser *b, double iteration)
-{
-    char expression[256];
-    snprintf(expression, sizeof expression, ITERATION " > %g", iteration);
-    browser_await(b, expression);
-}
-
-static void open_tab(browser *b, int number)
-{
-    char text[80];
-    snprintf(text, sizeof text, "#tab-%d", number);
-    browser_click(b, text);
-    snprintf(text, sizeof text, "document.querySelector('#tab-%d[aria-selected=true]')", number);
-    browser_await(b, text);
-}
-
-/* By what is written on it. */
-static void open_tab_called(browser *b, const char *title)
-{
-    char expression[160];
-    snprintf(expression, sizeof expression,
-             "[...document.querySelectorAll('.tab')].findIndex((tab) => tab.textContent === '%s')", title);
-    double number = browser_number(b, expression);
-    if (!(number >= 0))
-        TEST_FAIL("there is no tab '%s'", title);
-    open_tab(b, (int)number);
-}
 
 TEST(the_page_shows_a_training)
 {
@@ -118,7 +13,7 @@ TEST(the_page_shows_a_training)
     browser *b = &t->browser;
     /* The token is gone from the address, and no script sees the cookie. */
     CHECK(browser_is(b, "location.pathname + location.search === '/' && document.cookie === ''"));
-    CHECK(browser_is(b, "document.querySelector('h1').textContent === 'Digits'"));
+    CHECK(browser_is(b, "document.querySelector('h1').textContent === 'Learning'"));
     await_more(b, browser_number(b, ITERATION));
     browser_await(b, INK " > 500");
     /* The newest values reach the chart: its legend says another one. */
@@ -186,30 +81,7 @@ TEST(nobody_gets_in_without_the_token)
 
 /* --- steering --- */
 
-#define LEARNING_RATE "input.input[aria-label='optimiser.learning_rate']"
 #define CHECKPOINTS ".panel-checkpoints "
-
-static void await_iteration(training *t, double iteration)
-{
-    char expression[256];
-    snprintf(expression, sizeof expression, ITERATION " === %.0f && " STATE " === 'Paused'", iteration);
-    browser_await(&t->browser, expression);
-    CHECK_NEAR(iteration_of(t), iteration, 0);
-}
-
-/* Presses the button, and waits until the training stands; the iteration. */
-static double pause_training(training *t)
-{
-    browser_click(&t->browser, ".bar-play");
-    browser_await(&t->browser, STATE " === 'Paused'");
-    CHECK_INT(sgm_trainer_state_of(t->trainer), SGM_TRAINER_PAUSED);
-    return iteration_of(t);
-}
-
-static void step(training *t)
-{
-    browser_click(&t->browser, ".bar-transport button[data-icon='step']");
-}
 
 TEST(a_person_pauses_and_steps)
 {
@@ -242,13 +114,6 @@ static bool file_has(const char *name, const char *part)
         sgm__file_read(in_folder(name), 1 << 20, &text, &length) == SGM_OK && strstr(text, part) != NULL;
     sgm__free(text);
     return has;
-}
-
-static double learning_rate_of(sgm_trainer *trainer)
-{
-    sgm_content rate;
-    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(trainer), "optimiser.learning_rate", &rate));
-    return rate.as.number;
 }
 
 TEST(a_person_changes_the_learning_rate)

@@ -25,10 +25,11 @@ function create(panel) {
     let board = Array(9).fill(0), waits = false;
     const cells = Array.from({ length: 9 }, (_, i) =>
         h('button', { type: 'button', class: 'game-cell', on: { click: () => play(i) } }));
+    const move = button(t('game.move'), () => answer());
     const told = h('p', { class: 'game-told', role: 'status' });
     const field = h('div', { class: 'game-field', role: 'group', 'aria-label': t('panel.game') }, cells);
-    const holder = h('div', { class: 'game' }, field, h('div', { class: 'game-side' }, told,
-        button(t('game.move'), () => answer()), button(t('game.again'), () => begin())));
+    const holder = h('div', { class: 'game', hidden: true }, field, h('div', { class: 'game-side' }, told,
+        move, button(t('game.again'), () => begin())));
     panel.body.append(holder);
 
     function show(scores = []) {
@@ -39,6 +40,7 @@ function create(panel) {
             cell.style.setProperty('--score', scores[i] ?? 0);
             cell.setAttribute('aria-label', t('game.cell', { n: i + 1, sign: signs[board[i]] || t('game.empty') }));
         });
+        move.disabled = end !== null || waits;
         told.textContent = t(end === 1 ? 'game.you' : end === -1 ? 'game.network' : end === 0 ? 'game.draw'
             : 'game.turn');
     }

@@ -177,7 +177,7 @@ function create(panel) {
         else await look(signal);
     });
 
-    panel.every(1000, () => { if (choice.tensors.length > 0) panel.load(look); });
+    panel.every(1000, () => { if (choice.tensors.length > 0) panel.renew(look); });
     panel.on('trainer', begin);
     panel.on('reconnected', () => { watching = null; begin(); });
     panel.on('theme', draw);

@@ -78,7 +78,7 @@ function create(panel) {
     });
 
     panel.every(2000, () => {
-        if (found && state.trainers.get(panel.trainer())?.iteration !== found.iteration) panel.load(look);
+        if (found && state.trainers.get(panel.trainer())?.iteration !== found.iteration) panel.renew(look);
     });
     panel.on('trainer', () => { index = 0; begin(); });
     panel.on('reconnected', begin);

@@ -24,7 +24,7 @@ function create(panel) {
     const go = button(t('text.go'), null, { type: 'submit' });
     const form = h('form', { class: 'toolbar', on: { submit: (event) => { event.preventDefault(); sample(); } } },
         begin, go);
-    const holder = h('div', { class: 'text-holder' }, form,
+    const holder = h('div', { class: 'text-holder', hidden: true }, form,
         h('div', { class: 'toolbar' }, labelled(t('text.temperature'), temperature), warmth),
         h('div', { class: 'scroll', tabindex: '0' }, written));
     panel.body.append(holder);

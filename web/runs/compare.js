@@ -10,16 +10,21 @@ import { differing, metricsOf } from './columns.js';
 import { colourOf, paint, pointsOf, savePng, saveSvg } from './plot.js';
 import { dragZoom } from './zoom.js';
 
+const mostRows = 1000; /* of the table */
 const kept = new Map(); /* name -> {lines, begun, columns} */
 
 export function createCompare(place, remove) {
-    const own = { axis: 'epoch', metric: null, log: false, runs: [], map: null, zoom: null, request: 0 };
+    const own = { axis: 'epoch', metric: null, log: false, runs: [], map: null, zoom: null, request: 0,
+        table: false };
     const canvas = h('canvas', { class: 'runs-canvas', role: 'img' });
     const hover = h('div', { class: 'runs-hover', hidden: true });
+    const table = h('div', { class: 'runs-values scroll', tabindex: '0', hidden: true });
+    const values = iconButton('table', t('chart.table'), () => { own.table = !own.table; redraw(); },
+        { 'aria-pressed': 'false' });
     const tools = h('div', { class: 'runs-tools' }), legend = h('ul', { class: 'runs-legend' });
     const differences = h('div', { class: 'runs-differences scroll', tabindex: '0' }), title = h('h2');
     const chart = h('section', { class: 'runs-panel runs-chart' }, h('header', { class: 'runs-head' }, title, tools),
-        legend, h('div', { class: 'runs-plot' }, canvas, hover));
+        legend, h('div', { class: 'runs-plot' }, canvas, hover), table);
     const differencesTitle = h('h2');
     fill(place, chart, h('section', { class: 'runs-panel' }, h('header', { class: 'runs-head' }, differencesTitle),
         differences));
@@ -30,7 +35,7 @@ export function createCompare(place, remove) {
     const zoomTo = (zoom) => {
         own.zoom = zoom;
         whole.hidden = zoom === null;
-        draw(own, canvas);
+        show();
     };
     dragZoom(canvas, () => own.map, zoomTo);
 
@@ -49,7 +54,15 @@ export function createCompare(place, remove) {
             points: pointsOf(kept.get(run.name)?.columns ?? {}, own.axis, own.metric, own.log) }));
         canvas.setAttribute('aria-label', own.curves.map(({ name, points }) =>
             `${name}: ${own.metric} ${number(points.at(-1)?.y)}`).join('; '));
-        draw(own, canvas);
+        show();
+    }
+
+    function show() {
+        canvas.parentElement.hidden = own.table;
+        table.hidden = !own.table;
+        values.setAttribute('aria-pressed', String(own.table));
+        if (own.table) fill(table, tableOf(own));
+        else draw(own, canvas);
     }
 
     function build() {
@@ -68,7 +81,7 @@ export function createCompare(place, remove) {
                 { 'aria-label': t('chart.axis') }),
             labelled(t('runs.log'), toggle(t('chart.yLog'), own.log, change('log')),
                 { class: 'field is-switch runs-log' }),
-            exportButton(own));
+            values, exportButton(own));
         fill(legend, own.runs.map((run, index) => {
             const swatch = h('span', { class: 'runs-swatch' });
             swatch.style.background = colourOf(index);
@@ -147,6 +160,24 @@ function showHover(own, canvas, hover, event) {
     hover.hidden = false;
     const left = at > box.width / 2 ? at - hover.offsetWidth - 14 : at + 14;
     hover.style.left = `${Math.max(0, Math.min(left, box.width - hover.offsetWidth))}px`;
+}
+
+/* A column a run, the newest row first. */
+function tableOf({ curves, axis, metric, zoom }) {
+    const rows = new Map();
+    curves.forEach(({ points }, k) => {
+        for (const { x, y } of points) {
+            if (zoom && (x < zoom[0] || x > zoom[1])) continue;
+            if (!rows.has(x)) rows.set(x, []);
+            rows.get(x)[k] = y;
+        }
+    });
+    const head = [t(`axis.${axis}`), ...curves.map((curve) => curve.name)];
+    return h('table', { class: 'table', 'aria-label': metric }, h('thead', {}, h('tr', {}, head.map((text) =>
+        h('th', { scope: 'col', class: 'is-number', text })))),
+    h('tbody', {}, [...rows].sort(([a], [b]) => b - a).slice(0, mostRows).map(([x, row]) => h('tr', {},
+        h('th', { scope: 'row', class: 'is-number', text: number(x, 6) }), curves.map((_, k) =>
+            h('td', { class: 'is-number', text: row[k] === undefined ? '' : number(row[k], 6) }))))));
 }
 
 function differencesOf(runs) {

@@ -1,0 +1,85 @@
+/* Playing with a network by its page, while it learns: a board, pictures of classes, text; classes by their
+ * names. */
+#include "page_training.h"
+
+#define CELLS "[...document.querySelectorAll('.game-cell')]"
+#define TOLD "document.querySelector('.game-told').textContent"
+
+TEST(a_person_plays_against_a_network)
+{
+    training *t = begin_training_of("board", sgm_dataset_open("tictactoe"),
+                                    "input(9) + dense(27, tanh) + dense(3) + softmax_cross_entropy");
+    browser *b = &t->browser;
+    open_tab_called(b, "Play");
+    browser_await(b, "document.querySelector('.game')?.offsetParent");
+    for (int turn = 0; turn < 5 && browser_is(b, TOLD ".startsWith('Your turn')"); turn++) {
+        double marks = browser_number(b, CELLS ".filter((cell) => cell.textContent !== '').length");
+        CHECK_NEAR(marks, 2 * turn, 0);
+        browser_click(b, ".game-cell:not(:disabled)");
+        char *answered =
+            sgm__format(CELLS ".filter((cell) => cell.textContent !== '').length === %d || !" TOLD
+                              ".startsWith('Your turn')",
+                        2 * turn + 2);
+        browser_await(b, answered);
+        sgm__free(answered);
+    }
+    CHECK(browser_is(b, "/won|draw/.test(" TOLD ") && document.querySelector('.game-side button').disabled"));
+    browser_click(b, ".game-side button:nth-of-type(2)");
+    browser_await(b, CELLS ".every((cell) => cell.textContent === '')");
+    /* Its classes have names. */
+    open_tab_called(b, "Inspect");
+    browser_await(b, "document.querySelector('.confusion-table tbody th')?.textContent === 'won by x'");
+    browser_check_errors(b);
+    end_training(t);
+}
+
+TEST(a_person_sees_what_a_network_takes_for_a_class)
+{
+    training *t = begin_training();
+    browser *b = &t->browser;
+    open_tab_called(b, "Play");
+    browser_await(b, "document.querySelectorAll('.panel-maximise .picture').length === 10");
+    browser_click(b, ".panel-maximise .panel-tools button");
+    browser_await(b,
+                  "document.querySelector('.panel-maximise .picture .dim').textContent.startsWith('cost')");
+    CHECK(browser_is(b, "new Set(document.querySelector('.panel-maximise canvas').getContext('2d')"
+                        ".getImageData(0, 0, 8, 8).data).size > 8"));
+    browser_check_errors(b);
+    end_training(t);
+}
+
+#define LENGTH 4
+#define LETTERS 256
+
+/* Which letter comes next: the one behind it. */
+static sgm_dataset *letters(void)
+{
+    sgm_shape inputs = sgm_shape_of(LETTERS, LENGTH), targets = sgm_shape_of(LETTERS, LENGTH);
+    sgm_tensor *tensors[] = {sgm_tensor_create(SGM_FLOAT32, &inputs),
+                             sgm_tensor_create(SGM_FLOAT32, &targets)};
+    float *in = sgm_tensor_data(tensors[0]), *out = sgm_tensor_data(tensors[1]);
+    for (int64_t i = 0; i < LETTERS; i++)
+        for (int64_t k = 0; k < LENGTH; k++) {
+            in[i * LENGTH + k] = (float)((i + k) % LETTERS);
+            out[i * LENGTH + k] = (float)((i + k + 1) % LETTERS);
+        }
+    sgm_dataset *made = sgm_dataset_from("letters", (const char *const[]){"inputs", "targets"}, tensors, 2);
+    sgm_tensor_free(tensors[0]);
+    sgm_tensor_free(tensors[1]);
+    return made;
+}
+
+TEST(a_person_has_a_text_written)
+{
+    training *t =
+        begin_training_of("letters", letters(),
+                          "input(4) + embedding(256, 32) + dense(256, each_step) + softmax_cross_entropy");
+    browser *b = &t->browser;
+    open_tab_called(b, "Play");
+    browser_await(b, "document.querySelector('.text-holder')?.offsetParent");
+    browser_type(b, ".panel-text form .input", BROWSER_ALL "abcd" BROWSER_ENTER);
+    browser_await(b, "document.querySelector('.written').textContent.length > 100");
+    CHECK(browser_is(b, "document.querySelector('.written b').textContent === 'abcd'"));
+    browser_check_errors(b);
+    end_training(t);
+}

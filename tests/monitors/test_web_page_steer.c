@@ -1,0 +1,166 @@
+/* Steering a training by its page: checkpoints that come and go, rules, taking back, from the beginning, the
+ * end. */
+#include "page_training.h"
+
+#define CHECKPOINTS ".panel-checkpoints "
+#define LINK(name) "a[download=\"" name ".safetensors\"]"
+#define ROW(name) "tr:has(" LINK(name) ")"
+#define RULES ".panel-rules "
+#define CHANGES ".panel-changes "
+#define RULE "if training.loss < 0 then stop"
+
+static void await_rows(browser *b, const char *rows, int count)
+{
+    char *expression = sgm__format("document.querySelectorAll('%s').length === %d", rows, count);
+    browser_await(b, expression);
+    sgm__free(expression);
+}
+
+static void await_no_dialogue(browser *b)
+{
+    browser_await(b, "document.querySelector('dialog') === null");
+}
+
+/* Until a file has the bytes of another one. */
+static void await_same_file(browser *b, const char *path, const char *other)
+{
+    char *wanted, *found;
+    size_t length, found_length;
+    bool same = false;
+    CHECK_OK(sgm__file_read(other, SIZE_MAX, &wanted, &length));
+    for (double end = sgm__now() + BROWSER_PATIENCE; !same; usleep(20000)) {
+        if (sgm__now() > end)
+            browser_give_up(b, path);
+        if (!sgm__file_exists(path) || sgm__file_read(path, SIZE_MAX, &found, &found_length) != SGM_OK)
+            continue;
+        same = found_length == length && memcmp(found, wanted, length) == 0;
+        sgm__free(found);
+    }
+    sgm__free(wanted);
+}
+
+/* Where links that are files go. */
+static void keep_downloads(browser *b, const char *path)
+{
+    json_decref(browser_ask(b, "POST", "/goog/cdp/execute",
+                            json_pack("{s:s, s:{s:s, s:s}}", "cmd", "Browser.setDownloadBehavior", "params",
+                                      "behavior", "allow", "downloadPath", path),
+                            NULL));
+}
+
+TEST(checkpoints_come_and_go)
+{
+    training *t = begin_training();
+    browser *b = &t->browser;
+    char elsewhere[] = "/tmp/sigma-downloads-XXXXXX", path[96], other[96], command[256];
+    CHECK(mkdtemp(elsewhere) != NULL);
+    pause_training(t);
+    open_tab_called(b, "Checkpoints");
+    browser_type(b, CHECKPOINTS "form input.input", "before" BROWSER_ENTER);
+    await_rows(b, ROW("before"), 1);
+    snprintf(path, sizeof path, "%s/before.safetensors", elsewhere);
+    keep_downloads(b, elsewhere);
+    browser_click(b, CHECKPOINTS LINK("before"));
+    await_same_file(b, path, in_folder("before.safetensors"));
+    /* What was taken away is brought back under another name. */
+    snprintf(other, sizeof other, "%s/other.safetensors", elsewhere);
+    CHECK_INT(rename(path, other), 0);
+    browser_type(b, CHECKPOINTS "input[type=file]", other);
+    await_rows(b, ROW("other"), 1);
+    await_same_file(b, in_folder("other.safetensors"), other);
+    /* Nothing is replaced unasked. */
+    browser_type(b, CHECKPOINTS "form input.input", "before" BROWSER_ENTER);
+    browser_await(b, "document.querySelector('dialog h2')?.textContent.includes('before')");
+    browser_click(b, "dialog .dialogue-foot button[type=button]");
+    await_no_dialogue(b);
+    browser_click(b, CHECKPOINTS ROW("other") " button[data-icon=trash]");
+    browser_click(b, "dialog button[type=submit]");
+    await_rows(b, ROW("other"), 0);
+    CHECK(!sgm__file_exists(in_folder("other.safetensors")));
+    CHECK(sgm__file_exists(in_folder("before.safetensors")));
+    browser_check_errors(b);
+    end_training(t);
+    snprintf(command, sizeof command, "rm -r '%s'", elsewhere);
+    CHECK_INT(system(command), 0);
+}
+
+static void await_hooks(training *t, size_t wanted)
+{
+    size_t count = wanted + 1;
+    for (double end = sgm__now() + BROWSER_PATIENCE; count != wanted; usleep(20000)) {
+        sgm_attached_hook *hooks;
+        if (sgm__now() > end)
+            browser_give_up(&t->browser, "so many hooks");
+        CHECK_OK(sgm_trainer_hooks(t->trainer, &hooks, &count));
+        sgm_attached_hooks_free(hooks, count);
+    }
+}
+
+TEST(rules_and_values_are_taken_back)
+{
+    training *t = begin_training();
+    browser *b = &t->browser;
+    pause_training(t);
+    open_tab_called(b, "Parameters");
+    browser_await(b, "document.querySelector('" CHANGES ".panel-tools button').disabled");
+    browser_type(b, RULES "form input", "if nonsense" BROWSER_ENTER);
+    browser_await(b, "!document.querySelector('" RULES ".form-error').hidden");
+    await_hooks(t, 0);
+    browser_type(b, RULES "form input", BROWSER_ALL RULE BROWSER_ENTER);
+    await_rows(b, RULES ".hook-name", 1);
+    await_hooks(t, 1);
+    browser_type(b, LEARNING_RATE, BROWSER_ALL "0.002" BROWSER_ENTER);
+    await_rows(b, ".change", 2);
+    CHECK_NEAR(learning_rate_of(t->trainer), 0.002, 1e-12);
+    /* The newest first, then there is nothing left. */
+    browser_click(b, CHANGES ".panel-tools button");
+    await_rows(b, ".change", 3);
+    CHECK_NEAR(learning_rate_of(t->trainer), 0.01, 1e-9);
+    browser_click(b, CHANGES ".panel-tools button");
+    await_hooks(t, 0);
+    await_rows(b, ".change", 4);
+    browser_await(b, "document.querySelector('" CHANGES ".panel-tools button').disabled");
+    await_rows(b, RULES ".hook-name", 0);
+    /* Taken off by hand, and put back by its row. */
+    browser_type(b, RULES "form input", RULE BROWSER_ENTER);
+    await_rows(b, RULES ".hook-name", 1);
+    browser_click(b, RULES "td button[data-icon='close']");
+    browser_click(b, "dialog button[type=submit]");
+    await_hooks(t, 0);
+    await_no_dialogue(b);
+    await_rows(b, ".change", 6);
+    browser_click(b, ".change:first-child button[data-icon='undo']");
+    await_hooks(t, 1);
+    json_t *log = browser_run(b, "return document.querySelector('" RULES ".hook-text').textContent");
+    CHECK_STR(json_string_value(log), RULE);
+    json_decref(log);
+    /* The rule that could not be read was refused by the server, which the browser tells as an error: the
+     * only one. */
+    char *errors = browser_errors(b);
+    CHECK(strstr(errors, "/api/command") != NULL && strchr(errors, '\n') == errors + strlen(errors) - 1);
+    sgm__free(errors);
+    end_training(t);
+}
+
+TEST(a_person_rewinds_and_stops)
+{
+    training *t = begin_training();
+    browser *b = &t->browser;
+    await_more(b, 20);
+    double stands = pause_training(t);
+    CHECK(stands > 20);
+    browser_click(b, ".panel-control button[data-icon='rewind']");
+    browser_click(b, "dialog button[type=submit]");
+    await_iteration(t, 0);
+    await_no_dialogue(b);
+    step(t);
+    await_iteration(t, 1);
+    browser_click(b, ".panel-control button[data-icon='stop']");
+    browser_click(b, "dialog button[type=submit]");
+    browser_await(b, STATE " === 'Ended'");
+    CHECK_OK(sgm_wait(t->env));
+    CHECK_INT(sgm_trainer_state_of(t->trainer), SGM_TRAINER_IDLE);
+    browser_await(b, "document.querySelector('.panel-control button[data-icon=stop]').disabled");
+    browser_check_errors(b);
+    end_training(t);
+}
