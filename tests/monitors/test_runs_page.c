@@ -60,7 +60,7 @@ TEST(runs_are_compared_and_deleted)
     browser_click(&b, ".runs-tools button[data-icon='table']");
     browser_await(&b, "document.querySelector('.runs-values tbody').textContent === '20.25'");
     browser_click(&b, ".runs-tools button[data-icon='shrink']");
-    browser_await(&b, "document.querySelector('.runs-values tbody').textContent === '20.2510.50.75'");
+    browser_await(&b, "document.querySelector('.runs-values tbody').textContent === '20.2510.500.75'");
 
     browser_type(&b, ".search input", "loss<0.3");
     browser_await(&b, "document.querySelectorAll('[data-run]').length === 1");
