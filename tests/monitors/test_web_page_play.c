@@ -50,6 +50,7 @@ TEST(a_person_sees_what_a_network_takes_for_a_class)
 
 #define LENGTH 4
 #define LETTERS 256
+#define ALPHABET 26
 
 /* Which letter comes next: the one behind it. */
 static sgm_dataset *letters(void)
@@ -60,8 +61,8 @@ static sgm_dataset *letters(void)
     float *in = sgm_tensor_data(tensors[0]), *out = sgm_tensor_data(tensors[1]);
     for (int64_t i = 0; i < LETTERS; i++)
         for (int64_t k = 0; k < LENGTH; k++) {
-            in[i * LENGTH + k] = (float)((i + k) % LETTERS);
-            out[i * LENGTH + k] = (float)((i + k + 1) % LETTERS);
+            in[i * LENGTH + k] = (float)('a' + (i + k) % ALPHABET);
+            out[i * LENGTH + k] = (float)('a' + (i + k + 1) % ALPHABET);
         }
     sgm_dataset *made = sgm_dataset_from("letters", (const char *const[]){"inputs", "targets"}, tensors, 2);
     sgm_tensor_free(tensors[0]);
