@@ -280,7 +280,7 @@ static bool is_validation(const sgm__web_recording *recording, const char *ident
     for (size_t i = 0; i < trainer->validation_count && !is; i++) {
         char *part = sgm__identifier_part(trainer->validation[i].name);
         size_t length = part != NULL ? strlen(part) : 0;
-        is = length == (size_t)(end - identifier) && memcmp(identifier, part, length) == 0;
+        is = part != NULL && length == (size_t)(end - identifier) && memcmp(identifier, part, length) == 0;
         sgm__free(part);
     }
     sgm__trainer_unlock(trainer);
