@@ -30,10 +30,10 @@
     X(is_nan, any_to_bool, 0, x != x)                                                                        \
     X(is_finite, any_to_bool, 0, isfinite(x) != 0)
 
-/* e^80 is still finite in float32, and its reciprocal is far below what rounding leaves. */
+/* An exponential that is infinite ends it at 0. */
 static double sigmoid(double x)
 {
-    return 1 / (1 + exp(x < -80 ? 80 : -x));
+    return 1 / (1 + exp(-x));
 }
 
 /* Beyond this distance the normal distribution's tail is 0. */

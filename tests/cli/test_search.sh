@@ -139,8 +139,8 @@ search:
     seed: [1, 2]
 YAML
 search 0 wild.yaml --folder wild
-has out '^\[[34]/4\] trial-00[34]: learning_rate 1e\+06, seed [12]: failed: the loss is'
-has wild/results.csv '^3,,1e\+06,1,0,[0-9.]+,failed,"?the loss is'
+has out '^\[[34]/4\] trial-00[34]: learning_rate 1000000, seed [12]: failed: the loss is'
+has wild/results.csv '^3,,1000000,1,0,[0-9.]+,failed,"?the loss is'
 [ "$(head -n 3 wild/results.csv | cut -d, -f2 | sort -u | wc -l)" -eq 3 ]
 verdict "another seed, another result" $?
 search 0 wild --resume
