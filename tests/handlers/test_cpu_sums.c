@@ -167,7 +167,8 @@ TEST(norms_are_taken_while_gradients_are_made)
     for (int i = 0; i < 2; i++)
         squares[i] = sgm_reduce_sum(g, sgm_square(g, slopes[i]), (const int32_t[]){0, 1}, 2, false);
     sgm_output(g, "norm", sgm_square_root(g, sgm_add(g, squares[0], squares[1])));
-    sgm_session *session = sgm_session_create(handler_of(0));
+    sgm_handler *handler = handler_of(0);
+    sgm_session *session = sgm_session_create(handler);
     sgm_program *program = sgm_session_prepare(session, g);
     CHECK_OK(program);
     char *text = sgm_program_text(program);
@@ -178,6 +179,7 @@ TEST(norms_are_taken_while_gradients_are_made)
     CHECK(sum < product);
     sgm_string_free(text);
     sgm_session_free(session);
+    sgm_handler_free(handler);
     sgm_graph_free(g);
 }
 

@@ -237,8 +237,9 @@ TEST(what_is_not_there_yet_is_waited_for)
     json_decref(web_post(&w.client, "/api/unwatch", "{\"identifier\": \"let.go\"}"));
     json_decref(web_get(&w.client, "/api/series?id=anything"));
     CHECK_INT(w.client.code, 200);
+    static const sgm_option value = {.name = "value", .kind = SGM_KIND_NUMBER};
     sgm_registry *later = sgm_registry_create();
-    CHECK_OK(sgm_registry_define(later, &(sgm_option){.name = "value", .kind = SGM_KIND_NUMBER}));
+    CHECK_OK(sgm_registry_define(later, &value));
     CHECK_OK(sgm_registry_set(later, "value", sgm_number_content(7)));
     CHECK_OK(sgm_registry_put(sgm_trainer_registry(w.trainer), "later", later));
     CHECK_OK(sgm_run(w.env, .iterations = 6));

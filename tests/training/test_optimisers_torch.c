@@ -52,7 +52,7 @@ static bench start(const sgm_optimiser *optimiser, const char *handler, sgm_dtyp
     sgm_value gradients[PARAMETERS];
     b.session = sgm_session_create(b.handler);
     for (int i = 0; i < PARAMETERS; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "g%d", i);
         parameters[i] = (sgm__trained_parameter){names[i], sgm_state(b.graph, names[i], dtype, &shapes[i])};
         gradients[i] = sgm_input_value(b.graph, name, dtype, &shapes[i]);
@@ -83,7 +83,7 @@ static bench start(const sgm_optimiser *optimiser, const char *handler, sgm_dtyp
 static void step(bench *b, double rate, int t)
 {
     for (int i = 0; i < PARAMETERS; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "g%d", i);
         sgm_tensor *gradient = numbers(&shapes[i], 10 * t + i);
         CHECK_OK(sgm_session_feed(b->session, b->program, name, gradient));
