@@ -376,13 +376,17 @@ static char *take_found(sgm__web_recording *recording, sgm_matches *matches)
 {
     char *found = NULL;
     pthread_mutex_lock(&recording->sampling);
-    for (size_t i = 0; i < recording->pending_count && found == NULL; i++)
-        if (sgm_resolve(sgm_trainer_registry(recording->watched->trainer), recording->pending[i], matches) ==
-                SGM_OK &&
-            matches->count > 0) {
+    sgm_registry *root = sgm_trainer_registry(recording->watched->trainer);
+    for (size_t i = 0; i < recording->pending_count && found == NULL; i++) {
+        if (sgm_resolve(root, recording->pending[i], matches) != SGM_OK)
+            continue;
+        if (matches->count > 0) {
             found = recording->pending[i];
             recording->pending[i] = recording->pending[--recording->pending_count];
+        } else {
+            sgm_matches_free(matches);
         }
+    }
     pthread_mutex_unlock(&recording->sampling);
     return found;
 }
