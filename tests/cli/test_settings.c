@@ -215,7 +215,8 @@ TEST(a_zero_that_is_given_is_a_zero)
 TEST(defaults_of_types_are_shown_from_their_table)
 {
     fill_help();
-    CHECK(strstr(help_line("optimiser.learning_rate"), "adadelta 1; rmsprop, adam, adamw, lamb, muon 0.001") != NULL);
+    CHECK(strstr(help_line("optimiser.learning_rate"),
+                 "adadelta 1; rmsprop, adam, adamw, lamb, muon 0.001") != NULL);
     CHECK(strstr(help_line("optimiser.beta2"), "adam, adamw, lamb 0.999; lion 0.99; muon 0.95") != NULL);
     CHECK(strstr(help_line("optimiser.type"), "gradient_descent, momentum, nesterov") != NULL);
 }
