@@ -38,13 +38,14 @@ static void uniform_f32(int64_t n, float *out, uint64_t seed, uint64_t stream, u
     const vec_w lane = LANE_NUMBERS_d;
     const vec_l number = LANE_NUMBERS_d;
     const vec_l low = (number >> 1) + (number & 1) * LANES_D, high = low + LANES_D / 2;
+    float last[4 * LANES_D] = {0};
     for (int64_t i = 0; i < n; i += 4 * LANES_D, counter += LANES_D) {
         vec_w block = lane + counter;
         vec_w c[4] = {block & splat_w(UINT32_MAX), block >> 32, splat_w((uint32_t)stream),
                       splat_w(stream >> 32)};
         philox_lanes(c, seed);
         vec_d first = (vec_d)(c[0] | c[1] << 32), second = (vec_d)(c[2] | c[3] << 32);
-        float last[4 * LANES_D], *to = n - i < 4 * LANES_D ? last : out + i;
+        float *to = n - i < 4 * LANES_D ? last : out + i;
         store_f(to, uniform_lanes(SHUFFLE_d(first, second, low)));
         store_f(to + LANES, uniform_lanes(SHUFFLE_d(first, second, high)));
         if (to == last)
