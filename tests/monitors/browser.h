@@ -239,9 +239,10 @@ static inline void browser_do(browser *b, const char *script)
     json_decref(browser_run(b, script));
 }
 
+/* What speaks of an element that is not there yet is not true. */
 static inline bool browser_is(browser *b, const char *expression)
 {
-    char *script = sgm__format("return Boolean(%s)", expression);
+    char *script = sgm__format("try { return Boolean(%s) } catch { return false }", expression);
     json_t *value = browser_run(b, script);
     bool is = json_is_true(value);
     json_decref(value);
