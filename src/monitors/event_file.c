@@ -34,7 +34,7 @@ static void append_checksum(sgm__text *to, const void *bytes, size_t length)
     append_fixed(to, (uint32_t)((crc >> 15 | crc << 17) + 0xA282EAD8u), 4);
 }
 
-void sgm__record_append(sgm__text *to, const void *bytes, size_t length)
+static void append_record(sgm__text *to, const void *bytes, size_t length)
 {
     sgm__text head = {0};
     append_fixed(&head, length, 8);
@@ -68,13 +68,13 @@ static void append_key(sgm__text *to, uint32_t field, enum wire wire)
     append_varint(to, (uint64_t)field << 3 | wire);
 }
 
-void sgm__pb_integer(sgm__text *to, uint32_t field, uint64_t value)
+static void put_integer(sgm__text *to, uint32_t field, uint64_t value)
 {
     append_key(to, field, VARINT);
     append_varint(to, value);
 }
 
-void sgm__pb_float(sgm__text *to, uint32_t field, float value)
+static void put_float(sgm__text *to, uint32_t field, float value)
 {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
@@ -89,13 +89,13 @@ static void append_double(sgm__text *to, double value)
     append_fixed(to, bits, 8);
 }
 
-void sgm__pb_double(sgm__text *to, uint32_t field, double value)
+static void put_double(sgm__text *to, uint32_t field, double value)
 {
     append_key(to, field, FIXED64);
     append_double(to, value);
 }
 
-void sgm__pb_bytes(sgm__text *to, uint32_t field, const void *bytes, size_t length)
+static void put_bytes(sgm__text *to, uint32_t field, const void *bytes, size_t length)
 {
     append_key(to, field, DELIMITED);
     append_varint(to, length);
@@ -103,7 +103,7 @@ void sgm__pb_bytes(sgm__text *to, uint32_t field, const void *bytes, size_t leng
         sgm__text_append_bytes(to, bytes, length);
 }
 
-void sgm__pb_doubles(sgm__text *to, uint32_t field, const double *values, size_t count)
+static void put_doubles(sgm__text *to, uint32_t field, const double *values, size_t count)
 {
     append_key(to, field, DELIMITED);
     append_varint(to, 8 * count);
@@ -114,7 +114,7 @@ void sgm__pb_doubles(sgm__text *to, uint32_t field, const double *values, size_t
 /* `part` is freed; what failed in it has failed in `to`. */
 static void append_message(sgm__text *to, uint32_t field, sgm__text *part)
 {
-    sgm__pb_bytes(to, field, part->data, part->length);
+    put_bytes(to, field, part->data, part->length);
     to->failed = to->failed || part->failed;
     sgm__text_free(part);
 }
@@ -135,8 +135,8 @@ enum {
 void sgm__summary_scalar(sgm__text *summary, const char *tag, double value)
 {
     sgm__text part = {0};
-    sgm__pb_bytes(&part, VALUE_TAG, tag, strlen(tag));
-    sgm__pb_float(&part, VALUE_SIMPLE, (float)value);
+    put_bytes(&part, VALUE_TAG, tag, strlen(tag));
+    put_float(&part, VALUE_SIMPLE, (float)value);
     append_message(summary, 1, &part);
 }
 
@@ -175,14 +175,14 @@ void sgm__summary_histogram(sgm__text *summary, const char *tag, const double *v
         return;
     /* limits must grow: equal values are one bucket */
     bool one = !(h.most > h.least);
-    sgm__pb_double(&inner, HISTOGRAM_MIN, h.least);
-    sgm__pb_double(&inner, HISTOGRAM_MAX, h.most);
-    sgm__pb_double(&inner, HISTOGRAM_NUM, h.number);
-    sgm__pb_double(&inner, HISTOGRAM_SUM, h.sum);
-    sgm__pb_double(&inner, HISTOGRAM_SUM_SQUARES, h.squares);
-    sgm__pb_doubles(&inner, HISTOGRAM_LIMITS, h.limits, one ? 1 : BUCKETS);
-    sgm__pb_doubles(&inner, HISTOGRAM_COUNTS, one ? &h.number : h.counts, one ? 1 : BUCKETS);
-    sgm__pb_bytes(&part, VALUE_TAG, tag, strlen(tag));
+    put_double(&inner, HISTOGRAM_MIN, h.least);
+    put_double(&inner, HISTOGRAM_MAX, h.most);
+    put_double(&inner, HISTOGRAM_NUM, h.number);
+    put_double(&inner, HISTOGRAM_SUM, h.sum);
+    put_double(&inner, HISTOGRAM_SUM_SQUARES, h.squares);
+    put_doubles(&inner, HISTOGRAM_LIMITS, h.limits, one ? 1 : BUCKETS);
+    put_doubles(&inner, HISTOGRAM_COUNTS, one ? &h.number : h.counts, one ? 1 : BUCKETS);
+    put_bytes(&part, VALUE_TAG, tag, strlen(tag));
     append_message(&part, VALUE_HISTOGRAM, &inner);
     append_message(summary, 1, &part);
 }
@@ -195,7 +195,7 @@ enum { EVENT_TIME = 1, EVENT_STEP = 2, EVENT_VERSION = 3, EVENT_SUMMARY = 5, EVE
 static void append_event(sgm__text *to, sgm__text *event)
 {
     if (!event->failed)
-        sgm__record_append(to, event->data, event->length);
+        append_record(to, event->data, event->length);
     to->failed = to->failed || event->failed;
     sgm__text_free(event);
 }
@@ -203,9 +203,9 @@ static void append_event(sgm__text *to, sgm__text *event)
 static sgm__text begin_event(double when, int64_t step)
 {
     sgm__text event = {0};
-    sgm__pb_double(&event, EVENT_TIME, when);
+    put_double(&event, EVENT_TIME, when);
     if (step != 0) /* what is zero is left out */
-        sgm__pb_integer(&event, EVENT_STEP, (uint64_t)step);
+        put_integer(&event, EVENT_STEP, (uint64_t)step);
     return event;
 }
 
@@ -213,14 +213,14 @@ void sgm__event_version(sgm__text *to, double when)
 {
     static const char version[] = "brain.Event:2";
     sgm__text event = begin_event(when, 0);
-    sgm__pb_bytes(&event, EVENT_VERSION, version, sizeof version - 1);
+    put_bytes(&event, EVENT_VERSION, version, sizeof version - 1);
     append_event(to, &event);
 }
 
 void sgm__event_summary(sgm__text *to, double when, int64_t step, const sgm__text *summary)
 {
     sgm__text event = begin_event(when, step);
-    sgm__pb_bytes(&event, EVENT_SUMMARY, summary->data, summary->length);
+    put_bytes(&event, EVENT_SUMMARY, summary->data, summary->length);
     event.failed = event.failed || summary->failed;
     append_event(to, &event);
 }
@@ -228,7 +228,7 @@ void sgm__event_summary(sgm__text *to, double when, int64_t step, const sgm__tex
 void sgm__event_restart(sgm__text *to, double when, int64_t step)
 {
     sgm__text event = begin_event(when, step), session = {0};
-    sgm__pb_integer(&session, 1, SESSION_START);
+    put_integer(&session, 1, SESSION_START);
     append_message(&event, EVENT_SESSION, &session);
     append_event(to, &event);
 }

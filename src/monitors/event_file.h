@@ -9,18 +9,6 @@
 /* CRC-32C (Castagnoli): polynomial 0x1EDC6F41, reflected; "123456789" gives 0xE3069283. */
 uint32_t sgm__crc32c(const void *bytes, size_t length);
 
-/* Wire format: fields of a message, appended to `to`. */
-void sgm__pb_integer(sgm__text *to, uint32_t field, uint64_t value);
-void sgm__pb_float(sgm__text *to, uint32_t field, float value);
-void sgm__pb_double(sgm__text *to, uint32_t field, double value);
-void sgm__pb_bytes(sgm__text *to, uint32_t field, const void *bytes, size_t length);
-void sgm__pb_doubles(sgm__text *to, uint32_t field, const double *values, size_t count); /* packed */
-
-/* A record around `bytes`. */
-void sgm__record_append(sgm__text *to, const void *bytes, size_t length);
-
-/* --- messages --- */
-
 /* Of a Summary; values that belong together have tags with the same beginning, "loss/training". */
 void sgm__summary_scalar(sgm__text *summary, const char *tag, double value);
 /* 30 buckets of the same width from the least to the greatest value; numbers that are not finite are left

@@ -73,7 +73,7 @@ bool sgm__terminal_mode_enter(bool first)
     return done;
 }
 
-void sgm__terminal_mode_leave(void)
+static void leave(void)
 {
     sigset_t all, before;
     sigfillset(&all);
@@ -254,7 +254,7 @@ bool sgm__terminal_mode_claim(int fd)
 
 void sgm__terminal_mode_give_up(void)
 {
-    sgm__terminal_mode_leave();
+    leave();
     uninstall();
     atomic_store(&wake_up, -1);
     atomic_flag_clear(&claimed);

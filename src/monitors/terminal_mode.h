@@ -14,6 +14,5 @@ void sgm__terminal_mode_give_up(void);
 /* After a claim. False: the process is in the background, or about to end: try again when woken, or later.
  * `first`: what was typed before is dropped. */
 bool sgm__terminal_mode_enter(bool first);
-void sgm__terminal_mode_leave(void);
 
 #endif

@@ -63,7 +63,7 @@ void sgm__web_append_status(sgm__text *text, const sgm__web_trainer *watched, co
     sgm__text_append(text, ",\"undoable\":%s}", standing->undoable ? "true" : "false");
 }
 
-void sgm__web_append_trainer(sgm__text *text, sgm__web_trainer *watched)
+static void append_trainer(sgm__text *text, sgm__web_trainer *watched)
 {
     sgm__web_standing standing = sgm__web_standing_of(watched);
     sgm__web_status status = sgm__web_copy_status(sgm__web_recording_of(watched));
@@ -78,7 +78,7 @@ static bool append_listed(void *user, sgm__web_trainer *watched)
     sgm__text *text = user;
     if (text->data[text->length - 1] != '[')
         sgm__text_append(text, ",");
-    sgm__web_append_trainer(text, watched);
+    append_trainer(text, watched);
     return true;
 }
 

@@ -193,7 +193,6 @@ sgm_status sgm__web_answer(sgm__http_answer *answer, sgm__text *json); /* takes 
 sgm__web_status sgm__web_copy_status(sgm__web_recording *recording); /* free its network */
 void sgm__web_append_status(sgm__text *text, const sgm__web_trainer *watched, const sgm__web_status *status,
                             const sgm__web_standing *standing);
-void sgm__web_append_trainer(sgm__text *text, sgm__web_trainer *watched); /* as it is now */
 sgm_status sgm__web_get_session(void *web, const sgm__http_request *request, sgm__http_answer *answer);
 sgm_status sgm__web_end_waiting(void *web, const sgm__http_request *request, sgm__http_answer *answer);
 
