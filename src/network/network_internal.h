@@ -191,4 +191,17 @@ sgm_value sgm__mixed_cast(sgm_graph *graph, sgm_value value, sgm_dtype dtype);
 /* An activation; those that normalise take a value as it was before it was rounded. */
 sgm_value sgm__mixed_activation(sgm_graph *graph, const sgm_op *op, sgm_value x);
 
+/* The type of a layer of one input, whose forward pass is forward_NAME; `table` and how many arguments it
+ * has. */
+#define SGM__LAYER(layer_name, layer_doc, table, count)                                                      \
+    const sgm_layer_type sgm__layer_##layer_name = {.api = SGM_LAYER_API,                                    \
+                                                    .name = #layer_name,                                     \
+                                                    .doc = layer_doc,                                        \
+                                                    .arguments = table,                                      \
+                                                    .argument_count = count,                                 \
+                                                    .min_inputs = 1,                                         \
+                                                    .max_inputs = 1,                                         \
+                                                    .forward = forward_##layer_name}
+#define SGM__COUNT(table) (sizeof(table) / sizeof *(table))
+
 #endif

@@ -222,20 +222,15 @@ static const sgm_argument upsampling_1d_arguments[] = {
      .doc = "means of the neighbours by their distance; otherwise the nearest element"},
 };
 
-#define LAYER(layer_name, layer_doc, table)                                                                  \
-    const sgm_layer_type sgm__layer_##layer_name = {.api = SGM_LAYER_API,                                    \
-                                                    .name = #layer_name,                                     \
-                                                    .doc = layer_doc,                                        \
-                                                    .arguments = table,                                      \
-                                                    .argument_count = sizeof table / sizeof table[0],        \
-                                                    .min_inputs = 1,                                         \
-                                                    .max_inputs = 1,                                         \
-                                                    .forward = forward_##layer_name}
-LAYER(adaptive_average_pooling, "means of as many windows as give this size, whatever comes",
-      adaptive_arguments);
-LAYER(adaptive_average_pooling_1d, "the same along one dimension, (channels, length)", adaptive_arguments);
-LAYER(adaptive_max_pooling, "the largest elements of as many windows as give this size, whatever comes",
-      adaptive_arguments);
-LAYER(adaptive_max_pooling_1d, "the same along one dimension, (channels, length)", adaptive_arguments);
-LAYER(upsampling, "an image that is larger by a factor", upsampling_arguments);
-LAYER(upsampling_1d, "the same along one dimension, (channels, length)", upsampling_1d_arguments);
+SGM__LAYER(adaptive_average_pooling, "means of as many windows as give this size, whatever comes",
+           adaptive_arguments, SGM__COUNT(adaptive_arguments));
+SGM__LAYER(adaptive_average_pooling_1d, "the same along one dimension, (channels, length)",
+           adaptive_arguments, SGM__COUNT(adaptive_arguments));
+SGM__LAYER(adaptive_max_pooling, "the largest elements of as many windows as give this size, whatever comes",
+           adaptive_arguments, SGM__COUNT(adaptive_arguments));
+SGM__LAYER(adaptive_max_pooling_1d, "the same along one dimension, (channels, length)", adaptive_arguments,
+           SGM__COUNT(adaptive_arguments));
+SGM__LAYER(upsampling, "an image that is larger by a factor", upsampling_arguments,
+           SGM__COUNT(upsampling_arguments));
+SGM__LAYER(upsampling_1d, "the same along one dimension, (channels, length)", upsampling_1d_arguments,
+           SGM__COUNT(upsampling_1d_arguments));

@@ -115,19 +115,13 @@ static const sgm_argument transposed_arguments[] = {
     SGM__ARGUMENT_PAIR("more", 0, "elements behind the smallest result; 0 unless given"),
 };
 
-#define LAYER(layer_name, layer_doc, table)                                                                  \
-    const sgm_layer_type sgm__layer_##layer_name = {.api = SGM_LAYER_API,                                    \
-                                                    .name = #layer_name,                                     \
-                                                    .doc = layer_doc,                                        \
-                                                    .arguments = table,                                      \
-                                                    .argument_count = sizeof table / sizeof table[0],        \
-                                                    .min_inputs = 1,                                         \
-                                                    .max_inputs = 1,                                         \
-                                                    .forward = forward_##layer_name}
-LAYER(convolution,
-      "weighted sums over windows of an image, (channels, height, width); (height, width) is one channel",
-      arguments);
-LAYER(convolution_1d, "the same along one dimension, (channels, length); (length) is one channel", arguments);
-LAYER(transposed_convolution, "from the windows back to an image that is larger by the stride",
-      transposed_arguments);
-LAYER(transposed_convolution_1d, "the same along one dimension, (channels, length)", transposed_arguments);
+SGM__LAYER(
+    convolution,
+    "weighted sums over windows of an image, (channels, height, width); (height, width) is one channel",
+    arguments, SGM__COUNT(arguments));
+SGM__LAYER(convolution_1d, "the same along one dimension, (channels, length); (length) is one channel",
+           arguments, SGM__COUNT(arguments));
+SGM__LAYER(transposed_convolution, "from the windows back to an image that is larger by the stride",
+           transposed_arguments, SGM__COUNT(transposed_arguments));
+SGM__LAYER(transposed_convolution_1d, "the same along one dimension, (channels, length)",
+           transposed_arguments, SGM__COUNT(transposed_arguments));

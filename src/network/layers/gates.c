@@ -2,7 +2,7 @@
 #include "network/network_internal.h"
 
 /* x where it is above 0, else x times a slope that is learnt (He et al., 2015). */
-static sgm_value prelu(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
+static sgm_value forward_prelu(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
 {
     (void)count;
     sgm_value x = inputs[0];
@@ -37,19 +37,20 @@ static sgm_value halve(sgm_layer_call *call, sgm_graph *graph, sgm_value x, cons
     return sgm_multiply(graph, first, sgm_layer_activate(call, graph, activation, second));
 }
 
-static sgm_value glu(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
+static sgm_value forward_glu(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
 {
     (void)count;
     return halve(call, graph, inputs[0], sgm_layer_text(call, "activation"));
 }
 
-static sgm_value swiglu(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
+static sgm_value forward_swiglu(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
+                                int32_t count)
 {
     (void)count;
     return halve(call, graph, inputs[0], "silu");
 }
 
-static sgm_value geglu(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
+static sgm_value forward_geglu(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
 {
     (void)count;
     return halve(call, graph, inputs[0], "gelu");
@@ -74,16 +75,11 @@ static const sgm_argument glu_arguments[] = {
 };
 static const sgm_argument halving_arguments[] = {CHANNELS};
 
-#define LAYER(layer_name, layer_doc, table)                                                                  \
-    const sgm_layer_type sgm__layer_##layer_name = {.api = SGM_LAYER_API,                                    \
-                                                    .name = #layer_name,                                     \
-                                                    .doc = layer_doc,                                        \
-                                                    .arguments = table,                                      \
-                                                    .argument_count = sizeof table / sizeof table[0],        \
-                                                    .min_inputs = 1,                                         \
-                                                    .max_inputs = 1,                                         \
-                                                    .forward = layer_name}
-LAYER(prelu, "x where it is above 0, else x times a slope that is learnt", prelu_arguments);
-LAYER(glu, "the first half of the features times an activation of the second one", glu_arguments);
-LAYER(swiglu, "the first half of the features times the silu of the second one", halving_arguments);
-LAYER(geglu, "the first half of the features times the gelu of the second one", halving_arguments);
+SGM__LAYER(prelu, "x where it is above 0, else x times a slope that is learnt", prelu_arguments,
+           SGM__COUNT(prelu_arguments));
+SGM__LAYER(glu, "the first half of the features times an activation of the second one", glu_arguments,
+           SGM__COUNT(glu_arguments));
+SGM__LAYER(swiglu, "the first half of the features times the silu of the second one", halving_arguments,
+           SGM__COUNT(halving_arguments));
+SGM__LAYER(geglu, "the first half of the features times the gelu of the second one", halving_arguments,
+           SGM__COUNT(halving_arguments));

@@ -72,23 +72,15 @@ static const sgm_argument average_arguments[] = {
      .doc = "the average of the data in the window; otherwise padding counts as zeros"},
 };
 
-#define LAYER(layer_name, layer_doc, table, count)                                                           \
-    const sgm_layer_type sgm__layer_##layer_name = {.api = SGM_LAYER_API,                                    \
-                                                    .name = #layer_name,                                     \
-                                                    .doc = layer_doc,                                        \
-                                                    .arguments = table,                                      \
-                                                    .argument_count = count,                                 \
-                                                    .min_inputs = 1,                                         \
-                                                    .max_inputs = 1,                                         \
-                                                    .forward = forward_##layer_name}
-#define COUNT(table) (sizeof table / sizeof table[0])
-LAYER(max_pooling, "the largest element of each window of an image", max_arguments, COUNT(max_arguments));
-LAYER(max_pooling_1d, "the same along one dimension, (channels, length)", max_arguments,
-      COUNT(max_arguments));
-LAYER(average_pooling, "the mean of each window of an image", average_arguments, COUNT(average_arguments));
-LAYER(average_pooling_1d, "the same along one dimension, (channels, length)", average_arguments,
-      COUNT(average_arguments));
-LAYER(global_average_pooling, "the mean of each channel: (channels, height, width) becomes (channels)", NULL,
-      0);
-LAYER(global_max_pooling, "the largest element of each channel: (channels, height, width) becomes (channels)",
-      NULL, 0);
+SGM__LAYER(max_pooling, "the largest element of each window of an image", max_arguments,
+           SGM__COUNT(max_arguments));
+SGM__LAYER(max_pooling_1d, "the same along one dimension, (channels, length)", max_arguments,
+           SGM__COUNT(max_arguments));
+SGM__LAYER(average_pooling, "the mean of each window of an image", average_arguments,
+           SGM__COUNT(average_arguments));
+SGM__LAYER(average_pooling_1d, "the same along one dimension, (channels, length)", average_arguments,
+           SGM__COUNT(average_arguments));
+SGM__LAYER(global_average_pooling, "the mean of each channel: (channels, height, width) becomes (channels)",
+           NULL, 0);
+SGM__LAYER(global_max_pooling,
+           "the largest element of each channel: (channels, height, width) becomes (channels)", NULL, 0);
