@@ -162,16 +162,24 @@ TEST(a_full_disk_does_not_end_the_training)
     sgm_env_free(env);
 }
 
-/* More than a pipe and the queue hold: the training ends all the same, and who reads then is told of what is
- * lost. */
-TEST(one_who_does_not_read_holds_nobody_up)
+/* Into a pipe in the folder, which `reader` may read from without waiting. */
+static sgm_env *piped_env(sgm_trainer **trainer, int *reader)
 {
     open_folder();
     const char *path = in_folder("pipe");
     CHECK_INT(mkfifo(path, 0600), 0);
-    int reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    *reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    CHECK(*reader >= 0);
+    return watched_env(path, trainer, 1);
+}
+
+/* More than a pipe and the queue hold: the training ends all the same, and who reads then is told of what is
+ * lost. */
+TEST(one_who_does_not_read_holds_nobody_up)
+{
     sgm_trainer *trainer;
-    sgm_env *env = watched_env(path, &trainer, 1);
+    int reader;
+    sgm_env *env = piped_env(&trainer, &reader);
     CHECK_OK(sgm_run(env, .epochs = 2500)); /* 10000 iterations */
     sgm__text all = {0};
     long came = 0, lost = 0;
@@ -212,12 +220,9 @@ TEST(one_who_does_not_read_holds_nobody_up)
 
 TEST(a_reader_that_leaves_does_not_end_the_training)
 {
-    open_folder();
-    const char *path = in_folder("pipe");
-    CHECK_INT(mkfifo(path, 0600), 0);
-    int reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     sgm_trainer *trainer;
-    sgm_env *env = watched_env(path, &trainer, 1);
+    int reader;
+    sgm_env *env = piped_env(&trainer, &reader);
     close(reader);
     CHECK_OK(sgm_run(env, .epochs = 3));
     sgm_env_free(env);
