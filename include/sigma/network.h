@@ -82,6 +82,11 @@ typedef struct sgm_layer_options {
     bool channels;     /* prelu: a slope for each; glu, swiglu, geglu: they are halved, not the features */
     int64_t factor[2]; /* upsampling: of height and width; the second 0: as the first */
     bool bilinear, linear; /* upsampling, upsampling_1d */
+    const char *lengths;   /* input: the section of the data that tells how many steps of each record count */
+    int64_t labels;        /* ctc: the most labels of a record; blank: the class between them, default 0 */
+    int64_t blank;
+    bool skip;  /* ctc: records with too few steps for their labels cost nothing */
+    bool steps; /* global poolings: over the steps of a sequence */
 } sgm_layer_options;
 #define SGM_LAYER_OPTIONS(...)                                                                               \
     (&(const sgm_layer_options){.struct_size = sizeof(sgm_layer_options), __VA_ARGS__})
@@ -123,6 +128,7 @@ SGM_API sgm_layer *sgm_layer_create(const char *type, const sgm_layer_options *o
 #define sgm_focal(...) sgm_layer_create("focal", SGM_LAYER_OPTIONS(__VA_ARGS__))
 #define sgm_hinge(...) sgm_layer_create("hinge", SGM_LAYER_OPTIONS(__VA_ARGS__))
 #define sgm_multi_class_hinge(...) sgm_layer_create("multi_class_hinge", SGM_LAYER_OPTIONS(__VA_ARGS__))
+#define sgm_ctc_cost(...) sgm_layer_create("ctc", SGM_LAYER_OPTIONS(__VA_ARGS__))
 #define sgm_triplet(...) sgm_layer_create("triplet", SGM_LAYER_OPTIONS(__VA_ARGS__))
 
 /* --- networks --- */
@@ -184,8 +190,10 @@ typedef struct sgm_recording {
     sgm_value total; /* sum of importance * cost; nothing if there are no costs */
     const sgm_parameter *parameters;
     size_t parameter_count;
-    bool classifies; /* the first cost is one of classes, so that outputs and targets have an accuracy */
-    bool random;     /* uses the states "random.seed" and "random.step" (int64, rank 0) */
+    bool classifies;   /* the first cost is one of classes, so that outputs and targets have an accuracy */
+    sgm_value lengths; /* of the first output, if it is a sequence: how many steps of each record count, int64
+                        * (batch); nothing: all do */
+    bool random;       /* uses the states "random.seed" and "random.step" (int64, rank 0) */
 } sgm_recording;
 SGM_API sgm_status sgm_network_record(sgm_network *network, sgm_graph *graph,
                                       const sgm_recording_options *options, sgm_recording *recording);
@@ -259,6 +267,9 @@ SGM_API sgm_value sgm_layer_parameter(sgm_layer_call *call, sgm_graph *graph, co
 /* A section of the data as an input, shape (batch, record...). */
 SGM_API sgm_value sgm_layer_section(sgm_layer_call *call, sgm_graph *graph, const char *section,
                                     const sgm_shape *record);
+/* How many steps of each record of the input (batch, steps, ...) count, int64 (batch); nothing: all do. What
+ * a layer gives has the same lengths if it has as many steps. */
+SGM_API sgm_value sgm_layer_lengths(const sgm_layer_call *call);
 /* Uniform in [0, 1), different at each step and for each call. */
 SGM_API sgm_value sgm_layer_random(sgm_layer_call *call, sgm_graph *graph, const sgm_shape *shape);
 /* Applies an activation by name; "" or NULL: none. */

@@ -217,6 +217,14 @@ SGM_API sgm_value sgm_attention(sgm_graph *graph, sgm_value queries, sgm_value k
 /* Attention of `heads` heads: (..., time, 3 features), in which features of the queries lie before those of
  * the keys and of the values, head by head, to (..., time, features). */
 SGM_API sgm_value sgm_self_attention(sgm_graph *graph, sgm_value x, int64_t heads, bool causal);
+/* -log of the probability that the steps of x (batch, time, classes), whose softmax is taken, say the labels
+ * (batch, most; int64), each in one step or more, with or without steps of the class `blank` between them
+ * (Graves et al., 2006: connectionist temporal classification): (batch). A record's labels end before the
+ * first that is negative or the blank; its steps after `lengths` (batch; int64) do not count. What is no
+ * class, and too few steps for the labels, is an error at run time; with `skip` too few steps cost nothing.
+ */
+SGM_API sgm_value sgm_ctc(sgm_graph *graph, sgm_value x, sgm_value labels, sgm_value lengths, int64_t blank,
+                          bool skip);
 
 #ifdef __cplusplus
 }

@@ -27,6 +27,7 @@
 #include <sigma/status.h>
 #include <sigma/task.h>
 #include <sigma/tensor.h>
+#include <sigma/text.h>
 #include <sigma/time.h>
 #include <sigma/training.h>
 #include <sigma/units.h>

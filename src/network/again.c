@@ -40,7 +40,7 @@ static sgm_status record_layer_again(sgm_network *network, sgm_graph *graph,
                                      bool *same)
 {
     int32_t entry = network->order[place];
-    sgm_value before = network->values[entry];
+    sgm_value before = network->values[entry], lengths = network->lengths[entry];
     go_to(network, graph, &network->marks[place]);
     *total = network->marks[place].total;
     network->compares = true;
@@ -50,7 +50,7 @@ static sgm_status record_layer_again(sgm_network *network, sgm_graph *graph,
     SGM_TRY(status);
     sgm__layer_mark now = sgm__network_mark(network, graph, *total);
     *same = graph->compares && !network->differs && network->values[entry].index == before.index &&
-            marks_equal(&now, &network->marks[place + 1]);
+            network->lengths[entry].index == lengths.index && marks_equal(&now, &network->marks[place + 1]);
     return SGM_OK;
 }
 

@@ -320,6 +320,9 @@ static sgm_status set_cost_options(sgm_layer *layer, const sgm_layer_options *op
         SGM_TRY(find_option(layer, "class_weights", SGM_ARGUMENT_NUMBERS, &argument));
         SGM_TRY(sgm__argument_append_number(layer, argument, options->class_weights[i]));
     }
+    SGM_TRY(set_integer_option(layer, "labels", options->labels));
+    SGM_TRY(set_integer_option(layer, "blank", options->blank));
+    SGM_TRY(set_flag_option(layer, "skip", options->skip));
     SGM_TRY(set_text_option(layer, "targets", options->targets));
     return set_number_option(layer, "importance", options->importance);
 }
@@ -362,6 +365,8 @@ static sgm_status set_options(sgm_layer *layer, const sgm_layer_options *options
     SGM_TRY(set_number_option(layer, "forget_bias", options->forget_bias));
     SGM_TRY(set_text_option(layer, "activation", options->activation));
     SGM_TRY(set_number_option(layer, "rate", options->rate));
+    SGM_TRY(set_text_option(layer, "lengths", options->lengths));
+    SGM_TRY(set_flag_option(layer, "steps", options->steps));
     return set_cost_options(layer, options);
 }
 

@@ -58,6 +58,7 @@ static const sgm_layer_type *const built_in[] = {
     &sgm__layer_hinge,
     &sgm__layer_multi_class_hinge,
     &sgm__layer_triplet,
+    &sgm__layer_ctc,
 };
 #define BUILT_IN_COUNT (sizeof built_in / sizeof built_in[0])
 

@@ -312,8 +312,11 @@ static sgm_status build(builder *b, const sgm_layer *root)
     SGM_TRY(check_definitions(b));
     SGM_TRY(collect_outputs(b));
     b->network->values = sgm__calloc(b->network->entry_count, sizeof(sgm_value));
+    b->network->lengths = sgm__calloc(b->network->entry_count, sizeof(sgm_value));
     b->network->marks = sgm__calloc(b->network->entry_count + 1, sizeof(sgm__layer_mark));
-    return b->network->values != NULL && b->network->marks != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    return b->network->values != NULL && b->network->lengths != NULL && b->network->marks != NULL
+               ? SGM_OK
+               : SGM_ERROR_MEMORY;
 }
 
 sgm_network *sgm_network_create(sgm_layer *layers)
@@ -368,6 +371,7 @@ void sgm_network_free(sgm_network *network)
     sgm__free(network->slots);
     sgm__free(network->outputs);
     sgm__free(network->values);
+    sgm__free(network->lengths);
     sgm__free(network->marks);
     sgm__free(network->strings);
     sgm__free(network->parameters);

@@ -79,7 +79,7 @@ extern const sgm_layer_type sgm__layer_input, sgm__layer_output, sgm__layer_dens
     sgm__layer_embedding, sgm__layer_rnn, sgm__layer_gru, sgm__layer_lstm;
 extern const sgm_layer_type sgm__layer_mean_absolute, sgm__layer_huber, sgm__layer_cosine_distance,
     sgm__layer_kl_divergence, sgm__layer_focal, sgm__layer_hinge, sgm__layer_multi_class_hinge,
-    sgm__layer_triplet;
+    sgm__layer_triplet, sgm__layer_ctc;
 extern const sgm_layer_type sgm__layer_layer_norm, sgm__layer_rms_norm, sgm__layer_positions,
     sgm__layer_attention, sgm__layer_transformer, sgm__layer_tied_dense;
 extern const sgm_layer_type sgm__layer_convolution, sgm__layer_convolution_1d,
@@ -145,7 +145,8 @@ struct sgm_network {
     size_t output_count, output_capacity;
     bool dynamic;
     /* What was recorded last. */
-    sgm_value *values; /* of the entries */
+    sgm_value *values;  /* of the entries */
+    sgm_value *lengths; /* of the entries that are sequences: steps of each record that count; nothing: all */
     char **strings;
     size_t string_count, string_capacity, string_next;
     sgm_parameter *parameters;
@@ -171,9 +172,13 @@ struct sgm_layer_call {
     sgm_graph *graph;
     const sgm_recording_options *options;
     size_t first_parameter; /* of this layer */
+    sgm_value lengths;      /* of the first input that has some; a layer may change them for what it gives */
+    bool other_lengths;     /* it did */
 };
 
 /* --- recording (record.c) --- */
+/* What the layer gives has other lengths than what it gets; nothing: all steps count. */
+void sgm__layer_set_lengths(sgm_layer_call *call, sgm_value lengths);
 sgm__layer_mark sgm__network_mark(const sgm_network *network, const sgm_graph *graph, sgm_value total);
 /* Layers from place `first` of the order on, then the outputs; fills in `recording`. */
 sgm_status sgm__network_record_from(sgm_network *network, sgm_graph *graph,

@@ -158,6 +158,17 @@ int64_t sgm_layer_batch(const sgm_layer_call *call)
     return call->options->batch;
 }
 
+sgm_value sgm_layer_lengths(const sgm_layer_call *call)
+{
+    return call->lengths;
+}
+
+void sgm__layer_set_lengths(sgm_layer_call *call, sgm_value lengths)
+{
+    call->lengths = lengths;
+    call->other_lengths = true;
+}
+
 uint64_t sgm_layer_iteration(const sgm_layer_call *call)
 {
     return call->options->iteration;
@@ -376,6 +387,28 @@ static sgm_value run_forward(sgm_layer_call *call)
     return value;
 }
 
+/* Of the first input that has some; nothing: none has. */
+static sgm_value lengths_of_inputs(const sgm_network *network, const sgm__entry *entry)
+{
+    sgm_value lengths = {-1};
+    for (int32_t i = 0; i < entry->input_count && !sgm_value_is(lengths); i++)
+        lengths = network->lengths[network->slots[entry->first_input + i]];
+    return lengths;
+}
+
+/* Lengths go on with a value that has as many steps, (batch, steps, ...). */
+static sgm_value lengths_after(const sgm_layer_call *call, sgm_value value)
+{
+    const sgm__entry *entry = call->entry;
+    if (call->other_lengths || !sgm_value_is(call->lengths) || entry->input_count == 0)
+        return call->lengths;
+    sgm_value input = call->network->values[call->network->slots[entry->first_input]];
+    sgm_shape before = sgm_value_type(call->graph, input).shape,
+              after = sgm_value_type(call->graph, value).shape;
+    bool sequence = before.rank >= 2 && (after.rank >= 3 || (after.rank == 2 && before.rank == 2));
+    return sequence && before.dims[1] == after.dims[1] ? call->lengths : (sgm_value){-1};
+}
+
 static sgm_layer_call begin(sgm_network *network, sgm_graph *graph, const sgm_recording_options *options,
                             int32_t entry)
 {
@@ -384,7 +417,8 @@ static sgm_layer_call begin(sgm_network *network, sgm_graph *graph, const sgm_re
                             .entry = &network->entries[entry],
                             .graph = graph,
                             .options = options,
-                            .first_parameter = network->parameter_count};
+                            .first_parameter = network->parameter_count,
+                            .lengths = lengths_of_inputs(network, &network->entries[entry])};
 }
 
 sgm_status sgm__network_record_layer(sgm_network *network, sgm_graph *graph,
@@ -398,6 +432,7 @@ sgm_status sgm__network_record_layer(sgm_network *network, sgm_graph *graph,
     if (cost)
         value = reduce_cost(graph, value, options->batch);
     network->values[entry] = value;
+    network->lengths[entry] = cost ? (sgm_value){-1} : lengths_after(&call, value);
     if (cost) {
         double importance = importance_of(call.entry);
         sgm_value weighted =
@@ -440,6 +475,11 @@ static bool classifies(const sgm_network *network)
             return (flags & SGM_LAYER_CLASSIFIES) != 0;
     }
     return false;
+}
+
+static sgm_value lengths_of_output(const sgm_network *network)
+{
+    return network->output_count > 0 ? network->lengths[network->outputs[0].producer] : (sgm_value){-1};
 }
 
 sgm__layer_mark sgm__network_mark(const sgm_network *network, const sgm_graph *graph, sgm_value total)
@@ -494,6 +534,7 @@ sgm_status sgm__network_record_from(sgm_network *network, sgm_graph *graph,
                                  .parameters = network->parameters,
                                  .parameter_count = network->parameter_count,
                                  .classifies = classifies(network),
+                                 .lengths = lengths_of_output(network),
                                  .random = network->streams > 0};
     note_newest(network, graph, options, recording);
     return SGM_OK;

@@ -18,6 +18,7 @@
  * | softmax family, accuracy       |                                           |         |
  * | layer_norm, rms_norm, slopes   |                                           | epsilon |
  * | self_attention, its slope      | heads, causal                             |         |
+ * | ctc and its parts              | blank, skip                               |         |
  * | convolution and pooling        | see ops/window.h                          |         |
  *
  * Axes are not negative here. Inputs of random_uniform: seed, step (int64, rank 0); element i is the 32-bit
@@ -62,6 +63,9 @@
     X(average_pooling_gradient)                                                                              \
     X(inverse)                                                                                               \
     X(determinant)                                                                                           \
+    X(ctc_alphas)                                                                                            \
+    X(ctc_states)                                                                                            \
+    X(ctc_classes)                                                                                           \
     X(random_uniform)
 /* composed, but kept whole for handlers that have a kernel */
 #define SGM__WHOLE_LIST(X)                                                                                   \
@@ -74,7 +78,8 @@
     X(rms_norm)                                                                                              \
     X(rms_norm_slope)                                                                                        \
     X(self_attention)                                                                                        \
-    X(self_attention_slope)
+    X(self_attention_slope)                                                                                  \
+    X(ctc)
 
 #define SGM__DECLARE_OP(name) extern const sgm_op sgm__op_##name;
 #define SGM__DECLARE_DOCUMENTED_OP(name, doc) SGM__DECLARE_OP(name)

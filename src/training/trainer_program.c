@@ -177,6 +177,26 @@ static sgm_value before_softmax(const sgm_graph *graph, sgm_value output)
     return *inputs;
 }
 
+/* The share of the steps that count whose answer is right; the others have a target that no answer is. */
+static sgm_value correct_steps(sgm_graph *graph, sgm_value output, sgm_value target, sgm_value lengths)
+{
+    sgm_type a = sgm_value_type(graph, output), b = sgm_value_type(graph, target);
+    if (a.shape.rank == b.shape.rank)
+        target = sgm_cast(graph, sgm_arg_max(graph, target, -1), b.dtype);
+    sgm_shape places = sgm_shape_make(a.shape.rank - 1, a.shape.dims), line = sgm_shape_of(1, places.dims[1]);
+    sgm_shape column = sgm_shape_of(places.dims[0], 1), wide = sgm_shape_of(places.dims[0], places.dims[1]);
+    while (wide.rank < places.rank)
+        wide.dims[wide.rank++] = 1;
+    sgm_value counts =
+        sgm_less(graph, sgm_iota(graph, SGM_INT64, &line, 1), sgm_reshape(graph, lengths, &column));
+    target = sgm_select(graph, sgm_reshape(graph, counts, &wide), target, sgm_filled_like(graph, target, -1));
+    sgm_value share = sgm_accuracy(graph, output, target);
+    sgm_value all = sgm_cast(graph, sgm_sum(graph, lengths), SGM_FLOAT64);
+    sgm_value steps = sgm_number(graph, (double)(places.dims[0] * places.dims[1]));
+    return sgm_divide(graph, sgm_multiply(graph, share, steps),
+                      sgm_maximum(graph, all, sgm_number(graph, 1)));
+}
+
 /* The share of answers that are right: the largest output is where the target is largest (or on the same side
  * of one half), or has the number that the target is. */
 static void record_correct(sgm_trainer *trainer)
@@ -191,7 +211,13 @@ static void record_correct(sgm_trainer *trainer)
     bool numbers = sgm_shape_equal(&places, &b.shape); /* of classes */
     if ((!numbers && !sgm_shape_equal(&a.shape, &b.shape)) || a.shape.rank < 2)
         return;
-    if (numbers || a.shape.dims[a.shape.rank - 1] > 1) {
+    bool many = numbers || a.shape.dims[a.shape.rank - 1] > 1;
+    if (many && a.shape.rank > 2 && sgm_value_is(recording->lengths)) {
+        sgm_value share = correct_steps(graph, before_softmax(graph, output), target, recording->lengths);
+        sgm_output(graph, SGM__CORRECT, share);
+        return;
+    }
+    if (many) {
         sgm_output(graph, SGM__CORRECT, sgm_accuracy(graph, before_softmax(graph, output), target));
         return;
     }

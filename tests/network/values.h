@@ -1,5 +1,5 @@
 /* Networks whose values another program has computed (values_torch.py): total, output and gradients of each,
- * on two handlers, with float64 to 1e-10 and with float32 to 1e-5. */
+ * on three handlers, with float64 to 1e-10 and with float32 to 1e-5. */
 #ifndef SIGMA_TEST_VALUES_H
 #define SIGMA_TEST_VALUES_H
 
@@ -170,6 +170,7 @@ static void values_check(const values_case *wanted, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         values_check_on(&wanted[i], "reference", SGM_FLOAT64, 1e-10);
+        values_check_on(&wanted[i], "debug:reference", SGM_FLOAT64, 1e-10);
         values_check_on(&wanted[i], "cpu", SGM_FLOAT64, 1e-10);
         values_check_on(&wanted[i], "cpu", SGM_FLOAT32, 1e-5);
     }

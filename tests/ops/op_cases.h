@@ -265,6 +265,14 @@ OP_RECORD(self_attention_causal, sgm_self_attention(g, x[0], 1, true))
 /* what its slope is multiplied with comes from the second input */
 OP_RECORD(self_attention_slope, sgm_record(g, sgm_find_op("self_attention_slope"), x, 2,
                                            &(const sgm_attributes){.integer_count = 2, .integers = {3, 1}}))
+OP_RECORD(ctc, sgm_ctc(g, x[0], x[1], x[2], 0, true))
+/* the parts see what their inputs should be, logarithms of probabilities, and as states themselves */
+#define OP_CTC(name, count, ...)                                                                             \
+    sgm_record(g, sgm_find_op(name), (const sgm_value[]){x[0], x[1], x[2], __VA_ARGS__}, count,              \
+               &(const sgm_attributes){.integer_count = 2, .integers = {0, 1}})
+OP_RECORD(ctc_alphas, OP_CTC("ctc_alphas", 3, OP_NONE))
+OP_RECORD(ctc_states, OP_CTC("ctc_states", 4, OP_CTC("ctc_alphas", 3, OP_NONE)))
+OP_RECORD(ctc_classes, OP_CTC("ctc_classes", 4, OP_CTC("ctc_alphas", 3, OP_NONE)))
 
 /* --- the cases --- */
 
@@ -514,6 +522,17 @@ static const op_case op_cases[] = {
     {"self_attention", op_record_self_attention_causal, 1, OP_SECOND, {OP_X(4, 6)}, 0},
     {"self_attention", op_record_self_attention_causal, 1, OP_SECOND, {OP_X(0, 2, 6)}, 0},
     {"self_attention_slope", op_record_self_attention_slope, 2, OP_SECOND, {OP_X(2, 3, 9), OP_X(2, 3, 3)}, 0},
+    {"ctc", op_record_ctc, 3, OP_FIRST,
+     {OP_X(4, 6, 5), OP_IN(OP_INT64, 0, 5, 4, 3), OP_IN(OP_INT64, 1, 7, 4)}, 0},
+    {"ctc", op_record_ctc, 3, OP_FIRST,
+     {OP_X(3, 5, 3), OP_IN(OP_INT64, 1, 3, 3, 3), OP_IN(OP_INT64, 0, 6, 3)}, 0},
+    {"ctc", op_record_ctc, 3, 0, {OP_X(7, 80, 30), OP_IN(OP_INT64, 1, 30, 7, 20), OP_IN(OP_INT64, 50, 81, 7)}, 4},
+    {"ctc_alphas", op_record_ctc_alphas, 3, 0,
+     {OP_IN(OP_FLOATS, -9, 0, 3, 6, 5), OP_IN(OP_INT64, 0, 5, 3, 3), OP_IN(OP_INT64, 0, 7, 3)}, 0},
+    {"ctc_states", op_record_ctc_states, 3, 0,
+     {OP_IN(OP_FLOATS, -9, 0, 3, 6, 5), OP_IN(OP_INT64, 0, 5, 3, 3), OP_IN(OP_INT64, 0, 7, 3)}, 0},
+    {"ctc_classes", op_record_ctc_classes, 3, 0,
+     {OP_IN(OP_FLOATS, -9, 0, 3, 6, 5), OP_IN(OP_INT64, 1, 5, 3, 2), OP_IN(OP_INT64, 5, 7, 3)}, 0},
 
     /* long ones, for handlers that work tile by tile and in threads */
     {"layer_norm", op_record_layer_norm, 1, 0, {OP_X(70, 131)}, 4},

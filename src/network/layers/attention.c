@@ -7,6 +7,13 @@
 #define WEIGHTS "gaussian(0.02)"
 #define EPSILON 1e-5 /* of the norms in a transformer */
 
+sgm_value sgm__layer_steps(sgm_graph *graph, sgm_value lengths, int64_t time)
+{
+    int64_t batch = sgm_value_type(graph, lengths).shape.dims[0];
+    sgm_shape line = sgm_shape_of(1, time), column = sgm_shape_of(batch, 1);
+    return sgm_less(graph, sgm_iota(graph, SGM_INT64, &line, 1), sgm_reshape(graph, lengths, &column));
+}
+
 sgm_value sgm__layer_prefixed(sgm_layer_call *call, sgm_graph *graph, const char *prefix, const char *name,
                               const sgm_shape *shape, const char *initialiser)
 {
@@ -70,6 +77,17 @@ static bool is_sequence(sgm_layer_call *call, sgm_graph *graph, sgm_value x)
                        layer, (long long)heads, (long long)shape.dims[2]);
         return false;
     }
+    if (heads % sgm__layer_key_heads(call) != 0) {
+        sgm_graph_fail(graph, SGM_ERROR_ARGUMENT,
+                       "%s: %lld key_heads do not divide the %lld heads that share them", layer,
+                       (long long)sgm__layer_key_heads(call), (long long)heads);
+        return false;
+    }
+    if (sgm_layer_flag(call, "rotary") && shape.dims[2] / heads % 2 != 0) {
+        sgm_graph_fail(graph, SGM_ERROR_SHAPE, "%s: rotary turns pairs, but a head has %lld features", layer,
+                       (long long)(shape.dims[2] / heads));
+        return false;
+    }
     return true;
 }
 
@@ -80,11 +98,10 @@ sgm_value sgm__layer_attend(sgm_layer_call *call, sgm_graph *graph, sgm_value x,
     bool biased = !sgm_layer_flag(call, "no_bias");
     char output[64];
     snprintf(output, sizeof output, "%soutput_", prefix);
-    sgm_value all = sgm__layer_project(call, graph, x, 3 * features, prefix, biased);
-    sgm_shape sequences = sgm_shape_of(-1, time, 3 * features);
-    sgm_value y =
-        sgm_self_attention(graph, sgm_reshape(graph, all, &sequences), heads, sgm_layer_flag(call, "causal"));
-    return sgm__layer_project(call, graph, sgm__layer_rows(graph, y), features, output, biased);
+    int64_t wide = features + 2 * sgm__layer_key_heads(call) * (features / heads);
+    sgm_value all = sgm__layer_project(call, graph, x, wide, prefix, biased);
+    sgm_value y = sgm__layer_look(call, graph, all, time, features);
+    return sgm__layer_project(call, graph, y, features, output, biased);
 }
 
 static sgm_value forward_attention(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
@@ -131,12 +148,26 @@ static sgm_value forward_transformer(sgm_layer_call *call, sgm_graph *graph, con
     {                                                                                                        \
         .name = "causal", .kind = SGM_ARGUMENT_FLAG, .doc = "a position sees itself and those before it"     \
     }
+#define KEY_HEADS                                                                                            \
+    {.name = "key_heads",                                                                                    \
+     .kind = SGM_ARGUMENT_INTEGER,                                                                           \
+     .least = 1,                                                                                             \
+     .most = 1e6,                                                                                            \
+     .doc = "heads of keys and values, each for as many heads as share it (Ainslie et al., 2023); as many "  \
+            "as heads if not given"},                                                                        \
+        {.name = "rotary",                                                                                   \
+         .kind = SGM_ARGUMENT_FLAG,                                                                          \
+         .doc = "queries and keys are turned by their places, halves of a head together (Su et al., 2021)"}, \
+    {                                                                                                        \
+        .name = "rotary_base", .kind = SGM_ARGUMENT_NUMBER, .least = 1, .most = 1e12, .standard = 10000,     \
+        .doc = "the slowest turns take almost this many steps times 2 pi"                                    \
+    }
 #define NO_BIAS                                                                                              \
     {                                                                                                        \
         .name = "no_bias", .kind = SGM_ARGUMENT_FLAG, .doc = "no biases anywhere in the layer"               \
     }
 
-static const sgm_argument attention_arguments[] = {HEADS, CAUSAL, NO_BIAS};
+static const sgm_argument attention_arguments[] = {HEADS, CAUSAL, NO_BIAS, KEY_HEADS};
 
 const sgm_layer_type sgm__layer_attention = {
     .api = SGM_LAYER_API,
@@ -169,6 +200,7 @@ static const sgm_argument transformer_arguments[] = {
      .doc = "the share of what both halves add that is forgotten while training",
      .live = true},
     NO_BIAS,
+    KEY_HEADS,
 };
 
 const sgm_layer_type sgm__layer_transformer = {

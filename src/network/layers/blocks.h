@@ -1,9 +1,12 @@
-/* What layers of attention share: parts of layers that record parameters of their own. Internal. */
+/* What layers of sequences share: parts of layers that record parameters of their own, and which steps count.
+ * Internal. */
 #ifndef SGM_NETWORK_LAYERS_BLOCKS_H
 #define SGM_NETWORK_LAYERS_BLOCKS_H
 
 #include "network/network_internal.h"
 
+/* True (batch, time) for the steps that count. */
+sgm_value sgm__layer_steps(sgm_graph *graph, sgm_value lengths, int64_t time);
 /* A parameter "PREFIXNAME" of this layer. Matrices have (inputs, outputs). */
 sgm_value sgm__layer_prefixed(sgm_layer_call *call, sgm_graph *graph, const char *prefix, const char *name,
                               const sgm_shape *shape, const char *initialiser);
@@ -19,6 +22,11 @@ sgm_value sgm__layer_normalise(sgm_layer_call *call, sgm_graph *graph, sgm_value
  * "PREFIXoutput_weights", "PREFIXoutput_biases". */
 sgm_value sgm__layer_attend(sgm_layer_call *call, sgm_graph *graph, sgm_value x, int64_t time,
                             const char *prefix);
+/* How many heads of keys and values there are. */
+int64_t sgm__layer_key_heads(sgm_layer_call *call);
+/* What the heads find: (batch * time, features) of queries, keys and values side by side in each row. */
+sgm_value sgm__layer_look(sgm_layer_call *call, sgm_graph *graph, sgm_value all, int64_t time,
+                          int64_t features);
 /* Dropout at this rate, while training. */
 sgm_value sgm__layer_drop(sgm_layer_call *call, sgm_graph *graph, sgm_value x, double rate);
 

@@ -9,7 +9,7 @@ static sgm_value kl_divergence(sgm_layer_call *call, sgm_graph *graph, const sgm
     sgm_value logarithm = sgm_log(graph, sgm_maximum(graph, shares, sgm_number(graph, 1e-30)));
     sgm_value sure = sgm__cost_sum_of_last(graph, sgm_multiply(graph, shares, logarithm), false);
     sgm_value crossed = sgm_softmax_cross_entropy_values(graph, inputs[0], shares);
-    return sgm__cost_mean_of_steps(graph, sgm_add(graph, sure, crossed));
+    return sgm__cost_mean_of_steps(call, graph, sgm_add(graph, sure, crossed));
 }
 
 static sgm_value predict_softmax(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction)
@@ -39,7 +39,7 @@ static sgm_value focal(sgm_layer_call *call, sgm_graph *graph, const sgm_value *
         yes = sgm_multiply(graph, yes, sgm_number(graph, balance));
         no = sgm_multiply(graph, no, sgm_number(graph, 1 - balance));
     }
-    return sgm__cost_sum_of_records(graph, sgm_add(graph, yes, no));
+    return sgm__cost_sum_of_records(call, graph, sgm_add(graph, yes, no));
 }
 
 static sgm_value predict_sigmoid(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction)
@@ -55,7 +55,7 @@ static sgm_value hinge(sgm_layer_call *call, sgm_graph *graph, const sgm_value *
     sgm_value yes = sgm_greater(graph, targets, sgm_number(graph, 0));
     sgm_value beyond = sgm_select(graph, yes, y, sgm_negate(graph, y));
     sgm_value cost = sgm__cost_margin(call, graph, beyond);
-    return sgm_reduce_mean(graph, sgm_flatten(graph, cost, 0), (const int32_t[]){1}, 1, false);
+    return sgm__cost_mean_of_steps(call, graph, cost);
 }
 
 /* 0 and 1 at the margins, so that the border is at one half as that of probabilities. */
@@ -81,7 +81,7 @@ static sgm_value multi_class_hinge(sgm_layer_call *call, sgm_graph *graph, const
     sgm_value others = sgm_subtract(graph, sgm_number(graph, 1), shares);
     sgm_value sum = sgm__cost_sum_of_last(graph, sgm_multiply(graph, others, missing), false);
     sgm_value mean = sgm_multiply(graph, sum, sgm_number(graph, 1.0 / (double)shape.dims[shape.rank - 1]));
-    return sgm__cost_mean_of_steps(graph, mean);
+    return sgm__cost_mean_of_steps(call, graph, mean);
 }
 
 static const sgm_argument arguments[] = {SGM__COST_ARGUMENTS};

@@ -10,7 +10,7 @@ static sgm_value distance(sgm_layer_call *call, sgm_graph *graph, sgm_value pred
 static sgm_value mean_absolute(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
 {
     (void)count;
-    return sgm_mean(graph, distance(call, graph, inputs[0]));
+    return sgm__cost_mean(call, graph, distance(call, graph, inputs[0]));
 }
 
 /* d^2 / 2 up to the bend b, then b (d - b / 2) (Huber, 1964): with m = min(d, b) both are m (d - m / 2). */
@@ -20,7 +20,7 @@ static sgm_value huber(sgm_layer_call *call, sgm_graph *graph, const sgm_value *
     sgm_value far = distance(call, graph, inputs[0]);
     sgm_value near = sgm_minimum(graph, far, sgm_number(graph, sgm_layer_number(call, "bend")));
     sgm_value half = sgm_multiply(graph, near, sgm_number(graph, 0.5));
-    return sgm_mean(graph, sgm_multiply(graph, near, sgm_subtract(graph, far, half)));
+    return sgm__cost_mean(call, graph, sgm_multiply(graph, near, sgm_subtract(graph, far, half)));
 }
 
 /* The squared length of the last dimension, with as much more as keeps a division by its root finite. */
@@ -38,7 +38,7 @@ static sgm_value cosine_distance(sgm_layer_call *call, sgm_graph *graph, const s
     sgm_value along = sgm__cost_sum_of_last(graph, sgm_multiply(graph, y, targets), false);
     sgm_value lengths = sgm_multiply(graph, squared_length(graph, y), squared_length(graph, targets));
     sgm_value cosine = sgm_divide(graph, along, sgm_square_root(graph, lengths));
-    return sgm__cost_mean_of_steps(graph, sgm_subtract(graph, sgm_number(graph, 1), cosine));
+    return sgm__cost_mean_of_steps(call, graph, sgm_subtract(graph, sgm_number(graph, 1), cosine));
 }
 
 static const sgm_argument arguments[] = {SGM__COST_ARGUMENTS};

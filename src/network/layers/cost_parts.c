@@ -1,4 +1,5 @@
 /* What costs share: their targets, sums over a record. */
+#include "network/layers/blocks.h"
 #include "network/layers/costs.h"
 
 sgm_value sgm__cost_targets(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction)
@@ -25,20 +26,53 @@ sgm_value sgm__cost_shares(sgm_layer_call *call, sgm_graph *graph, sgm_value pre
         return sgm__cost_targets(call, graph, prediction);
     sgm_shape record = sgm_shape_make(shape.rank - 2, shape.dims + 1);
     sgm_value numbers = sgm_layer_section(call, graph, sgm_layer_text(call, "targets"), &record);
+    numbers = sgm__cost_counted(call, graph, numbers);
     return sgm_one_hot_classes(graph, sgm_cast(graph, numbers, SGM_INT64), shape.dims[shape.rank - 1],
                                sgm_layer_dtype(call));
 }
 
-sgm_value sgm__cost_mean_of_steps(sgm_graph *graph, sgm_value x)
+sgm_value sgm__cost_counted(sgm_layer_call *call, sgm_graph *graph, sgm_value x)
 {
-    if (sgm_value_type(graph, x).shape.rank == 1)
+    sgm_value lengths = sgm_layer_lengths(call);
+    sgm_shape shape = sgm_value_type(graph, x).shape;
+    if (!sgm_value_is(lengths) || shape.rank < 2)
         return x;
-    return sgm_reduce_mean(graph, sgm_flatten(graph, x, 0), (const int32_t[]){1}, 1, false);
+    sgm_value counts = sgm__layer_steps(graph, lengths, shape.dims[1]);
+    sgm_shape wide = sgm_shape_of(shape.dims[0], shape.dims[1]);
+    while (wide.rank < shape.rank)
+        wide.dims[wide.rank++] = 1;
+    return sgm_select(graph, sgm_reshape(graph, counts, &wide), x, sgm_filled_like(graph, x, 0));
 }
 
-sgm_value sgm__cost_sum_of_records(sgm_graph *graph, sgm_value x)
+sgm_value sgm__cost_mean_of_steps(sgm_layer_call *call, sgm_graph *graph, sgm_value x)
 {
+    static const int32_t second[] = {1};
+    sgm_value lengths = sgm_layer_lengths(call);
+    sgm_type type = sgm_value_type(graph, x);
+    if (type.shape.rank == 1)
+        return x;
+    sgm_value flat = sgm_flatten(graph, sgm__cost_counted(call, graph, x), 0);
+    if (!sgm_value_is(lengths))
+        return sgm_reduce_mean(graph, flat, second, 1, false);
+    /* those of one step lie behind it */
+    double places =
+        (double)sgm_shape_elements(&type.shape) / (double)(type.shape.dims[0] * type.shape.dims[1]);
+    sgm_value all =
+        sgm_maximum(graph, sgm_cast(graph, sgm_sum(graph, lengths), type.dtype), sgm_number(graph, 1));
+    sgm_value factor = sgm_divide(graph, sgm_number(graph, (double)type.shape.dims[0] / places), all);
+    return sgm_multiply(graph, sgm_reduce_sum(graph, flat, second, 1, false), factor);
+}
+
+sgm_value sgm__cost_sum_of_records(sgm_layer_call *call, sgm_graph *graph, sgm_value x)
+{
+    x = sgm__cost_counted(call, graph, x);
     return sgm_reduce_sum(graph, sgm_flatten(graph, x, 0), (const int32_t[]){1}, 1, false);
+}
+
+sgm_value sgm__cost_mean(sgm_layer_call *call, sgm_graph *graph, sgm_value x)
+{
+    bool all = !sgm_value_is(sgm_layer_lengths(call)) || sgm_value_type(graph, x).shape.rank < 2;
+    return all ? sgm_mean(graph, x) : sgm__cost_mean_of_steps(call, graph, x);
 }
 
 sgm_value sgm__cost_sum_of_last(sgm_graph *graph, sgm_value x, bool keep)

@@ -67,7 +67,7 @@ static sgm_value softmax_cross_entropy(sgm_layer_call *call, sgm_graph *graph, c
     double focus = sgm_layer_number(call, "focus");
     sgm_value cost = focus > 0 ? focused(graph, inputs[0], targets, focus)
                                : sgm_softmax_cross_entropy_values(graph, inputs[0], targets);
-    return sgm__cost_mean_of_steps(graph, cost);
+    return sgm__cost_mean_of_steps(call, graph, cost);
 }
 
 static sgm_value predict_softmax(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction)
@@ -81,14 +81,14 @@ static sgm_value squared_difference(sgm_layer_call *call, sgm_graph *graph, cons
 {
     (void)count;
     sgm_value difference = sgm_subtract(graph, inputs[0], sgm__cost_targets(call, graph, inputs[0]));
-    return sgm_sum(graph, sgm_square(graph, difference));
+    return sgm_sum(graph, sgm__cost_counted(call, graph, sgm_square(graph, difference)));
 }
 
 static sgm_value mean_squared(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
 {
     (void)count;
     sgm_value difference = sgm_subtract(graph, inputs[0], sgm__cost_targets(call, graph, inputs[0]));
-    return sgm_mean(graph, sgm_square(graph, difference));
+    return sgm__cost_mean(call, graph, sgm_square(graph, difference));
 }
 
 /* -t log(sigmoid(x)) - (1 - t) log(1 - sigmoid(x)) = softplus(x) - t x, which never overflows. */
@@ -97,7 +97,8 @@ static sgm_value binary_cross_entropy(sgm_layer_call *call, sgm_graph *graph, co
 {
     (void)count;
     sgm_value agreement = sgm_multiply(graph, sgm__cost_targets(call, graph, inputs[0]), inputs[0]);
-    return sgm__cost_sum_of_records(graph, sgm_subtract(graph, sgm_softplus(graph, inputs[0]), agreement));
+    return sgm__cost_sum_of_records(call, graph,
+                                    sgm_subtract(graph, sgm_softplus(graph, inputs[0]), agreement));
 }
 
 static sgm_value predict_sigmoid(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction)
@@ -113,7 +114,7 @@ static sgm_value negative_log_likelihood(sgm_layer_call *call, sgm_graph *graph,
     sgm_value logarithm = sgm_log(graph, sgm_clip(graph, inputs[0], LEAST_PROBABILITY, 1));
     sgm_value likelihood = sgm_multiply(graph, sgm__cost_shares(call, graph, inputs[0]), logarithm);
     likelihood = sgm__cost_sum_of_last(graph, likelihood, false);
-    return sgm_negate(graph, sgm__cost_mean_of_steps(graph, likelihood));
+    return sgm_negate(graph, sgm__cost_mean_of_steps(call, graph, likelihood));
 }
 
 static const sgm_argument arguments[] = {SGM__COST_ARGUMENTS};

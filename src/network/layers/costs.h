@@ -10,10 +10,16 @@ sgm_value sgm__cost_targets(sgm_layer_call *call, sgm_graph *graph, sgm_value pr
  * shares, or one number of a class for each place of the prediction; without a flag, those with further
  * dimensions than (batch, classes) have numbers, as sequences do. */
 sgm_value sgm__cost_shares(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction);
-/* (batch, steps...) to (batch). */
-sgm_value sgm__cost_mean_of_steps(sgm_graph *graph, sgm_value x);
-/* (batch, features...) to (batch). */
-sgm_value sgm__cost_sum_of_records(sgm_graph *graph, sgm_value x);
+/* (batch, steps...) to (batch): the mean over the steps. Where only some of them count, a record's is as much
+ * larger as makes the mean over the batch one over all steps that count. */
+sgm_value sgm__cost_mean_of_steps(sgm_layer_call *call, sgm_graph *graph, sgm_value x);
+/* (batch, features...) to (batch); steps that do not count are zeros. */
+sgm_value sgm__cost_sum_of_records(sgm_layer_call *call, sgm_graph *graph, sgm_value x);
+/* Of all elements of a value in the prediction's shape; where only some steps count, (batch). */
+sgm_value sgm__cost_mean(sgm_layer_call *call, sgm_graph *graph, sgm_value x);
+/* Zeros in the place of steps that do not count, if `x` (batch, steps...) comes from a sequence with lengths.
+ */
+sgm_value sgm__cost_counted(sgm_layer_call *call, sgm_graph *graph, sgm_value x);
 /* Over the last dimension, which goes away or stays as 1. */
 sgm_value sgm__cost_sum_of_last(sgm_graph *graph, sgm_value x, bool keep);
 /* max(margin - x, 0), squared if the layer's flag `squared` is set. */

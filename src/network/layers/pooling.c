@@ -1,5 +1,8 @@
 /* max_pooling(2), average_pooling(2), both also as _1d, global_average_pooling and global_max_pooling. */
+#include "network/layers/blocks.h"
 #include "network/layers/windows.h"
+
+#define LOWEST (-1e30) /* below all that could be the largest */
 
 /* Windows lie side by side unless a stride is given. */
 static bool read_window(const sgm_layer_call *call, sgm_graph *graph, int32_t dimensions, sgm_value x,
@@ -27,11 +30,40 @@ static sgm_value average(sgm_layer_call *call, sgm_graph *graph, sgm_value x, in
                                                             : (sgm_value){-1};
 }
 
+/* Over the steps that count of a sequence (batch, time, features); without any, zeros. */
+static sgm_value over_steps(sgm_layer_call *call, sgm_graph *graph, sgm_value x, bool is_max)
+{
+    static const int32_t second[] = {1};
+    sgm_shape shape = sgm_value_type(graph, x).shape;
+    sgm_value lengths = sgm_layer_lengths(call);
+    char text[128];
+    if (shape.rank != 3)
+        return sgm_graph_fail(graph, SGM_ERROR_SHAPE,
+                              "%s(steps) wants a sequence (batch, time, features), got %s",
+                              call->entry->layer->type->name, sgm_shape_text(&shape, text, sizeof text));
+    if (!sgm_value_is(lengths))
+        return is_max ? sgm_reduce_max(graph, x, second, 1, false)
+                      : sgm_reduce_mean(graph, x, second, 1, false);
+    sgm_shape wide = sgm_shape_of(shape.dims[0], shape.dims[1], 1), column = sgm_shape_of(shape.dims[0], 1);
+    sgm_value counts = sgm_reshape(graph, sgm__layer_steps(graph, lengths, shape.dims[1]), &wide);
+    sgm_value seen = sgm_select(graph, counts, x, sgm_filled_like(graph, x, is_max ? LOWEST : 0));
+    sgm_value number = sgm_reshape(graph, lengths, &column);
+    if (is_max) {
+        sgm_value largest = sgm_reduce_max(graph, seen, second, 1, false);
+        return sgm_select(graph, sgm_greater(graph, number, sgm_number(graph, 0)), largest,
+                          sgm_filled_like(graph, largest, 0));
+    }
+    number = sgm_maximum(graph, sgm_cast(graph, number, sgm_layer_dtype(call)), sgm_number(graph, 1));
+    return sgm_divide(graph, sgm_reduce_sum(graph, seen, second, 1, false), number);
+}
+
 static sgm_value global(sgm_layer_call *call, sgm_graph *graph, sgm_value x, bool is_max)
 {
     static const int32_t axes[] = {2, 3, 4, 5, 6, 7};
     sgm_shape shape = sgm_value_type(graph, x).shape;
     char text[128];
+    if (sgm_layer_flag(call, "steps"))
+        return over_steps(call, graph, x, is_max);
     if (shape.rank < 3)
         return sgm_graph_fail(graph, SGM_ERROR_SHAPE,
                               "%s wants (batch, channels, ...) with something to pool, got %s",
@@ -71,6 +103,11 @@ static const sgm_argument average_arguments[] = {
      .kind = SGM_ARGUMENT_FLAG,
      .doc = "the average of the data in the window; otherwise padding counts as zeros"},
 };
+static const sgm_argument global_arguments[] = {
+    {.name = "steps",
+     .kind = SGM_ARGUMENT_FLAG,
+     .doc = "of a sequence (time, features) over the steps that count: (features)"},
+};
 
 SGM__LAYER(max_pooling, "the largest element of each window of an image", max_arguments,
            SGM__COUNT(max_arguments));
@@ -81,6 +118,7 @@ SGM__LAYER(average_pooling, "the mean of each window of an image", average_argum
 SGM__LAYER(average_pooling_1d, "the same along one dimension, (channels, length)", average_arguments,
            SGM__COUNT(average_arguments));
 SGM__LAYER(global_average_pooling, "the mean of each channel: (channels, height, width) becomes (channels)",
-           NULL, 0);
+           global_arguments, SGM__COUNT(global_arguments));
 SGM__LAYER(global_max_pooling,
-           "the largest element of each channel: (channels, height, width) becomes (channels)", NULL, 0);
+           "the largest element of each channel: (channels, height, width) becomes (channels)",
+           global_arguments, SGM__COUNT(global_arguments));

@@ -3,7 +3,7 @@
  * All steps are recorded, so that nothing but operations is left of them: autodiff goes back through time by
  * itself. The inputs of all steps go through one product; steps are rows of time, then batch, so that one
  * step lies together in memory. Gates are in PyTorch's order, so its weights fit when they are transposed. */
-#include "network/network_internal.h"
+#include "network/layers/blocks.h"
 
 #include <stdio.h>
 
@@ -21,6 +21,7 @@ typedef struct sequence {
     sgm_value recurrent;        /* weights (size, gates * size) */
     sgm_value recurrent_biases; /* gru: of the last gate */
     sgm_value hidden, cell;     /* after the last step; nothing: zeros, before the first */
+    sgm_value counts;           /* which steps count, (time, batch); nothing: all */
 } sequence;
 
 typedef struct cell_type {
@@ -122,6 +123,32 @@ static void project(sequence *s, const cell_type *type, sgm_value rows)
         s->projected = sgm_add(s->graph, s->projected, parameter(s, "biases", &biases, 0, "constant(0)"));
 }
 
+/* What a step that does not count leaves as it was. */
+static sgm_value keep(const sequence *s, sgm_value counts, sgm_value now, sgm_value before)
+{
+    if (!sgm_value_is(now))
+        return now;
+    if (!sgm_value_is(before))
+        before = sgm_filled_like(s->graph, now, 0);
+    return sgm_select(s->graph, counts, now, before);
+}
+
+/* One step; what comes out of it: zeros if it does not count, as of PyTorch's packed sequences. */
+static sgm_value take_step(sequence *s, const cell_type *type, int64_t step)
+{
+    sgm_value hidden = s->hidden, cell = s->cell;
+    s->given = sgm_slice(s->graph, s->projected, 0, step * s->batch, (step + 1) * s->batch, 1);
+    type->step(s);
+    if (!sgm_value_is(s->counts))
+        return s->hidden;
+    sgm_shape column = sgm_shape_of(s->batch, 1);
+    sgm_value counts = sgm_reshape(s->graph, sgm_slice(s->graph, s->counts, 0, step, step + 1, 1), &column);
+    sgm_value result = keep(s, counts, s->hidden, (sgm_value){-1});
+    s->hidden = keep(s, counts, s->hidden, hidden);
+    s->cell = keep(s, counts, s->cell, cell);
+    return result;
+}
+
 /* (batch, size) of the last step, or (batch, time, size) of all. */
 static sgm_value unroll(sequence *s, const cell_type *type, bool last)
 {
@@ -131,9 +158,7 @@ static sgm_value unroll(sequence *s, const cell_type *type, bool last)
     s->hidden = s->cell = (sgm_value){-1};
     for (int64_t i = 0; i < s->time && sgm_graph_status(s->graph) == SGM_OK; i++) {
         int64_t step = s->backwards ? s->time - 1 - i : i;
-        s->given = sgm_slice(s->graph, s->projected, 0, step * s->batch, (step + 1) * s->batch, 1);
-        type->step(s);
-        steps[step] = s->hidden;
+        steps[step] = take_step(s, type, step);
     }
     sgm_value result = s->hidden;
     if (!last && sgm_graph_status(s->graph) == SGM_OK) {
@@ -164,7 +189,11 @@ static sgm_value read_sequence(sgm_layer_call *call, sgm_graph *graph, const cel
                   .batch = shape.dims[0],
                   .time = shape.dims[1],
                   .features = shape.dims[2],
-                  .size = sgm_layer_integer(call, "size")};
+                  .size = sgm_layer_integer(call, "size"),
+                  .counts = {-1}};
+    sgm_value lengths = sgm_layer_lengths(call);
+    if (sgm_value_is(lengths))
+        s.counts = sgm_transpose(graph, sgm__layer_steps(graph, lengths, s.time));
     sgm_shape flat = sgm_shape_of(s.time * s.batch, s.features);
     sgm_value rows = sgm_reshape(graph, sgm_permute(graph, x, (const int32_t[]){1, 0, 2}), &flat);
     bool both = sgm_layer_flag(call, "bidirectional"), last = sgm_layer_flag(call, "last");

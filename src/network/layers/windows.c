@@ -1,10 +1,11 @@
 /* Windows of layers: arguments of one or two numbers, padding, channels. */
 #include "network/layers/windows.h"
 
-sgm_value sgm__layer_channels(const sgm_layer_call *call, sgm_graph *graph, sgm_value x, int32_t dimensions)
+sgm_value sgm__layer_channels(sgm_layer_call *call, sgm_graph *graph, sgm_value x, int32_t dimensions)
 {
     sgm_shape shape = sgm_value_type(graph, x).shape;
     char text[128];
+    sgm__layer_set_lengths(call, (sgm_value){-1}); /* the first dimension of a record is no time */
     if (shape.rank == dimensions + 2)
         return x;
     if (shape.rank == dimensions + 1) { /* one channel */

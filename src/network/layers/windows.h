@@ -5,8 +5,8 @@
 #include "network/network_internal.h"
 
 /* `x` as (batch, channels, ...) with `dimensions` (1 or 2) dimensions after that; a record without channels
- * is one channel. Nothing, and the graph's failure, if it has another form. */
-sgm_value sgm__layer_channels(const sgm_layer_call *call, sgm_graph *graph, sgm_value x, int32_t dimensions);
+ * is one channel. It has no lengths any more. Nothing, and the graph's failure, if it has another form. */
+sgm_value sgm__layer_channels(sgm_layer_call *call, sgm_graph *graph, sgm_value x, int32_t dimensions);
 /* An argument of 1 or 2 numbers; one is for both dimensions. False: the graph has failed. */
 bool sgm__layer_pair(const sgm_layer_call *call, sgm_graph *graph, const char *argument, int32_t dimensions,
                      int64_t standard, int64_t *pair);

@@ -1,0 +1,61 @@
+/* ctc: labels of a sequence without knowing which step says which (Graves et al., 2006). */
+#include "network/layers/costs.h"
+
+/* All steps count unless the data tells how many do. */
+static sgm_value lengths_of(const sgm_layer_call *call, sgm_graph *graph, const sgm_shape *shape)
+{
+    sgm_value lengths = sgm_layer_lengths(call);
+    const sgm_shape line = sgm_shape_of(shape->dims[0]);
+    if (sgm_value_is(lengths))
+        return lengths;
+    return sgm_cast(graph, sgm_broadcast(graph, sgm_number(graph, (double)shape->dims[1]), &line), SGM_INT64);
+}
+
+static sgm_value ctc(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
+{
+    (void)count;
+    sgm_shape shape = sgm_value_type(graph, inputs[0]).shape;
+    char text[128];
+    if (shape.rank != 3)
+        return sgm_graph_fail(
+            graph, SGM_ERROR_SHAPE,
+            "ctc: expected a prediction (batch, time, classes), got %s: a dense layer before it "
+            "needs the flag each_step",
+            sgm_shape_text(&shape, text, sizeof text));
+    sgm_shape record = sgm_shape_of(sgm_layer_integer(call, "labels"));
+    sgm_value labels = sgm_layer_section(call, graph, sgm_layer_text(call, "targets"), &record);
+    return sgm_ctc(graph, inputs[0], sgm_cast(graph, labels, SGM_INT64), lengths_of(call, graph, &shape),
+                   sgm_layer_integer(call, "blank"), sgm_layer_flag(call, "skip"));
+}
+
+static sgm_value predict_softmax(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction)
+{
+    (void)call;
+    return sgm_softmax(graph, prediction);
+}
+
+static const sgm_argument arguments[] = {
+    {.name = "labels",
+     .kind = SGM_ARGUMENT_INTEGER,
+     .required = true,
+     .least = 1,
+     .most = 1e6,
+     .doc = "how many labels a record of the targets has room for; its own end before the first that is "
+            "negative "
+            "or the blank"},
+    SGM__COST_ARGUMENTS,
+    {.name = "blank",
+     .kind = SGM_ARGUMENT_INTEGER,
+     .least = 0,
+     .most = 1e9,
+     .doc = "the class between labels, which says nothing"},
+    {.name = "skip",
+     .kind = SGM_ARGUMENT_FLAG,
+     .doc = "a record with fewer steps than its labels need costs nothing; otherwise it is an error"},
+};
+
+SGM__COST(
+    ctc,
+    "-log of the probability that the steps say a list of labels, each in one step or more, with blanks "
+    "between; logits (time, classes), the output is their softmax (Graves et al., 2006)",
+    arguments, 0, predict_softmax);

@@ -1,0 +1,139 @@
+/* What heads do with queries, keys and values between the two projections of an attention: turning them by
+ * their places (rotary), keys and values that several heads share, steps that nobody sees. All of it goes
+ * into one self_attention, which handlers do without keeping its scores. */
+#include "network/layers/blocks.h"
+
+#include <math.h>
+
+/* What a score gets that does not count: its exponential is 0, and no infinity appears anywhere. */
+#define HIDDEN (-1e30)
+
+typedef struct heads {
+    sgm_layer_call *call;
+    sgm_graph *graph;
+    int64_t time, count, shared, size; /* heads; those of keys and values; features of one */
+} heads;
+
+/* (rows, ...) to (batch, time, count, size) */
+static sgm_value apart(const heads *h, sgm_value x, int64_t count, int64_t size)
+{
+    sgm_shape shape = sgm_shape_of(-1, h->time, count, size);
+    return sgm_reshape(h->graph, x, &shape);
+}
+
+static sgm_value part(const heads *h, sgm_value x, int32_t axis, int64_t start, int64_t count)
+{
+    return sgm_slice(h->graph, x, axis, start, start + count, 1);
+}
+
+/* cos or sin of place * base^(-2 i / size), (time, 1, size / 2), in float32 at least: a place is exact. */
+static sgm_value wave(const heads *h, double (*function)(double))
+{
+    double base = sgm_layer_number(h->call, "rotary_base");
+    sgm_shape shape = sgm_shape_of(h->time, 1, h->size / 2);
+    sgm_tensor *tensor = sgm_tensor_create(sgm__master_dtype(h->call->options), &shape);
+    for (int64_t t = 0; t < h->time && tensor != NULL; t++)
+        for (int64_t i = 0; i < h->size / 2; i++) {
+            double turn = (double)t * pow(base, -2 * (double)i / (double)h->size);
+            sgm_tensor_set(tensor, (const int64_t[]){t, 0, i}, function(turn));
+        }
+    sgm_value value = tensor != NULL
+                          ? sgm_constant(h->graph, tensor)
+                          : sgm_graph_fail(h->graph, SGM_ERROR_MEMORY,
+                                           "no memory for the turns of %lld places", (long long)h->time);
+    sgm_tensor_free(tensor);
+    return value;
+}
+
+/* Element i of the first half and of the second are turned together by an angle that grows with the place, so
+ * that a product of two depends on how far they lie apart (Su et al., 2021). (batch, time, heads, size) */
+static sgm_value turn(const heads *h, sgm_value x)
+{
+    sgm_graph *graph = h->graph;
+    sgm_dtype given = sgm_value_type(graph, x).dtype;
+    x = sgm__mixed_cast(graph, x, sgm__master_dtype(h->call->options));
+    sgm_value along = wave(h, cos), across = wave(h, sin);
+    sgm_value left = part(h, x, 3, 0, h->size / 2), right = part(h, x, 3, h->size / 2, h->size / 2);
+    sgm_value halves[] = {
+        sgm_subtract(graph, sgm_multiply(graph, left, along), sgm_multiply(graph, right, across)),
+        sgm_add(graph, sgm_multiply(graph, right, along), sgm_multiply(graph, left, across))};
+    return sgm__mixed_cast(graph, sgm_concatenate(graph, halves, 2, 3), given);
+}
+
+/* Each head of keys or values for as many heads of queries as share it (Ainslie et al., 2023). */
+static sgm_value spread(const heads *h, sgm_value x)
+{
+    if (h->shared == h->count)
+        return x;
+    sgm_shape shape = sgm_value_type(h->graph, x).shape;
+    sgm_shape one = sgm_shape_of(shape.dims[0], h->time, h->shared, 1, shape.dims[3]), all = one;
+    all.dims[3] = h->count / h->shared;
+    x = sgm_broadcast(h->graph, sgm_reshape(h->graph, x, &one), &all);
+    return apart(h, x, h->count, shape.dims[3]);
+}
+
+/* One more feature: of queries one number, of keys 0, or HIDDEN where a step does not count, of values 0. */
+static sgm_value widen(const heads *h, sgm_value x, sgm_value more)
+{
+    sgm_shape shape = sgm_value_type(h->graph, x).shape;
+    shape.dims[3] = 1;
+    more = sgm_broadcast(h->graph, sgm_cast(h->graph, more, sgm_value_type(h->graph, x).dtype), &shape);
+    return sgm_concatenate(h->graph, (const sgm_value[]){x, more}, 2, 3);
+}
+
+/* (batch, time, heads * size) of what lies side by side, (batch, time, heads, size) each. */
+static sgm_value look(const heads *h, sgm_value q, sgm_value k, sgm_value v, int64_t size, bool causal)
+{
+    sgm_value three[] = {apart(h, q, 1, h->count * size), apart(h, k, 1, h->count * size),
+                         apart(h, v, 1, h->count * size)};
+    sgm_shape shape = sgm_shape_of(-1, h->time, 3 * h->count * size);
+    sgm_value all = sgm_reshape(h->graph, sgm_concatenate(h->graph, three, 3, 3), &shape);
+    return sgm_self_attention(h->graph, all, h->count, causal);
+}
+
+/* Where no later step is seen, those that do not count are seen by none that counts. */
+static sgm_value look_at_steps(const heads *h, sgm_value q, sgm_value k, sgm_value v, bool causal)
+{
+    sgm_value lengths = sgm_layer_lengths(h->call);
+    sgm_graph *graph = h->graph;
+    if (causal || !sgm_value_is(lengths))
+        return look(h, q, k, v, h->size, causal);
+    sgm_shape column = sgm_shape_of(-1, h->time, 1, 1);
+    sgm_value counts = sgm_reshape(graph, sgm__layer_steps(graph, lengths, h->time), &column);
+    sgm_value none = sgm_number(graph, 0);
+    sgm_value hidden = sgm_filled_like(graph, sgm_cast(graph, counts, sgm_layer_dtype(h->call)), HIDDEN);
+    hidden = sgm_select(graph, counts, sgm_filled_like(graph, hidden, 0), hidden);
+    /* self_attention divides by the root of a size that is larger by 1 */
+    q = sgm_multiply(graph, q, sgm_number(graph, sqrt((double)(h->size + 1) / (double)h->size)));
+    sgm_value y = look(h, widen(h, q, sgm_number(graph, 1)), widen(h, k, hidden), widen(h, v, none),
+                       h->size + 1, false);
+    return part(h, apart(h, y, h->count, h->size + 1), 3, 0, h->size);
+}
+
+int64_t sgm__layer_key_heads(sgm_layer_call *call)
+{
+    int64_t shared = sgm_layer_integer(call, "key_heads");
+    return shared > 0 ? shared : sgm_layer_integer(call, "heads");
+}
+
+sgm_value sgm__layer_look(sgm_layer_call *call, sgm_graph *graph, sgm_value all, int64_t time,
+                          int64_t features)
+{
+    heads h = {.call = call, .graph = graph, .time = time, .count = sgm_layer_integer(call, "heads")};
+    h.shared = sgm__layer_key_heads(call);
+    h.size = features / h.count;
+    bool causal = sgm_layer_flag(call, "causal"), rotary = sgm_layer_flag(call, "rotary");
+    bool masked = sgm_value_is(sgm_layer_lengths(call)) && !causal;
+    sgm_shape sequences = sgm_shape_of(-1, time, 3 * features), rows = sgm_shape_of(-1, features);
+    if (h.shared == h.count && !rotary && !masked)
+        return sgm_reshape(
+            graph, sgm_self_attention(graph, sgm_reshape(graph, all, &sequences), h.count, causal), &rows);
+    sgm_value x = apart(&h, all, h.count + 2 * h.shared, h.size);
+    sgm_value q = part(&h, x, 2, 0, h.count), k = part(&h, x, 2, h.count, h.shared);
+    sgm_value v = part(&h, x, 2, h.count + h.shared, h.shared);
+    if (rotary) {
+        q = turn(&h, q);
+        k = turn(&h, k);
+    }
+    return sgm_reshape(graph, look_at_steps(&h, q, spread(&h, k), spread(&h, v), causal), &rows);
+}
