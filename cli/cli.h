@@ -17,6 +17,7 @@ int find_rate_run(int argc, char **argv);
 int ctl_run(int argc, char **argv);
 int eval_run(int argc, char **argv);
 int predict_run(int argc, char **argv);
+int export_run(int argc, char **argv);
 int inspect_run(int argc, char **argv);
 /* Into how many threads a training step is divided. */
 int inspect_threads(const char *path);

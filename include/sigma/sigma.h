@@ -7,6 +7,7 @@
 #include <sigma/data.h>
 #include <sigma/diagnostics.h>
 #include <sigma/environment.h>
+#include <sigma/export.h>
 #include <sigma/graph.h>
 #include <sigma/handler.h>
 #include <sigma/hook.h>

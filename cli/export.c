@@ -1,0 +1,114 @@
+/* sigma export: a trained network for other programs. */
+#include "cli.h"
+
+#include <stdio.h>
+
+static const char usage_text[] =
+    "Usage: sigma export --c FILE.c CHECKPOINT|FOLDER [--train] [--batch N] [--name NAME]\n\n"
+    "Writes a trained network for other programs.\n\n"
+    "  --c FILE.c   one file of C99 that needs no library and takes no memory: the weights, and the "
+    "function\n"
+    "               NAME_predict; the file says at its top how it is used\n"
+    "  --train      C: also NAME_train_step, which goes on training as the run did\n"
+    "  --batch N    C: records that one call takes (default: 1 for predict, the run's for train_step)\n"
+    "  --name NAME  C: what all names in the file begin with (default: the file's name)\n\n"
+    "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
+
+typedef struct wishes {
+    const char *path, *name;
+    bool train;
+    int64_t batch; /* -1: not given */
+} wishes;
+
+/* The file's name without its folder and its ending, as a name of C. */
+static char *name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *base = slash != NULL ? slash + 1 : path;
+    const char *dot = strchr(base, '.');
+    char *name = sgm__format("%s%.*s", *base >= '0' && *base <= '9' ? "_" : "",
+                             (int)(dot != NULL ? dot - base : (ptrdiff_t)strlen(base)), base);
+    for (char *c = name; c != NULL && *c != '\0'; c++) {
+        bool good = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9');
+        *c = good ? *c : '_';
+    }
+    return name;
+}
+
+static sgm_status export_c(const saved *s, const wishes *w)
+{
+    char *name = w->name != NULL ? sgm__strdup(w->name) : name_of(w->path);
+    int64_t trains = w->batch > 0 ? w->batch : s->c.data.batch;
+    sgm_status status = SGM_ERROR_MEMORY;
+    if (name != NULL)
+        status = sgm_export_c(s->trainer, w->path, .name = *name != '\0' ? name : "model",
+                              .batch = w->batch > 0 ? w->batch : 1, .train = w->train ? trains : 0);
+    sgm__free(name);
+    return status;
+}
+
+/* What a network can be written as. */
+static const struct format {
+    const char *option;
+    sgm_status (*write)(const saved *s, const wishes *w);
+    bool trains; /* takes --train, --batch and --name */
+} formats[] = {
+    {"--c", export_c, true},
+};
+#define FORMAT_COUNT (sizeof formats / sizeof *formats)
+
+static int export_to(const char *checkpoint, const struct format *format, const wishes *w)
+{
+    saved s;
+    sgm_status status = saved_open(&s, checkpoint);
+    if (status == SGM_OK) {
+        status = format->write(&s, w);
+        saved_close(&s);
+    }
+    return status == SGM_OK ? CLI_OK : report_error("export", CLI_FAILED);
+}
+
+/* NULL: the usage is wrong, and *code says so. */
+static const struct format *chosen(const char *const *paths, const arguments *a, wishes *w, int *code)
+{
+    const struct format *format = NULL;
+    for (size_t i = 0; i < FORMAT_COUNT; i++) {
+        if (paths[i] != NULL && format != NULL) {
+            *code = usage_error("export", "%s and %s: one file at a time", format->option, formats[i].option);
+            return NULL;
+        }
+        if (paths[i] != NULL) {
+            format = &formats[i];
+            w->path = paths[i];
+        }
+    }
+    if (format == NULL)
+        *code = usage_error("export", "expected what to write, such as --c FILE.c");
+    else if (a->word_count != 1)
+        *code = usage_error("export", "expected one checkpoint or folder, got %zu", a->word_count);
+    else if (!format->trains && (w->train || w->batch > 0 || w->name != NULL))
+        *code = usage_error("export", "--train, --batch and --name are not for %s", format->option);
+    else
+        return format;
+    return NULL;
+}
+
+int export_run(int argc, char **argv)
+{
+    const char *paths[FORMAT_COUNT] = {NULL};
+    wishes w = {.batch = -1};
+    const argument_rule rules[] = {
+        {formats[0].option, ARGUMENT_TEXT, &paths[0]},
+        {"--train", ARGUMENT_FLAG, &w.train},
+        {"--batch", ARGUMENT_COUNT, &w.batch},
+        {"--name", ARGUMENT_TEXT, &w.name},
+    };
+    arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = usage_text};
+    int code;
+    if (arguments_read(&a, argc, argv, &code)) {
+        const struct format *format = chosen(paths, &a, &w, &code);
+        if (format != NULL)
+            code = export_to(a.words[0], format, &w);
+    }
+    arguments_free(&a);
+    return code;
+}

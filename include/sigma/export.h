@@ -1,0 +1,41 @@
+/* A trained network as C, for places where this library cannot be.
+ *
+ *     sgm_export_c(trainer, "digits.c", .name = "digits");
+ *
+ * The file is C99, calls no library and takes no memory: weights are constant arrays, and what is computed
+ * has its places in one static array, as they were planned. It says at its top how it is used:
+ *
+ *     int digits_predict(const float *inputs, float *outputs);
+ */
+#ifndef SIGMA_EXPORT_H
+#define SIGMA_EXPORT_H
+
+#include <sigma/training.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sgm_export_c_options {
+    size_t struct_size;
+    const char *name; /* what all names begin with: letters, digits and _; default "model" */
+    int64_t batch;    /* records that one call of predict takes; default 1 */
+    int64_t train; /* records of one call of train_step; default 0: there is none, and weights are constant */
+} sgm_export_c_options;
+/* Writes the network with the parameters of now, through a temporary file. With `train` also a function that
+ * does what a step of the trainer does: forward, gradients, the optimiser's update, with the same random
+ * numbers. Networks in bfloat16 are written in float32. Errors name what cannot be written and its layer:
+ * operations that come from outside the library without being composed, argsort, inverse and determinant;
+ * networks that are recorded anew at each iteration; gradients that are accumulated over several
+ * minibatches. */
+SGM_API sgm_status sgm_export_c_file(sgm_trainer *trainer, const char *path,
+                                     const sgm_export_c_options *options);
+#define sgm_export_c(trainer, ...)                                                                           \
+    SGM_EXPORT_C(trainer, __VA_ARGS__, .struct_size = sizeof(sgm_export_c_options))
+#define SGM_EXPORT_C(trainer, path, ...)                                                                     \
+    sgm_export_c_file(trainer, path, &(const sgm_export_c_options){__VA_ARGS__})
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,524 @@
+/* A file of C: interface, memory, states, constants, functions, and one function for each program. */
+#include "handlers/source/source.h"
+#include "ops/ops.h"
+
+#include <ctype.h>
+#include <stdio.h>
+
+/* --- a handler to plan for --- */
+
+static const char *support(void *self, const sgm_op *op, sgm_dtype dtype)
+{
+    (void)self, (void)op, (void)dtype;
+    return "none";
+}
+
+const sgm_handler *sgm__source_handler(void)
+{
+    static const sgm__handler_type type = {.name = "source",
+                                           .doc = "written as C",
+                                           .flags = SGM__HANDLER_PARTS | SGM__HANDLER_DRAWS,
+                                           .support = support};
+    static const sgm_handler handler = {.type = &type, .name = "source"};
+    return &handler;
+}
+
+/* --- states of all programs --- */
+
+typedef struct file_state {
+    const char *name;
+    char identifier[SGM__SOURCE_NAME];
+    sgm_type type;
+    bool changes;
+} file_state;
+
+typedef struct file {
+    const sgm__source_request *request;
+    file_state *states;
+    size_t state_count, state_capacity;
+    sgm__text bodies, constants;
+    uint32_t functions;
+} file;
+
+char *sgm__source_identifier(const char *name, char *buffer, size_t size)
+{
+    size_t length = 0;
+    for (; name[length] != '\0' && length + 1 < size; length++)
+        buffer[length] = (char)(isalnum((unsigned char)name[length]) ? name[length] : '_');
+    buffer[length] = '\0';
+    return buffer;
+}
+
+static file_state *find_state(const file *f, const char *name)
+{
+    for (size_t i = 0; i < f->state_count; i++)
+        if (strcmp(f->states[i].name, name) == 0)
+            return &f->states[i];
+    return NULL;
+}
+
+static void name_state(file *f, file_state *added)
+{
+    sgm__source_identifier(added->name, added->identifier, sizeof added->identifier - 8);
+    for (size_t i = 0; i < f->state_count; i++)
+        if (strcmp(f->states[i].identifier, added->identifier) == 0) {
+            size_t length = strlen(added->identifier);
+            snprintf(added->identifier + length, sizeof added->identifier - length, "_%zu", f->state_count);
+            return;
+        }
+}
+
+static bool is_written(const sgm__plan *plan, int32_t state)
+{
+    for (int32_t i = 0; i < plan->order_count; i++) {
+        const sgm__place *place = &plan->nodes[plan->order[i]].place;
+        if (place->store == SGM__STORE_STATE && place->index == state)
+            return true;
+    }
+    return false;
+}
+
+static sgm_status collect_states(file *f, const sgm__plan *plan)
+{
+    for (int32_t i = 0; i < plan->state_count; i++) {
+        const char *name = sgm__plan_string(plan, plan->states[i].name);
+        file_state *known = find_state(f, name);
+        if (known == NULL) {
+            SGM_TRY(sgm__reserve(&f->states, &f->state_capacity, f->state_count + 1, sizeof(file_state)));
+            file_state added = {.name = name, .type = plan->states[i].type};
+            name_state(f, &added);
+            known = &f->states[f->state_count++];
+            *known = added;
+        }
+        known->changes = known->changes || is_written(plan, i);
+    }
+    return SGM_OK;
+}
+
+/* --- arrays of numbers --- */
+
+static sgm_status check_finite(const char *what, const double *values, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (values[i] != values[i] || values[i] - values[i] != 0)
+            return sgm_fail(SGM_ERROR_NUMERIC,
+                            "'%s' has an element that is not finite (number %lld): a trained network was "
+                            "expected",
+                            what, (long long)i);
+    return SGM_OK;
+}
+
+static bool are_zero(const double *values, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (values[i] != 0)
+            return false;
+    return true;
+}
+
+#define LINE 100
+static void write_numbers(sgm__source_writer *w, sgm_dtype dtype, const double *values, int64_t count,
+                          sgm__text *text)
+{
+    size_t width = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const char *number = sgm__source_number(w, dtype, values[i]);
+        size_t length = strlen(number);
+        bool breaks = width == 0 || width + length + 2 > LINE;
+        sgm__text_append(text, "%s%s%s", i > 0 ? "," : "", breaks ? "\n    " : " ", number);
+        width = breaks ? 4 + length + 1 : width + length + 2;
+    }
+    sgm__text_append(text, "\n");
+}
+
+static sgm_status write_values(sgm__source_writer *w, const file_state *state, const double *values,
+                               sgm__text *text)
+{
+    int64_t count = sgm_shape_elements(&state->type.shape);
+    char shape[128];
+    SGM_TRY(check_finite(state->name, values, count));
+    sgm__text_append(text, "/* %s %s */\nstatic %s%s %s_%s[%lld]", state->name,
+                     sgm_shape_text(&state->type.shape, shape, sizeof shape), state->changes ? "" : "const ",
+                     sgm__source_type(w, state->type.dtype), w->request->name, state->identifier,
+                     (long long)count);
+    if (!state->changes || !are_zero(values, count)) {
+        sgm__text_append(text, " = {");
+        write_numbers(w, state->type.dtype, values, count, text);
+        sgm__text_append(text, "}");
+    }
+    sgm__text_append(text, ";\n\n");
+    return SGM_OK;
+}
+
+static sgm_status write_state(sgm__source_writer *w, const file_state *state, sgm__text *text)
+{
+    sgm_tensor *tensor = w->request->state(w->request->user, state->name);
+    if (tensor == NULL)
+        return sgm__last_failure();
+    int64_t count = sgm_shape_elements(&state->type.shape);
+    double *values = sgm__calloc((size_t)count + 1, sizeof(double));
+    sgm_status status = values != NULL ? sgm_tensor_read(tensor, values, (size_t)count) : SGM_ERROR_MEMORY;
+    if (status == SGM_OK)
+        status = write_values(w, state, values, text);
+    sgm__free(values);
+    sgm_tensor_free(tensor);
+    return status;
+}
+
+static sgm_status write_constant(sgm__source_writer *w, int32_t number, sgm__text *text)
+{
+    const sgm__node *node = &w->plan->nodes[number];
+    int64_t count = sgm_shape_elements(&node->type.shape);
+    double *values = sgm__calloc((size_t)count + 1, sizeof(double));
+    if (values == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_array array = {.dtype = node->type.dtype, .data = w->plan->constants + node->place.offset};
+    for (int64_t i = 0; i < count; i++)
+        values[i] = sgm_array_load(&array, i);
+    const char *label = sgm__plan_string(w->plan, node->label);
+    sgm__text_append(text, "/* a constant%s%s */\nstatic const %s %s_%s_%d[%lld] = {",
+                     *label != '\0' ? " of " : "", label, sgm__source_type(w, node->type.dtype),
+                     w->request->name, w->program->function, number, (long long)count);
+    write_numbers(w, node->type.dtype, values, count, text);
+    sgm__text_append(text, "};\n\n");
+    sgm__free(values);
+    return SGM_OK;
+}
+
+/* --- functions --- */
+
+static void write_comment(sgm__source_writer *w, const sgm__step *step)
+{
+    const sgm__node *last = &w->plan->nodes[w->plan->order[step->first + step->count - 1]];
+    const char *label = sgm__plan_string(w->plan, last->label);
+    char shape[128];
+    sgm__text names = {0};
+    for (int32_t p = 0; p < step->count && p < 4; p++)
+        sgm__text_append(&names, "%s%s", p > 0 ? ", " : "",
+                         w->plan->nodes[w->plan->order[step->first + p]].op->name);
+    sgm__source_line(w, "/* %s%s%s%s -> %s */", label, *label != '\0' ? ": " : "",
+                     names.data != NULL ? names.data : "", step->count > 4 ? ", ..." : "",
+                     sgm_shape_text(&last->type.shape, shape, sizeof shape));
+    sgm__text_free(&names);
+}
+
+static sgm_status write_steps(sgm__source_writer *w)
+{
+    for (int32_t s = 0; s < w->plan->step_count; s++) {
+        const sgm__step *step = &w->plan->steps[s];
+        w->opened = 0;
+        write_comment(w, step);
+        SGM_TRY(step->kind == SGM__STEP_ELEMENTWISE ? sgm__source_write_elementwise(w, s)
+                                                    : sgm__source_write_kernel(w, s));
+    }
+    return SGM_OK;
+}
+
+static void write_outputs(sgm__source_writer *w)
+{
+    for (int32_t i = 0; i < w->plan->output_count; i++) {
+        const sgm__binding *output = &w->plan->outputs[i];
+        int64_t count = sgm_shape_elements(&output->type.shape);
+        if (count == 1) {
+            sgm__source_line(w, "%s[0] = %s;", w->program->outputs[i],
+                             sgm__source_flat(w, output->node, NULL));
+            continue;
+        }
+        sgm__source_line(w, "for (long i = 0; i < %lld; i++)", (long long)count);
+        sgm__source_line(w, "    %s[i] = %s;", w->program->outputs[i],
+                         sgm__source_flat(w, output->node, "i"));
+    }
+}
+
+static sgm_status note_steps(sgm__source_writer *w)
+{
+    const sgm__plan *plan = w->plan;
+    size_t nodes = (size_t)plan->node_count + 1;
+    w->step_of = sgm__calloc(nodes, 2 * sizeof(int32_t));
+    w->constants = sgm__calloc(nodes, sizeof(bool));
+    w->inputs = sgm__calloc((size_t)plan->input_count + 1, sizeof(bool));
+    w->states = sgm__calloc((size_t)plan->state_count + 1, sizeof *w->states);
+    if (w->step_of == NULL || w->constants == NULL || w->inputs == NULL || w->states == NULL)
+        return SGM_ERROR_MEMORY;
+    w->position_of = w->step_of + nodes;
+    for (size_t i = 0; i < nodes; i++)
+        w->step_of[i] = -1;
+    for (int32_t s = 0; s < plan->step_count; s++)
+        for (int32_t p = 0; p < plan->steps[s].count && plan->steps[s].kind == SGM__STEP_ELEMENTWISE; p++) {
+            w->step_of[plan->order[plan->steps[s].first + p]] = s;
+            w->position_of[plan->order[plan->steps[s].first + p]] = p;
+        }
+    return SGM_OK;
+}
+
+/* The parameters, as they stand in a declaration. */
+static void write_signature(sgm__source_writer *w, sgm__text *text)
+{
+    const sgm__source_program *program = w->program;
+    const char *separator = "";
+    sgm__text_append(text, "int %s_%s(", w->request->name, program->function);
+    for (int32_t i = 0; i < program->plan->input_count; i++) {
+        const sgm__source_input *input = &program->inputs[i];
+        const char *type = sgm__source_type(w, program->plan->inputs[i].type.dtype);
+        if (input->expression)
+            continue;
+        sgm__text_append(text, input->number ? "%s%s %s" : "%sconst %s *%s", separator, type, input->name);
+        separator = ", ";
+    }
+    for (int32_t i = 0; i < program->plan->output_count; i++) {
+        const char *type = sgm__source_type(w, program->plan->outputs[i].type.dtype);
+        sgm__text_append(text, "%s%s *%s", separator, type, program->outputs[i]);
+        separator = ", ";
+    }
+    sgm__text_append(text, ")");
+}
+
+static void write_body(sgm__source_writer *w, sgm__text *text)
+{
+    write_signature(w, text);
+    sgm__text_append(text, "\n{\n");
+    for (int32_t i = 0; i < w->plan->input_count; i++)
+        if (!w->inputs[i] && !w->program->inputs[i].expression)
+            sgm__text_append(text, "    (void)%s;\n", w->program->inputs[i].name);
+    sgm__text_append(text, "%s", w->text.data != NULL ? w->text.data : "");
+    if (w->program->last != NULL)
+        sgm__text_append(text, "    %s\n", w->program->last);
+    sgm__text_append(text, "    return 0;\n}\n");
+}
+
+static void free_writer(sgm__source_writer *w)
+{
+    sgm__free(w->step_of);
+    sgm__free(w->constants);
+    sgm__free(w->inputs);
+    sgm__free(w->states);
+    sgm__text_free(&w->text);
+    w->step_of = NULL;
+    w->constants = w->inputs = NULL;
+    w->states = NULL;
+}
+
+static void begin_program(sgm__source_writer *w, const sgm__source_program *program)
+{
+    free_writer(w);
+    w->program = program;
+    w->plan = program->plan;
+    w->depth = 1;
+}
+
+static sgm_status write_program(file *f, sgm__source_writer *w, const sgm__source_program *program)
+{
+    begin_program(w, program);
+    SGM_TRY(note_steps(w));
+    for (int32_t i = 0; i < w->plan->state_count; i++)
+        snprintf(w->states[i], sizeof w->states[i], "%s",
+                 find_state(f, sgm__plan_string(w->plan, w->plan->states[i].name))->identifier);
+    SGM_TRY(write_steps(w));
+    write_outputs(w);
+    write_body(w, &f->bodies);
+    for (int32_t i = 0; i < w->plan->node_count; i++)
+        if (w->constants[i])
+            SGM_TRY(write_constant(w, i, &f->constants));
+    sgm__text_append(&f->bodies, "\n");
+    if (w->failed || w->text.failed)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED, "an expression of the program is too long for a line of C");
+    return SGM_OK;
+}
+
+/* --- the interface --- */
+
+static void write_size(const sgm__source_writer *w, const char *function, const char *parameter,
+                       const sgm_type *type, sgm__text *text)
+{
+    char upper[2][SGM__SOURCE_NAME], shape[128];
+    sgm__text_append(text, "#define %s_%s_%s %lld /* %s */\n", w->capitals,
+                     sgm__source_capitals(function, upper[0], sizeof upper[0]),
+                     sgm__source_capitals(parameter, upper[1], sizeof upper[1]),
+                     (long long)sgm_shape_elements(&type->shape),
+                     sgm_shape_text(&type->shape, shape, sizeof shape));
+}
+
+static int64_t memory_of(const sgm__source_request *request)
+{
+    int64_t bytes = 64;
+    for (int32_t i = 0; i < request->program_count; i++)
+        if (request->programs[i].plan->arena_bytes > bytes)
+            bytes = request->programs[i].plan->arena_bytes;
+    return bytes;
+}
+
+static bool uses(const sgm__source_request *request, sgm_dtype dtype)
+{
+    for (int32_t i = 0; i < request->program_count; i++)
+        for (int32_t k = 0; k < request->programs[i].plan->node_count; k++) {
+            const sgm__node *node = &request->programs[i].plan->nodes[k];
+            if (node->place.store == SGM__STORE_ARENA && node->type.dtype == dtype)
+                return true;
+        }
+    return false;
+}
+
+static void write_declarations(file *f, sgm__source_writer *w, sgm__text *text)
+{
+    const sgm__source_request *request = f->request;
+    for (int32_t i = 0; i < request->program_count; i++) {
+        const sgm__source_program *program = &request->programs[i];
+        const sgm__plan *plan = program->plan;
+        w->program = program;
+        sgm__text_append(text, "/* %s */\n", program->doc);
+        write_signature(w, text);
+        sgm__text_append(text, ";\n");
+        for (int32_t k = 0; k < plan->input_count; k++)
+            if (!program->inputs[k].number && !program->inputs[k].expression)
+                write_size(w, program->function, program->inputs[k].name, &plan->inputs[k].type, text);
+        for (int32_t k = 0; k < plan->output_count; k++)
+            write_size(w, program->function, program->outputs[k], &plan->outputs[k].type, text);
+        sgm__text_append(text, "\n");
+    }
+}
+
+static void write_interface(file *f, sgm__source_writer *w, sgm__text *text)
+{
+    const sgm__source_request *request = f->request;
+    sgm__text_append(text, "/* %s\n */\n#include <stdint.h>\n\n", request->about);
+    if (request->real == SGM_FLOAT32)
+        sgm__source_write_template(
+            request,
+            "#ifndef ~_REAL\n"
+            "#define ~_REAL float /* what is computed in; double, if you define it so */\n"
+            "#endif\n\n",
+            text);
+    write_declarations(f, w, text);
+    if (request->has_states)
+        sgm__source_write_template(request,
+                                   "/* What training changes, to keep it or to set it: array number `index`, "
+                                   "from 0 on, with its name and\n"
+                                   " * its length; NULL: there are no more. */\n"
+                                   "@ *$_state(int index, const char **name, long *count);\n\n",
+                                   text);
+}
+
+/* --- memory --- */
+
+static void write_memory(const file *f, sgm__text *text)
+{
+    static const struct {
+        sgm_dtype dtype;
+        const char *member;
+        int64_t size;
+    } others[] = {{SGM_FLOAT32, "float f", 4},      {SGM_FLOAT64, "double d", 8},
+                  {SGM_INT64, "int64_t l", 8},      {SGM_INT32, "int32_t i", 4},
+                  {SGM_BOOL, "unsigned char b", 1}, {SGM_UINT8, "unsigned char b", 1}};
+    const sgm__source_request *request = f->request;
+    bool scaled = request->real == SGM_FLOAT32, bytes = false;
+    int64_t size = memory_of(request);
+    if (scaled)
+        sgm__source_write_template(request,
+                                   "/* Places are those of float; with a wider type all are wider. */\n"
+                                   "#define ~_SCALE (long)(sizeof(~_REAL) / 4)\n"
+                                   "typedef char $_real_is_at_least_a_float[~_SCALE > 0 ? 1 : -1];\n\n",
+                                   text);
+    sgm__text_append(
+        text, "/* All that is computed, each value where it was planned: %lld bytes. */\nstatic union {\n",
+        (long long)size);
+    char words[64];
+    snprintf(words, sizeof words, "    @ r[%lld];\n", (long long)(size / (scaled ? 4 : 8)));
+    sgm__source_write_template(request, words, text);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        bool byte = others[i].size == 1;
+        if (others[i].dtype == request->real || !uses(request, others[i].dtype) || (byte && bytes))
+            continue;
+        bytes = bytes || byte;
+        snprintf(words, sizeof words, scaled ? "    %s[~_SCALE * %lld];\n" : "    %s[%lld];\n",
+                 others[i].member, (long long)((size + others[i].size - 1) / others[i].size));
+        sgm__source_write_template(request, words, text);
+    }
+    sgm__source_write_template(request, "} $_memory;\n\n", text);
+}
+
+static void write_state_function(const file *f, sgm__text *text)
+{
+    sgm__source_write_template(f->request,
+                               "@ *$_state(int index, const char **name, long *count)\n"
+                               "{\n"
+                               "    static const struct {\n"
+                               "        const char *name;\n"
+                               "        @ *values;\n"
+                               "        long count;\n"
+                               "    } states[] = {\n",
+                               text);
+    int count = 0;
+    for (size_t i = 0; i < f->state_count; i++) {
+        const file_state *state = &f->states[i];
+        if (!state->changes || state->type.dtype != f->request->real)
+            continue;
+        sgm__text_append(text, "        {\"%s\", %s_%s, %lld},\n", state->name, f->request->name,
+                         state->identifier, (long long)sgm_shape_elements(&state->type.shape));
+        count++;
+    }
+    sgm__text_append(text,
+                     "    };\n"
+                     "    if (index < 0 || index >= %d)\n"
+                     "        return 0;\n"
+                     "    *name = states[index].name;\n"
+                     "    *count = states[index].count;\n"
+                     "    return states[index].values;\n"
+                     "}\n\n",
+                     count);
+}
+
+/* --- the file --- */
+
+static sgm_status check_types(const sgm__source_request *request)
+{
+    char where[320];
+    for (int32_t i = 0; i < request->program_count; i++) {
+        const sgm__plan *plan = request->programs[i].plan;
+        for (int32_t k = 0; k < plan->node_count; k++)
+            if (plan->nodes[k].type.dtype == SGM_BFLOAT16)
+                return sgm_fail(SGM_ERROR_UNSUPPORTED, "%s: C has no bfloat16; export it in float32",
+                                sgm__plan_describe(plan, k, where, sizeof where));
+    }
+    return SGM_OK;
+}
+
+static sgm_status write_file(file *f, sgm__source_writer *w, sgm__text *text)
+{
+    const sgm__source_request *request = f->request;
+    SGM_TRY(check_types(request));
+    for (int32_t i = 0; i < request->program_count; i++)
+        SGM_TRY(collect_states(f, request->programs[i].plan));
+    for (int32_t i = 0; i < request->program_count; i++)
+        SGM_TRY(write_program(f, w, &request->programs[i]));
+    write_interface(f, w, text);
+    sgm__source_write_template(request, "#ifndef ~_DECLARATIONS\n\n", text);
+    write_memory(f, text);
+    for (size_t i = 0; i < f->state_count; i++)
+        SGM_TRY(write_state(w, &f->states[i], text));
+    sgm__source_write_template(request, request->variables, text);
+    sgm__text_append(text, "%s", f->constants.data != NULL ? f->constants.data : "");
+    sgm__source_write_functions(request, w->functions, text);
+    sgm__text_append(text, "%s", f->bodies.data != NULL ? f->bodies.data : "");
+    if (request->has_states)
+        write_state_function(f, text);
+    sgm__text_append(text, "#endif\n");
+    return text->failed || f->bodies.failed || f->constants.failed ? SGM_ERROR_MEMORY : SGM_OK;
+}
+
+sgm_status sgm__source_write(const sgm__source_request *request, sgm__text *text)
+{
+    file f = {.request = request};
+    sgm__source_writer *w = sgm__calloc(1, sizeof *w);
+    if (w == NULL)
+        return SGM_ERROR_MEMORY;
+    w->request = request;
+    sgm__source_capitals(request->name, w->capitals, sizeof w->capitals);
+    sgm__source_real(request, w->real, sizeof w->real);
+    sgm_status status = write_file(&f, w, text);
+    free_writer(w);
+    sgm__free(w);
+    sgm__free(f.states);
+    sgm__text_free(&f.bodies);
+    sgm__text_free(&f.constants);
+    return status;
+}

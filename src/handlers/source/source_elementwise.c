@@ -1,0 +1,282 @@
+/* Elementwise steps: one loop that computes all members of a chain for an element, then stores those that
+ * others read. */
+#include "handlers/source/source.h"
+#include "ops/ops.h"
+
+/* $a, $b, $c: operands; $F: the prefix of functions. Of integers where another formula is given for them. */
+typedef struct formula {
+    const sgm_op *op;
+    const char *text, *of_integers;
+    uint32_t functions;
+} formula;
+
+#define NEEDS(name) ((uint32_t)1 << SGM__SOURCE_##name)
+#define PLAIN(name, text)                                                                                    \
+    {                                                                                                        \
+        &sgm__op_##name, text, NULL, 0                                                                       \
+    }
+#define CALL(name, FUNCTION, function)                                                                       \
+    {                                                                                                        \
+        &sgm__op_##name, "$F" function "($a)", NULL, NEEDS(FUNCTION)                                         \
+    }
+static const formula formulas[] = {
+    PLAIN(negate, "-$a"),
+    PLAIN(absolute, "$a < 0 ? -$a : $a"),
+    PLAIN(sign, "($a > 0) - ($a < 0)"),
+    PLAIN(copy, "$a"),
+    PLAIN(stop_gradient, "$a"),
+    PLAIN(logical_not, "!$a"),
+    {&sgm__op_is_nan, "$a != $a", "0", 0},
+    {&sgm__op_is_finite, "$a - $a == 0", "1", 0},
+    CALL(square_root, SQRT, "sqrt"),
+    CALL(exp, EXP, "exp"),
+    CALL(log, LOG, "log"),
+    CALL(log1p, LOG1P, "log1p"),
+    CALL(sin, SIN, "sin"),
+    CALL(cos, COS, "cos"),
+    CALL(tan, TAN, "tan"),
+    CALL(asin, ASIN, "asin"),
+    CALL(acos, ACOS, "acos"),
+    CALL(atan, ATAN, "atan"),
+    CALL(tanh, TANH, "tanh"),
+    CALL(erf, ERF, "erf"),
+    CALL(sigmoid, SIGMOID, "sigmoid"),
+    CALL(gelu, GELU, "gelu"),
+    CALL(gelu_slope, GELU_SLOPE, "gelu_slope"),
+    {&sgm__op_floor, "$Ffloor($a)", "$a", NEEDS(FLOOR)},
+    {&sgm__op_power, "$Fpower($a, $b)", NULL, NEEDS(POWER)},
+    PLAIN(add, "$a + $b"),
+    PLAIN(subtract, "$a - $b"),
+    PLAIN(multiply, "$a * $b"),
+    PLAIN(divide, "$a / $b"),
+    {&sgm__op_maximum, "$a >= $b || $a != $a ? $a : $b", "$a >= $b ? $a : $b", 0},
+    {&sgm__op_minimum, "$a <= $b || $a != $a ? $a : $b", "$a <= $b ? $a : $b", 0},
+    PLAIN(equal, "$a == $b"),
+    PLAIN(not_equal, "$a != $b"),
+    PLAIN(less, "$a < $b"),
+    PLAIN(less_equal, "$a <= $b"),
+    PLAIN(greater, "$a > $b"),
+    PLAIN(greater_equal, "$a >= $b"),
+    PLAIN(logical_and, "$a && $b"),
+    PLAIN(logical_or, "$a || $b"),
+    PLAIN(select, "$a ? $b : $c"),
+};
+
+static const formula *find_formula(const sgm_op *op)
+{
+    for (size_t i = 0; i < sizeof formulas / sizeof *formulas; i++)
+        if (formulas[i].op == op)
+            return &formulas[i];
+    return NULL;
+}
+
+static const char *fill_in(sgm__source_writer *w, const char *text, const char *const *operands)
+{
+    sgm__text out = {0};
+    for (const char *c = text; *c != '\0'; c++)
+        if (*c != '$')
+            sgm__text_append_bytes(&out, c, 1);
+        else if (*++c == 'F')
+            sgm__text_append(&out, "%s_", w->request->name);
+        else
+            sgm__text_append(&out, "%s", operands[*c - 'a']);
+    w->failed = w->failed || out.failed;
+    const char *filled = sgm__source_format(w, "%s", out.data != NULL ? out.data : "");
+    sgm__text_free(&out);
+    return filled;
+}
+
+/* Floats become integers within the limits of the type. */
+static const char *cast(sgm__source_writer *w, sgm_dtype from, sgm_dtype to, const char *operand)
+{
+    if (to == SGM_BOOL)
+        return sgm__source_format(w, "%s != 0", operand);
+    if (!sgm_dtype_is_float(from) || sgm_dtype_is_float(to))
+        return sgm__source_format(w, "(%s)%s", sgm__source_type(w, to), operand);
+    sgm__source_need(w, SGM__SOURCE_INTEGER);
+    const char *least = to == SGM_INT32 ? "-2147483647 - 1" : to == SGM_UINT8 ? "0" : "INT64_MIN";
+    const char *most = to == SGM_INT32 ? "2147483647" : to == SGM_UINT8 ? "255" : "INT64_MAX";
+    return sgm__source_format(w, "(%s)%s_integer(%s, %s, %s)", sgm__source_type(w, to), w->request->name,
+                              operand, least, most);
+}
+
+/* What is no NaN. */
+static bool is_literal(const char *operand)
+{
+    return operand != NULL &&
+           ((*operand >= '0' && *operand <= '9') || (operand[0] == '(' && operand[1] == '-'));
+}
+
+static const char *formula_of(sgm__source_writer *w, int32_t number, const char *const *operands)
+{
+    const sgm__node *node = &w->plan->nodes[number];
+    sgm_dtype from = w->plan->nodes[sgm__source_operand(w, number, 0)].type.dtype;
+    if (node->op == &sgm__op_cast)
+        return cast(w, from, node->type.dtype, operands[0]);
+    const formula *known = find_formula(node->op);
+    bool comparable = !sgm_dtype_is_float(from) || is_literal(operands[0]);
+    bool integers = comparable && known->of_integers != NULL;
+    w->functions |= integers ? 0 : known->functions;
+    return fill_in(w, integers ? known->of_integers : known->text, operands);
+}
+
+/* --- random numbers --- */
+
+void sgm__source_draw_begin(sgm__source_writer *w, int32_t node)
+{
+    sgm__source_need(w, SGM__SOURCE_DRAW);
+    sgm__source_line(w, "uint32_t words%d[4];", node);
+}
+
+const char *sgm__source_drawn(sgm__source_writer *w, int32_t node, const char *number)
+{
+    number = number != NULL ? number : "0";
+    bool simple = strchr(number, ' ') == NULL;
+    number = simple ? number : sgm__source_format(w, "(%s)", number);
+    return sgm__source_format(w, "(%s)(words%d[%s %% 4] >> 8) / 16777216", w->real, node, number);
+}
+
+void sgm__source_draw(sgm__source_writer *w, int32_t node, const char *number)
+{
+    static const char *const none[SGM_MAX_RANK];
+    const char *seed = sgm__source_element(w, sgm__source_operand(w, node, 0), none);
+    const char *step = sgm__source_element(w, sgm__source_operand(w, node, 1), none);
+    number = number != NULL ? number : "0";
+    bool simple = strchr(number, ' ') == NULL;
+    number = simple ? number : sgm__source_format(w, "(%s)", number);
+    sgm__source_line(w, "if (%s %% 4 == 0)", number);
+    sgm__source_line(w, "    %s_draw((uint64_t)%s, (uint64_t)%s, %lldu, %s / 4, words%d);", w->request->name,
+                     seed, step, (long long)w->plan->nodes[node].attributes.integers[0], number, node);
+}
+
+/* --- the loop --- */
+
+/* Axes of a step, those that all operands and results walk through in one go made one. */
+typedef struct walk {
+    int32_t count;
+    int64_t sizes[SGM_MAX_RANK];
+    int32_t axes[SGM_MAX_RANK]; /* the last one of each: its strides count */
+} walk;
+
+static bool goes_on(const sgm__source_writer *w, int32_t node, int32_t axis, int32_t next)
+{
+    const sgm__node *n = &w->plan->nodes[node];
+    return n->place.strides[axis] == n->place.strides[next] * n->type.shape.dims[next];
+}
+
+static bool is_drawn(const sgm__node *node)
+{
+    return node->op == &sgm__op_random_uniform;
+}
+
+/* Whether axis `next` continues `axis` for all that the step touches. */
+static bool are_one(const sgm__source_writer *w, int32_t s, int32_t axis, int32_t next)
+{
+    const sgm__step *step = &w->plan->steps[s];
+    for (int32_t p = 0; p < step->count; p++) {
+        int32_t number = w->plan->order[step->first + p];
+        const sgm__node *node = &w->plan->nodes[number];
+        if (node->place.store != SGM__STORE_NONE && !goes_on(w, number, axis, next))
+            return false;
+        for (int32_t k = 0; k < node->input_count && !is_drawn(node); k++) {
+            int32_t operand = sgm__source_operand(w, number, k);
+            if (w->step_of[operand] != s && !goes_on(w, operand, axis, next))
+                return false;
+        }
+    }
+    return true;
+}
+
+static walk walk_of(const sgm__source_writer *w, int32_t s, const sgm_shape *shape)
+{
+    walk found = {0};
+    int32_t last = -1;
+    for (int32_t axis = 0; axis < shape->rank; axis++) {
+        if (shape->dims[axis] == 1)
+            continue;
+        bool same = last >= 0 && are_one(w, s, last, axis);
+        if (same)
+            found.sizes[found.count - 1] *= shape->dims[axis];
+        else
+            found.sizes[found.count++] = shape->dims[axis];
+        found.axes[found.count - 1] = last = axis;
+    }
+    return found;
+}
+
+static void declare_draws(sgm__source_writer *w, const sgm__step *step)
+{
+    for (int32_t p = 0; p < step->count; p++)
+        if (is_drawn(&w->plan->nodes[w->plan->order[step->first + p]])) {
+            sgm__source_block(w);
+            sgm__source_draw_begin(w, w->plan->order[step->first + p]);
+        }
+}
+
+/* The number of the element in row-major order. */
+static const char *number_of(sgm__source_writer *w, const walk *axes, const char *const *index)
+{
+    const char *number = NULL;
+    int64_t below = 1;
+    for (int32_t i = axes->count; i-- > 0;) {
+        number = sgm__source_plus(w, sgm__source_times(w, index[axes->axes[i]], below), number);
+        below *= axes->sizes[i];
+    }
+    return number;
+}
+
+static void write_member(sgm__source_writer *w, int32_t s, int32_t number, const char *const *index,
+                         const char *element)
+{
+    const sgm__node *node = &w->plan->nodes[number];
+    const char *operands[3] = {NULL}, *value;
+    if (is_drawn(node)) {
+        sgm__source_draw(w, number, element);
+        value = sgm__source_drawn(w, number, element);
+    } else {
+        for (int32_t k = 0; k < node->input_count && k < 3; k++) {
+            int32_t operand = sgm__source_operand(w, number, k);
+            operands[k] = w->step_of[operand] == s ? sgm__source_format(w, "v%d", w->position_of[operand])
+                                                   : sgm__source_element(w, operand, index);
+        }
+        value = formula_of(w, number, operands);
+    }
+    sgm__source_line(w, "const %s v%d = %s;", sgm__source_type(w, node->type.dtype), w->position_of[number],
+                     value);
+}
+
+static sgm_status check_formula(sgm__source_writer *w, int32_t number)
+{
+    const sgm_op *op = w->plan->nodes[number].op;
+    char where[320];
+    if (find_formula(op) != NULL || op == &sgm__op_cast || op == &sgm__op_random_uniform)
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                    "%s: it cannot be written as C: only operations that come with the library, and what is "
+                    "composed of them, can",
+                    sgm__plan_describe(w->plan, number, where, sizeof where));
+}
+
+sgm_status sgm__source_write_elementwise(sgm__source_writer *w, int32_t s)
+{
+    const sgm__step *step = &w->plan->steps[s];
+    const sgm_shape *shape = &w->plan->nodes[w->plan->order[step->first]].type.shape;
+    static const char *const variables[] = {"i", "j", "k", "l", "m", "n", "o", "p", "q", "r"};
+    const char *index[SGM_MAX_RANK] = {NULL};
+    for (int32_t p = 0; p < step->count; p++)
+        SGM_TRY(check_formula(w, w->plan->order[step->first + p]));
+    walk axes = walk_of(w, s, shape);
+    declare_draws(w, step);
+    for (int32_t i = 0; i < axes.count; i++)
+        index[axes.axes[i]] = sgm__source_loop(w, variables[i], axes.sizes[i]);
+    sgm__source_block(w);
+    for (int32_t p = 0; p < step->count; p++)
+        write_member(w, s, w->plan->order[step->first + p], index, number_of(w, &axes, index));
+    for (int32_t p = 0; p < step->count; p++) {
+        int32_t number = w->plan->order[step->first + p];
+        if (w->plan->nodes[number].place.store != SGM__STORE_NONE)
+            sgm__source_line(w, "%s = v%d;", sgm__source_element(w, number, index), p);
+    }
+    sgm__source_close(w, w->opened);
+    return SGM_OK;
+}

@@ -1,0 +1,316 @@
+/* The functions that a file brings along, so that it needs no library: each in C99, without the bits of a
+ * number, to the precision of float; most are a few units in the last place of double. */
+#include "handlers/source/source.h"
+
+#include <ctype.h>
+#include <stdio.h>
+
+#define NEEDS(name) ((uint32_t)1 << SGM__SOURCE_##name)
+
+typedef struct function_text {
+    uint32_t needs; /* of the ones before */
+    const char *words;
+} function_text;
+
+/* In the order of the enumeration: a function calls those before it. */
+static const function_text functions[SGM__SOURCE_FUNCTION_COUNT] = {
+    [SGM__SOURCE_EXP] = {0,
+                         "/* e to the x: with x = k log 2 + r, 2 to the k times Taylor's series of r. */\n"
+                         "static @ $_exp(@ x)\n"
+                         "{\n"
+                         "    static const @ terms[] = {(@)2.505210838544172e-08, (@)2.755731922398589e-07,\n"
+                         "                              (@)2.7557319223985893e-06, (@)2.48015873015873e-05,\n"
+                         "                              (@)0.0001984126984126984, (@)0.001388888888888889,\n"
+                         "                              (@)0.008333333333333333, (@)0.041666666666666664,\n"
+                         "                              (@)0.16666666666666666, (@)0.5, 1, 1};\n"
+                         "    @ sum = (@)2.08767569878681e-09, power = 1, factor = 2, r;\n"
+                         "    long k;\n"
+                         "    if (x != x)\n"
+                         "        return x;\n"
+                         "    x = x > 20000 ? 20000 : x < -20000 ? -20000 : x;\n"
+                         "    k = (long)(x * (@)1.4426950408889634 + (x < 0 ? (@)-0.5 : (@)0.5));\n"
+                         "    r = x - (@)k * (@)0.693145751953125 - (@)k * (@)1.42860682030941723e-06;\n"
+                         "    for (int i = 0; i < 12; i++)\n"
+                         "        sum = sum * r + terms[i];\n"
+                         "    if (k < 0) {\n"
+                         "        factor = (@)0.5;\n"
+                         "        k = -k;\n"
+                         "    }\n"
+                         "    for (; k > 0; k /= 2) {\n"
+                         "        if (k % 2 != 0)\n"
+                         "            power *= factor;\n"
+                         "        factor *= factor;\n"
+                         "    }\n"
+                         "    return sum * power;\n"
+                         "}\n"},
+    [SGM__SOURCE_LOG] =
+        {0, "/* The natural logarithm: x = m 2^k, and the series of artanh for (m - 1) / (m + 1). "
+            "*/\n"
+            "static @ $_log(@ x)\n"
+            "{\n"
+            "    @ y, square, sum = 0;\n"
+            "    long k = 0;\n"
+            "    if (x <= 0)\n"
+            "        return x < 0 ? (x - x) / (x - x) : -1 / (x * x);\n"
+            "    if (x - x != 0)\n"
+            "        return x;\n"
+            "    for (; x >= 65536; k += 16)\n"
+            "        x /= 65536;\n"
+            "    for (; x < (@)1.52587890625e-05; k -= 16)\n"
+            "        x *= 65536;\n"
+            "    for (; x > (@)1.4142135623730951; k++)\n"
+            "        x /= 2;\n"
+            "    for (; x < (@)0.7071067811865476; k--)\n"
+            "        x *= 2;\n"
+            "    y = (x - 1) / (x + 1);\n"
+            "    square = y * y;\n"
+            "    for (int i = 21; i > 0; i -= 2)\n"
+            "        sum = sum * square + 1 / (@)i;\n"
+            "    return 2 * y * sum + (@)k * (@)0.6931471805599453;\n"
+            "}\n"},
+    [SGM__SOURCE_LOG1P] = {NEEDS(LOG), "/* log(1 + x), exact for small x (Kahan). */\n"
+                                       "static @ $_log1p(@ x)\n"
+                                       "{\n"
+                                       "    const @ y = 1 + x;\n"
+                                       "    if (y == 1 || y - y != 0)\n"
+                                       "        return x;\n"
+                                       "    return $_log(y) * (x / (y - 1));\n"
+                                       "}\n"},
+    [SGM__SOURCE_SQRT] = {0, "/* The square root, by Newton's iteration. */\n"
+                             "static @ $_sqrt(@ x)\n"
+                             "{\n"
+                             "    @ scale = 1, root;\n"
+                             "    if (x <= 0 || x - x != 0)\n"
+                             "        return x < 0 ? (x - x) / (x - x) : x;\n"
+                             "    for (; x >= 65536; scale *= 256)\n"
+                             "        x /= 65536;\n"
+                             "    for (; x < (@)1.52587890625e-05; scale /= 256)\n"
+                             "        x *= 65536;\n"
+                             "    for (; x >= 4; scale *= 2)\n"
+                             "        x /= 4;\n"
+                             "    for (; x < 1; scale /= 2)\n"
+                             "        x *= 4;\n"
+                             "    root = (1 + x) / 2;\n"
+                             "    for (int i = 0; i < 5; i++)\n"
+                             "        root = (root + x / root) / 2;\n"
+                             "    return root * scale;\n"
+                             "}\n"},
+    [SGM__SOURCE_SIGMOID] = {NEEDS(EXP), "static @ $_sigmoid(@ x)\n"
+                                         "{\n"
+                                         "    const @ e = $_exp(x < 0 ? x : -x);\n"
+                                         "    return x < 0 ? e / (1 + e) : 1 / (1 + e);\n"
+                                         "}\n"},
+    [SGM__SOURCE_TANH] = {NEEDS(EXP), "/* Near 0 by Lambert's continued fraction. */\n"
+                                      "static @ $_tanh(@ x)\n"
+                                      "{\n"
+                                      "    @ sum = 15;\n"
+                                      "    if (x > (@)0.6)\n"
+                                      "        return 1 - 2 / ($_exp(2 * x) + 1);\n"
+                                      "    if (x < (@)-0.6)\n"
+                                      "        return 2 / ($_exp(-2 * x) + 1) - 1;\n"
+                                      "    for (int i = 13; i > 0; i -= 2)\n"
+                                      "        sum = (@)i + x * x / sum;\n"
+                                      "    return x / sum;\n"
+                                      "}\n"},
+    [SGM__SOURCE_ERFC] =
+        {NEEDS(EXP),
+         "/* The share of a normal distribution beyond x: a series near 0, a continued fraction far off. "
+         "*/\n"
+         "static @ $_erfc(@ x)\n"
+         "{\n"
+         "    const @ y = x < 0 ? -x : x;\n"
+         "    @ part;\n"
+         "    if (x != x)\n"
+         "        return x;\n"
+         "    if (y < (@)2.5) {\n"
+         "        @ term = y, sum = y;\n"
+         "        for (int i = 3; i < 120 && term > sum * (@)1e-17; i += 2) {\n"
+         "            term *= 2 * y * y / (@)i;\n"
+         "            sum += term;\n"
+         "        }\n"
+         "        part = 1 - (@)1.1283791670955126 * $_exp(-y * y) * sum;\n"
+         "    } else if (y < 30) {\n"
+         "        @ sum = y;\n"
+         "        for (int i = 50; i > 0; i--)\n"
+         "            sum = y + (@)i / 2 / sum;\n"
+         "        part = (@)0.5641895835477563 * $_exp(-y * y) / sum;\n"
+         "    } else {\n"
+         "        part = 0;\n"
+         "    }\n"
+         "    return x < 0 ? 2 - part : part;\n"
+         "}\n"},
+    [SGM__SOURCE_ERF] = {NEEDS(ERFC), "static @ $_erf(@ x)\n"
+                                      "{\n"
+                                      "    return 1 - $_erfc(x);\n"
+                                      "}\n"},
+    [SGM__SOURCE_GELU] = {NEEDS(ERFC),
+                          "static @ $_gelu(@ x)\n"
+                          "{\n"
+                          "    return x < -40 ? 0 : x * $_erfc(x * (@)-0.7071067811865476) / 2;\n"
+                          "}\n"},
+    [SGM__SOURCE_GELU_SLOPE] = {NEEDS(ERFC) | NEEDS(EXP),
+                                "static @ $_gelu_slope(@ x)\n"
+                                "{\n"
+                                "    if (x > 40 || x < -40)\n"
+                                "        return x > 0;\n"
+                                "    return $_erfc(x * (@)-0.7071067811865476) / 2 + x * $_exp(x * x / -2) * "
+                                "(@)0.3989422804014327;\n"
+                                "}\n"},
+    [SGM__SOURCE_TURN] = {0, "/* The sine of x + turns * pi / 2, by the series that is nearer. */\n"
+                             "static @ $_turn(@ x, long turns)\n"
+                             "{\n"
+                             "    const @ limit = 100000000;\n"
+                             "    long k;\n"
+                             "    @ square, sum = 0;\n"
+                             "    if (!(x < limit && x > -limit))\n"
+                             "        return x - x;\n"
+                             "    k = (long)(x * (@)0.6366197723675814 + (x < 0 ? (@)-0.5 : (@)0.5));\n"
+                             "    x = x - (@)k * (@)1.5703125 - (@)k * (@)0.0004837512969970703 - (@)k * "
+                             "(@)7.54978995489188216e-08;\n"
+                             "    k = ((k + turns) % 4 + 4) % 4;\n"
+                             "    square = x * x;\n"
+                             "    for (int i = k % 2 != 0 ? 16 : 15; i > 1; i -= 2)\n"
+                             "        sum = (1 - sum) * square / (@)(i * (i - 1));\n"
+                             "    sum = (1 - sum) * (k % 2 != 0 ? 1 : x);\n"
+                             "    return k > 1 ? -sum : sum;\n"
+                             "}\n"},
+    [SGM__SOURCE_SIN] = {NEEDS(TURN), "static @ $_sin(@ x)\n"
+                                      "{\n"
+                                      "    return $_turn(x, 0);\n"
+                                      "}\n"},
+    [SGM__SOURCE_COS] = {NEEDS(TURN), "static @ $_cos(@ x)\n"
+                                      "{\n"
+                                      "    return $_turn(x, 1);\n"
+                                      "}\n"},
+    [SGM__SOURCE_TAN] = {NEEDS(TURN), "static @ $_tan(@ x)\n"
+                                      "{\n"
+                                      "    return $_turn(x, 0) / $_turn(x, 1);\n"
+                                      "}\n"},
+    [SGM__SOURCE_ATAN] = {NEEDS(SQRT), "/* The angle is halved twice, then Gregory's series. */\n"
+                                       "static @ $_atan(@ x)\n"
+                                       "{\n"
+                                       "    const @ y = x < 0 ? -x : x;\n"
+                                       "    @ z = y > 1 ? 1 / y : y, sum = 0;\n"
+                                       "    if (x != x)\n"
+                                       "        return x;\n"
+                                       "    z = z / (1 + $_sqrt(1 + z * z));\n"
+                                       "    z = z / (1 + $_sqrt(1 + z * z));\n"
+                                       "    for (int i = 23; i > 0; i -= 2)\n"
+                                       "        sum = 1 / (@)i - sum * z * z;\n"
+                                       "    sum = 4 * z * sum;\n"
+                                       "    sum = y > 1 ? (@)1.5707963267948966 - sum : sum;\n"
+                                       "    return x < 0 ? -sum : sum;\n"
+                                       "}\n"},
+    [SGM__SOURCE_ASIN] = {NEEDS(ATAN) | NEEDS(SQRT), "static @ $_asin(@ x)\n"
+                                                     "{\n"
+                                                     "    const @ rest = $_sqrt((1 - x) * (1 + x));\n"
+                                                     "    if (rest == 0)\n"
+                                                     "        return x * (@)1.5707963267948966;\n"
+                                                     "    return $_atan(x / rest);\n"
+                                                     "}\n"},
+    [SGM__SOURCE_ACOS] = {NEEDS(ASIN), "static @ $_acos(@ x)\n"
+                                       "{\n"
+                                       "    return (@)1.5707963267948966 - $_asin(x);\n"
+                                       "}\n"},
+    [SGM__SOURCE_FLOOR] = {0, "static @ $_floor(@ x)\n"
+                              "{\n"
+                              "    const @ limit = (@)4503599627370496.0;\n"
+                              "    int64_t whole;\n"
+                              "    if (!(x < limit && x > -limit))\n"
+                              "        return x;\n"
+                              "    whole = (int64_t)x;\n"
+                              "    return (@)(whole - ((@)whole > x));\n"
+                              "}\n"},
+    [SGM__SOURCE_POWER] = {NEEDS(EXP) | NEEDS(LOG) | NEEDS(FLOOR),
+                           "/* x to the y: whole numbers by squaring, others by the logarithm. */\n"
+                           "static @ $_power(@ x, @ y)\n"
+                           "{\n"
+                           "    @ power = 1;\n"
+                           "    if (y == 0)\n"
+                           "        return 1;\n"
+                           "    if (y < 1000000000 && y > -1000000000 && $_floor(y) == y) {\n"
+                           "        for (long k = (long)(y < 0 ? -y : y); k > 0; k /= 2) {\n"
+                           "            if (k % 2 != 0)\n"
+                           "                power *= x;\n"
+                           "            x *= x;\n"
+                           "        }\n"
+                           "        return y < 0 ? 1 / power : power;\n"
+                           "    }\n"
+                           "    if (x == 0)\n"
+                           "        return y < 0 ? 1 / (x * x) : 0;\n"
+                           "    return $_exp(y * $_log(x));\n"
+                           "}\n"},
+    [SGM__SOURCE_INTEGER] = {0,
+                             "/* A number without its fraction, within limits; what is no number is 0. */\n"
+                             "static int64_t $_integer(@ x, int64_t least, int64_t most)\n"
+                             "{\n"
+                             "    if (x != x)\n"
+                             "        return 0;\n"
+                             "    return x >= (@)most ? most : x <= (@)least ? least : (int64_t)x;\n"
+                             "}\n"},
+    [SGM__SOURCE_DRAW] =
+        {0, "/* Four random words, a function of seed, step, stream and number: Philox4x32-10 (Salmon et "
+            "al., 2011). "
+            "*/\n"
+            "static void $_draw(uint64_t seed, uint64_t step, uint64_t stream, long block, uint32_t *words)\n"
+            "{\n"
+            "    const uint64_t counter = (stream << 40) + (uint64_t)block;\n"
+            "    uint32_t key0 = (uint32_t)seed, key1 = (uint32_t)(seed >> 32);\n"
+            "    uint32_t c0 = (uint32_t)counter, c1 = (uint32_t)(counter >> 32);\n"
+            "    uint32_t c2 = (uint32_t)step, c3 = (uint32_t)(step >> 32);\n"
+            "    for (int round = 0; round < 10; round++) {\n"
+            "        const uint64_t a = (uint64_t)0xD2511F53u * c0, b = (uint64_t)0xCD9E8D57u * c2;\n"
+            "        c0 = (uint32_t)(b >> 32) ^ c1 ^ key0;\n"
+            "        c1 = (uint32_t)b;\n"
+            "        c2 = (uint32_t)(a >> 32) ^ c3 ^ key1;\n"
+            "        c3 = (uint32_t)a;\n"
+            "        key0 += 0x9E3779B9u;\n"
+            "        key1 += 0xBB67AE85u;\n"
+            "    }\n"
+            "    words[0] = c0;\n"
+            "    words[1] = c1;\n"
+            "    words[2] = c2;\n"
+            "    words[3] = c3;\n"
+            "}\n"},
+};
+
+char *sgm__source_capitals(const char *name, char *buffer, size_t size)
+{
+    size_t length = 0;
+    for (; name[length] != '\0' && length + 1 < size; length++)
+        buffer[length] = (char)toupper((unsigned char)name[length]);
+    buffer[length] = '\0';
+    return buffer;
+}
+
+char *sgm__source_real(const sgm__source_request *request, char *buffer, size_t size)
+{
+    char capitals[SGM__SOURCE_NAME];
+    sgm__source_capitals(request->name, capitals, sizeof capitals);
+    snprintf(buffer, size, request->real == SGM_FLOAT32 ? "%s_REAL" : "double", capitals);
+    return buffer;
+}
+
+void sgm__source_write_template(const sgm__source_request *request, const char *words, sgm__text *text)
+{
+    char capitals[SGM__SOURCE_NAME], real[SGM__SOURCE_NAME];
+    sgm__source_capitals(request->name, capitals, sizeof capitals);
+    sgm__source_real(request, real, sizeof real);
+    for (const char *c = words; *c != '\0'; c++)
+        if (*c == '$' || *c == '@' || *c == '~')
+            sgm__text_append(text, "%s", *c == '$' ? request->name : *c == '@' ? real : capitals);
+        else
+            sgm__text_append_bytes(text, c, 1);
+}
+
+void sgm__source_write_functions(const sgm__source_request *request, uint32_t needed, sgm__text *text)
+{
+    for (int i = SGM__SOURCE_FUNCTION_COUNT; i-- > 0;)
+        if ((needed >> i & 1) != 0)
+            needed |= functions[i].needs;
+    for (int i = 0; i < SGM__SOURCE_FUNCTION_COUNT; i++)
+        if ((needed >> i & 1) != 0) {
+            sgm__source_write_template(request, functions[i].words, text);
+            sgm__text_append(text, "\n");
+        }
+}

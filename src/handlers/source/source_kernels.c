@@ -1,0 +1,364 @@
+/* Steps of one operation: reductions, matrix products, movement, indices. */
+#include "handlers/source/source.h"
+#include "ops/ops.h"
+
+static const sgm__node *node_at(const sgm__source_writer *w, int32_t number)
+{
+    return &w->plan->nodes[number];
+}
+
+static const sgm__node *operand_at(const sgm__source_writer *w, int32_t number, int32_t k)
+{
+    return node_at(w, sgm__source_operand(w, number, k));
+}
+
+static void clear(sgm__source_writer *w, int32_t number)
+{
+    const char *index[SGM_MAX_RANK] = {NULL};
+    const sgm_shape *shape = &node_at(w, number)->type.shape;
+    int32_t opened = sgm__source_loops(w, shape, 0, shape->rank, index);
+    sgm__source_line(w, "%s = 0;", sgm__source_element(w, number, index));
+    sgm__source_close(w, opened);
+}
+
+/* --- reductions --- */
+
+/* The axes that stay, then those that go; `to` is the result's index. */
+static int32_t open_reduction(sgm__source_writer *w, int32_t number, bool inner, const char **from,
+                              const char **to)
+{
+    const sgm__node *node = node_at(w, number);
+    const sgm_shape *shape = &operand_at(w, number, 0)->type.shape;
+    int32_t opened = 0;
+    for (int32_t axis = 0, place = 0; axis < shape->rank; axis++) {
+        bool goes = (node->attributes.integers[0] >> axis & 1) != 0;
+        if (goes == inner)
+            opened += sgm__source_loops(w, shape, axis, 1, from);
+        if (!goes)
+            to[place] = from[axis];
+        place += !goes || node->attributes.integers[1] != 0;
+    }
+    return opened;
+}
+
+static bool write_sum(sgm__source_writer *w, int32_t number)
+{
+    const char *from[SGM_MAX_RANK] = {NULL}, *to[SGM_MAX_RANK] = {NULL};
+    open_reduction(w, number, false, from, to);
+    sgm__source_block(w);
+    sgm__source_line(w, "%s sum = 0;", sgm__source_type(w, node_at(w, number)->type.dtype));
+    int32_t opened = open_reduction(w, number, true, from, to);
+    sgm__source_line(w, "sum += %s;", sgm__source_element(w, sgm__source_operand(w, number, 0), from));
+    sgm__source_close(w, opened);
+    sgm__source_line(w, "%s = sum;", sgm__source_element(w, number, to));
+    return true;
+}
+
+/* Whether `x` is before `best`; NaN is before all numbers. */
+static const char *beats(sgm__source_writer *w, sgm_dtype dtype, bool largest)
+{
+    const char *sign = largest ? ">" : "<";
+    if (!sgm_dtype_is_float(dtype))
+        return sgm__source_format(w, "x %s best", sign);
+    return sgm__source_format(w, "x %s best || (x != x && best == best)", sign);
+}
+
+static bool write_extremum(sgm__source_writer *w, int32_t number)
+{
+    static const char *const start[SGM_MAX_RANK];
+    const char *from[SGM_MAX_RANK] = {NULL}, *to[SGM_MAX_RANK] = {NULL}, *first[SGM_MAX_RANK];
+    int32_t operand = sgm__source_operand(w, number, 0);
+    sgm_dtype dtype = node_at(w, number)->type.dtype;
+    open_reduction(w, number, false, from, to);
+    sgm__source_block(w);
+    memcpy(first, start, sizeof first);
+    for (int32_t axis = 0; axis < SGM_MAX_RANK; axis++)
+        first[axis] = from[axis];
+    sgm__source_line(w, "%s best = %s;", sgm__source_type(w, dtype), sgm__source_element(w, operand, first));
+    int32_t opened = open_reduction(w, number, true, from, to);
+    const char *words = beats(w, dtype, node_at(w, number)->op == &sgm__op_reduce_max);
+    if (opened > 0) {
+        sgm__source_line(w, "const %s x = %s;", sgm__source_type(w, dtype),
+                         sgm__source_element(w, operand, from));
+        sgm__source_line(w, "if (%s)", words);
+        sgm__source_line(w, "    best = x;");
+    }
+    sgm__source_close(w, opened);
+    sgm__source_line(w, "%s = best;", sgm__source_element(w, number, to));
+    return true;
+}
+
+/* Loops over all axes but one. */
+static void open_lines(sgm__source_writer *w, const sgm_shape *shape, int32_t axis, const char **index)
+{
+    for (int32_t i = 0; i < shape->rank; i++)
+        if (i != axis)
+            sgm__source_loops(w, shape, i, 1, index);
+    sgm__source_block(w);
+}
+
+static bool write_arg(sgm__source_writer *w, int32_t number)
+{
+    const sgm__node *node = node_at(w, number), *x = operand_at(w, number, 0);
+    const char *from[SGM_MAX_RANK] = {NULL}, *to[SGM_MAX_RANK] = {NULL};
+    int32_t axis = (int32_t)node->attributes.integers[0], operand = sgm__source_operand(w, number, 0);
+    open_lines(w, &x->type.shape, axis, from);
+    for (int32_t i = 0, place = 0; i < x->type.shape.rank; i++)
+        if (i != axis)
+            to[place++] = from[i];
+    sgm__source_line(w, "%s best = %s;", sgm__source_type(w, x->type.dtype),
+                     sgm__source_element(w, operand, from));
+    sgm__source_line(w, "long place = 0;");
+    from[axis] = "k";
+    sgm__source_line(w, "for (long k = 1; k < %lld; k++) {", (long long)x->type.shape.dims[axis]);
+    w->depth++;
+    sgm__source_line(w, "const %s x = %s;", sgm__source_type(w, x->type.dtype),
+                     sgm__source_element(w, operand, from));
+    sgm__source_line(w, "if (%s) {", beats(w, x->type.dtype, node->op == &sgm__op_arg_max));
+    sgm__source_line(w, "    best = x;");
+    sgm__source_line(w, "    place = k;");
+    sgm__source_line(w, "}");
+    w->depth--;
+    sgm__source_line(w, "}");
+    sgm__source_line(w, "%s = place;", sgm__source_element(w, number, to));
+    return true;
+}
+
+static bool write_cumulative(sgm__source_writer *w, int32_t number)
+{
+    const sgm__node *node = node_at(w, number);
+    const char *index[SGM_MAX_RANK] = {NULL};
+    int32_t axis = (int32_t)node->attributes.integers[0];
+    int64_t size = node->type.shape.dims[axis];
+    open_lines(w, &node->type.shape, axis, index);
+    sgm__source_line(w, "%s sum = 0;", sgm__source_type(w, node->type.dtype));
+    if (node->attributes.integers[1] != 0)
+        sgm__source_line(w, "for (long k = %lld; k-- > 0;) {", (long long)size);
+    else
+        sgm__source_line(w, "for (long k = 0; k < %lld; k++) {", (long long)size);
+    index[axis] = "k";
+    sgm__source_line(w, "    sum += %s;", sgm__source_element(w, sgm__source_operand(w, number, 0), index));
+    sgm__source_line(w, "    %s = sum;", sgm__source_element(w, number, index));
+    sgm__source_line(w, "}");
+    return true;
+}
+
+/* --- products --- */
+
+/* The sum along the left side's rows, where the right side's columns lie in one piece; else rows of the right
+ * side are added up, which lie in one piece mostly. */
+static bool write_matmul(sgm__source_writer *w, int32_t number)
+{
+    const sgm__node *node = node_at(w, number);
+    int32_t left = sgm__source_operand(w, number, 0), right = sgm__source_operand(w, number, 1);
+    int32_t row = node->type.shape.rank - 2, column = row + 1;
+    const char *to[SGM_MAX_RANK] = {NULL}, *a[SGM_MAX_RANK], *b[SGM_MAX_RANK];
+    const char *type = sgm__source_type(w, node->type.dtype);
+    int64_t depth = node_at(w, left)->type.shape.dims[column], columns = node->type.shape.dims[column];
+    bool dots = node_at(w, right)->place.strides[row] == 1 || columns == 1 || depth == 1;
+    sgm__source_loops(w, &node->type.shape, 0, dots ? column + 1 : column, to);
+    sgm__source_block(w);
+    memcpy(a, to, sizeof a);
+    memcpy(b, to, sizeof b);
+    if (dots) {
+        sgm__source_line(w, "%s sum = 0;", type);
+        int32_t before = w->opened;
+        a[column] = b[row] = sgm__source_loop(w, "k", depth);
+        sgm__source_line(w, "sum += %s * %s;", sgm__source_element(w, left, a),
+                         sgm__source_element(w, right, b));
+        sgm__source_close(w, w->opened - before);
+        sgm__source_line(w, "%s = sum;", sgm__source_element(w, number, to));
+        return true;
+    }
+    to[column] = b[column] = "j";
+    sgm__source_line(w, "for (long j = 0; j < %lld; j++)", (long long)columns);
+    sgm__source_line(w, "    %s = 0;", sgm__source_element(w, number, to));
+    a[column] = b[row] = sgm__source_loop(w, "k", depth);
+    sgm__source_line(w, "const %s a = %s;", type, sgm__source_element(w, left, a));
+    sgm__source_line(w, "for (long j = 0; j < %lld; j++)", (long long)columns);
+    sgm__source_line(w, "    %s += a * %s;", sgm__source_element(w, number, to),
+                     sgm__source_element(w, right, b));
+    return true;
+}
+
+/* --- movement --- */
+
+static bool lies_there(const sgm__node *part, const sgm__node *whole, int32_t axis, int64_t start)
+{
+    int64_t size = (int64_t)sgm_dtype_size(whole->type.dtype);
+    if (part->place.store != SGM__STORE_ARENA || whole->place.store != SGM__STORE_ARENA ||
+        part->place.offset != whole->place.offset + start * whole->place.strides[axis] * size)
+        return false;
+    for (int32_t i = 0; i < part->type.shape.rank; i++)
+        if (part->type.shape.dims[i] != 1 && part->place.strides[i] != whole->place.strides[i])
+            return false;
+    return true;
+}
+
+static bool write_concatenate(sgm__source_writer *w, int32_t number)
+{
+    const sgm__node *node = node_at(w, number);
+    int32_t axis = (int32_t)node->attributes.integers[0];
+    int64_t start = 0;
+    for (int32_t k = 0; k < node->input_count; k++) {
+        const sgm__node *part = operand_at(w, number, k);
+        if (!lies_there(part, node, axis, start)) {
+            const char *from[SGM_MAX_RANK] = {NULL}, *to[SGM_MAX_RANK];
+            int32_t opened = sgm__source_loops(w, &part->type.shape, 0, part->type.shape.rank, from);
+            memcpy(to, from, sizeof to);
+            if (start > 0)
+                to[axis] = sgm__source_plus(w, sgm__source_format(w, "%lld", (long long)start), from[axis]);
+            sgm__source_line(w, "%s = %s;", sgm__source_element(w, number, to),
+                             sgm__source_element(w, sgm__source_operand(w, number, k), from));
+            sgm__source_close(w, opened);
+        }
+        start += part->type.shape.dims[axis];
+    }
+    return true;
+}
+
+static bool write_pad(sgm__source_writer *w, int32_t number)
+{
+    const sgm__node *node = node_at(w, number), *x = operand_at(w, number, 0);
+    const int64_t *integers = node->attributes.integers;
+    const char *from[SGM_MAX_RANK] = {NULL}, *to[SGM_MAX_RANK];
+    clear(w, number);
+    sgm__source_loops(w, &x->type.shape, 0, x->type.shape.rank, from);
+    memcpy(to, from, sizeof to);
+    const char *place = sgm__source_times(w, from[integers[0]], integers[3] + 1);
+    if (integers[1] > 0)
+        place = sgm__source_plus(w, sgm__source_format(w, "%lld", (long long)integers[1]), place);
+    to[integers[0]] = place;
+    sgm__source_line(w, "%s = %s;", sgm__source_element(w, number, to),
+                     sgm__source_element(w, sgm__source_operand(w, number, 0), from));
+    return true;
+}
+
+static bool write_iota(sgm__source_writer *w, int32_t number)
+{
+    const sgm__node *node = node_at(w, number);
+    const char *index[SGM_MAX_RANK] = {NULL};
+    sgm__source_loops(w, &node->type.shape, 0, node->type.shape.rank, index);
+    const char *value = index[node->attributes.integers[1]];
+    sgm__source_line(w, "%s = (%s)%s;", sgm__source_element(w, number, index),
+                     sgm__source_type(w, node->type.dtype), value != NULL ? value : "0");
+    return true;
+}
+
+/* --- indices; one that is out of range ends the function with 1 --- */
+
+static void read_index(sgm__source_writer *w, int32_t number, const char *const *index, int64_t size)
+{
+    sgm__source_line(w, "const int64_t at = %s;", sgm__source_element(w, number, index));
+    sgm__source_line(w, "if (at < 0 || at >= %lld)", (long long)size);
+    sgm__source_line(w, "    return 1;");
+}
+
+/* Loops over (before, indices, behind): `whole` has the axis, `parts` the indices' axes in its place. */
+static void open_indexed(sgm__source_writer *w, const sgm_shape *parts, int32_t indices, int32_t axis,
+                         int64_t size, const char **of_parts, const char **of_whole)
+{
+    int32_t rank = node_at(w, indices)->type.shape.rank, place = 0;
+    sgm__source_loops(w, parts, 0, axis + rank, of_parts);
+    sgm__source_block(w);
+    read_index(w, indices, of_parts + axis, size);
+    sgm__source_loops(w, parts, axis + rank, parts->rank - axis - rank, of_parts);
+    for (int32_t i = 0; i < axis; i++)
+        of_whole[place++] = of_parts[i];
+    of_whole[place++] = "at";
+    for (int32_t i = axis + rank; i < parts->rank; i++)
+        of_whole[place++] = of_parts[i];
+}
+
+static bool write_gather(sgm__source_writer *w, int32_t number)
+{
+    const sgm__node *node = node_at(w, number);
+    int32_t axis = (int32_t)node->attributes.integers[0], x = sgm__source_operand(w, number, 0);
+    const char *to[SGM_MAX_RANK] = {NULL}, *from[SGM_MAX_RANK] = {NULL};
+    open_indexed(w, &node->type.shape, sgm__source_operand(w, number, 1), axis,
+                 node_at(w, x)->type.shape.dims[axis], to, from);
+    sgm__source_line(w, "%s = %s;", sgm__source_element(w, number, to), sgm__source_element(w, x, from));
+    return true;
+}
+
+static bool write_scatter(sgm__source_writer *w, int32_t number)
+{
+    const sgm__node *node = node_at(w, number);
+    int32_t axis = (int32_t)node->attributes.integers[0], updates = sgm__source_operand(w, number, 0);
+    const char *to[SGM_MAX_RANK] = {NULL}, *from[SGM_MAX_RANK] = {NULL};
+    clear(w, number);
+    open_indexed(w, &node_at(w, updates)->type.shape, sgm__source_operand(w, number, 1), axis,
+                 node->type.shape.dims[axis], from, to);
+    sgm__source_line(w, "%s += %s;", sgm__source_element(w, number, to),
+                     sgm__source_element(w, updates, from));
+    return true;
+}
+
+static bool write_one_hot(sgm__source_writer *w, int32_t number)
+{
+    const sgm__node *node = node_at(w, number);
+    int32_t indices = sgm__source_operand(w, number, 0), rank = node_at(w, indices)->type.shape.rank;
+    const char *index[SGM_MAX_RANK] = {NULL};
+    clear(w, number);
+    sgm__source_loops(w, &node->type.shape, 0, rank, index);
+    sgm__source_block(w);
+    read_index(w, indices, index, node->attributes.integers[1]);
+    index[rank] = "at";
+    sgm__source_line(w, "%s = 1;", sgm__source_element(w, number, index));
+    return true;
+}
+
+static bool write_random(sgm__source_writer *w, int32_t number)
+{
+    int64_t count = sgm_shape_elements(&node_at(w, number)->type.shape);
+    sgm__source_block(w);
+    sgm__source_draw_begin(w, number);
+    const char *i = sgm__source_loop(w, "i", count);
+    sgm__source_draw(w, number, i);
+    sgm__source_line(w, "%s = %s;", sgm__source_flat(w, number, i), sgm__source_drawn(w, number, i));
+    return true;
+}
+
+/* --- which writes what --- */
+
+static const struct {
+    const sgm_op *op;
+    sgm__source_kernel write;
+} kernels[] = {
+    {&sgm__op_reduce_sum, write_sum},
+    {&sgm__op_reduce_max, write_extremum},
+    {&sgm__op_reduce_min, write_extremum},
+    {&sgm__op_arg_max, write_arg},
+    {&sgm__op_arg_min, write_arg},
+    {&sgm__op_cumulative_sum, write_cumulative},
+    {&sgm__op_matmul, write_matmul},
+    {&sgm__op_concatenate, write_concatenate},
+    {&sgm__op_pad, write_pad},
+    {&sgm__op_iota, write_iota},
+    {&sgm__op_gather, write_gather},
+    {&sgm__op_scatter_add, write_scatter},
+    {&sgm__op_one_hot, write_one_hot},
+    {&sgm__op_random_uniform, write_random},
+    {&sgm__op_convolution, sgm__source_write_windows},
+    {&sgm__op_convolution_input_gradient, sgm__source_write_windows},
+    {&sgm__op_convolution_weights_gradient, sgm__source_write_windows},
+    {&sgm__op_max_pooling, sgm__source_write_windows},
+    {&sgm__op_max_pooling_pick, sgm__source_write_windows},
+    {&sgm__op_max_pooling_gradient, sgm__source_write_windows},
+    {&sgm__op_average_pooling, sgm__source_write_windows},
+    {&sgm__op_average_pooling_gradient, sgm__source_write_windows},
+};
+
+sgm_status sgm__source_write_kernel(sgm__source_writer *w, int32_t step)
+{
+    int32_t number = w->plan->order[w->plan->steps[step].first];
+    const sgm_op *op = node_at(w, number)->op;
+    char where[320];
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+        if (kernels[i].op == op && kernels[i].write(w, number)) {
+            sgm__source_close(w, w->opened);
+            return SGM_OK;
+        }
+    return sgm_fail(SGM_ERROR_UNSUPPORTED, "%s: it cannot be written as C yet; take a layer without it",
+                    sgm__plan_describe(w->plan, number, where, sizeof where));
+}

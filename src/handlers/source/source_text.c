@@ -1,0 +1,257 @@
+/* Expressions and statements of C: numbers, elements of arrays, loops. */
+#include "base/tensor_internal.h"
+#include "handlers/source/source.h"
+
+#include <math.h>
+#include <stdio.h>
+
+const char *sgm__source_format(sgm__source_writer *w, const char *format, ...)
+{
+    char *room = w->rooms[w->next_room++ % SGM__SOURCE_ROOMS];
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(room, SGM__SOURCE_ROOM, format, arguments);
+    va_end(arguments);
+    w->failed = w->failed || length < 0 || length >= SGM__SOURCE_ROOM;
+    return room;
+}
+
+void sgm__source_line(sgm__source_writer *w, const char *format, ...)
+{
+    char line[4 * SGM__SOURCE_ROOM];
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    w->failed = w->failed || length < 0 || (size_t)length >= sizeof line;
+    sgm__text_append(&w->text, "%*s%s\n", 4 * w->depth, "", line);
+}
+
+void sgm__source_need(sgm__source_writer *w, sgm__source_function function)
+{
+    w->functions |= (uint32_t)1 << function;
+}
+
+int32_t sgm__source_operand(const sgm__source_writer *w, int32_t node, int32_t number)
+{
+    return w->plan->operands[w->plan->nodes[node].first_input + number];
+}
+
+/* --- blocks --- */
+
+static void open_block(sgm__source_writer *w)
+{
+    w->depth++;
+    w->opened++;
+}
+
+const char *sgm__source_loop(sgm__source_writer *w, const char *variable, int64_t count)
+{
+    if (count == 1)
+        return NULL;
+    sgm__source_line(w, "for (long %s = 0; %s < %lld; %s++) {", variable, variable, (long long)count,
+                     variable);
+    open_block(w);
+    return variable;
+}
+
+void sgm__source_block(sgm__source_writer *w)
+{
+    if (w->opened > 0)
+        return;
+    sgm__source_line(w, "{");
+    open_block(w);
+}
+
+void sgm__source_close(sgm__source_writer *w, int32_t count)
+{
+    for (; count > 0; count--) {
+        w->depth--;
+        w->opened--;
+        sgm__source_line(w, "}");
+    }
+}
+
+int32_t sgm__source_loops(sgm__source_writer *w, const sgm_shape *shape, int32_t first, int32_t count,
+                          const char **index)
+{
+    static const char *const variables[] = {"i0", "i1", "i2", "i3", "i4", "i5", "i6", "i7"};
+    _Static_assert(sizeof variables / sizeof *variables == SGM_MAX_RANK, "a variable for each axis");
+    int32_t before = w->opened;
+    for (int32_t i = first; i < first + count; i++)
+        index[i] = sgm__source_loop(w, variables[i], shape->dims[i]);
+    return w->opened - before;
+}
+
+/* --- types and numbers --- */
+
+const char *sgm__source_type(const sgm__source_writer *w, sgm_dtype dtype)
+{
+    if (dtype == w->request->real)
+        return w->real;
+    switch ((int)dtype) {
+    case SGM_FLOAT32:
+        return "float";
+    case SGM_FLOAT64:
+        return "double";
+    case SGM_INT64:
+        return "int64_t";
+    case SGM_INT32:
+        return "int32_t";
+    default:
+        return "unsigned char";
+    }
+}
+
+/* The fewest digits that read back as this float. */
+static void float_text(float value, char *buffer, size_t size)
+{
+    double again;
+    for (int digits = 6; digits <= 9; digits++) {
+        char text[32];
+        snprintf(text, sizeof text, "%.*g", digits, (double)value);
+        for (char *c = text; *c != '\0'; c++)
+            if (*c == ',') /* of the locale */
+                *c = '.';
+        snprintf(buffer, size, "%s", text);
+        if (sgm__parse_double(text, &again) && (float)again == value)
+            return;
+    }
+}
+
+const char *sgm__source_number(sgm__source_writer *w, sgm_dtype dtype, double value)
+{
+    char text[40];
+    if (!sgm_dtype_is_float(dtype))
+        return sgm__source_format(w, value < 0 ? "(%lld)" : "%lld", (long long)value);
+    const char *end = dtype == SGM_FLOAT32 ? "f" : "";
+    if (isinf(value))
+        return sgm__source_format(w, "(%s1.0%s / 0.0%s)", value < 0 ? "-" : "", end, end);
+    if (dtype == SGM_FLOAT32)
+        float_text((float)value, text, sizeof text);
+    else
+        sgm__number_text(value, text, sizeof text);
+    const char *point = strpbrk(text, ".e") != NULL ? "" : ".0";
+    return sgm__source_format(w, value < 0 ? "(%s%s%s)" : "%s%s%s", text, point, end);
+}
+
+/* --- elements --- */
+
+const char *sgm__source_times(sgm__source_writer *w, const char *a, int64_t factor)
+{
+    if (a == NULL || factor == 0)
+        return NULL;
+    if (factor == 1)
+        return a;
+    bool simple = strpbrk(a, " ?") == NULL;
+    return sgm__source_format(w, simple ? "%s * %lld" : "(%s) * %lld", a, (long long)factor);
+}
+
+const char *sgm__source_plus(sgm__source_writer *w, const char *a, const char *b)
+{
+    if (a == NULL || b == NULL)
+        return a == NULL ? b : a;
+    return sgm__source_format(w, "%s + %s", a, b);
+}
+
+int32_t sgm__source_constant(const sgm__source_writer *w, int32_t node)
+{
+    int64_t offset = w->plan->nodes[node].place.offset;
+    for (int32_t i = 0; i < w->plan->node_count; i++) {
+        const sgm__node *candidate = &w->plan->nodes[i];
+        int64_t bytes =
+            sgm_shape_elements(&candidate->type.shape) * (int64_t)sgm_dtype_size(candidate->type.dtype);
+        if ((candidate->op->flags & SGM_OP_SOURCE) != 0 && candidate->place.store == SGM__STORE_CONSTANT &&
+            offset >= candidate->place.offset && offset < candidate->place.offset + bytes)
+            return i;
+    }
+    return node;
+}
+
+/* One number, whichever element is asked for. */
+static bool is_single(const sgm__node *node)
+{
+    for (int32_t i = 0; i < node->type.shape.rank; i++)
+        if (node->type.shape.dims[i] != 1 && node->place.strides[i] != 0)
+            return false;
+    return true;
+}
+
+/* What the array is called, and at which of its elements a node begins. */
+static const char *array_of(sgm__source_writer *w, int32_t number, const char **begin)
+{
+    const sgm__node *node = &w->plan->nodes[number];
+    const char *name = w->request->name;
+    int64_t first = node->place.offset / (int64_t)sgm_dtype_size(node->type.dtype);
+    bool scaled = false;
+    switch (node->place.store) {
+    case SGM__STORE_ARENA:
+        scaled = node->type.dtype != w->request->real && w->request->real == SGM_FLOAT32;
+        name = sgm__source_format(w, "%s_memory.%c", name,
+                                  node->type.dtype == w->request->real ? 'r'
+                                  : node->type.dtype == SGM_FLOAT32    ? 'f'
+                                  : node->type.dtype == SGM_FLOAT64    ? 'd'
+                                  : node->type.dtype == SGM_INT64      ? 'l'
+                                  : node->type.dtype == SGM_INT32      ? 'i'
+                                                                       : 'b');
+        break;
+    case SGM__STORE_INPUT:
+        w->inputs[node->place.index] = true;
+        name = w->program->inputs[node->place.index].name;
+        break;
+    case SGM__STORE_STATE:
+        name = sgm__source_format(w, "%s_%s", name, w->states[node->place.index]);
+        break;
+    case SGM__STORE_CONSTANT: {
+        int32_t root = sgm__source_constant(w, number);
+        w->constants[root] = true;
+        first -= w->plan->nodes[root].place.offset / (int64_t)sgm_dtype_size(node->type.dtype);
+        name = sgm__source_format(w, "%s_%s_%d", name, w->program->function, root);
+        break;
+    }
+    case SGM__STORE_NONE:
+        w->failed = true;
+        break;
+    }
+    *begin = first == 0 ? NULL
+             : scaled   ? sgm__source_format(w, "%s_SCALE * %lld", w->capitals, (long long)first)
+                        : sgm__source_format(w, "%lld", (long long)first);
+    return name;
+}
+
+/* The number itself, where the text needs no array. */
+static const char *known_number(sgm__source_writer *w, int32_t number)
+{
+    const sgm__node *node = &w->plan->nodes[number];
+    if (node->place.store == SGM__STORE_INPUT) {
+        const sgm__source_input *input = &w->program->inputs[node->place.index];
+        w->inputs[node->place.index] = true;
+        return input->number || input->expression ? input->name : NULL;
+    }
+    if (node->place.store != SGM__STORE_CONSTANT || !is_single(node))
+        return NULL;
+    return sgm__source_number(w, node->type.dtype,
+                              sgm__element_load(node->type.dtype, w->plan->constants + node->place.offset));
+}
+
+const char *sgm__source_element(sgm__source_writer *w, int32_t number, const char *const *index)
+{
+    const sgm__node *node = &w->plan->nodes[number];
+    const char *known = known_number(w, number), *at;
+    if (known != NULL)
+        return known;
+    const char *array = array_of(w, number, &at);
+    for (int32_t i = 0; i < node->type.shape.rank; i++)
+        at = sgm__source_plus(w, at, sgm__source_times(w, index[i], node->place.strides[i]));
+    return sgm__source_format(w, "%s[%s]", array, at != NULL ? at : "0");
+}
+
+const char *sgm__source_flat(sgm__source_writer *w, int32_t number, const char *expression)
+{
+    const char *known = known_number(w, number), *at;
+    if (known != NULL)
+        return known;
+    const char *array = array_of(w, number, &at);
+    at = sgm__source_plus(w, at, expression);
+    return sgm__source_format(w, "%s[%s]", array, at != NULL ? at : "0");
+}

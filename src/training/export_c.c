@@ -1,0 +1,325 @@
+/* A trainer's network as a file of C: what a prediction and a training step would run, planned and written.
+ */
+#include "handlers/source/source.h"
+#include "training/operator.h"
+#include "training/trainer_lock.h"
+#include <sigma/export.h>
+
+#include <ctype.h>
+#include <stdio.h>
+
+#define MOST_NAME 40
+
+/* One of the two functions. */
+typedef struct function {
+    sgm__plan *plan;
+    sgm__source_input *inputs;
+    char **outputs; /* and behind them the names of inputs, which belong to it too */
+    size_t name_count;
+    sgm__text doc;
+    sgm__source_program program;
+} function;
+
+typedef struct export
+{
+    sgm_trainer *trainer;
+    const sgm_export_c_options *options;
+    function functions[2];
+    int32_t count;
+    char steps[96]; /* the optimiser's step as an expression */
+    char last[64];
+    char *variables, *about;
+}
+export;
+
+static void free_function(function *f)
+{
+    for (size_t i = 0; i < f->name_count; i++)
+        sgm__free(f->outputs[i]);
+    sgm__free(f->outputs);
+    sgm__free(f->inputs);
+    sgm__text_free(&f->doc);
+    sgm__plan_free(f->plan);
+}
+
+/* --- checks --- */
+
+static sgm_status check_options(const sgm_export_c_options *options)
+{
+    const char *name = options->name;
+    bool good = (isalpha((unsigned char)*name) || *name == '_') && strlen(name) <= MOST_NAME;
+    for (const char *c = name; *c != '\0' && good; c++)
+        good = (isalnum((unsigned char)*c) || *c == '_') && (unsigned char)*c < 128;
+    if (!good)
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "sgm_export_c: '%.60s' cannot begin names of C: use letters, digits and _, at most %d, "
+            "and no digit first",
+            name, MOST_NAME);
+    if (options->batch < 0 || options->train < 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_export_c: batch and train are numbers of records, not %lld",
+                        (long long)(options->batch < 0 ? options->batch : options->train));
+    return SGM_OK;
+}
+
+static sgm_status check_trainer(const sgm_trainer *trainer, const sgm_export_c_options *options)
+{
+    if (trainer->network == NULL)
+        return sgm_fail(SGM_ERROR_STATE, "has no network yet: call sgm_trainer_network");
+    if (sgm_network_is_dynamic(trainer->network))
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "its network is recorded anew at each iteration, so there is no one program to write "
+                        "as C");
+    if (options->train > 0 && trainer->optimiser == NULL)
+        return sgm_fail(SGM_ERROR_STATE, "has no optimiser, so there is no training step to write as C");
+    if (options->train > 0 && trainer->optimiser->options.accumulate > 1)
+        return sgm_fail(
+            SGM_ERROR_UNSUPPORTED,
+            "its optimiser accumulates gradients of %lld minibatches, for which there is no single "
+            "step to write as C: set accumulate to 1 and take larger minibatches",
+            (long long)trainer->optimiser->options.accumulate);
+    return SGM_OK;
+}
+
+/* --- plans --- */
+
+/* The only output whose value a training step gives. */
+static void keep_loss(sgm_graph *graph)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < graph->output_count; i++)
+        if (strcmp(sgm__graph_string(graph, graph->outputs[i].name), SGM__LOSS) == 0)
+            graph->outputs[kept++] = graph->outputs[i];
+    graph->output_count = kept;
+}
+
+/* With parameters of float32 a network of bfloat16 can be recorded in float32. */
+static sgm_status plan_in(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch, sgm__plan **plan)
+{
+    sgm_dtype precision = trainer->settings.precision;
+    if (precision == SGM_BFLOAT16)
+        trainer->settings.precision = SGM_FLOAT32;
+    sgm__trainer_forget_programs(trainer); /* so that the graph is recorded again */
+    sgm_status status = sgm__trainer_program(trainer, purpose, batch) != NULL ? SGM_OK : sgm__last_failure();
+    if (status == SGM_OK && purpose == SGM__UPDATE)
+        keep_loss(trainer->graph);
+    if (status == SGM_OK)
+        status = sgm__plan_create(trainer->graph, sgm__source_handler(), plan);
+    trainer->settings.precision = precision;
+    sgm__trainer_forget_programs(trainer);
+    return status;
+}
+
+/* --- parameters --- */
+
+/* Words of C, and of the functions themselves. */
+static bool is_taken(const char *name)
+{
+    static const char *const words[] = {
+        "auto",     "break",  "case",    "char",     "const",    "continue",      "default",  "do",
+        "double",   "else",   "enum",    "extern",   "float",    "for",           "goto",     "if",
+        "inline",   "int",    "long",    "register", "restrict", "return",        "short",    "signed",
+        "sizeof",   "static", "struct",  "switch",   "typedef",  "union",         "unsigned", "void",
+        "volatile", "while",  "sum",     "best",     "place",    "here",          "value",    "slope",
+        "seen",     "at",     "outputs", "loss",     "words",    "learning_rate", "int64_t"};
+    if (strlen(name) < 3)
+        return true;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(words[i], name) == 0)
+            return true;
+    return (name[0] == 'v' || name[0] == 'i' || strncmp(name, "words", 5) == 0) &&
+           isdigit((unsigned char)name[strlen(name) - 1]);
+}
+
+static char *parameter_name(const char *section)
+{
+    char identifier[SGM__SOURCE_NAME - 16];
+    sgm__source_identifier(section, identifier, sizeof identifier);
+    bool digit = isdigit((unsigned char)identifier[0]);
+    return sgm__format("%s%s%s", digit ? "section_" : "", identifier, is_taken(identifier) ? "_values" : "");
+}
+
+static char *output_name(const sgm__plan *plan, const char *name)
+{
+    char identifier[SGM__SOURCE_NAME - 16];
+    if (strcmp(name, SGM__LOSS) == 0)
+        return sgm__strdup("loss");
+    if (plan->output_count == 1)
+        return sgm__strdup("outputs");
+    return sgm__format("outputs_%s", sgm__source_identifier(name, identifier, sizeof identifier));
+}
+
+static sgm_status name_parameters(const export *e, function *f)
+{
+    const sgm__plan *plan = f->plan;
+    size_t inputs = (size_t)plan->input_count, outputs = (size_t)plan->output_count;
+    f->inputs = sgm__calloc(inputs + 1, sizeof *f->inputs);
+    f->outputs = sgm__calloc(inputs + outputs + 1, sizeof *f->outputs);
+    if (f->inputs == NULL || f->outputs == NULL)
+        return SGM_ERROR_MEMORY;
+    for (size_t i = 0; i < outputs; i++) {
+        char *name = output_name(plan, sgm__plan_string(plan, plan->outputs[i].name));
+        if (name == NULL)
+            return SGM_ERROR_MEMORY;
+        f->outputs[f->name_count++] = name;
+    }
+    for (size_t i = 0; i < inputs; i++) {
+        const char *section = sgm__plan_string(plan, plan->inputs[i].name);
+        if (strcmp(section, SGM__LEARNING_RATE) == 0) {
+            f->inputs[i] = (sgm__source_input){.name = "learning_rate", .number = true};
+        } else if (strcmp(section, SGM__STEP) == 0) {
+            f->inputs[i] = (sgm__source_input){.name = e->steps, .expression = true};
+        } else {
+            char *name = parameter_name(section);
+            if (name == NULL)
+                return SGM_ERROR_MEMORY;
+            f->outputs[f->name_count++] = name;
+            f->inputs[i] = (sgm__source_input){.name = name};
+        }
+    }
+    return SGM_OK;
+}
+
+/* --- the two functions --- */
+
+static sgm_status add_function(export *e, sgm__step_purpose purpose, int64_t batch, const char *name)
+{
+    function *f = &e->functions[e->count++];
+    SGM_TRY(plan_in(e->trainer, purpose, batch, &f->plan));
+    SGM_TRY(name_parameters(e, f));
+    if (purpose == SGM__PREDICT)
+        sgm__text_append(&f->doc,
+                         "What the network answers to %lld record%s, one after the other. Returns 0;",
+                         (long long)batch, batch == 1 ? "" : "s");
+    else
+        sgm__text_append(
+            &f->doc,
+            "A step of training with %lld record%s: outputs, gradients, update by %s (the run's learning\n"
+            " * rate was %g). Gives the loss. Returns 0;",
+            (long long)batch, batch == 1 ? "" : "s", e->trainer->optimiser->type->name,
+            e->trainer->optimiser->options.learning_rate);
+    sgm__text_append(&f->doc, "\n * 1 if a number is no index of its table: then nothing is given%s.",
+                     purpose == SGM__PREDICT ? "" : ", and the step is not complete");
+    if (f->doc.failed)
+        return SGM_ERROR_MEMORY;
+    f->program = (sgm__source_program){.function = name,
+                                       .doc = f->doc.data,
+                                       .plan = f->plan,
+                                       .inputs = f->inputs,
+                                       .outputs = (const char *const *)f->outputs,
+                                       .last = purpose == SGM__PREDICT ? NULL : e->last};
+    return SGM_OK;
+}
+
+static sgm_tensor *read_state(void *user, const char *name)
+{
+    const sgm_trainer *trainer = user;
+    return sgm_session_get(trainer->session, name);
+}
+
+/* A comment may not end within the notation. */
+static void append_notation(sgm__text *text, const char *notation)
+{
+    for (const char *c = notation; *c != '\0'; c++) {
+        sgm__text_append_bytes(text, c, 1);
+        if (c[0] == '*' && c[1] == '/')
+            sgm__text_append(text, " ");
+        else if (*c == '\n')
+            sgm__text_append(text, " *   ");
+    }
+}
+
+static sgm_status describe(export *e)
+{
+    char capitals[SGM__SOURCE_NAME];
+    int64_t memory = 0;
+    sgm__text about = {0};
+    for (int32_t i = 0; i < e->count; i++)
+        if (e->functions[i].plan->arena_bytes > memory)
+            memory = e->functions[i].plan->arena_bytes;
+    char *notation = sgm_network_text(e->trainer->network);
+    if (notation == NULL)
+        return sgm__last_failure();
+    sgm__text_append(&about, "%s: a network as C99, written by Sigma %s. It calls no library.\n *\n *   ",
+                     e->options->name, sgm_version());
+    append_notation(&about, notation);
+    sgm__source_capitals(e->options->name, capitals, sizeof capitals);
+    sgm__text_append(
+        &about,
+        "\n *\n * Compile this file; where its functions are called, write\n"
+        " *     #define %s_DECLARATIONS\n"
+        " *     #include \"%s.c\"\n"
+        " * Beside the weights%s it needs %lld bytes of memory, which its functions share: one call at a "
+        "time.",
+        capitals, e->options->name, e->count > 1 ? " and the optimiser's memory" : "", (long long)memory);
+    sgm_string_free(notation);
+    e->about = sgm__text_take(&about);
+    e->variables = e->count > 1 ? sgm__format("/* Updates so far. */\nstatic long $_steps = %lld;\n\n",
+                                              (long long)e->trainer->position.updates)
+                                : sgm__strdup("");
+    return e->about != NULL && e->variables != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+}
+
+static sgm_status write_to(export *e, const char *path)
+{
+    sgm__source_program programs[2];
+    for (int32_t i = 0; i < e->count; i++)
+        programs[i] = e->functions[i].program;
+    sgm__source_request request = {.name = e->options->name,
+                                   .about = e->about,
+                                   .real = e->trainer->settings.precision == SGM_FLOAT64 ? SGM_FLOAT64
+                                                                                         : SGM_FLOAT32,
+                                   .programs = programs,
+                                   .program_count = e->count,
+                                   .variables = e->variables,
+                                   .has_states = e->count > 1,
+                                   .state = read_state,
+                                   .user = e->trainer};
+    sgm__text text = {0};
+    sgm_status status = sgm__source_write(&request, &text);
+    if (status == SGM_OK && text.failed)
+        status = SGM_ERROR_MEMORY;
+    if (status == SGM_OK)
+        status = sgm__file_write_atomic(path, text.data, text.length);
+    sgm__text_free(&text);
+    return status;
+}
+
+static sgm_status write_all(export *e, const char *path)
+{
+    const sgm_export_c_options *options = e->options;
+    char real[SGM__SOURCE_NAME];
+    SGM_TRY(check_trainer(e->trainer, options));
+    SGM_TRY(sgm__trainer_view(e->trainer));
+    sgm__source_request request = {.name = options->name,
+                                   .real = e->trainer->settings.precision == SGM_FLOAT64 ? SGM_FLOAT64
+                                                                                         : SGM_FLOAT32};
+    snprintf(e->steps, sizeof e->steps, "(%s)(%s_steps + 1)", sgm__source_real(&request, real, sizeof real),
+             options->name);
+    snprintf(e->last, sizeof e->last, "%s_steps++;", options->name);
+    SGM_TRY(add_function(e, SGM__PREDICT, options->batch > 0 ? options->batch : 1, "predict"));
+    if (options->train > 0)
+        SGM_TRY(add_function(e, SGM__UPDATE, options->train, "train_step"));
+    SGM_TRY(describe(e));
+    return write_to(e, path);
+}
+
+sgm_status sgm_export_c_file(sgm_trainer *trainer, const char *path, const sgm_export_c_options *given)
+{
+    sgm_export_c_options options;
+    SGM_TRY(sgm__options_read(&options, sizeof options, given, "sgm_export_c"));
+    if (options.name == NULL)
+        options.name = "model";
+    if (path == NULL || *path == '\0')
+        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_export_c: expected the path of a file");
+    SGM_TRY(check_options(&options));
+    SGM_TRY(sgm__trainer_open(trainer));
+    export e = {.trainer = trainer, .options = &options};
+    sgm_status status = write_all(&e, path);
+    for (int32_t i = 0; i < e.count; i++)
+        free_function(&e.functions[i]);
+    sgm__free(e.about);
+    sgm__free(e.variables);
+    sgm__trainer_unlock(trainer);
+    return status == SGM_OK ? SGM_OK : sgm__fail_within("trainer '%s'", trainer->name);
+}

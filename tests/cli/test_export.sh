@@ -1,0 +1,64 @@
+#!/bin/bash
+# sigma export: what it writes is compiled, and answers as sigma predict does.
+# shellcheck source=tests/cli/check.sh
+. "$SIGMA_SOURCE_DIR/tests/cli/check.sh"
+
+run 0 train "$examples/iris.yaml" epochs=3 --quiet --folder run
+
+# --- usage ---
+run 2 export run
+has err 'expected what to write'
+run 2 export --c net.c
+has err 'expected one checkpoint or folder, got 0'
+run 2 export --c net.c --batch 0 run
+has err 'a whole number from 1'
+run 1 export --c net.c --name '1x' run
+has err "'1x' cannot begin names of C"
+run 1 export --c nowhere/net.c run
+has err '^sigma export: .*nowhere/net.c'
+run 1 export --c net.c missing
+[ ! -e net.c ]
+verdict "a failure leaves no file" $?
+
+# --- a program with the file ---
+run 0 export --c my-net.c run
+strict=(cc -std=c99 -pedantic -Wall -Wextra -Werror)
+"${strict[@]}" -O1 -c my-net.c -o net.o 2>err
+code 0 $? "the file compiles"
+cat >main.c <<'END'
+#define MY_NET_DECLARATIONS
+#include "my-net.c"
+#include <stdio.h>
+
+int main(void)
+{
+    MY_NET_REAL inputs[MY_NET_PREDICT_INPUTS], outputs[MY_NET_PREDICT_OUTPUTS];
+    for (;;) {
+        for (int i = 0; i < MY_NET_PREDICT_INPUTS; i++)
+            if (scanf("%f,", &inputs[i]) != 1)
+                return 0;
+        if (my_net_predict(inputs, outputs) != 0)
+            return 1;
+        int best = 0;
+        for (int i = 1; i < MY_NET_PREDICT_OUTPUTS; i++)
+            best = outputs[i] > outputs[best] ? i : best;
+        printf("%d %.4f\n", best, (double)outputs[best]);
+    }
+}
+END
+"${strict[@]}" main.c net.o -o main 2>err
+code 0 $? "a program with the file compiles, and links without the library of mathematics"
+printf '0.1,0.2,0.3,0.4\n0.9,0.1,0.8,0.7\n0.5,0.5,0.1,0\n' >table.csv
+run 0 predict run table.csv
+./main <table.csv >answers 2>err
+diff out answers >err
+verdict "the file answers as sigma predict does" $?
+
+# --- training ---
+run 0 export --c train.c --train --batch 4 --name other run
+"${strict[@]}" -O1 -c train.c -o train.o 2>err
+code 0 $? "the file with a training step compiles"
+has train.c '^int other_train_step\('
+has train.c '^#define OTHER_TRAIN_STEP_INPUTS 16 '
+
+finish

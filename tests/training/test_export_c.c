@@ -1,0 +1,167 @@
+/* Networks as C: what the exported file computes is what the library computes. */
+#include "export_c_test.h"
+
+typedef int (*predict_function)(const float *inputs, float *outputs);
+typedef int (*train_function)(const float *inputs, const float *targets, float rate, float *loss);
+typedef float *(*state_function)(int index, const char **name, long *count);
+
+/* A function of the file; the pointer to it is `*function`. */
+static void find(const exported *e, const char *name, void *function)
+{
+    void *found = dlsym(e->library, name);
+    if (found == NULL)
+        TEST_FAIL("%s", dlerror());
+    memcpy(function, &found, sizeof found);
+}
+
+static void check_equal(const char *what, const float *values, const sgm_tensor *expected, double tolerance)
+{
+    int64_t count = sgm_shape_elements(sgm_tensor_shape(expected));
+    double *numbers = malloc((size_t)count * sizeof *numbers);
+    CHECK_OK(sgm_tensor_read(expected, numbers, (size_t)count));
+    for (int64_t i = 0; i < count; i++)
+        if (!(fabs((double)values[i] - numbers[i]) <= tolerance * (1 + fabs(numbers[i]))))
+            TEST_FAIL("%s, element %lld: the file has %.9g, the library %.9g", what, (long long)i,
+                      (double)values[i], numbers[i]);
+    free(numbers);
+}
+
+/* The first minibatch, asked of both. */
+static void check_predictions(exported *e, const export_case *c, double tolerance)
+{
+    predict_function predict;
+    find(e, "net_predict", &predict);
+    sgm_tensor *records = sgm_tensor_slice(e->inputs, 0, 0, c->batch, 1);
+    sgm_tensor *expected = sgm_trainer_predict(e->trainer, records, NULL);
+    CHECK(expected != NULL);
+    float *outputs = malloc((size_t)sgm_shape_elements(sgm_tensor_shape(expected)) * sizeof(float));
+    CHECK_INT(predict(sgm_tensor_const_data(e->inputs), outputs), 0);
+    check_equal(c->network, outputs, expected, tolerance);
+    free(outputs);
+    sgm_tensor_free(expected);
+    sgm_tensor_free(records);
+}
+
+static void check_training(exported *e, const export_case *c, double tolerance)
+{
+    train_function step;
+    state_function state;
+    find(e, "net_train_step", &step);
+    find(e, "net_state", &state);
+    const float *inputs = sgm_tensor_const_data(e->inputs), *targets = sgm_tensor_const_data(e->targets);
+    float loss = 0, *values;
+    const char *name;
+    long count;
+    for (int i = 0; i < EXPORT_STEPS; i++)
+        CHECK_INT(step(inputs + i * e->input_size, targets + i * e->target_size, (float)EXPORT_RATE, &loss),
+                  0);
+    CHECK(isfinite(loss));
+    CHECK_OK(sgm_trainer_run(e->trainer, .iterations = EXPORT_STEPS));
+    int index = 0;
+    for (; (values = state(index, &name, &count)) != NULL; index++) {
+        sgm_tensor *expected = sgm_trainer_get(e->trainer, name);
+        if (expected == NULL)
+            TEST_FAIL("%s", sgm_last_error());
+        CHECK_INT(count, sgm_shape_elements(sgm_tensor_shape(expected)));
+        check_equal(name, values, expected, tolerance);
+        sgm_tensor_free(expected);
+    }
+    CHECK(index > 1);
+    check_predictions(e, c, tolerance);
+}
+
+static void check(const export_case *c)
+{
+    exported e = export_start(c);
+    CHECK_OK(sgm_export_c(e.trainer, e.path, .name = "net", .batch = c->batch, .train = c->batch));
+    export_load(&e, "");
+    check_predictions(&e, c, 1e-5);
+    check_training(&e, c, 1e-5);
+    export_end(&e);
+}
+
+/* Beside the weights: what the file's object has in memory that can be written to, and on no stack. */
+TEST(digits_in_less_than_100_kilobytes)
+{
+    const export_case digits = {.network = "input(8, 8) + dense(256, relu) + dropout(0.4) + dense(10)"
+                                           " + softmax_cross_entropy",
+                                .batch = 1};
+    exported e = export_start(&digits);
+    CHECK_OK(sgm_export_c(e.trainer, e.path, .name = "net"));
+    export_load(&e, "");
+    check_predictions(&e, &digits, 1e-5);
+    char command[256], line[128] = "";
+    snprintf(command, sizeof command, "size -A %s.o", e.path);
+    FILE *sizes = popen(command, "r");
+    CHECK(sizes != NULL);
+    long written = 0, constant = 0, size;
+    char section[64];
+    while (fgets(line, sizeof line, sizes) != NULL)
+        if (sscanf(line, "%63s %ld", section, &size) == 2) {
+            written += strncmp(section, ".bss", 4) == 0 || strncmp(section, ".data", 5) == 0 ? size : 0;
+            constant += strncmp(section, ".rodata", 7) == 0 ? size : 0;
+        }
+    CHECK_INT(pclose(sizes), 0);
+    CHECK(constant >= 4 * (64 * 256 + 256 + 2560 + 10)); /* the weights are where nothing is written */
+    CHECK(written > 0);
+    CHECK(written < 100000);
+    export_end(&e);
+}
+
+#define EXPORT_CHECK(...) check(&(export_case){__VA_ARGS__})
+
+TEST(multi_layer_perceptron)
+{
+    EXPORT_CHECK(.network = "input(8, 8) + dense(32, relu) + dense(10) + softmax_cross_entropy", .batch = 3);
+    EXPORT_CHECK(.network = "input(8, 8) + dense(32, relu) + dense(10) + softmax_cross_entropy", .batch = 3,
+                 .optimiser = "adam");
+}
+
+TEST(dropout_draws_the_same_numbers)
+{
+    EXPORT_CHECK(.network = "input(12) + dropout(0.2) + dense(16, tanh) + dropout(0.5) + dense(3)"
+                            " + softmax_cross_entropy",
+                 .batch = 5, .optimiser = "adam");
+}
+
+TEST(le_net)
+{
+    EXPORT_CHECK(.network =
+                     "input(1, 14, 14) + convolution(6, 5, padding=2, activation=relu) + max_pooling(2)"
+                     " + convolution(8, 3, activation=tanh) + average_pooling(2) + dense(20, relu)"
+                     " + dense(10) + softmax_cross_entropy",
+                 .batch = 2);
+}
+
+TEST(lstm)
+{
+    EXPORT_CHECK(.network = "input(6, 3) + lstm(5) + dense(4, each_step) + softmax_cross_entropy", .batch = 3,
+                 .optimiser = "adam");
+}
+
+TEST(transformer)
+{
+    EXPORT_CHECK(.network =
+                     "input(6) + embedding(9, 8) + positions + transformer(heads=2, causal) + layer_norm"
+                     " + dense(9, each_step) + softmax_cross_entropy",
+                 .batch = 2, .tokens = 9);
+}
+
+TEST(layers_of_all_kinds)
+{
+    EXPORT_CHECK(.network =
+                     "input(2, 6, 6) + batch_norm + convolution(4, 3, groups=2, stride=2, padding=1)"
+                     " + add(identity, convolution(4, 1)) + group_norm(2) + activation(gelu)"
+                     " + transposed_convolution(3, 2, stride=2) + max_pooling(3, stride=2, padding=1)"
+                     " + average_pooling(2, padding=1, leave_padding) + flatten + dense(2) + mean_squared",
+                 .batch = 3);
+    EXPORT_CHECK(.network =
+                     "input(5, 4) + gru(6, bidirectional) + attention(heads=3) + rms_norm + rnn(3, last)"
+                     " + dense(4, silu) + dense(1) + binary_cross_entropy",
+                 .batch = 2);
+    EXPORT_CHECK(.network =
+                     "input(6, 4) + concatenate(dense(3, sigmoid, each_step), dense(3, elu, each_step))"
+                     " + layer_norm + swiglu + dropout(0.3) + dense(6, softplus)"
+                     " + dense(3) + huber",
+                 .batch = 4, .optimiser = "adagrad");
+}

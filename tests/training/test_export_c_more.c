@@ -1,0 +1,198 @@
+/* Networks as C: what a caller can choose, and what cannot be written. */
+#include "export_c_test.h"
+
+static const export_case small = {.network = "input(4) + dense(3, gelu) + dense(2) + softmax_cross_entropy",
+                                  .batch = 2};
+
+static void find(const exported *e, const char *name, void *function)
+{
+    void *found = dlsym(e->library, name);
+    if (found == NULL)
+        TEST_FAIL("%s", dlerror());
+    memcpy(function, &found, sizeof found);
+}
+
+static char *text_of(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    CHECK(file != NULL);
+    char *text = calloc(1, 1 << 20);
+    CHECK(fread(text, 1, (1 << 20) - 1, file) > 0);
+    fclose(file);
+    return text;
+}
+
+/* Numbers of the first records, as the library has them. */
+static void expect(const exported *e, int64_t records, double *numbers, size_t count)
+{
+    sgm_tensor *asked = sgm_tensor_slice(e->inputs, 0, 0, records, 1);
+    sgm_tensor *answer = sgm_trainer_predict(e->trainer, asked, NULL);
+    CHECK(answer != NULL);
+    CHECK_OK(sgm_tensor_read(answer, numbers, count));
+    sgm_tensor_free(answer);
+    sgm_tensor_free(asked);
+}
+
+TEST(double_in_place_of_float)
+{
+    exported e = export_start(&small);
+    int (*predict)(const double *inputs, double *outputs);
+    double inputs[8], outputs[4], expected[4];
+    CHECK_OK(sgm_export_c(e.trainer, e.path, .name = "net", .batch = 2, .train = 2));
+    export_load(&e, "-DNET_REAL=double");
+    find(&e, "net_predict", &predict);
+    expect(&e, 2, expected, 4);
+    for (int i = 0; i < 8; i++)
+        inputs[i] = (double)((const float *)sgm_tensor_const_data(e.inputs))[i];
+    CHECK_INT(predict(inputs, outputs), 0);
+    for (int i = 0; i < 4; i++)
+        CHECK_NEAR(outputs[i], expected[i], 1e-6);
+    export_end(&e);
+}
+
+TEST(networks_of_float64_are_exact)
+{
+    export_case wide = small;
+    wide.precision = SGM_FLOAT64;
+    exported e = export_start(&wide);
+    int (*predict)(const double *inputs, double *outputs);
+    double inputs[8], outputs[4], expected[4];
+    CHECK_OK(sgm_export_c(e.trainer, e.path, .name = "net", .batch = 2));
+    export_load(&e, "");
+    find(&e, "net_predict", &predict);
+    expect(&e, 2, expected, 4);
+    for (int i = 0; i < 8; i++)
+        inputs[i] = (double)((const float *)sgm_tensor_const_data(e.inputs))[i];
+    CHECK_INT(predict(inputs, outputs), 0);
+    for (int i = 0; i < 4; i++)
+        CHECK_NEAR(outputs[i], expected[i], 1e-12);
+    export_end(&e);
+}
+
+TEST(networks_of_bfloat16_are_written_in_float32)
+{
+    export_case mixed = small;
+    mixed.precision = SGM_BFLOAT16;
+    exported e = export_start(&mixed);
+    int (*predict)(const float *inputs, float *outputs);
+    float outputs[4];
+    double expected[4];
+    CHECK_OK(sgm_export_c(e.trainer, e.path, .name = "net", .batch = 2, .train = 2));
+    export_load(&e, "");
+    find(&e, "net_predict", &predict);
+    expect(&e, 2, expected, 4);
+    CHECK_INT(predict(sgm_tensor_const_data(e.inputs), outputs), 0);
+    for (int i = 0; i < 4; i++)
+        CHECK_NEAR((double)outputs[i], expected[i], 0.02);
+    export_end(&e);
+}
+
+TEST(a_row_that_is_none_is_told)
+{
+    exported e = export_start(&(export_case){
+        .network = "input(3) + embedding(5, 4) + dense(2) + mean_squared", .batch = 1, .tokens = 5});
+    int (*predict)(const float *inputs, float *outputs);
+    float outputs[2] = {7, 7};
+    CHECK_OK(sgm_export_c(e.trainer, e.path));
+    export_load(&e, "");
+    find(&e, "model_predict", &predict);
+    CHECK_INT(predict((float[]){0, 4, 1}, outputs), 0);
+    outputs[0] = 7;
+    CHECK_INT(predict((float[]){0, 5, 1}, outputs), 1);
+    CHECK_NEAR((double)outputs[0], 7, 0);
+    CHECK_INT(predict((float[]){0, -1, 1}, outputs), 1);
+    export_end(&e);
+}
+
+TEST(the_file_says_what_it_is)
+{
+    exported e = export_start(&small);
+    CHECK_OK(sgm_export_c(e.trainer, e.path, .name = "net", .train = 2));
+    char *text = text_of(e.path);
+    CHECK(strstr(text, "input(4) + dense(3, gelu) + dense(2) + softmax_cross_entropy") != NULL);
+    CHECK(strstr(text, "int net_predict(const NET_REAL *inputs, NET_REAL *outputs);") != NULL);
+    CHECK(strstr(text, "#define NET_PREDICT_INPUTS 4 /* (1, 4) */") != NULL);
+    CHECK(strstr(text, "#define NET_TRAIN_STEP_TARGETS 4 /* (2, 2) */") != NULL);
+    CHECK(strstr(text,
+                 "int net_train_step(const NET_REAL *inputs, const NET_REAL *targets, NET_REAL learning_rate,"
+                 " NET_REAL *loss);") != NULL);
+    CHECK(strstr(text, "/* 1-dense.weights (4, 3) */\nstatic NET_REAL net_1_dense_weights[12] = {") != NULL);
+    CHECK(strstr(text, "/* 2-dense: matmul -> (1, 2) */") != NULL);
+    free(text);
+    CHECK_OK(sgm_export_c(e.trainer, e.path, .name = "net"));
+    text = text_of(e.path);
+    CHECK(strstr(text, "static const NET_REAL net_1_dense_weights[12] = {") != NULL);
+    CHECK(strstr(text, "net_train_step") == NULL);
+    free(text);
+    export_end(&e);
+}
+
+TEST(a_trainer_goes_on_after_its_export)
+{
+    export_seed = 1;
+    exported e = export_start(&small);
+    export_seed = 1;
+    exported other = export_start(&small);
+    CHECK_OK(sgm_trainer_run(e.trainer, .iterations = 2));
+    CHECK_OK(sgm_export_c(e.trainer, e.path, .train = 2));
+    CHECK_OK(sgm_trainer_run(e.trainer, .iterations = 4));
+    CHECK_OK(sgm_trainer_run(other.trainer, .iterations = 4));
+    sgm_tensor *a = sgm_trainer_get(e.trainer, "1-dense.weights");
+    sgm_tensor *b = sgm_trainer_get(other.trainer, "1-dense.weights");
+    CHECK(a != NULL && b != NULL);
+    CHECK(memcmp(sgm_tensor_const_data(a), sgm_tensor_const_data(b), 12 * sizeof(float)) == 0);
+    sgm_tensor_free(a);
+    sgm_tensor_free(b);
+    export_end(&e);
+    export_end(&other);
+}
+
+/* --- what cannot be --- */
+
+static double cube(const double *inputs, const sgm_attributes *attributes)
+{
+    (void)attributes;
+    return inputs[0] * inputs[0] * inputs[0];
+}
+
+static sgm_status same_type(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
+                            sgm_type *result)
+{
+    (void)count, (void)attributes;
+    *result = inputs[0];
+    return SGM_OK;
+}
+
+static const sgm_op cube_op = {.api = SGM_OP_API,
+                               .flags = SGM_OP_ELEMENTWISE | SGM_OP_ACTIVATION,
+                               .name = "cube_of_a_test",
+                               .doc = "x * x * x",
+                               .min_inputs = 1,
+                               .max_inputs = 1,
+                               .infer = same_type,
+                               .scalar = cube};
+
+TEST(mistakes_are_named)
+{
+    CHECK_OK(sgm_register_op(&cube_op));
+    sgm_env *env = sgm_env_create("export");
+    sgm_trainer *trainer = sgm_trainer_create(env, "t");
+    CHECK_ERROR(sgm_export_c(trainer, "/tmp/never.c"), "no network");
+    CHECK_OK(sgm_trainer_network(trainer, "input(4) + dense(3, cube_of_a_test) + dense(2) + mean_squared"));
+    CHECK_ERROR(sgm_export_c(trainer, "/tmp/never.c"),
+                "cube_of_a_test, layer 1-dense: it cannot be written as C");
+    CHECK_ERROR(sgm_export_c(trainer, "/tmp/never.c", .train = 1), "no optimiser");
+    CHECK_ERROR(sgm_export_c(trainer, "/tmp/never.c", .name = "2 nets"), "cannot begin names of C");
+    CHECK_ERROR(sgm_export_c(trainer, "/tmp/never.c", .batch = -1), "numbers of records, not -1");
+    CHECK_ERROR(sgm_export_c(trainer, ""), "the path of a file");
+    CHECK_ERROR(sgm_export_c(NULL, "/tmp/never.c"), "NULL");
+    CHECK(access("/tmp/never.c", F_OK) != 0);
+    CHECK_OK(sgm_trainer_status(trainer));
+    trainer = sgm_trainer_create(env, "other");
+    CHECK_OK(sgm_trainer_network(trainer, "input(4) + dense(2) + mean_squared"));
+    CHECK_OK(sgm_trainer_optimiser(trainer, sgm_adam(.accumulate = 4)));
+    CHECK_ERROR(sgm_export_c(trainer, "/tmp/never.c", .train = 1), "accumulates gradients of 4 minibatches");
+    CHECK_OK(sgm_trainer_status(trainer));
+    CHECK_ERROR(sgm_export_c(trainer, "/nowhere/model.c"), "/nowhere/model.c");
+    sgm_env_free(env);
+}
