@@ -8,15 +8,17 @@ required=(build-essential cmake ninja-build pkg-config libyaml-dev libjansson-de
     libarchive-dev libmicrohttpd-dev libpng-dev libjpeg-dev nettle-dev libjs-dygraphs)
 # Loaded at run time where they are found; the first name that the distribution knows is taken.
 optional=(libopenblas0-serial "libdnnl2 libdnnl3 libdnnl3.6")
+# Without these it is built without ONNX.
+optional+=(libprotobuf-c-dev protobuf-c-compiler libonnx-dev)
 modules=(yaml-0.1 jansson libcurl libarchive libmicrohttpd libpng libjpeg nettle)
 tried=$(dirname "$0")/../build/.setup-tried
-why="Sigma is faster with these packages"
+why="Sigma is faster, and reads and writes ONNX, with these packages"
 for argument in "$@"; do
     case $argument in
     --test)
-        optional+=(chromium chromium-driver)
+        optional+=(chromium chromium-driver libonnx-testdata)
         tried+=-test
-        why="Sigma is faster, or more of it is tested, with these packages"
+        why="Sigma is faster, can do more, or more of it is tested, with these packages"
         ;;
     --dev) required+=("clang-format-14 clang-format" clang-tidy cppcheck valgrind) ;;
     *)
@@ -107,6 +109,6 @@ if [ ${#names[@]} -gt 0 ] && ! install "${names[@]}"; then
 fi
 for need in "${wished[@]}"; do
     install "$(choose "$need")" ||
-        echo "setup: none of '$need' could be installed; Sigma works without, but slower, or less of it is tested" >&2
+        echo "setup: none of '$need' could be installed; Sigma works without, but slower, with less that it can do, or less of it is tested" >&2
 done
 mkdir -p "${tried%/*}" && touch "$tried"

@@ -17,6 +17,7 @@
 #include <sigma/model.h>
 #include <sigma/monitor.h>
 #include <sigma/network.h>
+#include <sigma/onnx.h>
 #include <sigma/op.h>
 #include <sigma/operations.h>
 #include <sigma/operator.h>

@@ -1,0 +1,64 @@
+/* ONNX: models of other frameworks run here, and what was trained here runs in other runtimes.
+ *
+ *     sgm_onnx *model = sgm_onnx_load("digits.onnx");
+ *     sgm_onnx_set(model, "pixels", images);
+ *     sgm_onnx_run(model);
+ *     sgm_tensor *answer = sgm_onnx_get(model, "probabilities");
+ *
+ * A model has operators of ONNX's default domain (docs/onnx.md lists them) and values of the types that
+ * tensors have. What it lacks is an error that names the operator, the node and its opset, or the type.
+ * Format: https://github.com/onnx/onnx/blob/main/docs/IR.md
+ *
+ * Shapes come from the tensors that are set: another batch is another tensor. A model is used by one thread
+ * at a time. If Sigma was built without protobuf-c, loading and exporting fail with SGM_ERROR_UNSUPPORTED.
+ */
+#ifndef SIGMA_ONNX_H
+#define SIGMA_ONNX_H
+
+#include <sigma/handler.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sgm_onnx sgm_onnx;
+
+typedef struct sgm_onnx_options {
+    size_t struct_size;
+    const char *handler; /* that runs it, as sgm_handler_create has it; default "cpu" */
+    int threads;         /* of the handler; default: one per processor */
+} sgm_onnx_options;
+/* sgm_onnx_load(path, .handler = "reference"): reads a model and checks it. NULL and an error with the place
+ * if it is malformed. */
+#define sgm_onnx_load(...) SGM_WITH_OPTIONS(sgm_onnx_load_options, sgm_onnx_options, __VA_ARGS__)
+SGM_API sgm_onnx *sgm_onnx_load_options(const char *path, const sgm_onnx_options *options);
+/* The same for a model in memory, of which nothing is kept. */
+SGM_API sgm_onnx *sgm_onnx_parse(const void *bytes, size_t length, const sgm_onnx_options *options);
+SGM_API void sgm_onnx_free(sgm_onnx *model);
+
+/* What a model wants and gives: names, by `index` from 0, NULL past the last. Where `type` is given it gets
+ * the type as the model declares it: dimensions that it leaves open are -1; a rank that it leaves open is -1.
+ */
+SGM_API const char *sgm_onnx_input_at(const sgm_onnx *model, size_t index, sgm_type *type);
+SGM_API const char *sgm_onnx_output_at(const sgm_onnx *model, size_t index);
+
+/* Copies a tensor for an input. Its type must be the declared one, its dimensions where they are declared. */
+SGM_API sgm_status sgm_onnx_set(sgm_onnx *model, const char *input, const sgm_tensor *value);
+/* All inputs must be set. What was recorded and compiled is used again while the shapes are the same, and
+ * the values of those inputs that decide about shapes (such as Reshape's). */
+SGM_API sgm_status sgm_onnx_run(sgm_onnx *model);
+/* An output of the newest run: a new tensor. */
+SGM_API sgm_tensor *sgm_onnx_get(sgm_onnx *model, const char *output);
+
+/* Records the model into a graph of the caller's, with inputs and outputs under the names that they have in
+ * the model, and initialisers as constants. Inputs that were set take their shapes from there; of the others
+ * the first dimension is `batch` if it is open; other open ones are an error. */
+SGM_API sgm_status sgm_onnx_import(sgm_onnx *model, sgm_graph *graph, int64_t batch);
+
+/* A tensor that is a message by itself, as in ONNX's test data. */
+SGM_API sgm_tensor *sgm_onnx_parse_tensor(const void *bytes, size_t length);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,76 @@
+/* What there is instead of ONNX where Sigma was built without protobuf-c or ONNX's proto file. */
+#include "base/base.h"
+#include <sigma/onnx.h>
+
+static sgm_status fail(void)
+{
+    return sgm_fail(
+        SGM_ERROR_UNSUPPORTED,
+        "this library was built without ONNX; build it again with protobuf-c and ONNX's proto file "
+        "installed (Debian: libprotobuf-c-dev, protobuf-c-compiler, libonnx-dev)");
+}
+
+sgm_onnx *sgm_onnx_load_options(const char *path, const sgm_onnx_options *options)
+{
+    (void)path, (void)options;
+    fail();
+    return NULL;
+}
+
+sgm_onnx *sgm_onnx_parse(const void *bytes, size_t length, const sgm_onnx_options *options)
+{
+    (void)bytes, (void)length, (void)options;
+    fail();
+    return NULL;
+}
+
+void sgm_onnx_free(sgm_onnx *model)
+{
+    (void)model;
+}
+
+const char *sgm_onnx_input_at(const sgm_onnx *model, size_t index, sgm_type *type)
+{
+    (void)model, (void)index, (void)type;
+    fail();
+    return NULL;
+}
+
+const char *sgm_onnx_output_at(const sgm_onnx *model, size_t index)
+{
+    (void)model, (void)index;
+    fail();
+    return NULL;
+}
+
+sgm_status sgm_onnx_set(sgm_onnx *model, const char *input, const sgm_tensor *value)
+{
+    (void)model, (void)input, (void)value;
+    return fail();
+}
+
+sgm_status sgm_onnx_run(sgm_onnx *model)
+{
+    (void)model;
+    return fail();
+}
+
+sgm_tensor *sgm_onnx_get(sgm_onnx *model, const char *output)
+{
+    (void)model, (void)output;
+    fail();
+    return NULL;
+}
+
+sgm_status sgm_onnx_import(sgm_onnx *model, sgm_graph *graph, int64_t batch)
+{
+    (void)model, (void)graph, (void)batch;
+    return fail();
+}
+
+sgm_tensor *sgm_onnx_parse_tensor(const void *bytes, size_t length)
+{
+    (void)bytes, (void)length;
+    fail();
+    return NULL;
+}

@@ -1,0 +1,71 @@
+/* Costs of classes: data is (batch, classes, places...), targets are numbers of classes (batch, places...).
+ */
+#include "onnx/onnx.h"
+
+/* Classes of an element: 1 at the target, or zeros where the target is to be ignored; classes come last. */
+static sgm_value targets_of(sgm__onnx_node *n, sgm_value targets, int64_t classes, sgm_dtype dtype)
+{
+    sgm_graph *g = n->graph;
+    if (sgm__onnx_attribute(n, "ignore_index") != NULL) {
+        double ignored = (double)sgm__onnx_integer(n, "ignore_index", 0);
+        sgm_value ignore = sgm_equal(g, targets, sgm_number(g, ignored));
+        targets = sgm_select(g, ignore, sgm_filled_like(g, targets, -1), targets);
+    }
+    return sgm_one_hot_values(g, targets, classes, dtype);
+}
+
+/* (batch, classes, places...) to (batch, places..., classes). */
+static sgm_value classes_last(sgm_graph *g, sgm_value x)
+{
+    int32_t axes[SGM_MAX_RANK] = {0}, rank = sgm_value_type(g, x).shape.rank;
+    for (int32_t i = 1; i < rank - 1; i++)
+        axes[i] = i + 1;
+    axes[rank - 1] = 1;
+    return sgm_permute(g, x, axes);
+}
+
+/* The cost from logarithms of probabilities, classes last. */
+static sgm_value cost_of(sgm__onnx_node *n, sgm_value logarithms, sgm_value targets, sgm_value weights)
+{
+    sgm_graph *g = n->graph;
+    sgm_type type = sgm__onnx_type(n, logarithms);
+    const int32_t last = -1;
+    sgm_value hits = targets_of(n, targets, type.shape.dims[type.shape.rank - 1], type.dtype);
+    if (sgm_value_is(weights))
+        hits = sgm_multiply(g, hits, weights);
+    sgm_value each = sgm_negate(g, sgm_reduce_sum(g, sgm_multiply(g, hits, logarithms), &last, 1, false));
+    if (sgm__onnx_text_is(n, "reduction", "mean", "none"))
+        return each;
+    if (sgm__onnx_text_is(n, "reduction", "mean", "sum"))
+        return sgm_sum(g, each);
+    return sgm_divide(g, sgm_sum(g, each), sgm_sum(g, hits));
+}
+
+static bool has_classes(sgm__onnx_node *n)
+{
+    if (sgm__onnx_type(n, n->inputs[0]).shape.rank >= 2)
+        return true;
+    sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "data of batch and classes is needed");
+    return false;
+}
+
+sgm_value sgm__onnx_negative_log_likelihood(sgm__onnx_node *n)
+{
+    if (!has_classes(n))
+        return (sgm_value){-1};
+    return cost_of(n, classes_last(n->graph, n->inputs[0]), n->inputs[1], sgm__onnx_in(n, 2));
+}
+
+sgm_value sgm__onnx_softmax_cross_entropy(sgm__onnx_node *n)
+{
+    sgm_graph *g = n->graph;
+    if (!has_classes(n))
+        return (sgm_value){-1};
+    sgm_value logarithms = sgm_log_softmax(g, classes_last(g, n->inputs[0]));
+    int32_t axes[SGM_MAX_RANK] = {0}, rank = sgm__onnx_type(n, logarithms).shape.rank;
+    for (int32_t i = 2; i < rank; i++)
+        axes[i] = i - 1;
+    axes[1] = rank - 1;
+    n->outputs[1] = sgm_permute(g, logarithms, axes);
+    return cost_of(n, logarithms, n->inputs[1], sgm__onnx_in(n, 2));
+}

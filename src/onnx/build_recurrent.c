@@ -1,0 +1,308 @@
+/* RNN, GRU and LSTM: one step after the other, in one or both directions. */
+#include "onnx/onnx.h"
+
+#define MOST_GATES 4
+#define MOST_STEPS 100000
+
+typedef sgm_value (*activation)(sgm_graph *graph, sgm_value x);
+
+/* One direction of one node. */
+typedef struct cell {
+    sgm__onnx_node *n;
+    sgm_graph *g;
+    int64_t steps, batch, hidden;
+    int32_t gates;
+    sgm_value x;              /* (steps, batch, features) times the weights: (steps, batch, gates * hidden) */
+    sgm_value recurrent;      /* (hidden, gates * hidden) */
+    sgm_value bias_recurrent; /* (gates * hidden,); for GRU alone, else nothing */
+    sgm_value peepholes;      /* (3 * hidden,); LSTM, or nothing */
+    sgm_value h, c;
+    activation f[3];
+    double clip; /* 0: none */
+} cell;
+typedef void (*step_function)(cell *c, sgm_value x);
+
+/* --- what the attributes say --- */
+
+static activation find_activation(const ProtobufCBinaryData *name)
+{
+    static const struct {
+        const char *name;
+        activation function;
+    } known[] = {{"sigmoid", sgm_sigmoid},   {"tanh", sgm_tanh},         {"relu", sgm_relu},
+                 {"softsign", sgm_softsign}, {"softplus", sgm_softplus}, {"affine", sgm_identity}};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strlen(known[i].name) == name->len &&
+            strncasecmp(known[i].name, (const char *)name->data, name->len) == 0)
+            return known[i].function;
+    return NULL;
+}
+
+static bool read_activations(cell *c, int32_t direction, int32_t count)
+{
+    const Onnx__AttributeProto *given = sgm__onnx_attribute(c->n, "activations");
+    if (given == NULL || given->n_strings == 0)
+        return true;
+    if (given->n_strings < (size_t)(direction + 1) * (size_t)count) {
+        sgm_graph_fail(c->g, SGM_ERROR_FORMAT, "it has %zu activations: too few", given->n_strings);
+        return false;
+    }
+    for (int32_t i = 0; i < count; i++) {
+        c->f[i] = find_activation(&given->strings[direction * count + i]);
+        if (c->f[i] == NULL || c->f[i] == sgm_identity) {
+            sgm__onnx_unsupported(
+                c->n, "one of its activations is none of Sigmoid, Tanh, Relu, Softsign, Softplus");
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Entry `index` of the first axis, which goes away. */
+static sgm_value entry(sgm_graph *g, sgm_value x, int64_t index)
+{
+    sgm_shape shape = sgm_value_type(g, x).shape, rest = {.rank = shape.rank > 0 ? shape.rank - 1 : 0};
+    for (int32_t i = 0; i < rest.rank; i++)
+        rest.dims[i] = shape.dims[i + 1];
+    return sgm_reshape(g, sgm_slice(g, x, 0, index, index + 1, 1), &rest);
+}
+
+/* Part `index` of the last axis, which consists of `count`. */
+static sgm_value part(const cell *c, sgm_value x, int32_t index)
+{
+    return sgm_slice(c->g, x, -1, index * c->hidden, (index + 1) * c->hidden, 1);
+}
+
+static sgm_value clipped(const cell *c, sgm_value x)
+{
+    return c->clip > 0 ? sgm_clip(c->g, x, -c->clip, c->clip) : x;
+}
+
+static sgm_value activate(const cell *c, int32_t which, sgm_value x)
+{
+    return c->f[which](c->g, clipped(c, x));
+}
+
+/* --- steps --- */
+
+static sgm_value with_recurrence(const cell *c, sgm_value x)
+{
+    return sgm_add(c->g, x, sgm_matmul(c->g, c->h, c->recurrent));
+}
+
+static void step_rnn(cell *c, sgm_value x)
+{
+    c->h = activate(c, 0, with_recurrence(c, x));
+}
+
+/* Gates: input, output, forget, cell. */
+static void step_lstm(cell *c, sgm_value x)
+{
+    sgm_graph *g = c->g;
+    sgm_value sums = with_recurrence(c, x), i = part(c, sums, 0), o = part(c, sums, 1), f = part(c, sums, 2);
+    bool peeps = sgm_value_is(c->peepholes);
+    if (peeps) {
+        i = sgm_add(g, i, sgm_multiply(g, part(c, c->peepholes, 0), c->c));
+        f = sgm_add(g, f, sgm_multiply(g, part(c, c->peepholes, 2), c->c));
+    }
+    i = activate(c, 0, i);
+    bool coupled = sgm__onnx_integer(c->n, "input_forget", 0) != 0;
+    f = coupled ? sgm_subtract(g, sgm_number(g, 1), i) : activate(c, 0, f);
+    sgm_value fresh = sgm_multiply(g, i, activate(c, 1, part(c, sums, 3)));
+    c->c = sgm_add(g, sgm_multiply(g, f, c->c), fresh);
+    if (peeps)
+        o = sgm_add(g, o, sgm_multiply(g, part(c, c->peepholes, 1), c->c));
+    c->h = sgm_multiply(g, activate(c, 0, o), c->f[2](g, c->c));
+}
+
+/* Gates: update, reset, hidden. */
+static void step_gru(cell *c, sgm_value x)
+{
+    sgm_graph *g = c->g;
+    sgm_value gates = sgm_slice(g, c->recurrent, -1, 0, 2 * c->hidden, 1), last = part(c, c->recurrent, 2);
+    sgm_value sums = sgm_matmul(g, c->h, gates), inner;
+    if (sgm_value_is(c->bias_recurrent))
+        sums = sgm_add(g, sums, sgm_slice(g, c->bias_recurrent, -1, 0, 2 * c->hidden, 1));
+    sgm_value z = activate(c, 0, sgm_add(g, part(c, x, 0), part(c, sums, 0)));
+    sgm_value r = activate(c, 0, sgm_add(g, part(c, x, 1), part(c, sums, 1)));
+    sgm_value bias = sgm_value_is(c->bias_recurrent) ? part(c, c->bias_recurrent, 2) : sgm_number(g, 0);
+    if (sgm__onnx_integer(c->n, "linear_before_reset", 0) != 0)
+        inner = sgm_multiply(g, r, sgm_add(g, sgm_matmul(g, c->h, last), bias));
+    else
+        inner = sgm_add(g, sgm_matmul(g, sgm_multiply(g, r, c->h), last), bias);
+    sgm_value fresh = activate(c, 1, sgm_add(g, part(c, x, 2), inner));
+    c->h = sgm_add(g, fresh, sgm_multiply(g, z, sgm_subtract(g, c->h, fresh)));
+}
+
+/* --- sequences --- */
+
+/* At step `t`, true (batch, 1) for the sequences that are that long; nothing: all are. */
+static sgm_value still_runs(const cell *c, sgm_value lengths, int64_t t)
+{
+    if (!sgm_value_is(lengths))
+        return lengths;
+    sgm_value runs = sgm_greater(c->g, lengths, sgm_number(c->g, (double)t));
+    return sgm_reshape(c->g, runs, SGM__ONNX_SHAPE(c->batch, 1));
+}
+
+static sgm_value chosen(const cell *c, sgm_value runs, sgm_value a, sgm_value b)
+{
+    return sgm_value_is(runs) && sgm_value_is(b) ? sgm_select(c->g, runs, a, b) : a;
+}
+
+/* Fills `outputs` with the hidden values of all steps, in the order of the sequence. Sequences that have
+ * ended keep their state, and zeros come out; backward ones begin with the end of the longest and so wait for
+ * the others. */
+static void run(cell *c, step_function step, bool backward, sgm_value lengths, sgm_value *outputs)
+{
+    for (int64_t i = 0; i < c->steps; i++) {
+        int64_t t = backward ? c->steps - 1 - i : i;
+        sgm_value old_h = c->h, old_c = c->c, runs = still_runs(c, lengths, t);
+        step(c, entry(c->g, c->x, t));
+        outputs[t] = chosen(c, runs, c->h, sgm_filled_like(c->g, old_h, 0));
+        c->h = chosen(c, runs, c->h, old_h);
+        c->c = chosen(c, runs, c->c, old_c);
+    }
+}
+
+static sgm_value start_state(const cell *c, sgm_value given, int32_t direction, bool batch_first)
+{
+    if (!sgm_value_is(given))
+        return sgm_filled_like(c->g, sgm_slice(c->g, entry(c->g, c->x, 0), -1, 0, c->hidden, 1), 0);
+    if (batch_first)
+        given = sgm_permute(c->g, given, (const int32_t[]){1, 0, 2});
+    return entry(c->g, given, direction);
+}
+
+/* Weights and biases of one direction. The second half of the biases belongs to the recurrence. */
+static void take_weights(cell *c, sgm_value x, int32_t direction)
+{
+    sgm_graph *g = c->g;
+    sgm_value biases = sgm__onnx_in(c->n, 3);
+    int64_t sums = c->gates * c->hidden;
+    c->x = sgm_matmul(g, x, sgm_transpose(g, entry(g, c->n->inputs[1], direction)));
+    c->recurrent = sgm_transpose(g, entry(g, c->n->inputs[2], direction));
+    c->bias_recurrent = (sgm_value){-1};
+    if (!sgm_value_is(biases))
+        return;
+    biases = entry(g, biases, direction);
+    c->x = sgm_add(g, c->x, sgm_slice(g, biases, 0, 0, sums, 1));
+    sgm_value second = sgm_slice(g, biases, 0, sums, 2 * sums, 1);
+    if (c->gates == 3)
+        c->bias_recurrent = second;
+    else
+        c->x = sgm_add(g, c->x, second);
+}
+
+static bool check_shapes(const cell *c, const sgm_shape *x, int32_t directions)
+{
+    sgm_shape w = sgm_value_type(c->g, c->n->inputs[1]).shape,
+              r = sgm_value_type(c->g, c->n->inputs[2]).shape;
+    bool fits = x->rank == 3 && w.rank == 3 && r.rank == 3 && c->hidden > 0 && w.dims[0] == directions &&
+                r.dims[0] == directions && w.dims[1] == c->gates * c->hidden && w.dims[2] == x->dims[2] &&
+                r.dims[1] == w.dims[1] && r.dims[2] == c->hidden;
+    if (!fits)
+        sgm_graph_fail(c->g, SGM_ERROR_SHAPE, "the weights do not fit the input and the hidden size");
+    else if (c->steps > MOST_STEPS || c->steps < 1)
+        sgm__onnx_unsupported(c->n, "sequences of 1 to %d steps are supported", MOST_STEPS);
+    return fits && c->g->status == SGM_OK;
+}
+
+/* Results of each direction as one more axis: (directions, batch, hidden). */
+static sgm_value stacked(sgm_graph *g, const sgm_value *states, int32_t directions, int32_t axis)
+{
+    sgm_value parts[2];
+    for (int32_t i = 0; i < directions; i++) {
+        sgm_shape shape = sgm_value_type(g, states[i]).shape, wide = {.rank = shape.rank + 1};
+        for (int32_t k = 0; k < wide.rank; k++)
+            wide.dims[k] = k == axis ? 1 : shape.dims[k > axis ? k - 1 : k];
+        parts[i] = sgm_reshape(g, states[i], &wide);
+    }
+    return directions == 1 ? parts[0] : sgm_concatenate(g, parts, directions, axis);
+}
+
+/* The hidden values of all steps: (steps, batch, hidden). */
+static sgm_value joined_steps(const cell *c, const sgm_value *outputs)
+{
+    sgm_value *rows = sgm__alloc((size_t)c->steps * sizeof *rows);
+    if (rows == NULL)
+        return sgm_graph_fail(c->g, SGM_ERROR_MEMORY, "no memory");
+    for (int64_t t = 0; t < c->steps; t++)
+        rows[t] = sgm_reshape(c->g, outputs[t], SGM__ONNX_SHAPE(1, c->batch, c->hidden));
+    sgm_value all = sgm_concatenate(c->g, rows, (int32_t)c->steps, 0);
+    sgm__free(rows);
+    return all;
+}
+
+typedef struct kind {
+    int32_t gates, activations;
+    activation standard[3];
+    step_function step;
+} kind;
+
+static sgm_value run_direction(cell *c, const kind *k, sgm_value x, sgm_value lengths, int32_t direction,
+                               bool backward)
+{
+    sgm_value *outputs = sgm__alloc((size_t)c->steps * sizeof *outputs), peepholes = sgm__onnx_in(c->n, 7);
+    bool batch_first = sgm__onnx_integer(c->n, "layout", 0) != 0;
+    memcpy(c->f, k->standard, sizeof c->f);
+    if (outputs == NULL || !read_activations(c, direction, k->activations)) {
+        sgm__free(outputs);
+        return (sgm_value){-1};
+    }
+    take_weights(c, x, direction);
+    c->h = start_state(c, sgm__onnx_in(c->n, 5), direction, batch_first);
+    c->c = k->gates == 4 ? start_state(c, sgm__onnx_in(c->n, 6), direction, batch_first) : (sgm_value){-1};
+    c->peepholes =
+        k->gates == 4 && sgm_value_is(peepholes) ? entry(c->g, peepholes, direction) : (sgm_value){-1};
+    run(c, k->step, backward, lengths, outputs);
+    sgm_value y = joined_steps(c, outputs);
+    sgm__free(outputs);
+    return y;
+}
+
+static sgm_value record(sgm__onnx_node *n, const kind *k)
+{
+    sgm_graph *g = n->graph;
+    bool batch_first = sgm__onnx_integer(n, "layout", 0) != 0;
+    bool both = sgm__onnx_text_is(n, "direction", "forward", "bidirectional");
+    bool reverse = sgm__onnx_text_is(n, "direction", "forward", "reverse");
+    int32_t directions = both ? 2 : 1;
+    sgm_value x = n->inputs[0], ys[2], hs[2], cs[2];
+    sgm_shape shape = sgm__onnx_type(n, x).shape, r = sgm__onnx_type(n, n->inputs[2]).shape;
+    if (batch_first && shape.rank == 3)
+        x = sgm_permute(g, x, (const int32_t[]){1, 0, 2});
+    shape = sgm__onnx_type(n, x).shape;
+    for (int32_t i = 0; i < directions; i++) {
+        cell c = {.n = n, .g = g, .steps = shape.dims[0], .batch = shape.dims[1], .gates = k->gates};
+        c.hidden = sgm__onnx_integer(n, "hidden_size", r.rank == 3 ? r.dims[2] : 0);
+        c.clip = sgm__onnx_number(n, "clip", 0);
+        if (!check_shapes(&c, &shape, directions))
+            return (sgm_value){-1};
+        ys[i] = run_direction(&c, k, x, sgm__onnx_in(n, 4), i, reverse || i == 1);
+        hs[i] = c.h;
+        cs[i] = c.c;
+    }
+    if (g->status != SGM_OK)
+        return (sgm_value){-1};
+    n->outputs[1] = stacked(g, hs, directions, batch_first ? 1 : 0);
+    if (k->gates == 4)
+        n->outputs[2] = stacked(g, cs, directions, batch_first ? 1 : 0);
+    sgm_value y = stacked(g, ys, directions, 1);
+    return batch_first ? sgm_permute(g, y, (const int32_t[]){2, 0, 1, 3}) : y;
+}
+
+sgm_value sgm__onnx_rnn(sgm__onnx_node *n)
+{
+    return record(n, &(const kind){1, 1, {sgm_tanh}, step_rnn});
+}
+
+sgm_value sgm__onnx_gru(sgm__onnx_node *n)
+{
+    return record(n, &(const kind){3, 2, {sgm_sigmoid, sgm_tanh}, step_gru});
+}
+
+sgm_value sgm__onnx_lstm(sgm__onnx_node *n)
+{
+    return record(n, &(const kind){4, 3, {sgm_sigmoid, sgm_tanh, sgm_tanh}, step_lstm});
+}

@@ -1,0 +1,282 @@
+/* Operators that reduce or order along axes, and products. */
+#include "onnx/onnx.h"
+
+typedef sgm_value (*reduction)(sgm_graph *graph, sgm_value x, const int32_t *axes, int32_t count, bool keep);
+
+/* False: nothing is to be reduced. */
+static bool read_axes(sgm__onnx_node *n, int32_t *axes, int32_t *count)
+{
+    int64_t list[SGM_MAX_RANK];
+    int32_t rank = sgm__onnx_type(n, n->inputs[0]).shape.rank;
+    *count = sgm__onnx_list(n, "axes", 1, list, SGM_MAX_RANK);
+    for (int32_t i = 0; i < *count; i++)
+        axes[i] = sgm__onnx_axis(n, list[i], rank);
+    if (*count > 0)
+        return true;
+    *count = 0;
+    return rank > 0 && sgm__onnx_integer(n, "noop_with_empty_axes", 0) == 0;
+}
+
+static sgm_value reduce_by(sgm__onnx_node *n, sgm_value x, reduction function)
+{
+    int32_t axes[SGM_MAX_RANK], count;
+    bool reduces = read_axes(n, axes, &count);
+    if (n->graph->status != SGM_OK)
+        return (sgm_value){-1};
+    return reduces ? function(n->graph, x, axes, count, sgm__onnx_integer(n, "keepdims", 1) != 0)
+                   : sgm_copy(n->graph, x);
+}
+
+sgm_value sgm__onnx_reduce_sum(sgm__onnx_node *n)
+{
+    return reduce_by(n, n->inputs[0], sgm_reduce_sum);
+}
+
+sgm_value sgm__onnx_reduce_mean(sgm__onnx_node *n)
+{
+    return reduce_by(n, n->inputs[0], sgm_reduce_mean);
+}
+
+sgm_value sgm__onnx_reduce_max(sgm__onnx_node *n)
+{
+    return reduce_by(n, n->inputs[0], sgm_reduce_max);
+}
+
+sgm_value sgm__onnx_reduce_min(sgm__onnx_node *n)
+{
+    return reduce_by(n, n->inputs[0], sgm_reduce_min);
+}
+
+sgm_value sgm__onnx_reduce_l1(sgm__onnx_node *n)
+{
+    return reduce_by(n, sgm_absolute(n->graph, n->inputs[0]), sgm_reduce_sum);
+}
+
+sgm_value sgm__onnx_reduce_l2(sgm__onnx_node *n)
+{
+    return sgm_square_root(n->graph, sgm__onnx_reduce_sum_square(n));
+}
+
+sgm_value sgm__onnx_reduce_log_sum(sgm__onnx_node *n)
+{
+    return sgm_log(n->graph, sgm__onnx_reduce_sum(n));
+}
+
+sgm_value sgm__onnx_reduce_sum_square(sgm__onnx_node *n)
+{
+    return reduce_by(n, sgm_square(n->graph, n->inputs[0]), sgm_reduce_sum);
+}
+
+/* The largest is taken out, so that no exponential is infinite. */
+static sgm_value log_sum_exp(sgm_graph *g, sgm_value x, const int32_t *axes, int32_t count, bool keep)
+{
+    sgm_value most = sgm_reduce_max(g, x, axes, count, true);
+    sgm_value sum = sgm_reduce_sum(g, sgm_exp(g, sgm_subtract(g, x, most)), axes, count, true);
+    sgm_value y = sgm_add(g, sgm_log(g, sum), most);
+    return keep ? y : sgm_reduce_sum(g, y, axes, count, false);
+}
+
+sgm_value sgm__onnx_reduce_log_sum_exp(sgm__onnx_node *n)
+{
+    return reduce_by(n, n->inputs[0], log_sum_exp);
+}
+
+/* One axis after the other, entry by entry. */
+static sgm_value product(sgm_graph *g, sgm_value x, const int32_t *axes, int32_t count, bool keep)
+{
+    enum { MOST = 65536 };
+    sgm_shape shape = sgm_value_type(g, x).shape, kept = {0};
+    int64_t entries = 1;
+    bool goes[SGM_MAX_RANK] = {0};
+    for (int32_t i = 0; i < shape.rank; i++)
+        goes[i] = count == 0;
+    for (int32_t i = 0; i < count; i++)
+        goes[axes[i]] = true;
+    for (int32_t i = 0; i < shape.rank; i++) {
+        entries *= goes[i] && entries <= MOST ? shape.dims[i] : 1;
+        if (!goes[i] || keep)
+            kept.dims[kept.rank++] = goes[i] ? 1 : shape.dims[i];
+    }
+    if (entries > MOST || entries == 0)
+        return sgm_graph_fail(g, SGM_ERROR_UNSUPPORTED, "a product of 1 to %d entries is supported", MOST);
+    for (int32_t axis = 0; axis < shape.rank; axis++) {
+        sgm_value all = {-1};
+        for (int64_t i = 0; i < shape.dims[axis] && goes[axis]; i++) {
+            sgm_value entry = sgm_slice(g, x, axis, i, i + 1, 1);
+            all = i == 0 ? entry : sgm_multiply(g, all, entry);
+        }
+        x = goes[axis] ? all : x;
+    }
+    return sgm_reshape(g, x, &kept);
+}
+
+sgm_value sgm__onnx_reduce_product(sgm__onnx_node *n)
+{
+    return reduce_by(n, n->inputs[0], product);
+}
+
+/* --- places along an axis --- */
+
+static sgm_value place(sgm__onnx_node *n, sgm_value (*function)(sgm_graph *, sgm_value, int32_t))
+{
+    sgm_graph *g = n->graph;
+    sgm_value x = n->inputs[0];
+    sgm_shape shape = sgm__onnx_type(n, x).shape;
+    int32_t axis = sgm__onnx_axis(n, sgm__onnx_integer(n, "axis", 0), shape.rank);
+    bool is_last = sgm__onnx_integer(n, "select_last_index", 0) != 0;
+    if (axis < 0)
+        return (sgm_value){-1};
+    sgm_value y = function(g, is_last ? sgm_flip(g, x, axis) : x, axis);
+    if (is_last) {
+        int64_t last = shape.dims[axis] - 1;
+        sgm_value end = sgm__onnx_constant(g, sgm_tensor_from(SGM_INT64, &(sgm_shape){0}, &last));
+        y = sgm_subtract(g, end, y);
+    }
+    shape.dims[axis] = 1;
+    return sgm__onnx_integer(n, "keepdims", 1) != 0 ? sgm_reshape(g, y, &shape) : y;
+}
+
+sgm_value sgm__onnx_arg_max(sgm__onnx_node *n)
+{
+    return place(n, sgm_arg_max);
+}
+
+sgm_value sgm__onnx_arg_min(sgm__onnx_node *n)
+{
+    return place(n, sgm_arg_min);
+}
+
+sgm_value sgm__onnx_cumulative_sum(sgm__onnx_node *n)
+{
+    sgm_graph *g = n->graph;
+    sgm_value x = n->inputs[0];
+    sgm_shape shape = sgm__onnx_type(n, x).shape;
+    int64_t given = 0;
+    sgm__onnx_known_integers(n, 1, &given, 1);
+    int32_t axis = sgm__onnx_axis(n, given, shape.rank);
+    bool reverse = sgm__onnx_integer(n, "reverse", 0) != 0;
+    if (n->graph->status != SGM_OK)
+        return (sgm_value){-1};
+    sgm_value sum = sgm_cumulative_sum(g, x, axis, reverse);
+    return sgm__onnx_integer(n, "exclusive", 0) != 0 ? sgm_subtract(g, sum, x) : sum;
+}
+
+sgm_value sgm__onnx_top_k(sgm__onnx_node *n)
+{
+    sgm_graph *g = n->graph;
+    sgm_value x = n->inputs[0];
+    sgm_shape shape = sgm__onnx_type(n, x).shape;
+    int32_t axis = sgm__onnx_axis(n, sgm__onnx_integer(n, "axis", -1), shape.rank);
+    int64_t count = sgm__onnx_integer(n, "k", 1);
+    if (n->opset >= 10 && sgm__onnx_known_integers(n, 1, &count, 1) != 1)
+        return sgm_graph_fail(g, SGM_ERROR_SHAPE, "input 1 should be one integer");
+    if (axis < 0 || count < 0 || count > shape.dims[axis])
+        return sgm_graph_fail(g, SGM_ERROR_SHAPE, "the first %lld of %lld entries", (long long)count,
+                              (long long)(axis < 0 ? 0 : shape.dims[axis]));
+    bool largest = sgm__onnx_integer(n, "largest", 1) != 0;
+    sgm_value order = sgm_slice(g, sgm_argsort(g, x, axis, largest), axis, 0, count, 1);
+    n->outputs[1] = order;
+    return sgm_gather_along(g, x, order, axis);
+}
+
+/* --- along one axis; up to opset 12 along all from that one on --- */
+
+static sgm_value along(sgm__onnx_node *n, sgm_value (*function)(sgm_graph *, sgm_value))
+{
+    sgm_graph *g = n->graph;
+    sgm_value x = n->inputs[0];
+    sgm_shape shape = sgm__onnx_type(n, x).shape, flat = {.rank = 2, .dims = {1, 1}};
+    int64_t given = sgm__onnx_integer(n, "axis", n->opset < 13 ? 1 : -1);
+    if (n->opset < 13 && given == shape.rank)
+        return sgm__onnx_unsupported(n, "axis %lld of %d dimensions", (long long)given, shape.rank);
+    int32_t axis = sgm__onnx_axis(n, given, shape.rank);
+    if (axis < 0)
+        return (sgm_value){-1};
+    if (n->opset >= 13) {
+        sgm_value last = sgm__onnx_swap_last(g, x, axis);
+        return sgm__onnx_swap_last(g, function(g, last), axis);
+    }
+    for (int32_t i = 0; i < shape.rank; i++)
+        flat.dims[i >= axis] *= shape.dims[i];
+    return sgm_reshape(g, function(g, sgm_reshape(g, x, &flat)), &shape);
+}
+
+sgm_value sgm__onnx_softmax(sgm__onnx_node *n)
+{
+    return along(n, sgm_softmax);
+}
+
+sgm_value sgm__onnx_log_softmax(sgm__onnx_node *n)
+{
+    return along(n, sgm_log_softmax);
+}
+
+/* 1 at the first largest. */
+static sgm_value hardmax(sgm_graph *g, sgm_value x)
+{
+    sgm_type type = sgm_value_type(g, x);
+    return sgm_one_hot_values(g, sgm_arg_max(g, x, -1), type.shape.dims[type.shape.rank - 1], type.dtype);
+}
+
+sgm_value sgm__onnx_hardmax(sgm__onnx_node *n)
+{
+    return along(n, hardmax);
+}
+
+/* --- products of matrices --- */
+
+/* As NumPy: what has one dimension becomes a row or a column, whose dimension of 1 goes again. */
+static sgm_value product_of(sgm_graph *g, sgm_value a, sgm_value b)
+{
+    sgm_shape left = sgm_value_type(g, a).shape, right = sgm_value_type(g, b).shape;
+    if (left.rank == 0 || right.rank == 0)
+        return sgm_graph_fail(g, SGM_ERROR_SHAPE,
+                              "a product of matrices wants operands of one dimension or more");
+    if (left.rank == 1)
+        a = sgm_reshape(g, a, SGM__ONNX_SHAPE(1, left.dims[0]));
+    if (right.rank == 1)
+        b = sgm_reshape(g, b, SGM__ONNX_SHAPE(right.dims[0], 1));
+    sgm_value y = sgm_matmul(g, a, b);
+    sgm_shape shape = sgm_value_type(g, y).shape, kept = {0};
+    if (left.rank > 1 && right.rank > 1)
+        return y;
+    for (int32_t i = 0; i < shape.rank; i++)
+        if (!(left.rank == 1 && i == shape.rank - 2) && !(right.rank == 1 && i == shape.rank - 1))
+            kept.dims[kept.rank++] = shape.dims[i];
+    return sgm_reshape(g, y, &kept);
+}
+
+sgm_value sgm__onnx_matmul(sgm__onnx_node *n)
+{
+    sgm_value a = n->inputs[0];
+    sgm_dtype dtype = sgm__onnx_type(n, a).dtype;
+    if (sgm_dtype_is_float(dtype))
+        return product_of(n->graph, a, n->inputs[1]);
+    sgm_value y = product_of(n->graph, sgm_cast(n->graph, a, SGM_FLOAT64),
+                             sgm_cast(n->graph, n->inputs[1], SGM_FLOAT64));
+    return sgm_cast(n->graph, y, dtype);
+}
+
+sgm_value sgm__onnx_gemm(sgm__onnx_node *n)
+{
+    sgm_graph *g = n->graph;
+    sgm_value a = n->inputs[0], b = n->inputs[1], c = sgm__onnx_in(n, 2);
+    double alpha = sgm__onnx_number(n, "alpha", 1), beta = sgm__onnx_number(n, "beta", 1);
+    if (sgm__onnx_type(n, a).shape.rank != 2 || sgm__onnx_type(n, b).shape.rank != 2)
+        return sgm_graph_fail(g, SGM_ERROR_SHAPE, "both operands should be matrices");
+    if (sgm__onnx_integer(n, "transA", 0) != 0)
+        a = sgm_transpose(g, a);
+    if (sgm__onnx_integer(n, "transB", 0) != 0)
+        b = sgm_transpose(g, b);
+    sgm_value y = sgm_matmul(g, a, b);
+    if (alpha != 1)
+        y = sgm_multiply(g, y, sgm_number(g, alpha));
+    if (!sgm_value_is(c))
+        return y;
+    return sgm_add(g, y, beta != 1 ? sgm_multiply(g, c, sgm_number(g, beta)) : c);
+}
+
+sgm_value sgm__onnx_determinant(sgm__onnx_node *n)
+{
+    return sgm_determinant(n->graph, n->inputs[0]);
+}

@@ -1,0 +1,447 @@
+/* Operators that make constants and give values another shape. */
+#include "onnx/onnx.h"
+
+/* --- constants --- */
+
+static sgm_value constant_list(sgm__onnx_node *n, sgm_dtype dtype, size_t count, const void *values)
+{
+    return sgm__onnx_constant(n->graph, sgm_tensor_from(dtype, SGM__ONNX_SHAPE((int64_t)count), values));
+}
+
+sgm_value sgm__onnx_constant_node(sgm__onnx_node *n)
+{
+    static const sgm_shape one = {0};
+    for (size_t i = 0; i < n->proto->n_attribute; i++) {
+        const Onnx__AttributeProto *a = n->proto->attribute[i];
+        const char *name = sgm__onnx_text(a->name);
+        if (strcmp(name, "value") == 0 && a->t != NULL)
+            return sgm__onnx_constant(n->graph, sgm__onnx_tensor(a->t));
+        if (strcmp(name, "value_float") == 0)
+            return sgm__onnx_constant(n->graph, sgm_tensor_from(SGM_FLOAT32, &one, &a->f));
+        if (strcmp(name, "value_int") == 0)
+            return sgm__onnx_constant(n->graph, sgm_tensor_from(SGM_INT64, &one, &a->i));
+        if (strcmp(name, "value_floats") == 0)
+            return constant_list(n, SGM_FLOAT32, a->n_floats, a->floats);
+        if (strcmp(name, "value_ints") == 0)
+            return constant_list(n, SGM_INT64, a->n_ints, a->ints);
+    }
+    return sgm__onnx_unsupported(n, "a constant should be a tensor, numbers or integers");
+}
+
+/* A list of dimensions from an input; -1 and a failure if they cannot be a shape. */
+static bool known_shape(sgm__onnx_node *n, int32_t input, sgm_shape *shape)
+{
+    *shape = (sgm_shape){0};
+    shape->rank = sgm__onnx_known_integers(n, input, shape->dims, SGM_MAX_RANK);
+    return shape->rank >= 0;
+}
+
+sgm_value sgm__onnx_constant_of_shape(sgm__onnx_node *n)
+{
+    sgm_shape shape;
+    const Onnx__AttributeProto *value = sgm__onnx_attribute(n, "value");
+    sgm_tensor *tensor = value != NULL && value->t != NULL
+                             ? sgm__onnx_tensor(value->t)
+                             : sgm_tensor_create(SGM_FLOAT32, SGM__ONNX_SHAPE(1));
+    sgm_value one = sgm__onnx_constant(n->graph, tensor);
+    if (!known_shape(n, 0, &shape) || !sgm_value_is(one))
+        return (sgm_value){-1};
+    return sgm_broadcast(n->graph, sgm_reshape(n->graph, one, &(sgm_shape){0}), &shape);
+}
+
+/* first, first + step, ... of `count` numbers, exactly for integers. */
+sgm_value sgm__onnx_range(sgm__onnx_node *n)
+{
+    enum { MOST = 1 << 27 };
+    double first = sgm__onnx_known_number(n, 0, 0), end = sgm__onnx_known_number(n, 1, 0);
+    double step = sgm__onnx_known_number(n, 2, 1), steps = (end - first) / step;
+    if (n->graph->status != SGM_OK)
+        return (sgm_value){-1};
+    if (!(steps < MOST))
+        return sgm_graph_fail(n->graph, SGM_ERROR_UNSUPPORTED, "a range has at most %d numbers, this has %g",
+                              MOST, steps);
+    int64_t count = steps > 0 ? (int64_t)steps + ((double)(int64_t)steps < steps) : 0;
+    sgm_tensor *tensor = sgm_tensor_create(sgm__onnx_type(n, n->inputs[0]).dtype, SGM__ONNX_SHAPE(count));
+    for (int64_t i = 0; i < count && tensor != NULL; i++)
+        sgm_tensor_set(tensor, &i, first + (double)i * step);
+    return sgm__onnx_constant(n->graph, tensor);
+}
+
+sgm_value sgm__onnx_eye_like(sgm__onnx_node *n)
+{
+    sgm_graph *g = n->graph;
+    sgm_type type = sgm__onnx_type(n, n->inputs[0]);
+    int64_t shift = sgm__onnx_integer(n, "k", 0);
+    int64_t number = sgm__onnx_integer(n, "dtype", sgm__onnx_type_number(type.dtype));
+    if (sgm__onnx_dtype(number, &type.dtype) != SGM_OK)
+        return sgm__onnx_unsupported(n, "%s", sgm_last_error());
+    if (type.shape.rank != 2)
+        return sgm_graph_fail(g, SGM_ERROR_SHAPE, "an identity is a matrix");
+    sgm_value row = sgm_iota(g, SGM_INT64, &type.shape, 0), column = sgm_iota(g, SGM_INT64, &type.shape, 1);
+    sgm_value is_one = sgm_equal(g, column, sgm_add(g, row, sgm_number(g, (double)shift)));
+    return sgm_cast(g, is_one, type.dtype);
+}
+
+sgm_value sgm__onnx_one_hot(sgm__onnx_node *n)
+{
+    sgm_graph *g = n->graph;
+    sgm_value indices = n->inputs[0], values = n->inputs[2];
+    int64_t depth = (int64_t)sgm__onnx_known_number(n, 1, 0);
+    sgm_shape shape = sgm__onnx_type(n, indices).shape, level;
+    int32_t axis = sgm__onnx_axis(n, sgm__onnx_integer(n, "axis", -1), shape.rank + 1), axes[SGM_MAX_RANK];
+    if (axis < 0 || depth < 1 || shape.rank == SGM_MAX_RANK || sgm__onnx_type(n, values).shape.rank != 1)
+        return sgm_graph_fail(g, SGM_ERROR_SHAPE, "%lld classes for indices of %d dimensions",
+                              (long long)depth, shape.rank);
+    if (sgm__onnx_type(n, indices).dtype != SGM_INT64)
+        indices = sgm_cast(g, indices, SGM_INT64);
+    sgm_value negative = sgm_less(g, indices, sgm_number(g, 0));
+    indices = sgm_select(g, negative, sgm_add(g, indices, sgm_number(g, (double)depth)), indices);
+    sgm_value is_one = sgm_not_equal(g, sgm_one_hot_values(g, indices, depth, SGM_INT32), sgm_number(g, 0));
+    level = (sgm_shape){0};
+    sgm_value off = sgm_reshape(g, sgm_slice(g, values, 0, 0, 1, 1), &level);
+    sgm_value on = sgm_reshape(g, sgm_slice(g, values, 0, 1, 2, 1), &level);
+    for (int32_t i = 0, from = 0; i <= shape.rank; i++)
+        axes[i] = i == axis ? shape.rank : from++;
+    return sgm_permute(g, sgm_select(g, is_one, on, off), axes);
+}
+
+/* --- the same elements in another shape --- */
+
+sgm_value sgm__onnx_reshape(sgm__onnx_node *n)
+{
+    sgm_shape old = sgm__onnx_type(n, n->inputs[0]).shape, shape = {0};
+    shape.rank = sgm__onnx_list(n, "shape", 1, shape.dims, SGM_MAX_RANK);
+    bool copies = sgm__onnx_integer(n, "allowzero", 0) == 0;
+    for (int32_t i = 0; i < shape.rank && i < old.rank && copies; i++)
+        if (shape.dims[i] == 0)
+            shape.dims[i] = old.dims[i];
+    if (shape.rank < 0)
+        return sgm_graph_fail(n->graph, SGM_ERROR_FORMAT, "its new shape is missing");
+    return sgm_reshape(n->graph, n->inputs[0], &shape);
+}
+
+sgm_value sgm__onnx_flatten(sgm__onnx_node *n)
+{
+    sgm_shape old = sgm__onnx_type(n, n->inputs[0]).shape, shape = sgm_shape_of(1, 1);
+    int64_t axis = sgm__onnx_integer(n, "axis", 1);
+    axis += axis < 0 ? old.rank : 0;
+    if (axis < 0 || axis > old.rank)
+        return sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "there is no axis %lld", (long long)axis);
+    for (int32_t i = 0; i < old.rank; i++)
+        shape.dims[i >= axis] *= old.dims[i];
+    return sgm_reshape(n->graph, n->inputs[0], &shape);
+}
+
+sgm_value sgm__onnx_squeeze(sgm__onnx_node *n)
+{
+    int64_t list[SGM_MAX_RANK];
+    sgm_shape old = sgm__onnx_type(n, n->inputs[0]).shape, shape = {0};
+    bool goes[SGM_MAX_RANK] = {0};
+    int32_t count = sgm__onnx_list(n, "axes", 1, list, SGM_MAX_RANK);
+    for (int32_t i = 0; i < old.rank; i++)
+        goes[i] = count < 0 && old.dims[i] == 1;
+    for (int32_t i = 0; i < count; i++) {
+        int32_t axis = sgm__onnx_axis(n, list[i], old.rank);
+        if (axis < 0 || old.dims[axis] != 1)
+            return sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "axis %lld is not of size 1",
+                                  (long long)list[i]);
+        goes[axis] = true;
+    }
+    for (int32_t i = 0; i < old.rank; i++)
+        if (!goes[i])
+            shape.dims[shape.rank++] = old.dims[i];
+    return sgm_reshape(n->graph, n->inputs[0], &shape);
+}
+
+sgm_value sgm__onnx_unsqueeze(sgm__onnx_node *n)
+{
+    int64_t list[SGM_MAX_RANK];
+    sgm_shape old = sgm__onnx_type(n, n->inputs[0]).shape, shape = {0};
+    int32_t count = sgm__onnx_list(n, "axes", 1, list, SGM_MAX_RANK), rank = old.rank + count, from = 0;
+    if (count < 0 || rank > SGM_MAX_RANK)
+        return sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "at most %d dimensions are supported", SGM_MAX_RANK);
+    for (int32_t i = 0; i < count; i++) {
+        int32_t axis = sgm__onnx_axis(n, list[i], rank);
+        if (axis < 0 || shape.dims[axis] == 1)
+            return sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "axis %lld", (long long)list[i]);
+        shape.dims[axis] = 1;
+    }
+    for (shape.rank = 0; shape.rank < rank; shape.rank++)
+        if (shape.dims[shape.rank] != 1)
+            shape.dims[shape.rank] = old.dims[from++];
+    return sgm_reshape(n->graph, n->inputs[0], &shape);
+}
+
+sgm_value sgm__onnx_transpose(sgm__onnx_node *n)
+{
+    int64_t list[SGM_MAX_RANK];
+    int32_t axes[SGM_MAX_RANK], rank = sgm__onnx_type(n, n->inputs[0]).shape.rank;
+    int32_t count = sgm__onnx_integers(n, "perm", list, SGM_MAX_RANK);
+    if (count >= 0 && count != rank)
+        return sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "an order of %d axes for %d dimensions", count,
+                              rank);
+    for (int32_t i = 0; i < rank; i++)
+        axes[i] = count < 0 ? rank - 1 - i : sgm__onnx_axis(n, list[i], rank);
+    return rank > 0 ? sgm_permute(n->graph, n->inputs[0], axes) : sgm_copy(n->graph, n->inputs[0]);
+}
+
+sgm_value sgm__onnx_expand(sgm__onnx_node *n)
+{
+    sgm_shape shape, result, old = sgm__onnx_type(n, n->inputs[0]).shape;
+    if (!known_shape(n, 1, &shape))
+        return (sgm_value){-1};
+    if (sgm_shape_broadcast(&old, &shape, &result) != SGM_OK)
+        return sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "%s", sgm_last_error());
+    return sgm_broadcast(n->graph, n->inputs[0], &result);
+}
+
+/* --- shapes as values --- */
+
+sgm_value sgm__onnx_shape(sgm__onnx_node *n)
+{
+    sgm_shape shape = sgm__onnx_type(n, n->inputs[0]).shape;
+    int64_t start = sgm__onnx_integer(n, "start", 0), end = sgm__onnx_integer(n, "end", shape.rank);
+    start += start < 0 ? shape.rank : 0;
+    end += end < 0 ? shape.rank : 0;
+    start = start < 0 ? 0 : start > shape.rank ? shape.rank : start;
+    end = end < start ? start : end > shape.rank ? shape.rank : end;
+    return sgm__onnx_constant_integers(n->graph, shape.dims + start, (int32_t)(end - start));
+}
+
+sgm_value sgm__onnx_size(sgm__onnx_node *n)
+{
+    sgm_shape shape = sgm__onnx_type(n, n->inputs[0]).shape;
+    int64_t count = sgm_shape_elements(&shape);
+    return sgm__onnx_constant(n->graph, sgm_tensor_from(SGM_INT64, &(sgm_shape){0}, &count));
+}
+
+/* --- parts --- */
+
+static int64_t within(int64_t at, int64_t least, int64_t most)
+{
+    return at < least ? least : at > most ? most : at;
+}
+
+/* As NumPy: places beyond an end are the end. */
+static sgm_value slice_axis(sgm_graph *g, sgm_value x, int32_t axis, int64_t start, int64_t end, int64_t step)
+{
+    int64_t size = sgm_value_type(g, x).shape.dims[axis];
+    if (step == 0 || step == INT64_MIN)
+        return sgm_graph_fail(g, SGM_ERROR_ARGUMENT, "a step of %lld", (long long)step);
+    start = within(start < 0 ? start + size : start, step < 0 ? -1 : 0, step < 0 ? size - 1 : size);
+    end = within(end < 0 ? end + size : end, step < 0 ? -1 : 0, step < 0 ? size - 1 : size);
+    if (step > 0)
+        return sgm_slice(g, x, axis, start, end > start ? end : start, step);
+    start = size - 1 - start;
+    end = size - 1 - end;
+    return sgm_slice(g, sgm_flip(g, x, axis), axis, start, end > start ? end : start, -step);
+}
+
+sgm_value sgm__onnx_slice(sgm__onnx_node *n)
+{
+    enum { MOST = SGM_MAX_RANK };
+    int64_t starts[MOST], ends[MOST], axes[MOST], steps[MOST];
+    sgm_value x = n->inputs[0];
+    int32_t rank = sgm__onnx_type(n, x).shape.rank;
+    int32_t count = sgm__onnx_list(n, "starts", 1, starts, MOST);
+    int32_t end_count = sgm__onnx_list(n, "ends", 2, ends, MOST);
+    int32_t axis_count = sgm__onnx_list(n, "axes", 3, axes, MOST);
+    int32_t step_count = sgm__onnx_list(n, "steps", 4, steps, MOST);
+    if (count < 0 || end_count != count || (axis_count >= 0 && axis_count != count) ||
+        (step_count >= 0 && step_count != count))
+        return sgm_graph_fail(n->graph, SGM_ERROR_SHAPE,
+                              "starts, ends, axes and steps should be equally many");
+    for (int32_t i = 0; i < count; i++) {
+        int32_t axis = sgm__onnx_axis(n, axis_count < 0 ? i : axes[i], rank);
+        if (axis < 0)
+            return (sgm_value){-1};
+        x = slice_axis(n->graph, x, axis, starts[i], ends[i], step_count < 0 ? 1 : steps[i]);
+    }
+    return count == 0 ? sgm_copy(n->graph, x) : x;
+}
+
+sgm_value sgm__onnx_concat(sgm__onnx_node *n)
+{
+    int32_t rank = sgm__onnx_type(n, n->inputs[0]).shape.rank;
+    int32_t axis = sgm__onnx_axis(n, sgm__onnx_integer(n, "axis", n->opset < 4 ? 1 : 0), rank);
+    return axis < 0 ? (sgm_value){-1} : sgm_concatenate(n->graph, n->inputs, n->input_count, axis);
+}
+
+sgm_value sgm__onnx_split(sgm__onnx_node *n)
+{
+    int64_t sizes[SGM__ONNX_MOST_OUTPUTS], at = 0;
+    sgm_shape shape = sgm__onnx_type(n, n->inputs[0]).shape;
+    int32_t axis = sgm__onnx_axis(n, sgm__onnx_integer(n, "axis", 0), shape.rank);
+    int32_t count = sgm__onnx_list(n, "split", 1, sizes, SGM__ONNX_MOST_OUTPUTS);
+    if (axis < 0)
+        return (sgm_value){-1};
+    int64_t size = shape.dims[axis], each = (size + n->output_count - 1) / n->output_count;
+    for (int32_t i = 0; i < n->output_count && count < 0; i++)
+        sizes[i] = within(size - i * each, 0, each);
+    if (count >= 0 && count != n->output_count)
+        return sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "%d sizes for %d outputs", count, n->output_count);
+    for (int32_t i = 0; i < n->output_count; at += sizes[i], i++) {
+        if (sizes[i] < 0 || sizes[i] > size - at)
+            return sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "parts of more than %lld entries",
+                                  (long long)size);
+        n->outputs[i] = sgm_slice(n->graph, n->inputs[0], axis, at, at + sizes[i], 1);
+    }
+    return n->outputs[0];
+}
+
+sgm_value sgm__onnx_tile(sgm__onnx_node *n)
+{
+    sgm_graph *g = n->graph;
+    sgm_shape old = sgm__onnx_type(n, n->inputs[0]).shape, times;
+    sgm_value x = n->inputs[0];
+    if (!known_shape(n, 1, &times) || times.rank != old.rank)
+        return sgm_graph_fail(g, SGM_ERROR_SHAPE, "as many repeats as dimensions are needed");
+    for (int32_t i = 0; i < old.rank; i++) { /* a dimension before it, broadcast, and both made one */
+        sgm_shape split = sgm_value_type(g, x).shape, joined = split;
+        if (split.rank == SGM_MAX_RANK)
+            return sgm__onnx_unsupported(n, "at most %d dimensions are supported", SGM_MAX_RANK - 1);
+        if (times.dims[i] < 0 || __builtin_mul_overflow(split.dims[i], times.dims[i], &joined.dims[i]))
+            return sgm_graph_fail(g, SGM_ERROR_SHAPE, "%lld repeats", (long long)times.dims[i]);
+        memmove(split.dims + i + 1, split.dims + i, (size_t)(split.rank - i) * sizeof split.dims[0]);
+        split.rank++;
+        split.dims[i] = 1;
+        x = sgm_reshape(g, x, &split);
+        split.dims[i] = times.dims[i];
+        x = sgm_reshape(g, sgm_broadcast(g, x, &split), &joined);
+    }
+    return x;
+}
+
+/* --- padding --- */
+
+/* Entries before an axis's begin and behind its end, by the numbers of the entries that they repeat. */
+static sgm_value pad_by_index(sgm__onnx_node *n, sgm_value x, int32_t axis, int64_t before, int64_t after,
+                              bool reflects)
+{
+    int64_t size = sgm__onnx_type(n, x).shape.dims[axis], count = before + size + after;
+    if (size < 1 || (reflects && (before >= size || after >= size)))
+        return sgm__onnx_unsupported(n, "padding of %lld and %lld around %lld entries", (long long)before,
+                                     (long long)after, (long long)size);
+    sgm_tensor *numbers = sgm_tensor_create(SGM_INT64, SGM__ONNX_SHAPE(count));
+    for (int64_t i = 0; i < count && numbers != NULL; i++) {
+        int64_t at = i - before;
+        if (reflects)
+            at = at < 0 ? -at : at >= size ? 2 * (size - 1) - at : at;
+        ((int64_t *)sgm_tensor_data(numbers))[i] = within(at, 0, size - 1);
+    }
+    return sgm_gather(n->graph, x, sgm__onnx_constant(n->graph, numbers), axis);
+}
+
+/* `fill` around x; negative sizes cut off. */
+static sgm_value pad_by_value(sgm_graph *g, sgm_value x, int32_t axis, int64_t before, int64_t after,
+                              sgm_value fill)
+{
+    sgm_shape shape = sgm_value_type(g, x).shape;
+    sgm_value parts[3];
+    int32_t count = 0;
+    if (before < 0 || after < 0)
+        x = sgm_slice(g, x, axis, before < 0 ? -before : 0, shape.dims[axis] + (after < 0 ? after : 0), 1);
+    if (before > 0) {
+        shape.dims[axis] = before;
+        parts[count++] = sgm_broadcast(g, fill, &shape);
+    }
+    parts[count++] = x;
+    if (after > 0) {
+        shape.dims[axis] = after;
+        parts[count++] = sgm_broadcast(g, fill, &shape);
+    }
+    return count == 1 ? x : sgm_concatenate(g, parts, count, axis);
+}
+
+static sgm_value pad_fill(sgm__onnx_node *n)
+{
+    sgm_value fill = sgm__onnx_in(n, 2);
+    if (sgm_value_is(fill))
+        return sgm_reshape(n->graph, fill, &(sgm_shape){0});
+    sgm_value one = sgm_number(n->graph, sgm__onnx_number(n, "value", 0));
+    return sgm__onnx_cast_like(n->graph, one, n->inputs[0]);
+}
+
+sgm_value sgm__onnx_pad(sgm__onnx_node *n)
+{
+    const int64_t most = (int64_t)1 << 40;
+    int64_t sizes[2 * SGM_MAX_RANK], axes[SGM_MAX_RANK];
+    sgm_value x = n->inputs[0];
+    int32_t rank = sgm__onnx_type(n, x).shape.rank;
+    int32_t count = sgm__onnx_list(n, "pads", 1, sizes, 2 * SGM_MAX_RANK);
+    int32_t axis_count =
+        sgm_value_is(sgm__onnx_in(n, 3)) ? sgm__onnx_known_integers(n, 3, axes, SGM_MAX_RANK) : -1;
+    bool is_edge = sgm__onnx_text_is(n, "mode", "constant", "edge");
+    bool reflects = sgm__onnx_text_is(n, "mode", "constant", "reflect");
+    int32_t given = axis_count < 0 ? rank : axis_count;
+    if (count != 2 * given)
+        return sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "%d sizes of padding for %d axes", count, given);
+    if (!is_edge && !reflects && !sgm__onnx_text_is(n, "mode", "constant", "constant"))
+        return sgm__onnx_unsupported(n, "the mode is none of constant, edge and reflect");
+    sgm_value fill = is_edge || reflects ? (sgm_value){-1} : pad_fill(n);
+    for (int32_t i = 0; i < given; i++) {
+        int64_t before = sizes[i], after = sizes[i + given];
+        int32_t axis = sgm__onnx_axis(n, axis_count < 0 ? i : axes[i], rank);
+        int64_t size = axis < 0 ? 0 : sgm__onnx_type(n, x).shape.dims[axis];
+        if (axis < 0 || before > most || after > most || before < -size || after < -size ||
+            before + after < -size)
+            return sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "padding of %lld and %lld around %lld entries",
+                                  (long long)before, (long long)after, (long long)size);
+        if ((is_edge || reflects) && (before < 0 || after < 0))
+            return sgm__onnx_unsupported(n, "negative padding that repeats entries");
+        if (before != 0 || after != 0)
+            x = is_edge || reflects ? pad_by_index(n, x, axis, before, after, reflects)
+                                    : pad_by_value(n->graph, x, axis, before, after, fill);
+    }
+    return x.index == n->inputs[0].index ? sgm_copy(n->graph, x) : x;
+}
+
+/* --- channels and places --- */
+
+sgm_value sgm__onnx_depth_to_space(sgm__onnx_node *n)
+{
+    sgm_graph *g = n->graph;
+    sgm_shape s = sgm__onnx_type(n, n->inputs[0]).shape;
+    int64_t b = sgm__onnx_integer(n, "blocksize", 1), *d = s.dims;
+    if (s.rank != 4 || b < 1 || b > 65536 || d[1] % (b * b) != 0)
+        return sgm_graph_fail(g, SGM_ERROR_SHAPE, "blocks of %lld", (long long)b);
+    int64_t depth = d[1] / (b * b);
+    bool by_column = sgm__onnx_text_is(n, "mode", "DCR", "CRD");
+    sgm_shape split =
+        by_column ? sgm_shape_of(d[0], depth, b, b, d[2], d[3]) : sgm_shape_of(d[0], b, b, depth, d[2], d[3]);
+    const int32_t *axes =
+        by_column ? (const int32_t[]){0, 1, 4, 2, 5, 3} : (const int32_t[]){0, 3, 4, 1, 5, 2};
+    sgm_value x = sgm_permute(g, sgm_reshape(g, n->inputs[0], &split), axes);
+    return sgm_reshape(g, x, SGM__ONNX_SHAPE(d[0], depth, d[2] * b, d[3] * b));
+}
+
+sgm_value sgm__onnx_space_to_depth(sgm__onnx_node *n)
+{
+    sgm_graph *g = n->graph;
+    sgm_shape s = sgm__onnx_type(n, n->inputs[0]).shape;
+    int64_t b = sgm__onnx_integer(n, "blocksize", 1), *d = s.dims;
+    if (s.rank != 4 || b < 1 || b > 65536 || d[2] % b != 0 || d[3] % b != 0)
+        return sgm_graph_fail(g, SGM_ERROR_SHAPE, "blocks of %lld", (long long)b);
+    sgm_value x = sgm_reshape(g, n->inputs[0], SGM__ONNX_SHAPE(d[0], d[1], d[2] / b, b, d[3] / b, b));
+    x = sgm_permute(g, x, (const int32_t[]){0, 3, 5, 1, 2, 4});
+    return sgm_reshape(g, x, SGM__ONNX_SHAPE(d[0], d[1] * b * b, d[2] / b, d[3] / b));
+}
+
+/* The upper or lower triangle of matrices; zeros elsewhere. */
+sgm_value sgm__onnx_trilu(sgm__onnx_node *n)
+{
+    sgm_graph *g = n->graph;
+    sgm_value x = n->inputs[0];
+    sgm_type type = sgm__onnx_type(n, x);
+    int64_t shift = 0;
+    if (sgm_value_is(sgm__onnx_in(n, 1)))
+        sgm__onnx_known_integers(n, 1, &shift, 1);
+    if (type.shape.rank < 2 || g->status != SGM_OK)
+        return sgm_graph_fail(g, SGM_ERROR_SHAPE, "a triangle wants matrices");
+    sgm_value row = sgm_iota(g, SGM_INT64, &type.shape, type.shape.rank - 2);
+    sgm_value column = sgm_iota(g, SGM_INT64, &type.shape, type.shape.rank - 1);
+    sgm_value diagonal = sgm_add(g, row, sgm_number(g, (double)shift));
+    bool upper = sgm__onnx_integer(n, "upper", 1) != 0;
+    sgm_value stays = upper ? sgm_greater_equal(g, column, diagonal) : sgm_less_equal(g, column, diagonal);
+    return sgm_select(g, stays, x, sgm_filled_like(g, x, 0));
+}

@@ -1,0 +1,369 @@
+/* Operators of windows that move over one or two axes, and normalisations. */
+#include "onnx/onnx.h"
+
+#define MOST_AXES 2
+#define MOST_EXTENT ((int64_t)1 << 31)
+
+/* A window as the attributes describe it, for `axes` axes behind batch and channels. */
+typedef struct window {
+    int32_t axes;
+    int64_t in[MOST_AXES], size[MOST_AXES], stride[MOST_AXES], dilation[MOST_AXES];
+    int64_t before[MOST_AXES], after[MOST_AXES];
+} window;
+
+/* A list of as many positive numbers as there are axes. */
+static bool read_list(sgm__onnx_node *n, const char *name, int32_t axes, int64_t least, int64_t *list)
+{
+    int32_t count = sgm__onnx_integers(n, name, list, 2 * MOST_AXES);
+    for (int32_t i = 0; i < count; i++)
+        if (list[i] < least || list[i] > MOST_EXTENT) {
+            sgm_graph_fail(n->graph, SGM_ERROR_ARGUMENT, "'%s' has the entry %lld", name, (long long)list[i]);
+            return false;
+        }
+    if (count >= 0 && count != axes)
+        sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "'%s' has %d entries, expected %d", name, count, axes);
+    return count == axes;
+}
+
+static bool pads_itself(sgm__onnx_node *n)
+{
+    return sgm__onnx_text_is(n, "auto_pad", "NOTSET", "SAME_UPPER") ||
+           sgm__onnx_text_is(n, "auto_pad", "NOTSET", "SAME_LOWER");
+}
+
+/* What is missing so that as many windows fit as the stride divides the size, rounded up. */
+static void pad_same(sgm__onnx_node *n, window *w)
+{
+    bool lower = sgm__onnx_text_is(n, "auto_pad", "NOTSET", "SAME_LOWER");
+    for (int32_t i = 0; i < w->axes; i++) {
+        int64_t count = (w->in[i] + w->stride[i] - 1) / w->stride[i];
+        int64_t all = (count - 1) * w->stride[i] + (w->size[i] - 1) * w->dilation[i] + 1 - w->in[i];
+        all = all < 0 ? 0 : all;
+        w->before[i] = lower ? all - all / 2 : all / 2;
+        w->after[i] = all - w->before[i];
+    }
+}
+
+static bool read_window(sgm__onnx_node *n, sgm_value x, window *w)
+{
+    sgm_shape shape = sgm__onnx_type(n, x).shape;
+    int64_t pads[2 * MOST_AXES];
+    *w = (window){.axes = shape.rank - 2};
+    if (w->axes < 1 || w->axes > MOST_AXES) {
+        sgm__onnx_unsupported(n, "windows of 1 or 2 axes are supported, this has %d", w->axes);
+        return false;
+    }
+    for (int32_t i = 0; i < w->axes; i++) {
+        w->in[i] = shape.dims[i + 2];
+        w->stride[i] = w->dilation[i] = 1;
+    }
+    read_list(n, "strides", w->axes, 1, w->stride);
+    read_list(n, "dilations", w->axes, 1, w->dilation);
+    if (read_list(n, "pads", 2 * w->axes, 0, pads))
+        for (int32_t i = 0; i < w->axes; i++) {
+            w->before[i] = pads[i];
+            w->after[i] = pads[i + w->axes];
+        }
+    return n->graph->status == SGM_OK;
+}
+
+/* The size comes from an attribute, or from weights. */
+static bool read_size(sgm__onnx_node *n, window *w, const sgm_shape *weights)
+{
+    bool given = read_list(n, "kernel_shape", w->axes, 1, w->size);
+    for (int32_t i = 0; i < w->axes && weights != NULL; i++) {
+        if (weights->rank != w->axes + 2 || (given && w->size[i] != weights->dims[i + 2])) {
+            sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "the weights do not have the kernel's shape");
+            return false;
+        }
+        w->size[i] = weights->dims[i + 2];
+    }
+    if (!given && weights == NULL)
+        sgm_graph_fail(n->graph, SGM_ERROR_FORMAT, "'kernel_shape' is missing");
+    return n->graph->status == SGM_OK;
+}
+
+static sgm_window_options options_of(const window *w, int64_t groups)
+{
+    sgm_window_options options = {.struct_size = sizeof options, .groups = groups};
+    memcpy(options.size, w->size, sizeof w->size);
+    memcpy(options.stride, w->stride, sizeof w->stride);
+    memcpy(options.before, w->before, sizeof w->before);
+    memcpy(options.after, w->after, sizeof w->after);
+    memcpy(options.dilation, w->dilation, sizeof w->dilation);
+    return options;
+}
+
+/* --- convolutions --- */
+
+static sgm_value convolve(sgm__onnx_node *n, sgm_value x, sgm_value weights, sgm_value biases)
+{
+    window w;
+    sgm_shape shape = sgm__onnx_type(n, weights).shape;
+    if (!read_window(n, x, &w) || !read_size(n, &w, &shape))
+        return (sgm_value){-1};
+    if (pads_itself(n))
+        pad_same(n, &w);
+    sgm_window_options options = options_of(&w, sgm__onnx_integer(n, "group", 1));
+    memset(options.size, 0, sizeof options.size);
+    return sgm_convolution(n->graph, x, weights, biases, &options);
+}
+
+sgm_value sgm__onnx_conv(sgm__onnx_node *n)
+{
+    return convolve(n, n->inputs[0], n->inputs[1], sgm__onnx_in(n, 2));
+}
+
+/* Padding of a transposed convolution cuts off; from the shape that it shall have, where that is given. */
+static void cut_to_shape(sgm__onnx_node *n, window *w, const int64_t *more, const int64_t *shape,
+                         bool has_shape)
+{
+    bool lower = sgm__onnx_text_is(n, "auto_pad", "NOTSET", "SAME_LOWER");
+    for (int32_t i = 0; i < w->axes; i++) {
+        int64_t full = (w->in[i] - 1) * w->stride[i] + more[i] + (w->size[i] - 1) * w->dilation[i] + 1;
+        int64_t cut = full - (has_shape ? shape[i] : w->in[i] * w->stride[i]);
+        w->before[i] = lower ? cut - cut / 2 : cut / 2;
+        w->after[i] = cut - w->before[i];
+        if (cut < 0) {
+            w->before[i] = 0;
+            w->after[i] = cut;
+        }
+    }
+}
+
+sgm_value sgm__onnx_conv_transpose(sgm__onnx_node *n)
+{
+    window w;
+    int64_t more[2 * MOST_AXES] = {0}, shape[2 * MOST_AXES];
+    sgm_shape weights = sgm__onnx_type(n, n->inputs[1]).shape;
+    if (!read_window(n, n->inputs[0], &w) || !read_size(n, &w, &weights))
+        return (sgm_value){-1};
+    read_list(n, "output_padding", w.axes, 0, more);
+    bool has_shape = read_list(n, "output_shape", w.axes, 1, shape);
+    if (has_shape || pads_itself(n))
+        cut_to_shape(n, &w, more, shape, has_shape);
+    /* What goes beyond the windows is zeros: it is added behind, for it may be more than the stride allows.
+     */
+    int64_t beyond[MOST_AXES];
+    for (int32_t i = 0; i < w.axes; i++) {
+        beyond[i] = more[i] - (w.after[i] < 0 ? w.after[i] : 0);
+        w.after[i] = w.after[i] < 0 ? 0 : w.after[i];
+        more[i] = 0;
+        if (beyond[i] <= w.after[i]) {
+            w.after[i] -= beyond[i];
+            beyond[i] = 0;
+        } else {
+            beyond[i] -= w.after[i];
+            w.after[i] = 0;
+        }
+    }
+    sgm_window_options options = options_of(&w, sgm__onnx_integer(n, "group", 1));
+    memset(options.size, 0, sizeof options.size);
+    sgm_value y =
+        sgm_transposed_convolution(n->graph, n->inputs[0], n->inputs[1], (sgm_value){-1}, more, &options);
+    for (int32_t i = 0; i < w.axes; i++)
+        if (beyond[i] > 0)
+            y = sgm_pad(n->graph, y, i + 2, 0, beyond[i], 0);
+    if (!sgm_value_is(sgm__onnx_in(n, 2)))
+        return y;
+    sgm_shape column = w.axes == 2 ? sgm_shape_of(-1, 1, 1) : sgm_shape_of(-1, 1);
+    return sgm_add(n->graph, y, sgm_reshape(n->graph, n->inputs[2], &column));
+}
+
+/* --- poolings --- */
+
+/* With ceil_mode a window counts that is not complete, if it begins within the data or the padding before. */
+static void pad_ceil(window *w, int64_t *extra)
+{
+    for (int32_t i = 0; i < w->axes; i++) {
+        int64_t reach = (w->size[i] - 1) * w->dilation[i] + 1;
+        int64_t room = w->in[i] + w->before[i] + w->after[i] - reach;
+        int64_t rest = room >= 0 ? room % w->stride[i] : 0;
+        extra[i] = rest == 0 ? 0 : w->stride[i] - rest;
+        if (extra[i] > 0 && (room - rest) + w->stride[i] >= w->in[i] + w->before[i])
+            extra[i] = 0;
+    }
+}
+
+static bool read_pooling(sgm__onnx_node *n, window *w, int64_t *extra)
+{
+    if (!read_window(n, n->inputs[0], w) || !read_size(n, w, NULL))
+        return false;
+    memset(extra, 0, MOST_AXES * sizeof *extra);
+    if (pads_itself(n))
+        pad_same(n, w);
+    else if (sgm__onnx_integer(n, "ceil_mode", 0) != 0)
+        pad_ceil(w, extra);
+    return true;
+}
+
+sgm_value sgm__onnx_max_pool(sgm__onnx_node *n)
+{
+    window w;
+    int64_t extra[MOST_AXES];
+    if (!read_pooling(n, &w, extra))
+        return (sgm_value){-1};
+    for (int32_t i = 0; i < w.axes; i++)
+        w.after[i] += extra[i];
+    sgm_window_options options = options_of(&w, 0);
+    return sgm_max_pooling(n->graph, n->inputs[0], &options);
+}
+
+sgm_value sgm__onnx_average_pool(sgm__onnx_node *n)
+{
+    window w;
+    int64_t extra[MOST_AXES];
+    sgm_value x = n->inputs[0];
+    if (!read_pooling(n, &w, extra))
+        return (sgm_value){-1};
+    bool counts = sgm__onnx_integer(n, "count_include_pad", 0) != 0;
+    for (int32_t i = 0; i < w.axes; i++) { /* zeros that count become data */
+        if (counts && w.before[i] + w.after[i] > 0)
+            x = sgm_pad(n->graph, x, i + 2, w.before[i], w.after[i], 0);
+        w.before[i] = counts ? 0 : w.before[i];
+        w.after[i] = (counts ? 0 : w.after[i]) + extra[i];
+    }
+    sgm_window_options options = options_of(&w, 0);
+    options.leave_padding = true;
+    return sgm_average_pooling(n->graph, x, &options);
+}
+
+typedef sgm_value (*reduction)(sgm_graph *graph, sgm_value x, const int32_t *axes, int32_t count, bool keep);
+
+/* Over all axes behind batch and channels. */
+static sgm_value over_places(sgm__onnx_node *n, sgm_value x, reduction function)
+{
+    int32_t axes[SGM_MAX_RANK], count = 0, rank = sgm__onnx_type(n, x).shape.rank;
+    for (int32_t i = 2; i < rank; i++)
+        axes[count++] = i;
+    if (count == 0)
+        return sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "data of batch, channels and places is needed");
+    return function(n->graph, x, axes, count, true);
+}
+
+sgm_value sgm__onnx_global_average_pool(sgm__onnx_node *n)
+{
+    return over_places(n, n->inputs[0], sgm_reduce_mean);
+}
+
+sgm_value sgm__onnx_global_max_pool(sgm__onnx_node *n)
+{
+    return over_places(n, n->inputs[0], sgm_reduce_max);
+}
+
+/* --- normalisations --- */
+
+/* (x - mean) / sqrt(variance + epsilon) */
+static sgm_value normalise(sgm_graph *g, sgm_value x, sgm_value mean, sgm_value variance, double epsilon)
+{
+    sgm_value deviation = sgm_square_root(g, sgm_add(g, variance, sgm_number(g, epsilon)));
+    return sgm_divide(g, sgm_subtract(g, x, mean), deviation);
+}
+
+/* A number for each channel, to go with x. */
+static sgm_value by_channel(sgm__onnx_node *n, sgm_value numbers)
+{
+    sgm_shape shape = {.rank = sgm__onnx_type(n, n->inputs[0]).shape.rank - 1, .dims = {-1}};
+    for (int32_t i = 1; i < shape.rank; i++)
+        shape.dims[i] = 1;
+    return shape.rank < 1 ? sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "data of batch and channels is needed")
+                          : sgm_reshape(n->graph, numbers, &shape);
+}
+
+static sgm_value scaled(sgm__onnx_node *n, sgm_value x, sgm_value scale, sgm_value bias)
+{
+    return sgm_add(n->graph, sgm_multiply(n->graph, x, by_channel(n, scale)), by_channel(n, bias));
+}
+
+/* Running statistics move towards those of the batch. */
+static sgm_value moved(sgm__onnx_node *n, sgm_value old, sgm_value batch)
+{
+    double momentum = sgm__onnx_number(n, "momentum", 0.9);
+    sgm_value kept = sgm_multiply(n->graph, old, sgm_number(n->graph, momentum));
+    batch = sgm_reshape(n->graph, batch, SGM__ONNX_SHAPE(-1));
+    return sgm_add(n->graph, kept, sgm_multiply(n->graph, batch, sgm_number(n->graph, 1 - momentum)));
+}
+
+sgm_value sgm__onnx_batch_normalisation(sgm__onnx_node *n)
+{
+    sgm_graph *g = n->graph;
+    sgm_value x = n->inputs[0], mean = by_channel(n, n->inputs[3]), variance = by_channel(n, n->inputs[4]);
+    if (sgm__onnx_integer(n, "training_mode", 0) != 0) {
+        int32_t axes[SGM_MAX_RANK] = {0}, count = 1, rank = sgm__onnx_type(n, x).shape.rank;
+        for (int32_t i = 2; i < rank; i++)
+            axes[count++] = i;
+        sgm_value batch_mean = sgm_reduce_mean(g, x, axes, count, true);
+        sgm_value batch_variance = sgm_reduce_variance(g, x, axes, count, true);
+        n->outputs[1] = moved(n, n->inputs[3], batch_mean);
+        n->outputs[2] = moved(n, n->inputs[4], batch_variance);
+        mean = batch_mean;
+        variance = batch_variance;
+    }
+    sgm_value y = normalise(g, x, mean, variance, sgm__onnx_number(n, "epsilon", 1e-5));
+    return scaled(n, y, n->inputs[1], n->inputs[2]);
+}
+
+sgm_value sgm__onnx_instance_normalisation(sgm__onnx_node *n)
+{
+    sgm_value x = n->inputs[0];
+    sgm_value y = normalise(n->graph, x, over_places(n, x, sgm_reduce_mean),
+                            over_places(n, x, sgm_reduce_variance), sgm__onnx_number(n, "epsilon", 1e-5));
+    return scaled(n, y, n->inputs[1], n->inputs[2]);
+}
+
+sgm_value sgm__onnx_layer_normalisation(sgm__onnx_node *n)
+{
+    sgm_graph *g = n->graph;
+    sgm_value x = n->inputs[0];
+    int32_t axes[SGM_MAX_RANK], count = 0, rank = sgm__onnx_type(n, x).shape.rank;
+    int32_t first = sgm__onnx_axis(n, sgm__onnx_integer(n, "axis", -1), rank);
+    double epsilon = sgm__onnx_number(n, "epsilon", 1e-5);
+    for (int32_t i = first; i < rank; i++)
+        axes[count++] = i;
+    if (first < 0)
+        return (sgm_value){-1};
+    sgm_value mean = sgm_reduce_mean(g, x, axes, count, true), centred = sgm_subtract(g, x, mean);
+    sgm_value variance = sgm_reduce_mean(g, sgm_square(g, centred), axes, count, true);
+    sgm_value deviation = sgm_square_root(g, sgm_add(g, variance, sgm_number(g, epsilon)));
+    sgm_value inverse = sgm_reciprocal(g, deviation);
+    n->outputs[1] = mean;
+    n->outputs[2] = inverse;
+    sgm_value y = count == 1 ? sgm_layer_norm(g, x, epsilon) : sgm_multiply(g, centred, inverse);
+    y = sgm_multiply(g, y, n->inputs[1]);
+    return sgm_value_is(sgm__onnx_in(n, 2)) ? sgm_add(g, y, n->inputs[2]) : y;
+}
+
+sgm_value sgm__onnx_mean_variance_normalisation(sgm__onnx_node *n)
+{
+    sgm_graph *g = n->graph;
+    int64_t list[SGM_MAX_RANK] = {0, 2, 3};
+    int32_t axes[SGM_MAX_RANK], count = sgm__onnx_integers(n, "axes", list, SGM_MAX_RANK);
+    sgm_value x = n->inputs[0];
+    count = count < 0 ? 3 : count;
+    for (int32_t i = 0; i < count; i++)
+        axes[i] = sgm__onnx_axis(n, list[i], sgm__onnx_type(n, x).shape.rank);
+    if (g->status != SGM_OK)
+        return (sgm_value){-1};
+    sgm_value centred = sgm_subtract(g, x, sgm_reduce_mean(g, x, axes, count, true));
+    sgm_value deviation = sgm_reduce_deviation(g, x, axes, count, true);
+    return sgm_divide(g, centred, sgm_add(g, deviation, sgm_number(g, 1e-9)));
+}
+
+/* x / (bias + alpha / size * sum of squares of the `size` channels around)^beta */
+sgm_value sgm__onnx_lrn(sgm__onnx_node *n)
+{
+    sgm_graph *g = n->graph;
+    sgm_value x = n->inputs[0], sum = {-1};
+    sgm_shape shape = sgm__onnx_type(n, x).shape;
+    int64_t size = sgm__onnx_integer(n, "size", 1), before = (size - 1) / 2;
+    if (shape.rank < 2 || size < 1 || size > 1024)
+        return sgm_graph_fail(g, SGM_ERROR_SHAPE, "a sum over %lld channels", (long long)size);
+    sgm_value padded = sgm_pad(g, sgm_square(g, x), 1, before, size - 1 - before, 0);
+    for (int64_t i = 0; i < size; i++) {
+        sgm_value part = sgm_slice(g, padded, 1, i, i + shape.dims[1], 1);
+        sum = i == 0 ? part : sgm_add(g, sum, part);
+    }
+    sum = sgm_multiply(g, sum, sgm_number(g, sgm__onnx_number(n, "alpha", 1e-4) / (double)size));
+    sum = sgm_add(g, sum, sgm_number(g, sgm__onnx_number(n, "bias", 1)));
+    return sgm_divide(g, x, sgm_power(g, sum, sgm_number(g, sgm__onnx_number(n, "beta", 0.75))));
+}

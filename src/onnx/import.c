@@ -1,0 +1,271 @@
+/* Recording a model: its nodes, one after the other, into a graph. */
+#include "onnx/onnx.h"
+
+#define DEEPEST_SUBGRAPH 8
+#define MOST_NODES 1000000 /* of loops each time */
+
+/* --- names --- */
+
+static sgm__onnx_entry *slot(const sgm__onnx_scope *scope, const char *name)
+{
+    size_t at = sgm__hash_text(name) & (scope->capacity - 1);
+    while (scope->entries[at].name != NULL && strcmp(scope->entries[at].name, name) != 0)
+        at = (at + 1) & (scope->capacity - 1);
+    return &scope->entries[at];
+}
+
+sgm_value sgm__onnx_find(const sgm__onnx_scope *scope, const char *name)
+{
+    for (; scope != NULL; scope = scope->outer)
+        if (scope->count > 0 && slot(scope, name)->name != NULL)
+            return slot(scope, name)->value;
+    return (sgm_value){-1};
+}
+
+static sgm_status grow(sgm__onnx_scope *scope)
+{
+    sgm__onnx_scope larger = {.capacity = scope->capacity > 0 ? 2 * scope->capacity : 64};
+    larger.entries = sgm__calloc(larger.capacity, sizeof(sgm__onnx_entry));
+    if (larger.entries == NULL)
+        return SGM_ERROR_MEMORY;
+    for (size_t i = 0; i < scope->capacity; i++)
+        if (scope->entries[i].name != NULL)
+            *slot(&larger, scope->entries[i].name) = scope->entries[i];
+    sgm__free(scope->entries);
+    scope->entries = larger.entries;
+    scope->capacity = larger.capacity;
+    return SGM_OK;
+}
+
+sgm_status sgm__onnx_define(sgm__onnx_scope *scope, const char *name, sgm_value value)
+{
+    if (2 * scope->count >= scope->capacity)
+        SGM_TRY(grow(scope));
+    sgm__onnx_entry *entry = slot(scope, name);
+    if (entry->name != NULL)
+        return sgm_fail(SGM_ERROR_FORMAT, "the name '%.100s' is given to two values", name);
+    *entry = (sgm__onnx_entry){name, value};
+    scope->count++;
+    return SGM_OK;
+}
+
+void sgm__onnx_scope_free(sgm__onnx_scope *scope)
+{
+    sgm__free(scope->entries);
+    scope->entries = NULL;
+}
+
+/* --- nodes --- */
+
+static sgm_status take_inputs(sgm__onnx_node *n)
+{
+    for (int32_t i = 0; i < n->input_count; i++) {
+        const char *name = sgm__onnx_text(n->proto->input[i]);
+        n->inputs[i] = (sgm_value){-1};
+        if (*name == '\0')
+            continue;
+        n->inputs[i] = sgm__onnx_find(n->scope, name);
+        if (!sgm_value_is(n->inputs[i]))
+            return sgm_fail(SGM_ERROR_FORMAT, "its input '%.100s' is made by nothing before it", name);
+    }
+    return SGM_OK;
+}
+
+static sgm_status give_outputs(const sgm__onnx_node *n, sgm__onnx_scope *scope)
+{
+    for (int32_t i = 0; i < n->output_count; i++) {
+        const char *name = sgm__onnx_text(n->proto->output[i]);
+        if (*name == '\0')
+            continue;
+        if (!sgm_value_is(n->outputs[i]))
+            return sgm_fail(SGM_ERROR_UNSUPPORTED, "its output %d, '%.100s', is not supported here", i, name);
+        SGM_TRY(sgm__onnx_define(scope, name, n->outputs[i]));
+    }
+    return SGM_OK;
+}
+
+static sgm_status build(sgm__onnx_node *n)
+{
+    SGM_TRY(take_inputs(n));
+    for (int32_t i = 0; i < n->row->needed; i++)
+        if (!sgm_value_is(sgm__onnx_in(n, i)))
+            return sgm_fail(SGM_ERROR_FORMAT, "its input %d is missing", i);
+    for (int32_t i = 0; i < n->output_count; i++)
+        n->outputs[i] = (sgm_value){-1};
+    sgm_value first = n->row->build(n);
+    SGM_TRY(sgm_graph_status(n->graph));
+    if (!sgm_value_is(first))
+        return sgm_fail(SGM_ERROR_FORMAT, "it could not be recorded");
+    n->outputs[0] = first;
+    return SGM_OK;
+}
+
+static sgm_status check_node(const sgm__onnx_node *n)
+{
+    const Onnx__NodeProto *proto = n->proto;
+    const char *domain = sgm__onnx_text(proto->domain), *type = sgm__onnx_text(proto->op_type);
+    if (*domain != '\0' && strcmp(domain, "ai.onnx") != 0)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED, "operator '%.100s' of the domain '%.100s' is not supported",
+                        type, domain);
+    if (n->row == NULL || n->row->build == NULL)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED, "operator '%.100s' is not supported", type);
+    if (proto->n_input > INT16_MAX || proto->n_output > SGM__ONNX_MOST_OUTPUTS || proto->n_output == 0)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "it has %zu inputs and %zu outputs; at most %d and 1 to %d are "
+                        "supported",
+                        proto->n_input, proto->n_output, INT16_MAX, SGM__ONNX_MOST_OUTPUTS);
+    return SGM_OK;
+}
+
+static sgm_status record_node(sgm__onnx_import *import, const Onnx__NodeProto *proto, sgm__onnx_scope *scope)
+{
+    sgm__onnx_node n = {.import = import,
+                        .graph = import->graph,
+                        .proto = proto,
+                        .row = sgm__onnx_operator_find(sgm__onnx_text(proto->op_type)),
+                        .scope = scope,
+                        .opset = import->model->opset};
+    SGM_TRY(check_node(&n));
+    if (import->nodes++ >= MOST_NODES)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "there are more than %d nodes, those in loops counted each time", MOST_NODES);
+    n.input_count = (int32_t)proto->n_input;
+    n.output_count = (int32_t)proto->n_output;
+    n.inputs = sgm__alloc(proto->n_input * sizeof(sgm_value));
+    if (n.inputs == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_status status = build(&n);
+    sgm__free(n.inputs);
+    return status == SGM_OK ? give_outputs(&n, scope) : status;
+}
+
+static const char *node_name(const Onnx__NodeProto *proto)
+{
+    if (*sgm__onnx_text(proto->name) != '\0')
+        return proto->name;
+    return proto->n_output > 0 ? sgm__onnx_text(proto->output[0]) : "";
+}
+
+static sgm_status record_initialisers(sgm__onnx_import *import, const Onnx__GraphProto *graph,
+                                      sgm__onnx_scope *scope)
+{
+    if (graph->n_sparse_initializer > 0)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED, "sparse initialisers are not supported");
+    for (size_t i = 0; i < graph->n_initializer; i++) {
+        sgm_value value = sgm__onnx_constant(import->graph, sgm__onnx_tensor(graph->initializer[i]));
+        SGM_TRY(sgm_graph_status(import->graph));
+        SGM_TRY(sgm__onnx_define(scope, sgm__onnx_text(graph->initializer[i]->name), value));
+    }
+    return SGM_OK;
+}
+
+sgm_status sgm__onnx_record_nodes(sgm__onnx_import *import, const Onnx__GraphProto *graph,
+                                  sgm__onnx_scope *scope)
+{
+    SGM_TRY(record_initialisers(import, graph, scope));
+    for (size_t i = 0; i < graph->n_node; i++) {
+        const Onnx__NodeProto *proto = graph->node[i];
+        sgm_graph_push_label(import->graph, node_name(proto));
+        sgm_status status = record_node(import, proto, scope);
+        sgm_graph_pop_label(import->graph);
+        if (status != SGM_OK)
+            return sgm__fail_within("node %zu, '%.60s' (%.60s of opset %lld)", i, node_name(proto),
+                                    sgm__onnx_text(proto->op_type), (long long)import->model->opset);
+    }
+    return SGM_OK;
+}
+
+static sgm_status find_outputs(const Onnx__GraphProto *graph, const sgm__onnx_scope *scope,
+                               sgm_value *outputs)
+{
+    for (size_t i = 0; i < graph->n_output; i++) {
+        outputs[i] = sgm__onnx_find(scope, sgm__onnx_text(graph->output[i]->name));
+        if (!sgm_value_is(outputs[i]))
+            return sgm_fail(SGM_ERROR_FORMAT, "output '%.100s' is made by no node",
+                            sgm__onnx_text(graph->output[i]->name));
+    }
+    return SGM_OK;
+}
+
+sgm_status sgm__onnx_record_subgraph(sgm__onnx_import *import, const Onnx__GraphProto *graph,
+                                     const sgm__onnx_scope *outer, const sgm_value *inputs,
+                                     size_t input_count, sgm_value *outputs)
+{
+    if (import->depth >= DEEPEST_SUBGRAPH)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED, "subgraphs lie in each other more than %d deep",
+                        DEEPEST_SUBGRAPH);
+    if (graph->n_input != input_count)
+        return sgm_fail(SGM_ERROR_FORMAT, "its subgraph has %zu inputs, expected %zu", graph->n_input,
+                        input_count);
+    sgm__onnx_scope scope = {.outer = outer};
+    sgm_status status = SGM_OK;
+    for (size_t i = 0; i < input_count && status == SGM_OK; i++)
+        status = sgm__onnx_define(&scope, sgm__onnx_text(graph->input[i]->name), inputs[i]);
+    import->depth++;
+    if (status == SGM_OK)
+        status = sgm__onnx_record_nodes(import, graph, &scope);
+    import->depth--;
+    if (status == SGM_OK)
+        status = find_outputs(graph, &scope, outputs);
+    sgm__onnx_scope_free(&scope);
+    return status;
+}
+
+/* --- the whole model --- */
+
+static sgm_status record_input(sgm__onnx_import *import, const sgm__onnx_input *input, sgm__onnx_scope *scope)
+{
+    sgm_type type = input->type;
+    char text[128];
+    if (input->set != NULL)
+        type.shape = *sgm_tensor_shape(input->set);
+    else if (type.shape.rank > 0 && type.shape.dims[0] < 0 && import->batch > 0)
+        type.shape.dims[0] = import->batch;
+    for (int32_t i = 0; i < type.shape.rank || type.shape.rank < 0; i++)
+        if (type.shape.rank < 0 || type.shape.dims[i] < 0)
+            return sgm_fail(SGM_ERROR_SHAPE, "input '%.100s' has the open shape %s: set the input first",
+                            input->name, sgm_shape_text(&input->type.shape, text, sizeof text));
+    sgm_value value = sgm_input_value(import->graph, input->name, type.dtype, &type.shape);
+    SGM_TRY(sgm_graph_status(import->graph));
+    return sgm__onnx_define(scope, input->name, value);
+}
+
+static sgm_status record_outputs(sgm__onnx_import *import, const Onnx__GraphProto *proto,
+                                 const sgm__onnx_scope *scope)
+{
+    sgm_value *outputs = sgm__alloc(proto->n_output * sizeof(sgm_value));
+    if (outputs == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_status status = find_outputs(proto, scope, outputs);
+    for (size_t i = 0; i < proto->n_output && status == SGM_OK; i++)
+        sgm_output(import->graph, sgm__onnx_text(proto->output[i]->name),
+                   sgm_copy(import->graph, outputs[i]));
+    sgm__free(outputs);
+    return status == SGM_OK ? sgm_graph_status(import->graph) : status;
+}
+
+static sgm_status record_all(sgm__onnx_import *import, sgm__onnx_scope *scope)
+{
+    const Onnx__GraphProto *proto = import->model->proto->graph;
+    for (size_t i = 0; i < import->model->input_count; i++)
+        SGM_TRY(record_input(import, &import->model->inputs[i], scope));
+    SGM_TRY(sgm__onnx_record_nodes(import, proto, scope));
+    return record_outputs(import, proto, scope);
+}
+
+sgm_status sgm_onnx_import(sgm_onnx *model, sgm_graph *graph, int64_t batch)
+{
+    if (model == NULL || graph == NULL || batch < 0)
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "importing an ONNX model wants the model, a graph, and a number of records (0: none)");
+    SGM_TRY(sgm_graph_status(graph));
+    sgm__onnx_import import = {.model = model, .graph = graph, .batch = batch};
+    sgm__onnx_scope scope = {0};
+    sgm_status status = record_all(&import, &scope);
+    sgm__onnx_scope_free(&scope);
+    for (size_t i = 0; i < import.known_count; i++)
+        sgm_tensor_free(import.known[i]);
+    sgm__free(import.known);
+    return status;
+}

@@ -1,0 +1,261 @@
+/* Loaded models: reading them, their inputs and outputs, running them. */
+#include "onnx/onnx.h"
+
+#define MOST_BYTES INT32_MAX /* more no message can have */
+
+/* --- loading --- */
+
+static sgm_status read_declared(const Onnx__ValueInfoProto *info, sgm_type *type)
+{
+    *type = (sgm_type){.shape = {.rank = -1}};
+    if (info->type == NULL || info->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "it is no tensor (a sequence, map, optional or sparse tensor)");
+    const Onnx__TypeProto__Tensor *tensor = info->type->tensor_type;
+    SGM_TRY(sgm__onnx_dtype(tensor->elem_type, &type->dtype));
+    if (tensor->shape == NULL)
+        return SGM_OK;
+    if (tensor->shape->n_dim > SGM_MAX_RANK)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED, "it has %zu dimensions, at most %d are supported",
+                        tensor->shape->n_dim, SGM_MAX_RANK);
+    type->shape.rank = (int32_t)tensor->shape->n_dim;
+    for (int32_t i = 0; i < type->shape.rank; i++) {
+        const Onnx__TensorShapeProto__Dimension *dim = tensor->shape->dim[i];
+        bool known = dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+        type->shape.dims[i] = known && dim->dim_value >= 0 ? dim->dim_value : -1;
+    }
+    return SGM_OK;
+}
+
+static bool is_initialiser(const Onnx__GraphProto *graph, const char *name)
+{
+    for (size_t i = 0; i < graph->n_initializer; i++)
+        if (strcmp(sgm__onnx_text(graph->initializer[i]->name), name) == 0)
+            return true;
+    return false;
+}
+
+static sgm_status read_inputs(sgm_onnx *model)
+{
+    const Onnx__GraphProto *graph = model->proto->graph;
+    model->inputs = sgm__calloc(graph->n_input, sizeof(sgm__onnx_input));
+    if (model->inputs == NULL)
+        return SGM_ERROR_MEMORY;
+    for (size_t i = 0; i < graph->n_input; i++) {
+        sgm__onnx_input input = {.name = sgm__onnx_text(graph->input[i]->name)};
+        if (is_initialiser(graph, input.name))
+            continue;
+        if (read_declared(graph->input[i], &input.type) != SGM_OK)
+            return sgm__fail_within("input '%.100s'", input.name);
+        model->inputs[model->input_count++] = input;
+    }
+    return SGM_OK;
+}
+
+/* The opset of the default domain, and no model-local functions. */
+static sgm_status read_model(sgm_onnx *model)
+{
+    const Onnx__ModelProto *proto = model->proto;
+    if (proto->graph == NULL)
+        return sgm_fail(SGM_ERROR_FORMAT, "it has no graph: it is no ONNX model, or damaged");
+    model->opset = 1;
+    for (size_t i = 0; i < proto->n_opset_import; i++) {
+        const char *domain = sgm__onnx_text(proto->opset_import[i]->domain);
+        if (*domain == '\0' || strcmp(domain, "ai.onnx") == 0)
+            model->opset = proto->opset_import[i]->version;
+    }
+    return read_inputs(model);
+}
+
+static sgm_status open_handler(sgm_onnx *model, const sgm_onnx_options *given)
+{
+    sgm_onnx_options options;
+    SGM_TRY(sgm__options_read(&options, sizeof options, given, "sgm_onnx_load"));
+    model->handler =
+        sgm_handler_create(options.handler != NULL ? options.handler : "cpu", .threads = options.threads);
+    model->graph = sgm_graph_create();
+    return model->handler != NULL && model->graph != NULL ? SGM_OK : sgm__last_failure();
+}
+
+sgm_onnx *sgm_onnx_parse(const void *bytes, size_t length, const sgm_onnx_options *options)
+{
+    if (bytes == NULL || length > MOST_BYTES) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "an ONNX model has up to %d bytes, got %zu", MOST_BYTES, length);
+        return NULL;
+    }
+    sgm_onnx *model = sgm__calloc(1, sizeof *model);
+    if (model == NULL)
+        return NULL;
+    model->proto = sgm__onnx_unpack_model(bytes, length);
+    sgm_status status = model->proto != NULL ? read_model(model) : sgm__last_failure();
+    if (status == SGM_OK)
+        status = open_handler(model, options);
+    if (status == SGM_OK)
+        return model;
+    sgm_onnx_free(model);
+    return NULL;
+}
+
+sgm_onnx *sgm_onnx_load_options(const char *path, const sgm_onnx_options *options)
+{
+    char *bytes;
+    size_t length;
+    if (path == NULL) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "the path of the ONNX model is NULL");
+        return NULL;
+    }
+    if (sgm__file_read(path, MOST_BYTES, &bytes, &length) != SGM_OK)
+        return NULL;
+    sgm_onnx *model = sgm_onnx_parse(bytes, length, options);
+    sgm__free(bytes);
+    if (model == NULL)
+        sgm__fail_within("'%s'", path);
+    return model;
+}
+
+void sgm_onnx_free(sgm_onnx *model)
+{
+    if (model == NULL)
+        return;
+    for (size_t i = 0; i < model->input_count; i++)
+        sgm_tensor_free(model->inputs[i].set);
+    sgm__free(model->inputs);
+    sgm_graph_free(model->graph);
+    sgm_session_free(model->session);
+    sgm_handler_free(model->handler);
+    sgm__onnx_free_model(model->proto);
+    sgm__free(model);
+}
+
+/* --- inputs and outputs --- */
+
+const char *sgm_onnx_input_at(const sgm_onnx *model, size_t index, sgm_type *type)
+{
+    if (model == NULL || index >= model->input_count)
+        return NULL;
+    if (type != NULL)
+        *type = model->inputs[index].type;
+    return model->inputs[index].name;
+}
+
+const char *sgm_onnx_output_at(const sgm_onnx *model, size_t index)
+{
+    if (model == NULL || index >= model->proto->graph->n_output)
+        return NULL;
+    return sgm__onnx_text(model->proto->graph->output[index]->name);
+}
+
+static sgm__onnx_input *find_input(sgm_onnx *model, const char *name)
+{
+    sgm__text known = {0};
+    for (size_t i = 0; i < model->input_count; i++) {
+        if (strcmp(model->inputs[i].name, name) == 0)
+            return &model->inputs[i];
+        sgm__text_append(&known, "%s'%.60s'", i > 0 ? ", " : "", model->inputs[i].name);
+    }
+    sgm_fail(SGM_ERROR_NOT_FOUND, "the model has no input '%.100s'; it has %.300s", name,
+             known.length > 0 ? known.data : "none");
+    sgm__text_free(&known);
+    return NULL;
+}
+
+static sgm_status check_fit(const sgm__onnx_input *input, const sgm_tensor *value)
+{
+    const sgm_shape *shape = sgm_tensor_shape(value), *declared = &input->type.shape;
+    char a[128], b[128];
+    bool fits = declared->rank < 0 || declared->rank == shape->rank;
+    for (int32_t i = 0; i < declared->rank && fits; i++)
+        fits = declared->dims[i] < 0 || declared->dims[i] == shape->dims[i];
+    if (fits && sgm_tensor_dtype(value) == input->type.dtype)
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_SHAPE, "input '%.100s' wants %s %s (-1: any), got %s %s", input->name,
+                    sgm_dtype_name(input->type.dtype),
+                    declared->rank < 0 ? "" : sgm_shape_text(declared, a, sizeof a),
+                    sgm_dtype_name(sgm_tensor_dtype(value)), sgm_shape_text(shape, b, sizeof b));
+}
+
+/* Whether what was recorded with the tensor that is set is also right for this one. */
+static bool is_same(const sgm__onnx_input *input, const sgm_tensor *value)
+{
+    if (input->set == NULL || !sgm_shape_equal(sgm_tensor_shape(input->set), sgm_tensor_shape(value)))
+        return false;
+    size_t bytes =
+        (size_t)sgm_shape_elements(sgm_tensor_shape(value)) * sgm_dtype_size(sgm_tensor_dtype(value));
+    return !input->decides ||
+           memcmp(sgm_tensor_const_data(input->set), sgm_tensor_const_data(value), bytes) == 0;
+}
+
+sgm_status sgm_onnx_set(sgm_onnx *model, const char *name, const sgm_tensor *value)
+{
+    if (model == NULL || name == NULL || value == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "setting an input wants a model, a name and a tensor");
+    sgm__onnx_input *input = find_input(model, name);
+    if (input == NULL)
+        return sgm__last_failure();
+    SGM_TRY(check_fit(input, value));
+    sgm_tensor *copy = sgm_tensor_copy(value);
+    if (copy == NULL)
+        return sgm__last_failure();
+    if (!is_same(input, copy))
+        model->program = NULL;
+    sgm_tensor_free(input->set);
+    input->set = copy;
+    model->ran = false;
+    return SGM_OK;
+}
+
+/* --- running --- */
+
+/* Programs stay as long as their session: so there is a new one for each recording. */
+static sgm_status record(sgm_onnx *model)
+{
+    sgm_session_free(model->session);
+    model->session = sgm_session_create(model->handler);
+    if (model->session == NULL)
+        return sgm__last_failure();
+    for (size_t i = 0; i < model->input_count; i++)
+        model->inputs[i].decides = false;
+    sgm_graph_clear(model->graph);
+    SGM_TRY(sgm_onnx_import(model, model->graph, 0));
+    model->program = sgm_session_prepare(model->session, model->graph);
+    return model->program != NULL ? SGM_OK : sgm__last_failure();
+}
+
+sgm_status sgm_onnx_run(sgm_onnx *model)
+{
+    if (model == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "running an ONNX model wants a model");
+    model->ran = false;
+    for (size_t i = 0; i < model->input_count; i++)
+        if (model->inputs[i].set == NULL)
+            return sgm_fail(SGM_ERROR_STATE, "input '%.100s' is not set", model->inputs[i].name);
+    if (model->program == NULL)
+        SGM_TRY(record(model));
+    for (size_t i = 0; i < model->input_count; i++)
+        if (sgm_program_has_input(model->program, model->inputs[i].name))
+            SGM_TRY(sgm_session_feed(model->session, model->program, model->inputs[i].name,
+                                     model->inputs[i].set));
+    SGM_TRY(sgm_session_run(model->session, model->program));
+    model->ran = true;
+    return SGM_OK;
+}
+
+sgm_tensor *sgm_onnx_get(sgm_onnx *model, const char *output)
+{
+    if (model == NULL || output == NULL || !model->ran) {
+        sgm_fail(SGM_ERROR_STATE, "an output is there after a run, and until an input is set");
+        return NULL;
+    }
+    if (!sgm_program_has_output(model->program, output)) {
+        sgm_fail(SGM_ERROR_NOT_FOUND, "the model has no output '%.100s'; its first one is '%.100s'", output,
+                 sgm__onnx_text(sgm_onnx_output_at(model, 0)));
+        return NULL;
+    }
+    sgm_type type = sgm_program_output_type(model->program, output);
+    sgm_tensor *value = sgm_tensor_create(type.dtype, &type.shape);
+    if (value != NULL && sgm_session_read(model->session, model->program, output, value) != SGM_OK) {
+        sgm_tensor_free(value);
+        value = NULL;
+    }
+    return value;
+}

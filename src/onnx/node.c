@@ -1,0 +1,162 @@
+/* What the functions of operators ask about their node. */
+#include "onnx/onnx.h"
+
+#include <stdio.h>
+
+sgm_type sgm__onnx_type(const sgm__onnx_node *n, sgm_value value)
+{
+    return sgm_value_type(n->graph, value);
+}
+
+/* --- attributes --- */
+
+const Onnx__AttributeProto *sgm__onnx_attribute(const sgm__onnx_node *n, const char *name)
+{
+    for (size_t i = 0; i < n->proto->n_attribute; i++) {
+        const Onnx__AttributeProto *attribute = n->proto->attribute[i];
+        if (strcmp(sgm__onnx_text(attribute->name), name) == 0)
+            return attribute;
+    }
+    return NULL;
+}
+
+int64_t sgm__onnx_integer(const sgm__onnx_node *n, const char *name, int64_t standard)
+{
+    const Onnx__AttributeProto *attribute = sgm__onnx_attribute(n, name);
+    return attribute != NULL && attribute->has_i ? attribute->i : standard;
+}
+
+double sgm__onnx_number(const sgm__onnx_node *n, const char *name, double standard)
+{
+    const Onnx__AttributeProto *attribute = sgm__onnx_attribute(n, name);
+    return attribute != NULL && attribute->has_f ? (double)attribute->f : standard;
+}
+
+bool sgm__onnx_text_is(const sgm__onnx_node *n, const char *name, const char *standard, const char *text)
+{
+    const Onnx__AttributeProto *attribute = sgm__onnx_attribute(n, name);
+    if (attribute == NULL || !attribute->has_s)
+        return strcmp(standard, text) == 0;
+    return attribute->s.len == strlen(text) && memcmp(attribute->s.data, text, attribute->s.len) == 0;
+}
+
+int32_t sgm__onnx_integers(sgm__onnx_node *n, const char *name, int64_t *list, int32_t most)
+{
+    const Onnx__AttributeProto *attribute = sgm__onnx_attribute(n, name);
+    if (attribute == NULL)
+        return -1;
+    if (attribute->n_ints > (size_t)most) {
+        sgm__onnx_unsupported(n, "'%s' has %zu entries, at most %d are supported here", name,
+                              attribute->n_ints, most);
+        return -1;
+    }
+    for (size_t i = 0; i < attribute->n_ints; i++)
+        list[i] = attribute->ints[i];
+    return (int32_t)attribute->n_ints;
+}
+
+int32_t sgm__onnx_list(sgm__onnx_node *n, const char *name, int32_t input, int64_t *list, int32_t most)
+{
+    if (sgm__onnx_attribute(n, name) != NULL)
+        return sgm__onnx_integers(n, name, list, most);
+    if (!sgm_value_is(sgm__onnx_in(n, input)))
+        return -1;
+    return sgm__onnx_known_integers(n, input, list, most);
+}
+
+int32_t sgm__onnx_axis(sgm__onnx_node *n, int64_t axis, int32_t rank)
+{
+    if (axis >= -rank && axis < rank)
+        return (int32_t)(axis < 0 ? axis + rank : axis);
+    sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "there is no axis %lld among %d dimensions", (long long)axis,
+                   rank);
+    return -1;
+}
+
+/* --- inputs whose values are wanted now --- */
+
+const sgm_tensor *sgm__onnx_known(sgm__onnx_node *n, int32_t input)
+{
+    const sgm_tensor *tensor = sgm__onnx_known_value(n->import, sgm__onnx_in(n, input));
+    if (tensor == NULL && n->graph->status == SGM_OK) {
+        char message[400];
+        snprintf(message, sizeof message, "%s", sgm_last_error());
+        sgm_graph_fail(n->graph, sgm__last_failure(), "input %d must be known before the run: %s", input,
+                       message);
+    }
+    return tensor;
+}
+
+int32_t sgm__onnx_known_integers(sgm__onnx_node *n, int32_t input, int64_t *list, int32_t most)
+{
+    const sgm_tensor *tensor = sgm__onnx_known(n, input);
+    if (tensor == NULL)
+        return -1;
+    int64_t count = sgm_shape_elements(sgm_tensor_shape(tensor));
+    sgm_dtype dtype = sgm_tensor_dtype(tensor);
+    if ((dtype != SGM_INT64 && dtype != SGM_INT32) || count > most) {
+        sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "input %d should be at most %d integers, and is %lld of %s",
+                       input, most, (long long)count, sgm_dtype_name(dtype));
+        return -1;
+    }
+    for (int64_t i = 0; i < count; i++)
+        list[i] = dtype == SGM_INT64 ? ((const int64_t *)sgm_tensor_const_data(tensor))[i]
+                                     : ((const int32_t *)sgm_tensor_const_data(tensor))[i];
+    return (int32_t)count;
+}
+
+double sgm__onnx_known_number(sgm__onnx_node *n, int32_t input, double standard)
+{
+    if (!sgm_value_is(sgm__onnx_in(n, input)))
+        return standard;
+    const sgm_tensor *tensor = sgm__onnx_known(n, input);
+    double number = standard;
+    if (tensor == NULL)
+        return standard;
+    if (sgm_shape_elements(sgm_tensor_shape(tensor)) != 1 || sgm_tensor_read(tensor, &number, 1) != SGM_OK)
+        sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "input %d should be one number", input);
+    return number;
+}
+
+/* --- constants --- */
+
+sgm_value sgm__onnx_constant(sgm_graph *graph, sgm_tensor *tensor)
+{
+    if (tensor == NULL) {
+        char message[400];
+        snprintf(message, sizeof message, "%s", sgm_last_error());
+        return sgm_graph_fail(graph, sgm__last_failure(), "%s", message);
+    }
+    sgm__instruction constant = {.op = &sgm__op_constant,
+                                 .type = {sgm_tensor_dtype(tensor), *sgm_tensor_shape(tensor)},
+                                 .constant = -1};
+    if (graph->status == SGM_OK)
+        constant.constant = sgm__graph_add_constant(graph, tensor);
+    sgm_tensor_free(tensor);
+    if (constant.constant < 0)
+        return (sgm_value){-1};
+    return sgm__graph_append(graph, &constant, NULL);
+}
+
+sgm_value sgm__onnx_constant_integers(sgm_graph *graph, const int64_t *list, int32_t count)
+{
+    return sgm__onnx_constant(graph, sgm_tensor_from(SGM_INT64, SGM__ONNX_SHAPE(count), list));
+}
+
+/* --- values --- */
+
+sgm_value sgm__onnx_swap_last(sgm_graph *graph, sgm_value x, int32_t axis)
+{
+    int32_t axes[SGM_MAX_RANK], last = sgm_value_type(graph, x).shape.rank - 1;
+    if (axis == last || axis < 0)
+        return axis < 0 ? (sgm_value){-1} : x;
+    for (int32_t i = 0; i <= last; i++)
+        axes[i] = i == axis ? last : i == last ? axis : i;
+    return sgm_permute(graph, x, axes);
+}
+
+sgm_value sgm__onnx_cast_like(sgm_graph *graph, sgm_value x, sgm_value like)
+{
+    sgm_dtype dtype = sgm_value_type(graph, like).dtype;
+    return sgm_value_type(graph, x).dtype == dtype ? x : sgm_cast(graph, x, dtype);
+}

@@ -1,0 +1,236 @@
+/* The inside of ONNX models: one table of operators for both directions, and what its functions use.
+ * Internal.
+ *
+ * Import goes over the nodes in their order and calls the `build` function of each operator, which records
+ * into a graph. Some operators want a value while they are recorded (Reshape its shape): it is computed there
+ * and then from constants and from the inputs that were set (known.c). So shapes that a model computes cost
+ * nothing at run time. Export goes over a graph's instructions and calls `write` of the row that has the
+ * operation.
+ */
+#ifndef SGM_ONNX_ONNX_H
+#define SGM_ONNX_ONNX_H
+
+#include "graph/graph_internal.h"
+#include "onnx/wire.h"
+#include "ops/ops.h"
+#include <sigma/handler.h>
+#include <sigma/onnx.h>
+
+/* The address of a shape: SGM__ONNX_SHAPE(2, 3). */
+#define SGM__ONNX_SHAPE(...)                                                                                 \
+    (&(const sgm_shape){.rank = (int32_t)SGM_SHAPE_COUNT(__VA_ARGS__), .dims = {__VA_ARGS__}})
+
+/* --- a loaded model (model.c) --- */
+
+typedef struct sgm__onnx_input {
+    const char *name; /* in the message */
+    sgm_type type;    /* as declared: open dimensions are -1; rank -1: open */
+    sgm_tensor *set;  /* NULL: not set */
+    bool decides;     /* its value was used while recording */
+} sgm__onnx_input;
+
+struct sgm_onnx {
+    Onnx__ModelProto *proto;
+    int64_t opset;
+    sgm__onnx_input *inputs; /* without initialisers */
+    size_t input_count;
+    sgm_handler *handler;
+    sgm_session *session;
+    sgm_graph *graph;     /* as recorded for what is set */
+    sgm_program *program; /* NULL: has to be recorded */
+    bool ran;
+};
+
+/* --- recording one (import.c) --- */
+
+/* A name and its value; subgraphs see the names of what is around them. */
+typedef struct sgm__onnx_scope sgm__onnx_scope;
+typedef struct sgm__onnx_entry {
+    const char *name;
+    sgm_value value;
+} sgm__onnx_entry;
+struct sgm__onnx_scope {
+    const sgm__onnx_scope *outer;
+    sgm__onnx_entry *entries; /* hashed; name NULL: free */
+    size_t capacity, count;
+};
+
+typedef struct sgm__onnx_import {
+    sgm_onnx *model;
+    sgm_graph *graph;
+    int64_t batch;      /* for open first dimensions; 0: there are none */
+    int depth;          /* of subgraphs */
+    int64_t nodes;      /* recorded so far, those of loops each time */
+    sgm_tensor **known; /* by number of the value; NULL: not known yet */
+    size_t known_capacity, known_count;
+} sgm__onnx_import;
+
+sgm_value sgm__onnx_find(const sgm__onnx_scope *scope, const char *name);
+sgm_status sgm__onnx_define(sgm__onnx_scope *scope, const char *name, sgm_value value);
+void sgm__onnx_scope_free(sgm__onnx_scope *scope);
+/* Records the nodes of a graph whose inputs are in the scope. */
+sgm_status sgm__onnx_record_nodes(sgm__onnx_import *import, const Onnx__GraphProto *graph,
+                                  sgm__onnx_scope *scope);
+/* The same for a subgraph with these inputs; fills `outputs`, as many as it declares. */
+sgm_status sgm__onnx_record_subgraph(sgm__onnx_import *import, const Onnx__GraphProto *graph,
+                                     const sgm__onnx_scope *outer, const sgm_value *inputs,
+                                     size_t input_count, sgm_value *outputs);
+
+/* --- one node (node.c) --- */
+
+#define SGM__ONNX_MOST_OUTPUTS 64
+typedef struct sgm__onnx_operator sgm__onnx_operator;
+typedef struct sgm__onnx_node {
+    sgm__onnx_import *import;
+    sgm_graph *graph;
+    const Onnx__NodeProto *proto;
+    const sgm__onnx_operator *row;
+    const sgm__onnx_scope *scope;
+    int64_t opset;
+    sgm_value *inputs; /* what is left out is nothing */
+    int32_t input_count, output_count;
+    sgm_value outputs[SGM__ONNX_MOST_OUTPUTS];
+} sgm__onnx_node;
+
+/* Nothing, if there is no such input. */
+static inline sgm_value sgm__onnx_in(const sgm__onnx_node *n, int32_t index)
+{
+    return index < n->input_count ? n->inputs[index] : (sgm_value){-1};
+}
+sgm_type sgm__onnx_type(const sgm__onnx_node *n, sgm_value value);
+/* Attributes; the default where there is none. */
+const Onnx__AttributeProto *sgm__onnx_attribute(const sgm__onnx_node *n, const char *name);
+int64_t sgm__onnx_integer(const sgm__onnx_node *n, const char *name, int64_t standard);
+double sgm__onnx_number(const sgm__onnx_node *n, const char *name, double standard);
+bool sgm__onnx_text_is(const sgm__onnx_node *n, const char *name, const char *standard, const char *text);
+/* A list of at most `most` integers; its length, -1 if there is none. Too many is a failure of the graph. */
+int32_t sgm__onnx_integers(sgm__onnx_node *n, const char *name, int64_t *list, int32_t most);
+/* An attribute up to opset `before` - 1, then an input (Squeeze's axes): as above. */
+int32_t sgm__onnx_list(sgm__onnx_node *n, const char *name, int32_t input, int64_t *list, int32_t most);
+/* An axis of `rank`, negative ones counted from the end; -1 and a failure of the graph if there is none. */
+int32_t sgm__onnx_axis(sgm__onnx_node *n, int64_t axis, int32_t rank);
+/* The value of an input, known while recording (known.c). NULL and a failure if it is not. It belongs to the
+ * import. */
+const sgm_tensor *sgm__onnx_known(sgm__onnx_node *n, int32_t input);
+const sgm_tensor *sgm__onnx_known_value(sgm__onnx_import *import, sgm_value value);
+int32_t sgm__onnx_known_integers(sgm__onnx_node *n, int32_t input, int64_t *list, int32_t most);
+double sgm__onnx_known_number(sgm__onnx_node *n, int32_t input, double standard);
+sgm_value sgm__onnx_constant(sgm_graph *graph, sgm_tensor *tensor); /* takes the tensor; NULL is passed on */
+sgm_value sgm__onnx_constant_integers(sgm_graph *graph, const int64_t *list, int32_t count);
+/* The same with axis `axis` in the place of the last one, and the last one in its place. */
+sgm_value sgm__onnx_swap_last(sgm_graph *graph, sgm_value x, int32_t axis);
+/* Integers in x's type or another, as the same type as `like`. */
+sgm_value sgm__onnx_cast_like(sgm_graph *graph, sgm_value x, sgm_value like);
+#define sgm__onnx_unsupported(n, ...) sgm_graph_fail((n)->graph, SGM_ERROR_UNSUPPORTED, __VA_ARGS__)
+
+/* --- the table (operators.c) --- */
+typedef sgm_value (*sgm__onnx_build)(sgm__onnx_node *n);
+struct sgm__onnx_operator {
+    const char *name;      /* in ONNX; NULL: is only written */
+    int32_t needed;        /* inputs that must be there */
+    sgm__onnx_build build; /* records a node: gives its first output, and sets the others in n->outputs */
+    const sgm_op *op;      /* what sgm__onnx_same records, and what `write` is for; NULL: none */
+};
+/* NULL: there is none. */
+const sgm__onnx_operator *sgm__onnx_operator_find(const char *name);
+/* By index from 0; NULL past the last. */
+const sgm__onnx_operator *sgm__onnx_operator_at(size_t index);
+
+#define SGM__ONNX_BUILDERS(X)                                                                                \
+    X(same)                                                                                                  \
+    X(acosh)                                                                                                 \
+    X(arg_max)                                                                                               \
+    X(arg_min)                                                                                               \
+    X(asinh)                                                                                                 \
+    X(atanh)                                                                                                 \
+    X(average_pool)                                                                                          \
+    X(batch_normalisation)                                                                                   \
+    X(cast)                                                                                                  \
+    X(cast_like_other)                                                                                       \
+    X(ceil)                                                                                                  \
+    X(celu)                                                                                                  \
+    X(clip)                                                                                                  \
+    X(concat)                                                                                                \
+    X(constant_node)                                                                                         \
+    X(constant_of_shape)                                                                                     \
+    X(conv)                                                                                                  \
+    X(conv_transpose)                                                                                        \
+    X(cosh)                                                                                                  \
+    X(cumulative_sum)                                                                                        \
+    X(depth_to_space)                                                                                        \
+    X(determinant)                                                                                           \
+    X(divide)                                                                                                \
+    X(dropout)                                                                                               \
+    X(elu)                                                                                                   \
+    X(expand)                                                                                                \
+    X(eye_like)                                                                                              \
+    X(flatten)                                                                                               \
+    X(gru)                                                                                                   \
+    X(gather)                                                                                                \
+    X(gather_elements)                                                                                       \
+    X(gather_nd)                                                                                             \
+    X(gelu)                                                                                                  \
+    X(gemm)                                                                                                  \
+    X(global_average_pool)                                                                                   \
+    X(global_max_pool)                                                                                       \
+    X(hard_sigmoid)                                                                                          \
+    X(hardmax)                                                                                               \
+    X(instance_normalisation)                                                                                \
+    X(is_inf)                                                                                                \
+    X(lrn)                                                                                                   \
+    X(lstm)                                                                                                  \
+    X(layer_normalisation)                                                                                   \
+    X(leaky_relu)                                                                                            \
+    X(log_softmax)                                                                                           \
+    X(matmul)                                                                                                \
+    X(variadic_max)                                                                                          \
+    X(max_pool)                                                                                              \
+    X(variadic_mean)                                                                                         \
+    X(mean_variance_normalisation)                                                                           \
+    X(variadic_min)                                                                                          \
+    X(mod)                                                                                                   \
+    X(negative_log_likelihood)                                                                               \
+    X(one_hot)                                                                                               \
+    X(prelu)                                                                                                 \
+    X(pad)                                                                                                   \
+    X(power)                                                                                                 \
+    X(rnn)                                                                                                   \
+    X(range)                                                                                                 \
+    X(reduce_l1)                                                                                             \
+    X(reduce_l2)                                                                                             \
+    X(reduce_log_sum)                                                                                        \
+    X(reduce_log_sum_exp)                                                                                    \
+    X(reduce_max)                                                                                            \
+    X(reduce_mean)                                                                                           \
+    X(reduce_min)                                                                                            \
+    X(reduce_product)                                                                                        \
+    X(reduce_sum)                                                                                            \
+    X(reduce_sum_square)                                                                                     \
+    X(reshape)                                                                                               \
+    X(round)                                                                                                 \
+    X(scatter_elements)                                                                                      \
+    X(scatter_nd)                                                                                            \
+    X(selu)                                                                                                  \
+    X(shape)                                                                                                 \
+    X(shrink)                                                                                                \
+    X(sinh)                                                                                                  \
+    X(size)                                                                                                  \
+    X(slice)                                                                                                 \
+    X(softmax)                                                                                               \
+    X(softmax_cross_entropy)                                                                                 \
+    X(space_to_depth)                                                                                        \
+    X(split)                                                                                                 \
+    X(squeeze)                                                                                               \
+    X(variadic_sum)                                                                                          \
+    X(thresholded_relu)                                                                                      \
+    X(tile)                                                                                                  \
+    X(top_k)                                                                                                 \
+    X(transpose)                                                                                             \
+    X(trilu)                                                                                                 \
+    X(unsqueeze)                                                                                             \
+    X(xor)
+#define SGM__ONNX_DECLARE(name) sgm_value sgm__onnx_##name(sgm__onnx_node *n);
+SGM__ONNX_BUILDERS(SGM__ONNX_DECLARE)
+#undef SGM__ONNX_DECLARE
+
+#endif
