@@ -78,6 +78,14 @@ static const option data_table[] = {
     NUMBER(data_config, share, 1e-9, 1, "the part that is used"),
 };
 
+/* "; crop, flip, ...": those that there are. */
+static void list_augmentations(const option *o, sgm__text *out)
+{
+    (void)o;
+    for (size_t i = 0; sgm_augmentation_at(i) != NULL; i++)
+        sgm__text_append(out, "%s%s", i > 0 ? ", " : "; there are ", sgm_augmentation_at(i)->name);
+}
+
 static const option data_group_table[] = {
     {.name = "training",
      .kind = OPTION_GROUP,
@@ -104,6 +112,13 @@ static const option data_group_table[] = {
      .setting = "minibatch_size"},
     SETTING(data_group, shuffle, sgm_iterator_settings),
     SETTING(data_group, drop_last, sgm_iterator_settings),
+    {.name = "augment",
+     .kind = OPTION_SETTING,
+     OF(data_group, augment),
+     .settings = sgm_iterator_settings,
+     .check = sgm_augmentation_check,
+     .more = list_augmentations},
+    SETTING(data_group, prefetch_threads, sgm_iterator_settings),
 };
 
 static const option schedule_table[] = {

@@ -37,6 +37,8 @@ typedef struct data_group {
     data_config training, validation, test;
     int64_t batch;
     bool shuffle, drop_last;
+    char *augment;
+    int64_t prefetch_threads;
 } data_group;
 
 typedef struct start_config {

@@ -10,7 +10,8 @@
 static const char usage_text[] =
     "Usage: sigma data NAME|FILE.yaml [--count N]\n\n"
     "Shows a ready-made dataset ('sigma info' lists them), or all data of a configuration: records,\n"
-    "sections with their shapes and ranges, how often each class is there, and the first records.\n\n"
+    "sections with their shapes and ranges, how often each class is there, the first records, and how\n"
+    "'augment' of the configuration changes them.\n\n"
     "  --count N  so many records are shown (default 3)\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 
@@ -199,8 +200,26 @@ static sgm_status summarise(summary *all, sgm_dataset *dataset)
     }
 }
 
-/* Takes the dataset. */
-static sgm_status show(const char *title, sgm_dataset *dataset, int64_t count)
+/* The same records as training would see them in its first epoch, if it took them in their order. */
+static sgm_status print_augmented(const summary *all, sgm_dataset *dataset, int64_t count, const config *c)
+{
+    const sgm_block *block = NULL;
+    sgm_iterator *iterator = sgm_minibatches(dataset, .size = c->data.batch, .seed = (uint64_t)c->seed,
+                                             .no_shuffle = true, .augment = c->data.augment);
+    sgm_status status = iterator != NULL ? sgm_iterator_next(iterator, &block) : sgm_last_status();
+    if (status == SGM_OK)
+        printf("training, augmented: %s\n", c->data.augment);
+    for (int64_t i = 0; block != NULL && i < block->count && i < count && status == SGM_OK; i++) {
+        printf("  record %lld\n", (long long)i);
+        for (int32_t k = 0; k < block->section_count && status == SGM_OK; k++)
+            status = print_section(&all->sections[k], block->sections[k].values, i);
+    }
+    sgm_iterator_free(iterator);
+    return status;
+}
+
+/* Takes the dataset. `augmenting`: the configuration whose training data they are, NULL: they are others. */
+static sgm_status show(const char *title, sgm_dataset *dataset, int64_t count, const config *augmenting)
 {
     summary all = {0};
     if (dataset == NULL)
@@ -211,6 +230,8 @@ static sgm_status show(const char *title, sgm_dataset *dataset, int64_t count)
         print_summary(&all);
         status = print_records(&all, dataset, count);
     }
+    if (status == SGM_OK && augmenting != NULL && augmenting->data.augment != NULL && count > 0)
+        status = print_augmented(&all, dataset, count, augmenting);
     for (int32_t i = 0; i < all.section_count; i++)
         sgm__free(all.sections[i].classes);
     sgm_dataset_free(dataset);
@@ -229,7 +250,8 @@ static int show_file(const char *path, int64_t count)
         if (data_config_is_empty(parts[i]))
             continue;
         shown++;
-        if (show(names[i], experiment_dataset(parts[i], names[i], (uint64_t)c.seed), count) != SGM_OK)
+        sgm_dataset *dataset = experiment_dataset(parts[i], names[i], (uint64_t)c.seed);
+        if (show(names[i], dataset, count, i == 0 ? &c : NULL) != SGM_OK)
             code = report_error("data", CLI_FAILED);
     }
     config_free(&c);
@@ -245,7 +267,7 @@ static int show_named(const char *name, int64_t count)
                            name, name);
     if (dataset == NULL)
         return report_error("data", sgm_last_status() == SGM_ERROR_NOT_FOUND ? CLI_USAGE : CLI_FAILED);
-    return show(name, dataset, count) == SGM_OK ? CLI_OK : report_error("data", CLI_FAILED);
+    return show(name, dataset, count, NULL) == SGM_OK ? CLI_OK : report_error("data", CLI_FAILED);
 }
 
 int data_run(int argc, char **argv)

@@ -159,7 +159,8 @@ sgm_status experiment_feed(sgm_trainer *trainer, const config *c, sgm_dataset *t
 {
     SGM_TRY(sgm_trainer_data(
         trainer, sgm_minibatches(training, .size = c->data.batch, .seed = (uint64_t)c->seed,
-                                 .no_shuffle = !c->data.shuffle, .drop_last = c->data.drop_last)));
+                                 .no_shuffle = !c->data.shuffle, .drop_last = c->data.drop_last,
+                                 .augment = c->data.augment, .prefetch_threads = c->data.prefetch_threads)));
     return validation != NULL
                ? sgm_trainer_add_data(trainer, "validation", experiment_measuring(validation, c))
                : SGM_OK;

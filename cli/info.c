@@ -5,12 +5,14 @@
 #include <stdlib.h>
 
 static const char usage_text[] =
-    "Usage: sigma info [--hooks] [CHECKPOINT|FOLDER|FILE.yaml]\n\n"
+    "Usage: sigma info [--hooks|--augmentations] [CHECKPOINT|FOLDER|FILE.yaml]\n\n"
     "Shows the version, the handlers with what they found on this machine (processor, libraries, devices),\n"
     "where data is looked for, the variables that count, and the ready-made datasets. Of a checkpoint, "
     "folder or\n"
     "file: among how many threads a training step is divided, and the estimate that decided it.\n\n"
-    "  --hooks   list the ready-made hooks, as 'hooks:' in a file and 'sigma ctl FOLDER attach' take them\n\n"
+    "  --hooks          list the ready-made hooks, as 'hooks:' in a file and 'sigma ctl FOLDER attach' take "
+    "them\n"
+    "  --augmentations  list the changes of training data that 'data.augment' in a file takes\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage.\n";
 
 static void print_indented(const char *text)
@@ -128,11 +130,30 @@ static void print_hooks(void)
     }
 }
 
+static void print_augmentations(void)
+{
+    const sgm_augmentation_type *type;
+    char least[32], most[32], standard[32];
+    for (size_t i = 0; (type = sgm_augmentation_at(i)) != NULL; i++) {
+        printf("%s%s: %s%s\n", i > 0 ? "\n" : "", type->name, type->doc,
+               type->pictures ? "; of pictures" : "");
+        for (size_t k = 0; k < type->argument_count; k++) {
+            const sgm_option *o = &type->arguments[k];
+            printf("  %-10s %s to %s%s%s, default %s: %s\n", o->name,
+                   sgm__number_text(o->least, least, sizeof least),
+                   sgm__number_text(o->most, most, sizeof most), o->unit != NULL ? " " : "",
+                   o->unit != NULL ? o->unit : "", sgm__number_text(o->standard, standard, sizeof standard),
+                   o->doc);
+        }
+    }
+}
+
 int info_run(int argc, char **argv)
 {
-    bool hooks = false;
-    const argument_rule rules[] = {{"--hooks", ARGUMENT_FLAG, &hooks}};
-    arguments a = {.rules = rules, .rule_count = 1, .help = usage_text};
+    bool hooks = false, augmentations = false;
+    const argument_rule rules[] = {{"--hooks", ARGUMENT_FLAG, &hooks},
+                                   {"--augmentations", ARGUMENT_FLAG, &augmentations}};
+    arguments a = {.rules = rules, .rule_count = 2, .help = usage_text};
     int code;
     if (arguments_read(&a, argc, argv, &code)) {
         code = CLI_OK;
@@ -142,6 +163,8 @@ int info_run(int argc, char **argv)
             code = inspect_threads(a.words[0]);
         } else if (hooks) {
             print_hooks();
+        } else if (augmentations) {
+            print_augmentations();
         } else {
             printf("sigma %s\n", sgm_version());
             print_handlers();

@@ -61,11 +61,12 @@ typedef struct search_run_parts {
 /* Whether some value of the search changes what the data are, and not only how they are gone through. */
 static bool data_vary(const search_file *f)
 {
-    static const char *const harmless[] = {"data.batch", "data.shuffle", "data.drop_last"};
+    static const char *const harmless[] = {"data.batch", "data.shuffle", "data.drop_last", "data.augment",
+                                           "data.prefetch_threads"};
     for (size_t i = 0; i < f->value_count; i++) {
         const char *name = f->values[i].name;
         bool varies = strncmp(name, "data", 4) == 0 || strcmp(name, "seed") == 0;
-        for (size_t k = 0; k < 3; k++)
+        for (size_t k = 0; k < sizeof harmless / sizeof *harmless; k++)
             varies &= strcmp(name, harmless[k]) != 0;
         if (varies)
             return true;

@@ -310,7 +310,10 @@ typedef struct sgm_iterator_options {
     uint64_t seed;    /* of the order; the order is a function of seed and epoch only */
     bool no_shuffle;  /* minibatch: in the order of the dataset */
     bool drop_last;   /* minibatch: leave a smaller last one out */
-    bool no_prefetch; /* do not read the next block on a thread of its own */
+    bool no_prefetch; /* do not read the next block, nor augment, on threads of their own */
+    /* Changes of the records, "rotate(10) + shift(2) + mixup(0.2)": see below. For training data. */
+    const char *augment;
+    int64_t prefetch_threads; /* that augment the next minibatches, default 1, at most 64 */
 } sgm_iterator_options;
 /* Minibatches: a shuffled order of blocks, and of records in a block. */
 #define sgm_minibatches(...) SGM_WITH_OPTIONS(sgm_minibatches_create, sgm_iterator_options, __VA_ARGS__)
@@ -339,11 +342,30 @@ SGM_API sgm_status sgm_iterator_batches(sgm_iterator *iterator, int64_t *batches
 SGM_API void sgm_iterator_free(sgm_iterator *iterator);
 /* Members of sgm_iterator_options. */
 SGM_API const sgm_setting *sgm_iterator_settings(size_t *count);
-/* "minibatch_size", "shuffle" or "drop_last" of minibatches: what is set counts from the next epoch on, so
- * that an epoch has each record once; before its first batch, from this one on. sgm_iterator_get gives what
- * was set last, sgm_iterator_batches the number of the epoch at hand. */
+/* "minibatch_size", "shuffle" or "drop_last" of minibatches (others are read only): what is set counts from
+ * the next epoch on, so that an epoch has each record once; before its first batch, from this one on.
+ * sgm_iterator_get gives what was set last, sgm_iterator_batches the number of the epoch at hand. */
 SGM_API sgm_status sgm_iterator_set(sgm_iterator *iterator, const char *name, const sgm_content *content);
 SGM_API sgm_status sgm_iterator_get(const sgm_iterator *iterator, const char *name, sgm_content *content);
+
+/* --- augmentation: records of training data, changed a little and differently in each epoch ---
+ *
+ * "rotate(10) + shift(2) + mixup(0.2)": the steps are done in the order in which they stand, on the section
+ * "inputs" of each minibatch, before it is given; mixup also mixes the other sections. None changes a shape.
+ * What is drawn is a function of the iterator's seed, the epoch, the record's place in its order, and the
+ * step's place in the text, and of nothing else: not of threads, and not of where a run was interrupted. */
+#define SGM_MAX_AUGMENTATIONS 16 /* steps in a text */
+/* What a step can be: a row of the library's table. */
+typedef struct sgm_augmentation_type {
+    const char *name, *doc;
+    bool pictures;               /* wants records of the shape (height, width) or (channels, height, width) */
+    const sgm_option *arguments; /* numbers, in the order in which they may stand without their names */
+    size_t argument_count;
+} sgm_augmentation_type;
+/* NULL past the last one. */
+SGM_API const sgm_augmentation_type *sgm_augmentation_at(size_t index);
+/* Whether sgm_minibatches would take the text: its names, arguments and bounds. */
+SGM_API sgm_status sgm_augmentation_check(const char *text);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,6 @@
 /* Initialisers: a parameter's first values, drawn on the host so that every handler starts from the same
  * numbers. */
-#include "training/call_text.h"
+#include "base/call_text.h"
 #include "training/trainer_copy.h"
 #include <sigma/training.h>
 

@@ -1,4 +1,5 @@
 /* The trainer's parts: setting them, and the first failure. */
+#include "data/dataset.h"
 #include "registry/pattern.h"
 #include "training/change_record.h"
 #include "training/checkpoints.h"
@@ -216,6 +217,12 @@ static sgm_status add_iterator(sgm_trainer *trainer, const char *name, sgm_itera
     for (size_t i = 0; i < trainer->validation_count; i++)
         if (strcmp(trainer->validation[i].name, name) == 0)
             return sgm_fail(SGM_ERROR_ARGUMENT, "there is data '%s' already; choose another name", name);
+    if (sgm__iterator_augments(iterator))
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "data '%s': its records would be augmented, and what is measured would not be the data; "
+            "leave .augment out",
+            name);
     size_t count = trainer->validation_count + 1;
     SGM_TRY(sgm__reserve(&trainer->validation, &trainer->validation_capacity, count,
                          sizeof(sgm__named_iterator)));

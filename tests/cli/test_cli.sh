@@ -346,6 +346,21 @@ run 0 data "$examples/iris.yaml"
 has out '^training$'
 has out '^  120 records$'
 run 2 data iriss
+printf '%s\n' 'network: input(8, 8) + dense(10) + softmax_cross_entropy' \
+    'data: {training: digits, augment: shift(1) + mixup}' >augmented.yaml
+run 0 data augmented.yaml --count 1
+has out '^training, augmented: shift\(1\) \+ mixup$'
+same "the picture twice, 8 lines each" "$(grep -c '^      |.*|$' out)" 16
+run 0 train augmented.yaml epochs=2 --folder augmented
+run 0 train augmented.yaml epochs=1 --folder augmented-part --quiet
+run 0 train augmented.yaml epochs=2 --folder augmented-part --resume --quiet data.prefetch_threads=3
+cmp augmented/checkpoint.safetensors augmented-part/checkpoint.safetensors
+verdict "a resumed run sees the same images" $?
+run 2 train augmented.yaml data.augment='shft(1)'
+has err "data.augment: augment: 'shft\(1\)': unknown augmentation 'shft'; did you mean 'shift'"
+run 1 train augmented.yaml data.augment=flip data.training=iris 'network=input(4) + dense(3) + softmax_cross_entropy' \
+    --folder no-pictures
+has err 'flip wants pictures'
 run 0 info
 has out '^  cpu$'
 has out '^  iris +here$'
@@ -385,6 +400,8 @@ run 0 info "$examples/iris.yaml"
 has out '^  1 thread: about [0-9.]+ us a step, by its shapes'
 run 2 info one two
 has err "expected one checkpoint, folder or file, got 2"
+run 0 info --augmentations
+has out '^shift: moves the picture by whole pixels; of pictures$'
 run 0 info --hooks
 has out '^\[local\] \[every epoch\] early_stopper\('
 

@@ -1,4 +1,4 @@
-#include "training/call_text.h"
+#include "base/call_text.h"
 
 #include <ctype.h>
 

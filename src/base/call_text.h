@@ -1,6 +1,6 @@
-/* Calls as text, "name(value, key=value)": initialisers and schedules in configuration files. Internal. */
-#ifndef SGM_TRAINING_CALL_TEXT_H
-#define SGM_TRAINING_CALL_TEXT_H
+/* Calls as text, "name(value, key=value)": initialisers, modifiers, augmentations. Internal. */
+#ifndef SGM_BASE_CALL_TEXT_H
+#define SGM_BASE_CALL_TEXT_H
 
 #include "base/base.h"
 

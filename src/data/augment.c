@@ -1,0 +1,380 @@
+/* What augmentation there is, chains of it as text, and their application to a minibatch. */
+#include "data/augment.h"
+#include "base/call_text.h"
+#include "registry/option_check.h"
+
+#include <math.h>
+
+#define MOST_ARGUMENTS 3
+
+/* --- the steps: each draws what it needs, the same number of times whatever comes out --- */
+
+typedef struct drawing {
+    const double *arguments; /* as in its row */
+    sgm__random random;      /* of this step and record */
+} drawing;
+
+/* Whole numbers from -most to most. */
+static int64_t draw_around(sgm__random *random, double most)
+{
+    return (int64_t)sgm__random_below(random, 2 * (uint64_t)most + 1) - (int64_t)most;
+}
+
+static void crop(drawing *d, const sgm__picture *picture)
+{
+    double share = d->arguments[0] + (1 - d->arguments[0]) * sgm__random_uniform(&d->random);
+    double top = sgm__random_uniform(&d->random) * (1 - share) * (double)picture->height;
+    double left = sgm__random_uniform(&d->random) * (1 - share) * (double)picture->width;
+    sgm__picture_crop(picture, share, top, left);
+}
+
+static void flip(drawing *d, const sgm__picture *picture)
+{
+    bool left_right = sgm__random_uniform(&d->random) < d->arguments[0];
+    bool top_bottom = sgm__random_uniform(&d->random) < d->arguments[1];
+    sgm__picture_mirror(picture, left_right, top_bottom);
+}
+
+static void shift(drawing *d, const sgm__picture *picture)
+{
+    int64_t down = draw_around(&d->random, d->arguments[0]);
+    int64_t right = draw_around(&d->random, d->arguments[0]);
+    sgm__picture_shift(picture, down, right, (float)d->arguments[1]);
+}
+
+static void rotate(drawing *d, const sgm__picture *picture)
+{
+    double degrees = d->arguments[0] * (2 * sgm__random_uniform(&d->random) - 1);
+    sgm__picture_rotate(picture, degrees, (float)d->arguments[1]);
+}
+
+/* DeVries, Taylor: Improved regularization of convolutional neural networks with cutout, 2017: the square's
+ * middle is any pixel, so that part of it may lie outside. */
+static void cutout(drawing *d, const sgm__picture *picture)
+{
+    int64_t size = (int64_t)d->arguments[0];
+    int64_t top = (int64_t)sgm__random_below(&d->random, (uint64_t)picture->height) - size / 2;
+    int64_t left = (int64_t)sgm__random_below(&d->random, (uint64_t)picture->width) - size / 2;
+    sgm__picture_erase(picture, top, left, size, (float)d->arguments[1]);
+}
+
+static void noise(drawing *d, float *numbers, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        numbers[i] += (float)(d->arguments[0] * sgm__random_normal(&d->random));
+}
+
+/* --- the table --- */
+
+#define NUMBER(id, low, high, usual, words)                                                                  \
+    {                                                                                                        \
+        .name = id, .kind = SGM_KIND_NUMBER, .least = low, .most = high, .standard = usual, .doc = words     \
+    }
+#define WHOLE(id, low, high, usual, words)                                                                   \
+    {                                                                                                        \
+        .name = id, .kind = SGM_KIND_INTEGER, .unit = "pixels", .least = low, .most = high,                  \
+        .standard = usual, .doc = words                                                                      \
+    }
+#define FILL NUMBER("fill", -1e30, 1e30, 0, "what comes in from outside")
+
+static const sgm_option crop_arguments[] = {
+    NUMBER("least", 0.01, 1, 0.8, "height and width of the smallest part, as a share of the whole"),
+};
+static const sgm_option flip_arguments[] = {
+    NUMBER("horizontal", 0, 1, 0.5, "how often left and right are exchanged"),
+    NUMBER("vertical", 0, 1, 0, "how often top and bottom are"),
+};
+static const sgm_option shift_arguments[] = {
+    WHOLE("most", 0, 1e6, 2, "up or down, and to the left or to the right"),
+    FILL,
+};
+static const sgm_option rotate_arguments[] = {
+    NUMBER("most", 0, 180, 10, "degrees to either side"),
+    FILL,
+};
+static const sgm_option cutout_arguments[] = {
+    WHOLE("size", 1, 1e6, 8, "of the square"),
+    NUMBER("fill", -1e30, 1e30, 0, "what is put in its place"),
+};
+static const sgm_option noise_arguments[] = {
+    NUMBER("deviation", 0, 1e30, 0.1, "of a normal distribution"),
+};
+static const sgm_option mixup_arguments[] = {
+    NUMBER("alpha", 0.01, 4, 0.2, "shares are Beta(alpha, alpha): near 0 and 1 if it is small"),
+};
+
+typedef struct augmentation_kind {
+    sgm_augmentation_type type;
+    void (*picture)(drawing *d, const sgm__picture *picture);
+    void (*numbers)(drawing *d, float *numbers, int64_t count); /* neither: mixup */
+} augmentation_kind;
+
+#define KIND(id, ...)                                                                                        \
+    .type = {.name = #id,                                                                                    \
+             .arguments = id##_arguments,                                                                    \
+             .argument_count = sizeof id##_arguments / sizeof *id##_arguments,                               \
+             __VA_ARGS__}
+
+static const augmentation_kind kinds[] = {
+    {KIND(crop, .pictures = true, .doc = "a part of the picture, enlarged to its size"), .picture = crop},
+    {KIND(flip, .pictures = true, .doc = "a mirror image"), .picture = flip},
+    {KIND(shift, .pictures = true, .doc = "moves the picture by whole pixels"), .picture = shift},
+    {KIND(rotate, .pictures = true, .doc = "turns the picture around its middle"), .picture = rotate},
+    {KIND(cutout, .pictures = true, .doc = "puts a square over a part of the picture"), .picture = cutout},
+    {KIND(noise, .doc = "adds a random number to each number"), .numbers = noise},
+    {KIND(mixup, .doc = "mixes each record, and its targets, with another one of the minibatch")},
+};
+#define KIND_COUNT (sizeof kinds / sizeof *kinds)
+
+const sgm_augmentation_type *sgm_augmentation_at(size_t index)
+{
+    return index < KIND_COUNT ? &kinds[index].type : NULL;
+}
+
+/* --- chains as text --- */
+
+typedef struct augmentation_step {
+    const augmentation_kind *kind;
+    double arguments[MOST_ARGUMENTS];
+} augmentation_step;
+
+struct sgm__augmentation {
+    size_t count;
+    augmentation_step steps[SGM_MAX_AUGMENTATIONS];
+};
+
+static const augmentation_kind *find_kind(const char *name)
+{
+    const char *names[KIND_COUNT];
+    sgm__text all = {0};
+    for (size_t i = 0; i < KIND_COUNT; i++) {
+        names[i] = kinds[i].type.name;
+        if (strcmp(names[i], name) == 0)
+            return &kinds[i];
+    }
+    const char *near = sgm__nearest(name, names, KIND_COUNT);
+    for (size_t i = 0; i < KIND_COUNT; i++)
+        sgm__text_append(&all, "%s%s", i > 0 ? ", " : "", names[i]);
+    sgm_fail(SGM_ERROR_NOT_FOUND, "unknown augmentation '%s'%s%s%s", name,
+             near != NULL ? "; did you mean '" : "; there are ",
+             near != NULL       ? near
+             : all.data != NULL ? all.data
+                                : "others",
+             near != NULL ? "'?" : "");
+    sgm__text_free(&all);
+    return NULL;
+}
+
+static sgm_status check_argument(const augmentation_step *step, size_t index)
+{
+    const sgm_option *option = &step->kind->type.arguments[index];
+    double value = step->arguments[index];
+    if (!isfinite(value) || (option->kind == SGM_KIND_INTEGER && value != floor(value)))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: expected a %s, got %g", option->name,
+                        option->kind == SGM_KIND_INTEGER ? "whole number" : "finite number", value);
+    sgm_content content = option->kind == SGM_KIND_INTEGER && fabs(value) < 1e15
+                              ? sgm_integer_content((int64_t)value)
+                              : sgm_number_content(value);
+    return sgm__option_check(option, option->name, &content);
+}
+
+static sgm_status parse_step(const char *text, augmentation_step *step)
+{
+    char name[32];
+    SGM_TRY(sgm__call_name(text, name, sizeof name));
+    step->kind = find_kind(name);
+    if (step->kind == NULL)
+        return sgm_last_status();
+    const sgm_augmentation_type *type = &step->kind->type;
+    sgm__call_field fields[MOST_ARGUMENTS];
+    for (size_t i = 0; i < type->argument_count; i++) {
+        step->arguments[i] = type->arguments[i].standard;
+        fields[i] = (sgm__call_field){type->arguments[i].name, &step->arguments[i]};
+    }
+    SGM_TRY(sgm__call_parse(text, fields, type->argument_count, 0));
+    for (size_t i = 0; i < type->argument_count; i++)
+        SGM_TRY(check_argument(step, i));
+    return SGM_OK;
+}
+
+/* The '+' after a step, or the end: one in parentheses belongs to a number. */
+static char *step_end(char *text)
+{
+    int depth = 0;
+    for (; *text != '\0' && (*text != '+' || depth > 0); text++)
+        depth += *text == '(' ? 1 : *text == ')' ? -1 : 0;
+    return text;
+}
+
+static sgm_status parse_steps(char *text, sgm__augmentation *chain)
+{
+    for (char *next = text; next != NULL;) {
+        char *end = step_end(next), *step = next;
+        next = *end == '+' ? end + 1 : NULL;
+        *end = '\0';
+        if (chain->count == SGM_MAX_AUGMENTATIONS)
+            return sgm_fail(SGM_ERROR_ARGUMENT, "more than %d steps", SGM_MAX_AUGMENTATIONS);
+        if (parse_step(step, &chain->steps[chain->count]) != SGM_OK)
+            return sgm__fail_within("'%.60s'", step + strspn(step, " \t\n"));
+        chain->count++;
+    }
+    return SGM_OK;
+}
+
+sgm__augmentation *sgm__augmentation_parse(const char *text)
+{
+    if (text == NULL) {
+        sgm__missing_part("an augmentation's text");
+        return NULL;
+    }
+    char *copy = sgm__strdup(text);
+    sgm__augmentation *chain = copy != NULL ? sgm__calloc(1, sizeof *chain) : NULL;
+    sgm_status status = chain != NULL ? parse_steps(copy, chain) : SGM_ERROR_MEMORY;
+    sgm__free(copy);
+    if (status == SGM_OK)
+        return chain;
+    if (chain != NULL)
+        sgm__fail_within("augment");
+    sgm__free(chain);
+    return NULL;
+}
+
+void sgm__augmentation_free(sgm__augmentation *chain)
+{
+    sgm__free(chain);
+}
+
+sgm_status sgm_augmentation_check(const char *text)
+{
+    sgm__augmentation *chain = sgm__augmentation_parse(text);
+    sgm_status status = chain != NULL ? SGM_OK : sgm_last_status();
+    sgm__augmentation_free(chain);
+    return status;
+}
+
+/* --- minibatches --- */
+
+static bool mixes(const augmentation_kind *kind)
+{
+    return kind->picture == NULL && kind->numbers == NULL;
+}
+
+static size_t record_elements(const sgm_section *section)
+{
+    const sgm_shape *shape = sgm_tensor_shape(section->values);
+    return (size_t)(sgm_shape_elements(shape) / shape->dims[0]);
+}
+
+static sgm_status fits_mixing(const sgm_block *block)
+{
+    for (int32_t i = 0; i < block->section_count; i++)
+        if (strcmp(block->sections[i].name, "inputs") != 0 && record_elements(&block->sections[i]) == 1)
+            return sgm_fail(SGM_ERROR_SHAPE,
+                            "mixup: section \"%s\" has one number a record, and numbers of classes cannot be "
+                            "mixed; shares can: sgm_one_hot, or 'classes' of the data in a file",
+                            block->sections[i].name);
+    return SGM_OK;
+}
+
+sgm_status sgm__augmentation_fits(const sgm__augmentation *chain, sgm_block *block, size_t *scratch)
+{
+    const sgm_section *inputs = sgm__block_find(block, "inputs");
+    if (inputs == NULL)
+        return sgm_fail(SGM_ERROR_NOT_FOUND, "augment: the data has no section \"inputs\" to change");
+    const sgm_shape *shape = sgm_tensor_shape(inputs->values);
+    char text[128];
+    *scratch = record_elements(inputs);
+    for (size_t i = 0; i < chain->count; i++) {
+        const augmentation_kind *kind = chain->steps[i].kind;
+        if (kind->type.pictures && shape->rank != 3 && shape->rank != 4)
+            return sgm_fail(SGM_ERROR_SHAPE,
+                            "augment: %s wants pictures, (height, width) or (channels, height, width), but "
+                            "\"inputs\" are %s with the records in front",
+                            kind->type.name, sgm_shape_text(shape, text, sizeof text));
+        if (!mixes(kind))
+            continue;
+        if (fits_mixing(block) != SGM_OK)
+            return sgm__fail_within("augment");
+        for (int32_t s = 0; s < block->section_count; s++) {
+            size_t all = (size_t)sgm_shape_elements(sgm_tensor_shape(block->sections[s].values));
+            *scratch = all > *scratch ? all : *scratch;
+        }
+    }
+    return SGM_OK;
+}
+
+/* A step's own numbers for a record. */
+static sgm__random random_of(uint64_t seed, int64_t record, size_t step)
+{
+    return sgm__random_make(seed, (uint64_t)record * SGM_MAX_AUGMENTATIONS + step);
+}
+
+static void change_records(const augmentation_step *step, size_t place, const sgm_section *inputs,
+                           int64_t count, uint64_t seed, int64_t first, float *scratch)
+{
+    const sgm_shape *shape = sgm_tensor_shape(inputs->values);
+    int32_t rank = shape->rank;
+    size_t elements = record_elements(inputs);
+    sgm__picture picture = {.scratch = scratch, .channels = 1};
+    if (step->kind->type.pictures) {
+        picture.channels = rank == 4 ? shape->dims[1] : 1;
+        picture.height = shape->dims[rank - 2];
+        picture.width = shape->dims[rank - 1];
+    }
+    for (int64_t i = 0; i < count; i++) {
+        drawing d = {.arguments = step->arguments, .random = random_of(seed, first + i, place)};
+        picture.pixels = (float *)sgm_tensor_data(inputs->values) + (size_t)i * elements;
+        if (step->kind->picture != NULL)
+            step->kind->picture(&d, &picture);
+        else
+            step->kind->numbers(&d, picture.pixels, (int64_t)elements);
+    }
+}
+
+/* Jöhnk's method (Metrika 8, 1964). */
+double sgm__random_beta(sgm__random *random, double alpha)
+{
+    for (;;) {
+        double x = pow(sgm__random_uniform(random), 1 / alpha);
+        double y = pow(sgm__random_uniform(random), 1 / alpha);
+        if (x + y > 0 && x + y <= 1)
+            return x / (x + y);
+    }
+}
+
+/* Zhang et al.: mixup: beyond empirical risk minimization, ICLR 2018. The partner is the record `distance`
+ * further on, around the end; each pair has a share of its own. */
+static void mix_records(const augmentation_step *step, size_t place, const sgm_block *block, int64_t count,
+                        uint64_t seed, int64_t first, float *scratch)
+{
+    sgm__random random = random_of(seed, first, place);
+    if (count < 2)
+        return;
+    int64_t distance = 1 + (int64_t)sgm__random_below(&random, (uint64_t)count - 1);
+    for (int32_t s = 0; s < block->section_count; s++) {
+        float *values = sgm_tensor_data(block->sections[s].values);
+        size_t elements = record_elements(&block->sections[s]);
+        memcpy(scratch, values, (size_t)count * elements * sizeof *values);
+        for (int64_t i = 0; i < count; i++, values += elements) {
+            random = random_of(seed, first + i, place);
+            sgm__random_uint32(&random); /* the distance's */
+            float share = (float)sgm__random_beta(&random, step->arguments[0]);
+            const float *other = scratch + (size_t)((i + distance) % count) * elements;
+            for (size_t k = 0; k < elements; k++)
+                values[k] = share * values[k] + (1 - share) * other[k];
+        }
+    }
+}
+
+void sgm__augmentation_apply(const sgm__augmentation *chain, sgm_block *block, int64_t count, uint64_t seed,
+                             int64_t first, float *scratch)
+{
+    const sgm_section *inputs = sgm__block_find(block, "inputs");
+    for (size_t i = 0; i < chain->count && inputs != NULL; i++) {
+        const augmentation_step *step = &chain->steps[i];
+        if (mixes(step->kind))
+            mix_records(step, i, block, count, seed, first, scratch);
+        else
+            change_records(step, i, inputs, count, seed, first, scratch);
+    }
+}

@@ -1,0 +1,282 @@
+/* Minibatches: the order of blocks and records, and the copies that are given. */
+#include "data/iterator.h"
+
+/* --- the order of minibatches --- */
+
+/* Streams of random numbers: for each epoch one for the blocks, then one for the records of each block. */
+static sgm__random random_of(const sgm_iterator *iterator, int64_t part)
+{
+    sgm__random epoch = sgm__random_make(iterator->seed, (uint64_t)iterator->state.epoch);
+    uint64_t seed = sgm__random_uint32(&epoch);
+    seed = seed << 32 | sgm__random_uint32(&epoch);
+    return sgm__random_make(seed, (uint64_t)part);
+}
+
+static sgm_status order_blocks(sgm_iterator *iterator)
+{
+    if (!iterator->shuffle || iterator->order_epoch == iterator->state.epoch)
+        return SGM_OK;
+    SGM_TRY(sgm__iterator_count_blocks(iterator));
+    if (!iterator->order)
+        iterator->order = sgm__calloc((size_t)iterator->block_count, sizeof *iterator->order);
+    if (!iterator->order)
+        return SGM_ERROR_MEMORY;
+    sgm__random random = random_of(iterator, 0);
+    sgm__permutation(&random, iterator->order, iterator->block_count);
+    iterator->order_epoch = iterator->state.epoch;
+    return SGM_OK;
+}
+
+/* The block at a place of the order, -1 past the last one; unshuffled, the dataset knows where it ends. */
+static int64_t block_at(const sgm_iterator *iterator, int64_t place)
+{
+    if (!iterator->shuffle)
+        return place;
+    return place < iterator->block_count ? iterator->order[place] : -1;
+}
+
+static sgm_status open_block(sgm_iterator *iterator)
+{
+    int64_t index = block_at(iterator, iterator->place);
+    if (index < 0)
+        return SGM_OK;
+    SGM_TRY(sgm__iterator_acquire(iterator, index, block_at(iterator, iterator->place + 1), &iterator->run));
+    if (!iterator->run.block || !iterator->shuffle)
+        return SGM_OK;
+    int64_t count = iterator->run.end - iterator->run.begin;
+    SGM_TRY(sgm__reserve(&iterator->rows, &iterator->rows_capacity, (size_t)count, sizeof *iterator->rows));
+    sgm__random random = random_of(iterator, index + 1);
+    sgm__permutation(&random, iterator->rows, count);
+    return SGM_OK;
+}
+
+static void close_block(sgm_iterator *iterator)
+{
+    sgm__run_release(&iterator->run);
+    iterator->place++;
+    iterator->used = 0;
+}
+
+/* Goes to where the state says, from the start of its epoch. */
+static sgm_status find_place(sgm_iterator *iterator)
+{
+    sgm__run_release(&iterator->run);
+    iterator->place = 0;
+    iterator->used = 0;
+    SGM_TRY(order_blocks(iterator));
+    int64_t left;
+    if (__builtin_mul_overflow(iterator->state.batches, iterator->size, &left))
+        left = INT64_MAX;
+    while (left > 0) {
+        int64_t index = block_at(iterator, iterator->place), records = 0;
+        if (index >= 0)
+            SGM_TRY(sgm__dataset_block_records(iterator->dataset, index, &records));
+        if (records == 0)
+            break;
+        if (left < records) {
+            iterator->used = left;
+            break;
+        }
+        left -= records;
+        iterator->place++;
+    }
+    iterator->placed = true;
+    iterator->filled = iterator->state.batches;
+    iterator->all_filled = false;
+    return SGM_OK;
+}
+
+/* --- minibatches --- */
+
+static sgm_block *make_batch(const sgm_block *like, int64_t count)
+{
+    sgm_block *batch = sgm_block_create(count);
+    for (int32_t i = 0; batch && i < like->section_count; i++) {
+        sgm_shape shape = *sgm_tensor_shape(like->sections[i].values);
+        shape.dims[0] = count;
+        sgm_tensor *values = sgm_tensor_create(SGM_FLOAT32, &shape);
+        if (!values || sgm_block_add(batch, like->sections[i].name, values) != SGM_OK) {
+            sgm_block_free(batch);
+            batch = NULL;
+        }
+    }
+    return batch;
+}
+
+/* *rest becomes the first `count` records of a full batch; it stays where it has as many already. */
+static sgm_status cut_rest(const sgm_block *full, int64_t count, sgm_block **rest)
+{
+    if (*rest && (*rest)->count == count)
+        return SGM_OK;
+    sgm_block_free(*rest);
+    *rest = sgm_block_create(count);
+    if (!*rest)
+        return sgm_last_status();
+    for (int32_t i = 0; i < full->section_count; i++) {
+        const sgm_section *section = &full->sections[i];
+        sgm_tensor *front = sgm_tensor_slice(section->values, 0, 0, count, 1);
+        sgm_status status = front ? sgm_block_add(*rest, section->name, front) : sgm_last_status();
+        if (status != SGM_OK) {
+            sgm_block_free(*rest);
+            *rest = NULL;
+            return status;
+        }
+    }
+    return SGM_OK;
+}
+
+/* A record of few numbers is over before a call would be: two pieces of fixed size that overlap. */
+static inline void copy_record(float *to, const float *from, size_t elements)
+{
+    if (elements > 16 || elements < 2) {
+        memcpy(to, from, elements * sizeof *to);
+    } else if (elements >= 8) {
+        memcpy(to, from, 8 * sizeof *to);
+        memcpy(to + elements - 8, from + elements - 8, 8 * sizeof *to);
+    } else if (elements >= 4) {
+        memcpy(to, from, 4 * sizeof *to);
+        memcpy(to + elements - 4, from + elements - 4, 4 * sizeof *to);
+    } else {
+        memcpy(to, from, 2 * sizeof *to);
+        memcpy(to + elements - 2, from + elements - 2, 2 * sizeof *to);
+    }
+}
+
+/* Copies `count` records of the block at hand to a batch, from its record `got` on. */
+static void gather(const sgm_iterator *iterator, sgm_block *full, int64_t got, int64_t count)
+{
+    const sgm__run *run = &iterator->run;
+    for (int32_t s = 0; s < full->section_count; s++) {
+        sgm_tensor *target = full->sections[s].values;
+        size_t elements = (size_t)(sgm_shape_elements(sgm_tensor_shape(target)) / full->count);
+        const float *from = (const float *)sgm_tensor_const_data(run->block->sections[s].values) +
+                            (size_t)run->begin * elements;
+        float *to = (float *)sgm_tensor_data(target) + (size_t)got * elements;
+        if (!iterator->shuffle) {
+            memcpy(to, from + (size_t)iterator->used * elements, (size_t)count * elements * sizeof *to);
+            continue;
+        }
+        for (int64_t i = 0; i < count; i++, to += elements)
+            copy_record(to, from + (size_t)iterator->rows[iterator->used + i] * elements, elements);
+    }
+}
+
+/* Fills a batch; *got is smaller at the end of the epoch only. */
+static sgm_status fill_batch(sgm_iterator *iterator, sgm_block **full, int64_t *got)
+{
+    *got = 0;
+    while (*got < iterator->size) {
+        if (!iterator->run.block)
+            SGM_TRY(open_block(iterator));
+        if (!iterator->run.block)
+            break;
+        if (!*full) {
+            bool all = iterator->counted && iterator->record_count < iterator->size;
+            *full = make_batch(iterator->run.block, all ? iterator->record_count : iterator->size);
+            if (!*full)
+                return sgm_last_status();
+        }
+        int64_t records = iterator->run.end - iterator->run.begin;
+        int64_t count = records - iterator->used, room = iterator->size - *got;
+        if (count > room)
+            count = room;
+        gather(iterator, *full, *got, count);
+        *got += count;
+        iterator->used += count;
+        if (iterator->used == records)
+            close_block(iterator);
+    }
+    return SGM_OK;
+}
+
+/* --- augmented ones: filled in their order here, changed by threads --- */
+
+/* Numbers of their own, which the order does not use: the epoch's second half of a counter's four. */
+static uint64_t augmenting_seed(const sgm_iterator *iterator)
+{
+    uint32_t numbers[4];
+    sgm__philox(iterator->seed, (uint64_t)iterator->state.epoch, 0, numbers);
+    return (uint64_t)numbers[2] << 32 | numbers[3];
+}
+
+/* Fills one place of the ring, if the epoch has more. */
+static sgm_status fill_slot(sgm_iterator *iterator, sgm__ahead_slot *slot)
+{
+    int64_t got;
+    size_t scratch;
+    bool first = !slot->full;
+    SGM_TRY(fill_batch(iterator, &slot->full, &got));
+    iterator->all_filled = got < iterator->size;
+    if (got == 0 || (got < iterator->size && iterator->drop_last))
+        return SGM_OK;
+    if (first) {
+        sgm_status status = sgm__augmentation_fits(sgm__ahead_chain(iterator->ahead), slot->full, &scratch);
+        slot->scratch = status == SGM_OK ? sgm__calloc(scratch, sizeof(float)) : NULL;
+        if (!slot->scratch) {
+            sgm_block_free(slot->full);
+            slot->full = NULL;
+            return status != SGM_OK ? status : SGM_ERROR_MEMORY;
+        }
+    }
+    if (got < slot->full->count)
+        SGM_TRY(cut_rest(slot->full, got, &slot->rest));
+    slot->count = got;
+    slot->seed = augmenting_seed(iterator);
+    slot->first = iterator->filled * iterator->size;
+    iterator->filled++;
+    sgm__ahead_submit(iterator->ahead);
+    return SGM_OK;
+}
+
+/* A failure counts when those before it have been given: then the same one is tried again, and fails here. */
+static sgm_status fill_ring(sgm_iterator *iterator)
+{
+    sgm__ahead_slot *slot;
+    while (iterator->placed && !iterator->all_filled && (slot = sgm__ahead_room(iterator->ahead))) {
+        sgm_status status = fill_slot(iterator, slot);
+        iterator->placed = status == SGM_OK;
+        if (status != SGM_OK && sgm__ahead_is_empty(iterator->ahead))
+            return status;
+    }
+    return SGM_OK;
+}
+
+static sgm_status next_augmented(sgm_iterator *iterator, const sgm_block **batch)
+{
+    sgm__ahead_release(iterator->ahead);
+    SGM_TRY(fill_ring(iterator));
+    const sgm__ahead_slot *slot = sgm__ahead_take(iterator->ahead);
+    if (slot)
+        *batch = slot->count < slot->full->count ? slot->rest : slot->full;
+    return SGM_OK;
+}
+
+/* --- the next one --- */
+
+sgm_status sgm__iterator_next_minibatch(sgm_iterator *iterator, const sgm_block **batch)
+{
+    int64_t got;
+    if (!iterator->placed && (!iterator->ahead || sgm__ahead_is_empty(iterator->ahead)))
+        SGM_TRY(find_place(iterator));
+    if (iterator->ahead)
+        return next_augmented(iterator, batch);
+    SGM_TRY(fill_batch(iterator, &iterator->full, &got));
+    if (got == 0 || (got < iterator->size && iterator->drop_last))
+        return SGM_OK;
+    if (got < iterator->full->count) {
+        SGM_TRY(cut_rest(iterator->full, got, &iterator->rest));
+        *batch = iterator->rest;
+    } else {
+        *batch = iterator->full;
+    }
+    return SGM_OK;
+}
+
+void sgm__iterator_free_batches(sgm_iterator *iterator)
+{
+    sgm_block_free(iterator->full);
+    sgm_block_free(iterator->rest);
+    iterator->full = iterator->rest = NULL;
+    if (iterator->ahead)
+        sgm__ahead_drop(iterator->ahead, true);
+}
