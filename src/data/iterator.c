@@ -54,18 +54,23 @@ const sgm_setting *sgm_iterator_settings(size_t *count)
     return settings;
 }
 
-static sgm_status find_setting(const sgm_iterator *iterator, const char *name, const sgm_setting **setting)
+/* NULL and an error: it has no such setting. */
+static const sgm_setting *find_setting(const sgm_iterator *iterator, const char *name)
 {
-    if (!iterator || !name)
-        return sgm__missing_part("a setting of an iterator: an iterator and a name");
-    *setting = iterator->kind == SGM__MINIBATCHES ? sgm_setting_find(settings, SETTING_COUNT, name) : NULL;
-    if (*setting && (*setting)->option.read_only && !iterator->ahead)
-        return sgm_fail(SGM_ERROR_NOT_FOUND, "the iterator of \"%s\" does not augment",
-                        sgm_dataset_name(iterator->dataset));
-    return *setting ? SGM_OK
-                    : sgm_fail(SGM_ERROR_NOT_FOUND, "the iterator of \"%s\" has no setting '%.100s'%s",
-                               sgm_dataset_name(iterator->dataset), name,
-                               iterator->kind == SGM__MINIBATCHES ? "" : ": it gives whole blocks");
+    if (!iterator || !name) {
+        sgm__missing_part("a setting of an iterator: an iterator and a name");
+        return NULL;
+    }
+    const sgm_setting *setting =
+        iterator->kind == SGM__MINIBATCHES ? sgm_setting_find(settings, SETTING_COUNT, name) : NULL;
+    if (setting && (!setting->option.read_only || iterator->ahead))
+        return setting;
+    sgm_fail(SGM_ERROR_NOT_FOUND, "the iterator of \"%s\" has no setting '%.100s'%s",
+             sgm_dataset_name(iterator->dataset), name,
+             setting                              ? ": it does not augment"
+             : iterator->kind == SGM__MINIBATCHES ? ""
+                                                  : ": it gives whole blocks");
+    return NULL;
 }
 
 /* What was prepared is of another place. */
@@ -98,8 +103,9 @@ static void take_wanted(sgm_iterator *iterator)
 
 sgm_status sgm_iterator_set(sgm_iterator *iterator, const char *name, const sgm_content *content)
 {
-    const sgm_setting *setting = NULL;
-    SGM_TRY(find_setting(iterator, name, &setting));
+    const sgm_setting *setting = find_setting(iterator, name);
+    if (!setting)
+        return sgm_last_status();
     if (!content)
         return sgm__missing_part("sgm_iterator_set: a content");
     if (setting->option.read_only)
@@ -109,9 +115,8 @@ sgm_status sgm_iterator_set(sgm_iterator *iterator, const char *name, const sgm_
 
 sgm_status sgm_iterator_get(const sgm_iterator *iterator, const char *name, sgm_content *content)
 {
-    const sgm_setting *setting = NULL;
-    SGM_TRY(find_setting(iterator, name, &setting));
-    return sgm_setting_get(setting, &iterator->wanted, content);
+    const sgm_setting *setting = find_setting(iterator, name);
+    return setting ? sgm_setting_get(setting, &iterator->wanted, content) : sgm_last_status();
 }
 
 /* --- blocks --- */
