@@ -3,6 +3,7 @@
 const { Curve, Pieces, lowerBound, nearest, smooth } = await import('/chart/curve.js');
 const { arrange, firstFree, narrowed } = await import('/grid.js');
 const format = await import('/format.js');
+const { centre } = await import('/centre.js');
 const { logarithmicTicks } = await import('/chart/ticks.js');
 
 function check(isTrue, what) {
@@ -42,6 +43,19 @@ const few = logarithmicTicks(1e-5, 3, 200, 30).map((tick) => tick.v);
 check(few.join() === '0.00001,0.0001,0.001,0.01,0.1,1', `powers of ten: ${few}`);
 check(logarithmicTicks(1, 100, 300, 30).map((tick) => tick.v).join() === '1,2,5,10,20,50,100', '1, 2, 5');
 check(logarithmicTicks(1e-30, 1, 200, 30).length <= 8, 'many powers');
+
+/* A stroke in a corner comes to the middle, as high as MNIST's digits are, and as dark. */
+{
+    const image = { rows: 28, columns: 28, channels: 1, first: true }, drawn = new Float32Array(784);
+    for (let row = 1; row < 11; row++) drawn.fill(1, row * 28 + 2, row * 28 + 4);
+    const placed = centre(drawn, image), dark = [...placed.keys()].filter((i) => placed[i] > 0.5);
+    const rows = dark.map((i) => Math.floor(i / 28)), columns = dark.map((i) => i % 28);
+    check(Math.min(...rows) === 4 && Math.max(...rows) === 23, `20 rows in the middle: ${Math.min(...rows)}`);
+    check(Math.min(...columns) === 12 && Math.max(...columns) === 15, `4 columns: ${Math.min(...columns)}`);
+    check(Math.abs(placed[14 * 28 + 14] - 1) < 1e-6, 'dark in the middle');
+    const empty = new Float32Array(784);
+    check(centre(empty, image) === empty, 'nothing stays nothing');
+}
 
 /* Panels never lie on each other, whatever is done with them. */
 function isApart(places, columns) {

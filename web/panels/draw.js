@@ -1,6 +1,7 @@
 /* Draw an input, and see what the network takes it for, while it learns. */
 import { get, post } from '../api.js';
-import { button, fill, h } from '../elements.js';
+import { centre } from '../centre.js';
+import { button, fill, h, toggle } from '../elements.js';
 import { integer, percent } from '../format.js';
 import { t } from '../language.js';
 import { definePanel } from '../panel.js';
@@ -9,6 +10,7 @@ import { state } from '../store.js';
 
 const soft = 0.45; /* what a stroke adds beside itself; its square at the corners */
 const shown = 5; /* of the ranks */
+const leastCentred = 20; /* rows of an image: smaller ones are filled by what they show */
 
 definePanel('draw', {
     icon: 'pencil',
@@ -27,8 +29,11 @@ function create(panel) {
     });
     fill(answers, rows.map((row) => row.element));
     const clear = button(t('draw.clear'), () => { values?.fill(0); show(); });
+    let centred = true;
+    const choice = h('div', { class: 'draw-choice', title: t('draw.centreHint') },
+        toggle(t('draw.centre'), centred, (on) => { centred = on; ask(); }), h('span', { text: t('draw.centre') }));
     panel.body.append(h('div', { class: 'draw' }, canvas, h('div', { class: 'draw-side' }, answers,
-        h('p', { class: 'dim draw-hint', text: t('draw.hint') }), clear)));
+        h('p', { class: 'dim draw-hint', text: t('draw.hint') }), choice, clear)));
 
     function show() {
         if (!image) return;
@@ -49,7 +54,8 @@ function create(panel) {
         while (wanted) {
             wanted = false;
             try {
-                const answer = await post('predict', { trainer: panel.trainer(), inputs: Array.from(values) });
+                const inputs = centred && !choice.hidden ? centre(values, image) : values;
+                const answer = await post('predict', { trainer: panel.trainer(), inputs: Array.from(inputs) });
                 tell(answer);
                 panel.clearError();
             } catch (error) {
@@ -144,6 +150,7 @@ function create(panel) {
         panel.empty(image ? null : t('draw.none'));
         canvas.parentElement.hidden = image === null;
         if (!image) return;
+        choice.hidden = Math.min(image.rows, image.columns) < leastCentred;
         canvas.style.aspectRatio = `${image.columns} / ${image.rows}`;
         values = new Float32Array(image.rows * image.columns * image.channels);
         show();
