@@ -4,14 +4,19 @@
 #include <stdio.h>
 
 static const char usage_text[] =
-    "Usage: sigma export --c FILE.c CHECKPOINT|FOLDER [--train] [--batch N] [--name NAME]\n\n"
+    "Usage: sigma export --c FILE.c CHECKPOINT|FOLDER [--train] [--batch N] [--name NAME]\n"
+    "       sigma export --onnx FILE.onnx CHECKPOINT|FOLDER [--batch N] [--name NAME]\n\n"
     "Writes a trained network for other programs.\n\n"
     "  --c FILE.c   one file of C99 that needs no library and takes no memory: the weights, and the "
     "function\n"
     "               NAME_predict; the file says at its top how it is used\n"
+    "  --onnx FILE.onnx  an ONNX model of opset 17, for other runtimes: parameters keep their names\n"
     "  --train      C: also NAME_train_step, which goes on training as the run did\n"
-    "  --batch N    C: records that one call takes (default: 1 for predict, the run's for train_step)\n"
-    "  --name NAME  C: what all names in the file begin with (default: the file's name)\n\n"
+    "  --batch N    records that one call takes (default: C: 1 for predict, the run's for train_step; ONNX: "
+    "any\n"
+    "               number)\n"
+    "  --name NAME  C: what all names in the file begin with; ONNX: of the graph (default: the file's "
+    "name)\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 
 typedef struct wishes {
@@ -46,13 +51,24 @@ static sgm_status export_c(const saved *s, const wishes *w)
     return status;
 }
 
+static sgm_status export_onnx(const saved *s, const wishes *w)
+{
+    char *name = w->name != NULL ? sgm__strdup(w->name) : name_of(w->path);
+    sgm_status status = SGM_ERROR_MEMORY;
+    if (name != NULL)
+        status = sgm_export_onnx(s->trainer, w->path, .name = name, .batch = w->batch > 0 ? w->batch : 0);
+    sgm__free(name);
+    return status;
+}
+
 /* What a network can be written as. */
 static const struct format {
     const char *option;
     sgm_status (*write)(const saved *s, const wishes *w);
-    bool trains; /* takes --train, --batch and --name */
+    bool trains; /* takes --train */
 } formats[] = {
     {"--c", export_c, true},
+    {"--onnx", export_onnx, false},
 };
 #define FORMAT_COUNT (sizeof formats / sizeof *formats)
 
@@ -85,8 +101,8 @@ static const struct format *chosen(const char *const *paths, const arguments *a,
         *code = usage_error("export", "expected what to write, such as --c FILE.c");
     else if (a->word_count != 1)
         *code = usage_error("export", "expected one checkpoint or folder, got %zu", a->word_count);
-    else if (!format->trains && (w->train || w->batch > 0 || w->name != NULL))
-        *code = usage_error("export", "--train, --batch and --name are not for %s", format->option);
+    else if (!format->trains && w->train)
+        *code = usage_error("export", "--train is not for %s", format->option);
     else
         return format;
     return NULL;
@@ -98,6 +114,7 @@ int export_run(int argc, char **argv)
     wishes w = {.batch = -1};
     const argument_rule rules[] = {
         {formats[0].option, ARGUMENT_TEXT, &paths[0]},
+        {formats[1].option, ARGUMENT_TEXT, &paths[1]},
         {"--train", ARGUMENT_FLAG, &w.train},
         {"--batch", ARGUMENT_COUNT, &w.batch},
         {"--name", ARGUMENT_TEXT, &w.name},

@@ -1,6 +1,7 @@
-/* A trained network as C, for places where this library cannot be.
+/* A trained network for other programs.
  *
- *     sgm_export_c(trainer, "digits.c", .name = "digits");
+ *     sgm_export_onnx(trainer, "digits.onnx");                (for other runtimes; see sigma/onnx.h)
+ *     sgm_export_c(trainer, "digits.c", .name = "digits");    (for places where no library can be)
  *
  * The file is C99, calls no library and takes no memory: weights are constant arrays, and what is computed
  * has its places in one static array, as they were planned. It says at its top how it is used:
@@ -34,6 +35,21 @@ SGM_API sgm_status sgm_export_c_file(sgm_trainer *trainer, const char *path,
     SGM_EXPORT_C(trainer, __VA_ARGS__, .struct_size = sizeof(sgm_export_c_options))
 #define SGM_EXPORT_C(trainer, path, ...)                                                                     \
     sgm_export_c_file(trainer, path, &(const sgm_export_c_options){__VA_ARGS__})
+
+typedef struct sgm_export_onnx_options {
+    size_t struct_size;
+    const char *name; /* of the graph in the file; default: the trainer's */
+    int64_t batch;    /* records in a prediction; default 0: any number */
+} sgm_export_onnx_options;
+/* Writes what the network predicts as an ONNX model of opset 17: inputs and outputs under their names,
+ * parameters as initialisers under theirs ("2-dense.weights"). Networks in bfloat16 are written in float32.
+ * An error names the operation that ONNX does not have, and its layer, or what depends on the number of
+ * records in a way that needs `batch`. */
+SGM_API sgm_status sgm_export_onnx_file(sgm_trainer *trainer, const char *path,
+                                        const sgm_export_onnx_options *options);
+#define sgm_export_onnx(...) SGM_EXPORT_ONNX(__VA_ARGS__, .struct_size = sizeof(sgm_export_onnx_options))
+#define SGM_EXPORT_ONNX(trainer, path, ...)                                                                  \
+    sgm_export_onnx_file(trainer, path, &(const sgm_export_onnx_options){__VA_ARGS__})
 
 #ifdef __cplusplus
 }

@@ -5,6 +5,8 @@
  *     sgm_onnx_run(model);
  *     sgm_tensor *answer = sgm_onnx_get(model, "probabilities");
  *
+ *     sgm_onnx_export("mine.onnx", graph, session);       (a network: sgm_export_onnx of sigma/export.h)
+ *
  * A model has operators of ONNX's default domain (docs/onnx.md lists them) and values of the types that
  * tensors have. What it lacks is an error that names the operator, the node and its opset, or the type.
  * Format: https://github.com/onnx/onnx/blob/main/docs/IR.md
@@ -54,6 +56,24 @@ SGM_API sgm_tensor *sgm_onnx_get(sgm_onnx *model, const char *output);
  * the model, and initialisers as constants. Inputs that were set take their shapes from there; of the others
  * the first dimension is `batch` if it is open; other open ones are an error. */
 SGM_API sgm_status sgm_onnx_import(sgm_onnx *model, sgm_graph *graph, int64_t batch);
+
+typedef struct sgm_onnx_export_options {
+    size_t struct_size;
+    const char *name; /* of the graph in the file; default "sigma" */
+    /* The same graph recorded with another number of records: dimensions that differ are left open in the
+     * file, as "batch". Default NULL: all are fixed. */
+    const sgm_graph *other;
+} sgm_onnx_export_options;
+/* sgm_onnx_export(path, graph, session, .other = graph_of_3): writes what leads to the outputs of a graph,
+ * through a temporary file, as operators of opset 17. States become initialisers of the same names, with the
+ * values that they have in the session (NULL: the graph has none). An operation that ONNX does not have and
+ * that is not composed of others is an error that names it and its layer. */
+SGM_API sgm_status sgm_onnx_export_file(const char *path, const sgm_graph *graph, sgm_session *session,
+                                        const sgm_onnx_export_options *options);
+#define sgm_onnx_export(path, graph, ...)                                                                    \
+    SGM_ONNX_EXPORT(path, graph, __VA_ARGS__, .struct_size = sizeof(sgm_onnx_export_options))
+#define SGM_ONNX_EXPORT(path, graph, session, ...)                                                           \
+    sgm_onnx_export_file(path, graph, session, &(const sgm_onnx_export_options){__VA_ARGS__})
 
 /* A tensor that is a message by itself, as in ONNX's test data. */
 SGM_API sgm_tensor *sgm_onnx_parse_tensor(const void *bytes, size_t length);

@@ -74,3 +74,10 @@ sgm_tensor *sgm_onnx_parse_tensor(const void *bytes, size_t length)
     fail();
     return NULL;
 }
+
+sgm_status sgm_onnx_export_file(const char *path, const sgm_graph *graph, sgm_session *session,
+                                const sgm_onnx_export_options *options)
+{
+    (void)path, (void)graph, (void)session, (void)options;
+    return fail();
+}

@@ -123,18 +123,57 @@ sgm_value sgm__onnx_swap_last(sgm_graph *graph, sgm_value x, int32_t axis);
 sgm_value sgm__onnx_cast_like(sgm_graph *graph, sgm_value x, sgm_value like);
 #define sgm__onnx_unsupported(n, ...) sgm_graph_fail((n)->graph, SGM_ERROR_UNSUPPORTED, __VA_ARGS__)
 
+/* --- writing (export.c) --- */
+typedef struct sgm__onnx_export sgm__onnx_export;
+
+/* A new node; `count` names of inputs. Its output is `output`, or a new name where that is NULL. NULL: no
+ * memory, which is noted in the export. */
+Onnx__NodeProto *sgm__onnx_emit(sgm__onnx_export *e, const char *type, const char *output, int32_t count,
+                                const char *const *inputs);
+/* The same for up to three inputs (the others NULL); gives the name of the output. */
+const char *sgm__onnx_call(sgm__onnx_export *e, const char *output, const char *type, const char *a,
+                           const char *b, const char *c);
+void sgm__onnx_put_integer(sgm__onnx_export *e, Onnx__NodeProto *node, const char *name, int64_t value);
+void sgm__onnx_put_number(sgm__onnx_export *e, Onnx__NodeProto *node, const char *name, double value);
+void sgm__onnx_put_integers(sgm__onnx_export *e, Onnx__NodeProto *node, const char *name, const int64_t *list,
+                            int32_t count);
+/* A node's second output is the value, and its first is for nobody. */
+sgm_status sgm__onnx_put_second_output(sgm__onnx_export *e, Onnx__NodeProto *node, const char *name);
+/* The name of a value, of a list of integers, and of a number of a type, which become initialisers. */
+const char *sgm__onnx_name(sgm__onnx_export *e, sgm_value value);
+const char *sgm__onnx_name_integers(sgm__onnx_export *e, const int64_t *list, int32_t count);
+const char *sgm__onnx_name_number(sgm__onnx_export *e, sgm_dtype dtype, double number);
+/* The name of an initialiser that holds the tensor, which is taken. */
+const char *sgm__onnx_name_tensor(sgm__onnx_export *e, sgm_tensor *tensor);
+/* The value whose name may stand for this one where ONNX broadcasts by itself. */
+sgm_value sgm__onnx_before_broadcast(const sgm__onnx_export *e, sgm_value value);
+const sgm_graph *sgm__onnx_written(const sgm__onnx_export *e);
+/* Whether dimension `axis` of a value is another with another number of records. */
+bool sgm__onnx_is_open(const sgm__onnx_export *e, sgm_value value, int32_t axis);
+/* Integer `index` of the instruction's attributes with the other number of records. */
+int64_t sgm__onnx_other_integer(const sgm__onnx_export *e, sgm_value value, int32_t index);
+/* The name of a list of one integer, which is `there` with the other number of records; NULL: it is no
+ * multiple of it. */
+const char *sgm__onnx_name_count(sgm__onnx_export *e, int64_t here, int64_t there);
+/* The attribute is the same whatever the number of records is; else this fails. */
+sgm_status sgm__onnx_want_fixed(const sgm__onnx_export *e, sgm_value value);
+
 /* --- the table (operators.c) --- */
+typedef sgm_status (*sgm__onnx_write)(sgm__onnx_export *e, sgm_value value);
 typedef sgm_value (*sgm__onnx_build)(sgm__onnx_node *n);
 struct sgm__onnx_operator {
-    const char *name;      /* in ONNX; NULL: is only written */
+    const char *name;      /* in ONNX; "": is only written, as several nodes */
     int32_t needed;        /* inputs that must be there */
     sgm__onnx_build build; /* records a node: gives its first output, and sets the others in n->outputs */
     const sgm_op *op;      /* what sgm__onnx_same records, and what `write` is for; NULL: none */
+    sgm__onnx_write write; /* NULL: is not written */
 };
 /* NULL: there is none. */
 const sgm__onnx_operator *sgm__onnx_operator_find(const char *name);
 /* By index from 0; NULL past the last. */
 const sgm__onnx_operator *sgm__onnx_operator_at(size_t index);
+/* The row that writes an operation; NULL: none does. */
+const sgm__onnx_operator *sgm__onnx_operator_for(const sgm_op *op);
 
 #define SGM__ONNX_BUILDERS(X)                                                                                \
     X(same)                                                                                                  \
@@ -231,6 +270,38 @@ const sgm__onnx_operator *sgm__onnx_operator_at(size_t index);
     X(xor)
 #define SGM__ONNX_DECLARE(name) sgm_value sgm__onnx_##name(sgm__onnx_node *n);
 SGM__ONNX_BUILDERS(SGM__ONNX_DECLARE)
+#define SGM__ONNX_WRITERS(X)                                                                                 \
+    X(same)                                                                                                  \
+    X(place)                                                                                                 \
+    X(average_pool)                                                                                          \
+    X(cast)                                                                                                  \
+    X(concatenate)                                                                                           \
+    X(convolution)                                                                                           \
+    X(transposed)                                                                                            \
+    X(cumulative_sum)                                                                                        \
+    X(gather)                                                                                                \
+    X(layer_norm)                                                                                            \
+    X(last_axis)                                                                                             \
+    X(matmul)                                                                                                \
+    X(max_pool)                                                                                              \
+    X(one_hot)                                                                                               \
+    X(pad)                                                                                                   \
+    X(reduce)                                                                                                \
+    X(reduce_sum)                                                                                            \
+    X(reshape)                                                                                               \
+    X(slice)                                                                                                 \
+    X(argsort)                                                                                               \
+    X(permute)                                                                                               \
+    X(flip)                                                                                                  \
+    X(gelu)                                                                                                  \
+    X(iota)                                                                                                  \
+    X(is_finite)                                                                                             \
+    X(log1p)                                                                                                 \
+    X(not_equal)
+#define SGM__ONNX_DECLARE_WRITER(name)                                                                       \
+    sgm_status sgm__onnx_write_##name(sgm__onnx_export *e, sgm_value value);
+SGM__ONNX_WRITERS(SGM__ONNX_DECLARE_WRITER)
+#undef SGM__ONNX_DECLARE_WRITER
 #undef SGM__ONNX_DECLARE
 
 #endif

@@ -61,4 +61,19 @@ code 0 $? "the file with a training step compiles"
 has train.c '^int other_train_step\('
 has train.c '^#define OTHER_TRAIN_STEP_INPUTS 16 '
 
+# --- ONNX ---
+run 2 export --onnx net.onnx --train run
+has err '--train is not for --onnx'
+run 2 export --onnx net.onnx --c net.c run
+has err 'one file at a time'
+if "$sigma" export --onnx my-net.onnx run 2>err; then
+    grep -aq '1-dense.weights' my-net.onnx && grep -aq 'my_net' my-net.onnx
+    verdict "the ONNX model has the names of parameters, and the file's" $?
+    run 0 export --onnx fixed.onnx --batch 4 --name flowers run
+    grep -aq 'flowers' fixed.onnx
+    verdict "the graph of the ONNX model has the name that was given" $?
+else
+    has err 'built without ONNX'
+fi
+
 finish

@@ -24,9 +24,9 @@ static void damage(char *bytes, size_t length, sgm__random *random)
     int flips = 1 + (int)sgm__random_below(random, 3);
     for (int i = 0; i < flips; i++) {
         size_t at = sgm__random_below(random, length);
-        bytes[at] = sgm__random_below(random, 2) == 0
-                        ? (char)(bytes[at] ^ (1 << sgm__random_below(random, 8)))
-                        : (char)sgm__random_uint32(random);
+        unsigned flipped = (unsigned char)bytes[at] ^ (1u << sgm__random_below(random, 8));
+        bytes[at] =
+            (char)(unsigned char)(sgm__random_below(random, 2) == 0 ? flipped : sgm__random_uint32(random));
     }
 }
 

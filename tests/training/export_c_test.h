@@ -104,7 +104,7 @@ static exported export_start(const export_case *c)
 }
 
 /* As strict as a compiler is, and once for a place without an operating system. */
-static void export_load(exported *e, const char *more)
+__attribute__((unused)) static void export_load(exported *e, const char *more)
 {
     char command[512], object[80];
     snprintf(object, sizeof object, "%s.so", e->path);

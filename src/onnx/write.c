@@ -1,0 +1,458 @@
+/* How operations are written as ONNX's operators. */
+#include "onnx/onnx.h"
+#include "ops/window.h"
+
+#include <math.h>
+
+static const sgm__instruction *instruction_of(const sgm__onnx_export *e, sgm_value value)
+{
+    return &sgm__onnx_written(e)->instructions[value.index];
+}
+
+static sgm_value operand(const sgm__onnx_export *e, sgm_value value, int32_t index)
+{
+    return sgm__onnx_written(e)->operands[instruction_of(e, value)->first_input + index];
+}
+
+static const char *name_of(sgm__onnx_export *e, sgm_value value, int32_t index)
+{
+    return sgm__onnx_name(e, operand(e, value, index));
+}
+
+static const sgm_shape *shape_of(const sgm__onnx_export *e, sgm_value value)
+{
+    return &instruction_of(e, value)->type.shape;
+}
+
+static const int64_t *integers_of(const sgm__onnx_export *e, sgm_value value)
+{
+    return instruction_of(e, value)->attributes.integers;
+}
+
+static const char *type_of(const sgm__onnx_export *e, sgm_value value)
+{
+    return sgm__onnx_operator_for(instruction_of(e, value)->op)->name;
+}
+
+/* The node of the row with all operands, and behind them one more input (NULL: none). */
+static Onnx__NodeProto *emit_row(sgm__onnx_export *e, sgm_value value, const char *more)
+{
+    const char *inputs[4];
+    int32_t count = instruction_of(e, value)->input_count;
+    for (int32_t i = 0; i < count && i < 3; i++)
+        inputs[i] = name_of(e, value, i);
+    if (more != NULL)
+        inputs[count++] = more;
+    return sgm__onnx_emit(e, type_of(e, value), sgm__onnx_name(e, value), count, inputs);
+}
+
+/* --- element by element --- */
+
+/* Whether the operands give the shape of the result also before they were broadcast. */
+static bool broadcasts_itself(const sgm__onnx_export *e, sgm_value value)
+{
+    sgm_shape shape = {0};
+    for (int32_t i = 0; i < instruction_of(e, value)->input_count; i++)
+        if (sgm_shape_broadcast(&shape, shape_of(e, sgm__onnx_before_broadcast(e, operand(e, value, i))),
+                                &shape) != SGM_OK)
+            return false;
+    return sgm_shape_equal(&shape, shape_of(e, value));
+}
+
+/* The name of an operand of an elementwise operation. */
+static const char *element_name(sgm__onnx_export *e, sgm_value value, int32_t index)
+{
+    sgm_value from = operand(e, value, index);
+    return sgm__onnx_name(e, broadcasts_itself(e, value) ? sgm__onnx_before_broadcast(e, from) : from);
+}
+
+sgm_status sgm__onnx_write_same(sgm__onnx_export *e, sgm_value value)
+{
+    const char *inputs[3] = {NULL};
+    int32_t count = instruction_of(e, value)->input_count;
+    for (int32_t i = 0; i < count && i < 3; i++)
+        inputs[i] = element_name(e, value, i);
+    sgm__onnx_emit(e, type_of(e, value), sgm__onnx_name(e, value), count, inputs);
+    return SGM_OK;
+}
+
+sgm_status sgm__onnx_write_not_equal(sgm__onnx_export *e, sgm_value value)
+{
+    const char *equal =
+        sgm__onnx_call(e, NULL, "Equal", element_name(e, value, 0), element_name(e, value, 1), NULL);
+    sgm__onnx_call(e, sgm__onnx_name(e, value), "Not", equal, NULL, NULL);
+    return SGM_OK;
+}
+
+static const char *number_like(sgm__onnx_export *e, sgm_value value, double number)
+{
+    return sgm__onnx_name_number(e, instruction_of(e, value)->type.dtype, number);
+}
+
+sgm_status sgm__onnx_write_log1p(sgm__onnx_export *e, sgm_value value)
+{
+    const char *sum = sgm__onnx_call(e, NULL, "Add", name_of(e, value, 0), number_like(e, value, 1), NULL);
+    sgm__onnx_call(e, sgm__onnx_name(e, value), "Log", sum, NULL, NULL);
+    return SGM_OK;
+}
+
+/* x / 2 (1 + erf(x / sqrt 2)) */
+sgm_status sgm__onnx_write_gelu(sgm__onnx_export *e, sgm_value value)
+{
+    const char *x = name_of(e, value, 0),
+               *half = sgm__onnx_call(e, NULL, "Mul", x, number_like(e, value, 0.5), NULL);
+    const char *small = sgm__onnx_call(e, NULL, "Mul", x, number_like(e, value, M_SQRT1_2), NULL);
+    const char *error = sgm__onnx_call(e, NULL, "Erf", small, NULL, NULL);
+    const char *sum = sgm__onnx_call(e, NULL, "Add", error, number_like(e, value, 1), NULL);
+    sgm__onnx_call(e, sgm__onnx_name(e, value), "Mul", half, sum, NULL);
+    return SGM_OK;
+}
+
+sgm_status sgm__onnx_write_is_finite(sgm__onnx_export *e, sgm_value value)
+{
+    const char *x = name_of(e, value, 0), *infinite = sgm__onnx_call(e, NULL, "IsInf", x, NULL, NULL);
+    const char *none = sgm__onnx_call(e, NULL, "IsNaN", x, NULL, NULL);
+    const char *either = sgm__onnx_call(e, NULL, "Or", infinite, none, NULL);
+    sgm__onnx_call(e, sgm__onnx_name(e, value), "Not", either, NULL, NULL);
+    return SGM_OK;
+}
+
+sgm_status sgm__onnx_write_cast(sgm__onnx_export *e, sgm_value value)
+{
+    sgm__onnx_put_integer(e, emit_row(e, value, NULL), "to",
+                          sgm__onnx_type_number(instruction_of(e, value)->type.dtype));
+    return SGM_OK;
+}
+
+/* --- along axes --- */
+
+static int32_t axes_of(int64_t mask, int64_t *axes)
+{
+    int32_t count = 0;
+    for (int32_t i = 0; i < SGM_MAX_RANK; i++)
+        if ((mask >> i & 1) != 0)
+            axes[count++] = i;
+    return count;
+}
+
+/* ReduceSum has its axes as an input, the others as an attribute. */
+sgm_status sgm__onnx_write_reduce_sum(sgm__onnx_export *e, sgm_value value)
+{
+    int64_t axes[SGM_MAX_RANK];
+    const int64_t *integers = integers_of(e, value);
+    int32_t count = axes_of(integers[0], axes);
+    Onnx__NodeProto *node = emit_row(e, value, sgm__onnx_name_integers(e, axes, count));
+    sgm__onnx_put_integer(e, node, "keepdims", integers[1]);
+    if (count == 0)
+        sgm__onnx_put_integer(e, node, "noop_with_empty_axes", 1);
+    return SGM_OK;
+}
+
+sgm_status sgm__onnx_write_reduce(sgm__onnx_export *e, sgm_value value)
+{
+    int64_t axes[SGM_MAX_RANK];
+    const int64_t *integers = integers_of(e, value);
+    int32_t count = axes_of(integers[0], axes);
+    if (count == 0) {
+        sgm__onnx_call(e, sgm__onnx_name(e, value), "Identity", name_of(e, value, 0), NULL, NULL);
+        return SGM_OK;
+    }
+    Onnx__NodeProto *node = emit_row(e, value, NULL);
+    sgm__onnx_put_integers(e, node, "axes", axes, count);
+    sgm__onnx_put_integer(e, node, "keepdims", integers[1]);
+    return SGM_OK;
+}
+
+sgm_status sgm__onnx_write_place(sgm__onnx_export *e, sgm_value value)
+{
+    Onnx__NodeProto *node = emit_row(e, value, NULL);
+    sgm__onnx_put_integer(e, node, "axis", integers_of(e, value)[0]);
+    sgm__onnx_put_integer(e, node, "keepdims", 0);
+    return SGM_OK;
+}
+
+sgm_status sgm__onnx_write_cumulative_sum(sgm__onnx_export *e, sgm_value value)
+{
+    const int64_t *integers = integers_of(e, value);
+    Onnx__NodeProto *node = emit_row(e, value, sgm__onnx_name_number(e, SGM_INT64, (double)integers[0]));
+    sgm__onnx_put_integer(e, node, "reverse", integers[1]);
+    return SGM_OK;
+}
+
+sgm_status sgm__onnx_write_last_axis(sgm__onnx_export *e, sgm_value value)
+{
+    sgm__onnx_put_integer(e, emit_row(e, value, NULL), "axis", -1);
+    return SGM_OK;
+}
+
+/* Its scale is an input that must be there. */
+sgm_status sgm__onnx_write_layer_norm(sgm__onnx_export *e, sgm_value value)
+{
+    const sgm__instruction *instruction = instruction_of(e, value);
+    int64_t size = instruction->type.shape.dims[instruction->type.shape.rank - 1];
+    sgm_tensor *ones = sgm_tensor_create(instruction->type.dtype, SGM__ONNX_SHAPE(size));
+    for (int64_t i = 0; i < size && ones != NULL; i++)
+        sgm_tensor_set(ones, &i, 1);
+    Onnx__NodeProto *node = emit_row(e, value, sgm__onnx_name_tensor(e, ones));
+    sgm__onnx_put_integer(e, node, "axis", -1);
+    sgm__onnx_put_number(e, node, "epsilon", instruction->attributes.numbers[0]);
+    return SGM_OK;
+}
+
+/* --- shapes and parts --- */
+
+/* One dimension may be open: it is what is left. */
+sgm_status sgm__onnx_write_reshape(sgm__onnx_export *e, sgm_value value)
+{
+    sgm_shape shape = *shape_of(e, value);
+    int32_t open = 0;
+    for (int32_t i = 0; i < shape.rank; i++)
+        if (sgm__onnx_is_open(e, value, i)) {
+            shape.dims[i] = -1;
+            open++;
+        }
+    if (open > 1)
+        return sgm__onnx_want_fixed(e, value);
+    Onnx__NodeProto *node = emit_row(e, value, sgm__onnx_name_integers(e, shape.dims, shape.rank));
+    sgm__onnx_put_integer(e, node, "allowzero", 1);
+    return SGM_OK;
+}
+
+sgm_status sgm__onnx_write_permute(sgm__onnx_export *e, sgm_value value)
+{
+    sgm__onnx_put_integers(e, emit_row(e, value, NULL), "perm", integers_of(e, value),
+                           shape_of(e, value)->rank);
+    return SGM_OK;
+}
+
+static sgm_status write_slice(sgm__onnx_export *e, sgm_value value, const char *start, const char *stop,
+                              int64_t axis, int64_t step)
+{
+    const char *inputs[] = {name_of(e, value, 0), start, stop, sgm__onnx_name_integers(e, &axis, 1),
+                            sgm__onnx_name_integers(e, &step, 1)};
+    sgm__onnx_emit(e, "Slice", sgm__onnx_name(e, value), 5, inputs);
+    return SGM_OK;
+}
+
+sgm_status sgm__onnx_write_slice(sgm__onnx_export *e, sgm_value value)
+{
+    static const int64_t end = INT64_MAX;
+    const int64_t *integers = integers_of(e, value);
+    sgm_value from = operand(e, value, 0);
+    int32_t axis = (int32_t)integers[0];
+    bool to_end = sgm__onnx_is_open(e, from, axis) && integers[2] == shape_of(e, from)->dims[axis];
+    const char *start = sgm__onnx_name_count(e, integers[1], sgm__onnx_other_integer(e, value, 1));
+    const char *stop = to_end ? sgm__onnx_name_integers(e, &end, 1)
+                              : sgm__onnx_name_count(e, integers[2], sgm__onnx_other_integer(e, value, 2));
+    if (start == NULL || stop == NULL)
+        return sgm__onnx_want_fixed(e, value);
+    return write_slice(e, value, start, stop, axis, integers[3]);
+}
+
+sgm_status sgm__onnx_write_flip(sgm__onnx_export *e, sgm_value value)
+{
+    static const int64_t ends[] = {-1, INT64_MIN};
+    return write_slice(e, value, sgm__onnx_name_integers(e, ends, 1), sgm__onnx_name_integers(e, ends + 1, 1),
+                       integers_of(e, value)[0], -1);
+}
+
+sgm_status sgm__onnx_write_pad(sgm__onnx_export *e, sgm_value value)
+{
+    const int64_t *integers = integers_of(e, value);
+    int32_t rank = shape_of(e, value)->rank;
+    int64_t sizes[2 * SGM_MAX_RANK] = {0};
+    if (integers[3] != 0)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED, "ONNX has no operator for zeros between neighbours");
+    SGM_TRY(sgm__onnx_want_fixed(e, value));
+    sizes[integers[0]] = integers[1];
+    sizes[integers[0] + rank] = integers[2];
+    emit_row(e, value, sgm__onnx_name_integers(e, sizes, 2 * rank));
+    return SGM_OK;
+}
+
+sgm_status sgm__onnx_write_concatenate(sgm__onnx_export *e, sgm_value value)
+{
+    int32_t count = instruction_of(e, value)->input_count;
+    const char **inputs = sgm__alloc((size_t)count * sizeof *inputs);
+    if (inputs == NULL)
+        return SGM_ERROR_MEMORY;
+    for (int32_t i = 0; i < count; i++)
+        inputs[i] = name_of(e, value, i);
+    Onnx__NodeProto *node = sgm__onnx_emit(e, "Concat", sgm__onnx_name(e, value), count, inputs);
+    sgm__onnx_put_integer(e, node, "axis", integers_of(e, value)[0]);
+    sgm__free(inputs);
+    return SGM_OK;
+}
+
+sgm_status sgm__onnx_write_gather(sgm__onnx_export *e, sgm_value value)
+{
+    sgm__onnx_put_integer(e, emit_row(e, value, NULL), "axis", integers_of(e, value)[0]);
+    return SGM_OK;
+}
+
+/* A list 0, 1, ... along its axis, and expanded along the others by whoever reads it. */
+sgm_status sgm__onnx_write_iota(sgm__onnx_export *e, sgm_value value)
+{
+    const int64_t *integers = integers_of(e, value);
+    const sgm_shape *shape = shape_of(e, value);
+    sgm_shape line = {.rank = shape->rank};
+    int32_t axis = (int32_t)integers[1];
+    for (int32_t i = 0; i < line.rank; i++) {
+        line.dims[i] = i == axis ? shape->dims[i] : 1;
+        if (sgm__onnx_is_open(e, value, i))
+            return sgm__onnx_want_fixed(e, value);
+    }
+    sgm_tensor *numbers = sgm_tensor_create(instruction_of(e, value)->type.dtype, &line);
+    for (int64_t i = 0; i < line.dims[axis] && numbers != NULL; i++) {
+        int64_t at[SGM_MAX_RANK] = {0};
+        at[axis] = i;
+        sgm_tensor_set(numbers, at, (double)i);
+    }
+    sgm__onnx_call(e, sgm__onnx_name(e, value), "Expand", sgm__onnx_name_tensor(e, numbers),
+                   sgm__onnx_name_integers(e, shape->dims, shape->rank), NULL);
+    return SGM_OK;
+}
+
+sgm_status sgm__onnx_write_one_hot(sgm__onnx_export *e, sgm_value value)
+{
+    sgm_dtype dtype = instruction_of(e, value)->type.dtype;
+    sgm_tensor *levels = sgm_tensor_create(dtype, SGM__ONNX_SHAPE(2));
+    if (levels != NULL)
+        sgm_tensor_set(levels, &(int64_t){1}, 1);
+    const char *depth = sgm__onnx_name_number(e, SGM_INT64, (double)integers_of(e, value)[1]);
+    sgm__onnx_call(e, sgm__onnx_name(e, value), "OneHot", name_of(e, value, 0), depth,
+                   sgm__onnx_name_tensor(e, levels));
+    return SGM_OK;
+}
+
+sgm_status sgm__onnx_write_argsort(sgm__onnx_export *e, sgm_value value)
+{
+    const int64_t *integers = integers_of(e, value);
+    int64_t size = shape_of(e, value)->dims[integers[0]];
+    if (sgm__onnx_is_open(e, value, (int32_t)integers[0]))
+        return sgm_fail(SGM_ERROR_UNSUPPORTED, "it orders the records");
+    Onnx__NodeProto *node =
+        sgm__onnx_emit(e, "TopK", NULL, 2,
+                       (const char *const[]){name_of(e, value, 0), sgm__onnx_name_integers(e, &size, 1)});
+    sgm__onnx_put_integer(e, node, "axis", integers[0]);
+    sgm__onnx_put_integer(e, node, "largest", integers[1]);
+    return sgm__onnx_put_second_output(e, node, sgm__onnx_name(e, value));
+}
+
+/* --- products and windows --- */
+
+/* Leading dimensions broadcast by themselves. */
+static const char *matrix_name(sgm__onnx_export *e, sgm_value value, int32_t index)
+{
+    sgm_value whole = operand(e, value, index), from = sgm__onnx_before_broadcast(e, whole);
+    const sgm_shape *a = shape_of(e, whole), *b = shape_of(e, from);
+    bool same = b->rank >= 2;
+    for (int32_t i = 1; i <= 2 && same; i++)
+        same = a->dims[a->rank - i] == b->dims[b->rank - i];
+    return sgm__onnx_name(e, same ? from : whole);
+}
+
+/* Whether a matrix product has the leading dimensions of its result also before its operands were broadcast.
+ */
+static bool leads_itself(const sgm__onnx_export *e, sgm_value value)
+{
+    sgm_shape all = {0}, want = *shape_of(e, value);
+    for (int32_t i = 0; i < 2; i++) {
+        sgm_shape lead = *shape_of(e, sgm__onnx_before_broadcast(e, operand(e, value, i)));
+        lead.rank = lead.rank > 2 ? lead.rank - 2 : 0;
+        if (sgm_shape_broadcast(&all, &lead, &all) != SGM_OK)
+            return false;
+    }
+    want.rank = want.rank > 2 ? want.rank - 2 : 0;
+    if (all.rank != want.rank)
+        return false;
+    for (int32_t i = 0; i < all.rank; i++)
+        if (all.dims[i] != want.dims[i])
+            return false;
+    return true;
+}
+
+sgm_status sgm__onnx_write_matmul(sgm__onnx_export *e, sgm_value value)
+{
+    bool itself = leads_itself(e, value);
+    const char *a = itself ? matrix_name(e, value, 0) : name_of(e, value, 0);
+    const char *b = itself ? matrix_name(e, value, 1) : name_of(e, value, 1);
+    sgm__onnx_call(e, sgm__onnx_name(e, value), "MatMul", a, b, NULL);
+    return SGM_OK;
+}
+
+/* Attributes that convolutions and poolings share; entries of one dimension are the second of each pair. */
+static void put_window(sgm__onnx_export *e, Onnx__NodeProto *node, sgm_value value)
+{
+    const int64_t *integers = integers_of(e, value);
+    int32_t axes = shape_of(e, value)->rank - 2, first = 2 - axes;
+    int64_t pads[4];
+    for (int32_t i = 0; i < axes; i++) {
+        pads[i] = integers[SGM__WINDOW_BEFORE + first + i];
+        pads[i + axes] = integers[SGM__WINDOW_AFTER + first + i];
+    }
+    sgm__onnx_put_integers(e, node, "strides", integers + SGM__WINDOW_STRIDE + first, axes);
+    sgm__onnx_put_integers(e, node, "pads", pads, 2 * axes);
+}
+
+static void put_dilations(sgm__onnx_export *e, Onnx__NodeProto *node, sgm_value value)
+{
+    int32_t axes = shape_of(e, value)->rank - 2;
+    sgm__onnx_put_integers(e, node, "dilations", integers_of(e, value) + SGM__WINDOW_DILATION + 2 - axes,
+                           axes);
+}
+
+static void put_size(sgm__onnx_export *e, Onnx__NodeProto *node, sgm_value value)
+{
+    int32_t axes = shape_of(e, value)->rank - 2;
+    sgm__onnx_put_integers(e, node, "kernel_shape", integers_of(e, value) + SGM__WINDOW_SIZE + 2 - axes,
+                           axes);
+}
+
+sgm_status sgm__onnx_write_convolution(sgm__onnx_export *e, sgm_value value)
+{
+    Onnx__NodeProto *node = emit_row(e, value, NULL);
+    put_window(e, node, value);
+    put_dilations(e, node, value);
+    sgm__onnx_put_integer(e, node, "group", integers_of(e, value)[SGM__WINDOW_GROUPS]);
+    return SGM_OK;
+}
+
+/* What the result is larger than the windows need is its output_padding. */
+sgm_status sgm__onnx_write_transposed(sgm__onnx_export *e, sgm_value value)
+{
+    const int64_t *integers = integers_of(e, value);
+    const sgm_shape *x = shape_of(e, operand(e, value, 0)), *weights = shape_of(e, operand(e, value, 1));
+    int32_t axes = x->rank - 2, first = 2 - axes;
+    int64_t more[2] = {0};
+    for (int32_t i = 0; i < axes; i++) {
+        int64_t reach = (weights->dims[i + 2] - 1) * integers[SGM__WINDOW_DILATION + first + i] + 1;
+        int64_t least = (x->dims[i + 2] - 1) * integers[SGM__WINDOW_STRIDE + first + i] + reach -
+                        integers[SGM__WINDOW_BEFORE + first + i] - integers[SGM__WINDOW_AFTER + first + i];
+        more[i] = shape_of(e, value)->dims[i + 2] - least;
+    }
+    Onnx__NodeProto *node = emit_row(e, value, NULL);
+    put_window(e, node, value);
+    put_dilations(e, node, value);
+    sgm__onnx_put_integers(e, node, "output_padding", more, axes);
+    sgm__onnx_put_integer(e, node, "group", integers[SGM__WINDOW_GROUPS]);
+    return SGM_OK;
+}
+
+sgm_status sgm__onnx_write_max_pool(sgm__onnx_export *e, sgm_value value)
+{
+    Onnx__NodeProto *node = emit_row(e, value, NULL);
+    put_window(e, node, value);
+    put_dilations(e, node, value);
+    put_size(e, node, value);
+    return SGM_OK;
+}
+
+sgm_status sgm__onnx_write_average_pool(sgm__onnx_export *e, sgm_value value)
+{
+    Onnx__NodeProto *node = emit_row(e, value, NULL);
+    put_window(e, node, value);
+    put_size(e, node, value);
+    sgm__onnx_put_integer(e, node, "count_include_pad", integers_of(e, value)[SGM__WINDOW_FLAG] == 0);
+    return SGM_OK;
+}
