@@ -18,6 +18,7 @@ int ctl_run(int argc, char **argv);
 int eval_run(int argc, char **argv);
 int predict_run(int argc, char **argv);
 int export_run(int argc, char **argv);
+int serve_run(int argc, char **argv);
 int inspect_run(int argc, char **argv);
 /* Into how many threads a training step is divided. */
 int inspect_threads(const char *path);

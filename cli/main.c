@@ -16,6 +16,7 @@ static const subcommand commands[] = {
     {"eval", "measure a trained network on data", eval_run},
     {"predict", "ask a trained network", predict_run},
     {"export", "write a trained network for other programs", export_run},
+    {"serve", "let a trained network answer over HTTP", serve_run},
     {"inspect", "show layers, parameters, memory, graph and program", inspect_run},
     {"data", "look at data", data_run},
     {"info", "show handlers, libraries and data on this machine", info_run},

@@ -1,0 +1,117 @@
+/* sigma serve: a trained network answers over HTTP. */
+#include "monitors/serve/serve.h"
+#include "cli.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+static const char usage_text[] =
+    "Usage: sigma serve CHECKPOINT|FOLDER [--port PORT] [--token-file FILE]\n\n"
+    "Answers questions to a trained network in JSON over HTTP, at this machine only, until Ctrl-C:\n\n"
+    "  POST /api/predict  {\"input\": [RECORD, ...]} -> {\"output\": [...], \"class\": [...], \"label\": "
+    "[...]}\n"
+    "  GET /api/model     shapes, layers, classes, precision\n"
+    "  GET /              a page to try it\n\n"
+    "A record is a list of numbers, or of lists, of the network's input. Numbers are scaled by input_range\n"
+    "where the training data of the run were. It prints an address for one click, and a line for curl: both\n"
+    "have the token without which nobody gets an answer.\n\n"
+    "  --port PORT        another one than the first free one from 8080 on\n"
+    "  --token-file FILE  the token is the first line of a file (16 or more of A-Z a-z 0-9 - _); else a new\n"
+    "                     one each time\n\n"
+    "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
+
+#define LONGEST_TOKEN_FILE 4096
+
+/* NULL: an error says why. */
+static char *read_token(const char *path)
+{
+    char *text;
+    size_t length;
+    if (sgm__file_read(path, LONGEST_TOKEN_FILE, &text, &length) != SGM_OK)
+        return NULL;
+    text[strcspn(text, "\r\n")] = '\0';
+    return text;
+}
+
+/* Numbers as those of the run's files were. */
+static void find_range(const saved *s, sgm__serve_options *options)
+{
+    const text_list *range = &s->c.data.training.input_range;
+    options->scales = s->has_config && range->count == 2 &&
+                      sgm__parse_double(range->items[0], &options->least) &&
+                      sgm__parse_double(range->items[1], &options->most) && options->most != options->least;
+}
+
+/* The signal waits for sigwait(): the server's threads inherit what is blocked. */
+static int serve_until_signal(const sgm__serve_options *options)
+{
+    sigset_t ends;
+    int came;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &ends, NULL);
+    sgm__serve *serve = sgm__serve_start(options);
+    if (serve == NULL)
+        return report_error("serve", CLI_FAILED);
+    const char *url = sgm__serve_url(serve), *token = strstr(url, "token=");
+    printf("serve: %s\n"
+           "curl -H 'Authorization: Bearer %s' -H 'Content-Type: application/json'"
+           " -d '{\"input\": [RECORD]}' http://127.0.0.1:%d/api/predict\n"
+           "Ctrl-C ends it.\n",
+           url, token != NULL ? token + strlen("token=") : "TOKEN", sgm__serve_port(serve));
+    fflush(stdout);
+    sigwait(&ends, &came);
+    sgm__serve_stop(serve);
+    return CLI_OK;
+}
+
+/* Names of the classes, where the run's data have some; the dataset keeps them. */
+static const char *const *class_names(const saved *s, sgm_dataset **dataset)
+{
+    *dataset = s->has_config ? saved_dataset(s, "training") : NULL;
+    return *dataset != NULL ? sgm_dataset_class_names(*dataset) : NULL;
+}
+
+static int serve(const char *checkpoint, int port, const char *token)
+{
+    saved s;
+    sgm_dataset *dataset = NULL;
+    if (saved_open(&s, checkpoint) != SGM_OK)
+        return report_error("serve", CLI_FAILED);
+    sgm__serve_options options = {.trainer = s.trainer,
+                                  .network = s.network,
+                                  .precision = config_precision(&s.c),
+                                  .classes = class_names(&s, &dataset),
+                                  .port = port,
+                                  .token = token};
+    find_range(&s, &options);
+    int code = serve_until_signal(&options);
+    sgm_dataset_free(dataset);
+    saved_close(&s);
+    return code;
+}
+
+int serve_run(int argc, char **argv)
+{
+    int64_t port = 0;
+    const char *token_file = NULL;
+    const argument_rule rules[] = {{"--port", ARGUMENT_COUNT, &port},
+                                   {"--token-file", ARGUMENT_TEXT, &token_file}};
+    arguments a = {.rules = rules, .rule_count = 2, .help = usage_text};
+    int code;
+    if (arguments_read(&a, argc, argv, &code)) {
+        char *token = NULL;
+        if (a.word_count != 1)
+            code = usage_error("serve", "expected one checkpoint or folder, got %zu", a.word_count);
+        else if (port > 65535)
+            code = usage_error("serve", "--port: a port is at most 65535, got %lld", (long long)port);
+        else if (token_file != NULL && (token = read_token(token_file)) == NULL)
+            code = report_error("serve", CLI_FAILED);
+        else
+            code = serve(a.words[0], (int)port, token);
+        sgm__free(token);
+    }
+    arguments_free(&a);
+    return code;
+}

@@ -1,0 +1,416 @@
+/* GET /api/model, POST /api/predict, and the page that says how to ask. */
+#include "monitors/serve/serve.h"
+#include "monitors/http/http.h"
+#include "training/control_answer.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define LONGEST_BODY ((size_t)4 << 20) /* of JSON */
+
+struct sgm__serve {
+    sgm_trainer *trainer;
+    char **classes; /* NULL behind the last; or NULL */
+    bool scales;
+    double least, most;
+    sgm_network *network;
+    sgm_shape input, output; /* of a record */
+    int64_t elements;        /* of an input */
+    bool classifies;
+    char *about_text; /* JSON */
+    size_t about_length;
+    sgm__http *http;
+};
+
+/* --- what the network is --- */
+
+static json_t *shape_json(const sgm_shape *shape)
+{
+    json_t *list = json_array();
+    for (int32_t i = 0; i < shape->rank; i++)
+        json_array_append_new(list, json_integer(shape->dims[i]));
+    return list;
+}
+
+static sgm_shape record_of(const sgm_graph *graph, sgm_value value)
+{
+    sgm_shape batch = sgm_value_type(graph, value).shape;
+    return batch.rank > 0 ? sgm_shape_make(batch.rank - 1, batch.dims + 1) : batch;
+}
+
+static sgm_status read_recording(sgm__serve *serve, const sgm_graph *graph, const sgm_recording *recording)
+{
+    if (recording->input_count != 1 || recording->output_count == 0)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "a network of one input and an output can be asked; this one has %zu and %zu",
+                        recording->input_count, recording->output_count);
+    serve->input = record_of(graph, recording->inputs[0].value);
+    serve->output = record_of(graph, recording->outputs[0].value);
+    serve->elements = sgm_shape_elements(&serve->input);
+    serve->classifies = recording->classifies;
+    return SGM_OK;
+}
+
+static int64_t parameters_of(const sgm_recording *recording, const char *layer)
+{
+    int64_t elements = 0;
+    size_t length = strlen(layer);
+    for (size_t i = 0; i < recording->parameter_count; i++) {
+        const char *name = recording->parameters[i].name;
+        if (length == 0 || (strncmp(name, layer, length) == 0 && name[length] == '.'))
+            elements += sgm_shape_elements(&recording->parameters[i].type.shape);
+    }
+    return elements;
+}
+
+static json_t *layers_json(const sgm__serve *serve, const sgm_recording *recording)
+{
+    json_t *layers = json_array();
+    for (size_t i = 0; i < sgm_network_layers(serve->network); i++) {
+        const char *name = sgm_network_layer_name(serve->network, i);
+        const sgm_layer_type *type = sgm_network_layer_type(serve->network, i);
+        json_array_append_new(layers,
+                              json_pack("{s:o, s:s, s:I}", "name", sgm__answer_text(name), "type", type->name,
+                                        "parameters", (json_int_t)parameters_of(recording, name)));
+    }
+    return layers;
+}
+
+static json_t *classes_json(const sgm__serve *serve)
+{
+    json_t *classes = json_array();
+    for (size_t i = 0; serve->classes != NULL && serve->classes[i] != NULL; i++)
+        json_array_append_new(classes, sgm__answer_text(serve->classes[i]));
+    return classes;
+}
+
+static sgm_status describe(sgm__serve *serve, const sgm__serve_options *options,
+                           const sgm_recording *recording)
+{
+    json_t *about = json_pack("{s:o, s:o, s:o, s:b, s:o, s:s, s:I, s:o, s:i}", "network",
+                              sgm__answer_text(options->network), "input", shape_json(&serve->input),
+                              "output", shape_json(&serve->output), "classifies", serve->classifies,
+                              "classes", classes_json(serve), "precision", sgm_dtype_name(options->precision),
+                              "parameters", (json_int_t)parameters_of(recording, ""), "layers",
+                              layers_json(serve, recording), "most_records", SGM__SERVE_MOST_RECORDS);
+    if (about != NULL && serve->scales)
+        json_object_set_new(about, "input_range", json_pack("[f, f]", serve->least, serve->most));
+    if (about == NULL)
+        return sgm__fail_memory(1);
+    serve->about_text = json_dumps(about, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    json_decref(about);
+    serve->about_length = serve->about_text != NULL ? strlen(serve->about_text) : 0;
+    return serve->about_text != NULL ? SGM_OK : sgm__fail_memory(1);
+}
+
+/* --- questions --- */
+
+static sgm_status wrong_shape(const sgm__serve *serve, int64_t record, const char *what)
+{
+    char shape[128];
+    return sgm_fail(
+        SGM_ERROR_SHAPE,
+        "record %lld of 'input': expected the shape %s, as nested lists or one list of %lld numbers; %s",
+        (long long)record, sgm_shape_text(&serve->input, shape, sizeof shape), (long long)serve->elements,
+        what);
+}
+
+/* The numbers of lists in lists, in order. False: *bad says what is wrong. */
+static bool read_nested(const json_t *value, const sgm_shape *shape, int32_t axis, double **to,
+                        const char **bad)
+{
+    if (axis == shape->rank) {
+        *(*to)++ = json_number_value(value);
+        *bad = json_is_number(value) ? NULL : "there is something that is no number";
+        return *bad == NULL;
+    }
+    if (!json_is_array(value) || (int64_t)json_array_size(value) != shape->dims[axis]) {
+        *bad = !json_is_array(value) ? "there is a number in place of a list" : "a list has another length";
+        return false;
+    }
+    for (size_t i = 0; i < json_array_size(value); i++)
+        if (!read_nested(json_array_get(value, i), shape, axis + 1, to, bad))
+            return false;
+    return true;
+}
+
+static sgm_status read_record(const sgm__serve *serve, const json_t *value, int64_t number, double *to)
+{
+    sgm_shape flat = sgm_shape_of(serve->elements);
+    bool is_flat = json_is_array(value) && (int64_t)json_array_size(value) == serve->elements &&
+                   !json_is_array(json_array_get(value, 0));
+    const char *bad = NULL;
+    double *next = to;
+    if (!read_nested(value, is_flat ? &flat : &serve->input, 0, &next, &bad))
+        return wrong_shape(serve, number, bad);
+    for (int64_t i = 0; i < serve->elements && serve->scales; i++)
+        to[i] = (to[i] - serve->least) / (serve->most - serve->least);
+    return SGM_OK;
+}
+
+/* As many records as a program is compiled for; those too many are as the first. */
+static int64_t rounded(int64_t records)
+{
+    int64_t room = 1;
+    while (room < records)
+        room *= 2;
+    return room;
+}
+
+/* A tensor of all records, which are *count. */
+static sgm_status read_records(const sgm__serve *serve, const json_t *body, sgm_tensor **inputs,
+                               int64_t *count)
+{
+    const json_t *list = json_object_get(body, "input");
+    char shape[128];
+    sgm_shape_text(&serve->input, shape, sizeof shape);
+    *count = (int64_t)json_array_size(list);
+    if (!json_is_array(list) || *count == 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "expected {\"input\": [RECORD, ...]}, where a record has the shape %s", shape);
+    if (*count > SGM__SERVE_MOST_RECORDS)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "'input' has %lld records; at most %d are answered at once",
+                        (long long)*count, SGM__SERVE_MOST_RECORDS);
+    int64_t room = rounded(*count);
+    sgm_shape batch = {.rank = serve->input.rank + 1, .dims = {room}};
+    memcpy(batch.dims + 1, serve->input.dims, (size_t)serve->input.rank * sizeof *batch.dims);
+    double *numbers = sgm__calloc((size_t)(room * serve->elements) + 1, sizeof *numbers);
+    sgm_status status = numbers != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    for (int64_t i = 0; i < *count && status == SGM_OK; i++)
+        status = read_record(serve, json_array_get(list, (size_t)i), i, numbers + i * serve->elements);
+    for (int64_t i = *count; i < room && status == SGM_OK; i++)
+        memcpy(numbers + i * serve->elements, numbers, (size_t)serve->elements * sizeof *numbers);
+    *inputs = status == SGM_OK ? sgm_tensor_create(SGM_FLOAT32, &batch) : NULL;
+    if (status == SGM_OK)
+        status = *inputs != NULL ? sgm_tensor_write(*inputs, numbers, (size_t)(room * serve->elements))
+                                 : sgm__last_failure();
+    sgm__free(numbers);
+    return status;
+}
+
+/* --- answers --- */
+
+/* Of the shape's axes from `axis` on. */
+static json_t *nested_json(const sgm_shape *shape, int32_t axis, const double **numbers)
+{
+    if (axis == shape->rank)
+        return sgm__answer_number(*(*numbers)++);
+    json_t *list = json_array();
+    for (int64_t i = 0; i < shape->dims[axis]; i++)
+        json_array_append_new(list, nested_json(shape, axis + 1, numbers));
+    return list;
+}
+
+/* The number of the largest; of a single one, whether it is above a half. -1: there are no numbers. */
+static int64_t class_of(const double *shares, int64_t count)
+{
+    int64_t best = 0;
+    for (int64_t i = 0; i < count; i++) {
+        if (isnan(shares[i]))
+            return -1;
+        best = shares[i] > shares[best] ? i : best;
+    }
+    return count == 1 ? shares[0] >= 0.5 : best;
+}
+
+static json_t *class_json(const sgm__serve *serve, int64_t class, bool named)
+{
+    size_t known = 0;
+    while (serve->classes != NULL && serve->classes[known] != NULL)
+        known++;
+    if (class < 0)
+        return json_null();
+    if (!named)
+        return json_integer(class);
+    return (size_t) class < known ? sgm__answer_text(serve->classes[class]) : json_null();
+}
+
+/* Classes of each record: a number (or name), for sequences a list of them. */
+static json_t *classes_of(const sgm__serve *serve, const double *numbers, int64_t records, bool named)
+{
+    int64_t elements = sgm_shape_elements(&serve->output);
+    int64_t shares = serve->output.rank > 0 ? serve->output.dims[serve->output.rank - 1] : 1;
+    json_t *list = json_array();
+    for (int64_t i = 0; i < records; i++) {
+        const double *own = numbers + i * elements;
+        json_t *steps = shares < elements ? json_array() : NULL;
+        for (int64_t k = 0; steps != NULL && k < elements; k += shares)
+            json_array_append_new(steps, class_json(serve, class_of(own + k, shares), named));
+        json_array_append_new(list, steps != NULL ? steps : class_json(serve, class_of(own, shares), named));
+    }
+    return list;
+}
+
+static json_t *answer_of(const sgm__serve *serve, const double *numbers, int64_t records)
+{
+    sgm_shape batch = {.rank = serve->output.rank + 1, .dims = {records}};
+    memcpy(batch.dims + 1, serve->output.dims, (size_t)serve->output.rank * sizeof *batch.dims);
+    const double *next = numbers;
+    json_t *answer = json_pack("{s:o}", "output", nested_json(&batch, 0, &next));
+    if (answer != NULL && serve->classifies)
+        json_object_set_new(answer, "class", classes_of(serve, numbers, records, false));
+    if (answer != NULL && serve->classifies && serve->classes != NULL)
+        json_object_set_new(answer, "label", classes_of(serve, numbers, records, true));
+    return answer;
+}
+
+static sgm_status ask(const sgm__serve *serve, sgm_tensor *inputs, int64_t records, json_t **made)
+{
+    sgm_tensor *outputs = sgm_trainer_predict(serve->trainer, inputs, NULL);
+    if (outputs == NULL)
+        return sgm__last_failure();
+    int64_t count = sgm_shape_elements(sgm_tensor_shape(outputs));
+    double *numbers = sgm__calloc((size_t)count + 1, sizeof *numbers);
+    sgm_status status = numbers != NULL ? sgm_tensor_read(outputs, numbers, (size_t)count) : SGM_ERROR_MEMORY;
+    if (status == SGM_OK)
+        *made = answer_of(serve, numbers, records);
+    sgm__free(numbers);
+    sgm_tensor_free(outputs);
+    return status;
+}
+
+static sgm_status predict(void *user, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    const sgm__serve *serve = user;
+    double begun = sgm__now();
+    json_t *body = sgm__http_object(request), *made = NULL;
+    sgm_tensor *inputs = NULL;
+    int64_t records = 0;
+    if (body == NULL)
+        return sgm__last_failure();
+    sgm_status status = read_records(serve, body, &inputs, &records);
+    json_decref(body);
+    if (status == SGM_OK)
+        status = ask(serve, inputs, records, &made);
+    sgm_tensor_free(inputs);
+    if (status == SGM_OK)
+        status = sgm__http_answer_json(answer, made);
+    if (status == SGM_OK)
+        sgm_log_message(SGM_LOG_DEBUG, "serve", "answered %lld record%s in %.3f ms", (long long)records,
+                        records == 1 ? "" : "s", 1000 * (sgm__now() - begun));
+    else
+        sgm_log_message(SGM_LOG_DEBUG, "serve", "refused: %s", sgm_last_error());
+    return status;
+}
+
+static sgm_status tell(void *user, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    (void)request;
+    const sgm__serve *serve = user;
+    answer->body = sgm__strdup(serve->about_text);
+    answer->length = serve->about_length;
+    sgm_log_message(SGM_LOG_DEBUG, "serve", "told what the network is");
+    return answer->body != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+}
+
+static const sgm__http_route routes[] = {
+    {.method = "GET", .path = "/api/model", .act = tell, .quick = true},
+    {.method = "POST", .path = "/api/predict", .act = predict, .longest_body = LONGEST_BODY},
+};
+
+/* --- beginning and end --- */
+
+static void release(sgm__serve *serve)
+{
+    for (size_t i = 0; serve->classes != NULL && serve->classes[i] != NULL; i++)
+        sgm__free(serve->classes[i]);
+    sgm__free(serve->classes);
+    free(serve->about_text); /* of jansson, which has the system's */
+    sgm_network_free(serve->network);
+    sgm__free(serve);
+}
+
+static sgm_status copy_classes(sgm__serve *serve, const char *const *classes)
+{
+    size_t count = 0;
+    while (classes != NULL && classes[count] != NULL)
+        count++;
+    if (count == 0)
+        return SGM_OK;
+    serve->classes = sgm__calloc(count + 1, sizeof *serve->classes);
+    for (size_t i = 0; serve->classes != NULL && i < count; i++)
+        if ((serve->classes[i] = sgm__strdup(classes[i])) == NULL)
+            return SGM_ERROR_MEMORY;
+    return serve->classes != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+}
+
+/* One record of zeros: the network is compiled, and what it answers has the shape that is told. */
+static sgm_status try_once(const sgm__serve *serve)
+{
+    sgm_shape batch = {.rank = serve->input.rank + 1, .dims = {1}};
+    memcpy(batch.dims + 1, serve->input.dims, (size_t)serve->input.rank * sizeof *batch.dims);
+    sgm_tensor *zeros = sgm_tensor_create(SGM_FLOAT32, &batch);
+    sgm_tensor *answer = zeros != NULL ? sgm_trainer_predict(serve->trainer, zeros, NULL) : NULL;
+    sgm_status status = answer != NULL ? SGM_OK : sgm__last_failure();
+    sgm_tensor_free(answer);
+    sgm_tensor_free(zeros);
+    return status;
+}
+
+static sgm_status look_at_network(sgm__serve *serve, const sgm__serve_options *options)
+{
+    sgm_recording_options recording_options = {.struct_size = sizeof recording_options,
+                                               .batch = 1,
+                                               .dtype = SGM_FLOAT32,
+                                               .costs = true,
+                                               .prefix = ""};
+    sgm_recording recording;
+    serve->network = sgm_network_parse(options->network);
+    sgm_graph *graph = serve->network != NULL ? sgm_graph_create() : NULL;
+    sgm_status status = graph != NULL
+                            ? sgm_network_record(serve->network, graph, &recording_options, &recording)
+                            : sgm__last_failure();
+    if (status == SGM_OK)
+        status = read_recording(serve, graph, &recording);
+    if (status == SGM_OK)
+        status = describe(serve, options, &recording);
+    sgm_graph_free(graph);
+    return status;
+}
+
+static sgm_status begin(sgm__serve *serve, const sgm__serve_options *options)
+{
+    SGM_TRY(copy_classes(serve, options->classes));
+    SGM_TRY(look_at_network(serve, options));
+    SGM_TRY(try_once(serve));
+    const sgm__http_options serving = {.port = options->port,
+                                       .token = options->token,
+                                       .page = "serve.html",
+                                       .routes = routes,
+                                       .route_count = sizeof routes / sizeof *routes,
+                                       .user = serve,
+                                       .hurry = options->hurry};
+    serve->http = sgm__http_start(&serving);
+    return serve->http != NULL ? SGM_OK : sgm__last_failure();
+}
+
+sgm__serve *sgm__serve_start(const sgm__serve_options *options)
+{
+    sgm__serve *serve = sgm__calloc(1, sizeof *serve);
+    if (serve == NULL)
+        return NULL;
+    serve->trainer = options->trainer;
+    serve->scales = options->scales;
+    serve->least = options->least;
+    serve->most = options->most;
+    if (begin(serve, options) == SGM_OK)
+        return serve;
+    release(serve);
+    return NULL;
+}
+
+const char *sgm__serve_url(const sgm__serve *serve)
+{
+    return sgm__http_url(serve->http);
+}
+
+int sgm__serve_port(const sgm__serve *serve)
+{
+    return sgm__http_port(serve->http);
+}
+
+void sgm__serve_stop(sgm__serve *serve)
+{
+    if (serve != NULL && sgm__http_stop(serve->http)) /* else somebody is still in there */
+        release(serve);
+}

@@ -1,0 +1,49 @@
+#!/bin/bash
+# sigma serve: a trained network, asked as a program asks.
+# shellcheck source=tests/cli/check.sh
+. "$SIGMA_SOURCE_DIR/tests/cli/check.sh"
+
+run 0 serve --help
+has out '^Usage: sigma serve CHECKPOINT\|FOLDER'
+run 2 serve
+has err 'expected one checkpoint or folder, got 0'
+run 2 serve run --port 70000
+has err 'a port is at most 65535, got 70000'
+run 1 serve missing
+has err '^sigma serve: '
+run 1 serve run --token-file missing
+has err 'missing'
+
+run 0 train "$examples/iris.yaml" epochs=3 --quiet --folder run
+echo '0123456789abcdef-secret' >token
+"$sigma" serve run --token-file token --log-level debug >serve.out 2>serve.err </dev/null &
+process=$!
+for _ in $(seq 200); do
+    grep -q '^Ctrl-C' serve.out && break
+    sleep 0.05
+done
+has serve.out '^serve: http://127\.0\.0\.1:[0-9]+/\?token=0123456789abcdef-secret$'
+address=$(sed -nE 's,^serve: (http://[^/]*)/.*,\1,p' serve.out)
+
+# The line for curl that was printed, with a record in it.
+line=$(grep '^curl' serve.out)
+eval "${line/RECORD/[0.1, 0.2, 0.3, 0.4]} -s" >out 2>err
+has out '"output": ?\[\[[0-9.e-]+, ?[0-9.e-]+, ?[0-9.e-]+\]\]'
+has out '"class": ?\[[0-2]\]'
+has out '"label": ?\["(setosa|versicolor|virginica)"\]'
+class=$(sed -nE 's/.*"class": ?\[([0-2])\].*/\1/p' out)
+echo '0.1,0.2,0.3,0.4' >table.csv
+run 0 predict run table.csv
+has out "^$class "
+eval "${line/RECORD/[0.1]} -s" >out 2>err
+has out 'expected the shape \(4,\)'
+has serve.err 'debug serve: answered 1 record in'
+has serve.err 'debug serve: refused: record 0'
+[ "$(curl -s -o /dev/null -w '%{http_code}' "$address/api/model")" = 401 ]
+verdict "without the token there is no answer" $?
+
+kill -INT "$process"
+wait "$process"
+code 0 $? "the end by a signal"
+process=
+finish

@@ -1,0 +1,29 @@
+/* The page of a network that answers, in a browser; it must log no error. */
+#include "browser.h"
+#include "monitors/serve/serve.h"
+#include <sigma/sigma.h>
+
+TEST(a_question_is_tried)
+{
+    static const char network[] = "input(2, 2) + dense(3, tanh) + dense(2) + softmax_cross_entropy";
+    static const char *const classes[] = {"left", "right", NULL};
+    browser b = browser_open();
+    sgm_env *env = sgm_env_create("served", .seed = 3);
+    sgm_trainer *trainer = sgm_trainer_create(env, "served");
+    CHECK_OK(sgm_trainer_network(trainer, network));
+    sgm__serve *serve =
+        sgm__serve_start(&(sgm__serve_options){.trainer = trainer, .network = network, .classes = classes});
+    CHECK(serve != NULL);
+    browser_go(&b, sgm__serve_url(serve));
+    browser_await(&b, "document.querySelector('#question')?.value === '{\"input\":[[[0,0],[0,0]]]}'");
+    CHECK(browser_is(&b, "document.querySelector('tbody').textContent.includes('1-dense15')"));
+    browser_click(&b, "#serve button");
+    browser_await(&b, "/\"class\":\\[[01]\\],\"label\":\\[\"(left|right)\"\\]/.test("
+                      "document.querySelector('#answer').textContent)");
+    browser_do(&b, "document.querySelector('#question').value = '{\"input\": 1}'");
+    browser_click(&b, "#serve button");
+    browser_await(&b, "document.querySelector('#answer.bad')?.textContent.includes('has the shape (2, 2)')");
+    browser_close(&b);
+    sgm__serve_stop(serve);
+    sgm_env_free(env);
+}

@@ -1,0 +1,57 @@
+/* A page over one network: what it is, and a question to try. */
+import { get, post } from '../api.js';
+import { button, fill, h, setText } from '../elements.js';
+import { integer } from '../format.js';
+import { loadLanguage, preferredLanguage, t } from '../language.js';
+import { initTheme } from '../theme.js';
+
+const root = document.getElementById('serve');
+
+/* A record of zeros, in lists of lists. */
+function zeros(shape) {
+    if (shape.length === 0) return 0;
+    return Array.from({ length: shape[0] }, () => zeros(shape.slice(1)));
+}
+
+function layerTable(layers) {
+    return h('table', {},
+        h('thead', {}, h('tr', {}, h('th', { text: t('serve.layer') }), h('th', { text: t('serve.parameters') }))),
+        h('tbody', {}, layers.map((layer) => h('tr', {}, h('td', { text: layer.name }),
+            h('td', { text: layer.parameters > 0 ? integer(layer.parameters) : '' })))));
+}
+
+function show(model) {
+    const question = h('textarea', { id: 'question', spellcheck: 'false', 'aria-label': t('serve.question'),
+        value: JSON.stringify({ input: [zeros(model.input)] }) });
+    const answer = h('pre', { id: 'answer', role: 'status' });
+    const ask = async () => {
+        try {
+            const made = await post('predict', JSON.parse(question.value));
+            answer.classList.remove('bad');
+            setText(answer, JSON.stringify(made));
+        } catch (error) {
+            answer.classList.add('bad');
+            setText(answer, error.message);
+        }
+    };
+    const shape = (dims) => `(${dims.join(', ')})`;
+    fill(root, h('h1', { text: t('serve.title') }), h('p', { text: model.network }),
+        h('p', { text: t('serve.shapes', { input: shape(model.input), output: shape(model.output),
+            n: integer(model.most_records) }) }),
+        layerTable(model.layers), question, button(t('serve.ask'), ask), answer,
+        h('p', { text: t('serve.curl') }),
+        h('pre', { text: `curl -H 'Authorization: Bearer TOKEN' -H 'Content-Type: application/json' \\\n`
+            + `    -d '{"input": [RECORD, ...]}' ${location.origin}/api/predict` }));
+}
+
+async function start() {
+    initTheme();
+    await loadLanguage(preferredLanguage(null));
+    try {
+        show(await get('model'));
+    } catch (error) {
+        fill(root, h('pre', { class: 'bad', text: error.message }));
+    }
+}
+
+start();
