@@ -15,6 +15,7 @@
 #define SIGMA_DATA_H
 
 #include <sigma/registry.h>
+#include <sigma/text.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -301,6 +302,18 @@ SGM_API sgm_status sgm_dataset_set_state(sgm_dataset *dataset, const double *num
  * Unknown names: an error with the nearest. */
 SGM_API sgm_dataset *sgm_dataset_open(const char *name);
 SGM_API const char *const *sgm_dataset_names(size_t *count);
+
+/* The tokens of a text in windows: sections "inputs" and "targets", (window) each, the targets one token on.
+ */
+typedef struct sgm_token_options {
+    size_t struct_size;
+    int64_t window; /* tokens of a record; default 64 */
+    int64_t step;   /* tokens from one record's beginning to the next's; default: the window */
+} sgm_token_options;
+#define SGM_TOKENS(...) (&(const sgm_token_options){.struct_size = sizeof(sgm_token_options), __VA_ARGS__})
+/* Takes nothing, and keeps the tokens in memory. Options: SGM_TOKENS(.window = 32), or NULL. */
+SGM_API sgm_dataset *sgm_dataset_tokens(const char *name, const sgm_tokenizer *tokenizer, const void *text,
+                                        size_t size, const sgm_token_options *options);
 
 /* --- iterators --- */
 typedef struct sgm_iterator sgm_iterator;

@@ -1,0 +1,86 @@
+/* Drawing one of several numbers by their chances. */
+#include "base/base.h"
+#include <sigma/text.h>
+
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct candidate {
+    int64_t number;
+    double chance;
+} candidate;
+
+/* The likeliest first, of equal ones the lowest number. */
+static int compare(const void *a, const void *b)
+{
+    const candidate *x = a, *y = b;
+    if (x->chance != y->chance)
+        return x->chance > y->chance ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static sgm_status check(const double *chances, int64_t count, const sgm_sample_options *o)
+{
+    double sum = 0;
+    if (chances == NULL || count < 1)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_sample wants the chances of at least 1 number");
+    if (!(o->temperature >= 0) || !isfinite(o->temperature))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "the temperature is above 0, not %g", o->temperature);
+    if (o->top_k < 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "top_k is at least 1, not %lld", (long long)o->top_k);
+    if (!(o->top_p >= 0 && o->top_p <= 1))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "top_p is above 0 and at most 1, not %g", o->top_p);
+    for (int64_t i = 0; i < count; i++) {
+        if (!(chances[i] >= 0) || !isfinite(chances[i]))
+            return sgm_fail(SGM_ERROR_NUMERIC,
+                            "the chance of number %lld is %g; it must be finite and not below 0",
+                            (long long)i, chances[i]);
+        sum += chances[i];
+    }
+    if (!(sum > 0))
+        return sgm_fail(SGM_ERROR_NUMERIC, "none of %lld numbers has a chance", (long long)count);
+    return SGM_OK;
+}
+
+/* Relative to the likeliest, so that no power overflows. Returns how many may be drawn, and what they sum up
+ * to. */
+static int64_t prepare(candidate *list, int64_t count, const sgm_sample_options *o, double *sum)
+{
+    double power = o->temperature > 0 ? 1 / o->temperature : 1, most = list[0].chance, all = 0;
+    int64_t kept = o->greedy ? 1 : o->top_k > 0 && o->top_k < count ? o->top_k : count;
+    for (int64_t i = 0; i < kept; i++)
+        all += list[i].chance = pow(list[i].chance / most, power);
+    double wanted = o->top_p > 0 ? o->top_p * all : all;
+    *sum = 0;
+    for (int64_t i = 0; i < kept; i++) {
+        *sum += list[i].chance;
+        if (*sum >= wanted && o->top_p > 0 && o->top_p < 1)
+            kept = i + 1;
+    }
+    return kept;
+}
+
+int64_t sgm_sample(const double *chances, int64_t count, uint64_t seed, uint64_t draw,
+                   const sgm_sample_options *given)
+{
+    sgm_sample_options o;
+    if (sgm__options_read(&o, sizeof o, given, "sgm_sample") != SGM_OK || check(chances, count, &o) != SGM_OK)
+        return -1;
+    candidate *list = sgm__calloc((size_t)count, sizeof *list);
+    if (list == NULL)
+        return -1;
+    for (int64_t i = 0; i < count; i++)
+        list[i] = (candidate){i, chances[i]};
+    qsort(list, (size_t)count, sizeof *list, compare);
+    double sum;
+    int64_t kept = prepare(list, count, &o, &sum), i = 0;
+    sgm__random random = sgm__random_make(seed, draw);
+    double left = sum * sgm__random_uniform(&random);
+    while (i + 1 < kept && (left -= list[i].chance) >= 0)
+        i++;
+    while (i > 0 && list[i].chance == 0)
+        i--;
+    int64_t number = list[i].number;
+    sgm__free(list);
+    return number;
+}

@@ -1,0 +1,179 @@
+/* Tokenizers: any bytes come back, what is learnt, files that are wrong; windows of tokens. */
+#include "test.h"
+
+#include <sigma/data.h>
+#include <sigma/text.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char song[] =
+    "row, row, row your boat, gently down the stream.\nmerrily, merrily, merrily, merrily, "
+    "life is but a dream.\n";
+
+static void check_back(const sgm_tokenizer *tokenizer, const void *text, size_t size)
+{
+    size_t length = 0;
+    sgm_tensor *tokens = sgm_tokenizer_encode(tokenizer, text, size);
+    CHECK_OK(tokens);
+    char *back = sgm_tokenizer_decode(tokenizer, sgm_tensor_const_data(tokens),
+                                      (size_t)sgm_tensor_shape(tokens)->dims[0], &length);
+    CHECK_OK(back);
+    CHECK_INT(length, size);
+    CHECK_INT(memcmp(back, text, size), 0);
+    sgm_string_free(back);
+    sgm_tensor_free(tokens);
+}
+
+static int64_t count_of(const sgm_tokenizer *tokenizer, const char *text)
+{
+    sgm_tensor *tokens = sgm_tokenizer_encode(tokenizer, text, strlen(text));
+    CHECK_OK(tokens);
+    int64_t count = sgm_tensor_shape(tokens)->dims[0];
+    sgm_tensor_free(tokens);
+    return count;
+}
+
+TEST(any_bytes_come_back)
+{
+    unsigned char all[5000];
+    uint32_t state = 1;
+    for (size_t i = 0; i < sizeof all; i++) {
+        state = state * 1664525U + 1013904223U;
+        all[i] =
+            i < 256 ? (unsigned char)i : (unsigned char)(state >> (i % 3 == 0 ? 24 : 29)); /* some repeat */
+    }
+    sgm_tokenizer *bytes = sgm_tokenizer_bytes(), *learnt = sgm_tokenizer_learn(all, sizeof all, 400);
+    CHECK_OK(learnt);
+    CHECK_INT(sgm_tokenizer_vocabulary(bytes), 256);
+    CHECK(sgm_tokenizer_vocabulary(learnt) > 300);
+    for (size_t size = 0; size < 300; size++) {
+        check_back(bytes, all + size, size);
+        check_back(learnt, all + 17 * size % 4000, size);
+    }
+    check_back(learnt, song, sizeof song - 1);
+    sgm_tokenizer_free(bytes);
+    sgm_tokenizer_free(learnt);
+}
+
+/* Sennrich et al.'s example, worked out by hand: "es", "est", " w", ... */
+TEST(the_most_frequent_pairs_are_learnt_first)
+{
+    static const char words[] =
+        "low low low low low lower lower newest newest newest newest newest newest widest widest widest";
+    sgm_tokenizer *tokenizer = sgm_tokenizer_learn(words, sizeof words - 1, 259);
+    CHECK_INT(sgm_tokenizer_vocabulary(tokenizer), 259);
+    char *text = sgm_tokenizer_decode(tokenizer, (const int64_t[]){256, 257, 258}, 3, NULL);
+    CHECK_STR(text, "esestlo"); /* e s: 9 times; es t: 9; l o: 7 (and o w: 7, which has higher bytes) */
+    CHECK_INT(count_of(tokenizer, "lowest"), 3); /* lo w est */
+    CHECK_INT(count_of(tokenizer, "lo w"), 3);   /* no pair across words */
+    sgm_string_free(text);
+    sgm_tokenizer_free(tokenizer);
+}
+
+TEST(a_larger_vocabulary_makes_texts_shorter)
+{
+    sgm_tokenizer *few = sgm_tokenizer_learn(song, sizeof song - 1, 270),
+                  *many = sgm_tokenizer_learn(song, sizeof song - 1, 100000);
+    CHECK(count_of(few, song) < (int64_t)sizeof song - 1);
+    CHECK(count_of(many, song) < count_of(few, song));
+    CHECK(sgm_tokenizer_vocabulary(many) < 400); /* until no pair comes twice */
+    CHECK_INT(count_of(many, " merrily"), 1);
+    sgm_tokenizer_free(few);
+    sgm_tokenizer_free(many);
+}
+
+static char *path_of(const char *name)
+{
+    static char path[300];
+    const char *folder = getenv("TMPDIR");
+    snprintf(path, sizeof path, "%s/sigma-%d-%s", folder != NULL ? folder : "/tmp", (int)getpid(), name);
+    return path;
+}
+
+TEST(files_bring_back_the_same)
+{
+    char *path = path_of("tokens");
+    sgm_tokenizer *learnt = sgm_tokenizer_learn(song, sizeof song - 1, 290);
+    CHECK_OK(sgm_tokenizer_save(learnt, path));
+    sgm_tokenizer *loaded = sgm_tokenizer_load(path);
+    CHECK_OK(loaded);
+    CHECK_INT(sgm_tokenizer_vocabulary(loaded), sgm_tokenizer_vocabulary(learnt));
+    sgm_tensor *a = sgm_tokenizer_encode(learnt, song, sizeof song - 1),
+               *b = sgm_tokenizer_encode(loaded, song, sizeof song - 1);
+    CHECK(sgm_shape_equal(sgm_tensor_shape(a), sgm_tensor_shape(b)));
+    CHECK_INT(memcmp(sgm_tensor_const_data(a), sgm_tensor_const_data(b),
+                     (size_t)sgm_tensor_shape(a)->dims[0] * sizeof(int64_t)),
+              0);
+    sgm_tensor_free(a);
+    sgm_tensor_free(b);
+    sgm_tokenizer_free(learnt);
+    sgm_tokenizer_free(loaded);
+    unlink(path);
+}
+
+static void check_file(const char *text, size_t size, const char *message)
+{
+    char *path = path_of("wrong");
+    FILE *file = fopen(path, "wb");
+    CHECK(file != NULL && fwrite(text, 1, size, file) == size && fclose(file) == 0);
+    CHECK_ERROR(sgm_tokenizer_load(path), message);
+    unlink(path);
+}
+#define CHECK_FILE(text, message) check_file(text, sizeof text - 1, message)
+
+TEST(wrong_files_are_told)
+{
+    CHECK_ERROR(sgm_tokenizer_load("/no/such/file"), "/no/such/file");
+    CHECK_FILE("", "this is no tokenizer: its first line is not \"sigma-bpe 1\"");
+    CHECK_FILE("sigma-bpe 12\n", "this is no tokenizer");
+    CHECK_FILE("sigma-bpe 1\n1 2\n3", "line 3: expected two tokens below 257 with a space between them");
+    CHECK_FILE("sigma-bpe 1\n1 256\n", "line 2: expected two tokens below 256");
+    CHECK_FILE("sigma-bpe 1\n1 -2\n", "line 2: expected two tokens");
+    CHECK_FILE("sigma-bpe 1\n1  2\n", "line 2: expected two tokens");
+    CHECK_FILE("sigma-bpe 1\n1 99999999999999999999\n", "line 2: expected two tokens");
+    CHECK_FILE("sigma-bpe 1\n1 2\n1 2\n", "line 3: the pair 1 2 is there twice");
+    CHECK_FILE("sigma-bpe 1\n1 2\0\n", "this is no tokenizer");
+    /* each twice as long as the one before */
+    CHECK_FILE("sigma-bpe 1\n1 1\n256 256\n257 257\n258 258\n259 259\n260 260\n261 261\n",
+               "line 8: token 262 would be 128 bytes long; 64 are the most");
+}
+
+TEST(wrong_arguments_are_told)
+{
+    sgm_tokenizer *bytes = sgm_tokenizer_bytes();
+    CHECK_ERROR(sgm_tokenizer_learn(song, 0, 300), "wants a text, got nothing");
+    CHECK_ERROR(sgm_tokenizer_learn(song, 5, 255), "a tokenizer has 256 to 1048576 tokens, not 255");
+    CHECK_ERROR(sgm_tokenizer_decode(bytes, (const int64_t[]){65, 256}, 2, NULL),
+                "256 is no token: there are 256, numbered from 0");
+    CHECK_ERROR(sgm_tokenizer_encode(NULL, song, 1), "wants a tokenizer and a text, got NULL");
+    CHECK_ERROR(sgm_dataset_tokens("song", bytes, song, 64, NULL),
+                "the text has 64 tokens; a window of 64 and what follows it need 65");
+    CHECK_ERROR(sgm_dataset_tokens("song", bytes, song, 64, SGM_TOKENS(.window = -1)),
+                "a window has 1 to 16777216 tokens");
+    sgm_tokenizer_free(bytes);
+}
+
+TEST(windows_of_a_text_and_what_follows)
+{
+    sgm_tokenizer *bytes = sgm_tokenizer_bytes();
+    sgm_dataset *data =
+        sgm_dataset_tokens("alphabet", bytes, "abcdefgh", 8, SGM_TOKENS(.window = 3, .step = 2));
+    CHECK_OK(data);
+    int64_t records;
+    CHECK_OK(sgm_dataset_records(data, &records));
+    CHECK_INT(records, 3); /* abc-d, cde-f, efg-h */
+    const sgm_block *block;
+    CHECK_OK(sgm_dataset_fetch(data, 0, &block));
+    const sgm_tensor *inputs = sgm_block_section(block, "inputs"),
+                     *targets = sgm_block_section(block, "targets");
+    for (int64_t i = 0; i < 3; i++)
+        for (int64_t k = 0; k < 3; k++) {
+            CHECK_NEAR(sgm_tensor_get(inputs, (const int64_t[]){i, k}), 'a' + 2 * i + k, 0);
+            CHECK_NEAR(sgm_tensor_get(targets, (const int64_t[]){i, k}), 'b' + 2 * i + k, 0);
+        }
+    sgm_dataset_release(data, block);
+    sgm_dataset_free(data);
+    sgm_tokenizer_free(bytes);
+}
