@@ -173,6 +173,9 @@ typedef struct sgm_recording_options {
     bool costs;         /* record costs though not training (validation) */
     uint64_t iteration; /* for layers that record something else each time */
     const char *prefix; /* of the parameters' names as states; default "" (the averaged ones: "average.") */
+    bool step; /* one step of sequences, whose inputs are declared with all: layers that look back keep
+                * what they need in states of their own, zeros at first. Not while training; layers
+                * that look ahead refuse */
 } sgm_recording_options;
 
 /* What a network recorded. Arrays and names belong to the network and stay until it records again. */
@@ -193,6 +196,7 @@ typedef struct sgm_recording {
     bool classifies;   /* the first cost is one of classes, so that outputs and targets have an accuracy */
     sgm_value lengths; /* of the first output, if it is a sequence: how many steps of each record count, int64
                         * (batch); nothing: all do */
+    int64_t places;    /* of a recording of steps: how many of them it can take; 0: any number */
     bool random;       /* uses the states "random.seed" and "random.step" (int64, rank 0) */
 } sgm_recording;
 SGM_API sgm_status sgm_network_record(sgm_network *network, sgm_graph *graph,
@@ -270,6 +274,8 @@ SGM_API sgm_value sgm_layer_section(sgm_layer_call *call, sgm_graph *graph, cons
 /* How many steps of each record of the input (batch, steps, ...) count, int64 (batch); nothing: all do. What
  * a layer gives has the same lengths if it has as many steps. */
 SGM_API sgm_value sgm_layer_lengths(const sgm_layer_call *call);
+/* True: what comes in is one step of sequences, the next one at each run. */
+SGM_API bool sgm_layer_is_step(const sgm_layer_call *call);
 /* Uniform in [0, 1), different at each step and for each call. */
 SGM_API sgm_value sgm_layer_random(sgm_layer_call *call, sgm_graph *graph, const sgm_shape *shape);
 /* Applies an activation by name; "" or NULL: none. */

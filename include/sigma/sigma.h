@@ -8,6 +8,7 @@
 #include <sigma/diagnostics.h>
 #include <sigma/environment.h>
 #include <sigma/export.h>
+#include <sigma/generate.h>
 #include <sigma/graph.h>
 #include <sigma/handler.h>
 #include <sigma/hook.h>

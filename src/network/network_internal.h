@@ -155,6 +155,7 @@ struct sgm_network {
     size_t input_count, input_capacity, target_count, target_capacity, prediction_count, prediction_capacity,
         cost_count, cost_capacity;
     int64_t streams;        /* of random numbers handed out */
+    int64_t steps, places;  /* recording steps: of the input; how many layers can tell apart, 0: any number */
     sgm__layer_mark *marks; /* before each layer, in the order of recording, and after the last */
     sgm__newest newest;
     bool compares, differs; /* what a layer tells beside the graph, with what it told before */
@@ -177,6 +178,11 @@ struct sgm_layer_call {
 };
 
 /* --- recording (record.c) --- */
+/* The number of the step that is recorded, from 0, int64 of rank 0; the layer can take no more steps than the
+ * input has. */
+sgm_value sgm__layer_place(sgm_layer_call *call, sgm_graph *graph);
+/* Fails if steps are recorded, for a layer that looks ahead or at all of them: true if it did. */
+bool sgm__layer_refuses_step(const sgm_layer_call *call, sgm_graph *graph, const char *why);
 /* What the layer gives has other lengths than what it gets; nothing: all steps count. */
 void sgm__layer_set_lengths(sgm_layer_call *call, sgm_value lengths);
 sgm__layer_mark sgm__network_mark(const sgm_network *network, const sgm_graph *graph, sgm_value total);

@@ -163,6 +163,29 @@ sgm_value sgm_layer_lengths(const sgm_layer_call *call)
     return call->lengths;
 }
 
+bool sgm_layer_is_step(const sgm_layer_call *call)
+{
+    return call->options->step;
+}
+
+#define PLACE "step.place"
+
+sgm_value sgm__layer_place(sgm_layer_call *call, sgm_graph *graph)
+{
+    const sgm_shape scalar = sgm_shape_scalar();
+    call->network->places = call->network->steps;
+    return sgm_state(graph, PLACE, SGM_INT64, &scalar);
+}
+
+bool sgm__layer_refuses_step(const sgm_layer_call *call, sgm_graph *graph, const char *why)
+{
+    if (!call->options->step)
+        return false;
+    sgm_graph_fail(graph, SGM_ERROR_UNSUPPORTED, "%s: sequences cannot be read step by step: %s",
+                   call->entry->layer->type->name, why);
+    return true;
+}
+
 void sgm__layer_set_lengths(sgm_layer_call *call, sgm_value lengths)
 {
     call->lengths = lengths;
@@ -477,6 +500,13 @@ static bool classifies(const sgm_network *network)
     return false;
 }
 
+static void record_next_place(sgm_graph *graph)
+{
+    const sgm_shape scalar = sgm_shape_scalar();
+    sgm_value place = sgm_state(graph, PLACE, SGM_INT64, &scalar);
+    sgm_assign(graph, place, sgm_add(graph, place, sgm_number(graph, 1)));
+}
+
 static sgm_value lengths_of_output(const sgm_network *network)
 {
     return network->output_count > 0 ? network->lengths[network->outputs[0].producer] : (sgm_value){-1};
@@ -522,6 +552,8 @@ sgm_status sgm__network_record_from(sgm_network *network, sgm_graph *graph,
     }
     network->marks[network->order_count] = sgm__network_mark(network, graph, *total);
     SGM_TRY(record_outputs(network, graph, options));
+    if (options->step)
+        record_next_place(graph);
     *recording = (sgm_recording){.inputs = network->inputs,
                                  .targets = network->targets,
                                  .input_count = network->input_count,
@@ -535,6 +567,7 @@ sgm_status sgm__network_record_from(sgm_network *network, sgm_graph *graph,
                                  .parameter_count = network->parameter_count,
                                  .classifies = classifies(network),
                                  .lengths = lengths_of_output(network),
+                                 .places = network->places,
                                  .random = network->streams > 0};
     note_newest(network, graph, options, recording);
     return SGM_OK;
@@ -548,6 +581,9 @@ static sgm_status check_options(const sgm_network *network, const sgm_graph *gra
     if (options->batch < 1)
         return sgm_fail(SGM_ERROR_ARGUMENT, "a batch has at least 1 record, not %lld",
                         (long long)options->batch);
+    if (options->step && (options->training || options->costs))
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "steps are recorded to predict, not to train or to measure costs");
     if (!sgm_dtype_is_float(options->dtype))
         return sgm_fail(SGM_ERROR_TYPE, "networks are recorded in float32, float64 or bfloat16, not %s",
                         sgm_dtype_name(options->dtype));
@@ -563,7 +599,7 @@ sgm_status sgm_network_record(sgm_network *network, sgm_graph *graph, const sgm_
     SGM_TRY(check_options(network, graph, options, recording));
     network->string_next = network->parameter_count = network->input_count = 0;
     network->target_count = network->cost_count = 0;
-    network->streams = 0;
+    network->streams = network->steps = network->places = 0;
     network->compares = false;
     sgm_value total = {-1};
     return sgm__network_record_from(network, graph, options, 0, &total, recording);

@@ -19,7 +19,7 @@ report()
 # Folders of src/ and headers of include/sigma/ with their floors. The four of floor 4 do not know each other;
 # graphs and operations make floor 2 together.
 floors='base 0 log 0 paths 0 status 0 task 0 units 0 tensor 0 registry 1 text 1 graph 2 ops 2 op 2 operations 2 handlers 3
-    handler 3 data 4 network 4 onnx 4 persistence 4 training 5 checkpoint 5 criteria 5 diagnostics 5 export 5 hook 5 hooks 5 metrics 5 operator 5 rule 5
+    handler 3 data 4 network 4 onnx 4 persistence 4 training 5 checkpoint 5 criteria 5 diagnostics 5 export 5 hook 5 hooks 5 metrics 5 operator 5 rule 5 generate 5
     time 5 monitors 6 monitor 6 environment 7 model 7 search 7 cli 8'
 wrong_includes()
 {

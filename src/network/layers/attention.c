@@ -100,7 +100,7 @@ sgm_value sgm__layer_attend(sgm_layer_call *call, sgm_graph *graph, sgm_value x,
     snprintf(output, sizeof output, "%soutput_", prefix);
     int64_t wide = features + 2 * sgm__layer_key_heads(call) * (features / heads);
     sgm_value all = sgm__layer_project(call, graph, x, wide, prefix, biased);
-    sgm_value y = sgm__layer_look(call, graph, all, time, features);
+    sgm_value y = sgm__layer_look(call, graph, all, time, features, prefix);
     return sgm__layer_project(call, graph, y, features, output, biased);
 }
 

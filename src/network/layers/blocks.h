@@ -24,9 +24,10 @@ sgm_value sgm__layer_attend(sgm_layer_call *call, sgm_graph *graph, sgm_value x,
                             const char *prefix);
 /* How many heads of keys and values there are. */
 int64_t sgm__layer_key_heads(sgm_layer_call *call);
-/* What the heads find: (batch * time, features) of queries, keys and values side by side in each row. */
+/* What the heads find: (batch * time, features) of queries, keys and values side by side in each row. Of a
+ * single step with what was kept of those before it, as "PREFIXcache_keys" and "PREFIXcache_values". */
 sgm_value sgm__layer_look(sgm_layer_call *call, sgm_graph *graph, sgm_value all, int64_t time,
-                          int64_t features);
+                          int64_t features, const char *prefix);
 /* Dropout at this rate, while training. */
 sgm_value sgm__layer_drop(sgm_layer_call *call, sgm_graph *graph, sgm_value x, double rate);
 

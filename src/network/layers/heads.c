@@ -4,6 +4,7 @@
 #include "network/layers/blocks.h"
 
 #include <math.h>
+#include <stdio.h>
 
 /* What a score gets that does not count: its exponential is 0, and no infinity appears anywhere. */
 #define HIDDEN (-1e30)
@@ -30,9 +31,11 @@ static sgm_value part(const heads *h, sgm_value x, int32_t axis, int64_t start, 
 static sgm_value wave(const heads *h, double (*function)(double))
 {
     double base = sgm_layer_number(h->call, "rotary_base");
-    sgm_shape shape = sgm_shape_of(h->time, 1, h->size / 2);
+    bool step = sgm_layer_is_step(h->call);
+    int64_t places = step ? h->call->network->steps : h->time;
+    sgm_shape shape = sgm_shape_of(places, 1, h->size / 2);
     sgm_tensor *tensor = sgm_tensor_create(sgm__master_dtype(h->call->options), &shape);
-    for (int64_t t = 0; t < h->time && tensor != NULL; t++)
+    for (int64_t t = 0; t < places && tensor != NULL; t++)
         for (int64_t i = 0; i < h->size / 2; i++) {
             double turn = (double)t * pow(base, -2 * (double)i / (double)h->size);
             sgm_tensor_set(tensor, (const int64_t[]){t, 0, i}, function(turn));
@@ -40,9 +43,9 @@ static sgm_value wave(const heads *h, double (*function)(double))
     sgm_value value = tensor != NULL
                           ? sgm_constant(h->graph, tensor)
                           : sgm_graph_fail(h->graph, SGM_ERROR_MEMORY,
-                                           "no memory for the turns of %lld places", (long long)h->time);
+                                           "no memory for the turns of %lld places", (long long)places);
     sgm_tensor_free(tensor);
-    return value;
+    return step ? sgm_gather(h->graph, value, sgm__layer_place(h->call, h->graph), 0) : value;
 }
 
 /* Element i of the first half and of the second are turned together by an angle that grows with the place, so
@@ -110,6 +113,43 @@ static sgm_value look_at_steps(const heads *h, sgm_value q, sgm_value k, sgm_val
     return part(h, apart(h, y, h->count, h->size + 1), 3, 0, h->size);
 }
 
+/* --- one step, with the keys and values of those before it --- */
+
+/* (batch, heads of keys, places, size) with this step's (batch, 1, heads, size) in its place; stays. */
+static sgm_value keep(const heads *h, sgm_value x, sgm_value place, const char *prefix, const char *name)
+{
+    sgm_graph *graph = h->graph;
+    sgm_type type = sgm_value_type(graph, x);
+    int64_t places = h->call->network->steps;
+    sgm_shape shape = sgm_shape_of(type.shape.dims[0], h->shared, places, h->size);
+    sgm_shape line = sgm_shape_of(1, 1, places, 1);
+    char full[64];
+    snprintf(full, sizeof full, "%s%s", prefix, name);
+    sgm_value state = sgm_layer_parameter(h->call, graph, full, &shape, 0, 0, false, "constant(0)");
+    sgm_value here = sgm_equal(graph, sgm_iota(graph, SGM_INT64, &line, 2), place);
+    sgm_value all = sgm_select(graph, here, sgm_permute(graph, x, (const int32_t[]){0, 2, 1, 3}),
+                               sgm__mixed_cast(graph, state, type.dtype));
+    sgm_assign(graph, state, sgm__mixed_cast(graph, all, sgm_value_type(graph, state).dtype));
+    return all;
+}
+
+/* (batch, heads * size) */
+static sgm_value look_back(const heads *h, sgm_value q, sgm_value k, sgm_value v, const char *prefix)
+{
+    sgm_graph *graph = h->graph;
+    sgm_value place = sgm__layer_place(h->call, graph);
+    sgm_shape groups = sgm_shape_of(-1, h->shared, h->count / h->shared, h->size);
+    sgm_shape line = sgm_shape_of(1, 1, 1, h->call->network->steps),
+              rows = sgm_shape_of(-1, h->count * h->size);
+    sgm_value keys = keep(h, k, place, prefix, "cache_keys"),
+              values = keep(h, v, place, prefix, "cache_values");
+    q = sgm_multiply(graph, sgm_reshape(graph, q, &groups), sgm_number(graph, 1 / sqrt((double)h->size)));
+    sgm_value scores = sgm_matmul(graph, q, sgm_transpose(graph, keys));
+    sgm_value seen = sgm_less_equal(graph, sgm_iota(graph, SGM_INT64, &line, 3), place);
+    scores = sgm_select(graph, seen, scores, sgm_filled_like(graph, scores, HIDDEN));
+    return sgm_reshape(graph, sgm_matmul(graph, sgm_softmax(graph, scores), values), &rows);
+}
+
 int64_t sgm__layer_key_heads(sgm_layer_call *call)
 {
     int64_t shared = sgm_layer_integer(call, "key_heads");
@@ -117,7 +157,7 @@ int64_t sgm__layer_key_heads(sgm_layer_call *call)
 }
 
 sgm_value sgm__layer_look(sgm_layer_call *call, sgm_graph *graph, sgm_value all, int64_t time,
-                          int64_t features)
+                          int64_t features, const char *prefix)
 {
     heads h = {.call = call, .graph = graph, .time = time, .count = sgm_layer_integer(call, "heads")};
     h.shared = sgm__layer_key_heads(call);
@@ -125,7 +165,10 @@ sgm_value sgm__layer_look(sgm_layer_call *call, sgm_graph *graph, sgm_value all,
     bool causal = sgm_layer_flag(call, "causal"), rotary = sgm_layer_flag(call, "rotary");
     bool masked = sgm_value_is(sgm_layer_lengths(call)) && !causal;
     sgm_shape sequences = sgm_shape_of(-1, time, 3 * features), rows = sgm_shape_of(-1, features);
-    if (h.shared == h.count && !rotary && !masked)
+    bool step = sgm_layer_is_step(call);
+    if (!causal && sgm__layer_refuses_step(call, graph, "a place sees those behind it; it may be causal"))
+        return (sgm_value){-1};
+    if (h.shared == h.count && !rotary && !masked && !step)
         return sgm_reshape(
             graph, sgm_self_attention(graph, sgm_reshape(graph, all, &sequences), h.count, causal), &rows);
     sgm_value x = apart(&h, all, h.count + 2 * h.shared, h.size);
@@ -135,5 +178,7 @@ sgm_value sgm__layer_look(sgm_layer_call *call, sgm_graph *graph, sgm_value all,
         q = turn(&h, q);
         k = turn(&h, k);
     }
+    if (step)
+        return look_back(&h, q, k, v, prefix);
     return sgm_reshape(graph, look_at_steps(&h, q, spread(&h, k), spread(&h, v), causal), &rows);
 }

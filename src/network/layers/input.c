@@ -19,8 +19,12 @@ static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value
     sgm_shape record = sgm_layer_shape(call, "shape");
     bool named = call->entry->layer->name != NULL;
     const char *lengths = sgm_layer_text(call, "lengths");
-    if (lengths != NULL)
+    if (sgm_layer_is_step(call)) { /* each has one; a record that is one number has no steps */
+        call->network->steps = record.rank > 0 ? record.dims[0] : 0;
+        record.dims[0] = record.rank > 0;
+    } else if (lengths != NULL) {
         sgm__layer_set_lengths(call, read_lengths(call, graph, lengths, &record));
+    }
     return sgm_layer_section(call, graph, named ? sgm_layer_name(call) : "inputs", &record);
 }
 

@@ -37,6 +37,8 @@ static sgm_value over_steps(sgm_layer_call *call, sgm_graph *graph, sgm_value x,
     sgm_shape shape = sgm_value_type(graph, x).shape;
     sgm_value lengths = sgm_layer_lengths(call);
     char text[128];
+    if (sgm__layer_refuses_step(call, graph, "it looks at all steps"))
+        return (sgm_value){-1};
     if (shape.rank != 3)
         return sgm_graph_fail(graph, SGM_ERROR_SHAPE,
                               "%s(steps) wants a sequence (batch, time, features), got %s",

@@ -14,8 +14,11 @@ static sgm_value forward_positions(sgm_layer_call *call, sgm_graph *graph, const
         return sgm_graph_fail(graph, SGM_ERROR_SHAPE,
                               "positions: expected a sequence (batch, time, features), got %s",
                               sgm_shape_text(&shape, text, sizeof text));
-    sgm_shape one = sgm_shape_of(shape.dims[1], shape.dims[2]);
+    bool step = sgm_layer_is_step(call);
+    sgm_shape one = sgm_shape_of(step ? call->network->steps : shape.dims[1], shape.dims[2]);
     sgm_value weights = sgm_layer_parameter(call, graph, "weights", &one, 0, 0, true, "gaussian(0.02)");
+    if (step)
+        weights = sgm_gather(graph, weights, sgm__layer_place(call, graph), 0);
     return sgm_add(graph, inputs[0], weights);
 }
 

@@ -16,17 +16,18 @@ typedef struct sequence {
     const char *prefix; /* of its parameters' names */
     int64_t batch, time, features, size;
     bool backwards;
-    sgm_value projected;        /* (time * batch, gates * size): what the inputs give to the gates */
-    sgm_value given;            /* those of this step: (batch, gates * size) */
-    sgm_value recurrent;        /* weights (size, gates * size) */
-    sgm_value recurrent_biases; /* gru: of the last gate */
-    sgm_value hidden, cell;     /* after the last step; nothing: zeros, before the first */
-    sgm_value counts;           /* which steps count, (time, batch); nothing: all */
+    sgm_value projected;                /* (time * batch, gates * size): what the inputs give to the gates */
+    sgm_value given;                    /* those of this step: (batch, gates * size) */
+    sgm_value recurrent;                /* weights (size, gates * size) */
+    sgm_value recurrent_biases;         /* gru: of the last gate */
+    sgm_value hidden, cell;             /* after the last step; nothing: zeros, before the first */
+    sgm_value hidden_state, cell_state; /* where they stay until the next run; nothing: nowhere */
+    sgm_value counts;                   /* which steps count, (time, batch); nothing: all */
 } sequence;
 
 typedef struct cell_type {
     int32_t gates;
-    bool recurrent_biases;
+    bool recurrent_biases, has_cell;
     void (*step)(sequence *s); /* changes `hidden` and `cell` */
 } cell_type;
 
@@ -123,6 +124,25 @@ static void project(sequence *s, const cell_type *type, sgm_value rows)
         s->projected = sgm_add(s->graph, s->projected, parameter(s, "biases", &biases, 0, "constant(0)"));
 }
 
+/* Where the run before has ended, if that is remembered: "PREFIXhidden" is a state that is not trained. */
+static sgm_value begin_with(sequence *s, const char *name, sgm_value *state)
+{
+    char full[64];
+    sgm_shape shape = sgm_shape_of(s->batch, s->size);
+    *state = (sgm_value){-1};
+    if (!sgm_layer_is_step(s->call))
+        return *state;
+    snprintf(full, sizeof full, "%s%s", s->prefix, name);
+    *state = sgm_layer_parameter(s->call, s->graph, full, &shape, 0, 0, false, "constant(0)");
+    return sgm__mixed_cast(s->graph, *state, sgm_layer_dtype(s->call));
+}
+
+static void remember(const sequence *s, sgm_value state, sgm_value value)
+{
+    if (sgm_value_is(state) && sgm_graph_status(s->graph) == SGM_OK)
+        sgm_assign(s->graph, state, sgm__mixed_cast(s->graph, value, sgm__master_dtype(s->call->options)));
+}
+
 /* What a step that does not count leaves as it was. */
 static sgm_value keep(const sequence *s, sgm_value counts, sgm_value now, sgm_value before)
 {
@@ -155,11 +175,16 @@ static sgm_value unroll(sequence *s, const cell_type *type, bool last)
     sgm_value *steps = sgm__calloc((size_t)s->time, sizeof *steps);
     if (steps == NULL)
         return sgm_graph_fail(s->graph, SGM_ERROR_MEMORY, "no memory for %lld steps", (long long)s->time);
-    s->hidden = s->cell = (sgm_value){-1};
+    s->hidden = begin_with(s, "hidden", &s->hidden_state);
+    s->cell = s->cell_state = (sgm_value){-1};
+    if (type->has_cell)
+        s->cell = begin_with(s, "cell", &s->cell_state);
     for (int64_t i = 0; i < s->time && sgm_graph_status(s->graph) == SGM_OK; i++) {
         int64_t step = s->backwards ? s->time - 1 - i : i;
         steps[step] = take_step(s, type, step);
     }
+    remember(s, s->hidden_state, s->hidden);
+    remember(s, s->cell_state, s->cell);
     sgm_value result = s->hidden;
     if (!last && sgm_graph_status(s->graph) == SGM_OK) {
         sgm_shape shape = sgm_shape_of(s->time, s->batch, s->size);
@@ -200,6 +225,9 @@ static sgm_value read_sequence(sgm_layer_call *call, sgm_graph *graph, const cel
     if (both && sgm_layer_flag(call, "reverse"))
         return sgm_graph_fail(graph, SGM_ERROR_ARGUMENT, "%s: it is reverse or bidirectional, not both",
                               name);
+    if ((both || sgm_layer_flag(call, "reverse")) &&
+        sgm__layer_refuses_step(call, graph, "it begins with the last one"))
+        return (sgm_value){-1};
     sgm_value results[2];
     for (int32_t direction = 0; direction < (both ? 2 : 1); direction++) {
         s.backwards = direction == 1 || sgm_layer_flag(call, "reverse");
@@ -213,19 +241,19 @@ static sgm_value read_sequence(sgm_layer_call *call, sgm_graph *graph, const cel
 static sgm_value rnn(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
 {
     (void)count;
-    return read_sequence(call, graph, &(const cell_type){1, false, step_rnn}, inputs[0]);
+    return read_sequence(call, graph, &(const cell_type){1, false, false, step_rnn}, inputs[0]);
 }
 
 static sgm_value gru(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
 {
     (void)count;
-    return read_sequence(call, graph, &(const cell_type){3, true, step_gru}, inputs[0]);
+    return read_sequence(call, graph, &(const cell_type){3, true, false, step_gru}, inputs[0]);
 }
 
 static sgm_value lstm(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
 {
     (void)count;
-    return read_sequence(call, graph, &(const cell_type){4, false, step_lstm}, inputs[0]);
+    return read_sequence(call, graph, &(const cell_type){4, false, true, step_lstm}, inputs[0]);
 }
 
 /* --- the table's rows --- */

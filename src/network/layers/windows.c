@@ -5,6 +5,8 @@ sgm_value sgm__layer_channels(sgm_layer_call *call, sgm_graph *graph, sgm_value 
 {
     sgm_shape shape = sgm_value_type(graph, x).shape;
     char text[128];
+    if (sgm__layer_refuses_step(call, graph, "its windows may lie across steps"))
+        return (sgm_value){-1};
     sgm__layer_set_lengths(call, (sgm_value){-1}); /* the first dimension of a record is no time */
     if (shape.rank == dimensions + 2)
         return x;

@@ -1,0 +1,197 @@
+/* One step at a time gives what all steps at once give; limits and mistakes. */
+#include "test.h"
+
+#include <sigma/sigma.h>
+
+#include <math.h>
+
+#define TIME 6
+#define TOKENS 5
+
+static sgm_env *env;
+
+static sgm_trainer *trainer_of(const char *network, sgm_dtype precision)
+{
+    env = sgm_env_create("generator", .seed = 5, .precision = precision, .handler = "cpu");
+    sgm_trainer *trainer = sgm_trainer_create(env, "generator");
+    sgm_trainer_network(trainer, network);
+    sgm_trainer_initialiser(trainer, "*.*", sgm_gaussian(.standard_deviation = 0.5));
+    CHECK_OK(sgm_trainer_prepare(trainer));
+    return trainer;
+}
+
+static int64_t token_at(int64_t i)
+{
+    return (i * i + 3 * i + 1) % TOKENS;
+}
+
+/* Behind `count` tokens, read at once. */
+static void predict(sgm_trainer *trainer, int64_t first, int64_t count, bool shares, double answer[TOKENS])
+{
+    sgm_shape shape = shares ? sgm_shape_of(1, TIME, TOKENS) : sgm_shape_of(1, TIME);
+    sgm_tensor *inputs = sgm_tensor_create(SGM_FLOAT32, &shape);
+    for (int64_t t = 0; t < count; t++)
+        if (shares)
+            sgm_tensor_set(inputs, (const int64_t[]){0, t, token_at(first + t)}, 1);
+        else
+            sgm_tensor_set(inputs, (const int64_t[]){0, t}, (double)token_at(first + t));
+    sgm_tensor *all = sgm_trainer_predict(trainer, inputs, NULL);
+    CHECK_OK(all);
+    for (int64_t k = 0; k < TOKENS; k++)
+        answer[k] = sgm_tensor_get(all, (const int64_t[]){0, count - 1, k});
+    sgm_tensor_free(all);
+    sgm_tensor_free(inputs);
+}
+
+static void check_steps(const char *network, sgm_dtype precision, double tolerance)
+{
+    sgm_trainer *trainer = trainer_of(network, precision);
+    sgm_generator *generator = sgm_generator_create(trainer);
+    CHECK_OK(generator);
+    CHECK_INT(sgm_generator_vocabulary(generator), TOKENS);
+    double expected[TOKENS];
+    for (int round = 0; round < 2; round++) {
+        for (int64_t t = 0; t < TIME; t++) {
+            const double *shares;
+            CHECK_OK(sgm_generator_read(generator, token_at(t), &shares));
+            predict(trainer, 0, t + 1, strstr(network, "input(6, 5)") != NULL, expected);
+            for (int64_t k = 0; k < TOKENS; k++)
+                if (!test_near(shares[k], expected[k], tolerance))
+                    TEST_FAIL("%s: share %lld behind step %lld is %.17g, not %.17g", network, (long long)k,
+                              (long long)t, shares[k], expected[k]);
+        }
+        CHECK_OK(sgm_generator_reset(generator));
+    }
+    sgm_generator_free(generator);
+    sgm_env_free(env);
+}
+
+static const char *const networks[] = {
+    "input(6) + embedding(5, 4) + rnn(6) + dense(5, each_step) + softmax_cross_entropy",
+    "input(6) + embedding(5, 4) + gru(6) + dropout(0.5) + lstm(4, forget_bias=1) + dense(5, each_step)"
+    " + softmax_cross_entropy",
+    "input(6, 5) + dense(4, each_step, no_bias) + lstm(6) + dense(5, each_step) + "
+    "softmax_cross_entropy(shares)",
+    "input(6) + embedding(5, 8) + positions + 2 * transformer(2, causal) + layer_norm + dense(5, each_step)"
+    " + softmax_cross_entropy",
+    "input(6) + embedding(5, 8) + transformer(4, causal, key_heads=2, rotary) + attention(4, causal, "
+    "key_heads=1, rotary)"
+    " + rms_norm + dense(5, each_step) + softmax_cross_entropy",
+};
+
+TEST(one_step_at_a_time_gives_what_all_at_once_give)
+{
+    for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
+        check_steps(networks[i], SGM_FLOAT64, 1e-12);
+        check_steps(networks[i], SGM_FLOAT32, 1e-5);
+    }
+    check_steps(networks[3], SGM_BFLOAT16, 0.03);
+}
+
+TEST(the_averages_are_what_is_read_with)
+{
+    env = sgm_env_create("averages", .seed = 5, .precision = SGM_FLOAT64);
+    sgm_trainer *trainer = sgm_trainer_create(env, "averages");
+    sgm_tokenizer *bytes = sgm_tokenizer_bytes();
+    sgm_dataset *data = sgm_dataset_tokens("text", bytes, "\1\2\3\4\1\2\3\4\1\2\3\4\1\2\3\4", 16,
+                                           SGM_TOKENS(.window = TIME, .step = 1));
+    sgm_trainer_network(trainer, networks[0]);
+    sgm_trainer_data(trainer, sgm_minibatches(data, .size = 4));
+    sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.05, .average = 0.9));
+    CHECK_OK(sgm_trainer_run(trainer, .epochs = 2));
+    sgm_generator *generator = sgm_generator_create(trainer);
+    CHECK_OK(generator);
+    const double *shares;
+    double expected[TOKENS];
+    CHECK_OK(sgm_generator_read(generator, token_at(0), &shares));
+    predict(trainer, 0, 1, false, expected);
+    for (int64_t k = 0; k < TOKENS; k++)
+        CHECK_NEAR(shares[k], expected[k], 1e-12);
+    sgm_generator_free(generator);
+    sgm_env_free(env);
+    sgm_dataset_free(data);
+    sgm_tokenizer_free(bytes);
+}
+
+/* Where places end, the newest half of them is the new beginning. */
+TEST(what_is_longer_than_the_places_goes_on)
+{
+    sgm_trainer *trainer = trainer_of(networks[3], SGM_FLOAT64);
+    sgm_generator *generator = sgm_generator_create(trainer);
+    CHECK_INT(sgm_generator_places(generator), TIME);
+    double expected[TOKENS];
+    int64_t first = 0;
+    for (int64_t t = 0; t < 4 * TIME; t++) {
+        const double *shares;
+        CHECK_OK(sgm_generator_read(generator, token_at(t), &shares));
+        if (t - first >= TIME)
+            first = t - TIME / 2;
+        predict(trainer, first, t - first + 1, false, expected);
+        for (int64_t k = 0; k < TOKENS; k++)
+            CHECK_NEAR(shares[k], expected[k], 1e-12);
+    }
+    sgm_generator_free(generator);
+    sgm_env_free(env);
+    trainer = trainer_of(networks[0], SGM_FLOAT64);
+    generator = sgm_generator_create(trainer);
+    CHECK_INT(sgm_generator_places(generator), 0);
+    sgm_generator_free(generator);
+    sgm_env_free(env);
+}
+
+static bool enough(void *user, int64_t token)
+{
+    int64_t *told = user;
+    CHECK(token >= 0 && token < TOKENS);
+    return ++*told < 7;
+}
+
+TEST(the_same_seed_says_the_same)
+{
+    sgm_trainer *trainer = trainer_of(networks[4], SGM_FLOAT32);
+    sgm_generator *generator = sgm_generator_create(trainer);
+    int64_t a[40], b[40], c[40], told = 0;
+    CHECK_OK(sgm_generate(generator, (const int64_t[]){1, 2}, 2, a, 40, SGM_GENERATION(.seed = 1)));
+    CHECK_OK(sgm_generator_reset(generator));
+    CHECK_OK(sgm_generate(generator, (const int64_t[]){1, 2}, 2, b, 40, SGM_GENERATION(.seed = 1)));
+    CHECK_OK(sgm_generator_reset(generator));
+    CHECK_OK(sgm_generate(generator, (const int64_t[]){1, 2}, 2, c, 40, SGM_GENERATION(.seed = 2)));
+    CHECK_INT(memcmp(a, b, sizeof a), 0);
+    CHECK(memcmp(a, c, sizeof a) != 0);
+    CHECK_OK(sgm_generate(generator, (const int64_t[]){1}, 1, NULL, 40,
+                          SGM_GENERATION(.told = enough, .user = &told)));
+    CHECK_INT(told, 7);
+    CHECK_ERROR(sgm_generate(generator, NULL, 0, a, 40, NULL), "at least 1 token to begin with");
+    CHECK_ERROR(sgm_generate(generator, (const int64_t[]){5}, 1, a, 4, NULL), "5 is no token: there are 5");
+    CHECK_ERROR(sgm_generate(generator, (const int64_t[]){1}, 1, a, 4, SGM_GENERATION(.top_p = 2)),
+                "top_p is above 0");
+    sgm_generator_free(generator);
+    sgm_env_free(env);
+}
+
+static void check_refused(const char *network, const char *message)
+{
+    sgm_trainer *trainer = trainer_of(network, SGM_FLOAT32);
+    CHECK_ERROR(sgm_generator_create(trainer), message);
+    CHECK_OK(sgm_trainer_status(trainer)); /* asking in vain breaks nothing */
+    sgm_env_free(env);
+}
+
+TEST(networks_that_look_ahead_are_told)
+{
+    check_refused(
+        "input(6) + embedding(5, 4) + lstm(4, bidirectional) + dense(5, each_step) + softmax_cross_entropy",
+        "layer 2-lstm: lstm: sequences cannot be read step by step: it begins with the last one");
+    check_refused("input(6) + embedding(5, 4) + attention(2) + dense(5, each_step) + softmax_cross_entropy",
+                  "attention: sequences cannot be read step by step: a place sees those behind it");
+    check_refused("input(6) + embedding(5, 4) + global_max_pooling(steps) + dense(5) + softmax_cross_entropy",
+                  "it looks at all steps");
+    check_refused("input(6) + embedding(5, 4) + convolution_1d(6, 3, same) + dense(5, each_step) + "
+                  "softmax_cross_entropy",
+                  "its windows may lie across steps");
+    check_refused("input(6) + embedding(5, 4) + dense(5) + softmax_cross_entropy",
+                  "2-dense.weights is (4, 5) for one step, but (24, 5) for all");
+    check_refused("input(6, 3) + lstm(4) + dense(5, each_step) + softmax_cross_entropy",
+                  "the network reads 3 different tokens, but gives shares of 5");
+    CHECK_ERROR(sgm_generator_create(NULL), "");
+}
