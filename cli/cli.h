@@ -19,6 +19,8 @@ int eval_run(int argc, char **argv);
 int predict_run(int argc, char **argv);
 int export_run(int argc, char **argv);
 int serve_run(int argc, char **argv);
+int generate_run(int argc, char **argv);
+int tokenize_run(int argc, char **argv);
 int inspect_run(int argc, char **argv);
 /* Into how many threads a training step is divided. */
 int inspect_threads(const char *path);
@@ -70,6 +72,8 @@ bool ends_with(const char *text, const char *end);
 
 /* --- experiment.c: from a configuration to the library's parts --- */
 sgm_dataset *experiment_dataset(const data_config *data, const char *name, uint64_t seed);
+/* Of a text; bytes if the data name none. */
+sgm_tokenizer *experiment_tokenizer(const data_config *data);
 sgm_env *experiment_env(const config *c);
 /* Network, optimiser, initialisers; no data. Belongs to the environment. */
 sgm_trainer *experiment_trainer(sgm_env *env, const config *c);

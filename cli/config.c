@@ -29,6 +29,26 @@ static const option data_table[] = {
     {.name = "csv", .kind = OPTION_PATH, OF(data_config, csv), .doc = "a table, with `sections`"},
     {.name = "inputs", .kind = OPTION_PATH, OF(data_config, inputs), .doc = "an array, .npy or idx"},
     {.name = "targets", .kind = OPTION_PATH, OF(data_config, targets), .doc = "the array that belongs to it"},
+    {.name = "text",
+     .kind = OPTION_PATH,
+     OF(data_config, text),
+     .doc = "a text, as windows of tokens, and the same one token on"},
+    {.name = "tokenizer",
+     .kind = OPTION_PATH,
+     OF(data_config, tokenizer),
+     .doc = "text: a file of 'sigma tokenize'; bytes if not given"},
+    {.name = "window",
+     .kind = OPTION_INTEGER,
+     OF(data_config, window),
+     .least = 1,
+     .most = 1 << 24,
+     .doc = "text: tokens of a record; 64 if not given"},
+    {.name = "step",
+     .kind = OPTION_INTEGER,
+     OF(data_config, step),
+     .least = 1,
+     .most = 1 << 24,
+     .doc = "text: tokens from one record to the next; the window if not given"},
     {.name = "skip_rows",
      .kind = OPTION_INTEGER,
      OF(data_config, skip_rows),
@@ -324,22 +344,27 @@ const size_t config_table_count = COUNT(config_table);
 
 bool data_config_is_empty(const data_config *data)
 {
-    return data->dataset == NULL && data->csv == NULL && data->inputs == NULL;
+    return data->dataset == NULL && data->csv == NULL && data->inputs == NULL && data->text == NULL;
 }
 
 static sgm_status check_data(const char *name, const char *role, const data_config *data)
 {
-    int sources = (data->dataset != NULL) + (data->csv != NULL) + (data->inputs != NULL);
+    int sources =
+        (data->dataset != NULL) + (data->csv != NULL) + (data->inputs != NULL) + (data->text != NULL);
     if (sources > 1)
         return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "%s: data.%s: expected one of dataset, csv, inputs; got %d of them", name, role,
+                        "%s: data.%s: expected one of dataset, csv, inputs, text; got %d of them", name, role,
                         sources);
     const char *given = options_first_given(data_table, COUNT(data_table), data);
     if (sources == 0 && given != NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "%s: data.%s: expected one of dataset, csv, inputs beside %s; got none", name, role,
-                        given);
-    if (data->shuffled && data->dataset != NULL)
+                        "%s: data.%s: expected one of dataset, csv, inputs, text beside %s; got none", name,
+                        role, given);
+    if (data->text == NULL &&
+        (data->tokenizer != NULL || data->window != OPTION_UNSET || data->step != OPTION_UNSET))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s: tokenizer, window and step are for text", name,
+                        role);
+    if (data->shuffled && (data->dataset != NULL || data->text != NULL))
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "%s: data.%s.shuffled: is for csv and inputs; ready-made datasets are shuffled "
                         "where that makes sense",

@@ -8,7 +8,10 @@
 typedef struct data_config {
     char *dataset;          /* the name of a ready-made one, */
     char *csv;              /* or a table, */
-    char *inputs, *targets; /* or files of arrays */
+    char *inputs, *targets; /* or files of arrays, */
+    char *text;             /* or a text as tokens */
+    char *tokenizer;
+    int64_t window, step;
     int64_t skip_rows;
     char *separator, *missing;
     bool skip_ragged;

@@ -94,6 +94,33 @@ static sgm_dataset *name_classes(sgm_dataset *dataset, const data_config *data)
     return NULL;
 }
 
+sgm_tokenizer *experiment_tokenizer(const data_config *data)
+{
+    return data->tokenizer != NULL ? sgm_tokenizer_load(data->tokenizer) : sgm_tokenizer_bytes();
+}
+
+#define MOST_OF_TEXT ((size_t)1 << 30)
+
+static sgm_dataset *text_data(const data_config *data, const char *name)
+{
+    char *text;
+    size_t size;
+    sgm_tokenizer *tokenizer = experiment_tokenizer(data);
+    if (tokenizer == NULL || sgm__file_read(data->text, MOST_OF_TEXT, &text, &size) != SGM_OK) {
+        sgm_tokenizer_free(tokenizer);
+        return NULL;
+    }
+    int64_t window = data->window != OPTION_UNSET ? data->window : 0;
+    int64_t step = data->step != OPTION_UNSET ? data->step : 0;
+    sgm_dataset *dataset =
+        sgm_dataset_tokens(name, tokenizer, text, size, SGM_TOKENS(.window = window, .step = step));
+    if (dataset == NULL)
+        sgm__fail_within("%s", data->text);
+    sgm__free(text);
+    sgm_tokenizer_free(tokenizer);
+    return dataset;
+}
+
 sgm_dataset *experiment_dataset(const data_config *data, const char *name, uint64_t seed)
 {
     if (data_config_is_empty(data)) {
@@ -103,6 +130,8 @@ sgm_dataset *experiment_dataset(const data_config *data, const char *name, uint6
     sgm_dataset *dataset = NULL;
     if (data->dataset != NULL) {
         dataset = sgm_dataset_open(data->dataset);
+    } else if (data->text != NULL) {
+        dataset = text_data(data, name);
     } else {
         sgm_extractor *extractor = extractor_of(data);
         if (extractor != NULL && data->shuffled) /* in one block, so that the order is of everything */

@@ -17,6 +17,8 @@ static const subcommand commands[] = {
     {"predict", "ask a trained network", predict_run},
     {"export", "write a trained network for other programs", export_run},
     {"serve", "let a trained network answer over HTTP", serve_run},
+    {"generate", "go on with a text, token after token", generate_run},
+    {"tokenize", "learn the tokens of a text", tokenize_run},
     {"inspect", "show layers, parameters, memory, graph and program", inspect_run},
     {"data", "look at data", data_run},
     {"info", "show handlers, libraries and data on this machine", info_run},

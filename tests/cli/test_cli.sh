@@ -11,7 +11,7 @@ has out '^sigma [0-9]+\.[0-9]+\.[0-9]+$'
 run 2
 run 2 trian
 has err "did you mean 'train'"
-for command in train ctl eval predict export serve inspect data info; do
+for command in train ctl eval predict generate tokenize export serve inspect data info; do
     run 0 "$command" --help
     has out "^Usage: sigma $command"
     has out '^Exit codes: 0 done'

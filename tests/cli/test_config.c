@@ -195,8 +195,10 @@ TEST(what_belongs_together)
     CHECK_ERROR(refuse(NETWORK "data: {training: {csv: a}}\n", NULL), "expected columns for inputs");
     CHECK_ERROR(refuse(NETWORK "data: {test: {inputs: a, input_range: [1]}}\n", NULL),
                 "expected [least, most]");
+    CHECK_ERROR(refuse(NETWORK "data: {training: {dataset: iris, window: 3}}\n", NULL),
+                "data.training: tokenizer, window and step are for text");
     CHECK_ERROR(refuse(NETWORK "data: {validation: {share: 0.2}}\n", NULL),
-                "data.validation: expected one of dataset, csv, inputs beside share");
+                "data.validation: expected one of dataset, csv, inputs, text beside share");
 }
 
 TEST(a_group_is_not_ignored_for_want_of_its_first_option)

@@ -1,0 +1,165 @@
+/* sigma generate: a trained network goes on with a text. */
+#include "cli.h"
+
+#include <stdio.h>
+
+static const char usage_text[] =
+    "Usage: sigma generate CHECKPOINT|FOLDER [--text TEXT] [--count N] [--seed N] [--tokenizer FILE]\n"
+    "                      [--temperature T] [--top-k K] [--top-p P] [--greedy] [--numbers]\n\n"
+    "Goes on with a text: the network reads it, one of the tokens that may follow is drawn by their\n"
+    "probabilities and read in turn. The same seed says the same. Takes networks whose input is a sequence\n"
+    "of tokens and whose output is a probability for each, such as those of 'data: {text: FILE}'.\n\n"
+    "  --text TEXT        the beginning; a line end if not given\n"
+    "  --count N          so many tokens more; 200 if not given\n"
+    "  --temperature T    1 takes the probabilities as they are, less is surer, more is bolder\n"
+    "  --top-k K          only the K likeliest tokens\n"
+    "  --top-p P          only as many of the likeliest as have the probability P together\n"
+    "  --greedy           always the likeliest\n"
+    "  --seed N           of what is drawn; 0 if not given\n"
+    "  --tokenizer FILE   of 'sigma tokenize'; that of the run's training data, or bytes, if not given\n"
+    "  --numbers          tokens are numbers, with spaces between them, in TEXT and in what is printed\n\n"
+    "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
+
+typedef struct generation {
+    saved s;
+    const char *text, *tokenizer_path;
+    sgm_tokenizer *tokenizer; /* NULL: numbers */
+    sgm_generator *generator;
+    int64_t count, seed;
+    double temperature, top_p;
+    int64_t top_k;
+    bool greedy, numbers;
+} generation;
+
+static bool print_token(void *user, int64_t token)
+{
+    const generation *g = user;
+    if (g->tokenizer == NULL) {
+        printf(" %lld", (long long)token);
+    } else if (token < sgm_tokenizer_vocabulary(g->tokenizer)) { /* the network may have room for more */
+        size_t size;
+        char *bytes = sgm_tokenizer_decode(g->tokenizer, &token, 1, &size);
+        if (bytes == NULL)
+            return false;
+        fwrite(bytes, 1, size, stdout);
+        sgm_string_free(bytes);
+    }
+    fflush(stdout);
+    return ferror(stdout) == 0;
+}
+
+static sgm_status open_tokenizer(generation *g)
+{
+    if (g->numbers)
+        return SGM_OK;
+    const data_config *training = &g->s.c.data.training;
+    if (g->tokenizer_path != NULL)
+        g->tokenizer = sgm_tokenizer_load(g->tokenizer_path);
+    else
+        g->tokenizer = g->s.has_config ? experiment_tokenizer(training) : sgm_tokenizer_bytes();
+    if (g->tokenizer == NULL)
+        return sgm__last_failure();
+    int64_t there = sgm_generator_vocabulary(g->generator), wanted = sgm_tokenizer_vocabulary(g->tokenizer);
+    if (wanted <= there)
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_ARGUMENT,
+                    "the network knows %lld tokens, but there are %lld%s: --tokenizer names the file that "
+                    "its tokens come "
+                    "from, --numbers takes and prints their numbers",
+                    (long long)there, (long long)wanted,
+                    g->tokenizer_path == NULL && training->tokenizer == NULL ? " bytes" : "");
+}
+
+static sgm_tensor *read_numbers(const char *text)
+{
+    size_t count;
+    char **words = sgm__words(text, &count);
+    sgm_shape shape = sgm_shape_of((int64_t)count);
+    sgm_tensor *tokens = words != NULL ? sgm_tensor_create(SGM_INT64, &shape) : NULL;
+    for (size_t i = 0; i < count && tokens != NULL; i++)
+        if (!sgm__parse_int64(words[i], (int64_t *)sgm_tensor_data(tokens) + i)) {
+            sgm_fail(SGM_ERROR_ARGUMENT, "--text: expected whole numbers, got '%s'", words[i]);
+            sgm_tensor_free(tokens);
+            tokens = NULL;
+        }
+    sgm__free(words);
+    return tokens;
+}
+
+static sgm_status go_on(generation *g)
+{
+    const char *text = g->text != NULL ? g->text : g->numbers ? "0" : "\n";
+    sgm_tensor *begin =
+        g->numbers ? read_numbers(text) : sgm_tokenizer_encode(g->tokenizer, text, strlen(text));
+    if (begin == NULL)
+        return sgm__last_failure();
+    if (g->text != NULL)
+        fputs(g->text, stdout);
+    sgm_status status = sgm_generate(g->generator, sgm_tensor_const_data(begin),
+                                     (size_t)sgm_tensor_shape(begin)->dims[0], NULL, (size_t)g->count,
+                                     SGM_GENERATION(.seed = (uint64_t)g->seed, .temperature = g->temperature,
+                                                    .top_k = g->top_k, .top_p = g->top_p, .greedy = g->greedy,
+                                                    .told = print_token, .user = g));
+    putchar('\n');
+    sgm_tensor_free(begin);
+    return status;
+}
+
+static int generate(const char *checkpoint, generation *g)
+{
+    sgm_status status = saved_open(&g->s, checkpoint);
+    if (status == SGM_OK) {
+        g->generator = sgm_generator_create(g->s.trainer);
+        status = g->generator != NULL ? SGM_OK : sgm__last_failure();
+    }
+    if (status == SGM_OK)
+        status = open_tokenizer(g);
+    if (status == SGM_OK)
+        status = go_on(g);
+    int code = status == SGM_OK ? CLI_OK : report_error("generate", CLI_FAILED);
+    sgm_generator_free(g->generator);
+    sgm_tokenizer_free(g->tokenizer);
+    saved_close(&g->s);
+    return code;
+}
+
+/* False: the text is no number between the bounds. */
+static bool read_number(const char *text, double least, double most, double *number)
+{
+    return text == NULL || (sgm__parse_double(text, number) && *number > least && *number <= most);
+}
+
+int generate_run(int argc, char **argv)
+{
+    const char *temperature = NULL, *top_p = NULL, *seed = NULL;
+    generation g = {.count = 200};
+    const argument_rule rules[] = {
+        {"--text", ARGUMENT_TEXT, &g.text},
+        {"--count", ARGUMENT_COUNT, &g.count},
+        {"--temperature", ARGUMENT_TEXT, &temperature},
+        {"--top-k", ARGUMENT_COUNT, &g.top_k},
+        {"--top-p", ARGUMENT_TEXT, &top_p},
+        {"--greedy", ARGUMENT_FLAG, &g.greedy},
+        {"--seed", ARGUMENT_TEXT, &seed},
+        {"--tokenizer", ARGUMENT_TEXT, &g.tokenizer_path},
+        {"--numbers", ARGUMENT_FLAG, &g.numbers},
+    };
+    arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = usage_text};
+    int code;
+    if (arguments_read(&a, argc, argv, &code)) {
+        if (!read_number(temperature, 0, 1e6, &g.temperature))
+            code = usage_error("generate", "--temperature: expected a number above 0, got '%s'", temperature);
+        else if (!read_number(top_p, 0, 1, &g.top_p))
+            code = usage_error("generate", "--top-p: expected a number above 0, at most 1, got '%s'", top_p);
+        else if (seed != NULL && !sgm__parse_int64(seed, &g.seed))
+            code = usage_error("generate", "--seed: expected a whole number, got '%s'", seed);
+        else if (g.text != NULL && g.text[0] == '\0')
+            code = usage_error("generate", "--text: expected something to begin with, got ''");
+        else if (a.word_count != 1)
+            code = usage_error("generate", "expected one checkpoint or folder of a run");
+        else
+            code = generate(a.words[0], &g);
+    }
+    arguments_free(&a);
+    return code;
+}

@@ -1,0 +1,80 @@
+#!/bin/bash
+# Texts from the command line: learning tokens, training on them, going on with a text.
+# shellcheck source=tests/cli/check.sh
+. "$SIGMA_SOURCE_DIR/tests/cli/check.sh"
+
+for _ in 1 2 3 4; do
+    printf 'row, row, row your boat, gently down the stream. merrily, merrily, life is but a dream. '
+done >song.txt
+
+# --- tokens ---
+run 0 tokenize song.txt --vocabulary 280 --output song.tokens
+has out '^280 tokens in song.tokens; the text.s 352 bytes are [0-9]+ of them'
+has song.tokens '^sigma-bpe 1$'
+same "a line for each pair" "$(wc -l <song.tokens)" 25
+run 2 tokenize song.txt
+has err 'expected a text and --output FILE'
+run 1 tokenize missing.txt --output none
+has err "missing.txt"
+run 1 tokenize song.txt --vocabulary 100 --output none
+has err 'a tokenizer has 256 to 1048576 tokens, not 100'
+
+# --- a network of bytes, and one of pairs ---
+cat >bytes.yaml <<'YAML'
+network: input(16) + embedding(256, 16) + lstm(48, forget_bias=1) + dense(256, each_step) + softmax_cross_entropy
+data:
+  training: {text: song.txt, window: 16, step: 1}
+  validation: {text: song.txt, window: 16, share: 0.5}
+  batch: 11
+optimiser: {type: adam, learning_rate: 0.01}
+seed: 1
+epochs: 12
+YAML
+run 0 train bytes.yaml --folder bytes --quiet
+run 0 generate bytes --text 'row, row, row yo' --count 32 --greedy
+same "the song goes on" "$(cat out)" 'row, row, row your boat, gently down the stream.'
+run 0 generate bytes --text 'row' --count 40 --temperature 3 --seed 5
+cp out first
+run 0 generate bytes --text 'row' --count 40 --temperature 3 --seed 5
+same "the same seed says the same" "$(cat out)" "$(cat first)"
+run 0 generate bytes --text 'row' --count 40 --temperature 3 --seed 6
+[ "$(cat out)" != "$(cat first)" ]
+verdict "another seed says something else" $?
+run 0 generate bytes --numbers --text '114 111 119' --count 3 --greedy
+has out '^114 111 119 44 32 114$'
+run 0 generate bytes --count 5
+same "without a text it begins at a line's end" "$(wc -l <out)" 1
+
+sed 's/embedding(256/embedding(280/; s/dense(256/dense(280/; s/song.txt,/song.txt, tokenizer: song.tokens,/; s/window: 16/window: 8/; s/input(16)/input(8)/; s/lstm(48, forget_bias=1)/positions + transformer(2, causal)/' \
+    bytes.yaml >pairs.yaml
+run 0 train pairs.yaml --folder pairs --quiet
+run 0 generate pairs --text 'row, row, row your' --count 12 --top-k 1
+has out '^row, row, row your boat'
+run 0 generate pairs --tokenizer song.tokens --text 'merrily' --count 3 --top-p 0.01
+
+# --- mistakes ---
+run 1 generate bytes --tokenizer song.tokens
+has err 'the network knows 256 tokens, but there are 280: --tokenizer names the file'
+run 1 generate bytes --tokenizer song.txt
+has err 'song.txt: this is no tokenizer'
+run 1 generate bytes --numbers --text '1 x'
+has err "expected whole numbers, got 'x'"
+run 1 generate bytes --numbers --text '256'
+has err '256 is no token'
+run 2 generate bytes --temperature 0
+has err "expected a number above 0, got '0'"
+run 2 generate bytes --top-p 1.5
+has err "at most 1, got '1.5'"
+run 2 generate bytes --text ''
+has err 'expected something to begin with'
+run 2 generate
+has err 'expected one checkpoint or folder of a run'
+sed 's/lstm(48, forget_bias=1)/lstm(8, bidirectional)/; s/epochs: 12/epochs: 1/' bytes.yaml >ahead.yaml
+run 0 train ahead.yaml --folder ahead --quiet
+run 1 generate ahead
+has err 'sequences cannot be read step by step: it begins with the last one'
+sed 's/song.txt,/song.txt, tokenizer: missing.tokens,/' bytes.yaml >missing.yaml
+run 1 train missing.yaml --folder missing
+has err 'missing.tokens'
+
+finish
