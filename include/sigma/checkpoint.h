@@ -39,9 +39,13 @@ typedef struct sgm_part_options {
      * failure then only if nothing fits. */
     bool relaxed;
     char **left; /* gets what was left so, as text: NULL if nothing was; free with sgm_string_free */
+    /* Of parameters alone. "torch": names and layouts of PyTorch's state_dict(), of a module for each layer:
+     * the one that is called as the layer is; if none is, modules and layers go together in their order
+     * (loading). "torch(1-dense=fc1, 2-dense=encoder.0)" says which module is which layer. */
+    const char *names;
 } sgm_part_options;
 
-/* A checkpoint with some of the parts. */
+/* A checkpoint with some of the parts; NumPy's format if the path ends in .npz, else safetensors. */
 #define sgm_trainer_save_parts(trainer, ...)                                                                 \
     SGM_PARTS(sgm_trainer_save_with, trainer, __VA_ARGS__, .struct_size = sizeof(sgm_part_options))
 SGM_API sgm_status sgm_trainer_save_with(sgm_trainer *trainer, const char *path,

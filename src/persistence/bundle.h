@@ -24,6 +24,15 @@ struct sgm_bundle {
 /* Adds without looking for the name; takes the reference, also on failure. */
 sgm_status sgm__bundle_append(sgm_bundle *bundle, const char *name, sgm_tensor *tensor);
 
+/* npy_save.c: appends the whole of an .npy file; `what` is named in messages. */
+sgm_status sgm__npy_append(sgm__text *file, const char *what, const sgm_tensor *tensor);
+
+/* npz.c: arrays in a zip archive; texts of a bundle are arrays of bytes there, "__text__/KEY". */
+bool sgm__npz_is_named(const char *path); /* ends in .npz */
+bool sgm__npz_begins(const char *path);   /* the file is there and begins like a zip archive */
+sgm_status sgm__npz_save(const sgm_bundle *bundle, const char *path);
+sgm_bundle *sgm__npz_load(const char *path);
+
 /* safetensors_load.c: only the texts of a file. Its header is read and checked as a whole, its tensors are
  * not read. */
 sgm_bundle *sgm__bundle_load_texts(const char *path);

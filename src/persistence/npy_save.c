@@ -1,6 +1,5 @@
 /* One tensor as a NumPy file, version 1.0 of the format. */
-#include "base/base.h"
-#include <sigma/persistence.h>
+#include "persistence/bundle.h"
 
 static const char *numpy_type(sgm_dtype dtype)
 {
@@ -48,26 +47,33 @@ static void write_header(sgm__text *text, const char *type, const sgm_shape *sha
     sgm__text_free(&header);
 }
 
-sgm_status sgm_npy_save(const char *path, const sgm_tensor *tensor)
+sgm_status sgm__npy_append(sgm__text *file, const char *what, const sgm_tensor *tensor)
 {
-    if (path == NULL || tensor == NULL)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "saving a NumPy file needs a path and a tensor");
     const char *type = numpy_type(sgm_tensor_dtype(tensor));
     if (type == NULL)
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
-                        "'%s': NumPy has no type for %s; cast the tensor to float32 first", path,
+                        "'%s': NumPy has no type for %s; cast the tensor to float32 first", what,
                         sgm_dtype_name(sgm_tensor_dtype(tensor)));
     sgm_tensor *copy = sgm_tensor_copy(tensor);
     if (copy == NULL)
         return sgm_last_status();
     const sgm_shape *shape = sgm_tensor_shape(copy);
-    sgm__text file = {0};
-    write_header(&file, type, shape);
+    write_header(file, type, shape);
     size_t bytes = (size_t)sgm_shape_elements(shape) * sgm_dtype_size(sgm_tensor_dtype(copy));
     if (bytes > 0)
-        sgm__text_append_bytes(&file, sgm_tensor_const_data(copy), bytes);
-    sgm_status status = file.failed ? SGM_ERROR_MEMORY : sgm__file_write_atomic(path, file.data, file.length);
-    sgm__text_free(&file);
+        sgm__text_append_bytes(file, sgm_tensor_const_data(copy), bytes);
     sgm_tensor_free(copy);
+    return file->failed ? SGM_ERROR_MEMORY : SGM_OK;
+}
+
+sgm_status sgm_npy_save(const char *path, const sgm_tensor *tensor)
+{
+    if (path == NULL || tensor == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "saving a NumPy file needs a path and a tensor");
+    sgm__text file = {0};
+    sgm_status status = sgm__npy_append(&file, path, tensor);
+    if (status == SGM_OK)
+        status = sgm__file_write_atomic(path, file.data, file.length);
+    sgm__text_free(&file);
     return status;
 }

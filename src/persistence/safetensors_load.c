@@ -286,6 +286,8 @@ static sgm_bundle *load(const char *path, bool only_texts)
         sgm_fail(SGM_ERROR_ARGUMENT, "the path of the bundle is NULL");
         return NULL;
     }
+    if (sgm__npz_begins(path))
+        return sgm__npz_load(path);
     reader r = {.path = path, .file = fopen(path, "rbe"), .only_texts = only_texts};
     if (r.file == NULL) {
         fail_file("open", path);

@@ -153,6 +153,8 @@ sgm_status sgm_bundle_save(const sgm_bundle *bundle, const char *path)
 {
     if (bundle == NULL || path == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "saving a bundle needs the bundle and a path");
+    if (sgm__npz_is_named(path))
+        return sgm__npz_save(bundle, path);
     place *places = NULL;
     size_t total = 0;
     SGM_TRY(lay_out(bundle, &places, &total));

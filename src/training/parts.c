@@ -1,6 +1,7 @@
 /* Parts of checkpoints by name, and what a caller asks for. */
 #include "training/parts.h"
 #include "training/operator.h"
+#include "training/torch_names.h"
 
 #include "registry/pattern.h"
 
@@ -138,9 +139,16 @@ sgm_status sgm__parts_read(const sgm_part_options *given, const char *what, sgm_
                         options.parts);
     wanted->parts = options.parts;
     wanted->relaxed = options.relaxed;
+    wanted->names = options.names;
     *left = options.left;
     if (*left != NULL)
         **left = NULL;
+    if (options.names != NULL) {
+        SGM_TRY(sgm__torch_names_check(options.names));
+        if ((options.parts & ~(unsigned)SGM_PART_PARAMETERS) != 0)
+            return sgm_fail(SGM_ERROR_ARGUMENT, "%s: .names are of parameters; leave other .parts out", what);
+        wanted->parts = SGM_PART_PARAMETERS;
+    }
     return options.states != NULL ? read_patterns(wanted, options.states) : SGM_OK;
 }
 

@@ -10,6 +10,7 @@
 typedef struct sgm__parts {
     unsigned parts; /* 0: what the file has */
     bool relaxed;
+    const char *names; /* PyTorch's; NULL: our own */
     char **patterns;
     size_t pattern_count; /* 0: all states */
 } sgm__parts;

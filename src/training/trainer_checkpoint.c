@@ -1,6 +1,7 @@
 /* Checkpoints: the states of the session, and where training stands, in one file; all of it or parts. */
 #include "training/operator.h"
 #include "training/parts.h"
+#include "training/torch_names.h"
 #include "training/trainer_lock.h"
 
 /* --- saving --- */
@@ -46,6 +47,22 @@ static sgm_status enter(sgm_trainer *trainer, unsigned parts)
                                          : sgm__trainer_enter(trainer);
 }
 
+/* Puts the other way of naming in its place. */
+static sgm_status rename_states(const sgm_trainer *trainer, const sgm__parts *wanted, bool saving,
+                                sgm_bundle **bundle)
+{
+    if (wanted->names == NULL)
+        return SGM_OK;
+    sgm_bundle *renamed = saving
+                              ? sgm__torch_export(trainer->network, wanted->names, *bundle)
+                              : sgm__torch_import(trainer->network, wanted->names, *bundle, wanted->relaxed);
+    if (renamed == NULL)
+        return sgm_last_status();
+    sgm_bundle_free(*bundle);
+    *bundle = renamed;
+    return SGM_OK;
+}
+
 static sgm_bundle *make_bundle(sgm_trainer *trainer, const sgm__parts *wanted)
 {
     sgm_bundle *bundle = sgm_bundle_create();
@@ -54,6 +71,8 @@ static sgm_bundle *make_bundle(sgm_trainer *trainer, const sgm__parts *wanted)
     sgm_status status = enter(trainer, wanted->parts);
     if (status == SGM_OK) {
         status = fill_bundle(trainer, wanted, bundle);
+        if (status == SGM_OK)
+            status = rename_states(trainer, wanted, true, &bundle);
         sgm__trainer_unlock(trainer);
     }
     if (status == SGM_OK)
@@ -252,6 +271,18 @@ static sgm_status load_bundle(sgm_trainer *trainer, const sgm_bundle *bundle, sg
     return status;
 }
 
+/* The network is looked at while nobody changes it. */
+static sgm_status name_again(sgm_trainer *trainer, const sgm__parts *wanted, const char *source,
+                             sgm_bundle **bundle)
+{
+    if (wanted->names == NULL)
+        return SGM_OK;
+    SGM_TRY(enter(trainer, wanted->parts));
+    sgm_status status = rename_states(trainer, wanted, false, bundle);
+    sgm__trainer_unlock(trainer);
+    return status == SGM_OK ? SGM_OK : sgm__fail_within("'%s'", source);
+}
+
 sgm_status sgm_trainer_load_with(sgm_trainer *trainer, const char *path, const sgm_part_options *options)
 {
     sgm__parts wanted;
@@ -263,7 +294,9 @@ sgm_status sgm_trainer_load_with(sgm_trainer *trainer, const char *path, const s
     sgm_task task = sgm_task_begin(SGM_TASK_LOAD, path, NULL);
     sgm_bundle *bundle = status == SGM_OK ? sgm_bundle_load(path) : NULL;
     if (status == SGM_OK)
-        status = bundle != NULL ? load_bundle(trainer, bundle, &wanted, path, left) : sgm_last_status();
+        status = bundle != NULL ? name_again(trainer, &wanted, path, &bundle) : sgm_last_status();
+    if (status == SGM_OK)
+        status = load_bundle(trainer, bundle, &wanted, path, left);
     sgm_task_end(task, status);
     if (status == SGM_OK)
         sgm__log(SGM_LOG_DEBUG, trainer->name, "loaded '%s'", path);

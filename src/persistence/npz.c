@@ -1,0 +1,286 @@
+/* Bundles as .npz files: zip archives of .npy files, as numpy.savez writes and numpy.load reads them. */
+#include "base/npy.h"
+#include "persistence/bundle.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define TEXT_PREFIX "__text__/"
+#define BLOCK 65536
+#define DEFLATE_MOST 1100 /* nothing packed by deflate grows by more */
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), other = strlen(end);
+    return length >= other && strcmp(text + length - other, end) == 0;
+}
+
+bool sgm__npz_is_named(const char *path)
+{
+    return ends_with(path, ".npz");
+}
+
+/* A safetensors file of that first length would have a header of 64 MB, and zeros behind it. */
+bool sgm__npz_begins(const char *path)
+{
+    char start[8] = {0};
+    FILE *file = fopen(path, "rbe");
+    size_t got = file != NULL ? fread(start, 1, sizeof start, file) : 0;
+    if (file != NULL)
+        fclose(file);
+    bool is_entry = memcmp(start, "PK\3\4", 4) == 0 && start[4] != 0;
+    return got == sizeof start && (is_entry || memcmp(start, "PK\5\6", 4) == 0);
+}
+
+/* --- saving --- */
+
+static la_ssize_t append(struct archive *archive, void *user, const void *bytes, size_t length)
+{
+    sgm__text *file = user;
+    sgm__text_append_bytes(file, bytes, length);
+    if (!file->failed)
+        return (la_ssize_t)length;
+    archive_set_error(archive, -1, "out of memory");
+    return -1;
+}
+
+static sgm_status fail_archive(struct archive *archive, const char *path)
+{
+    const char *text = archive_error_string(archive);
+    return sgm_fail(SGM_ERROR_FORMAT, "'%s': %s", path, text != NULL ? text : "no zip archive");
+}
+
+static sgm_status write_member(struct archive *archive, const char *path, const char *name,
+                               const sgm_tensor *tensor)
+{
+    sgm__text array = {0};
+    struct archive_entry *entry = archive_entry_new();
+    char *full = sgm__format("%s.npy", name);
+    sgm_status status = entry != NULL && full != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    if (status == SGM_OK)
+        status = sgm__npy_append(&array, path, tensor);
+    if (status == SGM_OK) {
+        archive_entry_set_pathname_utf8(entry, full);
+        archive_entry_set_size(entry, (la_int64_t)array.length);
+        archive_entry_set_filetype(entry, AE_IFREG);
+        archive_entry_set_perm(entry, 0644);
+        archive_entry_set_mtime(entry, 315532800, 0); /* 1980, so that equal bundles are equal files */
+        if (archive_write_header(archive, entry) < ARCHIVE_WARN ||
+            archive_write_data(archive, array.data, array.length) != (la_ssize_t)array.length)
+            status = fail_archive(archive, path);
+    }
+    sgm__text_free(&array);
+    sgm__free(full);
+    archive_entry_free(entry);
+    return status;
+}
+
+static sgm_status write_text(struct archive *archive, const char *path, const sgm__bundle_text *text)
+{
+    sgm_shape shape = sgm_shape_of((int64_t)strlen(text->text));
+    sgm_tensor *bytes = sgm_tensor_create(SGM_UINT8, &shape);
+    char *name = sgm__format(TEXT_PREFIX "%s", text->key);
+    sgm_status status = bytes != NULL && name != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    if (status == SGM_OK) {
+        memcpy(sgm_tensor_data(bytes), text->text, strlen(text->text));
+        status = write_member(archive, path, name, bytes);
+    }
+    sgm__free(name);
+    sgm_tensor_free(bytes);
+    return status;
+}
+
+sgm_status sgm__npz_save(const sgm_bundle *bundle, const char *path)
+{
+    sgm__text file = {0};
+    struct archive *archive = archive_write_new();
+    if (archive == NULL)
+        return sgm_fail(SGM_ERROR_MEMORY, "'%s': no memory for a zip archive", path);
+    sgm_status status = SGM_OK;
+    if (archive_write_set_format_zip(archive) != ARCHIVE_OK ||
+        archive_write_set_options(archive, "zip:compression=store") != ARCHIVE_OK ||
+        archive_write_set_bytes_in_last_block(archive, 1) != ARCHIVE_OK ||
+        archive_write_open(archive, &file, NULL, append, NULL) != ARCHIVE_OK)
+        status = fail_archive(archive, path);
+    for (size_t i = 0; i < bundle->count && status == SGM_OK; i++)
+        status = write_member(archive, path, bundle->tensors[i].name, bundle->tensors[i].tensor);
+    for (size_t i = 0; i < bundle->text_count && status == SGM_OK; i++)
+        status = write_text(archive, path, &bundle->texts[i]);
+    if (status == SGM_OK && archive_write_close(archive) != ARCHIVE_OK)
+        status = fail_archive(archive, path);
+    archive_write_free(archive);
+    if (status == SGM_OK)
+        status = file.failed ? SGM_ERROR_MEMORY : sgm__file_write_atomic(path, file.data, file.length);
+    sgm__text_free(&file);
+    return status;
+}
+
+/* --- loading --- */
+
+typedef struct npz_reader {
+    const char *path;
+    struct archive *archive;
+    uint64_t size; /* of the file */
+    char name[512];
+} npz_reader;
+
+static sgm_status read_exactly(const npz_reader *r, void *target, size_t length)
+{
+    la_ssize_t got = length > 0 ? archive_read_data(r->archive, target, length) : 0;
+    if (got < 0)
+        return fail_archive(r->archive, r->path);
+    return (size_t)got == length ? SGM_OK
+                                 : sgm_fail(SGM_ERROR_FORMAT, "'%s': '%s' ends too early", r->path, r->name);
+}
+
+static sgm_status read_header(const npz_reader *r, sgm__npy_header *header)
+{
+    unsigned char start[SGM__NPY_MAGIC_SIZE + 2], length[4] = {0};
+    SGM_TRY(read_exactly(r, start, sizeof start));
+    unsigned version = start[SGM__NPY_MAGIC_SIZE];
+    if (memcmp(start, SGM__NPY_MAGIC, SGM__NPY_MAGIC_SIZE) != 0 || version < 1 || version > 3)
+        return sgm_fail(SGM_ERROR_FORMAT, "'%s': '%s' is no .npy file of version 1 to 3", r->path, r->name);
+    SGM_TRY(read_exactly(r, length, version == 1 ? 2 : 4));
+    size_t size =
+        (size_t)length[0] | (size_t)length[1] << 8 | (size_t)length[2] << 16 | (size_t)length[3] << 24;
+    if (size > SGM__NPY_LONGEST_HEADER)
+        return sgm_fail(SGM_ERROR_FORMAT, "'%s': '%s' has a header of %zu bytes, at most %d are allowed",
+                        r->path, r->name, size, SGM__NPY_LONGEST_HEADER);
+    char *text = sgm__calloc(1, size + 1);
+    sgm_status status = text != NULL ? read_exactly(r, text, size) : SGM_ERROR_MEMORY;
+    if (status == SGM_OK)
+        status = sgm__npy_header_parse(r->name, text, header);
+    sgm__free(text);
+    return status;
+}
+
+static sgm_status read_type(const npz_reader *r, const char *descr, sgm_dtype *dtype)
+{
+    static const struct {
+        const char *descr;
+        sgm_dtype dtype;
+    } types[] = {{"<f4", SGM_FLOAT32}, {"<f8", SGM_FLOAT64}, {"<i4", SGM_INT32},
+                 {"<i8", SGM_INT64},   {"|u1", SGM_UINT8},   {"|b1", SGM_BOOL}};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (strcmp(descr, types[i].descr) == 0) {
+            *dtype = types[i].dtype;
+            return SGM_OK;
+        }
+    return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                    "'%s': '%s' has elements of type '%s'; float32, float64, int32, int64, uint8 and bool, "
+                    "little-endian, are supported",
+                    r->path, r->name, descr);
+}
+
+/* An array in Fortran's order is the transposed one of an array in C's order. */
+static sgm_tensor *turned(sgm_tensor *tensor)
+{
+    int32_t axes[SGM_MAX_RANK], rank = sgm_tensor_shape(tensor)->rank;
+    for (int32_t i = 0; i < rank; i++)
+        axes[i] = rank - 1 - i;
+    sgm_tensor *seen = sgm_tensor_permute(tensor, axes);
+    sgm_tensor *copy = seen != NULL ? sgm_tensor_copy(seen) : NULL;
+    sgm_tensor_free(seen);
+    sgm_tensor_free(tensor);
+    return copy;
+}
+
+static sgm_status check_bytes(const npz_reader *r, const sgm_shape *shape, sgm_dtype dtype, size_t *bytes)
+{
+    int64_t elements = sgm_shape_elements(shape);
+    if (elements < 0 || sgm__mul_overflows((size_t)elements, sgm_dtype_size(dtype), bytes) ||
+        *bytes / DEFLATE_MOST > r->size)
+        return sgm_fail(SGM_ERROR_FORMAT, "'%s': '%s' would have more elements than the file can hold",
+                        r->path, r->name);
+    return SGM_OK;
+}
+
+static sgm_status read_array(const npz_reader *r, sgm_tensor **tensor)
+{
+    sgm__npy_header header;
+    sgm_dtype dtype = SGM_FLOAT32;
+    size_t bytes = 0;
+    char more;
+    SGM_TRY(read_header(r, &header));
+    SGM_TRY(read_type(r, header.descr, &dtype));
+    sgm_shape shape = header.shape;
+    for (int32_t i = 0; i < shape.rank && header.is_fortran; i++)
+        shape.dims[i] = header.shape.dims[shape.rank - 1 - i];
+    SGM_TRY(check_bytes(r, &shape, dtype, &bytes));
+    *tensor = sgm_tensor_create(dtype, &shape);
+    if (*tensor == NULL)
+        return sgm_last_status();
+    unsigned char *data = sgm_tensor_data(*tensor);
+    SGM_TRY(read_exactly(r, data, bytes));
+    for (size_t i = 0; i < bytes && dtype == SGM_BOOL; i++)
+        data[i] = data[i] != 0;
+    if (archive_read_data(r->archive, &more, 1) > 0)
+        return sgm_fail(SGM_ERROR_FORMAT, "'%s': '%s' has more bytes than its shape takes", r->path, r->name);
+    if (header.is_fortran && shape.rank > 1)
+        *tensor = turned(*tensor);
+    return *tensor != NULL ? SGM_OK : sgm_last_status();
+}
+
+static sgm_status add_text(sgm_bundle *bundle, const char *key, const sgm_tensor *bytes)
+{
+    size_t length = (size_t)sgm_shape_elements(sgm_tensor_shape(bytes));
+    char *text = sgm__calloc(1, length + 1);
+    if (text == NULL)
+        return SGM_ERROR_MEMORY;
+    if (length > 0)
+        memcpy(text, sgm_tensor_const_data(bytes), length);
+    sgm_status status = sgm_bundle_set_text(bundle, key, text);
+    sgm__free(text);
+    return status;
+}
+
+static sgm_status read_member(npz_reader *r, struct archive_entry *entry, sgm_bundle *bundle)
+{
+    const char *name = archive_entry_pathname(entry);
+    if (name == NULL || !ends_with(name, ".npy") || strlen(name) >= sizeof r->name)
+        return sgm_fail(SGM_ERROR_FORMAT, "'%s': its member '%.100s' is no .npy file", r->path,
+                        name != NULL ? name : "");
+    snprintf(r->name, sizeof r->name, "%.*s", (int)(strlen(name) - 4), name);
+    sgm_tensor *tensor = NULL;
+    sgm_status status = read_array(r, &tensor);
+    bool is_text = strncmp(r->name, TEXT_PREFIX, strlen(TEXT_PREFIX)) == 0;
+    if (status == SGM_OK && is_text && sgm_tensor_dtype(tensor) == SGM_UINT8)
+        status = add_text(bundle, r->name + strlen(TEXT_PREFIX), tensor);
+    else if (status == SGM_OK)
+        status = sgm_bundle_add(bundle, r->name, tensor);
+    sgm_tensor_free(tensor);
+    return status;
+}
+
+static sgm_status read_members(npz_reader *r, sgm_bundle *bundle)
+{
+    struct archive_entry *entry;
+    int result;
+    while ((result = archive_read_next_header(r->archive, &entry)) == ARCHIVE_OK || result == ARCHIVE_WARN)
+        SGM_TRY(read_member(r, entry, bundle));
+    return result == ARCHIVE_EOF ? SGM_OK : fail_archive(r->archive, r->path);
+}
+
+sgm_bundle *sgm__npz_load(const char *path)
+{
+    struct stat about;
+    npz_reader r = {.path = path, .archive = archive_read_new()};
+    sgm_bundle *bundle = sgm_bundle_create();
+    sgm_status status = r.archive != NULL && bundle != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    if (status == SGM_OK) {
+        archive_read_support_format_zip(r.archive);
+        if (stat(path, &about) != 0 || archive_read_open_filename(r.archive, path, BLOCK) != ARCHIVE_OK)
+            status = fail_archive(r.archive, path);
+        else
+            r.size = (uint64_t)about.st_size;
+    }
+    if (status == SGM_OK)
+        status = read_members(&r, bundle);
+    archive_read_free(r.archive);
+    if (status == SGM_OK)
+        return bundle;
+    sgm_bundle_free(bundle);
+    return NULL;
+}

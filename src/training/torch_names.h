@@ -1,0 +1,19 @@
+/* Parameters under the names and in the layout that PyTorch has for them. Internal. */
+#ifndef SGM_TRAINING_TORCH_NAMES_H
+#define SGM_TRAINING_TORCH_NAMES_H
+
+#include "base/base.h"
+
+#include <sigma/network.h>
+#include <sigma/persistence.h>
+
+/* `names` is "torch", or "torch(LAYER=MODULE, ...)". */
+sgm_status sgm__torch_names_check(const char *names);
+/* A bundle with the parameters of the network under their own names, from one as PyTorch's state_dict() has
+ * them; tensors that no layer takes are an error, unless `relaxed`. NULL and an error. */
+sgm_bundle *sgm__torch_import(const sgm_network *network, const char *names, const sgm_bundle *theirs,
+                              bool relaxed);
+/* The other way round. */
+sgm_bundle *sgm__torch_export(const sgm_network *network, const char *names, const sgm_bundle *own);
+
+#endif
