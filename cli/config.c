@@ -238,6 +238,10 @@ static const option start_table[] = {
      OF(start_config, relaxed),
      .standard = "false",
      .doc = "take what fits and leave the rest, instead of refusing"},
+    {.name = "names",
+     .kind = OPTION_TEXT,
+     OF(start_config, names),
+     .doc = "torch, or \"torch(LAYER=MODULE, ...)\": a safetensors or npz file of PyTorch's"},
 };
 
 static const option operator_table[] = {

@@ -48,6 +48,7 @@ typedef struct start_config {
     char *run; /* a folder or a checkpoint */
     text_list parts, states;
     bool relaxed;
+    char *names;
 } start_config;
 
 typedef struct operator_config {

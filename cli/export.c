@@ -5,7 +5,8 @@
 
 static const char usage_text[] =
     "Usage: sigma export --c FILE.c CHECKPOINT|FOLDER [--train] [--batch N] [--name NAME]\n"
-    "       sigma export --onnx FILE.onnx CHECKPOINT|FOLDER [--batch N] [--name NAME]\n\n"
+    "       sigma export --onnx FILE.onnx CHECKPOINT|FOLDER [--batch N] [--name NAME]\n"
+    "       sigma export --weights FILE CHECKPOINT|FOLDER [--names NAMES]\n\n"
     "Writes a trained network for other programs.\n\n"
     "  --c FILE.c   one file of C99 that needs no library and takes no memory: the weights, and the "
     "function\n"
@@ -16,11 +17,14 @@ static const char usage_text[] =
     "any\n"
     "               number)\n"
     "  --name NAME  C: what all names in the file begin with; ONNX: of the graph (default: the file's "
-    "name)\n\n"
+    "name)\n"
+    "  --weights FILE  the parameters, FILE.npz for NumPy or FILE.safetensors\n"
+    "  --names NAMES   weights: 'torch', or 'torch(LAYER=MODULE, ...)': under PyTorch's names and in its "
+    "layouts\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 
 typedef struct wishes {
-    const char *path, *name;
+    const char *path, *name, *names;
     bool train;
     int64_t batch; /* -1: not given */
 } wishes;
@@ -61,14 +65,23 @@ static sgm_status export_onnx(const saved *s, const wishes *w)
     return status;
 }
 
+static sgm_status export_weights(const saved *s, const wishes *w)
+{
+    if (!ends_with(w->path, ".npz") && !ends_with(w->path, ".safetensors"))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "'%s' must end in .npz or .safetensors", w->path);
+    return sgm_trainer_save_parts(s->trainer, w->path, .parts = SGM_PART_PARAMETERS, .names = w->names);
+}
+
 /* What a network can be written as. */
 static const struct format {
     const char *option;
     sgm_status (*write)(const saved *s, const wishes *w);
-    bool trains; /* takes --train */
+    bool trains;  /* takes --train */
+    bool weights; /* takes --names, and no --batch and --name */
 } formats[] = {
-    {"--c", export_c, true},
-    {"--onnx", export_onnx, false},
+    {"--c", export_c, true, false},
+    {"--onnx", export_onnx, false, false},
+    {"--weights", export_weights, false, true},
 };
 #define FORMAT_COUNT (sizeof formats / sizeof *formats)
 
@@ -103,6 +116,10 @@ static const struct format *chosen(const char *const *paths, const arguments *a,
         *code = usage_error("export", "expected one checkpoint or folder, got %zu", a->word_count);
     else if (!format->trains && w->train)
         *code = usage_error("export", "--train is not for %s", format->option);
+    else if (format->weights && (w->batch > 0 || w->name != NULL))
+        *code = usage_error("export", "--batch and --name are not for %s", format->option);
+    else if (!format->weights && w->names != NULL)
+        *code = usage_error("export", "--names is not for %s", format->option);
     else
         return format;
     return NULL;
@@ -115,9 +132,11 @@ int export_run(int argc, char **argv)
     const argument_rule rules[] = {
         {formats[0].option, ARGUMENT_TEXT, &paths[0]},
         {formats[1].option, ARGUMENT_TEXT, &paths[1]},
+        {formats[2].option, ARGUMENT_TEXT, &paths[2]},
         {"--train", ARGUMENT_FLAG, &w.train},
         {"--batch", ARGUMENT_COUNT, &w.batch},
         {"--name", ARGUMENT_TEXT, &w.name},
+        {"--names", ARGUMENT_TEXT, &w.names},
     };
     arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = usage_text};
     int code;

@@ -126,9 +126,9 @@ static sgm_status load_start(sgm_trainer *trainer, const char *path, const start
     unsigned parts = SGM_PART_PARAMETERS;
     if (start->parts.count > 0)
         SGM_TRY(sgm_parts_parse(parts_text, &parts));
-    sgm_status status = sgm_trainer_load_parts(trainer, path, .parts = parts,
-                                               .states = start->states.count > 0 ? states : NULL,
-                                               .relaxed = start->relaxed, .left = left);
+    sgm_status status = sgm_trainer_load_parts(
+        trainer, path, .parts = parts, .states = start->states.count > 0 ? states : NULL,
+        .relaxed = start->relaxed, .left = left, .names = start->names);
     if (status == SGM_ERROR_FORMAT && !start->relaxed)
         return sgm__fail_within("start_from (with start_from.relaxed=true what fits would be taken)");
     return status != SGM_OK ? sgm__fail_within("start_from") : SGM_OK;

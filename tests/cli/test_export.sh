@@ -5,6 +5,22 @@
 
 run 0 train "$examples/iris.yaml" epochs=3 --quiet --folder run
 
+# --- weights, in NumPy's format and under PyTorch's names ---
+run 0 export --weights w.npz run
+LC_ALL=C tr -cd '[:print:]\n' <w.npz >out
+has out '1-dense.weights.npy'
+run 0 export --weights w.safetensors --names 'torch(1-dense=fc1, 2-dense=fc2)' run
+LC_ALL=C tr -cd '[:print:]\n' <w.safetensors >out
+has out '"fc1.weight":{"dtype":"F32","shape":\[16,4\]'
+run 0 train "$examples/iris.yaml" epochs=1 --quiet --folder begun start_from.run=w.safetensors \
+    'start_from.names=torch(1-dense=fc1, 2-dense=fc2)'
+run 1 train "$examples/iris.yaml" epochs=1 --quiet --folder unbegun start_from.run=w.safetensors start_from.names=torhc
+has err "names 'torhc': expected"
+run 2 export --c net.c --names torch run
+has err '^sigma export: --names is not for --c'
+run 1 export --weights w.bin run
+has err 'must end in .npz or .safetensors'
+
 # --- usage ---
 run 2 export run
 has err 'expected what to write'
