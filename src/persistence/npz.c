@@ -199,7 +199,7 @@ static sgm_status check_bytes(const npz_reader *r, const sgm_shape *shape, sgm_d
 
 static sgm_status read_array(const npz_reader *r, sgm_tensor **tensor)
 {
-    sgm__npy_header header;
+    sgm__npy_header header = {0};
     sgm_dtype dtype = SGM_FLOAT32;
     size_t bytes = 0;
     char more;
