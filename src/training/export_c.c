@@ -229,8 +229,9 @@ static void append_notation(sgm__text *text, const char *notation)
     }
 }
 
-static sgm_status describe(export *e)
+static sgm_status describe(export *e, const char *path)
 {
+    const char *slash = strrchr(path, '/'), *file = slash != NULL ? slash + 1 : path;
     char capitals[SGM__SOURCE_NAME];
     int64_t memory = 0;
     sgm__text about = {0};
@@ -248,10 +249,10 @@ static sgm_status describe(export *e)
         &about,
         "\n *\n * Compile this file; where its functions are called, write\n"
         " *     #define %s_DECLARATIONS\n"
-        " *     #include \"%s.c\"\n"
+        " *     #include \"%s\"\n"
         " * Beside the weights%s it needs %lld bytes of memory, which its functions share: one call at a "
         "time.",
-        capitals, e->options->name, e->count > 1 ? " and the optimiser's memory" : "", (long long)memory);
+        capitals, file, e->count > 1 ? " and the optimiser's memory" : "", (long long)memory);
     sgm_string_free(notation);
     e->about = sgm__text_take(&about);
     e->variables = e->count > 1 ? sgm__format("/* Updates so far. */\nstatic long $_steps = %lld;\n\n",
@@ -300,7 +301,7 @@ static sgm_status write_all(export *e, const char *path)
     SGM_TRY(add_function(e, SGM__PREDICT, options->batch > 0 ? options->batch : 1, "predict"));
     if (options->train > 0)
         SGM_TRY(add_function(e, SGM__UPDATE, options->train, "train_step"));
-    SGM_TRY(describe(e));
+    SGM_TRY(describe(e, path));
     return write_to(e, path);
 }
 

@@ -25,6 +25,7 @@ typedef struct export_case {
     const char *optimiser; /* NULL: momentum */
     int tokens;            /* inputs are numbers below this one; 0: any */
     sgm_dtype precision;   /* float32 is 0 */
+    bool fast;             /* compiled with -O2 */
 } export_case;
 
 static uint64_t export_seed = 1;
@@ -103,18 +104,21 @@ static exported export_start(const export_case *c)
     return e;
 }
 
-/* As strict as a compiler is, and once for a place without an operating system. */
-__attribute__((unused)) static void export_load(exported *e, const char *more)
+static void export_compile(const exported *e, const char *options, const char *ending)
 {
-    char command[512], object[80];
+    char command[512];
+    snprintf(command, sizeof command, "cc -x c -std=c99 -pedantic -Wall -Wextra -Werror %s -o %s%s %s",
+             options, e->path, ending, e->path);
+    CHECK_INT(system(command), 0);
+}
+
+/* As strict as a compiler is. */
+static void export_load(exported *e, const char *more)
+{
+    char options[128], object[80];
+    snprintf(options, sizeof options, "-fPIC -shared %s", more);
     snprintf(object, sizeof object, "%s.so", e->path);
-    snprintf(command, sizeof command,
-             "cc -x c -std=c99 -pedantic -Wall -Wextra -Werror -O1 -fPIC -shared %s -o %s %s", more, object,
-             e->path);
-    CHECK_INT(system(command), 0);
-    snprintf(command, sizeof command, "cc -x c -std=c99 -Wall -Werror -ffreestanding -nostdlib -c -o %s.o %s",
-             e->path, e->path);
-    CHECK_INT(system(command), 0);
+    export_compile(e, options, ".so");
     e->library = dlopen(object, RTLD_NOW | RTLD_LOCAL);
     if (e->library == NULL)
         TEST_FAIL("%s", dlerror());

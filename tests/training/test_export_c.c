@@ -74,7 +74,7 @@ static void check(const export_case *c)
 {
     exported e = export_start(c);
     CHECK_OK(sgm_export_c(e.trainer, e.path, .name = "net", .batch = c->batch, .train = c->batch));
-    export_load(&e, "");
+    export_load(&e, c->fast ? "-O2" : "");
     check_predictions(&e, c, 1e-5);
     check_training(&e, c, 1e-5);
     export_end(&e);
@@ -88,7 +88,8 @@ TEST(digits_in_less_than_100_kilobytes)
                                 .batch = 1};
     exported e = export_start(&digits);
     CHECK_OK(sgm_export_c(e.trainer, e.path, .name = "net"));
-    export_load(&e, "");
+    export_load(&e, "-O2");
+    export_compile(&e, "-O2 -ffreestanding -nostdlib -c", ".o"); /* for a place without an operating system */
     check_predictions(&e, &digits, 1e-5);
     char command[256], line[128] = "";
     snprintf(command, sizeof command, "size -A %s.o", e.path);
@@ -112,7 +113,8 @@ TEST(digits_in_less_than_100_kilobytes)
 
 TEST(multi_layer_perceptron)
 {
-    EXPORT_CHECK(.network = "input(8, 8) + dense(32, relu) + dense(10) + softmax_cross_entropy", .batch = 3);
+    EXPORT_CHECK(.network = "input(8, 8) + dense(32, relu) + dense(10) + softmax_cross_entropy", .batch = 3,
+                 .fast = true);
     EXPORT_CHECK(.network = "input(8, 8) + dense(32, relu) + dense(10) + softmax_cross_entropy", .batch = 3,
                  .optimiser = "adam");
 }
@@ -164,4 +166,16 @@ TEST(layers_of_all_kinds)
                      " + layer_norm + swiglu + dropout(0.3) + dense(6, softplus)"
                      " + dense(3) + huber",
                  .batch = 4, .optimiser = "adagrad");
+    EXPORT_CHECK(.network =
+                     "input(3, 4) + attention(heads=2, key_heads=1, rotary) + transformer(heads=2, rotary)"
+                     " + dense(2) + mean_squared",
+                 .batch = 2, .optimiser = "muon");
+    EXPORT_CHECK(.network = "input(2, 4, 4) + upsampling(2) + adaptive_average_pooling(3) + instance_norm"
+                            " + adaptive_max_pooling(2) + flatten + dense(4, hard_silu) + dense(4, mish)"
+                            " + dense(4, erf) + dense(3, cos) + kl_divergence",
+                 .batch = 2);
+    EXPORT_CHECK(.network = "input(2, 9) + convolution_1d(4, 3, dilation=2, same) + max_pooling_1d(2)"
+                            " + transposed_convolution_1d(2, 3, stride=2) + global_max_pooling + elementwise"
+                            " + dense(4, softsign) + dense(3, atan) + hinge",
+                 .batch = 3, .optimiser = "lamb");
 }
