@@ -109,7 +109,7 @@ sgm_value sgm__onnx_ceil(sgm__onnx_node *n)
     return sgm_negate(n->graph, sgm_floor(n->graph, sgm_negate(n->graph, n->inputs[0])));
 }
 
-static sgm_value round_even(sgm_graph *g, sgm_value x)
+sgm_value sgm__onnx_round_even(sgm_graph *g, sgm_value x)
 {
     sgm_value half = sgm_number(g, 0.5), up = sgm_floor(g, sgm_add(g, x, half));
     sgm_value halved = sgm_multiply(g, up, half);
@@ -121,7 +121,7 @@ static sgm_value round_even(sgm_graph *g, sgm_value x)
 
 sgm_value sgm__onnx_round(sgm__onnx_node *n)
 {
-    return round_even(n->graph, n->inputs[0]);
+    return sgm__onnx_round_even(n->graph, n->inputs[0]);
 }
 
 sgm_value sgm__onnx_is_inf(sgm__onnx_node *n)

@@ -3,6 +3,7 @@
 
 #define MOST_GATES 4
 #define MOST_STEPS 100000
+#define MOST_HIDDEN ((int64_t)1 << 24)
 
 typedef sgm_value (*activation)(sgm_graph *graph, sgm_value x);
 
@@ -198,9 +199,9 @@ static bool check_shapes(const cell *c, const sgm_shape *x, int32_t directions)
 {
     sgm_shape w = sgm_value_type(c->g, c->n->inputs[1]).shape,
               r = sgm_value_type(c->g, c->n->inputs[2]).shape;
-    bool fits = x->rank == 3 && w.rank == 3 && r.rank == 3 && c->hidden > 0 && w.dims[0] == directions &&
-                r.dims[0] == directions && w.dims[1] == c->gates * c->hidden && w.dims[2] == x->dims[2] &&
-                r.dims[1] == w.dims[1] && r.dims[2] == c->hidden;
+    bool fits = x->rank == 3 && w.rank == 3 && r.rank == 3 && c->hidden > 0 && c->hidden <= MOST_HIDDEN &&
+                w.dims[0] == directions && r.dims[0] == directions && w.dims[1] == c->gates * c->hidden &&
+                w.dims[2] == x->dims[2] && r.dims[1] == w.dims[1] && r.dims[2] == c->hidden;
     if (!fits)
         sgm_graph_fail(c->g, SGM_ERROR_SHAPE, "the weights do not fit the input and the hidden size");
     else if (c->steps > MOST_STEPS || c->steps < 1)

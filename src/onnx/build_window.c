@@ -2,7 +2,7 @@
 #include "onnx/onnx.h"
 
 #define MOST_AXES 2
-#define MOST_EXTENT ((int64_t)1 << 31)
+#define MOST_EXTENT ((int64_t)1 << 30) /* so that products of two do not overflow */
 
 /* A window as the attributes describe it, for `axes` axes behind batch and channels. */
 typedef struct window {
@@ -56,6 +56,8 @@ static bool read_window(sgm__onnx_node *n, sgm_value x, window *w)
     for (int32_t i = 0; i < w->axes; i++) {
         w->in[i] = shape.dims[i + 2];
         w->stride[i] = w->dilation[i] = 1;
+        if (w->in[i] > MOST_EXTENT)
+            sgm__onnx_unsupported(n, "%lld places along an axis", (long long)w->in[i]);
     }
     read_list(n, "strides", w->axes, 1, w->stride);
     read_list(n, "dilations", w->axes, 1, w->dilation);
@@ -72,7 +74,8 @@ static bool read_size(sgm__onnx_node *n, window *w, const sgm_shape *weights)
 {
     bool given = read_list(n, "kernel_shape", w->axes, 1, w->size);
     for (int32_t i = 0; i < w->axes && weights != NULL; i++) {
-        if (weights->rank != w->axes + 2 || (given && w->size[i] != weights->dims[i + 2])) {
+        if (weights->rank != w->axes + 2 || weights->dims[i + 2] > MOST_EXTENT ||
+            (given && w->size[i] != weights->dims[i + 2])) {
             sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "the weights do not have the kernel's shape");
             return false;
         }
@@ -96,7 +99,7 @@ static sgm_window_options options_of(const window *w, int64_t groups)
 
 /* --- convolutions --- */
 
-static sgm_value convolve(sgm__onnx_node *n, sgm_value x, sgm_value weights, sgm_value biases)
+sgm_value sgm__onnx_convolve(sgm__onnx_node *n, sgm_value x, sgm_value weights, sgm_value biases)
 {
     window w;
     sgm_shape shape = sgm__onnx_type(n, weights).shape;
@@ -111,7 +114,7 @@ static sgm_value convolve(sgm__onnx_node *n, sgm_value x, sgm_value weights, sgm
 
 sgm_value sgm__onnx_conv(sgm__onnx_node *n)
 {
-    return convolve(n, n->inputs[0], n->inputs[1], sgm__onnx_in(n, 2));
+    return sgm__onnx_convolve(n, n->inputs[0], n->inputs[1], sgm__onnx_in(n, 2));
 }
 
 /* Padding of a transposed convolution cuts off; from the shape that it shall have, where that is given. */
@@ -140,6 +143,8 @@ sgm_value sgm__onnx_conv_transpose(sgm__onnx_node *n)
         return (sgm_value){-1};
     read_list(n, "output_padding", w.axes, 0, more);
     bool has_shape = read_list(n, "output_shape", w.axes, 1, shape);
+    if (n->graph->status != SGM_OK)
+        return (sgm_value){-1};
     if (has_shape || pads_itself(n))
         cut_to_shape(n, &w, more, shape, has_shape);
     /* What goes beyond the windows is zeros: it is added behind, for it may be more than the stride allows.
@@ -206,7 +211,11 @@ sgm_value sgm__onnx_max_pool(sgm__onnx_node *n)
     for (int32_t i = 0; i < w.axes; i++)
         w.after[i] += extra[i];
     sgm_window_options options = options_of(&w, 0);
-    return sgm_max_pooling(n->graph, n->inputs[0], &options);
+    sgm_value x = n->inputs[0];
+    if (sgm_dtype_is_float(sgm__onnx_type(n, x).dtype))
+        return sgm_max_pooling(n->graph, x, &options);
+    sgm_value y = sgm_max_pooling(n->graph, sgm_cast(n->graph, x, SGM_FLOAT64), &options);
+    return sgm__onnx_cast_like(n->graph, y, x);
 }
 
 sgm_value sgm__onnx_average_pool(sgm__onnx_node *n)

@@ -307,7 +307,7 @@ const char *sgm__onnx_name_count(sgm__onnx_export *e, int64_t here, int64_t ther
 /* The name of a list of dimensions, some of which are those of `b` with the other number of records. */
 static const char *open_shape(sgm__onnx_export *e, const sgm_shape *a, const sgm_shape *b)
 {
-    const char *parts[SGM_MAX_RANK];
+    const char *parts[SGM_MAX_RANK] = {NULL};
     for (int32_t i = 0; i < a->rank; i++) {
         parts[i] = sgm__onnx_name_count(e, a->dims[i], b->dims[i]);
         if (parts[i] == NULL)

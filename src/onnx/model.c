@@ -148,11 +148,11 @@ const char *sgm_onnx_output_at(const sgm_onnx *model, size_t index)
 static sgm__onnx_input *find_input(sgm_onnx *model, const char *name)
 {
     sgm__text known = {0};
-    for (size_t i = 0; i < model->input_count; i++) {
+    for (size_t i = 0; i < model->input_count; i++)
         if (strcmp(model->inputs[i].name, name) == 0)
             return &model->inputs[i];
+    for (size_t i = 0; i < model->input_count; i++)
         sgm__text_append(&known, "%s'%.60s'", i > 0 ? ", " : "", model->inputs[i].name);
-    }
     sgm_fail(SGM_ERROR_NOT_FOUND, "the model has no input '%.100s'; it has %.300s", name,
              known.length > 0 ? known.data : "none");
     sgm__text_free(&known);

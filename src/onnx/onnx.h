@@ -121,6 +121,9 @@ sgm_value sgm__onnx_constant_integers(sgm_graph *graph, const int64_t *list, int
 sgm_value sgm__onnx_swap_last(sgm_graph *graph, sgm_value x, int32_t axis);
 /* Integers in x's type or another, as the same type as `like`. */
 sgm_value sgm__onnx_cast_like(sgm_graph *graph, sgm_value x, sgm_value like);
+/* What several operators are made of: a convolution by the node's attributes, rounding halves to even. */
+sgm_value sgm__onnx_convolve(sgm__onnx_node *n, sgm_value x, sgm_value weights, sgm_value biases);
+sgm_value sgm__onnx_round_even(sgm_graph *g, sgm_value x);
 #define sgm__onnx_unsupported(n, ...) sgm_graph_fail((n)->graph, SGM_ERROR_UNSUPPORTED, __VA_ARGS__)
 
 /* --- writing (export.c) --- */
@@ -184,22 +187,27 @@ const sgm__onnx_operator *sgm__onnx_operator_for(const sgm_op *op);
     X(atanh)                                                                                                 \
     X(average_pool)                                                                                          \
     X(batch_normalisation)                                                                                   \
+    X(bit_shift)                                                                                             \
     X(cast)                                                                                                  \
     X(cast_like_other)                                                                                       \
     X(ceil)                                                                                                  \
     X(celu)                                                                                                  \
     X(clip)                                                                                                  \
+    X(compress)                                                                                              \
     X(concat)                                                                                                \
     X(constant_node)                                                                                         \
     X(constant_of_shape)                                                                                     \
     X(conv)                                                                                                  \
+    X(conv_integer)                                                                                          \
     X(conv_transpose)                                                                                        \
     X(cosh)                                                                                                  \
     X(cumulative_sum)                                                                                        \
     X(depth_to_space)                                                                                        \
+    X(dequantise)                                                                                            \
     X(determinant)                                                                                           \
     X(divide)                                                                                                \
     X(dropout)                                                                                               \
+    X(dynamic_quantise)                                                                                      \
     X(elu)                                                                                                   \
     X(expand)                                                                                                \
     X(eye_like)                                                                                              \
@@ -214,6 +222,7 @@ const sgm__onnx_operator *sgm__onnx_operator_for(const sgm_op *op);
     X(global_max_pool)                                                                                       \
     X(hard_sigmoid)                                                                                          \
     X(hardmax)                                                                                               \
+    X(if_else)                                                                                               \
     X(instance_normalisation)                                                                                \
     X(is_inf)                                                                                                \
     X(lrn)                                                                                                   \
@@ -221,7 +230,9 @@ const sgm__onnx_operator *sgm__onnx_operator_for(const sgm_op *op);
     X(layer_normalisation)                                                                                   \
     X(leaky_relu)                                                                                            \
     X(log_softmax)                                                                                           \
+    X(loop)                                                                                                  \
     X(matmul)                                                                                                \
+    X(matmul_integer)                                                                                        \
     X(variadic_max)                                                                                          \
     X(max_pool)                                                                                              \
     X(variadic_mean)                                                                                         \
@@ -229,10 +240,14 @@ const sgm__onnx_operator *sgm__onnx_operator_for(const sgm_op *op);
     X(variadic_min)                                                                                          \
     X(mod)                                                                                                   \
     X(negative_log_likelihood)                                                                               \
+    X(non_zero)                                                                                              \
     X(one_hot)                                                                                               \
     X(prelu)                                                                                                 \
     X(pad)                                                                                                   \
     X(power)                                                                                                 \
+    X(qlinear_conv)                                                                                          \
+    X(qlinear_matmul)                                                                                        \
+    X(quantise)                                                                                              \
     X(rnn)                                                                                                   \
     X(range)                                                                                                 \
     X(reduce_l1)                                                                                             \
@@ -246,7 +261,10 @@ const sgm__onnx_operator *sgm__onnx_operator_for(const sgm_op *op);
     X(reduce_sum)                                                                                            \
     X(reduce_sum_square)                                                                                     \
     X(reshape)                                                                                               \
+    X(resize)                                                                                                \
+    X(reverse_sequence)                                                                                      \
     X(round)                                                                                                 \
+    X(scan)                                                                                                  \
     X(scatter_elements)                                                                                      \
     X(scatter_nd)                                                                                            \
     X(selu)                                                                                                  \
@@ -267,6 +285,7 @@ const sgm__onnx_operator *sgm__onnx_operator_for(const sgm_op *op);
     X(transpose)                                                                                             \
     X(trilu)                                                                                                 \
     X(unsqueeze)                                                                                             \
+    X(upsample)                                                                                              \
     X(xor)
 #define SGM__ONNX_DECLARE(name) sgm_value sgm__onnx_##name(sgm__onnx_node *n);
 SGM__ONNX_BUILDERS(SGM__ONNX_DECLARE)

@@ -9,7 +9,11 @@
 #include <dirent.h>
 #include <sigma/sigma.h>
 
-#define NODE_TESTS "/usr/share/libonnx-testdata/data/node"
+#define TEST_DATA "/usr/share/libonnx-testdata/data"
+
+/* Folders of tests there; what a test is called in them begins with "test_". */
+static const char *const test_groups[] = {"node", "pytorch-operator", "pytorch-converted", "simple"};
+#define GROUP_COUNT (sizeof test_groups / sizeof test_groups[0])
 
 static int only_tests(const struct dirent *entry)
 {
@@ -17,15 +21,17 @@ static int only_tests(const struct dirent *entry)
 }
 
 /* Ends the test where the library or the machine lacks what it needs. */
-static int list_node_tests(struct dirent ***list)
+static int list_node_tests(const char *group, struct dirent ***list)
 {
+    char path[256];
     sgm_onnx *model = sgm_onnx_parse("", 0, NULL);
     sgm_onnx_free(model);
     if (sgm_last_status() == SGM_ERROR_UNSUPPORTED)
         SKIP("built without ONNX");
-    int count = scandir(NODE_TESTS, list, only_tests, alphasort);
+    snprintf(path, sizeof path, TEST_DATA "/%s", group);
+    int count = scandir(path, list, only_tests, alphasort);
     if (count <= 0)
-        SKIP("there is no " NODE_TESTS " (Debian: libonnx-testdata)");
+        SKIP("there is no " TEST_DATA " (Debian: libonnx-testdata)");
     return count;
 }
 
@@ -36,12 +42,13 @@ static void free_node_tests(struct dirent **list, int count)
     free(list);
 }
 
+/* `test`: "node/test_add" */
 static sgm_tensor *read_tensor(const char *test, const char *kind, size_t number)
 {
     char path[512];
     char *bytes;
     size_t length;
-    snprintf(path, sizeof path, NODE_TESTS "/%s/test_data_set_0/%s_%zu.pb", test, kind, number);
+    snprintf(path, sizeof path, TEST_DATA "/%s/test_data_set_0/%s_%zu.pb", test, kind, number);
     if (sgm__file_read(path, 1 << 26, &bytes, &length) != SGM_OK)
         return NULL;
     sgm_tensor *tensor = sgm_onnx_parse_tensor(bytes, length);

@@ -35,7 +35,7 @@ static void damage_model(const char *test, sgm__random *random, int times)
     char path[512];
     char *bytes;
     size_t length;
-    snprintf(path, sizeof path, NODE_TESTS "/%s/model.onnx", test);
+    snprintf(path, sizeof path, TEST_DATA "/%s/model.onnx", test);
     CHECK_OK(sgm__file_read(path, 1 << 26, &bytes, &length));
     char *copy = malloc(length + 1);
     for (int i = 0; i < times; i++) {
@@ -48,14 +48,64 @@ static void damage_model(const char *test, sgm__random *random, int times)
     sgm__free(bytes);
 }
 
+/* Whole numbers that shapes, axes, places and counts do not expect. */
+static void set_extremes(sgm_tensor *tensor, sgm__random *random)
+{
+    static const double extremes[] = {-1, 0, 1, 2, 7, -9, 1000, 65536, INT32_MAX, 1e12, -0x1p63, 0x1p62};
+    double values[64];
+    size_t count = (size_t)sgm_shape_elements(sgm_tensor_shape(tensor));
+    if (sgm_dtype_is_float(sgm_tensor_dtype(tensor)) || count == 0 ||
+        count > sizeof values / sizeof values[0])
+        return;
+    CHECK_OK(sgm_tensor_read(tensor, values, count));
+    values[sgm__random_below(random, count)] =
+        extremes[sgm__random_below(random, sizeof extremes / sizeof extremes[0])];
+    CHECK_OK(sgm_tensor_write(tensor, values, count));
+}
+
+static void run_with_extremes(const char *test, sgm__random *random)
+{
+    char path[512];
+    snprintf(path, sizeof path, TEST_DATA "/%s/model.onnx", test);
+    sgm_onnx *model = sgm_onnx_load(path, .handler = "cpu", .threads = 1);
+    for (size_t i = 0; model != NULL && sgm_onnx_input_at(model, i, NULL) != NULL; i++) {
+        sgm_tensor *input = read_tensor(test, "input", i);
+        if (input != NULL) {
+            set_extremes(input, random);
+            sgm_onnx_set(model, sgm_onnx_input_at(model, i, NULL), input);
+        }
+        sgm_tensor_free(input);
+    }
+    if (model != NULL)
+        sgm_onnx_run(model);
+    sgm_onnx_free(model);
+}
+
+TEST(inputs_that_decide_may_be_anything)
+{
+    struct dirent **list;
+    const char *wish = getenv("SIGMA_FUZZ");
+    int count = list_node_tests("node", &list), times = wish != NULL ? atoi(wish) : 2;
+    sgm__random random = sgm__random_make(wish != NULL ? (uint64_t)sgm__now() : 1, 1);
+    for (int i = 0; i < count * times; i++) {
+        char test[300];
+        snprintf(test, sizeof test, "node/%s", list[i % count]->d_name);
+        run_with_extremes(test, &random);
+    }
+    free_node_tests(list, count);
+}
+
 /* SIGMA_FUZZ: how many of each model, for a longer search than a test should take. */
 TEST(damaged_models_are_errors)
 {
     struct dirent **list;
     const char *wish = getenv("SIGMA_FUZZ");
-    int count = list_node_tests(&list), times = wish != NULL ? atoi(wish) : 1;
+    int count = list_node_tests("node", &list), times = wish != NULL ? atoi(wish) : 1;
     sgm__random random = sgm__random_make(wish != NULL ? (uint64_t)sgm__now() : 1, 0);
-    for (int i = 0; i < count; i += wish != NULL ? 1 : 3)
-        damage_model(list[i]->d_name, &random, times);
+    for (int i = 0; i < count; i += wish != NULL ? 1 : 3) {
+        char test[300];
+        snprintf(test, sizeof test, "node/%s", list[i]->d_name);
+        damage_model(test, &random, times);
+    }
     free_node_tests(list, count);
 }

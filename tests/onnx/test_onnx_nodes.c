@@ -41,7 +41,7 @@ static outcome compare_outputs(sgm_onnx *model, const char *test)
 static outcome run_node_test(const char *test, const char *handler)
 {
     char path[512];
-    snprintf(path, sizeof path, NODE_TESTS "/%s/model.onnx", test);
+    snprintf(path, sizeof path, TEST_DATA "/%s/model.onnx", test);
     sgm_onnx *model = sgm_onnx_load(path, .handler = handler, .threads = 1);
     if (model == NULL)
         return REFUSED;
@@ -82,29 +82,40 @@ static bool is_documented(const char *list, const char *name)
 }
 
 /* Values that are wrong are never right, whatever the document says; a refusal says why. */
-TEST(node_tests_pass_as_documented)
+static bool is_as_documented(const char *group, const char *test, const char *documented, int *passed)
 {
-    struct dirent **list;
-    int count = list_node_tests(&list), passed = 0, wrong = 0;
-    char *documented = read_documented();
-    for (int i = 0; i < count; i++) {
-        const char *test = list[i]->d_name, *name = test + strlen("test_");
-        sgm_clear_error();
-        outcome result = run_node_test(test, "cpu");
-        bool silent = result == REFUSED && *sgm_last_error() == '\0';
-        passed += result == PASSED;
-        if (result == DIFFERS || silent || (result == PASSED) != is_documented(documented, name)) {
-            printf("%s: %s, but " DOCUMENT " has %s: %s\n", name,
-                   result == PASSED    ? "passes"
-                   : result == DIFFERS ? "gives wrong values"
-                                       : "is refused",
-                   is_documented(documented, name) ? "it" : "it not",
-                   result == REFUSED ? sgm_last_error() : "");
-            wrong++;
-        }
+    char path[512], name[512];
+    snprintf(path, sizeof path, "%s/%s", group, test);
+    bool node = strcmp(group, "node") == 0;
+    snprintf(name, sizeof name, "%s%s%s", node ? "" : group, node ? "" : "/", test + strlen("test_"));
+    sgm_clear_error();
+    outcome result = run_node_test(path, "cpu");
+    *passed += result == PASSED;
+    if (result != DIFFERS && (result != REFUSED || *sgm_last_error() != '\0') &&
+        (result == PASSED) == is_documented(documented, name))
+        return true;
+    printf("%s: %s, but " DOCUMENT " has %s: %s\n", name,
+           result == PASSED    ? "passes"
+           : result == DIFFERS ? "gives wrong values"
+                               : "is refused",
+           is_documented(documented, name) ? "it" : "it not", result == REFUSED ? sgm_last_error() : "");
+    return false;
+}
+
+TEST(tests_pass_as_documented)
+{
+    char *documented = NULL;
+    int wrong = 0;
+    for (size_t g = 0; g < GROUP_COUNT; g++) {
+        struct dirent **list;
+        int count = list_node_tests(test_groups[g], &list), passed = 0;
+        if (documented == NULL)
+            documented = read_documented();
+        for (int i = 0; i < count; i++)
+            wrong += !is_as_documented(test_groups[g], list[i]->d_name, documented, &passed);
+        printf("%s: %d of %d tests pass\n", test_groups[g], passed, count);
+        free_node_tests(list, count);
     }
-    printf("%d of %d node tests pass\n", passed, count);
-    free_node_tests(list, count);
     sgm__free(documented);
     CHECK_INT(wrong, 0);
 }
@@ -112,14 +123,15 @@ TEST(node_tests_pass_as_documented)
 /* The reference handler gives the same; a few operators are enough, for it is slow. */
 TEST(some_node_tests_pass_on_the_reference_handler)
 {
-    static const char *const tests[] = {"test_lstm_defaults",
-                                        "test_conv_with_strides_padding",
-                                        "test_gathernd_example_int32",
-                                        "test_layer_normalization_default_axis",
-                                        "test_top_k",
-                                        "test_slice_neg_steps"};
+    static const char *const tests[] = {"node/test_lstm_defaults",
+                                        "node/test_conv_with_strides_padding",
+                                        "node/test_gathernd_example_int32",
+                                        "node/test_layer_normalization_default_axis",
+                                        "node/test_top_k",
+                                        "node/test_slice_neg_steps"};
     struct dirent **list;
-    free_node_tests(list, list_node_tests(&list));
+    int count = list_node_tests("node", &list);
+    free_node_tests(list, count);
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
         if (run_node_test(tests[i], "reference") != PASSED)
             TEST_FAIL("%s: %s", tests[i], sgm_last_error());

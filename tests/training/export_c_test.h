@@ -113,7 +113,7 @@ static void export_compile(const exported *e, const char *options, const char *e
 }
 
 /* As strict as a compiler is. */
-static void export_load(exported *e, const char *more)
+__attribute__((unused)) static void export_load(exported *e, const char *more)
 {
     char options[128], object[80];
     snprintf(options, sizeof options, "-fPIC -shared %s", more);

@@ -1,0 +1,77 @@
+/* Operators whose result has as many entries as the data says: it must be known while recording. And
+ * sequences of different lengths. */
+#include "onnx/onnx.h"
+
+/* The numbers of the entries that are not 0, of a tensor as one list. NULL: no memory. */
+static int64_t *places_that_count(const sgm_tensor *tensor, int64_t *count)
+{
+    size_t size = (size_t)sgm_shape_elements(sgm_tensor_shape(tensor));
+    int64_t *places = sgm__calloc(size, sizeof *places);
+    double *values = sgm__calloc(size, sizeof *values);
+    *count = 0;
+    if (places != NULL && values != NULL && sgm_tensor_read(tensor, values, size) == SGM_OK)
+        for (size_t i = 0; i < size; i++)
+            if (values[i] != 0)
+                places[(*count)++] = (int64_t)i;
+    if (values == NULL) {
+        sgm__free(places);
+        places = NULL;
+    }
+    sgm__free(values);
+    return places;
+}
+
+sgm_value sgm__onnx_compress(sgm__onnx_node *n)
+{
+    sgm_graph *g = n->graph;
+    sgm_value x = n->inputs[0];
+    const Onnx__AttributeProto *given = sgm__onnx_attribute(n, "axis");
+    sgm_shape shape = sgm__onnx_type(n, x).shape;
+    int32_t axis = given != NULL ? sgm__onnx_axis(n, given->i, shape.rank) : 0;
+    const sgm_tensor *condition = axis >= 0 ? sgm__onnx_known(n, 1) : NULL;
+    if (condition == NULL)
+        return (sgm_value){-1};
+    if (given == NULL)
+        x = sgm_reshape(g, x, SGM__ONNX_SHAPE(-1));
+    int64_t count, *places = places_that_count(condition, &count);
+    sgm_value list =
+        places != NULL ? sgm__onnx_constant_integers(g, places, (int32_t)count) : (sgm_value){-1};
+    sgm__free(places);
+    return sgm_gather(g, x, list, axis);
+}
+
+/* (rank, entries that are not 0) */
+sgm_value sgm__onnx_non_zero(sgm__onnx_node *n)
+{
+    const sgm_tensor *x = sgm__onnx_known(n, 0);
+    if (x == NULL)
+        return (sgm_value){-1};
+    sgm_shape shape = *sgm_tensor_shape(x);
+    int64_t count, *places = places_that_count(x, &count);
+    sgm_tensor *result =
+        places != NULL ? sgm_tensor_create(SGM_INT64, SGM__ONNX_SHAPE(shape.rank, count)) : NULL;
+    for (int64_t i = 0; i < count && result != NULL; i++)
+        for (int32_t k = shape.rank; k-- > 0; places[i] /= shape.dims[k])
+            ((int64_t *)sgm_tensor_data(result))[k * count + i] = places[i] % shape.dims[k];
+    sgm__free(places);
+    return sgm__onnx_constant(n->graph, result);
+}
+
+/* Of each record the first entries of the time axis turned round, as many as its length says. */
+sgm_value sgm__onnx_reverse_sequence(sgm__onnx_node *n)
+{
+    sgm_graph *g = n->graph;
+    sgm_value x = n->inputs[0], lengths = n->inputs[1];
+    sgm_shape shape = sgm__onnx_type(n, x).shape, column = {.rank = shape.rank};
+    int32_t batch = sgm__onnx_axis(n, sgm__onnx_integer(n, "batch_axis", 1), shape.rank);
+    int32_t time = sgm__onnx_axis(n, sgm__onnx_integer(n, "time_axis", 0), shape.rank);
+    sgm_shape given = sgm__onnx_type(n, lengths).shape;
+    if (batch < 0 || time < 0 || batch == time || given.rank != 1 || given.dims[0] != shape.dims[batch])
+        return sgm_graph_fail(g, SGM_ERROR_SHAPE, "a length for each record is needed");
+    for (int32_t i = 0; i < shape.rank; i++)
+        column.dims[i] = i == batch ? given.dims[0] : 1;
+    lengths = sgm_reshape(g, lengths, &column);
+    sgm_value place = sgm_iota(g, SGM_INT64, &shape, time);
+    sgm_value turned = sgm_subtract(g, sgm_subtract(g, lengths, sgm_number(g, 1)), place);
+    return sgm_gather_along(g, x, sgm_select(g, sgm_less(g, place, lengths), turned, place), time);
+}

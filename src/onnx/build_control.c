@@ -1,0 +1,197 @@
+/* If, Loop and Scan. Graphs are static: which way is taken, and how often, must be known while recording. */
+#include "onnx/onnx.h"
+
+#include <stdio.h>
+
+#define MOST_ROUNDS 4096
+#define MOST_VALUES 64 /* of a subgraph: carried and collected */
+
+static const Onnx__GraphProto *body_of(sgm__onnx_node *n, const char *name)
+{
+    const Onnx__AttributeProto *attribute = sgm__onnx_attribute(n, name);
+    if (attribute != NULL && attribute->g != NULL && attribute->g->n_output <= MOST_VALUES)
+        return attribute->g;
+    sgm_graph_fail(n->graph, SGM_ERROR_FORMAT, "its subgraph '%s' is missing, or has more than %d outputs",
+                   name, MOST_VALUES);
+    return NULL;
+}
+
+/* The failure of a subgraph becomes the graph's. */
+static sgm_value fail_inside(sgm__onnx_node *n)
+{
+    char message[400];
+    snprintf(message, sizeof message, "%s", sgm_last_error());
+    return sgm_graph_fail(n->graph, sgm__last_failure(), "in its subgraph: %s", message);
+}
+
+/* A condition: 1 or 0; -1 and a failure if it is not known. */
+static int known_condition(sgm__onnx_node *n, sgm_value value)
+{
+    double number;
+    const sgm_tensor *tensor = sgm__onnx_known_value(n->import, value);
+    if (tensor == NULL) {
+        fail_inside(n);
+        return -1;
+    }
+    if (sgm_shape_elements(sgm_tensor_shape(tensor)) != 1 || sgm_tensor_read(tensor, &number, 1) != SGM_OK) {
+        sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "the condition should be one value");
+        return -1;
+    }
+    return number != 0;
+}
+
+sgm_value sgm__onnx_if_else(sgm__onnx_node *n)
+{
+    sgm_value outputs[MOST_VALUES];
+    int way = known_condition(n, n->inputs[0]);
+    const Onnx__GraphProto *body = way >= 0 ? body_of(n, way == 1 ? "then_branch" : "else_branch") : NULL;
+    if (body == NULL)
+        return (sgm_value){-1};
+    if (body->n_output != (size_t)n->output_count)
+        return sgm_graph_fail(n->graph, SGM_ERROR_FORMAT, "its branch has %zu outputs, not %d",
+                              body->n_output, n->output_count);
+    if (sgm__onnx_record_subgraph(n->import, body, n->scope, NULL, 0, outputs) != SGM_OK)
+        return fail_inside(n);
+    for (int32_t i = 0; i < n->output_count; i++)
+        n->outputs[i] = outputs[i];
+    return n->outputs[0];
+}
+
+/* --- rounds --- */
+
+/* What a loop collects: the values of all rounds, of each of `count` outputs. */
+typedef struct collection {
+    sgm_value *values; /* round by round */
+    size_t count, rounds, capacity;
+} collection;
+
+static sgm_status collect(collection *c, sgm_graph *g, const sgm_value *values)
+{
+    SGM_TRY(sgm__reserve(&c->values, &c->capacity, (c->rounds + 1) * c->count + 1, sizeof *c->values));
+    for (size_t i = 0; i < c->count; i++) {
+        sgm_shape shape = sgm_value_type(g, values[i]).shape;
+        if (shape.rank == SGM_MAX_RANK)
+            return sgm_fail(SGM_ERROR_UNSUPPORTED, "what it collects has more than %d dimensions",
+                            SGM_MAX_RANK);
+        memmove(shape.dims + 1, shape.dims, (size_t)shape.rank * sizeof shape.dims[0]);
+        shape.dims[0] = 1;
+        shape.rank++;
+        c->values[c->rounds * c->count + i] = sgm_reshape(g, values[i], &shape);
+    }
+    c->rounds++;
+    return sgm_graph_status(g);
+}
+
+/* Output `index` of all rounds, one after the other along the first axis. */
+static sgm_value collected(const collection *c, sgm_graph *g, size_t index)
+{
+    if (c->rounds == 0)
+        return sgm_graph_fail(g, SGM_ERROR_UNSUPPORTED, "it collects the values of no round");
+    sgm_value *column = sgm__alloc(c->rounds * sizeof *column);
+    if (column == NULL)
+        return sgm_graph_fail(g, SGM_ERROR_MEMORY, "no memory");
+    for (size_t i = 0; i < c->rounds; i++)
+        column[i] = c->values[i * c->count + index];
+    sgm_value all = sgm_concatenate(g, column, (int32_t)c->rounds, 0);
+    sgm__free(column);
+    return all;
+}
+
+static sgm_value give_collected(sgm__onnx_node *n, collection *c, size_t carried)
+{
+    for (size_t i = 0; i < c->count && n->graph->status == SGM_OK; i++)
+        n->outputs[carried + i] = collected(c, n->graph, i);
+    sgm__free(c->values);
+    return n->graph->status == SGM_OK ? n->outputs[0] : (sgm_value){-1};
+}
+
+static sgm_value whole_number(sgm_graph *g, int64_t value)
+{
+    return sgm__onnx_constant(g, sgm_tensor_from(SGM_INT64, &(sgm_shape){0}, &value));
+}
+
+/* Values: number of the round, condition, what is carried; they become condition, carried, collected. */
+static sgm_status run_rounds(sgm__onnx_node *n, const Onnx__GraphProto *body, int64_t most, sgm_value *values,
+                             size_t carried, collection *c)
+{
+    sgm_value outputs[MOST_VALUES];
+    for (int64_t round = 0; round < most; round++) {
+        int goes_on = sgm_value_is(values[1]) ? known_condition(n, values[1]) : 1;
+        if (goes_on != 1)
+            return sgm_graph_status(n->graph);
+        if (round == MOST_ROUNDS)
+            return sgm_fail(SGM_ERROR_UNSUPPORTED, "more than %d rounds", MOST_ROUNDS);
+        values[0] = whole_number(n->graph, round);
+        if (!sgm_value_is(values[1]))
+            values[1] =
+                sgm__onnx_constant(n->graph, sgm_tensor_from(SGM_BOOL, &(sgm_shape){0}, &(bool){true}));
+        SGM_TRY(sgm__onnx_record_subgraph(n->import, body, n->scope, values, carried + 2, outputs));
+        memcpy(values + 1, outputs, (carried + 1) * sizeof *outputs);
+        SGM_TRY(collect(c, n->graph, outputs + carried + 1));
+    }
+    return SGM_OK;
+}
+
+sgm_value sgm__onnx_loop(sgm__onnx_node *n)
+{
+    const Onnx__GraphProto *body = body_of(n, "body");
+    size_t carried = n->input_count > 2 ? (size_t)n->input_count - 2 : 0;
+    sgm_value values[MOST_VALUES + 2] = {{-1}, sgm__onnx_in(n, 1)};
+    if (body == NULL || carried > MOST_VALUES || body->n_output < carried + 1 ||
+        body->n_output - 1 != (size_t)n->output_count)
+        return sgm_graph_fail(n->graph, SGM_ERROR_FORMAT, "its subgraph does not fit its inputs and outputs");
+    int64_t most = INT64_MAX;
+    if (sgm_value_is(n->inputs[0]) && sgm__onnx_known_integers(n, 0, &most, 1) != 1)
+        return (sgm_value){-1};
+    for (size_t i = 0; i < carried; i++)
+        values[i + 2] = n->inputs[i + 2];
+    collection c = {.count = body->n_output - 1 - carried};
+    if (run_rounds(n, body, most, values, carried, &c) != SGM_OK && n->graph->status == SGM_OK)
+        fail_inside(n);
+    for (size_t i = 0; i < carried; i++)
+        n->outputs[i] = values[i + 2];
+    return give_collected(n, &c, carried);
+}
+
+/* Since opset 9, along the first axis of what is scanned, forward. */
+sgm_value sgm__onnx_scan(sgm__onnx_node *n)
+{
+    const Onnx__GraphProto *body = body_of(n, "body");
+    int64_t scanned = sgm__onnx_integer(n, "num_scan_inputs", 0), steps = -1;
+    if (n->opset < 9 || sgm__onnx_attribute(n, "scan_input_directions") != NULL ||
+        sgm__onnx_attribute(n, "scan_output_directions") != NULL ||
+        sgm__onnx_attribute(n, "scan_input_axes") != NULL ||
+        sgm__onnx_attribute(n, "scan_output_axes") != NULL)
+        return sgm__onnx_unsupported(n, "a scan before opset 9, with axes or directions");
+    if (body == NULL || scanned < 1 || scanned > n->input_count || n->input_count > MOST_VALUES ||
+        body->n_output != (size_t)n->output_count || body->n_output < (size_t)(n->input_count - scanned))
+        return sgm_graph_fail(n->graph, SGM_ERROR_FORMAT, "its subgraph does not fit its inputs and outputs");
+    size_t carried = (size_t)(n->input_count - scanned);
+    sgm_value values[MOST_VALUES], outputs[MOST_VALUES];
+    memcpy(values, n->inputs, (size_t)n->input_count * sizeof *values);
+    for (int64_t i = 0; i < scanned; i++) {
+        sgm_shape shape = sgm__onnx_type(n, n->inputs[carried + (size_t)i]).shape;
+        if (shape.rank < 1 || (steps >= 0 && shape.dims[0] != steps) || shape.dims[0] > MOST_ROUNDS)
+            return sgm_graph_fail(n->graph, SGM_ERROR_SHAPE,
+                                  "what is scanned differs in length, or is too long");
+        steps = shape.dims[0];
+    }
+    collection c = {.count = body->n_output - carried};
+    for (int64_t round = 0; round < steps && n->graph->status == SGM_OK; round++) {
+        for (size_t i = carried; i < (size_t)n->input_count; i++) {
+            sgm_shape shape = sgm__onnx_type(n, n->inputs[i]).shape;
+            memmove(shape.dims, shape.dims + 1, (size_t)(--shape.rank) * sizeof shape.dims[0]);
+            shape.dims[shape.rank] = 0;
+            values[i] =
+                sgm_reshape(n->graph, sgm_slice(n->graph, n->inputs[i], 0, round, round + 1, 1), &shape);
+        }
+        if (sgm__onnx_record_subgraph(n->import, body, n->scope, values, (size_t)n->input_count, outputs) !=
+                SGM_OK ||
+            collect(&c, n->graph, outputs + carried) != SGM_OK)
+            fail_inside(n);
+        else
+            memcpy(values, outputs, carried * sizeof *values);
+    }
+    memcpy(n->outputs, values, carried * sizeof *values);
+    return give_collected(n, &c, carried);
+}

@@ -1,0 +1,123 @@
+/* Operators on integers that stand for numbers: zero point and scale. Of 8 bits only those without sign. */
+#include "onnx/onnx.h"
+
+/* Products of integers of 8 bits are exact here. */
+#define EXACT SGM_FLOAT64
+
+/* A number, or one for each entry of an axis, to go with `like`. */
+static sgm_value along(sgm__onnx_node *n, sgm_value numbers, sgm_value like)
+{
+    sgm_shape shape = {0}, have = sgm__onnx_type(n, numbers).shape;
+    if (have.rank == 0 || sgm_shape_elements(&have) == 1)
+        return sgm_reshape(n->graph, numbers, &shape);
+    shape.rank = sgm__onnx_type(n, like).shape.rank;
+    int32_t axis = sgm__onnx_axis(n, sgm__onnx_integer(n, "axis", 1), shape.rank);
+    for (int32_t i = 0; i < shape.rank; i++)
+        shape.dims[i] = i == axis ? -1 : 1;
+    return sgm_reshape(n->graph, numbers, &shape);
+}
+
+/* x - its zero point, as `dtype`. */
+static sgm_value centred(sgm__onnx_node *n, sgm_value x, sgm_value zero, sgm_dtype dtype)
+{
+    sgm_value wide = sgm_cast(n->graph, x, dtype);
+    if (!sgm_value_is(zero))
+        return wide;
+    return sgm_subtract(n->graph, wide, along(n, sgm_cast(n->graph, zero, dtype), x));
+}
+
+/* Rounded to even, moved to the zero point, and kept within 0 to 255. */
+static sgm_value to_bytes(sgm__onnx_node *n, sgm_value x, sgm_value zero)
+{
+    sgm_graph *g = n->graph;
+    sgm_value y = sgm__onnx_round_even(g, x);
+    if (sgm_value_is(zero)) {
+        if (sgm__onnx_type(n, zero).dtype != SGM_UINT8)
+            return sgm__onnx_unsupported(n, "only uint8 stands for numbers here");
+        y = sgm_add(g, y, along(n, sgm__onnx_cast_like(g, zero, y), x));
+    }
+    return sgm_cast(g, sgm_clip(g, y, 0, 255), SGM_UINT8);
+}
+
+sgm_value sgm__onnx_quantise(sgm__onnx_node *n)
+{
+    sgm_value scale = along(n, n->inputs[1], n->inputs[0]);
+    return to_bytes(n, sgm_divide(n->graph, n->inputs[0], scale), sgm__onnx_in(n, 2));
+}
+
+sgm_value sgm__onnx_dequantise(sgm__onnx_node *n)
+{
+    sgm_value x = centred(n, n->inputs[0], sgm__onnx_in(n, 2), sgm__onnx_type(n, n->inputs[1]).dtype);
+    return sgm_multiply(n->graph, x, along(n, n->inputs[1], n->inputs[0]));
+}
+
+/* Scale and zero point that let 0 and all elements be told. */
+sgm_value sgm__onnx_dynamic_quantise(sgm__onnx_node *n)
+{
+    sgm_graph *g = n->graph;
+    sgm_value x = n->inputs[0], zero = sgm_number(g, 0);
+    sgm_value most = sgm_maximum(g, sgm_reduce_max(g, x, NULL, 0, false), zero);
+    sgm_value least = sgm_minimum(g, sgm_reduce_min(g, x, NULL, 0, false), zero);
+    sgm_value scale = sgm_divide(g, sgm_subtract(g, most, least), sgm_number(g, 255));
+    sgm_value point =
+        sgm_clip(g, sgm__onnx_round_even(g, sgm_negate(g, sgm_divide(g, least, scale))), 0, 255);
+    n->outputs[1] = scale;
+    n->outputs[2] = sgm_cast(g, point, SGM_UINT8);
+    sgm_value y = sgm_add(g, sgm__onnx_round_even(g, sgm_divide(g, x, scale)), point);
+    return sgm_cast(g, sgm_clip(g, y, 0, 255), SGM_UINT8);
+}
+
+sgm_value sgm__onnx_matmul_integer(sgm__onnx_node *n)
+{
+    sgm_graph *g = n->graph;
+    sgm_value a = centred(n, n->inputs[0], sgm__onnx_in(n, 2), EXACT);
+    sgm_value b = centred(n, n->inputs[1], sgm__onnx_in(n, 3), EXACT);
+    return sgm_cast(g, sgm_matmul(g, a, b), SGM_INT32);
+}
+
+sgm_value sgm__onnx_conv_integer(sgm__onnx_node *n)
+{
+    sgm_value x = centred(n, n->inputs[0], sgm__onnx_in(n, 2), EXACT);
+    sgm_value weights = centred(n, n->inputs[1], sgm__onnx_in(n, 3), EXACT);
+    return sgm_cast(n->graph, sgm__onnx_convolve(n, x, weights, (sgm_value){-1}), SGM_INT32);
+}
+
+/* A result of integers, times the scales of both operands and over that of the result. */
+static sgm_value rescaled(sgm__onnx_node *n, sgm_value y, sgm_value a_scale, sgm_value b_scale,
+                          sgm_value y_scale, sgm_value zero)
+{
+    sgm_graph *g = n->graph;
+    sgm_value scale =
+        sgm_multiply(g, along(n, sgm_cast(g, a_scale, EXACT), y), along(n, sgm_cast(g, b_scale, EXACT), y));
+    scale = sgm_divide(g, scale, along(n, sgm_cast(g, y_scale, EXACT), y));
+    return to_bytes(n, sgm_multiply(g, y, scale), zero);
+}
+
+sgm_value sgm__onnx_qlinear_matmul(sgm__onnx_node *n)
+{
+    sgm_value *in = n->inputs, a = centred(n, in[0], in[2], EXACT), b = centred(n, in[3], in[5], EXACT);
+    return rescaled(n, sgm_matmul(n->graph, a, b), in[1], in[4], in[6], in[7]);
+}
+
+sgm_value sgm__onnx_qlinear_conv(sgm__onnx_node *n)
+{
+    sgm_value *in = n->inputs, biases = sgm__onnx_in(n, 8);
+    sgm_value x = centred(n, in[0], in[2], EXACT), weights = centred(n, in[3], in[5], EXACT);
+    if (sgm_value_is(biases))
+        biases = sgm_cast(n->graph, biases, EXACT);
+    return rescaled(n, sgm__onnx_convolve(n, x, weights, biases), in[1], in[4], in[6], in[7]);
+}
+
+/* Of bytes: times or over a power of 2; what leaves the byte is lost. */
+sgm_value sgm__onnx_bit_shift(sgm__onnx_node *n)
+{
+    sgm_graph *g = n->graph;
+    if (sgm__onnx_type(n, n->inputs[0]).dtype != SGM_UINT8)
+        return sgm__onnx_unsupported(n, "only uint8 is shifted here");
+    sgm_value x = sgm_cast(g, n->inputs[0], EXACT), count = sgm_cast(g, n->inputs[1], EXACT);
+    sgm_value factor = sgm_power(g, sgm_filled_like(g, count, 2), count), byte = sgm_number(g, 256);
+    if (sgm__onnx_text_is(n, "direction", "LEFT", "RIGHT"))
+        return sgm_cast(g, sgm_floor(g, sgm_divide(g, x, factor)), SGM_UINT8);
+    sgm_value y = sgm_multiply(g, x, factor), whole = sgm_floor(g, sgm_divide(g, y, byte));
+    return sgm_cast(g, sgm_subtract(g, y, sgm_multiply(g, whole, byte)), SGM_UINT8);
+}

@@ -1,0 +1,294 @@
+/* Resize and Upsample: each axis by itself, as a choice of entries or as a product with a matrix of weights.
+ */
+#include "onnx/onnx.h"
+
+#include <math.h>
+
+#define MOST_WEIGHTS ((int64_t)1 << 26)
+
+typedef enum placing {
+    HALF_PIXEL,
+    PYTORCH_HALF_PIXEL,
+    ALIGN_CORNERS,
+    ASYMMETRIC,
+    TF_HALF_PIXEL,
+    TF_CROP
+} placing;
+typedef enum rounding { PREFER_FLOOR, PREFER_CEIL, FLOOR, CEIL } rounding;
+
+/* One axis. */
+typedef struct line {
+    int64_t in, out;
+    double scale, begin, end; /* begin, end: of the part that is cropped, as shares */
+} line;
+
+typedef struct resizing {
+    sgm__onnx_node *n;
+    placing place;
+    rounding round;
+    bool nearest, cubic, exclude; /* exclude: cubic weights of what lies outside are 0 */
+    double cubic_a, outside;
+    line lines[SGM_MAX_RANK];
+    int32_t rank;
+} resizing;
+
+/* The number of the text that the attribute has, in a list that begins with the default; -1: none. */
+static int choice(const sgm__onnx_node *n, const char *name, const char *const *texts, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (sgm__onnx_text_is(n, name, texts[0], texts[i]))
+            return i;
+    return -1;
+}
+
+/* Where entry `x` of the result lies in the data. */
+static double origin_of(const resizing *r, const line *l, int64_t x)
+{
+    double at = (double)x, in = (double)l->in, out = in * l->scale;
+    switch (r->place) {
+    case HALF_PIXEL:
+        return (at + 0.5) / l->scale - 0.5;
+    case PYTORCH_HALF_PIXEL:
+        return l->out > 1 ? (at + 0.5) / l->scale - 0.5 : 0;
+    case ALIGN_CORNERS:
+        return out == 1 ? 0 : at * (in - 1) / (out - 1);
+    case ASYMMETRIC:
+        return at / l->scale;
+    case TF_HALF_PIXEL:
+        return (at + 0.5) / l->scale;
+    case TF_CROP:
+        if (out == 1)
+            return (l->end + l->begin) * (in - 1) / 2;
+        return l->begin * (in - 1) + at * (l->end - l->begin) * (in - 1) / (out - 1);
+    }
+    return 0;
+}
+
+static bool is_outside(const resizing *r, const line *l, double origin)
+{
+    return r->place == TF_CROP && (origin < 0 || origin > (double)(l->in - 1));
+}
+
+static int64_t within(double at, int64_t size)
+{
+    return at < 0 ? 0 : at > (double)(size - 1) ? size - 1 : (int64_t)at;
+}
+
+static int64_t nearest_of(const resizing *r, const line *l, double origin)
+{
+    double at = r->round == PREFER_FLOOR  ? ceil(origin - 0.5)
+                : r->round == PREFER_CEIL ? floor(origin + 0.5)
+                : r->round == FLOOR       ? floor(origin)
+                                          : ceil(origin);
+    return within(at, l->in);
+}
+
+/* Keys (1981): of the four neighbours at the distances 1 + t, t, 1 - t and 2 - t. */
+static void cubic_weights(double a, double t, double weights[4])
+{
+    for (int i = 0; i < 4; i++) {
+        double d = fabs(t + 1 - i);
+        weights[i] = d <= 1 ? ((a + 2) * d - (a + 3)) * d * d + 1 : ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
+    }
+}
+
+/* Adds entry `x`'s weights to a column. */
+static void add_weights(const resizing *r, const line *l, double origin, double *column, int64_t step)
+{
+    double base = floor(origin), t = origin - base, weights[4] = {0, 1 - t, t, 0}, sum = 0;
+    if (r->cubic)
+        cubic_weights(r->cubic_a, t, weights);
+    for (int i = 0; i < 4; i++) {
+        double at = base + i - 1;
+        if (r->cubic && r->exclude && (at < 0 || at > (double)(l->in - 1)))
+            weights[i] = 0;
+        sum += weights[i];
+    }
+    for (int i = 0; i < 4; i++)
+        column[within(base + i - 1, l->in) * step] += weights[i] / sum;
+}
+
+/* Along the last axis: x times (in, out), plus what lies outside. */
+static sgm_value weigh(const resizing *r, const line *l, sgm_value x)
+{
+    sgm_graph *g = r->n->graph;
+    sgm_dtype dtype = sgm_value_type(g, x).dtype;
+    if (l->in > MOST_WEIGHTS / l->out)
+        return sgm__onnx_unsupported(r->n, "from %lld to %lld entries", (long long)l->in, (long long)l->out);
+    double *weights = sgm__calloc((size_t)(l->in * l->out), sizeof *weights);
+    double *outside = sgm__calloc((size_t)l->out, sizeof *outside);
+    sgm_tensor *matrix = sgm_tensor_create(dtype, SGM__ONNX_SHAPE(l->in, l->out));
+    sgm_tensor *more = sgm_tensor_create(dtype, SGM__ONNX_SHAPE(l->out));
+    bool any = false, good = weights != NULL && outside != NULL && matrix != NULL && more != NULL;
+    for (int64_t i = 0; i < l->out && good; i++) {
+        double origin = origin_of(r, l, i);
+        if (is_outside(r, l, origin)) {
+            outside[i] = r->outside;
+            any = true;
+        } else {
+            add_weights(r, l, origin, weights + i, l->out);
+        }
+    }
+    good = good && sgm_tensor_write(matrix, weights, (size_t)(l->in * l->out)) == SGM_OK &&
+           sgm_tensor_write(more, outside, (size_t)l->out) == SGM_OK;
+    sgm__free(weights);
+    sgm__free(outside);
+    sgm_value y = sgm_matmul(g, x, sgm__onnx_constant(g, good ? matrix : NULL));
+    if (any)
+        return sgm_add(g, y, sgm__onnx_constant(g, more));
+    sgm_tensor_free(more);
+    return y;
+}
+
+static sgm_value pick_nearest(const resizing *r, const line *l, sgm_value x, int32_t axis)
+{
+    sgm_graph *g = r->n->graph;
+    sgm_tensor *places = sgm_tensor_create(SGM_INT64, SGM__ONNX_SHAPE(l->out));
+    for (int64_t i = 0; i < l->out && places != NULL; i++)
+        ((int64_t *)sgm_tensor_data(places))[i] = nearest_of(r, l, origin_of(r, l, i));
+    return sgm_gather(g, x, sgm__onnx_constant(g, places), axis);
+}
+
+static sgm_value resize(resizing *r)
+{
+    sgm_graph *g = r->n->graph;
+    sgm_value x = r->n->inputs[0];
+    for (int32_t i = 0; i < r->rank && g->status == SGM_OK; i++) {
+        const line *l = &r->lines[i];
+        if (l->in < 1 || l->out < 1 || !(l->scale > 0) || !isfinite(l->scale))
+            return sgm_graph_fail(g, SGM_ERROR_SHAPE, "axis %d from %lld to %lld entries", i,
+                                  (long long)l->in, (long long)l->out);
+        if (l->in == l->out && l->scale == 1 && r->place != TF_CROP)
+            continue;
+        if (r->nearest) {
+            x = pick_nearest(r, l, x, i);
+            continue;
+        }
+        sgm_value last = sgm__onnx_swap_last(g, x, i);
+        if (sgm_value_type(g, last).shape.rank == 1) {
+            sgm_value row = sgm_reshape(g, last, SGM__ONNX_SHAPE(1, l->in));
+            x = sgm_reshape(g, weigh(r, l, row), SGM__ONNX_SHAPE(l->out));
+        } else {
+            x = sgm__onnx_swap_last(g, weigh(r, l, last), i);
+        }
+    }
+    return x.index == r->n->inputs[0].index ? sgm_copy(g, x) : x;
+}
+
+/* --- what the node says --- */
+
+/* Numbers for the axes from an input (or an attribute); false: it is left out, or empty. */
+static bool read_numbers(sgm__onnx_node *n, int32_t input, double *list, int32_t count)
+{
+    if (!sgm_value_is(sgm__onnx_in(n, input)) || sgm__onnx_known(n, input) == NULL)
+        return false;
+    const sgm_tensor *tensor = sgm__onnx_known(n, input);
+    int64_t have = sgm_shape_elements(sgm_tensor_shape(tensor));
+    if (have == 0)
+        return false;
+    if (have != count || sgm_tensor_read(tensor, list, (size_t)count) != SGM_OK)
+        sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "input %d has %lld numbers, expected %d", input,
+                       (long long)have, count);
+    return n->graph->status == SGM_OK;
+}
+
+static void set_scale(line *l, double scale)
+{
+    double size = floor((double)l->in * scale);
+    l->scale = scale;
+    l->out = size >= 0 && size <= (double)MOST_WEIGHTS ? (int64_t)size : 0;
+}
+
+static bool begin(sgm__onnx_node *n, resizing *r)
+{
+    sgm_shape shape = sgm__onnx_type(n, n->inputs[0]).shape;
+    *r = (resizing){.n = n, .rank = shape.rank};
+    for (int32_t i = 0; i < shape.rank; i++)
+        r->lines[i] = (line){.in = shape.dims[i], .out = shape.dims[i], .scale = 1, .end = 1};
+    r->nearest = sgm__onnx_text_is(n, "mode", "nearest", "nearest");
+    r->cubic = sgm__onnx_text_is(n, "mode", "nearest", "cubic");
+    bool linear = sgm__onnx_text_is(n, "mode", "nearest", "linear") ||
+                  sgm__onnx_text_is(n, "mode", "nearest", "bilinear");
+    if (!r->nearest && !r->cubic && !linear)
+        sgm__onnx_unsupported(n, "the mode is none of nearest, linear and cubic");
+    return n->graph->status == SGM_OK;
+}
+
+/* Up to opset 10 places are asymmetric, and the nearest is the one before. */
+static sgm_value upsample_by(sgm__onnx_node *n, const double *scales)
+{
+    resizing r;
+    if (!begin(n, &r))
+        return (sgm_value){-1};
+    r.place = ASYMMETRIC;
+    r.round = FLOOR;
+    for (int32_t i = 0; i < r.rank; i++)
+        set_scale(&r.lines[i], scales[i]);
+    return resize(&r);
+}
+
+sgm_value sgm__onnx_upsample(sgm__onnx_node *n)
+{
+    double scales[SGM_MAX_RANK] = {0};
+    int32_t rank = sgm__onnx_type(n, n->inputs[0]).shape.rank;
+    const Onnx__AttributeProto *given = sgm__onnx_attribute(n, "scales");
+    if (given != NULL && given->n_floats == (size_t)rank) {
+        for (int32_t i = 0; i < rank; i++)
+            scales[i] = (double)given->floats[i];
+        return upsample_by(n, scales);
+    }
+    if (!read_numbers(n, 1, scales, rank))
+        return sgm_graph_fail(n->graph, SGM_ERROR_FORMAT, "its scales are missing");
+    return upsample_by(n, scales);
+}
+
+static bool read_modes(resizing *r)
+{
+    static const char *const places[] = {"half_pixel", "pytorch_half_pixel",   "align_corners",
+                                         "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"};
+    static const char *const rounds[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
+    sgm__onnx_node *n = r->n;
+    int place = choice(n, "coordinate_transformation_mode", places, 6);
+    int round = choice(n, "nearest_mode", rounds, 4);
+    if (place < 0 || round < 0 || sgm__onnx_attribute(n, "axes") != NULL ||
+        sgm__onnx_integer(n, "antialias", 0) != 0 ||
+        !sgm__onnx_text_is(n, "keep_aspect_ratio_policy", "stretch", "stretch")) {
+        sgm__onnx_unsupported(
+            n, "a mode of places or of rounding that is unknown, or axes, antialias, a kept ratio");
+        return false;
+    }
+    r->place = (placing)place;
+    r->round = (rounding)round;
+    r->exclude = sgm__onnx_integer(n, "exclude_outside", 0) != 0;
+    r->cubic_a = sgm__onnx_number(n, "cubic_coeff_a", -0.75);
+    r->outside = sgm__onnx_number(n, "extrapolation_value", 0);
+    return true;
+}
+
+sgm_value sgm__onnx_resize(sgm__onnx_node *n)
+{
+    resizing r;
+    double numbers[2 * SGM_MAX_RANK] = {0};
+    if (n->opset < 11)
+        return sgm__onnx_upsample(n);
+    if (!begin(n, &r) || !read_modes(&r))
+        return (sgm_value){-1};
+    if (r.place == TF_CROP && read_numbers(n, 1, numbers, 2 * r.rank))
+        for (int32_t i = 0; i < r.rank; i++) {
+            r.lines[i].begin = numbers[i];
+            r.lines[i].end = numbers[i + r.rank];
+        }
+    if (read_numbers(n, 2, numbers, r.rank)) {
+        for (int32_t i = 0; i < r.rank; i++)
+            set_scale(&r.lines[i], numbers[i]);
+        return resize(&r);
+    }
+    if (!read_numbers(n, 3, numbers, r.rank))
+        return sgm_graph_fail(n->graph, SGM_ERROR_FORMAT, "scales or sizes are needed");
+    for (int32_t i = 0; i < r.rank; i++) {
+        double size = numbers[i];
+        r.lines[i].out = size >= 1 && size <= (double)MOST_WEIGHTS ? (int64_t)size : 0;
+        r.lines[i].scale = (double)r.lines[i].out / (double)r.lines[i].in;
+    }
+    return resize(&r);
+}

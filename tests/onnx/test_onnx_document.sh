@@ -1,0 +1,36 @@
+#!/bin/bash
+# The operators that docs/onnx.md lists are those of the table, and it says which of them are written.
+set -u
+cd "$SIGMA_SOURCE_DIR" || exit 1
+passed=0 failed=0
+
+# verdict NAME: what the two files differ in is a failure.
+verdict()
+{
+    if difference=$(diff "$table" "$document"); then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $1 (<: src/onnx/operators.c, >: docs/onnx.md):"
+        echo "$difference"
+    fi
+}
+
+# listed MARK: the words of the paragraph behind a mark of the document.
+listed()
+{
+    sed -n "/<!-- $1 -->/,/^\$/p" docs/onnx.md | tail -n +2 | tr -s ' ,.\n' '\n\n\n\n' | grep . | sort -u
+}
+
+table=$(mktemp) document=$(mktemp)
+trap 'rm -f "$table" "$document"' EXIT
+rows=$(tr -d '\n' <src/onnx/operators.c | grep -oE '\{"[A-Za-z0-9]+", +[0-9]+, +[a-z0-9_]+, +[^{}]*\}')
+sed -E 's/^\{"([^"]+)".*/\1/' <<<"$rows" | sort -u >"$table"
+listed "operators read" >"$document"
+verdict "operators that are read"
+grep -vE 'NULL\}$' <<<"$rows" | sed -E 's/^\{"([^"]+)".*/\1/' | sort -u >"$table"
+listed "operators written" >"$document"
+verdict "operators that are written"
+
+echo "$passed passed, $failed failed, 0 skipped"
+[ "$failed" -eq 0 ]
