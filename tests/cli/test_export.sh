@@ -70,6 +70,10 @@ run 0 predict run table.csv
 diff out answers >err
 verdict "the file answers as sigma predict does" $?
 
+cp main.c main.cpp
+c++ -std=c++17 -Wall -Wextra -Werror main.cpp net.o -o main-cpp 2>err && ./main-cpp <table.csv >again 2>>err && diff answers again
+verdict "C++ calls it, too" $?
+
 # --- training ---
 run 0 export --c train.c --train --batch 4 --name other run
 "${strict[@]}" -O1 -c train.c -o train.o 2>err

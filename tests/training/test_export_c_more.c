@@ -104,6 +104,58 @@ TEST(a_row_that_is_none_is_told)
     export_end(&e);
 }
 
+static sgm_tensor *some(int64_t records, int64_t size)
+{
+    return export_values((sgm_type){SGM_FLOAT32, sgm_shape_of(records, size)}, records, 0);
+}
+
+static void check_output(const exported *e, const sgm_block *block, const char *name, const float *values)
+{
+    sgm_tensor *expected = sgm_trainer_predict_block(e->trainer, block, name);
+    CHECK(expected != NULL);
+    const float *numbers = sgm_tensor_const_data(expected);
+    for (int64_t i = 0; i < sgm_shape_elements(sgm_tensor_shape(expected)); i++)
+        CHECK_NEAR((double)values[i], (double)numbers[i], 1e-5);
+    sgm_tensor_free(expected);
+}
+
+/* Sections whose names are words of C, or variables of the file. */
+TEST(several_inputs_and_outputs)
+{
+    static const char *const sections[] = {"double", "x", "targets"};
+    exported e = {.path = "/tmp/sigma-export-XXXXXX", .inputs = some(2, 4), .targets = some(2, 2)};
+    sgm_tensor *right = some(2, 3);
+    int file = mkstemp(e.path);
+    CHECK(file >= 0);
+    close(file);
+    e.env = sgm_env_create("export", .seed = 7);
+    e.trainer = sgm_trainer_create(e.env, "t");
+    CHECK_OK(sgm_trainer_network(e.trainer,
+                                 "a = input(4, name=double) + dense(3, tanh); b = input(3, name=x) +"
+                                 " dense(3, tanh); concatenate(a, b) + output(name=seen) + dense(2)"
+                                 " + softmax_cross_entropy"));
+    CHECK_OK(sgm_export_c(e.trainer, e.path, .name = "net", .batch = 2));
+    export_load(&e, "");
+    char *text = text_of(e.path);
+    CHECK(strstr(text, "int net_predict(const NET_REAL *double_values, const NET_REAL *x_values, "
+                       "NET_REAL *outputs_") != NULL);
+    free(text);
+    int (*predict)(const float *left, const float *right, float *answers, float *seen);
+    float answers[4], seen[12];
+    find(&e, "net_predict", &predict);
+    CHECK_INT(predict(sgm_tensor_const_data(e.inputs), sgm_tensor_const_data(right), answers, seen), 0);
+    sgm_dataset *data = sgm_dataset_from("random", sections, (sgm_tensor *[]){e.inputs, right, e.targets}, 3);
+    sgm_iterator *batches = sgm_minibatches(data, .size = 2, .no_shuffle = true);
+    const sgm_block *block;
+    CHECK_OK(sgm_iterator_next(batches, &block));
+    check_output(&e, block, NULL, answers);
+    check_output(&e, block, "seen", seen);
+    sgm_iterator_free(batches);
+    sgm_dataset_free(data);
+    sgm_tensor_free(right);
+    export_end(&e);
+}
+
 TEST(the_file_says_what_it_is)
 {
     exported e = export_start(&small);

@@ -388,6 +388,7 @@ static void write_interface(file *f, sgm__source_writer *w, sgm__text *text)
             "#define ~_REAL float /* what is computed in; double, if you define it so */\n"
             "#endif\n\n",
             text);
+    sgm__text_append(text, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
     write_declarations(f, w, text);
     if (request->has_states)
         sgm__source_write_template(request,
@@ -396,6 +397,7 @@ static void write_interface(file *f, sgm__source_writer *w, sgm__text *text)
                                    " * its length; NULL: there are no more. */\n"
                                    "@ *$_state(int index, const char **name, long *count);\n\n",
                                    text);
+    sgm__text_append(text, "#ifdef __cplusplus\n}\n#endif\n\n");
 }
 
 /* --- memory --- */
