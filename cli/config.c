@@ -49,6 +49,12 @@ static const option data_table[] = {
      .least = 1,
      .most = 1 << 24,
      .doc = "text: tokens from one record to the next; the window if not given"},
+    {.name = "lanes",
+     .kind = OPTION_INTEGER,
+     OF(data_config, lanes),
+     .least = 1,
+     .most = 1 << 24,
+     .doc = "text: parts that go on from minibatch to minibatch, of so many records; 1 if not given"},
     {.name = "skip_rows",
      .kind = OPTION_INTEGER,
      OF(data_config, skip_rows),
@@ -364,10 +370,10 @@ static sgm_status check_data(const char *name, const char *role, const data_conf
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "%s: data.%s: expected one of dataset, csv, inputs, text beside %s; got none", name,
                         role, given);
-    if (data->text == NULL &&
-        (data->tokenizer != NULL || data->window != OPTION_UNSET || data->step != OPTION_UNSET))
-        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s: tokenizer, window and step are for text", name,
-                        role);
+    if (data->text == NULL && (data->tokenizer != NULL || data->window != OPTION_UNSET ||
+                               data->step != OPTION_UNSET || data->lanes != OPTION_UNSET))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s: tokenizer, window, step and lanes are for text",
+                        name, role);
     if (data->shuffled && (data->dataset != NULL || data->text != NULL))
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "%s: data.%s.shuffled: is for csv and inputs; ready-made datasets are shuffled "

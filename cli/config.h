@@ -11,7 +11,7 @@ typedef struct data_config {
     char *inputs, *targets; /* or files of arrays, */
     char *text;             /* or a text as tokens */
     char *tokenizer;
-    int64_t window, step;
+    int64_t window, step, lanes;
     int64_t skip_rows;
     char *separator, *missing;
     bool skip_ragged;

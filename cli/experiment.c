@@ -112,8 +112,9 @@ static sgm_dataset *text_data(const data_config *data, const char *name)
     }
     int64_t window = data->window != OPTION_UNSET ? data->window : 0;
     int64_t step = data->step != OPTION_UNSET ? data->step : 0;
-    sgm_dataset *dataset =
-        sgm_dataset_tokens(name, tokenizer, text, size, SGM_TOKENS(.window = window, .step = step));
+    int64_t lanes = data->lanes != OPTION_UNSET ? data->lanes : 0;
+    sgm_dataset *dataset = sgm_dataset_tokens(name, tokenizer, text, size,
+                                              SGM_TOKENS(.window = window, .step = step, .lanes = lanes));
     if (dataset == NULL)
         sgm__fail_within("%s", data->text);
     sgm__free(text);

@@ -309,6 +309,9 @@ typedef struct sgm_token_options {
     size_t struct_size;
     int64_t window; /* tokens of a record; default 64 */
     int64_t step;   /* tokens from one record's beginning to the next's; default: the window */
+    int64_t
+        lanes; /* the text in so many parts of equal length, whose first records come first, then their second
+                * ones, ...: minibatches of so many records, not shuffled, go on with each other; default 1 */
 } sgm_token_options;
 #define SGM_TOKENS(...) (&(const sgm_token_options){.struct_size = sizeof(sgm_token_options), __VA_ARGS__})
 /* Takes nothing, and keeps the tokens in memory. Options: SGM_TOKENS(.window = 32), or NULL. */

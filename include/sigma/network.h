@@ -85,8 +85,9 @@ typedef struct sgm_layer_options {
     const char *lengths;   /* input: the section of the data that tells how many steps of each record count */
     int64_t labels;        /* ctc: the most labels of a record; blank: the class between them, default 0 */
     int64_t blank;
-    bool skip;  /* ctc: records with too few steps for their labels cost nothing */
-    bool steps; /* global poolings: over the steps of a sequence */
+    bool skip;     /* ctc: records with too few steps for their labels cost nothing */
+    bool steps;    /* global poolings: over the steps of a sequence */
+    int64_t lanes; /* rnn, gru, lstm: sequences that go on from minibatch to minibatch */
 } sgm_layer_options;
 #define SGM_LAYER_OPTIONS(...)                                                                               \
     (&(const sgm_layer_options){.struct_size = sizeof(sgm_layer_options), __VA_ARGS__})

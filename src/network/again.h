@@ -13,4 +13,8 @@ sgm_status sgm__network_record_again(sgm_network *network, sgm_graph *graph,
                                      const sgm_recording_options *options, sgm_recording *recording,
                                      bool *same);
 
+/* Names of states that the layers remember from minibatch to minibatch, as far as they were recorded; NULL
+ * past the last. They are zeros at the beginning of each epoch. */
+const char *sgm__network_memory_at(const sgm_network *network, size_t index);
+
 #endif

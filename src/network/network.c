@@ -372,6 +372,9 @@ void sgm_network_free(sgm_network *network)
     sgm__free(network->outputs);
     sgm__free(network->values);
     sgm__free(network->lengths);
+    for (size_t i = 0; i < network->memory_count; i++)
+        sgm__free(network->memories[i]);
+    sgm__free(network->memories);
     sgm__free(network->marks);
     sgm__free(network->strings);
     sgm__free(network->parameters);

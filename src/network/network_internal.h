@@ -154,7 +154,9 @@ struct sgm_network {
     sgm_named_value *inputs, *targets, *predictions, *costs;
     size_t input_count, input_capacity, target_count, target_capacity, prediction_count, prediction_capacity,
         cost_count, cost_capacity;
-    int64_t streams;        /* of random numbers handed out */
+    int64_t streams; /* of random numbers handed out */
+    char **memories; /* names of states that begin as zeros in each epoch */
+    size_t memory_count, memory_capacity;
     int64_t steps, places;  /* recording steps: of the input; how many layers can tell apart, 0: any number */
     sgm__layer_mark *marks; /* before each layer, in the order of recording, and after the last */
     sgm__newest newest;
@@ -176,6 +178,12 @@ struct sgm_layer_call {
     sgm_value lengths;      /* of the first input that has some; a layer may change them for what it gives */
     bool other_lengths;     /* it did */
 };
+
+/* --- what goes on from run to run (memory.c) --- */
+/* A state "LAYER.name" that is not trained: zeros at the beginning of each epoch. */
+sgm_value sgm__layer_memory(sgm_layer_call *call, sgm_graph *graph, const char *name, const sgm_shape *shape);
+/* The step after this one has the next place. */
+void sgm__network_next_place(sgm_graph *graph);
 
 /* --- recording (record.c) --- */
 /* The number of the step that is recorded, from 0, int64 of rank 0; the layer can take no more steps than the

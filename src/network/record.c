@@ -163,29 +163,6 @@ sgm_value sgm_layer_lengths(const sgm_layer_call *call)
     return call->lengths;
 }
 
-bool sgm_layer_is_step(const sgm_layer_call *call)
-{
-    return call->options->step;
-}
-
-#define PLACE "step.place"
-
-sgm_value sgm__layer_place(sgm_layer_call *call, sgm_graph *graph)
-{
-    const sgm_shape scalar = sgm_shape_scalar();
-    call->network->places = call->network->steps;
-    return sgm_state(graph, PLACE, SGM_INT64, &scalar);
-}
-
-bool sgm__layer_refuses_step(const sgm_layer_call *call, sgm_graph *graph, const char *why)
-{
-    if (!call->options->step)
-        return false;
-    sgm_graph_fail(graph, SGM_ERROR_UNSUPPORTED, "%s: sequences cannot be read step by step: %s",
-                   call->entry->layer->type->name, why);
-    return true;
-}
-
 void sgm__layer_set_lengths(sgm_layer_call *call, sgm_value lengths)
 {
     call->lengths = lengths;
@@ -500,13 +477,6 @@ static bool classifies(const sgm_network *network)
     return false;
 }
 
-static void record_next_place(sgm_graph *graph)
-{
-    const sgm_shape scalar = sgm_shape_scalar();
-    sgm_value place = sgm_state(graph, PLACE, SGM_INT64, &scalar);
-    sgm_assign(graph, place, sgm_add(graph, place, sgm_number(graph, 1)));
-}
-
 static sgm_value lengths_of_output(const sgm_network *network)
 {
     return network->output_count > 0 ? network->lengths[network->outputs[0].producer] : (sgm_value){-1};
@@ -553,7 +523,7 @@ sgm_status sgm__network_record_from(sgm_network *network, sgm_graph *graph,
     network->marks[network->order_count] = sgm__network_mark(network, graph, *total);
     SGM_TRY(record_outputs(network, graph, options));
     if (options->step)
-        record_next_place(graph);
+        sgm__network_next_place(graph);
     *recording = (sgm_recording){.inputs = network->inputs,
                                  .targets = network->targets,
                                  .input_count = network->input_count,

@@ -312,6 +312,8 @@ sgm_status sgm__trainer_attach(sgm_trainer *trainer, sgm_hook *hook, sgm__hook_c
 sgm_status sgm__trainer_detach(sgm_trainer *trainer, const char *name, sgm__hook_change change);
 /* trainer_program.c: all states get their first values again. */
 sgm_status sgm__trainer_refill(sgm_trainer *trainer);
+/* What layers remember from minibatch to minibatch becomes zeros. */
+sgm_status sgm__trainer_forget_memories(sgm_trainer *trainer);
 
 /* trainer_step.c. Data stand where the training stands, whoever else has used them, or brought new ones. */
 sgm_status sgm__trainer_place_data(sgm_trainer *trainer);

@@ -166,6 +166,22 @@ sgm_status sgm__trainer_refill(sgm_trainer *trainer)
     return refill_memories(trainer);
 }
 
+sgm_status sgm__trainer_forget_memories(sgm_trainer *trainer)
+{
+    const char *name;
+    for (size_t i = 0; (name = sgm__network_memory_at(trainer->network, i)) != NULL; i++) {
+        sgm_type type;
+        if (!sgm_session_has(trainer->session, name))
+            continue;
+        SGM_TRY(sgm_session_state_type(trainer->session, name, &type));
+        sgm_tensor *zeros = sgm_tensor_create(type.dtype, &type.shape);
+        sgm_status status = zeros != NULL ? sgm_session_set(trainer->session, name, zeros) : SGM_ERROR_MEMORY;
+        sgm_tensor_free(zeros);
+        SGM_TRY(status);
+    }
+    return SGM_OK;
+}
+
 /* --- recording --- */
 
 /* The largest probability is where the largest sum is, which a step of training has anyway. */
@@ -354,6 +370,10 @@ static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_
                                      .iteration = (uint64_t)trainer->position.iteration,
                                      .prefix = averaged ? SGM__AVERAGE_PREFIX : ""};
     SGM_TRY(record_network(trainer, purpose, &options, same));
+    if (training && (trainer->team != NULL || trainer->global != NULL) &&
+        sgm__network_memory_at(trainer->network, 0) != NULL)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "layers with lanes remember what one trainer reads: train them without workers");
     if (*same)
         return SGM_OK;
     sgm__operator_recorded(trainer);

@@ -205,6 +205,7 @@ static sgm_status end_epoch(training_run *run)
     SGM_TRY(sgm_iterator_batches(trainer->training, &trainer->batches)); /* of the next one */
     trainer->position.epoch++;
     trainer->position.batch = 0;
+    SGM_TRY(sgm__trainer_forget_memories(trainer));
     /* hooks first, as observers are told what they measured */
     sgm_status status = sgm__trainer_keep(trainer, tell_hooks(run, SGM_EPOCH));
     report(run, SGM_PROGRESS_EPOCH);

@@ -196,7 +196,7 @@ TEST(what_belongs_together)
     CHECK_ERROR(refuse(NETWORK "data: {test: {inputs: a, input_range: [1]}}\n", NULL),
                 "expected [least, most]");
     CHECK_ERROR(refuse(NETWORK "data: {training: {dataset: iris, window: 3}}\n", NULL),
-                "data.training: tokenizer, window and step are for text");
+                "data.training: tokenizer, window, step and lanes are for text");
     CHECK_ERROR(refuse(NETWORK "data: {validation: {share: 0.2}}\n", NULL),
                 "data.validation: expected one of dataset, csv, inputs, text beside share");
 }

@@ -149,9 +149,9 @@ TEST(wrong_arguments_are_told)
                 "256 is no token: there are 256, numbered from 0");
     CHECK_ERROR(sgm_tokenizer_encode(NULL, song, 1), "wants a tokenizer and a text, got NULL");
     CHECK_ERROR(sgm_dataset_tokens("song", bytes, song, 64, NULL),
-                "the text has 64 tokens; a window of 64 and what follows it need 65");
+                "the text has 64 tokens; 1 window of 64 and what follows need 65");
     CHECK_ERROR(sgm_dataset_tokens("song", bytes, song, 64, SGM_TOKENS(.window = -1)),
-                "a window has 1 to 16777216 tokens");
+                "window, step and lanes are 1 to 16777216, not -1");
     sgm_tokenizer_free(bytes);
 }
 
@@ -175,5 +175,25 @@ TEST(windows_of_a_text_and_what_follows)
         }
     sgm_dataset_release(data, block);
     sgm_dataset_free(data);
+    sgm_tokenizer_free(bytes);
+}
+
+/* Six records, of which minibatches of two go on with each other. */
+TEST(lanes_of_a_text_go_on)
+{
+    static const float begins[] = {0, 6, 2, 8, 4, 10};
+    sgm_tokenizer *bytes = sgm_tokenizer_bytes();
+    sgm_dataset *data = sgm_dataset_tokens("numbers", bytes, "\0\1\2\3\4\5\6\7\10\11\12\13\14\15\16", 15,
+                                           SGM_TOKENS(.window = 2, .lanes = 2));
+    CHECK_OK(data);
+    const sgm_block *block;
+    CHECK_OK(sgm_dataset_fetch(data, 0, &block));
+    CHECK_INT(block->count, 6); /* the seventh has no partner */
+    for (int64_t i = 0; i < 6; i++)
+        CHECK_NEAR(sgm_tensor_get(sgm_block_section(block, "inputs"), (const int64_t[]){i, 0}), begins[i], 0);
+    sgm_dataset_release(data, block);
+    sgm_dataset_free(data);
+    CHECK_ERROR(sgm_dataset_tokens("song", bytes, song, 64, SGM_TOKENS(.window = 8, .lanes = 9)),
+                "the text has 64 tokens; 9 windows of 8 and what follows need 73");
     sgm_tokenizer_free(bytes);
 }

@@ -67,6 +67,32 @@ recurrent("input(5, 3, lengths=lengths) + lstm(2, name=r, bidirectional, last)",
 recurrent("input(5, 3, lengths=lengths) + gru(2, name=r, bidirectional, last)", "gru", True, bidirectional=True)
 
 
+def lanes(text, kind):
+    """Sequences that begin where those of the minibatch before ended; the fourth lane has no record."""
+    gates = {"rnn": 1, "gru": 3, "lstm": 4}[kind]
+    hidden, cell = numbers(4, 2, which=30), numbers(4, 2, which=31)
+
+    def run(d):
+        layer = module(kind, d, "r", 2)
+        weights = [getattr(layer, n + "_l0") for n in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
+        mode = {"rnn": torch._VF.rnn_tanh, "gru": torch._VF.gru, "lstm": torch._VF.lstm}[kind]
+        h, c = hidden[None, :3].contiguous(), cell[None, :3].contiguous()
+        return mode(d["inputs"], (h, c) if kind == "lstm" else h, weights, True, 1, 0.0, True, False, True)[0]
+    given = {"r__weights": numbers(3, gates * 2, which=20), "r__recurrent": numbers(2, gates * 2, which=21),
+             "r__biases": numbers(gates * 2, which=22)}
+    if kind == "gru":
+        given["r__recurrent_biases"] = numbers(2, which=23)
+    fixed = {"r__hidden_memory": hidden}
+    if kind == "lstm":
+        fixed["r__cell_memory"] = cell
+    cases.add(text, 3, run, fixed, inputs=numbers(3, 5, 3, which=1), **given)
+
+
+lanes("input(5, 3) + rnn(2, name=r, lanes=4)", "rnn")
+lanes("input(5, 3) + gru(2, name=r, lanes=4)", "gru")
+lanes("input(5, 3) + lstm(2, name=r, lanes=4)", "lstm")
+
+
 def cost(text, run, targets, scale=2.0, output=lambda x: x, size=4):
     cases.add(text, 3, lambda d: (run(d["inputs"], d["targets"]), output(d["inputs"])),
               {"targets": targets, "lengths": LENGTHS}, inputs=numbers(3, 5, size, which=2, scale=scale))

@@ -124,23 +124,61 @@ static void project(sequence *s, const cell_type *type, sgm_value rows)
         s->projected = sgm_add(s->graph, s->projected, parameter(s, "biases", &biases, 0, "constant(0)"));
 }
 
-/* Where the run before has ended, if that is remembered: "PREFIXhidden" is a state that is not trained. */
+/* As many sequences go on from minibatch to minibatch; 0: none does. */
+static int64_t lanes_of(const sequence *s)
+{
+    bool goes_on = sgm_layer_is_training(s->call) && !sgm_layer_is_step(s->call);
+    return goes_on ? sgm_layer_integer(s->call, "lanes") : 0;
+}
+
+/* Where the run before has ended, if that is remembered, in a state that is not trained: "PREFIXhidden" of
+ * steps, "PREFIXhidden_memory" of lanes. No gradient goes back into it. */
 static sgm_value begin_with(sequence *s, const char *name, sgm_value *state)
 {
     char full[64];
-    sgm_shape shape = sgm_shape_of(s->batch, s->size);
+    int64_t lanes = lanes_of(s);
+    sgm_shape shape = sgm_shape_of(lanes > 0 ? lanes : s->batch, s->size);
     *state = (sgm_value){-1};
-    if (!sgm_layer_is_step(s->call))
+    if (!sgm_layer_is_step(s->call) && lanes == 0)
         return *state;
-    snprintf(full, sizeof full, "%s%s", s->prefix, name);
-    *state = sgm_layer_parameter(s->call, s->graph, full, &shape, 0, 0, false, "constant(0)");
-    return sgm__mixed_cast(s->graph, *state, sgm_layer_dtype(s->call));
+    snprintf(full, sizeof full, "%s%s%s", s->prefix, name, lanes > 0 ? "_memory" : "");
+    *state = lanes > 0 ? sgm__layer_memory(s->call, s->graph, full, &shape)
+                       : sgm_layer_parameter(s->call, s->graph, full, &shape, 0, 0, false, "constant(0)");
+    sgm_value begin = sgm__mixed_cast(s->graph, *state, sgm_layer_dtype(s->call));
+    return lanes > s->batch ? sgm_slice(s->graph, begin, 0, 0, s->batch, 1) : begin;
 }
 
+/* Lanes without a record in this minibatch stay as they are. */
 static void remember(const sequence *s, sgm_value state, sgm_value value)
 {
-    if (sgm_value_is(state) && sgm_graph_status(s->graph) == SGM_OK)
-        sgm_assign(s->graph, state, sgm__mixed_cast(s->graph, value, sgm__master_dtype(s->call->options)));
+    if (!sgm_value_is(state) || sgm_graph_status(s->graph) != SGM_OK)
+        return;
+    value = sgm__mixed_cast(s->graph, value, sgm__master_dtype(s->call->options));
+    int64_t lanes = lanes_of(s);
+    if (lanes > s->batch) {
+        sgm_value others = sgm_slice(s->graph, state, 0, s->batch, lanes, 1);
+        value = sgm_concatenate(s->graph, (const sgm_value[]){value, others}, 2, 0);
+    }
+    sgm_assign(s->graph, state, sgm_stop_gradient(s->graph, value));
+}
+
+static bool lanes_fit(const sequence *s, bool backwards)
+{
+    int64_t lanes = sgm_layer_integer(s->call, "lanes");
+    const char *name = s->call->entry->layer->type->name;
+    if (lanes > 0 && backwards) {
+        sgm_graph_fail(s->graph, SGM_ERROR_ARGUMENT,
+                       "%s: lanes go on forwards: it is neither reverse nor bidirectional", name);
+        return false;
+    }
+    if (lanes_of(s) > 0 && s->batch > lanes) {
+        sgm_graph_fail(s->graph, SGM_ERROR_SHAPE,
+                       "%s: a minibatch of %lld records does not fit %lld lanes: each record "
+                       "goes on in a lane of its own",
+                       name, (long long)s->batch, (long long)lanes);
+        return false;
+    }
+    return true;
 }
 
 /* What a step that does not count leaves as it was. */
@@ -228,6 +266,8 @@ static sgm_value read_sequence(sgm_layer_call *call, sgm_graph *graph, const cel
     if ((both || sgm_layer_flag(call, "reverse")) &&
         sgm__layer_refuses_step(call, graph, "it begins with the last one"))
         return (sgm_value){-1};
+    if (!lanes_fit(&s, both || sgm_layer_flag(call, "reverse")))
+        return (sgm_value){-1};
     sgm_value results[2];
     for (int32_t direction = 0; direction < (both ? 2 : 1); direction++) {
         s.backwards = direction == 1 || sgm_layer_flag(call, "reverse");
@@ -271,8 +311,12 @@ static sgm_value lstm(sgm_layer_call *call, sgm_graph *graph, const sgm_value *i
         {.name = "bidirectional",                                                                            \
          .kind = SGM_ARGUMENT_FLAG,                                                                          \
          .doc = "two of them, one of which is reverse, side by side: 2 * size outputs of a step"},           \
+        {.name = "no_bias", .kind = SGM_ARGUMENT_FLAG, .doc = "only the weighted sums, no biases"},          \
     {                                                                                                        \
-        .name = "no_bias", .kind = SGM_ARGUMENT_FLAG, .doc = "only the weighted sums, no biases"             \
+        .name = "lanes", .kind = SGM_ARGUMENT_INTEGER, .least = 1, .most = 1e6,                              \
+        .doc =                                                                                               \
+            "while training, the record at each place of a minibatch goes on where that place of the one "   \
+            "before ended, of so many places; zeros at the beginning of an epoch"                            \
     }
 
 static const sgm_argument rnn_arguments[] = {

@@ -1,0 +1,63 @@
+/* What goes on from one run to the next: the place of a step, and what layers remember of a minibatch. */
+#include "network/network_internal.h"
+
+bool sgm_layer_is_step(const sgm_layer_call *call)
+{
+    return call->options->step;
+}
+
+#define PLACE "step.place"
+
+sgm_value sgm__layer_place(sgm_layer_call *call, sgm_graph *graph)
+{
+    const sgm_shape scalar = sgm_shape_scalar();
+    call->network->places = call->network->steps;
+    return sgm_state(graph, PLACE, SGM_INT64, &scalar);
+}
+
+bool sgm__layer_refuses_step(const sgm_layer_call *call, sgm_graph *graph, const char *why)
+{
+    if (!call->options->step)
+        return false;
+    sgm_graph_fail(graph, SGM_ERROR_UNSUPPORTED, "%s: sequences cannot be read step by step: %s",
+                   call->entry->layer->type->name, why);
+    return true;
+}
+
+void sgm__network_next_place(sgm_graph *graph)
+{
+    const sgm_shape scalar = sgm_shape_scalar();
+    sgm_value place = sgm_state(graph, PLACE, SGM_INT64, &scalar);
+    sgm_assign(graph, place, sgm_add(graph, place, sgm_number(graph, 1)));
+}
+
+/* Noted once, whatever is recorded later. */
+static sgm_status note(sgm_network *network, const char *layer, const char *name)
+{
+    char *full = sgm__format("%s.%s", layer, name);
+    if (full == NULL)
+        return SGM_ERROR_MEMORY;
+    bool known = false;
+    for (size_t i = 0; i < network->memory_count && !known; i++)
+        known = strcmp(network->memories[i], full) == 0;
+    sgm_status status = known ? SGM_OK
+                              : sgm__reserve(&network->memories, &network->memory_capacity,
+                                             network->memory_count + 1, sizeof *network->memories);
+    if (status == SGM_OK && !known)
+        network->memories[network->memory_count++] = full;
+    else
+        sgm__free(full);
+    return status;
+}
+
+sgm_value sgm__layer_memory(sgm_layer_call *call, sgm_graph *graph, const char *name, const sgm_shape *shape)
+{
+    if (note(call->network, call->entry->name, name) != SGM_OK)
+        return sgm_graph_fail(graph, SGM_ERROR_MEMORY, "no memory for what is remembered");
+    return sgm_layer_parameter(call, graph, name, shape, 0, 0, false, "constant(0)");
+}
+
+const char *sgm__network_memory_at(const sgm_network *network, size_t index)
+{
+    return index < network->memory_count ? network->memories[index] : NULL;
+}
