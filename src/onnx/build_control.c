@@ -141,7 +141,7 @@ sgm_value sgm__onnx_loop(sgm__onnx_node *n)
         body->n_output - 1 != (size_t)n->output_count)
         return sgm_graph_fail(n->graph, SGM_ERROR_FORMAT, "its subgraph does not fit its inputs and outputs");
     int64_t most = INT64_MAX;
-    if (sgm_value_is(n->inputs[0]) && sgm__onnx_known_integers(n, 0, &most, 1) != 1)
+    if (sgm_value_is(sgm__onnx_in(n, 0)) && sgm__onnx_known_integers(n, 0, &most, 1) != 1)
         return (sgm_value){-1};
     for (size_t i = 0; i < carried; i++)
         values[i + 2] = n->inputs[i + 2];

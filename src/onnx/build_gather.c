@@ -46,7 +46,7 @@ static sgm_value places_along(sgm__onnx_node *n, sgm_value indices, int32_t axis
     indices = from_start_of(n, indices, axis);
     sgm_value place = {-1};
     int64_t stride = 1;
-    for (int32_t i = x.rank; i-- > 0; stride *= x.dims[i]) {
+    for (int32_t i = x.rank; i-- > 0; stride = sgm__onnx_times(stride, x.dims[i])) {
         sgm_value along = i == axis ? indices : sgm_iota(g, SGM_INT64, &shape, i);
         along = sgm_multiply(g, along, sgm_number(g, (double)stride));
         place = sgm_value_is(place) ? sgm_add(g, place, along) : along;
@@ -98,7 +98,7 @@ static sgm_value places_of_parts(sgm_graph *g, const sgm_shape *x, sgm_value ind
                                  int32_t k)
 {
     int64_t sizes[SGM_MAX_RANK], strides[SGM_MAX_RANK], stride = 1;
-    for (int32_t i = k; i-- > 0; stride *= x->dims[first + i]) {
+    for (int32_t i = k; i-- > 0; stride = sgm__onnx_times(stride, x->dims[first + i])) {
         sizes[i] = x->dims[first + i];
         strides[i] = stride;
     }
@@ -131,8 +131,12 @@ sgm_value sgm__onnx_gather_nd(sgm__onnx_node *n)
     if (k < 0)
         return (sgm_value){-1};
     for (int32_t i = 0; i < batch + k; i++)
-        *(i < batch ? &rows : &parts) *= x.dims[i];
-    sgm_shape list = {.rank = x.rank - batch - k + 1, .dims = {rows * parts}}, result = indices;
+        if (i < batch)
+            rows = sgm__onnx_times(rows, x.dims[i]);
+        else
+            parts = sgm__onnx_times(parts, x.dims[i]);
+    sgm_shape list = {.rank = x.rank - batch - k + 1, .dims = {sgm__onnx_times(rows, parts)}},
+              result = indices;
     result.dims[--result.rank] = 0;
     sgm_value places = places_of_parts(g, &x, n->inputs[1], batch, k);
     places = sgm_reshape(g, places, SGM__ONNX_SHAPE(rows, -1));
@@ -158,7 +162,7 @@ sgm_value sgm__onnx_scatter_nd(sgm__onnx_node *n)
     if (k < 0)
         return (sgm_value){-1};
     for (int32_t i = k; i < x.rank; i++)
-        run *= x.dims[i];
+        run = sgm__onnx_times(run, x.dims[i]);
     sgm_value first = sgm_reshape(g, places_of_parts(g, &x, n->inputs[1], 0, k), SGM__ONNX_SHAPE(-1, 1));
     sgm_shape grid = sgm_shape_of(sgm_value_type(g, first).shape.dims[0], run);
     sgm_value begin = sgm_multiply(g, first, sgm_number(g, (double)run));

@@ -93,11 +93,11 @@ static sgm_value product(sgm_graph *g, sgm_value x, const int32_t *axes, int32_t
     for (int32_t i = 0; i < count; i++)
         goes[axes[i]] = true;
     for (int32_t i = 0; i < shape.rank; i++) {
-        entries *= goes[i] && entries <= MOST ? shape.dims[i] : 1;
+        entries = goes[i] && entries <= MOST ? sgm__onnx_times(entries, shape.dims[i]) : entries;
         if (!goes[i] || keep)
             kept.dims[kept.rank++] = goes[i] ? 1 : shape.dims[i];
     }
-    if (entries > MOST || entries == 0)
+    if (entries > MOST || entries < 1)
         return sgm_graph_fail(g, SGM_ERROR_UNSUPPORTED, "a product of 1 to %d entries is supported", MOST);
     for (int32_t axis = 0; axis < shape.rank; axis++) {
         sgm_value all = {-1};
@@ -197,7 +197,7 @@ static sgm_value along(sgm__onnx_node *n, sgm_value (*function)(sgm_graph *, sgm
         return sgm__onnx_swap_last(g, function(g, last), axis);
     }
     for (int32_t i = 0; i < shape.rank; i++)
-        flat.dims[i >= axis] *= shape.dims[i];
+        flat.dims[i >= axis] = sgm__onnx_times(flat.dims[i >= axis], shape.dims[i]);
     return sgm_reshape(g, function(g, sgm_reshape(g, x, &flat)), &shape);
 }
 

@@ -128,7 +128,7 @@ sgm_value sgm__onnx_flatten(sgm__onnx_node *n)
     if (axis < 0 || axis > old.rank)
         return sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "there is no axis %lld", (long long)axis);
     for (int32_t i = 0; i < old.rank; i++)
-        shape.dims[i >= axis] *= old.dims[i];
+        shape.dims[i >= axis] = sgm__onnx_times(shape.dims[i >= axis], old.dims[i]);
     return sgm_reshape(n->graph, n->inputs[0], &shape);
 }
 
@@ -412,7 +412,8 @@ sgm_value sgm__onnx_depth_to_space(sgm__onnx_node *n)
     const int32_t *axes =
         by_column ? (const int32_t[]){0, 1, 4, 2, 5, 3} : (const int32_t[]){0, 3, 4, 1, 5, 2};
     sgm_value x = sgm_permute(g, sgm_reshape(g, n->inputs[0], &split), axes);
-    return sgm_reshape(g, x, SGM__ONNX_SHAPE(d[0], depth, d[2] * b, d[3] * b));
+    return sgm_reshape(g, x,
+                       SGM__ONNX_SHAPE(d[0], depth, sgm__onnx_times(d[2], b), sgm__onnx_times(d[3], b)));
 }
 
 sgm_value sgm__onnx_space_to_depth(sgm__onnx_node *n)
@@ -424,7 +425,7 @@ sgm_value sgm__onnx_space_to_depth(sgm__onnx_node *n)
         return sgm_graph_fail(g, SGM_ERROR_SHAPE, "blocks of %lld", (long long)b);
     sgm_value x = sgm_reshape(g, n->inputs[0], SGM__ONNX_SHAPE(d[0], d[1], d[2] / b, b, d[3] / b, b));
     x = sgm_permute(g, x, (const int32_t[]){0, 3, 5, 1, 2, 4});
-    return sgm_reshape(g, x, SGM__ONNX_SHAPE(d[0], d[1] * b * b, d[2] / b, d[3] / b));
+    return sgm_reshape(g, x, SGM__ONNX_SHAPE(d[0], sgm__onnx_times(d[1], b * b), d[2] / b, d[3] / b));
 }
 
 /* The upper or lower triangle of matrices; zeros elsewhere. */

@@ -97,6 +97,11 @@ static inline sgm_value sgm__onnx_in(const sgm__onnx_node *n, int32_t index)
 {
     return index < n->input_count ? n->inputs[index] : (sgm_value){-1};
 }
+/* Dimensions of an empty shape may have a product that does not fit; then it is some number. */
+static inline int64_t sgm__onnx_times(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a * (uint64_t)b);
+}
 sgm_type sgm__onnx_type(const sgm__onnx_node *n, sgm_value value);
 /* Attributes; the default where there is none. */
 const Onnx__AttributeProto *sgm__onnx_attribute(const sgm__onnx_node *n, const char *name);

@@ -1,0 +1,259 @@
+/* Models without other data: graphs are exported and imported, and damaged where an error shall say so. */
+#include "base/allocator.h"
+#include "base/base.h"
+#include "base/folder.h"
+#include <sigma/sigma.h>
+
+/* y = relu(x w + b) of (2, 3), or with another number of records. */
+static sgm_graph *make_graph(int64_t records)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_shape x = sgm_shape_of(records, 3), w = sgm_shape_of(3, 2), b = sgm_shape_of(2);
+    sgm_graph_push_label(graph, "first");
+    sgm_value sum = sgm_matmul(graph, sgm_input_value(graph, "x", SGM_FLOAT32, &x),
+                               sgm_state(graph, "first.w", SGM_FLOAT32, &w));
+    sum = sgm_add(graph, sum, sgm_state(graph, "first.b", SGM_FLOAT32, &b));
+    sgm_graph_pop_label(graph);
+    sgm_output(graph, "y", sgm_relu(graph, sum));
+    CHECK_OK(sgm_graph_status(graph));
+    return graph;
+}
+
+typedef struct place {
+    sgm_handler *handler;
+    sgm_session *session;
+    char *bytes; /* of the model */
+    size_t length;
+} place;
+
+static void skip_without_onnx(void)
+{
+    sgm_clear_error();
+    sgm_onnx_free(sgm_onnx_parse("", 0, NULL));
+    if (sgm_last_status() == SGM_ERROR_UNSUPPORTED)
+        SKIP("built without ONNX");
+}
+
+static sgm_tensor *matrix(int64_t rows, int64_t columns, const float *values)
+{
+    sgm_shape shape = sgm_shape_of(rows, columns);
+    return sgm_tensor_from(SGM_FLOAT32, &shape, values);
+}
+
+static place open_place(void)
+{
+    skip_without_onnx();
+    place p = {.handler = sgm_handler_create("cpu", .threads = 1)};
+    p.session = sgm_session_create(p.handler);
+    sgm_shape two = sgm_shape_of(2);
+    sgm_tensor *w = matrix(3, 2, (const float[]){1, -1, 0.5f, 2, -3, 1});
+    sgm_tensor *b = sgm_tensor_from(SGM_FLOAT32, &two, (const float[]){0.25f, -0.5f});
+    CHECK_OK(sgm_session_set(p.session, "first.w", w));
+    CHECK_OK(sgm_session_set(p.session, "first.b", b));
+    sgm_tensor_free(w);
+    sgm_tensor_free(b);
+    open_folder();
+    sgm_graph *graph = make_graph(2), *other = make_graph(5);
+    CHECK_OK(sgm_onnx_export(in_folder("m.onnx"), graph, p.session, .name = "test", .other = other));
+    sgm_graph_free(graph);
+    sgm_graph_free(other);
+    CHECK_OK(sgm__file_read(in_folder("m.onnx"), 1 << 20, &p.bytes, &p.length));
+    return p;
+}
+
+static void close_place(place *p)
+{
+    sgm__free(p->bytes);
+    sgm_session_free(p->session);
+    sgm_handler_free(p->handler);
+    close_folder();
+}
+
+static sgm_onnx *parse(const place *p)
+{
+    return sgm_onnx_parse(p->bytes, p->length, NULL);
+}
+
+/* Replaces the first occurrence of a word by one of the same length. */
+static void replace(place *p, const char *old, const char *new)
+{
+    char *at = memmem(p->bytes, p->length, old, strlen(old));
+    CHECK(at != NULL && strlen(old) == strlen(new));
+    memcpy(at, new, strlen(new));
+}
+
+static void check_rows(sgm_onnx *model, int64_t rows)
+{
+    static const float values[] = {1, 2, 3, 1, 0, -1, 0, 0, 0};
+    static const double expected[] = {0, 5.5, 4.25, 0, 0.25, 0};
+    sgm_tensor *x = matrix(rows, 3, values);
+    CHECK_OK(sgm_onnx_set(model, "x", x));
+    CHECK_OK(sgm_onnx_run(model));
+    sgm_tensor *y = sgm_onnx_get(model, "y");
+    double got[6];
+    CHECK_OK(y);
+    CHECK_OK(sgm_tensor_read(y, got, (size_t)rows * 2));
+    for (int64_t i = 0; i < rows * 2; i++)
+        CHECK_NEAR(got[i], expected[i], 1e-6);
+    sgm_tensor_free(y);
+    sgm_tensor_free(x);
+}
+
+TEST(models_run_with_any_number_of_records)
+{
+    place p = open_place();
+    sgm_onnx *model = sgm_onnx_load(in_folder("m.onnx"), .handler = "reference");
+    CHECK(model != NULL);
+    sgm_type type;
+    CHECK_STR(sgm_onnx_input_at(model, 0, &type), "x");
+    CHECK_INT(type.shape.rank, 2);
+    CHECK_INT(type.shape.dims[0], -1);
+    CHECK_INT(type.shape.dims[1], 3);
+    CHECK(sgm_onnx_input_at(model, 1, NULL) == NULL);
+    CHECK_STR(sgm_onnx_output_at(model, 0), "y");
+    CHECK(sgm_onnx_output_at(model, 1) == NULL);
+    check_rows(model, 1);
+    check_rows(model, 3);
+    check_rows(model, 2);
+    sgm_onnx_free(model);
+    close_place(&p);
+}
+
+TEST(what_is_asked_wrongly_is_said)
+{
+    place p = open_place();
+    sgm_onnx *model = parse(&p);
+    sgm_tensor *x = matrix(1, 2, (const float[]){1, 2});
+    CHECK_ERROR(sgm_onnx_run(model), "input 'x' is not set");
+    CHECK_ERROR(sgm_onnx_get(model, "y"), "after a run");
+    CHECK_ERROR(sgm_onnx_set(model, "z", x), "no input 'z'; it has 'x'");
+    CHECK_ERROR(sgm_onnx_set(model, "x", x), "input 'x' wants float32 (-1, 3) (-1: any), got float32 (1, 2)");
+    check_rows(model, 2);
+    CHECK_ERROR(sgm_onnx_get(model, "first"), "no output 'first'; its first one is 'y'");
+    CHECK_ERROR(sgm_onnx_load("/nowhere/m.onnx"), "/nowhere/m.onnx");
+    CHECK_ERROR(sgm_onnx_load(in_folder("m.onnx"), .handler = "gpu9"), "gpu9");
+    sgm_tensor_free(x);
+    sgm_onnx_free(model);
+    close_place(&p);
+}
+
+TEST(damage_is_an_error)
+{
+    place p = open_place();
+    for (size_t i = 0; i < p.length; i += 7)
+        sgm_onnx_free(sgm_onnx_parse(p.bytes, i, NULL));
+    CHECK_ERROR(sgm_onnx_parse(p.bytes, p.length - 1, NULL), "no model of ONNX");
+    CHECK_ERROR(sgm_onnx_parse(p.bytes, 0, NULL), "it has no graph");
+    close_place(&p);
+}
+
+/* 100 messages in each other, each the graph of an attribute of a node of the one around it. */
+TEST(messages_deep_in_each_other_are_refused)
+{
+    skip_without_onnx();
+    enum { LEVELS = 100000 };
+    unsigned char *bytes = malloc(16 * LEVELS), *at = bytes + 16 * LEVELS;
+    static const unsigned char keys[] = {7 << 3 | 2, 1 << 3 | 2, 5 << 3 | 2, 6 << 3 | 2};
+    size_t length = 0;
+    for (int level = LEVELS; level-- > 0 && at - bytes > 16;) {
+        unsigned char head[8];
+        size_t count = 1, rest = length;
+        head[0] = keys[level == 0 ? 0 : 1 + (level - 1) % 3];
+        for (; rest > 127; rest >>= 7)
+            head[count++] = (unsigned char)(rest & 127) | 128;
+        head[count++] = (unsigned char)rest;
+        at -= count;
+        memcpy(at, head, count);
+        length += count;
+    }
+    CHECK_ERROR(sgm_onnx_parse(at, length, NULL), "no model of ONNX");
+    free(bytes);
+}
+
+TEST(an_unknown_operator_is_named_with_its_node_and_opset)
+{
+    place p = open_place();
+    replace(&p, "MatMul", "MatMol");
+    sgm_onnx *model = parse(&p);
+    sgm_tensor *x = matrix(1, 3, (const float[]){1, 2, 3});
+    CHECK_OK(sgm_onnx_set(model, "x", x));
+    CHECK_ERROR(sgm_onnx_run(model), "operator 'MatMol' is not supported");
+    CHECK(strstr(sgm_last_error(), "node 0, 'first/matmul.") != NULL);
+    CHECK(strstr(sgm_last_error(), "opset 17") != NULL);
+    sgm_tensor_free(x);
+    sgm_onnx_free(model);
+    close_place(&p);
+}
+
+TEST(a_value_that_nobody_makes_is_named)
+{
+    place p = open_place();
+    replace(&p, "first.b", "first.c");
+    sgm_onnx *model = parse(&p);
+    sgm_graph *graph = sgm_graph_create();
+    CHECK_ERROR(sgm_onnx_import(model, graph, 1), "its input 'first.");
+    CHECK(strstr(sgm_last_error(), "made by nothing before it") != NULL);
+    sgm_graph_free(graph);
+    sgm_onnx_free(model);
+    close_place(&p);
+}
+
+/* The imported part is a value as any other: d sum(y) / dx = w where relu lets it through. */
+TEST(gradients_go_through_an_imported_model)
+{
+    place p = open_place();
+    sgm_onnx *model = parse(&p);
+    sgm_graph *graph = sgm_graph_create();
+    CHECK_ERROR(sgm_onnx_import(model, graph, 0), "open shape (-1, 3)");
+    sgm_graph_clear(graph);
+    CHECK_OK(sgm_onnx_import(model, graph, 1));
+    sgm_shape shape = sgm_shape_of(1, 3);
+    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, &shape), slope;
+    sgm_value y = {sgm_graph_count(graph) - 1};
+    CHECK_OK(sgm_gradients(graph, sgm_sum(graph, y), &x, 1, &slope));
+    sgm_output(graph, "slope", slope);
+    sgm_program *program = sgm_session_prepare(p.session, graph);
+    sgm_tensor *row = matrix(1, 3, (const float[]){1, 0, -1}), *result = matrix(1, 3, (const float[3]){0});
+    CHECK_OK(sgm_session_feed(p.session, program, "x", row));
+    CHECK_OK(sgm_session_run(p.session, program));
+    CHECK_OK(sgm_session_read(p.session, program, "slope", result));
+    static const double expected[] = {1, 0.5, -3};
+    double got[3];
+    CHECK_OK(sgm_tensor_read(result, got, 3));
+    for (int i = 0; i < 3; i++)
+        CHECK_NEAR(got[i], expected[i], 1e-6);
+    sgm_tensor_free(row);
+    sgm_tensor_free(result);
+    sgm_graph_free(graph);
+    sgm_onnx_free(model);
+    close_place(&p);
+}
+
+/* Whichever allocation fails, it is an error, and nothing is left. */
+TEST(memory_that_is_not_there_is_an_error)
+{
+    place p = open_place();
+    sgm_graph *graph = make_graph(2), *other = make_graph(5);
+    sgm_tensor *x = matrix(1, 3, (const float[]){1, 2, 3});
+    bool done = false;
+    for (long limit = 1; !done && limit < 5000; limit++) {
+        allocator_start(limit);
+        sgm_onnx *model = sgm_onnx_parse(p.bytes, p.length,
+                                         &(sgm_onnx_options){.struct_size = sizeof(sgm_onnx_options),
+                                                             .handler = "reference",
+                                                             .threads = 1});
+        done = model != NULL && sgm_onnx_set(model, "x", x) == SGM_OK && sgm_onnx_run(model) == SGM_OK;
+        sgm_tensor *y = done ? sgm_onnx_get(model, "y") : NULL;
+        done =
+            y != NULL && sgm_onnx_export(in_folder("again.onnx"), graph, p.session, .other = other) == SGM_OK;
+        sgm_tensor_free(y);
+        sgm_onnx_free(model);
+        allocator_stop();
+        CHECK_INT(allocator_live, 0);
+    }
+    CHECK(done);
+    sgm_tensor_free(x);
+    sgm_graph_free(graph);
+    sgm_graph_free(other);
+    close_place(&p);
+}
