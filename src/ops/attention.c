@@ -15,18 +15,24 @@ static sgm_value scaled(sgm_graph *graph, sgm_value x, int64_t features)
     return sgm_multiply(graph, x, sgm_number(graph, 1 / sqrt((double)features)));
 }
 
-/* Softmax of (..., t, d) x (..., s, d): (..., t, s). Causal: position t sees those up to and with t. */
-static sgm_value weigh(sgm_graph *graph, sgm_value queries, sgm_value keys, bool causal)
+/* Softmax of (..., t, d) x (..., s, d): (..., t, s). Causal: position first + t sees those up to and with it.
+ * `again`: the same by other instructions, so that they are no duplicates whose values would be kept. */
+static sgm_value weigh(sgm_graph *graph, sgm_value queries, sgm_value keys, bool causal, int64_t first,
+                       bool again)
 {
     sgm_shape shape = sgm_value_type(graph, queries).shape;
-    sgm_value scores =
-        sgm_matmul(graph, scaled(graph, queries, shape.dims[shape.rank - 1]), sgm_transpose(graph, keys));
+    int64_t features = shape.dims[shape.rank - 1];
+    sgm_value *one = again ? &keys : &queries;
+    *one = scaled(graph, *one, features);
+    sgm_value scores = sgm_matmul(graph, queries, sgm_transpose(graph, keys));
     if (!causal)
         return sgm_softmax(graph, scores);
     sgm_shape wide = sgm_value_type(graph, scores).shape;
     sgm_shape square = sgm_shape_make(2, wide.dims + (wide.rank > 2 ? wide.rank - 2 : 0));
-    sgm_value before =
-        sgm_less_equal(graph, sgm_iota(graph, SGM_INT32, &square, 1), sgm_iota(graph, SGM_INT32, &square, 0));
+    sgm_value places = sgm_iota(graph, SGM_INT32, &square, 0);
+    if (first > 0)
+        places = sgm_add(graph, places, sgm_number(graph, (double)first));
+    sgm_value before = sgm_less_equal(graph, sgm_iota(graph, SGM_INT32, &square, 1), places);
     return sgm_softmax(graph, sgm_select(graph, sgm_broadcast(graph, before, &wide), scores,
                                          sgm_filled_like(graph, scores, HIDDEN)));
 }
@@ -56,7 +62,7 @@ sgm_value sgm_attention(sgm_graph *graph, sgm_value queries, sgm_value keys, sgm
                               "e)%s, got %s, %s and %s",
                               causal ? " with t = s, as it is causal" : "", sgm__type_text(&query, q),
                               sgm__type_text(&key, k), sgm__type_text(&value, v));
-    return sgm_matmul(graph, weigh(graph, queries, keys, causal), values);
+    return sgm_matmul(graph, weigh(graph, queries, keys, causal, 0, false), values);
 }
 
 /* --- self_attention; integers: heads, causal --- */
@@ -122,12 +128,44 @@ static parts split_all(sgm_graph *graph, sgm_value x, const sgm_attributes *attr
     return p;
 }
 
+/* Some rows of queries after the other, so that scores take memory by the length of a sequence, not by its
+ * square (Rabe and Staats, 2021); their slope computes them again (Dao et al., 2022). */
+#define BLOCK 128
+
+typedef struct block {
+    int64_t first, stop, seen; /* rows; keys that they see */
+} block;
+
+static block block_at(const parts *p, int64_t first)
+{
+    int64_t stop = first + BLOCK < p->time ? first + BLOCK : p->time;
+    return (block){first, stop, p->causal ? stop : p->time};
+}
+
+static sgm_value rows_of(sgm_graph *graph, sgm_value x, int64_t first, int64_t stop)
+{
+    bool all = first == 0 && stop == sgm_value_type(graph, x).shape.dims[2];
+    return all ? x : sgm_slice(graph, x, 2, first, stop, 1);
+}
+
+static sgm_value weights_of(sgm_graph *graph, const parts *p, const block *b, bool again)
+{
+    return weigh(graph, rows_of(graph, p->q, b->first, b->stop), rows_of(graph, p->k, 0, b->seen), p->causal,
+                 b->first, again);
+}
+
 static sgm_value compose(sgm_graph *graph, const sgm_value *inputs, int32_t count,
                          const sgm_attributes *attributes)
 {
     (void)count;
     parts p = split_all(graph, inputs[0], attributes);
-    return join(graph, &p, sgm_attention(graph, p.q, p.k, p.v, p.causal));
+    sgm_value all = {-1};
+    for (int64_t first = 0; first < p.time; first += BLOCK) {
+        block b = block_at(&p, first);
+        sgm_value y = sgm_matmul(graph, weights_of(graph, &p, &b, false), rows_of(graph, p.v, 0, b.seen));
+        all = first == 0 ? y : sgm_concatenate(graph, (const sgm_value[]){all, y}, 2, 2);
+    }
+    return join(graph, &p, all);
 }
 
 /* --- its slope: inputs are self_attention's input and the gradient of its result --- */
@@ -141,22 +179,50 @@ static sgm_status infer_slope(const sgm_type *inputs, int32_t count, const sgm_a
     return SGM_OK;
 }
 
+typedef struct slopes {
+    sgm_value q, k, v; /* (batch, heads, time, features of a head) */
+} slopes;
+
+/* What the keys or values that a block sees get is added to what they have; the others get nothing. */
+static sgm_value add_seen(sgm_graph *graph, const parts *p, const block *b, sgm_value all, sgm_value seen)
+{
+    if (b->seen < p->time)
+        seen = sgm_pad(graph, seen, 2, 0, p->time - b->seen, 0);
+    return b->first == 0 ? seen : sgm_add(graph, all, seen);
+}
+
+static void add_block(sgm_graph *graph, const parts *p, const block *b, sgm_value whole, slopes *all)
+{
+    sgm_value gradient = rows_of(graph, whole, b->first, b->stop),
+              q = rows_of(graph, p->q, b->first, b->stop);
+    sgm_value k = rows_of(graph, p->k, 0, b->seen), v = rows_of(graph, p->v, 0, b->seen);
+    /* the few of a short sequence are kept */
+    sgm_value weights = weights_of(graph, p, b, p->time > BLOCK), transposed = sgm_transpose(graph, weights);
+    sgm_value by_weights = sgm_matmul(graph, gradient, sgm_transpose(graph, v));
+    sgm_value mean = sgm_reduce_sum(graph, sgm_multiply(graph, by_weights, weights), last, 1, true);
+    sgm_value by_scores = sgm_multiply(graph, sgm_subtract(graph, by_weights, mean), weights);
+    int64_t features = p->features / p->heads;
+    sgm_value by_q = sgm_matmul(graph, scaled(graph, by_scores, features), k);
+    sgm_value by_k = sgm_matmul(graph, sgm_transpose(graph, by_scores), scaled(graph, q, features));
+    sgm_value by_v = sgm_matmul(graph, transposed, gradient);
+    all->q = b->first == 0 ? by_q : sgm_concatenate(graph, (const sgm_value[]){all->q, by_q}, 2, 2);
+    all->k = add_seen(graph, p, b, all->k, by_k);
+    all->v = add_seen(graph, p, b, all->v, by_v);
+}
+
 static sgm_value compose_slope(sgm_graph *graph, const sgm_value *inputs, int32_t count,
                                const sgm_attributes *attributes)
 {
     (void)count;
     parts p = split_all(graph, inputs[0], attributes);
     sgm_value gradient = split(graph, &p, inputs[1], 1, 0);
-    sgm_value weights = weigh(graph, p.q, p.k, p.causal), transposed = sgm_transpose(graph, weights);
-    sgm_value by_weights = sgm_matmul(graph, gradient, sgm_transpose(graph, p.v));
-    sgm_value mean = sgm_reduce_sum(graph, sgm_multiply(graph, by_weights, weights), last, 1, true);
-    sgm_value by_scores = sgm_multiply(graph, sgm_subtract(graph, by_weights, mean), weights);
-    int64_t features = p.features / p.heads;
-    sgm_value by_q = sgm_matmul(graph, scaled(graph, by_scores, features), p.k);
-    sgm_value by_k = sgm_matmul(graph, sgm_transpose(graph, by_scores), scaled(graph, p.q, features));
-    sgm_value by_v = sgm_matmul(graph, transposed, gradient);
-    const sgm_value slopes[] = {join(graph, &p, by_q), join(graph, &p, by_k), join(graph, &p, by_v)};
-    return sgm_concatenate(graph, slopes, 3, -1);
+    slopes all = {{-1}, {-1}, {-1}};
+    for (int64_t first = 0; first < p.time; first += BLOCK) {
+        block b = block_at(&p, first);
+        add_block(graph, &p, &b, gradient, &all);
+    }
+    const sgm_value three[] = {join(graph, &p, all.q), join(graph, &p, all.k), join(graph, &p, all.v)};
+    return sgm_concatenate(graph, three, 3, -1);
 }
 
 const sgm_op sgm__op_self_attention_slope = {

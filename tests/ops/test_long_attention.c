@@ -1,0 +1,104 @@
+/* self_attention of long sequences: blocks of rows give what all rows at once give, and memory grows with the
+ * length. */
+#include "test.h"
+
+#include <sigma/handler.h>
+#include <sigma/operations.h>
+
+#include <math.h>
+
+#define TIME 300 /* three blocks, the last of which is shorter */
+#define FEATURES 4
+#define HEADS 2
+#define COUNT (TIME * 3 * FEATURES)
+
+/* Queries, keys or values: (1, heads, time, features of a head). */
+static sgm_value part_of(sgm_graph *graph, sgm_value x, int64_t which)
+{
+    sgm_shape heads = sgm_shape_of(1, TIME, HEADS, FEATURES / HEADS);
+    x = sgm_reshape(graph, sgm_slice(graph, x, 2, which * FEATURES, (which + 1) * FEATURES, 1), &heads);
+    return sgm_permute(graph, x, (const int32_t[]){0, 2, 1, 3});
+}
+
+static sgm_value at_once(sgm_graph *graph, sgm_value x, bool causal)
+{
+    sgm_shape joined = sgm_shape_of(1, TIME, FEATURES);
+    sgm_value y =
+        sgm_attention(graph, part_of(graph, x, 0), part_of(graph, x, 1), part_of(graph, x, 2), causal);
+    return sgm_reshape(graph, sgm_permute(graph, y, (const int32_t[]){0, 2, 1, 3}), &joined);
+}
+
+static void run(const char *handler_name, bool blocks, bool causal, double *result, double *slope)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_handler *handler = sgm_handler_create_options(handler_name, NULL);
+    sgm_shape shape = sgm_shape_of(1, TIME, 3 * FEATURES), whole = sgm_shape_of(1, TIME, FEATURES);
+    sgm_tensor *values = sgm_tensor_create(SGM_FLOAT64, &shape),
+               *factors = sgm_tensor_create(SGM_FLOAT64, &whole);
+    for (int64_t i = 0; i < COUNT; i++)
+        ((double *)sgm_tensor_data(values))[i] = 2 * sin(0.7 * (double)i + 0.001 * (double)(i * i));
+    for (int64_t i = 0; i < TIME * FEATURES; i++)
+        ((double *)sgm_tensor_data(factors))[i] = cos(0.9 * (double)i);
+    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT64, &shape), gradient;
+    sgm_value y = blocks ? sgm_self_attention(graph, x, HEADS, causal) : at_once(graph, x, causal);
+    sgm_value cost = sgm_sum(graph, sgm_multiply(graph, y, sgm_constant(graph, factors)));
+    CHECK_OK(sgm_gradients(graph, cost, &x, 1, &gradient));
+    sgm_output(graph, "y", y);
+    sgm_output(graph, "slope", gradient);
+    sgm_session *session = sgm_session_create(handler);
+    sgm_program *program = sgm_session_prepare(session, graph);
+    CHECK_OK(program);
+    CHECK_OK(sgm_session_feed(session, program, "x", values));
+    CHECK_OK(sgm_session_run(session, program));
+    CHECK_OK(sgm_session_read(session, program, "y", factors));
+    CHECK_OK(sgm_session_read(session, program, "slope", values));
+    CHECK_OK(sgm_tensor_read(factors, result, TIME * FEATURES));
+    CHECK_OK(sgm_tensor_read(values, slope, COUNT));
+    sgm_session_free(session);
+    sgm_handler_free(handler);
+    sgm_graph_free(graph);
+    sgm_tensor_free(values);
+    sgm_tensor_free(factors);
+}
+
+TEST(blocks_of_rows_give_what_all_at_once_give)
+{
+    static double expected[TIME * FEATURES], expected_slope[COUNT], result[TIME * FEATURES], slope[COUNT];
+    static const char *const handlers[] = {"reference", "cpu"};
+    for (int causal = 0; causal < 2; causal++)
+        for (int h = 0; h < 2; h++) {
+            run(handlers[h], false, causal == 1, expected, expected_slope);
+            run(handlers[h], true, causal == 1, result, slope);
+            for (int i = 0; i < TIME * FEATURES; i++)
+                CHECK_NEAR(result[i], expected[i], 1e-13);
+            for (int i = 0; i < COUNT; i++)
+                CHECK_NEAR(slope[i], expected_slope[i], 1e-12);
+        }
+}
+
+/* Bytes of a step, forward and backward. */
+static int64_t arena_of(int64_t time, sgm_dtype dtype)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_handler *handler = sgm_handler_create("cpu", .threads = 1);
+    sgm_shape shape = sgm_shape_of(1, time, 96);
+    sgm_value x = sgm_input_value(graph, "x", dtype, &shape), gradient;
+    sgm_value y = sgm_self_attention(graph, x, 4, true);
+    CHECK_OK(sgm_gradients(graph, sgm_sum(graph, sgm_square(graph, y)), &x, 1, &gradient));
+    sgm_output(graph, "slope", gradient);
+    sgm_session *session = sgm_session_create(handler);
+    sgm_program *program = sgm_session_prepare(session, graph);
+    CHECK_OK(program);
+    int64_t bytes = sgm_program_memory_of(program).arena;
+    sgm_session_free(session);
+    sgm_handler_free(handler);
+    sgm_graph_free(graph);
+    return bytes;
+}
+
+TEST(memory_grows_with_the_length)
+{
+    CHECK(arena_of(4096, SGM_FLOAT32) < 3 * arena_of(2048, SGM_FLOAT32));
+    CHECK(arena_of(4096, SGM_FLOAT32) < 4096 * 4096 * (int64_t)sizeof(float)); /* one head's scores */
+    CHECK(arena_of(2048, SGM_FLOAT64) < 2 * 4 * 2048 * 2048 * (int64_t)sizeof(double) / 2);
+}
