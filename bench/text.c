@@ -38,7 +38,9 @@ static float *read_text(const char *path, int64_t *length, int *letters)
         if (seen[i])
             number[i] = (float)(*letters)++;
     float *text = malloc((size_t)*length * sizeof *text);
-    for (int64_t i = 0; i < *length && text != NULL; i++)
+    if (text == NULL)
+        exit(1);
+    for (int64_t i = 0; i < *length; i++)
         text[i] = number[bytes[i]];
     return text;
 }
@@ -67,7 +69,9 @@ static sgm_dataset *make_validation(const float *text, int64_t length, int64_t b
 {
     int64_t first = length * 9 / 10, count = (length - first - TIME + TIME - 1) / TIME / batch * batch;
     float *begins = malloc((size_t)count * sizeof *begins);
-    for (int64_t i = 0; i < count && begins != NULL; i++)
+    if (begins == NULL)
+        exit(1);
+    for (int64_t i = 0; i < count; i++)
         begins[i] = (float)(first + i * TIME);
     sgm_dataset *data = make_pieces(text, begins, count);
     free(begins);

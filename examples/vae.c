@@ -69,8 +69,9 @@ int main(int argc, char **argv)
     sgm_shape shape = sgm_shape_of(45, 2);
     sgm_tensor *places = sgm_tensor_create(SGM_FLOAT32, &shape), *drawn = NULL;
     for (int64_t i = 0; i < 45 && places != NULL; i++) {
-        sgm_tensor_set(places, (const int64_t[]){i, 0}, 0.45 * (double)(i % 9 - 4));
-        sgm_tensor_set(places, (const int64_t[]){i, 1}, 0.8 * (double)(i / 9 - 2));
+        int64_t across = i % 9 - 4, down = i / 9 - 2;
+        sgm_tensor_set(places, (const int64_t[]){i, 0}, 0.45 * (double)across);
+        sgm_tensor_set(places, (const int64_t[]){i, 1}, 0.8 * (double)down);
     }
     if (status == SGM_OK)
         drawn = sgm_trainer_predict(painter, places, NULL);
