@@ -41,8 +41,7 @@ TEST(any_bytes_come_back)
     uint32_t state = 1;
     for (size_t i = 0; i < sizeof all; i++) {
         state = state * 1664525U + 1013904223U;
-        all[i] =
-            i < 256 ? (unsigned char)i : (unsigned char)(state >> (i % 3 == 0 ? 24 : 29)); /* some repeat */
+        all[i] = (unsigned char)(i < 256 ? i : state >> (i % 3 == 0 ? 24 : 29)); /* some repeat */
     }
     sgm_tokenizer *bytes = sgm_tokenizer_bytes(), *learnt = sgm_tokenizer_learn(all, sizeof all, 400);
     CHECK_OK(learnt);
