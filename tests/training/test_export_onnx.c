@@ -108,6 +108,24 @@ TEST(layers_of_all_kinds)
             .batch = 4);
 }
 
+TEST(more_layers)
+{
+    EXPORT_CHECK(.network = "input(6) + embedding(9, 8) + transformer(heads=4, causal, rotary, key_heads=2)"
+                            " + dense(9, each_step) + softmax_cross_entropy",
+                 .batch = 2, .tokens = 9);
+    EXPORT_CHECK(.network = "input(3, 8, 8) + upsampling(2, bilinear) + convolution(4, 3)"
+                            " + adaptive_average_pooling(3) + flatten + dense(2) + mean_squared",
+                 .batch = 2);
+    EXPORT_CHECK(.network = "input(4, 8, 8) + instance_norm + prelu(channels) + upsampling(2)"
+                            " + adaptive_max_pooling(3) + glu(channels) + global_average_pooling + geglu"
+                            " + dense(2, softsign) + mean_squared",
+                 .batch = 2);
+    EXPORT_CHECK(.network = "input(12) + dense(8, hard_sigmoid) + dense(8, hard_tanh) + dense(8, relu6)"
+                            " + dense(8, gelu_tanh) + dense(8, erf) + dense(8, atan) + dense(2, absolute)"
+                            " + mean_squared",
+                 .batch = 2);
+}
+
 TEST(parameters_keep_their_names_and_a_fixed_number_of_records_is_written)
 {
     exported e =
