@@ -1,6 +1,27 @@
 /* Models that are damaged: an error or some result, but never a crash. */
 #include "node_tests.h"
 
+/* Shapes that a damaged model asks for may be as large as they like: what has no room here is an error. */
+#define MOST_MEMORY ((size_t)1 << 26)
+
+static void *reallocate(void *user, void *memory, size_t size)
+{
+    (void)user;
+    return size <= MOST_MEMORY ? realloc(memory, size) : NULL;
+}
+
+static void release(void *user, void *memory)
+{
+    (void)user;
+    free(memory);
+}
+
+__attribute__((constructor)) static void limit_memory(void)
+{
+    static const sgm_allocator limited = {reallocate, release, NULL};
+    sgm_set_allocator(&limited);
+}
+
 /* Loads it, sets what it can from the test's data, and runs it. */
 static void try_model(const char *test, const void *bytes, size_t length)
 {
