@@ -432,7 +432,7 @@ sgm_status sgm__network_record_layer(sgm_network *network, sgm_graph *graph,
     if (cost)
         value = reduce_cost(graph, value, options->batch);
     network->values[entry] = value;
-    network->lengths[entry] = cost ? (sgm_value){-1} : lengths_after(&call, value);
+    network->lengths[entry] = !cost ? lengths_after(&call, value) : (sgm_value){-1};
     if (cost) {
         double importance = importance_of(call.entry);
         sgm_value weighted =
