@@ -249,6 +249,8 @@ void sgm__trainer_forget_programs(sgm_trainer *trainer);
 /* trainer_look.c. As sgm_trainer_prepare, for whoever looks, or saves: that there is no network yet does not
  * stay as the trainer's failure. With the lock. */
 sgm_status sgm__trainer_prepare(sgm_trainer *trainer);
+/* The same without the name of the trainer in a message. */
+sgm_status sgm__trainer_define_states(sgm_trainer *trainer);
 /* Of this one alone, be it a trainer or a worker's scope. */
 void sgm__trainer_drop_programs(sgm_trainer *trainer);
 bool sgm__trainer_is_frozen(const sgm_trainer *trainer, const char *parameter);

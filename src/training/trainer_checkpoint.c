@@ -169,8 +169,7 @@ static sgm_status prepare(sgm_trainer *trainer, sgm__fit *fit, bool *is_new)
     trainer->network = fit->network;
     fit->network = NULL;
     SGM_TRY(sgm__trainer_publish_network(trainer));
-    sgm__step_purpose purpose = trainer->optimiser != NULL ? SGM__UPDATE : SGM__PREDICT;
-    return sgm__trainer_program(trainer, purpose, 1) != NULL ? SGM_OK : sgm_last_status();
+    return sgm__trainer_define_states(trainer);
 }
 
 /* Averages that the file does not have begin at what they are averages of. */

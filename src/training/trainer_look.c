@@ -4,22 +4,35 @@
 
 #define LARGEST_BATCH 1000
 
-static sgm_status prepare(sgm_trainer *trainer)
+/* One record is too few for a variance over the minibatch, two are too many for a single lane. */
+sgm_status sgm__trainer_define_states(sgm_trainer *trainer)
 {
     sgm__step_purpose purpose = trainer->optimiser != NULL ? SGM__UPDATE : SGM__PREDICT;
-    return sgm__trainer_program(trainer, purpose, 1) != NULL ? SGM_OK : sgm_last_status();
+    if (sgm__trainer_program(trainer, purpose, 1) != NULL)
+        return SGM_OK;
+    sgm_status status = sgm_last_status();
+    if (status != SGM_ERROR_SHAPE || purpose != SGM__UPDATE)
+        return status;
+    char *message = sgm__strdup(sgm_last_error());
+    if (message != NULL && sgm__trainer_program(trainer, purpose, 2) == NULL)
+        status = sgm_fail(status, "%s", message); /* that of the fewest records */
+    else
+        status = message != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    sgm__free(message);
+    return status;
 }
 
 sgm_status sgm_trainer_prepare(sgm_trainer *trainer)
 {
     SGM_TRY(sgm__trainer_open(trainer));
-    return sgm__trainer_close(trainer, prepare(trainer));
+    return sgm__trainer_close(trainer, sgm__trainer_define_states(trainer));
 }
 
 sgm_status sgm__trainer_prepare(sgm_trainer *trainer)
 {
     SGM_TRY(sgm_trainer_status(trainer));
-    return prepare(trainer) == SGM_OK ? SGM_OK : sgm__fail_within("trainer '%s'", trainer->name);
+    return sgm__trainer_define_states(trainer) == SGM_OK ? SGM_OK
+                                                         : sgm__fail_within("trainer '%s'", trainer->name);
 }
 
 const sgm_parameter *sgm_trainer_parameters(sgm_trainer *trainer, size_t *count)

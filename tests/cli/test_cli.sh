@@ -378,6 +378,7 @@ epochs: 400
 END
 run 0 train line.yaml --folder line --quiet
 has out '^test: loss 0.000[0-9] \(6 records\)$'
+run 0 train line.yaml --folder normed --quiet epochs=1 'network=input(1) + batch_norm + dense(1) + mean_squared'
 printf '10\n' | "$sigma" predict line - >out 2>err
 has out '^(21|20\.9[0-9]*|21\.0[0-9]*)$'
 
