@@ -230,11 +230,13 @@ static sgm_value slice_axis(sgm_graph *g, sgm_value x, int32_t axis, int64_t sta
         return sgm_graph_fail(g, SGM_ERROR_ARGUMENT, "a step of %lld", (long long)step);
     start = within(start < 0 ? start + size : start, step < 0 ? -1 : 0, step < 0 ? size - 1 : size);
     end = within(end < 0 ? end + size : end, step < 0 ? -1 : 0, step < 0 ? size - 1 : size);
+    int64_t longest = size > 0 ? size : 1; /* more takes no other entries */
     if (step > 0)
-        return sgm_slice(g, x, axis, start, end > start ? end : start, step);
+        return sgm_slice(g, x, axis, start, end > start ? end : start, within(step, 1, longest));
     start = size - 1 - start;
     end = size - 1 - end;
-    return sgm_slice(g, sgm_flip(g, x, axis), axis, start, end > start ? end : start, -step);
+    return sgm_slice(g, sgm_flip(g, x, axis), axis, start, end > start ? end : start,
+                     within(-step, 1, longest));
 }
 
 sgm_value sgm__onnx_slice(sgm__onnx_node *n)
