@@ -22,8 +22,9 @@ int main(void)
     sgm_shape shape = sgm_shape_of(SIDE * SIDE, 2);
     sgm_tensor *places = sgm_tensor_create(SGM_FLOAT32, &shape), *answer = NULL;
     for (int64_t i = 0; i < SIDE * SIDE && places != NULL; i++) {
-        sgm_tensor_set(places, (const int64_t[]){i, 0}, (double)(i % SIDE) / (SIDE - 1));
-        sgm_tensor_set(places, (const int64_t[]){i, 1}, 1 - (double)(i / SIDE) / (SIDE - 1));
+        int64_t across = i % SIDE, down = i / SIDE;
+        sgm_tensor_set(places, (const int64_t[]){i, 0}, (double)across / (SIDE - 1));
+        sgm_tensor_set(places, (const int64_t[]){i, 1}, 1 - (double)down / (SIDE - 1));
     }
     if (status == SGM_OK)
         answer = sgm_trainer_predict(trainer, places, NULL);

@@ -66,7 +66,7 @@ static neighbours around(const sgm__picture *picture, double y, double x)
     neighbours found = {.weight = {(float)((1 - down) * (1 - right)), (float)((1 - down) * right),
                                    (float)(down * (1 - right)), (float)(down * right)}};
     for (int i = 0; i < 4; i++) {
-        double row = top + i / 2, column = left + i % 2; /* far outside they would be no int64_t */
+        double row = i < 2 ? top : top + 1, column = left + i % 2; /* far outside they would be no int64_t */
         bool inside =
             row >= 0 && row < (double)picture->height && column >= 0 && column < (double)picture->width;
         found.index[i] = inside ? (int64_t)row * picture->width + (int64_t)column : -1;
