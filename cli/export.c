@@ -130,12 +130,9 @@ int export_run(int argc, char **argv)
     const char *paths[FORMAT_COUNT] = {NULL};
     wishes w = {.batch = -1};
     const argument_rule rules[] = {
-        {formats[0].option, ARGUMENT_TEXT, &paths[0]},
-        {formats[1].option, ARGUMENT_TEXT, &paths[1]},
-        {formats[2].option, ARGUMENT_TEXT, &paths[2]},
-        {"--train", ARGUMENT_FLAG, &w.train},
-        {"--batch", ARGUMENT_COUNT, &w.batch},
-        {"--name", ARGUMENT_TEXT, &w.name},
+        {formats[0].option, ARGUMENT_TEXT, &paths[0]}, {formats[1].option, ARGUMENT_TEXT, &paths[1]},
+        {formats[2].option, ARGUMENT_TEXT, &paths[2]}, {"--train", ARGUMENT_FLAG, &w.train},
+        {"--batch", ARGUMENT_COUNT, &w.batch},         {"--name", ARGUMENT_TEXT, &w.name},
         {"--names", ARGUMENT_TEXT, &w.names},
     };
     arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = usage_text};
