@@ -266,7 +266,9 @@ sgm_value sgm__onnx_concat(sgm__onnx_node *n)
 {
     int32_t rank = sgm__onnx_type(n, n->inputs[0]).shape.rank;
     int32_t axis = sgm__onnx_axis(n, sgm__onnx_integer(n, "axis", n->opset < 4 ? 1 : 0), rank);
-    return axis < 0 ? (sgm_value){-1} : sgm_concatenate(n->graph, n->inputs, n->input_count, axis);
+    if (axis < 0)
+        return (sgm_value){-1};
+    return sgm_concatenate(n->graph, n->inputs, n->input_count, axis);
 }
 
 sgm_value sgm__onnx_split(sgm__onnx_node *n)

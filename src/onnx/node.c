@@ -148,8 +148,10 @@ sgm_value sgm__onnx_constant_integers(sgm_graph *graph, const int64_t *list, int
 sgm_value sgm__onnx_swap_last(sgm_graph *graph, sgm_value x, int32_t axis)
 {
     int32_t axes[SGM_MAX_RANK], last = sgm_value_type(graph, x).shape.rank - 1;
-    if (axis == last || axis < 0)
-        return axis < 0 ? (sgm_value){-1} : x;
+    if (axis < 0)
+        return (sgm_value){-1};
+    if (axis == last)
+        return x;
     for (int32_t i = 0; i <= last; i++)
         axes[i] = i == axis ? last : i == last ? axis : i;
     return sgm_permute(graph, x, axes);
