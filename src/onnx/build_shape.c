@@ -382,7 +382,9 @@ sgm_value sgm__onnx_pad(sgm__onnx_node *n)
         return sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "%d sizes of padding for %d axes", count, given);
     if (!is_edge && !reflects && !sgm__onnx_text_is(n, "mode", "constant", "constant"))
         return sgm__onnx_unsupported(n, "the mode is none of constant, edge and reflect");
-    sgm_value fill = is_edge || reflects ? (sgm_value){-1} : pad_fill(n);
+    sgm_value fill = {-1};
+    if (!is_edge && !reflects)
+        fill = pad_fill(n);
     for (int32_t i = 0; i < given; i++) {
         int64_t before = sizes[i], after = sizes[i + given];
         int32_t axis = sgm__onnx_axis(n, axis_count < 0 ? i : axes[i], rank);
