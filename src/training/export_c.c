@@ -26,8 +26,8 @@ typedef struct export
     const sgm_export_c_options *options;
     function functions[2];
     int32_t count;
-    char steps[96]; /* the optimiser's step as an expression */
-    char last[64];
+    char steps[2 * MOST_NAME + 32]; /* the optimiser's step as an expression: the name is there twice */
+    char last[MOST_NAME + 16];
     char *variables, *about;
 }
 export;

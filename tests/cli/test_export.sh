@@ -75,11 +75,14 @@ c++ -std=c++17 -Wall -Wextra -Werror main.cpp net.o -o main-cpp 2>err && ./main-
 verdict "C++ calls it, too" $?
 
 # --- training ---
-run 0 export --c train.c --train --batch 4 --name other run
+longest=a_name_of_forty_letters_is_the_longest__
+run 0 export --c train.c --train --batch 4 --name "$longest" run
 "${strict[@]}" -O1 -c train.c -o train.o 2>err
 code 0 $? "the file with a training step compiles"
-has train.c '^int other_train_step\('
-has train.c '^#define OTHER_TRAIN_STEP_INPUTS 16 '
+has train.c "^int ${longest}_train_step\\("
+has train.c "^#define ${longest^^}_TRAIN_STEP_INPUTS 16 "
+run 1 export --c train.c --name "${longest}_" run
+has err 'cannot begin names of C'
 
 # --- ONNX ---
 run 2 export --onnx net.onnx --train run
