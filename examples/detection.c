@@ -1,7 +1,5 @@
-/* Finds digits in scenes: where, and which ones, in one look (one stage, as of YOLO: Redmon et al., 2016).
- *
- *     detection [EPOCHS]        (6 epochs take some seconds)
- *
+/* Finds digits in scenes: where, and which ones, in one look (one stage, as of YOLO: Redmon et al., 2016):
+ * detection [EPOCHS]        (6 epochs take some seconds)
  * A scene of 24 x 24 pixels has two digits and noise. For each cell of a grid of 6 x 6 the network says which
  * of ten digits has its middle there, or that none has: class 10. */
 #include <math.h>

@@ -1,6 +1,5 @@
 /* Two networks against each other (Goodfellow et al., 2014): one draws digits out of random numbers, the
- * other tells them from real ones, and each learns from the other: gan [EPOCHS]  (300 epochs take some
- * seconds)
+ * other tells them from real ones, and each learns from the other: gan [EPOCHS]  (300 take some seconds)
  *
  * Both are one network here. `stack` puts drawn and real digits into one minibatch; `against` lets values
  * through and turns gradients round: so the painter makes the loss larger while the critic makes it smaller.

@@ -1,5 +1,4 @@
 /* Learns to play tic-tac-toe from perfect games, then plays against chance: tictactoe (a second)
- *
  * Each position in which x is to move is a record: the board (1 x, -1 o, 0 free), and of each field the share
  * that it has of the best moves, which are found by playing all games to their end. The short way of calls: a
  * model. */
