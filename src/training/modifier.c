@@ -1,7 +1,7 @@
 /* Modifiers: clipping, scaling and norms of parameters, and what programs bring. */
 #include "training/modifier.h"
-#include "registry/pattern.h"
 #include "base/call_text.h"
+#include "registry/pattern.h"
 #include "training/trainer_copy.h"
 #include <sigma/operations.h>
 

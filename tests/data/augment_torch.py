@@ -47,7 +47,7 @@ def show(name, values):
     print(f"static const double {name}[] = {{\n    " + ",\n    ".join(lines) + ",\n};")
 
 
-print("/* Made by augment_torch.py with PyTorch 2.15.0. */")
+print("/* Made by augment_torch.py with PyTorch 2.15.0. */\n/* clang-format off */")
 show("torch_rotated_25", rotated(25, 0.5))
 show("torch_rotated_minus_100", rotated(-100, 0.0))
 show("torch_cropped", cropped(0.7, 0.9, 0.4))

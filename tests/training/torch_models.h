@@ -1,4 +1,5 @@
 /* Made by torch_models.py with PyTorch 2.15.0. */
+/* clang-format off */
 static const double torch_mlp[] = {
     -0.260847747, -0.141743839, -0.496369183, -0.559472322, 0.0639079809, -0.562931716,
 };

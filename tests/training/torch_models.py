@@ -94,7 +94,7 @@ def randomise(model):
     return model.eval()
 
 
-print("/* Made by torch_models.py with PyTorch 2.15.0. */")
+print("/* Made by torch_models.py with PyTorch 2.15.0. */\n/* clang-format off */")
 with torch.no_grad():
     mlp = randomise(nn.Sequential(nn.Linear(4, 5), nn.ReLU(), nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 3)))
     save_npz("torch/mlp.npz", mlp.state_dict(), True)
