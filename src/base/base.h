@@ -106,7 +106,7 @@ double sgm__now(void);         /* monotonic seconds */
 int32_t sgm__processors(void); /* that this process may use; at least 1 */
 /* Reads a whole file of at most `limit` bytes; *data ends in an extra 0 byte, free with sgm__free. */
 sgm_status sgm__file_read(const char *path, size_t limit, char **data, size_t *length);
-/* Writes through `path`.tmp, fsync, rename, fsync of the folder. */
+/* Writes through `path`.tmp, fsync, rename, fsync of the folder; straight to a device or a pipe. */
 sgm_status sgm__file_write_atomic(const char *path, const void *data, size_t length);
 sgm_status sgm__make_folders(const char *path); /* like mkdir -p */
 bool sgm__file_exists(const char *path);

@@ -177,8 +177,27 @@ static sgm_status write_temporary(const char *path, const void *data, size_t len
     return status;
 }
 
+/* A device (/dev/null, /dev/stdout) or a pipe is written to: a rename would put a file in its place. */
+static bool is_stream(const char *path)
+{
+    struct stat information;
+    return stat(path, &information) == 0 && (S_ISCHR(information.st_mode) || S_ISFIFO(information.st_mode));
+}
+
+static sgm_status write_stream(const char *path, const void *data, size_t length)
+{
+    int file = open(path, O_WRONLY | O_CLOEXEC);
+    if (file < 0)
+        return fail_file("open", path);
+    sgm_status status = write_fully(file, data, length) ? SGM_OK : fail_file("write", path);
+    close(file);
+    return status;
+}
+
 sgm_status sgm__file_write_atomic(const char *path, const void *data, size_t length)
 {
+    if (is_stream(path))
+        return write_stream(path, data, length);
     char *temporary = sgm__format("%s.tmp", path);
     if (!temporary)
         return sgm_last_status();

@@ -1,6 +1,7 @@
 #include "allocator.h"
 #include "base/base.h"
 #include "test.h"
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -132,6 +133,21 @@ TEST(a_failed_write_leaves_the_old_file)
     CHECK_ERROR(sgm__file_write_atomic(path, "new", 3), "cannot allocate");
     allocator_stop();
     check_content(path, "old");
+    unlink(path);
+    rmdir(folder);
+}
+
+TEST(a_pipe_is_written_to)
+{
+    make_test_folder();
+    const char *path = path_of("pipe");
+    char got[4] = "";
+    CHECK_INT(mkfifo(path, 0666), 0);
+    int end = open(path, O_RDWR | O_NONBLOCK);
+    CHECK_OK(sgm__file_write_atomic(path, "new", 3));
+    CHECK_INT(read(end, got, 3), 3);
+    CHECK_STR(got, "new");
+    close(end);
     unlink(path);
     rmdir(folder);
 }
