@@ -28,7 +28,7 @@ typedef struct export
     int32_t count;
     char steps[2 * MOST_NAME + 32]; /* the optimiser's step as an expression: the name is there twice */
     char last[MOST_NAME + 16];
-    char *variables, *about;
+    char *about;
 }
 export;
 
@@ -255,10 +255,7 @@ static sgm_status describe(export *e, const char *path)
         capitals, file, e->count > 1 ? " and the optimiser's memory" : "", (long long)memory);
     sgm_string_free(notation);
     e->about = sgm__text_take(&about);
-    e->variables = e->count > 1 ? sgm__format("/* Updates so far. */\nstatic long $_steps = %lld;\n\n",
-                                              (long long)e->trainer->position.updates)
-                                : sgm__strdup("");
-    return e->about != NULL && e->variables != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    return e->about != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
 static sgm_status write_to(export *e, const char *path)
@@ -272,8 +269,8 @@ static sgm_status write_to(export *e, const char *path)
                                                                                          : SGM_FLOAT32,
                                    .programs = programs,
                                    .program_count = e->count,
-                                   .variables = e->variables,
                                    .has_states = e->count > 1,
+                                   .updates = e->trainer->position.updates,
                                    .state = read_state,
                                    .user = e->trainer};
     sgm__text text = {0};
@@ -295,9 +292,9 @@ static sgm_status write_all(export *e, const char *path)
     sgm__source_request request = {.name = options->name,
                                    .real = e->trainer->settings.precision == SGM_FLOAT64 ? SGM_FLOAT64
                                                                                          : SGM_FLOAT32};
-    snprintf(e->steps, sizeof e->steps, "(%s)(%s_steps + 1)", sgm__source_real(&request, real, sizeof real),
+    snprintf(e->steps, sizeof e->steps, "(%s)(%s_updates[0] + 1)", sgm__source_real(&request, real, sizeof real),
              options->name);
-    snprintf(e->last, sizeof e->last, "%s_steps++;", options->name);
+    snprintf(e->last, sizeof e->last, "%s_updates[0]++;", options->name);
     SGM_TRY(add_function(e, SGM__PREDICT, options->batch > 0 ? options->batch : 1, "predict"));
     if (options->train > 0)
         SGM_TRY(add_function(e, SGM__UPDATE, options->train, "train_step"));
@@ -320,7 +317,6 @@ sgm_status sgm_export_c_file(sgm_trainer *trainer, const char *path, const sgm_e
     for (int32_t i = 0; i < e.count; i++)
         free_function(&e.functions[i]);
     sgm__free(e.about);
-    sgm__free(e.variables);
     sgm__trainer_unlock(trainer);
     return status == SGM_OK ? SGM_OK : sgm__fail_within("trainer '%s'", trainer->name);
 }

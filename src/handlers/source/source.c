@@ -395,7 +395,9 @@ static void write_interface(file *f, sgm__source_writer *w, sgm__text *text)
                                    "/* What training changes, to keep it or to set it: array number `index`, "
                                    "from 0 on, with its name and\n"
                                    " * its length; NULL: there are no more. */\n"
-                                   "@ *$_state(int index, const char **name, long *count);\n\n",
+                                   "@ *$_state(int index, const char **name, long *count);\n"
+                                   "/* What training counts, to be kept and set with those arrays. */\n"
+                                   "int64_t *$_count(int index, const char **name);\n\n",
                                    text);
     sgm__text_append(text, "#ifdef __cplusplus\n}\n#endif\n\n");
 }
@@ -469,6 +471,37 @@ static void write_state_function(const file *f, sgm__text *text)
                      count);
 }
 
+/* Updates, and random numbers drawn: as much a part of the state as the arrays. */
+static void write_count_function(const file *f, sgm__text *text)
+{
+    sgm__source_write_template(f->request,
+                               "int64_t *$_count(int index, const char **name)\n"
+                               "{\n"
+                               "    static const struct {\n"
+                               "        const char *name;\n"
+                               "        int64_t *count;\n"
+                               "    } counts[] = {\n"
+                               "        {\"updates\", $_updates},\n",
+                               text);
+    int count = 1;
+    for (size_t i = 0; i < f->state_count; i++) {
+        const file_state *state = &f->states[i];
+        if (!state->changes || state->type.dtype != SGM_INT64)
+            continue;
+        sgm__text_append(text, "        {\"%s\", %s_%s},\n", state->name, f->request->name,
+                         state->identifier);
+        count++;
+    }
+    sgm__text_append(text,
+                     "    };\n"
+                     "    if (index < 0 || index >= %d)\n"
+                     "        return 0;\n"
+                     "    *name = counts[index].name;\n"
+                     "    return counts[index].count;\n"
+                     "}\n\n",
+                     count);
+}
+
 /* --- the file --- */
 
 static sgm_status check_types(const sgm__source_request *request)
@@ -497,12 +530,17 @@ static sgm_status write_file(file *f, sgm__source_writer *w, sgm__text *text)
     write_memory(f, text);
     for (size_t i = 0; i < f->state_count; i++)
         SGM_TRY(write_state(w, &f->states[i], text));
-    sgm__source_write_template(request, request->variables, text);
+    if (request->has_states) {
+        sgm__source_write_template(request, "/* Updates so far. */\nstatic int64_t $_updates[1] = {", text);
+        sgm__text_append(text, "%lld};\n\n", (long long)request->updates);
+    }
     sgm__text_append(text, "%s", f->constants.data != NULL ? f->constants.data : "");
     sgm__source_write_functions(request, w->functions, text);
     sgm__text_append(text, "%s", f->bodies.data != NULL ? f->bodies.data : "");
-    if (request->has_states)
+    if (request->has_states) {
         write_state_function(f, text);
+        write_count_function(f, text);
+    }
     sgm__text_append(text, "#endif\n");
     return text->failed || f->bodies.failed || f->constants.failed ? SGM_ERROR_MEMORY : SGM_OK;
 }

@@ -34,7 +34,7 @@ typedef struct sgm__source_request {
     sgm_dtype real;    /* float32 or float64: what is computed in */
     const sgm__source_program *programs;
     int32_t program_count;
-    const char *variables; /* definitions beside those of the states; may be "" */
+    int64_t updates; /* so far: counted in NAME_updates[0], which is there if has_states */
     bool has_states;       /* a function that gives the states that change */
     /* A new tensor with the state's value; NULL: fails. */
     sgm_tensor *(*state)(void *user, const char *name);
