@@ -292,8 +292,8 @@ static sgm_status write_all(export *e, const char *path)
     sgm__source_request request = {.name = options->name,
                                    .real = e->trainer->settings.precision == SGM_FLOAT64 ? SGM_FLOAT64
                                                                                          : SGM_FLOAT32};
-    snprintf(e->steps, sizeof e->steps, "(%s)(%s_updates[0] + 1)", sgm__source_real(&request, real, sizeof real),
-             options->name);
+    snprintf(e->steps, sizeof e->steps, "(%s)(%s_updates[0] + 1)",
+             sgm__source_real(&request, real, sizeof real), options->name);
     snprintf(e->last, sizeof e->last, "%s_updates[0]++;", options->name);
     SGM_TRY(add_function(e, SGM__PREDICT, options->batch > 0 ? options->batch : 1, "predict"));
     if (options->train > 0)

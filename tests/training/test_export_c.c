@@ -3,6 +3,7 @@
 
 typedef int (*predict_function)(const float *inputs, float *outputs);
 typedef int (*train_function)(const float *inputs, const float *targets, float rate, float *loss);
+typedef int64_t *(*count_function)(int index, const char **name);
 typedef float *(*state_function)(int index, const char **name, long *count);
 
 /* A function of the file; the pointer to it is `*function`. */
@@ -77,6 +78,54 @@ static void check(const export_case *c)
     export_load(&e, c->fast ? "-O2" : "");
     check_predictions(&e, c, 1e-5);
     check_training(&e, c, 1e-5);
+    export_end(&e);
+}
+
+static float take_steps(const exported *e, train_function step, int count)
+{
+    float loss = 0;
+    for (int i = 0; i < count; i++)
+        CHECK_INT(step(sgm_tensor_const_data(e->inputs), sgm_tensor_const_data(e->targets),
+                       (float)EXPORT_RATE, &loss),
+                  0);
+    return loss;
+}
+
+/* Arrays and counts are the whole state: set again, the same steps follow, to the bit. */
+TEST(a_device_that_starts_again_goes_on)
+{
+    const export_case dropped = {.network = "input(4) + dense(8, tanh) + dropout(0.5) + dense(3)"
+                                            " + softmax_cross_entropy",
+                                 .optimiser = "adam",
+                                 .batch = 4};
+    exported e = export_start(&dropped);
+    CHECK_OK(sgm_export_c(e.trainer, e.path, .name = "net", .train = dropped.batch));
+    export_load(&e, "");
+    train_function step;
+    state_function state;
+    count_function counts;
+    find(&e, "net_train_step", &step);
+    find(&e, "net_state", &state);
+    find(&e, "net_count", &counts);
+    take_steps(&e, step, 3);
+    float kept[32][64], *values;
+    int64_t kept_counts[8], *number;
+    const char *name;
+    long length;
+    for (int i = 0; (values = state(i, &name, &length)) != NULL; i++)
+        memcpy(kept[i], values, (size_t)length * sizeof *values);
+    int count = 0;
+    for (; (number = counts(count, &name)) != NULL; count++)
+        kept_counts[count] = *number;
+    CHECK_INT(count, 2);
+    CHECK_INT(kept_counts[0], 3);
+    float expected = take_steps(&e, step, 2);
+    CHECK(take_steps(&e, step, 2) != expected);
+    for (int i = 0; (values = state(i, &name, &length)) != NULL; i++)
+        memcpy(values, kept[i], (size_t)length * sizeof *values);
+    for (int i = 0; i < count; i++)
+        *counts(i, &name) = kept_counts[i];
+    CHECK(take_steps(&e, step, 2) == expected);
     export_end(&e);
 }
 

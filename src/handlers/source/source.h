@@ -35,7 +35,7 @@ typedef struct sgm__source_request {
     const sgm__source_program *programs;
     int32_t program_count;
     int64_t updates; /* so far: counted in NAME_updates[0], which is there if has_states */
-    bool has_states;       /* a function that gives the states that change */
+    bool has_states; /* a function that gives the states that change */
     /* A new tensor with the state's value; NULL: fails. */
     sgm_tensor *(*state)(void *user, const char *name);
     void *user;
