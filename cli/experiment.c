@@ -244,10 +244,11 @@ static const char *shape_hint(const sgm_shape *there, const sgm_shape *wanted)
                   : "";
 }
 
-/* A column of a table is one number, too. */
+/* Rows of a table get their form from the network. */
 static bool is_fit(const sgm_shape *there, const sgm_shape *wanted)
 {
-    return sgm_shape_equal(there, wanted) || (wanted->rank == 0 && there->rank == 1 && there->dims[0] == 1);
+    return sgm_shape_equal(there, wanted) ||
+           (there->rank == 1 && there->dims[0] == sgm_shape_elements(wanted));
 }
 
 static sgm_status check_sections(const recorded_network *r, const sgm_named_value *wanted, size_t count,

@@ -116,6 +116,7 @@ bool sgm__dataset_ends_at(sgm_dataset *dataset, int64_t count);
 
 /* The next minibatch is copied from a block that is at hand: nothing is waited for. */
 bool sgm__iterator_is_ready(const sgm_iterator *iterator);
+bool sgm__iterator_shuffles(const sgm_iterator *iterator);
 bool sgm__iterator_augments(const sgm_iterator *iterator);
 /* Another one over the same dataset, with the same options as they are wanted now, at its beginning. */
 sgm_iterator *sgm__iterator_copy(const sgm_iterator *iterator);

@@ -382,6 +382,11 @@ sgm_iterator *sgm_unified(sgm_dataset *dataset)
     return create(dataset, SGM__UNIFIED, &(sgm_iterator_options){0});
 }
 
+bool sgm__iterator_shuffles(const sgm_iterator *iterator)
+{
+    return iterator && iterator->shuffle;
+}
+
 bool sgm__iterator_augments(const sgm_iterator *iterator)
 {
     return iterator && iterator->ahead;

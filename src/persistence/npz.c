@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #define TEXT_PREFIX "__text__/"
+#define FORMAT_KEY "format" /* who made a file of safetensors: nothing that a reader of arrays wants */
 #define BLOCK 65536
 #define DEFLATE_MOST 1100 /* nothing packed by deflate grows by more */
 
@@ -107,7 +108,8 @@ sgm_status sgm__npz_save(const sgm_bundle *bundle, const char *path)
     for (size_t i = 0; i < bundle->count && status == SGM_OK; i++)
         status = write_member(archive, path, bundle->tensors[i].name, bundle->tensors[i].tensor);
     for (size_t i = 0; i < bundle->text_count && status == SGM_OK; i++)
-        status = write_text(archive, path, &bundle->texts[i]);
+        if (strcmp(bundle->texts[i].key, FORMAT_KEY) != 0)
+            status = write_text(archive, path, &bundle->texts[i]);
     if (status == SGM_OK && archive_write_close(archive) != ARCHIVE_OK)
         status = fail_archive(archive, path);
     archive_write_free(archive);

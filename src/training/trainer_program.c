@@ -2,6 +2,7 @@
  * dynamic networks. */
 #include "training/trainer.h"
 
+#include "data/dataset.h"
 #include "network/again.h"
 #include "ops/ops.h"
 #include "registry/pattern.h"
@@ -370,10 +371,14 @@ static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_
                                      .iteration = (uint64_t)trainer->position.iteration,
                                      .prefix = averaged ? SGM__AVERAGE_PREFIX : ""};
     SGM_TRY(record_network(trainer, purpose, &options, same));
-    if (training && (trainer->team != NULL || trainer->global != NULL) &&
-        sgm__network_memory_at(trainer->network, 0) != NULL)
+    bool remembers = training && sgm__network_memory_at(trainer->network, 0) != NULL;
+    if (remembers && (trainer->team != NULL || trainer->global != NULL))
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
                         "layers with lanes remember what one trainer reads: train them without workers");
+    if (remembers && sgm__iterator_shuffles(trainer->training))
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "layers with lanes go on where the record before ended, but the training data are "
+                        "shuffled: give .no_shuffle (data.shuffle=false)");
     if (*same)
         return SGM_OK;
     sgm__operator_recorded(trainer);

@@ -1,6 +1,7 @@
 /* Sequences that go on from minibatch to minibatch: pieces cost what the whole does, epochs begin anew, a run
  * that is resumed goes on; mistakes. */
 #include "test.h"
+#include "training/trainer.h"
 
 #include <sigma/sigma.h>
 
@@ -149,5 +150,10 @@ TEST(mistakes_are_told)
     trainer = trainer_of(NETWORK(4, ", lanes=2"), 4, 0.1);
     sgm_trainer_operator(trainer, sgm_gradient_operator(.workers = 2));
     CHECK_ERROR(sgm_trainer_run(trainer, .epochs = 1), "train them without workers");
+    sgm_env_free(env);
+    trainer = trainer_of(NETWORK(4, ", lanes=2"), 4, 0.1);
+    sgm_content on = sgm_boolean_content(true);
+    CHECK_OK(sgm_iterator_set(trainer->training, "shuffle", &on));
+    CHECK_ERROR(sgm_trainer_run(trainer, .epochs = 1), "the training data are shuffled");
     sgm_env_free(env);
 }
