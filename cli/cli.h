@@ -64,6 +64,12 @@ sgm_status train_save_config(config *c);
 /* Also checks that the network can take its records; `name` is training, validation or test. */
 sgm_status train_open_data(const config *c, const data_config *data, const char *name, sgm_dataset **dataset);
 
+/* --- signals.c --- */
+/* SIGINT and SIGTERM wait for signals_wait(): to be called before threads start, which inherit what is held.
+ */
+void signals_hold(void);
+void signals_wait(void);
+
 /* --- text.c --- */
 void print_metrics(const char *name, const sgm_metrics *metrics);
 void print_json_number(double value);

@@ -3,7 +3,6 @@
 #include "monitors/runs/runs.h"
 #include "yaml_tree.h"
 
-#include <signal.h>
 #include <stdio.h>
 
 static const char usage_text[] =
@@ -83,21 +82,15 @@ static json_t *read_configuration(const char *text, size_t length)
 
 /* --- the command --- */
 
-/* The server's threads inherit what is blocked, so the signal waits for sigwait(). */
 static int serve(const sgm__runs_options *options)
 {
-    sigset_t ends;
-    int came;
-    sigemptyset(&ends);
-    sigaddset(&ends, SIGINT);
-    sigaddset(&ends, SIGTERM);
-    pthread_sigmask(SIG_BLOCK, &ends, NULL);
+    signals_hold();
     sgm__runs *runs = sgm__runs_start(options);
     if (runs == NULL)
         return report_error("monitor", CLI_FAILED);
     printf("monitor: %s\nCtrl-C ends it.\n", sgm__runs_url(runs));
     fflush(stdout);
-    sigwait(&ends, &came);
+    signals_wait();
     sgm__runs_stop(runs);
     return CLI_OK;
 }

@@ -2,7 +2,6 @@
 #include "monitors/serve/serve.h"
 #include "cli.h"
 
-#include <signal.h>
 #include <stdio.h>
 
 static const char usage_text[] =
@@ -42,15 +41,9 @@ static void find_range(const saved *s, sgm__serve_options *options)
                       sgm__parse_double(range->items[1], &options->most) && options->most != options->least;
 }
 
-/* The signal waits for sigwait(): the server's threads inherit what is blocked. */
 static int serve_until_signal(const sgm__serve_options *options)
 {
-    sigset_t ends;
-    int came;
-    sigemptyset(&ends);
-    sigaddset(&ends, SIGINT);
-    sigaddset(&ends, SIGTERM);
-    pthread_sigmask(SIG_BLOCK, &ends, NULL);
+    signals_hold();
     sgm__serve *serve = sgm__serve_start(options);
     if (serve == NULL)
         return report_error("serve", CLI_FAILED);
@@ -61,7 +54,7 @@ static int serve_until_signal(const sgm__serve_options *options)
            "Ctrl-C ends it.\n",
            url, token != NULL ? token + strlen("token=") : "TOKEN", sgm__serve_port(serve));
     fflush(stdout);
-    sigwait(&ends, &came);
+    signals_wait();
     sgm__serve_stop(serve);
     return CLI_OK;
 }

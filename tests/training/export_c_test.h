@@ -138,4 +138,13 @@ static void export_end(exported *e)
     sgm_env_free(e->env);
 }
 
+/* A function of the file; the pointer to it is `*function`. */
+__attribute__((unused)) static void export_find(const exported *e, const char *name, void *function)
+{
+    void *found = dlsym(e->library, name);
+    if (found == NULL)
+        TEST_FAIL("%s", dlerror());
+    memcpy(function, &found, sizeof found);
+}
+
 #endif

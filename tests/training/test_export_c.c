@@ -6,15 +6,6 @@ typedef int (*train_function)(const float *inputs, const float *targets, float r
 typedef int64_t *(*count_function)(int index, const char **name);
 typedef float *(*state_function)(int index, const char **name, long *count);
 
-/* A function of the file; the pointer to it is `*function`. */
-static void find(const exported *e, const char *name, void *function)
-{
-    void *found = dlsym(e->library, name);
-    if (found == NULL)
-        TEST_FAIL("%s", dlerror());
-    memcpy(function, &found, sizeof found);
-}
-
 static void check_equal(const char *what, const float *values, const sgm_tensor *expected, double tolerance)
 {
     int64_t count = sgm_shape_elements(sgm_tensor_shape(expected));
@@ -31,7 +22,7 @@ static void check_equal(const char *what, const float *values, const sgm_tensor 
 static void check_predictions(exported *e, const export_case *c, double tolerance)
 {
     predict_function predict;
-    find(e, "net_predict", &predict);
+    export_find(e, "net_predict", &predict);
     sgm_tensor *records = sgm_tensor_slice(e->inputs, 0, 0, c->batch, 1);
     sgm_tensor *expected = sgm_trainer_predict(e->trainer, records, NULL);
     CHECK(expected != NULL);
@@ -47,8 +38,8 @@ static void check_training(exported *e, const export_case *c, double tolerance)
 {
     train_function step;
     state_function state;
-    find(e, "net_train_step", &step);
-    find(e, "net_state", &state);
+    export_find(e, "net_train_step", &step);
+    export_find(e, "net_state", &state);
     const float *inputs = sgm_tensor_const_data(e->inputs), *targets = sgm_tensor_const_data(e->targets);
     float loss = 0, *values;
     const char *name;
@@ -104,9 +95,9 @@ TEST(a_device_that_starts_again_goes_on)
     train_function step;
     state_function state;
     count_function counts;
-    find(&e, "net_train_step", &step);
-    find(&e, "net_state", &state);
-    find(&e, "net_count", &counts);
+    export_find(&e, "net_train_step", &step);
+    export_find(&e, "net_state", &state);
+    export_find(&e, "net_count", &counts);
     take_steps(&e, step, 3);
     float kept[32][64], *values;
     int64_t kept_counts[8], *number;

@@ -4,14 +4,6 @@
 static const export_case small = {.network = "input(4) + dense(3, gelu) + dense(2) + softmax_cross_entropy",
                                   .batch = 2};
 
-static void find(const exported *e, const char *name, void *function)
-{
-    void *found = dlsym(e->library, name);
-    if (found == NULL)
-        TEST_FAIL("%s", dlerror());
-    memcpy(function, &found, sizeof found);
-}
-
 static char *text_of(const char *path)
 {
     FILE *file = fopen(path, "r");
@@ -33,20 +25,25 @@ static void expect(const exported *e, int64_t records, double *numbers, size_t c
     sgm_tensor_free(asked);
 }
 
+static void check_doubles(exported *e, double tolerance)
+{
+    int (*predict)(const double *inputs, double *outputs);
+    double inputs[8], outputs[4], expected[4];
+    export_find(e, "net_predict", &predict);
+    expect(e, 2, expected, 4);
+    for (int i = 0; i < 8; i++)
+        inputs[i] = (double)((const float *)sgm_tensor_const_data(e->inputs))[i];
+    CHECK_INT(predict(inputs, outputs), 0);
+    for (int i = 0; i < 4; i++)
+        CHECK_NEAR(outputs[i], expected[i], tolerance);
+}
+
 TEST(double_in_place_of_float)
 {
     exported e = export_start(&small);
-    int (*predict)(const double *inputs, double *outputs);
-    double inputs[8], outputs[4], expected[4];
     CHECK_OK(sgm_export_c(e.trainer, e.path, .name = "net", .batch = 2, .train = 2));
     export_load(&e, "-DNET_REAL=double");
-    find(&e, "net_predict", &predict);
-    expect(&e, 2, expected, 4);
-    for (int i = 0; i < 8; i++)
-        inputs[i] = (double)((const float *)sgm_tensor_const_data(e.inputs))[i];
-    CHECK_INT(predict(inputs, outputs), 0);
-    for (int i = 0; i < 4; i++)
-        CHECK_NEAR(outputs[i], expected[i], 1e-6);
+    check_doubles(&e, 1e-6);
     export_end(&e);
 }
 
@@ -55,17 +52,9 @@ TEST(networks_of_float64_are_exact)
     export_case wide = small;
     wide.precision = SGM_FLOAT64;
     exported e = export_start(&wide);
-    int (*predict)(const double *inputs, double *outputs);
-    double inputs[8], outputs[4], expected[4];
     CHECK_OK(sgm_export_c(e.trainer, e.path, .name = "net", .batch = 2));
     export_load(&e, "");
-    find(&e, "net_predict", &predict);
-    expect(&e, 2, expected, 4);
-    for (int i = 0; i < 8; i++)
-        inputs[i] = (double)((const float *)sgm_tensor_const_data(e.inputs))[i];
-    CHECK_INT(predict(inputs, outputs), 0);
-    for (int i = 0; i < 4; i++)
-        CHECK_NEAR(outputs[i], expected[i], 1e-12);
+    check_doubles(&e, 1e-12);
     export_end(&e);
 }
 
@@ -79,7 +68,7 @@ TEST(networks_of_bfloat16_are_written_in_float32)
     double expected[4];
     CHECK_OK(sgm_export_c(e.trainer, e.path, .name = "net", .batch = 2, .train = 2));
     export_load(&e, "");
-    find(&e, "net_predict", &predict);
+    export_find(&e, "net_predict", &predict);
     expect(&e, 2, expected, 4);
     CHECK_INT(predict(sgm_tensor_const_data(e.inputs), outputs), 0);
     for (int i = 0; i < 4; i++)
@@ -95,7 +84,7 @@ TEST(a_row_that_is_none_is_told)
     float outputs[2] = {7, 7};
     CHECK_OK(sgm_export_c(e.trainer, e.path));
     export_load(&e, "");
-    find(&e, "model_predict", &predict);
+    export_find(&e, "model_predict", &predict);
     CHECK_INT(predict((float[]){0, 4, 1}, outputs), 0);
     outputs[0] = 7;
     CHECK_INT(predict((float[]){0, 5, 1}, outputs), 1);
@@ -142,7 +131,7 @@ TEST(several_inputs_and_outputs)
     free(text);
     int (*predict)(const float *left, const float *right, float *answers, float *seen);
     float answers[4], seen[12];
-    find(&e, "net_predict", &predict);
+    export_find(&e, "net_predict", &predict);
     CHECK_INT(predict(sgm_tensor_const_data(e.inputs), sgm_tensor_const_data(right), answers, seen), 0);
     sgm_dataset *data = sgm_dataset_from("random", sections, (sgm_tensor *[]){e.inputs, right, e.targets}, 3);
     sgm_iterator *batches = sgm_minibatches(data, .size = 2, .no_shuffle = true);
