@@ -2,237 +2,10 @@
  *
  * What is composed and has no row in the table is expanded first. Broadcasts become nodes only where somebody
  * reads them who does not broadcast by itself. */
+#include "onnx/export.h"
 #include "graph/passes.h"
-#include "onnx/onnx.h"
 
-#include <stddef.h>
 #include <stdio.h>
-
-/* Everything that the message points to, freed at once. */
-typedef struct block {
-    struct block *next;
-    max_align_t bytes[];
-} block;
-
-struct sgm__onnx_export {
-    sgm_graph *graph, *other; /* expanded and simplified; other: NULL, or as many instructions */
-    sgm_session *session;
-    block *blocks;
-    sgm_status status;
-    const char **names;    /* by value; NULL: not written yet */
-    sgm__onnx_scope known; /* names of initialisers that are made here */
-    Onnx__NodeProto **nodes;
-    size_t node_count, node_capacity;
-    Onnx__TensorProto **tensors;
-    size_t tensor_count, tensor_capacity;
-    int32_t fresh;       /* names given so far */
-    const char *records; /* of a value that is the number of records; NULL: not made yet */
-};
-
-/* --- memory and texts --- */
-
-static void *take(sgm__onnx_export *e, size_t size)
-{
-    block *b = sgm__calloc(1, sizeof *b + size);
-    if (b == NULL) {
-        e->status = SGM_ERROR_MEMORY;
-        return NULL;
-    }
-    b->next = e->blocks;
-    e->blocks = b;
-    return b->bytes;
-}
-
-static void *take_copy(sgm__onnx_export *e, const void *data, size_t size)
-{
-    void *copy = take(e, size + 1);
-    if (copy != NULL && size > 0)
-        memcpy(copy, data, size);
-    return copy;
-}
-
-static char *take_text(sgm__onnx_export *e, const char *text)
-{
-    return take_copy(e, text, strlen(text));
-}
-
-/* A name of its own: "2-dense/Add.7". */
-static char *fresh_name(sgm__onnx_export *e, const char *label, const char *type)
-{
-    char text[400];
-    snprintf(text, sizeof text, "%.300s%s%.60s.%d", label, *label != '\0' ? "/" : "", type, e->fresh++);
-    return take_text(e, text);
-}
-
-/* --- nodes --- */
-
-Onnx__NodeProto *sgm__onnx_emit(sgm__onnx_export *e, const char *type, const char *output, int32_t count,
-                                const char *const *inputs)
-{
-    Onnx__NodeProto *node = take(e, sizeof *node);
-    char **list = take(e, ((size_t)count + 1) * sizeof *list);
-    if (node == NULL || list == NULL || e->status != SGM_OK)
-        return NULL;
-    onnx__node_proto__init(node);
-    for (int32_t i = 0; i < count; i++)
-        list[i] = take_text(e, inputs[i] != NULL ? inputs[i] : "");
-    list[count] = output != NULL ? take_text(e, output) : fresh_name(e, "", type);
-    node->input = list;
-    node->n_input = (size_t)count;
-    node->output = list + count;
-    node->n_output = 1;
-    node->op_type = take_text(e, type);
-    node->name = list[count];
-    if (e->status == SGM_OK)
-        e->status = sgm__reserve(&e->nodes, &e->node_capacity, e->node_count + 1, sizeof *e->nodes);
-    if (e->status != SGM_OK)
-        return NULL;
-    e->nodes[e->node_count++] = node;
-    return node;
-}
-
-const char *sgm__onnx_call(sgm__onnx_export *e, const char *output, const char *type, const char *a,
-                           const char *b, const char *c)
-{
-    const char *inputs[] = {a, b, c};
-    Onnx__NodeProto *node = sgm__onnx_emit(e, type, output,
-                                           c != NULL   ? 3
-                                           : b != NULL ? 2
-                                           : a != NULL ? 1
-                                                       : 0,
-                                           inputs);
-    return node != NULL ? node->output[0] : "";
-}
-
-static Onnx__AttributeProto *put(sgm__onnx_export *e, Onnx__NodeProto *node, const char *name,
-                                 Onnx__AttributeProto__AttributeType type)
-{
-    Onnx__AttributeProto *attribute = take(e, sizeof *attribute);
-    Onnx__AttributeProto **list =
-        node != NULL ? take(e, (node->n_attribute + 1) * sizeof(Onnx__AttributeProto *)) : NULL;
-    if (attribute == NULL || list == NULL)
-        return NULL;
-    onnx__attribute_proto__init(attribute);
-    attribute->name = take_text(e, name);
-    attribute->has_type = true;
-    attribute->type = type;
-    for (size_t i = 0; i < node->n_attribute; i++)
-        list[i] = node->attribute[i];
-    list[node->n_attribute++] = attribute;
-    node->attribute = list;
-    return attribute;
-}
-
-void sgm__onnx_put_integer(sgm__onnx_export *e, Onnx__NodeProto *node, const char *name, int64_t value)
-{
-    Onnx__AttributeProto *attribute = put(e, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT);
-    if (attribute == NULL)
-        return;
-    attribute->has_i = true;
-    attribute->i = value;
-}
-
-void sgm__onnx_put_number(sgm__onnx_export *e, Onnx__NodeProto *node, const char *name, double value)
-{
-    Onnx__AttributeProto *attribute = put(e, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT);
-    if (attribute == NULL)
-        return;
-    attribute->has_f = true;
-    attribute->f = (float)value;
-}
-
-void sgm__onnx_put_integers(sgm__onnx_export *e, Onnx__NodeProto *node, const char *name, const int64_t *list,
-                            int32_t count)
-{
-    Onnx__AttributeProto *attribute = put(e, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS);
-    if (attribute == NULL)
-        return;
-    attribute->n_ints = (size_t)count;
-    attribute->ints = take_copy(e, list, (size_t)count * sizeof *list);
-}
-
-sgm_status sgm__onnx_put_second_output(sgm__onnx_export *e, Onnx__NodeProto *node, const char *name)
-{
-    char **outputs = take(e, 2 * sizeof *outputs);
-    if (node == NULL || outputs == NULL)
-        return SGM_ERROR_MEMORY;
-    outputs[0] = node->output[0];
-    outputs[1] = take_text(e, name);
-    node->output = outputs;
-    node->n_output = 2;
-    return e->status;
-}
-
-/* --- initialisers --- */
-
-static void add_tensor(sgm__onnx_export *e, char *name, const sgm_tensor *tensor)
-{
-    Onnx__TensorProto *proto = take(e, sizeof *proto);
-    if (proto == NULL || name == NULL || e->status != SGM_OK)
-        return;
-    const sgm_shape *shape = sgm_tensor_shape(tensor);
-    sgm_dtype dtype = sgm_tensor_dtype(tensor);
-    onnx__tensor_proto__init(proto);
-    proto->name = name;
-    proto->has_data_type = true;
-    proto->data_type = sgm__onnx_type_number(dtype);
-    proto->n_dims = (size_t)shape->rank;
-    proto->dims = take_copy(e, shape->dims, (size_t)shape->rank * sizeof shape->dims[0]);
-    proto->has_raw_data = true;
-    proto->raw_data.len = (size_t)sgm_shape_elements(shape) * sgm_dtype_size(dtype);
-    proto->raw_data.data = take_copy(e, sgm_tensor_const_data(tensor), proto->raw_data.len);
-    if (e->status == SGM_OK)
-        e->status = sgm__reserve(&e->tensors, &e->tensor_capacity, e->tensor_count + 1, sizeof *e->tensors);
-    if (e->status == SGM_OK)
-        e->tensors[e->tensor_count++] = proto;
-}
-
-/* An initialiser under a name that tells what it holds, so that equal ones are one. */
-static const char *shared_tensor(sgm__onnx_export *e, const char *name, sgm_tensor *tensor)
-{
-    char *own = take_text(e, name);
-    if (own == NULL || tensor == NULL) {
-        e->status = SGM_ERROR_MEMORY;
-    } else if (!sgm_value_is(sgm__onnx_find(&e->known, own))) {
-        if (sgm__onnx_define(&e->known, own, (sgm_value){0}) != SGM_OK)
-            e->status = SGM_ERROR_MEMORY;
-        add_tensor(e, own, tensor);
-    }
-    sgm_tensor_free(tensor);
-    return own;
-}
-
-const char *sgm__onnx_name_integers(sgm__onnx_export *e, const int64_t *list, int32_t count)
-{
-    char name[64 + 24 * 2 * SGM_MAX_RANK];
-    int length = snprintf(name, sizeof name, "integers(");
-    for (int32_t i = 0; i < count && length < (int)sizeof name - 32; i++)
-        length += snprintf(name + length, sizeof name - (size_t)length, "%s%lld", i > 0 ? "," : "",
-                           (long long)list[i]);
-    snprintf(name + length, sizeof name - (size_t)length, ")");
-    return shared_tensor(e, name, sgm_tensor_from(SGM_INT64, SGM__ONNX_SHAPE(count), list));
-}
-
-const char *sgm__onnx_name_number(sgm__onnx_export *e, sgm_dtype dtype, double number)
-{
-    char name[64], text[32];
-    snprintf(name, sizeof name, "%s(%s)", sgm_dtype_name(dtype), sgm__number_text(number, text, sizeof text));
-    sgm_tensor *tensor = sgm_tensor_create(dtype, &(sgm_shape){0});
-    if (tensor != NULL)
-        sgm_tensor_set(tensor, NULL, number);
-    return shared_tensor(e, name, tensor);
-}
-
-const char *sgm__onnx_name_tensor(sgm__onnx_export *e, sgm_tensor *tensor)
-{
-    char *name = fresh_name(e, "", "constant");
-    if (tensor == NULL)
-        e->status = SGM_ERROR_MEMORY;
-    else
-        add_tensor(e, name, tensor);
-    sgm_tensor_free(tensor);
-    return name != NULL ? name : "";
-}
 
 /* --- the number of records --- */
 
@@ -374,7 +147,7 @@ static sgm_status write_state(sgm__onnx_export *e, const char *name)
     if (tensor == NULL)
         return e->session == NULL ? sgm_fail(SGM_ERROR_ARGUMENT, "state '%.100s': there is no session", name)
                                   : sgm__last_failure();
-    add_tensor(e, take_text(e, name), tensor);
+    sgm__onnx_add_tensor(e, sgm__onnx_take_text(e, name), tensor);
     sgm_tensor_free(tensor);
     return e->status;
 }
@@ -395,7 +168,7 @@ static sgm_status write_source(sgm__onnx_export *e, sgm_value value, const sgm__
             sgm__onnx_name_tensor(e, sgm_tensor_retain(e->graph->constants[source->constant]));
         return e->status;
     }
-    e->names[value.index] = take_text(e, name);
+    e->names[value.index] = sgm__onnx_take_text(e, name);
     return source->op == &sgm__op_state ? write_state(e, name) : e->status;
 }
 
@@ -410,9 +183,10 @@ static sgm_status write_instruction(sgm__onnx_export *e, sgm_value value)
     const sgm__onnx_operator *row = sgm__onnx_operator_for(instruction->op);
     if (row == NULL && instruction->op != &sgm__op_broadcast)
         return sgm_fail(SGM_ERROR_UNSUPPORTED, "ONNX has no operator for it");
-    e->names[value.index] = output != NULL ? take_text(e, output)
-                                           : fresh_name(e, sgm__graph_string(e->graph, instruction->label),
-                                                        instruction->op->name);
+    e->names[value.index] =
+        output != NULL
+            ? sgm__onnx_take_text(e, output)
+            : sgm__onnx_fresh_name(e, sgm__graph_string(e->graph, instruction->label), instruction->op->name);
     if (e->status == SGM_OK && row == NULL)
         expand(e, value, e->names[value.index]);
     return e->status == SGM_OK && row != NULL ? row->write(e, value) : e->status;
@@ -444,12 +218,12 @@ static Onnx__ValueInfoProto *describe(sgm__onnx_export *e, const char *name, sgm
 {
     const sgm_type *type = &e->graph->instructions[value.index].type;
     size_t rank = (size_t)type->shape.rank;
-    Onnx__ValueInfoProto *info = take(e, sizeof *info);
-    Onnx__TypeProto *wrap = take(e, sizeof *wrap);
-    Onnx__TypeProto__Tensor *tensor = take(e, sizeof *tensor);
-    Onnx__TensorShapeProto *shape = take(e, sizeof *shape);
-    Onnx__TensorShapeProto__Dimension **dims = take(e, rank * sizeof *dims),
-                                      *each = take(e, rank * sizeof *each);
+    Onnx__ValueInfoProto *info = sgm__onnx_take(e, sizeof *info);
+    Onnx__TypeProto *wrap = sgm__onnx_take(e, sizeof *wrap);
+    Onnx__TypeProto__Tensor *tensor = sgm__onnx_take(e, sizeof *tensor);
+    Onnx__TensorShapeProto *shape = sgm__onnx_take(e, sizeof *shape);
+    Onnx__TensorShapeProto__Dimension **dims = sgm__onnx_take(e, rank * sizeof *dims),
+                                      *each = sgm__onnx_take(e, rank * sizeof *each);
     if (e->status != SGM_OK)
         return NULL;
     onnx__value_info_proto__init(info);
@@ -463,9 +237,9 @@ static Onnx__ValueInfoProto *describe(sgm__onnx_export *e, const char *name, sgm
         dims[i]->value_case = is_open ? ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM
                                       : ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
         if (is_open && i == 0)
-            dims[i]->dim_param = take_text(e, "batch");
+            dims[i]->dim_param = sgm__onnx_take_text(e, "batch");
         else if (is_open)
-            dims[i]->dim_param = fresh_name(e, "", "size");
+            dims[i]->dim_param = sgm__onnx_fresh_name(e, "", "size");
         else
             dims[i]->dim_value = type->shape.dims[i];
     }
@@ -476,7 +250,7 @@ static Onnx__ValueInfoProto *describe(sgm__onnx_export *e, const char *name, sgm
     tensor->shape = shape;
     wrap->value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
     wrap->tensor_type = tensor;
-    info->name = take_text(e, name);
+    info->name = sgm__onnx_take_text(e, name);
     info->type = wrap;
     return info;
 }
@@ -484,8 +258,8 @@ static Onnx__ValueInfoProto *describe(sgm__onnx_export *e, const char *name, sgm
 static sgm_status fill_graph(sgm__onnx_export *e, Onnx__GraphProto *proto)
 {
     const sgm_graph *graph = e->graph;
-    proto->input = take(e, graph->source_count * sizeof *proto->input);
-    proto->output = take(e, graph->output_count * sizeof *proto->output);
+    proto->input = sgm__onnx_take(e, graph->source_count * sizeof *proto->input);
+    proto->output = sgm__onnx_take(e, graph->output_count * sizeof *proto->output);
     for (size_t i = 0; i < graph->source_count && e->status == SGM_OK; i++) {
         const sgm__instruction *source = &graph->instructions[graph->sources[i]];
         if (source->op == &sgm__op_input)
@@ -524,14 +298,14 @@ static sgm_status write_model(sgm__onnx_export *e, const char *path, const char 
     Onnx__OperatorSetIdProto opset = ONNX__OPERATOR_SET_ID_PROTO__INIT;
     SGM_TRY(write_instructions(e));
     SGM_TRY(fill_graph(e, &graph));
-    graph.name = take_text(e, name);
-    opset.domain = take_text(e, "");
+    graph.name = sgm__onnx_take_text(e, name);
+    opset.domain = sgm__onnx_take_text(e, "");
     opset.has_version = true;
     opset.version = SGM__ONNX_OPSET;
     model.has_ir_version = true;
     model.ir_version = SGM__ONNX_IR_VERSION;
-    model.producer_name = take_text(e, "Sigma");
-    model.producer_version = take_text(e, sgm_version());
+    model.producer_name = sgm__onnx_take_text(e, "Sigma");
+    model.producer_version = sgm__onnx_take_text(e, sgm_version());
     model.graph = &graph;
     model.n_opset_import = 1;
     model.opset_import = &(Onnx__OperatorSetIdProto *){&opset};
@@ -594,7 +368,7 @@ sgm_status sgm_onnx_export_file(const char *path, const sgm_graph *graph, sgm_se
     sgm__onnx_export e = {.session = session};
     sgm_status status = export_to(&e, path, graph, &options);
     while (e.blocks != NULL) {
-        block *next = e.blocks->next;
+        sgm__onnx_block *next = e.blocks->next;
         sgm__free(e.blocks);
         e.blocks = next;
     }

@@ -1,0 +1,208 @@
+/* What a message is made of: memory, names, nodes with their attributes, initialisers. */
+#include "onnx/export.h"
+
+#include <stdio.h>
+
+/* --- memory and texts --- */
+
+void *sgm__onnx_take(sgm__onnx_export *e, size_t size)
+{
+    sgm__onnx_block *b = sgm__calloc(1, sizeof *b + size);
+    if (b == NULL) {
+        e->status = SGM_ERROR_MEMORY;
+        return NULL;
+    }
+    b->next = e->blocks;
+    e->blocks = b;
+    return b->bytes;
+}
+
+static void *take_copy(sgm__onnx_export *e, const void *data, size_t size)
+{
+    void *copy = sgm__onnx_take(e, size + 1);
+    if (copy != NULL && size > 0)
+        memcpy(copy, data, size);
+    return copy;
+}
+
+char *sgm__onnx_take_text(sgm__onnx_export *e, const char *text)
+{
+    return take_copy(e, text, strlen(text));
+}
+
+char *sgm__onnx_fresh_name(sgm__onnx_export *e, const char *label, const char *type)
+{
+    char text[400];
+    snprintf(text, sizeof text, "%.300s%s%.60s.%d", label, *label != '\0' ? "/" : "", type, e->fresh++);
+    return sgm__onnx_take_text(e, text);
+}
+
+/* --- nodes --- */
+
+Onnx__NodeProto *sgm__onnx_emit(sgm__onnx_export *e, const char *type, const char *output, int32_t count,
+                                const char *const *inputs)
+{
+    Onnx__NodeProto *node = sgm__onnx_take(e, sizeof *node);
+    char **list = sgm__onnx_take(e, ((size_t)count + 1) * sizeof *list);
+    if (node == NULL || list == NULL || e->status != SGM_OK)
+        return NULL;
+    onnx__node_proto__init(node);
+    for (int32_t i = 0; i < count; i++)
+        list[i] = sgm__onnx_take_text(e, inputs[i] != NULL ? inputs[i] : "");
+    list[count] = output != NULL ? sgm__onnx_take_text(e, output) : sgm__onnx_fresh_name(e, "", type);
+    node->input = list;
+    node->n_input = (size_t)count;
+    node->output = list + count;
+    node->n_output = 1;
+    node->op_type = sgm__onnx_take_text(e, type);
+    node->name = list[count];
+    if (e->status == SGM_OK)
+        e->status = sgm__reserve(&e->nodes, &e->node_capacity, e->node_count + 1, sizeof *e->nodes);
+    if (e->status != SGM_OK)
+        return NULL;
+    e->nodes[e->node_count++] = node;
+    return node;
+}
+
+const char *sgm__onnx_call(sgm__onnx_export *e, const char *output, const char *type, const char *a,
+                           const char *b, const char *c)
+{
+    const char *inputs[] = {a, b, c};
+    Onnx__NodeProto *node = sgm__onnx_emit(e, type, output,
+                                           c != NULL   ? 3
+                                           : b != NULL ? 2
+                                           : a != NULL ? 1
+                                                       : 0,
+                                           inputs);
+    return node != NULL ? node->output[0] : "";
+}
+
+static Onnx__AttributeProto *put(sgm__onnx_export *e, Onnx__NodeProto *node, const char *name,
+                                 Onnx__AttributeProto__AttributeType type)
+{
+    Onnx__AttributeProto *attribute = sgm__onnx_take(e, sizeof *attribute);
+    Onnx__AttributeProto **list =
+        node != NULL ? sgm__onnx_take(e, (node->n_attribute + 1) * sizeof(Onnx__AttributeProto *)) : NULL;
+    if (attribute == NULL || list == NULL)
+        return NULL;
+    onnx__attribute_proto__init(attribute);
+    attribute->name = sgm__onnx_take_text(e, name);
+    attribute->has_type = true;
+    attribute->type = type;
+    for (size_t i = 0; i < node->n_attribute; i++)
+        list[i] = node->attribute[i];
+    list[node->n_attribute++] = attribute;
+    node->attribute = list;
+    return attribute;
+}
+
+void sgm__onnx_put_integer(sgm__onnx_export *e, Onnx__NodeProto *node, const char *name, int64_t value)
+{
+    Onnx__AttributeProto *attribute = put(e, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT);
+    if (attribute == NULL)
+        return;
+    attribute->has_i = true;
+    attribute->i = value;
+}
+
+void sgm__onnx_put_number(sgm__onnx_export *e, Onnx__NodeProto *node, const char *name, double value)
+{
+    Onnx__AttributeProto *attribute = put(e, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT);
+    if (attribute == NULL)
+        return;
+    attribute->has_f = true;
+    attribute->f = (float)value;
+}
+
+void sgm__onnx_put_integers(sgm__onnx_export *e, Onnx__NodeProto *node, const char *name, const int64_t *list,
+                            int32_t count)
+{
+    Onnx__AttributeProto *attribute = put(e, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS);
+    if (attribute == NULL)
+        return;
+    attribute->n_ints = (size_t)count;
+    attribute->ints = take_copy(e, list, (size_t)count * sizeof *list);
+}
+
+sgm_status sgm__onnx_put_second_output(sgm__onnx_export *e, Onnx__NodeProto *node, const char *name)
+{
+    char **outputs = sgm__onnx_take(e, 2 * sizeof *outputs);
+    if (node == NULL || outputs == NULL)
+        return SGM_ERROR_MEMORY;
+    outputs[0] = node->output[0];
+    outputs[1] = sgm__onnx_take_text(e, name);
+    node->output = outputs;
+    node->n_output = 2;
+    return e->status;
+}
+
+/* --- initialisers --- */
+
+void sgm__onnx_add_tensor(sgm__onnx_export *e, char *name, const sgm_tensor *tensor)
+{
+    Onnx__TensorProto *proto = sgm__onnx_take(e, sizeof *proto);
+    if (proto == NULL || name == NULL || e->status != SGM_OK)
+        return;
+    const sgm_shape *shape = sgm_tensor_shape(tensor);
+    sgm_dtype dtype = sgm_tensor_dtype(tensor);
+    onnx__tensor_proto__init(proto);
+    proto->name = name;
+    proto->has_data_type = true;
+    proto->data_type = sgm__onnx_type_number(dtype);
+    proto->n_dims = (size_t)shape->rank;
+    proto->dims = take_copy(e, shape->dims, (size_t)shape->rank * sizeof shape->dims[0]);
+    proto->has_raw_data = true;
+    proto->raw_data.len = (size_t)sgm_shape_elements(shape) * sgm_dtype_size(dtype);
+    proto->raw_data.data = take_copy(e, sgm_tensor_const_data(tensor), proto->raw_data.len);
+    if (e->status == SGM_OK)
+        e->status = sgm__reserve(&e->tensors, &e->tensor_capacity, e->tensor_count + 1, sizeof *e->tensors);
+    if (e->status == SGM_OK)
+        e->tensors[e->tensor_count++] = proto;
+}
+
+/* An initialiser under a name that tells what it holds, so that equal ones are one. */
+static const char *shared_tensor(sgm__onnx_export *e, const char *name, sgm_tensor *tensor)
+{
+    char *own = sgm__onnx_take_text(e, name);
+    if (own == NULL || tensor == NULL) {
+        e->status = SGM_ERROR_MEMORY;
+    } else if (!sgm_value_is(sgm__onnx_find(&e->known, own))) {
+        if (sgm__onnx_define(&e->known, own, (sgm_value){0}) != SGM_OK)
+            e->status = SGM_ERROR_MEMORY;
+        sgm__onnx_add_tensor(e, own, tensor);
+    }
+    sgm_tensor_free(tensor);
+    return own;
+}
+
+const char *sgm__onnx_name_integers(sgm__onnx_export *e, const int64_t *list, int32_t count)
+{
+    char name[64 + 24 * 2 * SGM_MAX_RANK];
+    int length = snprintf(name, sizeof name, "integers(");
+    for (int32_t i = 0; i < count && length < (int)sizeof name - 32; i++)
+        length += snprintf(name + length, sizeof name - (size_t)length, "%s%lld", i > 0 ? "," : "",
+                           (long long)list[i]);
+    snprintf(name + length, sizeof name - (size_t)length, ")");
+    return shared_tensor(e, name, sgm_tensor_from(SGM_INT64, SGM__ONNX_SHAPE(count), list));
+}
+
+const char *sgm__onnx_name_number(sgm__onnx_export *e, sgm_dtype dtype, double number)
+{
+    char name[64], text[32];
+    snprintf(name, sizeof name, "%s(%s)", sgm_dtype_name(dtype), sgm__number_text(number, text, sizeof text));
+    sgm_tensor *tensor = sgm_tensor_create(dtype, &(sgm_shape){0});
+    if (tensor != NULL)
+        sgm_tensor_set(tensor, NULL, number);
+    return shared_tensor(e, name, tensor);
+}
+
+const char *sgm__onnx_name_tensor(sgm__onnx_export *e, sgm_tensor *tensor)
+{
+    char *name = sgm__onnx_fresh_name(e, "", "constant");
+    if (tensor == NULL)
+        e->status = SGM_ERROR_MEMORY;
+    else
+        sgm__onnx_add_tensor(e, name, tensor);
+    sgm_tensor_free(tensor);
+    return name != NULL ? name : "";
+}
