@@ -66,7 +66,7 @@ SIGMA_BUILD_DIR=$(cd "${1:-$source_dir/build/release}" && pwd) || exit 2
 SIGMA_TEST_TIMEOUT=${SIGMA_TEST_TIMEOUT:-300}
 SIGMA_TEST_RESULTS=$(mktemp -d)
 export SIGMA_SOURCE_DIR SIGMA_BUILD_DIR SIGMA_TEST_TIMEOUT SIGMA_TEST_RESULTS
-export LC_ALL=C
+export LC_ALL=C SIGMA_PLUGIN_PATH=$SIGMA_BUILD_DIR/plugins
 trap 'rm -rf "$SIGMA_TEST_RESULTS"' EXIT
 
 # Only programs whose source is still there: a build folder may hold older ones.

@@ -1,0 +1,121 @@
+/* Plug-ins: where they are looked for, and how they are loaded. */
+#include "base/plugin.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define FOLDERS_VARIABLE "SIGMA_PLUGIN_PATH"
+
+/* The folder of the program or library that this code is in; empty: it is not known. */
+static void own_folder(char *folder, size_t size)
+{
+    static const char anchor;
+    Dl_info info;
+    struct link_map *map = NULL;
+    folder[0] = '\0';
+    /* The program itself has no name there, or the one it was called by. */
+    if (dladdr1(&anchor, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL)
+        return;
+    if (map->l_name != NULL && map->l_name[0] == '/') {
+        if (strlen(map->l_name) < size)
+            memcpy(folder, map->l_name, strlen(map->l_name) + 1);
+    } else {
+        ssize_t length = readlink("/proc/self/exe", folder, size - 1);
+        folder[length > 0 ? length : 0] = '\0';
+    }
+    char *slash = strrchr(folder, '/');
+    if (slash != NULL)
+        *slash = '\0';
+}
+
+typedef struct hunt {
+    const char *file;
+    void *library;
+    sgm__text looked; /* the folders so far, for the message */
+    sgm_status status;
+} hunt;
+
+static void look_in(hunt *search, const char *folder, size_t length)
+{
+    if (length == 0 || search->library != NULL || search->status != SGM_OK)
+        return;
+    char *path = sgm__format("%.*s/%s", (int)length, folder, search->file);
+    sgm__text_append(&search->looked, "%s%.*s", search->looked.length > 0 ? ", " : "", (int)length, folder);
+    if (path == NULL || search->looked.failed) {
+        search->status = SGM_ERROR_MEMORY;
+    } else if (access(path, F_OK) == 0) {
+        search->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (search->library == NULL)
+            search->status = sgm_fail(SGM_ERROR_UNSUPPORTED, "the plug-in cannot be loaded: %s", dlerror());
+    }
+    sgm__free(path);
+}
+
+static void look_beside(hunt *search, const char *own, const char *folder)
+{
+    if (own[0] == '\0')
+        return;
+    char *path = sgm__format("%s/%s", own, folder);
+    if (path != NULL)
+        look_in(search, path, strlen(path));
+    else
+        search->status = SGM_ERROR_MEMORY;
+    sgm__free(path);
+}
+
+static sgm_status find_library(hunt *search, const char *name, const char *package)
+{
+    char own[4096];
+    const char *folders = getenv(FOLDERS_VARIABLE);
+    for (const char *at = folders; at != NULL; at = strchr(at, ':') != NULL ? strchr(at, ':') + 1 : NULL)
+        look_in(search, at, strcspn(at, ":"));
+    own_folder(own, sizeof own);
+    look_beside(search, own, "sigma");
+    look_beside(search, own, "plugins");
+#ifdef SIGMA_INSTALLED_PLUGIN_DIR
+    look_beside(search, own, SIGMA_PLUGINS_FROM_PROGRAMS);
+    look_in(search, SIGMA_INSTALLED_PLUGIN_DIR, strlen(SIGMA_INSTALLED_PLUGIN_DIR));
+#endif
+    if (search->status != SGM_OK || search->library != NULL)
+        return search->status;
+    return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                    "this needs the plug-in '%s', but there is no %s in %s; it is built where its library is "
+                    "installed (%s); " FOLDERS_VARIABLE " names more folders",
+                    name, search->file, search->looked.data, package);
+}
+
+static sgm_status take_table(void *library, const char *name, uint32_t version, const void **table)
+{
+    char symbol[128];
+    const void *(*give)(void) = NULL;
+    uint32_t found;
+    snprintf(symbol, sizeof symbol, "sgm_plugin_%s", name);
+    void *address = dlsym(library, symbol);
+    memcpy(&give, &address, sizeof give);
+    const void *given = give != NULL ? give() : NULL;
+    if (given == NULL)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED, "the plug-in '%s' does not give its table (%s)", name, symbol);
+    memcpy(&found, given, sizeof found);
+    if (found != version)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "the plug-in '%s' is of version %u, this library wants %u: build both from the same "
+                        "sources",
+                        name, found, version);
+    *table = given;
+    return SGM_OK;
+}
+
+sgm_status sgm__plugin_open(const char *name, uint32_t version, const char *package, const void **table)
+{
+    char file[128];
+    snprintf(file, sizeof file, "libsigma-%s.so", name);
+    hunt search = {.file = file};
+    sgm_status status = find_library(&search, name, package);
+    if (status == SGM_OK)
+        status = take_table(search.library, name, version, table);
+    sgm__text_free(&search.looked);
+    return status;
+}
