@@ -3,14 +3,20 @@
  * The text is of one dialect; words that differ between OpenCL C and CUDA C++ are defined by the driver's
  * prelude:
  *
- *     KERNEL            before a kernel: "KERNEL(group) name(parameters)", group: its work-items
+ *     KERNEL(group) name(PLACE(a), PLACE(b), ...)   begins a kernel; group: its work-items
+ *     PLACE(a)          a parameter: where something lies, a buffer and bytes from its start
+ *     POINTER(type, a)  that place as "GLOBAL type *"; type may begin with const
  *     GLOBAL, LOCAL     before a pointer to a buffer, before an array that a group shares
  *     FUNCTION          before a function that kernels call
  *     GROUP, ITEM       the numbers of this group and of this work-item in it
- *     BARRIER           all work-items of a group have come here
- *     int64_t, int32_t, uint32_t, uint64_t, uint8_t
- *     $exp(x), ...      the functions of formulas, for float and double ($ is sgm_)
+ *     BARRIER           all work-items of a group have come here: "BARRIER;"
+ *     int64_t, int32_t, uint32_t, uint64_t, uint16_t, uint8_t; INFINITY and NAN, of float
+ *     $exp(x), ...      the functions of formulas, for float and double ($ is sgm_): exp, log, log1p, sqrt,
+ *                       sin, cos, tan, asin, acos, atan, tanh, erf, erfc, floor, fma(x, y, z), power(x, y)
+ *     $fault(words, node, value)   notes an index out of range in SGM__DEVICE_FAULT, a GLOBAL int32_t *
  *     bfloat16 is uint16_t; sgm_widen(x) and sgm_narrow(x) make it float32 and back, to nearest even
+ *
+ * Double is used only where a plan has it: a device may have none.
  *
  * All sizes and strides are numbers in the text; where values lie are parameters, so that equal layers share
  * kernels. The same plan and device give the same text.
