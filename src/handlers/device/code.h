@@ -1,20 +1,25 @@
 /* Plans as kernels: the source of all of a plan's steps, and what is launched for each. Internal.
  *
  * The text is of one dialect; words that differ between OpenCL C and CUDA C++ are defined by the driver's
- * prelude:
+ * prelude (prelude_opencl.h, prelude_cuda.h):
  *
  *     KERNEL(group) name(PLACE(a), PLACE(b), ...)   begins a kernel; group: its work-items
  *     PLACE(a)          a parameter: where something lies, a buffer and bytes from its start
  *     POINTER(type, a)  that place as "GLOBAL type *"; type may begin with const
  *     GLOBAL, LOCAL     before a pointer to a buffer, before an array that a group shares
- *     FUNCTION          before a function that kernels call
- *     GROUP, ITEM       the numbers of this group and of this work-item in it
+ *     RESTRICT          after the * of a pointer: nothing else points there
+ *     FUNCTION          before a function that kernels call; one for float and one for double may share a
+ *                       name
+ *     GROUP, ITEM       the numbers of this group and of this work-item in it: int
  *     BARRIER           all work-items of a group have come here: "BARRIER;"
- *     int64_t, int32_t, uint32_t, uint64_t, uint16_t, uint8_t; INFINITY and NAN, of float
- *     $exp(x), ...      the functions of formulas, for float and double ($ is sgm_): exp, log, log1p, sqrt,
+ *     int64_t, int32_t, uint32_t, uint64_t, uint16_t, uint8_t; INT64_MIN, INT64_MAX; INFINITY and NAN, of
+ *     float
+ *     $exp(x), ...      what the languages have, for float and double ($ is sgm_): exp, log, log1p, sqrt,
  *                       sin, cos, tan, asin, acos, atan, tanh, erf, erfc, floor, fma(x, y, z), power(x, y)
  *     $fault(words, node, value)   notes an index out of range in SGM__DEVICE_FAULT, a GLOBAL int32_t *
  *     bfloat16 is uint16_t; sgm_widen(x) and sgm_narrow(x) make it float32 and back, to nearest even
+ *
+ * All other functions (sigmoid, gelu, random numbers, ...) the text brings along.
  *
  * Double is used only where a plan has it: a device may have none.
  *

@@ -1,0 +1,62 @@
+/* The words of kernels (see code.h) in CUDA C++, as NVRTC knows it without any header. Internal; stands
+ * alone. */
+#ifndef SGM_HANDLERS_DEVICE_PRELUDE_CUDA_H
+#define SGM_HANDLERS_DEVICE_PRELUDE_CUDA_H
+
+#define SGM_PRELUDE_CUDA                                                                                     \
+    "typedef long long int64_t;\n"                                                                           \
+    "typedef unsigned long long uint64_t;\n"                                                                 \
+    "typedef int int32_t;\n"                                                                                 \
+    "typedef unsigned int uint32_t;\n"                                                                       \
+    "typedef unsigned short uint16_t;\n"                                                                     \
+    "typedef unsigned char uint8_t;\n"                                                                       \
+    "#define INT64_MAX 9223372036854775807LL\n"                                                              \
+    "#define INT64_MIN (-INT64_MAX - 1)\n"                                                                   \
+    "#define INFINITY __int_as_float(0x7F800000)\n"                                                          \
+    "#define NAN __int_as_float(0x7FFFFFFF)\n"                                                               \
+    "#define KERNEL(group) extern \"C\" __global__ void __launch_bounds__(group)\n"                          \
+    "#define PLACE(a) unsigned char *__restrict__ a\n"                                                       \
+    "#define POINTER(type, a) reinterpret_cast<type *>(a)\n"                                                 \
+    "#define GLOBAL\n"                                                                                       \
+    "#define LOCAL __shared__\n"                                                                             \
+    "#define RESTRICT __restrict__\n"                                                                        \
+    "#define FUNCTION static __device__ __forceinline__\n"                                                   \
+    "#define GROUP ((int)blockIdx.x)\n"                                                                      \
+    "#define ITEM ((int)threadIdx.x)\n"                                                                      \
+    "#define BARRIER __syncthreads()\n"                                                                      \
+    "#define sgm_exp exp\n"                                                                                  \
+    "#define sgm_log log\n"                                                                                  \
+    "#define sgm_log1p log1p\n"                                                                              \
+    "#define sgm_sqrt sqrt\n"                                                                                \
+    "#define sgm_sin sin\n"                                                                                  \
+    "#define sgm_cos cos\n"                                                                                  \
+    "#define sgm_tan tan\n"                                                                                  \
+    "#define sgm_asin asin\n"                                                                                \
+    "#define sgm_acos acos\n"                                                                                \
+    "#define sgm_atan atan\n"                                                                                \
+    "#define sgm_tanh tanh\n"                                                                                \
+    "#define sgm_erf erf\n"                                                                                  \
+    "#define sgm_erfc erfc\n"                                                                                \
+    "#define sgm_floor floor\n"                                                                              \
+    "#define sgm_fma fma\n"                                                                                  \
+    "#define sgm_power pow\n"                                                                                \
+    "FUNCTION float sgm_widen(uint16_t x)\n"                                                                 \
+    "{\n"                                                                                                    \
+    "    return __uint_as_float((uint32_t)x << 16);\n"                                                       \
+    "}\n"                                                                                                    \
+    "FUNCTION uint16_t sgm_narrow(float x)\n"                                                                \
+    "{\n"                                                                                                    \
+    "    uint16_t bits;\n"                                                                                   \
+    "    asm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(x));\n"                                      \
+    "    return bits;\n"                                                                                     \
+    "}\n"                                                                                                    \
+    "FUNCTION void sgm_fault(int32_t *words, int32_t node, int64_t value)\n"                                 \
+    "{\n"                                                                                                    \
+    "    if (atomicCAS(words, 0, 1) == 0) {\n"                                                               \
+    "        words[1] = node;\n"                                                                             \
+    "        words[2] = (int32_t)(value & 0xFFFFFFFF);\n"                                                    \
+    "        words[3] = (int32_t)(value >> 32);\n"                                                           \
+    "    }\n"                                                                                                \
+    "}\n"
+
+#endif

@@ -1,0 +1,62 @@
+/* The words of kernels (see code.h) in OpenCL C 1.2. Internal; stands alone. */
+#ifndef SGM_HANDLERS_DEVICE_PRELUDE_OPENCL_H
+#define SGM_HANDLERS_DEVICE_PRELUDE_OPENCL_H
+
+/* A place is a buffer and an offset: there are no pointers into buffers outside of kernels. */
+#define SGM_PRELUDE_OPENCL                                                                                   \
+    "#ifdef cl_khr_fp64\n"                                                                                   \
+    "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"                                                        \
+    "#endif\n"                                                                                               \
+    "typedef long int64_t;\n"                                                                                \
+    "typedef ulong uint64_t;\n"                                                                              \
+    "typedef int int32_t;\n"                                                                                 \
+    "typedef uint uint32_t;\n"                                                                               \
+    "typedef ushort uint16_t;\n"                                                                             \
+    "typedef uchar uint8_t;\n"                                                                               \
+    "#define INT64_MAX LONG_MAX\n"                                                                           \
+    "#define INT64_MIN LONG_MIN\n"                                                                           \
+    "#define KERNEL(group) __kernel __attribute__((reqd_work_group_size(group, 1, 1))) void\n"               \
+    "#define PLACE(a) __global uchar *a##_buffer, ulong a##_offset\n"                                        \
+    "#define POINTER(type, a) ((__global type *)(a##_buffer + a##_offset))\n"                                \
+    "#define GLOBAL __global\n"                                                                              \
+    "#define LOCAL __local\n"                                                                                \
+    "#define RESTRICT restrict\n"                                                                            \
+    "#define FUNCTION __attribute__((overloadable)) static\n"                                                \
+    "#define GROUP ((int)get_group_id(0))\n"                                                                 \
+    "#define ITEM ((int)get_local_id(0))\n"                                                                  \
+    "#define BARRIER barrier(CLK_LOCAL_MEM_FENCE)\n"                                                         \
+    "#define sgm_exp exp\n"                                                                                  \
+    "#define sgm_log log\n"                                                                                  \
+    "#define sgm_log1p log1p\n"                                                                              \
+    "#define sgm_sqrt sqrt\n"                                                                                \
+    "#define sgm_sin sin\n"                                                                                  \
+    "#define sgm_cos cos\n"                                                                                  \
+    "#define sgm_tan tan\n"                                                                                  \
+    "#define sgm_asin asin\n"                                                                                \
+    "#define sgm_acos acos\n"                                                                                \
+    "#define sgm_atan atan\n"                                                                                \
+    "#define sgm_tanh tanh\n"                                                                                \
+    "#define sgm_erf erf\n"                                                                                  \
+    "#define sgm_erfc erfc\n"                                                                                \
+    "#define sgm_floor floor\n"                                                                              \
+    "#define sgm_fma fma\n"                                                                                  \
+    "#define sgm_power pow\n"                                                                                \
+    "static inline float sgm_widen(uint16_t x)\n"                                                            \
+    "{\n"                                                                                                    \
+    "    return as_float((uint32_t)x << 16);\n"                                                              \
+    "}\n"                                                                                                    \
+    "static inline uint16_t sgm_narrow(float x)\n"                                                           \
+    "{\n"                                                                                                    \
+    "    const uint32_t bits = as_uint(x);\n"                                                                \
+    "    return (uint16_t)(x != x ? bits >> 16 | 0x40u : (bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);\n"     \
+    "}\n"                                                                                                    \
+    "static inline void sgm_fault(__global int32_t *words, int32_t node, int64_t value)\n"                   \
+    "{\n"                                                                                                    \
+    "    if (atomic_cmpxchg((volatile __global int *)words, 0, 1) == 0) {\n"                                 \
+    "        words[1] = node;\n"                                                                             \
+    "        words[2] = (int32_t)(value & 0xFFFFFFFF);\n"                                                    \
+    "        words[3] = (int32_t)(value >> 32);\n"                                                           \
+    "    }\n"                                                                                                \
+    "}\n"
+
+#endif
