@@ -15,7 +15,7 @@
     "#define INFINITY __int_as_float(0x7F800000)\n"                                                          \
     "#define NAN __int_as_float(0x7FFFFFFF)\n"                                                               \
     "#define KERNEL(group) extern \"C\" __global__ void __launch_bounds__(group)\n"                          \
-    "#define PLACE(a) unsigned char *__restrict__ a\n"                                                       \
+    "#define PLACE(a) unsigned char *a\n"                                                                    \
     "#define POINTER(type, a) reinterpret_cast<type *>(a)\n"                                                 \
     "#define GLOBAL\n"                                                                                       \
     "#define LOCAL __shared__\n"                                                                             \
@@ -46,9 +46,10 @@
     "}\n"                                                                                                    \
     "FUNCTION uint16_t sgm_narrow(float x)\n"                                                                \
     "{\n"                                                                                                    \
-    "    uint16_t bits;\n"                                                                                   \
-    "    asm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(x));\n"                                      \
-    "    return bits;\n"                                                                                     \
+    "    uint32_t bits = __float_as_uint(x);\n"                                                              \
+    "    if ((bits & 0x7FFFFFFFu) > 0x7F800000u)\n"                                                          \
+    "        return (uint16_t)(bits >> 16 | 64);\n"                                                          \
+    "    return (uint16_t)((bits + 0x7FFFu + (bits >> 16 & 1)) >> 16);\n"                                    \
     "}\n"                                                                                                    \
     "FUNCTION void sgm_fault(int32_t *words, int32_t node, int64_t value)\n"                                 \
     "{\n"                                                                                                    \

@@ -1,0 +1,149 @@
+/* NVIDIA's libraries, loaded when they are first needed. They stay. */
+#include "plugin.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FOLDERS_VARIABLE "SIGMA_CUDA_LIBRARIES"
+
+typedef struct symbol {
+    const char *name;
+    size_t offset; /* of the pointer in cuda_libraries */
+} symbol;
+
+#define CUDA_SYMBOL(result, name, parameters) {#name, offsetof(cuda_libraries, cuda.name)},
+#define NVRTC_SYMBOL(result, name, parameters) {#name, offsetof(cuda_libraries, nvrtc.name)},
+#define CUBLASLT_SYMBOL(result, name, parameters) {#name, offsetof(cuda_libraries, cublas.name)},
+static const symbol cuda_symbols[] = {SGM_CUDA_FUNCTIONS(CUDA_SYMBOL){NULL, 0}};
+static const symbol nvrtc_symbols[] = {SGM_NVRTC_FUNCTIONS(NVRTC_SYMBOL){NULL, 0}};
+static const symbol cublaslt_symbols[] = {SGM_CUBLASLT_FUNCTIONS(CUBLASLT_SYMBOL){NULL, 0}};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static cuda_libraries libraries;
+
+/* Loads a library from one of the folders, or from where the system looks. */
+static void *find_library(const char *file)
+{
+    const char *folders = getenv(FOLDERS_VARIABLE);
+    void *library = NULL;
+    for (const char *at = folders != NULL ? folders : ""; at != NULL && library == NULL;) {
+        size_t length = strcspn(at, ":");
+        char path[4096];
+        int needed = snprintf(path, sizeof path, "%.*s/%s", (int)length, at, file);
+        if (length > 0 && needed < (int)sizeof path)
+            library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (length == 0) {
+            library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+            snprintf(path, sizeof path, "/usr/local/cuda/lib64/%s", file);
+            if (library == NULL)
+                library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        }
+        at = at[length] == ':' ? at + length + 1 : NULL;
+    }
+    return library;
+}
+
+/* The first function that it lacks; NULL: none. */
+static const char *take_symbols(void *library, const symbol *symbols)
+{
+    for (; symbols->name != NULL; symbols++) {
+        void *address = dlsym(library, symbols->name);
+        if (address == NULL)
+            return symbols->name;
+        memcpy((char *)&libraries + symbols->offset, &address, sizeof address);
+    }
+    return NULL;
+}
+
+static bool load_driver(char *message)
+{
+    void *library = find_library("libcuda.so.1");
+    if (library == NULL) {
+        cuda_say(message, "there is no libcuda.so.1: NVIDIA's driver is not installed (Debian: nvidia-driver "
+                          "and libcuda1); " FOLDERS_VARIABLE " names more folders");
+        return false;
+    }
+    const char *missing = take_symbols(library, cuda_symbols);
+    if (missing != NULL) {
+        cuda_say(message, "NVIDIA's driver is too old: libcuda.so.1 has no %s; CUDA 11.4 or newer is needed",
+                 missing);
+        return false;
+    }
+    cu_result result = libraries.cuda.cuInit(0);
+    if (result == CU_DONE)
+        result = libraries.cuda.cuDriverGetVersion(&libraries.version);
+    if (result == CU_DONE)
+        return true;
+    const char *text = NULL;
+    libraries.cuda.cuGetErrorString(result, &text);
+    if (result == CU_NO_DEVICE)
+        cuda_say(message, "NVIDIA's driver is installed, but there is no device that it can use");
+    else
+        cuda_say(message, "NVIDIA's driver cannot be used: %s", text != NULL ? text : "it gives no reason");
+    return false;
+}
+
+const cuda_libraries *cuda_load(char *message)
+{
+    pthread_mutex_lock(&lock);
+    if (!libraries.has_cuda)
+        libraries.has_cuda = load_driver(message);
+    const cuda_libraries *loaded = libraries.has_cuda ? &libraries : NULL;
+    pthread_mutex_unlock(&lock);
+    return loaded;
+}
+
+/* The library of the driver's own version before older ones, and those before newer ones. */
+static void *find_version(const char *name)
+{
+    int own = libraries.version / 1000;
+    for (int turn = 0; turn < 2; turn++)
+        for (int version = 14; version >= 11; version--) {
+            char file[64];
+            snprintf(file, sizeof file, "%s.so.%d", name, version);
+            void *library = (version <= own) == (turn == 0) ? find_library(file) : NULL;
+            if (library == NULL && version == 11 && turn == 0 && strcmp(name, "libnvrtc") == 0)
+                library = find_library("libnvrtc.so.11.2");
+            if (library != NULL)
+                return library;
+        }
+    return NULL;
+}
+
+bool cuda_load_compiler(char *message)
+{
+    pthread_mutex_lock(&lock);
+    if (!libraries.has_nvrtc) {
+        void *library = find_version("libnvrtc");
+        const char *missing = library != NULL ? take_symbols(library, nvrtc_symbols) : NULL;
+        if (library == NULL)
+            cuda_say(message,
+                     "there is no libnvrtc.so.13, 12 or 11, which compiles the kernels: it is part of "
+                     "NVIDIA's CUDA toolkit (Debian: nvidia-cuda-toolkit; pip: "
+                     "nvidia-cuda-nvrtc); " FOLDERS_VARIABLE " names more folders");
+        else if (missing != NULL)
+            cuda_say(message, "NVIDIA's compiler is too old: libnvrtc.so has no %s; 11.2 or newer is needed",
+                     missing);
+        else
+            libraries.has_nvrtc = true;
+    }
+    bool loaded = libraries.has_nvrtc;
+    pthread_mutex_unlock(&lock);
+    return loaded;
+}
+
+bool cuda_load_products(void)
+{
+    pthread_mutex_lock(&lock);
+    if (!libraries.has_cublas) {
+        void *library = find_version("libcublasLt");
+        libraries.has_cublas = library != NULL && take_symbols(library, cublaslt_symbols) == NULL;
+    }
+    bool loaded = libraries.has_cublas;
+    pthread_mutex_unlock(&lock);
+    return loaded;
+}

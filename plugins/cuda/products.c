@@ -1,0 +1,337 @@
+/* Matrix products by cuBLASLt. It thinks in columns: of matrices that lie row by row it sees the transposes,
+ * and (left right)^T = right^T left^T. Which of its algorithms, its own heuristic says once for each shape.
+ */
+#include "plugin.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BUCKETS 256
+
+/* A product as cuBLASLt sees it: d = op(a) op(b), all in columns. No gaps, as bytes are compared. */
+typedef struct shape {
+    int64_t rows, columns, depth, batch; /* of d */
+    int64_t leading[3], stride[3];       /* of a, b, d: elements from column to column, matrix to matrix */
+    uint32_t type[3], transposed[3], aligned[3]; /* bytes */
+    uint32_t compute;
+} shape;
+
+typedef struct product {
+    struct product *next;
+    shape key;
+    cublaslt_operation operation;
+    cublaslt_layout layouts[3];
+    cublaslt_algorithm algorithm;
+    bool usable;
+} product;
+
+struct cuda_products {
+    cublaslt_handle handle;
+    cu_pointer workspace;
+    size_t workspace_bytes;
+    product *known[BUCKETS];
+};
+
+static bool open_products(cuda_device *device)
+{
+    const cuda_libraries *l = device->library;
+    if (device->products != NULL || device->no_products)
+        return device->products != NULL;
+    device->no_products = true;
+    if (!cuda_load_products())
+        return false;
+    cuda_products *products = calloc(1, sizeof *products);
+    if (products == NULL)
+        return false;
+    products->workspace_bytes = (size_t)32 << 20;
+    if (l->cublas.cublasLtCreate(&products->handle) != CUBLAS_DONE) {
+        free(products);
+        return false;
+    }
+    if (l->cuda.cuMemAlloc_v2(&products->workspace, products->workspace_bytes) != CU_DONE)
+        products->workspace_bytes = 0;
+    device->products = products;
+    device->no_products = false;
+    return true;
+}
+
+static void free_product(const cuda_device *device, product *p)
+{
+    for (int i = 0; i < 3; i++)
+        if (p->layouts[i] != NULL)
+            device->library->cublas.cublasLtMatrixLayoutDestroy(p->layouts[i]);
+    if (p->operation != NULL)
+        device->library->cublas.cublasLtMatmulDescDestroy(p->operation);
+    free(p);
+}
+
+void cuda_products_close(cuda_device *device)
+{
+    cuda_products *products = device->products;
+    if (products == NULL)
+        return;
+    for (int i = 0; i < BUCKETS; i++)
+        for (product *p = products->known[i], *next; p != NULL; p = next) {
+            next = p->next;
+            free_product(device, p);
+        }
+    if (products->workspace != 0)
+        device->library->cuda.cuMemFree_v2(products->workspace);
+    device->library->cublas.cublasLtDestroy(products->handle);
+    free(products);
+    device->products = NULL;
+}
+
+/* --- a product as a shape --- */
+
+static uint32_t type_of(sgm_device_type type)
+{
+    static const uint32_t types[] = {CUBLAS_FLOAT32, CUBLAS_FLOAT64, CUBLAS_BFLOAT16};
+    return types[type];
+}
+
+/* Whether a matrix lies row by row, with how many elements from row to row; of one row or column anything
+ * does. */
+static bool lies_in_rows(const sgm_device_matrix *m, int64_t rows, int64_t columns, int64_t *leading)
+{
+    if (columns > 1 && m->column != 1)
+        return false;
+    *leading = rows > 1 ? m->row : columns;
+    return *leading >= columns;
+}
+
+static sgm_device_matrix flipped(sgm_device_matrix m)
+{
+    int64_t row = m.row;
+    m.row = m.column;
+    m.column = row;
+    return m;
+}
+
+static uint32_t alignment(sgm_device_place place)
+{
+    cu_pointer address = cuda_address(place) | 256;
+    return (uint32_t)(address & (~address + 1));
+}
+
+/* An operand of rows x columns as the transpose that cuBLASLt sees, or transposed by it. */
+static bool set_operand(shape *key, int i, const sgm_device_matrix *m, int64_t rows, int64_t columns)
+{
+    sgm_device_matrix other = flipped(*m);
+    key->transposed[i] = CUBLAS_AS_IT_IS;
+    if (lies_in_rows(m, rows, columns, &key->leading[i]))
+        return true;
+    key->transposed[i] = CUBLAS_TRANSPOSED;
+    return lies_in_rows(&other, columns, rows, &key->leading[i]);
+}
+
+static bool set_types(shape *key, const sgm_device_product *p)
+{
+    sgm_device_type left = p->left.type, result = p->result.type;
+    if (left != p->right.type ||
+        (result != left && (left != SGM_DEVICE_BFLOAT16 || result != SGM_DEVICE_FLOAT32)))
+        return false;
+    key->compute = left == SGM_DEVICE_FLOAT64                ? CUBLAS_IN_FLOAT64
+                   : left == SGM_DEVICE_FLOAT32 && p->narrow ? CUBLAS_IN_TF32
+                                                             : CUBLAS_IN_FLOAT32;
+    key->type[0] = key->type[1] = type_of(left);
+    key->type[2] = type_of(result);
+    return true;
+}
+
+/* Which of the product's matrices are a, b and d. False: cuBLASLt cannot see it so. */
+static bool shape_of(const sgm_device_product *p, shape *key, const sgm_device_matrix **matrices)
+{
+    sgm_device_product turned = *p;
+    memset(key, 0, sizeof *key);
+    if (p->rows <= 0 || p->columns <= 0 || p->depth <= 0 || p->batch <= 0 || p->batch > INT32_MAX)
+        return false;
+    matrices[0] = &p->right;
+    matrices[1] = &p->left;
+    matrices[2] = &p->result;
+    if (!lies_in_rows(&p->result, p->rows, p->columns, &key->leading[2])) {
+        turned.rows = p->columns;
+        turned.columns = p->rows;
+        turned.left = flipped(p->right);
+        turned.right = flipped(p->left);
+        turned.result = flipped(p->result);
+        matrices[0] = &p->left;
+        matrices[1] = &p->right;
+        if (!lies_in_rows(&turned.result, turned.rows, turned.columns, &key->leading[2]))
+            return false;
+    }
+    key->rows = turned.columns;
+    key->columns = turned.rows;
+    key->depth = p->depth;
+    key->batch = p->batch;
+    for (int i = 0; i < 3; i++) {
+        key->stride[i] = p->batch > 1 ? matrices[i]->batch : 0;
+        key->aligned[i] = alignment(matrices[i]->place);
+    }
+    return (p->batch == 1 || p->result.batch > 0) && set_types(key, p) &&
+           set_operand(key, 0, &turned.right, p->depth, turned.columns) &&
+           set_operand(key, 1, &turned.left, turned.rows, p->depth);
+}
+
+/* --- what is known about a shape --- */
+
+static bool describe(const cuda_device *device, product *p)
+{
+    const cuda_libraries *l = device->library;
+    const shape *key = &p->key;
+    uint32_t scale = key->compute == CUBLAS_IN_FLOAT64 ? CUBLAS_FLOAT64 : CUBLAS_FLOAT32;
+    int32_t batch = (int32_t)key->batch,
+            transposed[2] = {(int32_t)key->transposed[0], (int32_t)key->transposed[1]};
+    bool ok = l->cublas.cublasLtMatmulDescCreate(&p->operation, key->compute, scale) == CUBLAS_DONE &&
+              l->cublas.cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_TRANSPOSE_A, &transposed[0],
+                                                       sizeof *transposed) == CUBLAS_DONE &&
+              l->cublas.cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_TRANSPOSE_B, &transposed[1],
+                                                       sizeof *transposed) == CUBLAS_DONE;
+    const int64_t sizes[3][2] = {
+        {key->rows, key->depth}, {key->depth, key->columns}, {key->rows, key->columns}};
+    for (int i = 0; i < 3 && ok; i++) {
+        bool flip = key->transposed[i] == CUBLAS_TRANSPOSED;
+        ok = l->cublas.cublasLtMatrixLayoutCreate(&p->layouts[i], key->type[i], (uint64_t)sizes[i][flip],
+                                                  (uint64_t)sizes[i][!flip], key->leading[i]) == CUBLAS_DONE;
+        if (ok && key->batch > 1)
+            ok = l->cublas.cublasLtMatrixLayoutSetAttribute(p->layouts[i], CUBLASLT_BATCH_COUNT, &batch,
+                                                            sizeof batch) == CUBLAS_DONE &&
+                 l->cublas.cublasLtMatrixLayoutSetAttribute(p->layouts[i], CUBLASLT_BATCH_STRIDE,
+                                                            &key->stride[i],
+                                                            sizeof key->stride[i]) == CUBLAS_DONE;
+    }
+    return ok;
+}
+
+static bool choose(const cuda_device *device, product *p)
+{
+    const cuda_libraries *l = device->library;
+    const size_t workspace = device->products->workspace_bytes;
+    const uint32_t *aligned = p->key.aligned;
+    cublaslt_preference preference = NULL;
+    cublaslt_choice choice;
+    int count = 0;
+    const struct {
+        cublaslt_preference_attribute attribute;
+        const void *value;
+        size_t bytes;
+    } wishes[] = {{CUBLASLT_WORKSPACE, &workspace, sizeof workspace},
+                  {CUBLASLT_ALIGNMENT_A, &aligned[0], sizeof *aligned},
+                  {CUBLASLT_ALIGNMENT_B, &aligned[1], sizeof *aligned},
+                  {CUBLASLT_ALIGNMENT_C, &aligned[2], sizeof *aligned},
+                  {CUBLASLT_ALIGNMENT_D, &aligned[2], sizeof *aligned}};
+    bool ok = l->cublas.cublasLtMatmulPreferenceCreate(&preference) == CUBLAS_DONE;
+    for (size_t i = 0; i < sizeof wishes / sizeof *wishes && ok; i++)
+        ok = l->cublas.cublasLtMatmulPreferenceSetAttribute(preference, wishes[i].attribute, wishes[i].value,
+                                                            wishes[i].bytes) == CUBLAS_DONE;
+    ok = ok && l->cublas.cublasLtMatmulAlgoGetHeuristic(device->products->handle, p->operation, p->layouts[0],
+                                                        p->layouts[1], p->layouts[2], p->layouts[2],
+                                                        preference, 1, &choice, &count) == CUBLAS_DONE;
+    if (preference != NULL)
+        l->cublas.cublasLtMatmulPreferenceDestroy(preference);
+    if (!ok || count < 1 || choice.state != CUBLAS_DONE)
+        return false;
+    p->algorithm = choice.algorithm;
+    return true;
+}
+
+static uint32_t bucket_of(const shape *key)
+{
+    uint64_t hash = 14695981039346656037u;
+    for (size_t i = 0; i < sizeof *key; i++)
+        hash = (hash ^ ((const unsigned char *)key)[i]) * 1099511628211u;
+    return (uint32_t)((hash ^ (hash >> 32)) % BUCKETS);
+}
+
+/* NULL: cuBLASLt does not multiply so. Its context is current. */
+static const product *find(const cuda_device *device, const shape *key)
+{
+    product **bucket = &device->products->known[bucket_of(key)];
+    product *p = *bucket;
+    while (p != NULL && memcmp(&p->key, key, sizeof *key) != 0)
+        p = p->next;
+    if (p == NULL && (p = calloc(1, sizeof *p)) != NULL) {
+        p->key = *key;
+        p->usable = describe(device, p) && choose(device, p);
+        p->next = *bucket;
+        *bucket = p;
+    }
+    return p != NULL && p->usable ? p : NULL;
+}
+
+bool cuda_takes(void *self, const sgm_device_product *wanted)
+{
+    cuda_device *device = self;
+    char message[SGM_DEVICE_MESSAGE];
+    const sgm_device_matrix *matrices[3];
+    shape key;
+    if (device->no_products || !shape_of(wanted, &key, matrices) ||
+        cuda_enter(device, message) != SGM_DEVICE_OK)
+        return false;
+    bool taken = open_products(device) && find(device, &key) != NULL;
+    cuda_leave(device);
+    return taken;
+}
+
+static const char *words_for(cublas_status status)
+{
+    switch (status) {
+    case CUBLAS_NOT_INITIALISED:
+        return "it is not initialised";
+    case CUBLAS_NO_MEMORY:
+        return "it found no memory";
+    case CUBLAS_INVALID:
+        return "it does not know such a product";
+    case CUBLAS_ARCHITECTURE:
+        return "it was not made for this device";
+    case CUBLAS_FAILED:
+        return "its kernel failed";
+    case CUBLAS_UNSUPPORTED:
+        return "it does not do this here";
+    default:
+        return "it gives no reason";
+    }
+}
+
+static sgm_device_result multiply(const cuda_device *device, const product *p,
+                                  const sgm_device_matrix **matrices, char *message)
+{
+    static const float one = 1, zero = 0;
+    static const double wide_one = 1, wide_zero = 0;
+    const cuda_products *products = device->products;
+    bool wide = p->key.compute == CUBLAS_IN_FLOAT64;
+    void *places[3];
+    for (int i = 0; i < 3; i++)
+        places[i] = (void *)(uintptr_t)cuda_address(matrices[i]->place);
+    cublas_status status = device->library->cublas.cublasLtMatmul(
+        products->handle, p->operation, wide ? (const void *)&wide_one : &one, places[0], p->layouts[0],
+        places[1], p->layouts[1], wide ? (const void *)&wide_zero : &zero, places[2], p->layouts[2],
+        places[2], p->layouts[2], &p->algorithm, (void *)(uintptr_t)products->workspace,
+        products->workspace_bytes, device->stream);
+    if (status == CUBLAS_DONE)
+        return SGM_DEVICE_OK;
+    cuda_say(message, "a matrix product by cuBLASLt failed: %s (status %u)", words_for(status), status);
+    return SGM_DEVICE_FAILED;
+}
+
+sgm_device_result cuda_multiply(void *self, const sgm_device_product *wanted, char *message)
+{
+    cuda_device *device = self;
+    const sgm_device_matrix *matrices[3];
+    const product *p = NULL;
+    shape key;
+    sgm_device_result status = cuda_enter(device, message);
+    if (status != SGM_DEVICE_OK)
+        return status;
+    if (shape_of(wanted, &key, matrices) &&
+        (device->products != NULL || (!device->recording && open_products(device))))
+        p = find(device, &key);
+    if (p != NULL) {
+        status = multiply(device, p, matrices, message);
+    } else {
+        cuda_say(message, "cuBLASLt does not take this product");
+        status = SGM_DEVICE_FAILED;
+    }
+    cuda_leave(device);
+    return status;
+}

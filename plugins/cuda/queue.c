@@ -1,0 +1,124 @@
+/* The queue: one stream, and recordings of what went into it. */
+#include "plugin.h"
+
+#include <stdlib.h>
+
+#define USUAL_PLACES 48
+
+sgm_device_result cuda_launch(void *self, const sgm_device_launch *launch, char *message)
+{
+    cuda_device *device = self;
+    cu_pointer usual[USUAL_PLACES], *addresses = usual;
+    void *usual_parameters[USUAL_PLACES], **parameters = usual_parameters;
+    uint32_t count = launch->place_count;
+    if (count > USUAL_PLACES) {
+        addresses = malloc(count * sizeof *addresses);
+        parameters = malloc(count * sizeof *parameters);
+    }
+    sgm_device_result status = SGM_DEVICE_MEMORY;
+    if (addresses == NULL || parameters == NULL)
+        cuda_say(message, "the computer's memory is used up");
+    else
+        status = cuda_enter(device, message);
+    if (status == SGM_DEVICE_OK) {
+        for (uint32_t i = 0; i < count; i++) {
+            addresses[i] = cuda_address(launch->places[i]);
+            parameters[i] = &addresses[i];
+        }
+        status = cuda_check(device,
+                            device->library->cuda.cuLaunchKernel(launch->kernel, launch->groups, 1, 1,
+                                                                 launch->group, 1, 1, 0, device->stream,
+                                                                 parameters, NULL),
+                            "starting a kernel", message);
+        cuda_leave(device);
+    }
+    if (addresses != usual)
+        free(addresses);
+    if (parameters != usual_parameters)
+        free(parameters);
+    return status;
+}
+
+sgm_device_result cuda_wait(void *self, char *message)
+{
+    cuda_device *device = self;
+    if (device->recording) {
+        cuda_say(message, "what is recorded does not run, so that nothing can be waited for");
+        return SGM_DEVICE_FAILED;
+    }
+    sgm_device_result status = cuda_enter(device, message);
+    if (status != SGM_DEVICE_OK)
+        return status;
+    status =
+        cuda_check(device, device->library->cuda.cuStreamSynchronize(device->stream), "a kernel", message);
+    cuda_leave(device);
+    return status;
+}
+
+sgm_device_result cuda_record(void *self, char *message)
+{
+    cuda_device *device = self;
+    if (device->recording) {
+        cuda_say(message, "a recording has begun already");
+        return SGM_DEVICE_FAILED;
+    }
+    sgm_device_result status = cuda_enter(device, message);
+    if (status != SGM_DEVICE_OK)
+        return status;
+    /* Other threads may do meanwhile what cannot be recorded. */
+    status =
+        cuda_check(device, device->library->cuda.cuStreamBeginCapture_v2(device->stream, CU_CAPTURE_THREAD),
+                   "beginning a recording", message);
+    device->recording = status == SGM_DEVICE_OK;
+    cuda_leave(device);
+    return status;
+}
+
+sgm_device_result cuda_keep(void *self, void **recording, char *message)
+{
+    cuda_device *device = self;
+    const cuda_libraries *l = device->library;
+    cu_graph graph = NULL;
+    cu_graph_run run = NULL;
+    if (!device->recording) {
+        cuda_say(message, "no recording has begun");
+        return SGM_DEVICE_FAILED;
+    }
+    sgm_device_result status = cuda_enter(device, message);
+    if (status != SGM_DEVICE_OK)
+        return status;
+    device->recording = false;
+    status = cuda_check(device, l->cuda.cuStreamEndCapture(device->stream, &graph), "a recording", message);
+    if (status == SGM_DEVICE_OK)
+        status = cuda_check(device, l->cuda.cuGraphInstantiateWithFlags(&run, graph, 0),
+                            "keeping a recording", message);
+    if (graph != NULL)
+        l->cuda.cuGraphDestroy(graph);
+    cuda_release_late(device);
+    cuda_leave(device);
+    *recording = run;
+    return status;
+}
+
+sgm_device_result cuda_replay(void *self, void *recording, char *message)
+{
+    cuda_device *device = self;
+    sgm_device_result status = cuda_enter(device, message);
+    if (status != SGM_DEVICE_OK)
+        return status;
+    status = cuda_check(device, device->library->cuda.cuGraphLaunch(recording, device->stream),
+                        "running a recording", message);
+    cuda_leave(device);
+    return status;
+}
+
+void cuda_forget(void *self, void *recording)
+{
+    const cuda_device *device = self;
+    char message[SGM_DEVICE_MESSAGE];
+    if (recording == NULL || cuda_enter(device, message) != SGM_DEVICE_OK)
+        return;
+    device->library->cuda.cuStreamSynchronize(device->stream);
+    device->library->cuda.cuGraphExecDestroy(recording);
+    cuda_leave(device);
+}
