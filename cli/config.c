@@ -165,6 +165,13 @@ static void list_types(const option *o, sgm__text *out)
 }
 
 /* "; adam, adamw: 0.9": the defaults of the types that have one, types of one default together. */
+static double default_of(const sgm_optimiser_type *type, const sgm_setting *setting)
+{
+    sgm_content content = {0};
+    sgm_setting_get(setting, &type->defaults, &content);
+    return content.kind == SGM_KIND_INTEGER ? (double)content.as.integer : content.as.number;
+}
+
 static void list_defaults(const option *o, sgm__text *out)
 {
     const sgm_optimiser_type *type, *other;
@@ -172,20 +179,15 @@ static void list_defaults(const option *o, sgm__text *out)
     const sgm_setting *settings = sgm_optimiser_settings(&count);
     const sgm_setting *setting = sgm_setting_find(settings, count, o->name);
     for (size_t i = 0; (type = sgm_optimiser_type_at(i)) != NULL; i++) {
-        double standard, same;
+        double standard = default_of(type, setting);
         bool told = false;
-        memcpy(&standard, (const char *)&type->defaults + setting->offset, sizeof standard);
-        for (size_t k = 0; k < i && (other = sgm_optimiser_type_at(k)) != NULL; k++) {
-            memcpy(&same, (const char *)&other->defaults + setting->offset, sizeof same);
-            told |= same == standard;
-        }
+        for (size_t k = 0; k < i && (other = sgm_optimiser_type_at(k)) != NULL; k++)
+            told |= default_of(other, setting) == standard;
         if (standard == 0 || told)
             continue;
-        for (size_t k = i; (other = sgm_optimiser_type_at(k)) != NULL; k++) {
-            memcpy(&same, (const char *)&other->defaults + setting->offset, sizeof same);
-            if (same == standard)
+        for (size_t k = i; (other = sgm_optimiser_type_at(k)) != NULL; k++)
+            if (default_of(other, setting) == standard)
                 sgm__text_append(out, "%s%s", k == i ? "; " : ", ", other->name);
-        }
         sgm__text_append(out, " %.15g", standard);
     }
 }
@@ -210,6 +212,8 @@ static const option optimiser_table[] = {
     OPTIMISER(beta1),
     OPTIMISER(beta2),
     OPTIMISER(epsilon),
+    OPTIMISER(tolerance),
+    OPTIMISER(history),
     OPTIMISER(weight_decay),
     OPTIMISER(clip_value),
     OPTIMISER(clip_norm),

@@ -31,8 +31,8 @@ typedef struct schedule_config {
 typedef struct optimiser_config {
     char *type;
     double learning_rate, momentum, decay_rate, beta1, beta2, epsilon, weight_decay, clip_value, clip_norm,
-        average;
-    int64_t accumulate;
+        average, tolerance;
+    int64_t accumulate, history;
     schedule_config schedule;
 } optimiser_config;
 

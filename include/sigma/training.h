@@ -91,10 +91,12 @@ typedef struct sgm_optimiser sgm_optimiser;
 typedef struct sgm_optimiser_options {
     size_t struct_size;
     double learning_rate; /* defaults: gradient_descent, momentum, nesterov, adagrad, adafactor 0.01; adadelta
-                             1; lion 0.0001; others 0.001 */
+                             and lbfgs 1; lion 0.0001; others 0.001 */
     double momentum;      /* momentum, nesterov: default 0.9; muon: 0.95 */
     double decay_rate;    /* adadelta: default 0.9; rmsprop: 0.99; adafactor: 0.8 */
     double beta1, beta2;  /* adam, adamw, lamb: default 0.9, 0.999; lion: 0.9, 0.99; muon: 0.9, 0.95 */
+    double tolerance;     /* lbfgs: the largest element of a gradient that moves nothing; default 1e-7 */
+    int64_t history;      /* lbfgs: steps that are remembered; default 10 */
     double epsilon;       /* default: adagrad, adadelta, lamb 1e-6, adafactor 1e-3, others 1e-8 */
     double weight_decay; /* adamw, lamb: decoupled, default 0.01; lion, muon: 0.1; adafactor: 0; others: added
                             to the gradient as L2, default 0 */
@@ -127,9 +129,10 @@ SGM_API sgm_status sgm_optimiser_set(sgm_optimiser *optimiser, const char *name,
 #define sgm_lamb(...) SGM_OPTIMISER("lamb", __VA_ARGS__)
 #define sgm_adafactor(...) SGM_OPTIMISER("adafactor", __VA_ARGS__)
 #define sgm_muon(...) SGM_OPTIMISER("muon", __VA_ARGS__)
+#define sgm_lbfgs(...) SGM_OPTIMISER("lbfgs", __VA_ARGS__)
 
 /* An optimiser from outside the library. */
-#define SGM_OPTIMISER_API 1
+#define SGM_OPTIMISER_API 2
 typedef struct sgm_update_call {
     sgm_graph *graph;
     const sgm_optimiser_options *options; /* defaults filled in */
@@ -141,12 +144,15 @@ typedef struct sgm_update_call {
 typedef struct sgm_optimiser_type {
     uint32_t api; /* SGM_OPTIMISER_API */
     const char *name, *doc;
-    /* Of momentum, decay_rate, beta1, beta2 and epsilon those that are not 0 are its settings; the registry
-     * of a trainer has no value for the others, and refuses them. */
+    /* Of momentum, decay_rate, beta1, beta2, epsilon, tolerance and history those that are not 0 are its
+     * settings; the registry of a trainer has no value for the others, and refuses them. */
     sgm_optimiser_options defaults;
     /* Gives the new value of the parameter, and may assign slots. */
     sgm_value (*update)(const sgm_update_call *call);
     bool decoupled; /* update() applies the weight decay itself, as it does where that has a default */
+    /* NULL, or for a method that looks at all parameters together: called before the updates, it may record
+     * what they share, and change the gradients that update() gets. count: 1 or more. */
+    void (*prepare)(sgm_update_call *calls, size_t count);
 } sgm_optimiser_type;
 SGM_API sgm_status sgm_register_optimiser(const sgm_optimiser_type *type); /* `type` must stay; any thread */
 SGM_API const sgm_optimiser_type *sgm_optimiser_type_at(size_t index);     /* NULL: past the last */

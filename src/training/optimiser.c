@@ -48,6 +48,9 @@ sgm_optimiser *sgm_optimiser_create(const char *type, const sgm_optimiser_option
     or_default(&own->beta2, found->defaults.beta2);
     or_default(&own->epsilon, found->defaults.epsilon);
     or_default(&own->weight_decay, found->defaults.weight_decay);
+    or_default(&own->tolerance, found->defaults.tolerance);
+    if (own->history == 0)
+        own->history = found->defaults.history > 0 ? found->defaults.history : 1;
     if (own->accumulate == 0)
         own->accumulate = 1;
     if (sgm__optimiser_check(type, own) == SGM_OK)
@@ -148,9 +151,8 @@ static void clip(const sgm_optimiser_options *options, sgm_graph *graph, sgm_val
         clip_norm(graph, options->clip_norm, gradients, count);
 }
 
-static void update_parameter(const sgm_optimiser *optimiser, sgm_graph *graph,
-                             const sgm__update_request *request, const sgm__trained_parameter *parameter,
-                             sgm_value gradient)
+static sgm_update_call call_of(const sgm_optimiser *optimiser, sgm_graph *graph,
+                               const sgm__trained_parameter *parameter, sgm_value gradient)
 {
     const sgm_optimiser_options *options = &optimiser->options;
     sgm_shape scalar = sgm_shape_scalar();
@@ -159,15 +161,22 @@ static void update_parameter(const sgm_optimiser *optimiser, sgm_graph *graph,
     bool decoupled = optimiser->type->decoupled || optimiser->type->defaults.weight_decay > 0;
     if (options->weight_decay > 0 && !decoupled)
         gradient = sgm_add(graph, gradient, scale(graph, parameter->value, options->weight_decay));
-    sgm_update_call call = {.graph = graph,
-                            .options = options,
-                            .parameter_name = parameter->name,
-                            .parameter = parameter->value,
-                            .gradient = gradient,
-                            .learning_rate = sgm_input_value(graph, SGM__LEARNING_RATE, dtype, &scalar),
-                            .step = sgm_input_value(graph, SGM__STEP, dtype, &scalar)};
+    return (sgm_update_call){.graph = graph,
+                             .options = options,
+                             .parameter_name = parameter->name,
+                             .parameter = parameter->value,
+                             .gradient = gradient,
+                             .learning_rate = sgm_input_value(graph, SGM__LEARNING_RATE, dtype, &scalar),
+                             .step = sgm_input_value(graph, SGM__STEP, dtype, &scalar)};
+}
+
+static void update_parameter(const sgm_optimiser *optimiser, const sgm__update_request *request,
+                             const sgm__trained_parameter *parameter, const sgm_update_call *call)
+{
+    const sgm_optimiser_options *options = &optimiser->options;
+    sgm_graph *graph = call->graph;
     sgm_value updated = sgm__modifiers_record(request->modifiers, request->modifier_count, graph,
-                                              parameter->name, optimiser->type->update(&call));
+                                              parameter->name, optimiser->type->update(call));
     if (request->keep_updates)
         sgm_assign(graph, named_state(graph, SGM__STEP_PREFIX, "", parameter->name, parameter->value),
                    sgm_subtract(graph, updated, parameter->value));
@@ -177,6 +186,28 @@ static void update_parameter(const sgm_optimiser *optimiser, sgm_graph *graph,
         sgm_value step = scale(graph, sgm_subtract(graph, updated, average), 1 - options->average);
         sgm_assign(graph, average, sgm_add(graph, average, step));
     }
+}
+
+static sgm_status update_parameters(const sgm_optimiser *optimiser, sgm_graph *graph,
+                                    const sgm__update_request *request, const sgm_value *gradients)
+{
+    sgm_update_call *calls = sgm__calloc(request->count + 1, sizeof *calls);
+    if (calls == NULL)
+        return SGM_ERROR_MEMORY;
+    for (size_t i = 0; i < request->count; i++) {
+        sgm_graph_push_label(graph, request->parameters[i].name);
+        calls[i] = call_of(optimiser, graph, &request->parameters[i], gradients[i]);
+        sgm_graph_pop_label(graph);
+    }
+    if (optimiser->type->prepare != NULL && request->count > 0)
+        optimiser->type->prepare(calls, request->count);
+    for (size_t i = 0; i < request->count; i++) {
+        sgm_graph_push_label(graph, request->parameters[i].name);
+        update_parameter(optimiser, request, &request->parameters[i], &calls[i]);
+        sgm_graph_pop_label(graph);
+    }
+    sgm__free(calls);
+    return SGM_OK;
 }
 
 sgm_status sgm__optimiser_record(const sgm_optimiser *optimiser, sgm_graph *graph,
@@ -203,11 +234,7 @@ sgm_status sgm__optimiser_record(const sgm_optimiser *optimiser, sgm_graph *grap
                        named_state(graph, SGM__GRADIENT_PREFIX, "", request->parameters[i].name, values[i]),
                        gradients[i]);
         clip(&optimiser->options, graph, gradients, count);
-        for (size_t i = 0; i < count; i++) {
-            sgm_graph_push_label(graph, request->parameters[i].name);
-            update_parameter(optimiser, graph, request, &request->parameters[i], gradients[i]);
-            sgm_graph_pop_label(graph);
-        }
+        status = update_parameters(optimiser, graph, request, gradients);
     }
     sgm_graph_pop_label(graph);
     sgm__free(values);

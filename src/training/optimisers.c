@@ -157,6 +157,12 @@ static const sgm_optimiser_type built_in[] = {
      .defaults = {.learning_rate = 0.01, .decay_rate = 0.8, .epsilon = 1e-3}},
     TYPE("muon", "orthogonal steps of matrices, adamw for the rest", sgm__update_muon, .learning_rate = 0.001,
          .momentum = 0.95, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .weight_decay = 0.1),
+    {.api = SGM_OPTIMISER_API,
+     .name = "lbfgs",
+     .doc = "steps of all parameters by what the last ones changed of the gradient, for all data at once",
+     .prepare = sgm__prepare_lbfgs,
+     .update = sgm__update_lbfgs,
+     .defaults = {.learning_rate = 1, .history = 10, .tolerance = 1e-7}},
 };
 #define BUILT_IN_COUNT (sizeof built_in / sizeof *built_in)
 #define MOST_REGISTERED 32

@@ -24,6 +24,15 @@ static const sgm_setting optimiser_rows[] = {
     OPTIMISER(beta1, 0, BELOW_ONE, "share of the mean gradient that stays"),
     OPTIMISER(beta2, 0, BELOW_ONE, "share of the mean square that stays"),
     OPTIMISER(epsilon, 0, 1, "keeps divisions finite"),
+    OPTIMISER(tolerance, 0, 1e30, "the largest element of a gradient that moves nothing"),
+    {.option = {.name = "history",
+                .kind = SGM_KIND_INTEGER,
+                .unit = "steps",
+                .least = 1,
+                .most = 100,
+                .live = true,
+                .doc = "last steps that tell how to go on"},
+     SGM_MEMBER(sgm_optimiser_options, history)},
     OPTIMISER(weight_decay, 0, 1e30, "pull of the parameters towards 0"),
     OPTIMISER(clip_value, 0, 1e30, "largest absolute gradient; 0: any"),
     OPTIMISER(clip_norm, 0, 1e30, "largest norm of all gradients together; 0: any"),
@@ -116,16 +125,16 @@ static bool is_of_method(size_t offset)
            offset == offsetof(sgm_optimiser_options, decay_rate) ||
            offset == offsetof(sgm_optimiser_options, beta1) ||
            offset == offsetof(sgm_optimiser_options, beta2) ||
-           offset == offsetof(sgm_optimiser_options, epsilon);
+           offset == offsetof(sgm_optimiser_options, epsilon) ||
+           offset == offsetof(sgm_optimiser_options, tolerance) ||
+           offset == offsetof(sgm_optimiser_options, history);
 }
 
 static bool is_used(const sgm_optimiser_type *type, const sgm_setting *setting)
 {
-    double standard;
-    if (!is_of_method(setting->offset))
-        return true;
-    memcpy(&standard, (const char *)&type->defaults + setting->offset, sizeof standard);
-    return standard != 0;
+    static const char nothing[sizeof(double)];
+    return !is_of_method(setting->offset) ||
+           memcmp((const char *)&type->defaults + setting->offset, nothing, setting->size) != 0;
 }
 
 sgm_status sgm__optimiser_check_used(const sgm_optimiser *optimiser, const char *name)

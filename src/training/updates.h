@@ -23,4 +23,8 @@ sgm_value sgm__update_lamb(const sgm_update_call *call);
 sgm_value sgm__update_adafactor(const sgm_update_call *call);
 sgm_value sgm__update_muon(const sgm_update_call *call);
 
+/* --- lbfgs.c: steps of all parameters in place of their gradients, and adding them --- */
+void sgm__prepare_lbfgs(sgm_update_call *calls, size_t count);
+sgm_value sgm__update_lbfgs(const sgm_update_call *call);
+
 #endif

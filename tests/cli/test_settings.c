@@ -216,8 +216,9 @@ TEST(defaults_of_types_are_shown_from_their_table)
 {
     fill_help();
     CHECK(strstr(help_line("optimiser.learning_rate"),
-                 "adadelta 1; rmsprop, adam, adamw, lamb, muon 0.001") != NULL);
+                 "adadelta, lbfgs 1; rmsprop, adam, adamw, lamb, muon 0.001") != NULL);
     CHECK(strstr(help_line("optimiser.beta2"), "adam, adamw, lamb 0.999; lion 0.99; muon 0.95") != NULL);
+    CHECK(strstr(help_line("optimiser.history"), "; lbfgs 10") != NULL);
     CHECK(strstr(help_line("optimiser.type"), "gradient_descent, momentum, nesterov") != NULL);
 }
 
