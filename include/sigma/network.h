@@ -64,6 +64,7 @@ typedef struct sgm_layer_options {
     double importance;      /* costs: factor in the total; default 1 */
     bool each_step;         /* dense: acts on the last dimension of each record, which is not flattened */
     int64_t vocabulary;     /* embedding: how many numbers there are */
+    bool sparse;            /* embedding: only rows that were used are updated */
     /* softmax_cross_entropy, negative_log_likelihood: targets are numbers of classes, or a share for each */
     bool classes, shares;
     bool last, reverse, bidirectional; /* rnn, gru, lstm */
@@ -157,6 +158,7 @@ typedef struct sgm_parameter {
     bool trainable;
     const char *initialiser; /* what it gets without another rule, as text: "glorot", "constant(0)" */
     sgm_value value;         /* in the graph that was recorded */
+    bool sparse;             /* only rows whose gradient is not 0 are updated */
 } sgm_parameter;
 
 typedef struct sgm_named_value {

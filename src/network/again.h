@@ -16,5 +16,7 @@ sgm_status sgm__network_record_again(sgm_network *network, sgm_graph *graph,
 /* Names of states that the layers remember from minibatch to minibatch, as far as they were recorded; NULL
  * past the last. They are zeros at the beginning of each epoch. */
 const char *sgm__network_memory_at(const sgm_network *network, size_t index);
+/* Whether the parameter of that name is sparse, in what was recorded last. */
+bool sgm__network_is_sparse(const sgm_network *network, const char *parameter);
 
 #endif

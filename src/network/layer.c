@@ -350,6 +350,7 @@ static sgm_status set_options(sgm_layer *layer, const sgm_layer_options *options
         SGM_TRY(sgm__argument_append_dimension(layer, argument, options->shape[i]));
     }
     SGM_TRY(set_integer_option(layer, "vocabulary", options->vocabulary));
+    SGM_TRY(set_flag_option(layer, "sparse", options->sparse));
     int32_t size = sgm__argument_find(layer->type, "size");
     if (size >= 0 && layer->type->arguments[size].kind == SGM_ARGUMENT_SHAPE)
         SGM_TRY(set_pair_option(layer, "size", (const int64_t[]){options->size, 0}));

@@ -193,6 +193,8 @@ sgm_value sgm__layer_place(sgm_layer_call *call, sgm_graph *graph);
 bool sgm__layer_refuses_step(const sgm_layer_call *call, sgm_graph *graph, const char *why);
 /* What the layer gives has other lengths than what it gets; nothing: all steps count. */
 void sgm__layer_set_lengths(sgm_layer_call *call, sgm_value lengths);
+/* The parameter that was asked for last is sparse (sgm_parameter). */
+void sgm__layer_sparse(sgm_layer_call *call);
 sgm__layer_mark sgm__network_mark(const sgm_network *network, const sgm_graph *graph, sgm_value total);
 /* Layers from place `first` of the order on, then the outputs; fills in `recording`. */
 sgm_status sgm__network_record_from(sgm_network *network, sgm_graph *graph,

@@ -1,4 +1,5 @@
 /* A step in two halves: gradients by workers, and the update by their trainer. */
+#include "network/again.h"
 #include "training/operator.h"
 #include "training/trainer.h"
 #include <sigma/operations.h>
@@ -71,7 +72,8 @@ static sgm_status find_trained(sgm_trainer *trainer)
         sgm_type type;
         SGM_TRY(sgm_session_state_type(trainer->session, team->names[i], &type));
         trainer->trained[i] = (sgm__trained_parameter){
-            team->names[i], sgm_state(trainer->graph, team->names[i], type.dtype, &type.shape)};
+            team->names[i], sgm_state(trainer->graph, team->names[i], type.dtype, &type.shape),
+            sgm__network_is_sparse(trainer->network, team->names[i])};
     }
     return SGM_OK;
 }

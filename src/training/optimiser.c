@@ -1,5 +1,5 @@
 /* What all optimisers share: gradients, accumulation, clipping, decay, averages. All of it is recorded. */
-#include "training/optimiser.h"
+#include "training/updates.h"
 
 #include <stdio.h>
 
@@ -171,12 +171,19 @@ static sgm_update_call call_of(const sgm_optimiser *optimiser, sgm_graph *graph,
 }
 
 static void update_parameter(const sgm_optimiser *optimiser, const sgm__update_request *request,
-                             const sgm__trained_parameter *parameter, const sgm_update_call *call)
+                             const sgm__trained_parameter *parameter, const sgm_update_call *call,
+                             sgm_value gradient)
 {
     const sgm_optimiser_options *options = &optimiser->options;
     sgm_graph *graph = call->graph;
+    size_t assignments = sgm__assignments_so_far(graph);
+    sgm_value used = {-1};
+    if (parameter->sparse)
+        used = sgm__used_rows(graph, gradient);
     sgm_value updated = sgm__modifiers_record(request->modifiers, request->modifier_count, graph,
                                               parameter->name, optimiser->type->update(call));
+    if (parameter->sparse)
+        updated = sgm__update_used_rows(graph, used, assignments, parameter->value, updated);
     if (request->keep_updates)
         sgm_assign(graph, named_state(graph, SGM__STEP_PREFIX, "", parameter->name, parameter->value),
                    sgm_subtract(graph, updated, parameter->value));
@@ -197,13 +204,19 @@ static sgm_status update_parameters(const sgm_optimiser *optimiser, sgm_graph *g
     for (size_t i = 0; i < request->count; i++) {
         sgm_graph_push_label(graph, request->parameters[i].name);
         calls[i] = call_of(optimiser, graph, &request->parameters[i], gradients[i]);
+        if (request->parameters[i].sparse && optimiser->type->prepare != NULL)
+            sgm_graph_fail(
+                graph, SGM_ERROR_UNSUPPORTED,
+                "the optimiser %s takes steps of all parameters together, and '%s' is sparse: take "
+                "another optimiser, or an embedding that is not sparse",
+                optimiser->type->name, request->parameters[i].name);
         sgm_graph_pop_label(graph);
     }
     if (optimiser->type->prepare != NULL && request->count > 0)
         optimiser->type->prepare(calls, request->count);
     for (size_t i = 0; i < request->count; i++) {
         sgm_graph_push_label(graph, request->parameters[i].name);
-        update_parameter(optimiser, request, &request->parameters[i], &calls[i]);
+        update_parameter(optimiser, request, &request->parameters[i], &calls[i], gradients[i]);
         sgm_graph_pop_label(graph);
     }
     sgm__free(calls);

@@ -21,6 +21,7 @@ struct sgm_optimiser {
 typedef struct sgm__trained_parameter {
     const char *name;
     sgm_value value;
+    bool sparse; /* as that of sgm_parameter */
 } sgm__trained_parameter;
 
 /* option_tables.c: the row of "beta1" or "schedule.kind", and the struct that has its member; NULL: none. */

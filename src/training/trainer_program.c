@@ -316,7 +316,7 @@ static sgm_status find_trained(sgm_trainer *trainer)
         SGM_TRY(sgm__reserve(&trainer->trained, &trainer->trained_capacity, trainer->trained_count + 1,
                              sizeof(sgm__trained_parameter)));
         trainer->trained[trainer->trained_count++] =
-            (sgm__trained_parameter){parameter->name, parameter->value};
+            (sgm__trained_parameter){parameter->name, parameter->value, parameter->sparse};
     }
     if (trainer->trained_count == 0)
         return sgm_fail(SGM_ERROR_STATE,

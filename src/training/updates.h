@@ -27,4 +27,14 @@ sgm_value sgm__update_muon(const sgm_update_call *call);
 void sgm__prepare_lbfgs(sgm_update_call *calls, size_t count);
 sgm_value sgm__update_lbfgs(const sgm_update_call *call);
 
+/* --- used_rows.c --- */
+/* (rows, 1, ...): whether an element of the row's gradient is not 0; a NaN is not. Record it before the
+ * update: then that stays one step. */
+sgm_value sgm__used_rows(sgm_graph *graph, sgm_value gradient);
+size_t sgm__assignments_so_far(const sgm_graph *graph);
+/* `after` in rows that were used, `before` in the others; the same for the slots that were assigned since
+ * there were so many assignments. */
+sgm_value sgm__update_used_rows(sgm_graph *graph, sgm_value used, size_t assignments, sgm_value before,
+                                sgm_value after);
+
 #endif

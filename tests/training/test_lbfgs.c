@@ -75,7 +75,8 @@ static bench start(const sgm_optimiser *optimiser, const char *handler, sgm_dtyp
     b.session = sgm_session_create(b.handler);
     for (int i = 0; i < PARAMETERS; i++) {
         sgm_shape shape = shape_of(i);
-        parameters[i] = (sgm__trained_parameter){names[i], sgm_state(b.graph, names[i], dtype, &shape)};
+        parameters[i] =
+            (sgm__trained_parameter){.name = names[i], .value = sgm_state(b.graph, names[i], dtype, &shape)};
         sgm_tensor *values = numbers(dtype, &shape, i);
         CHECK_OK(sgm_session_set(b.session, names[i], values));
         sgm_tensor_free(values);

@@ -23,7 +23,7 @@ static void check_optimiser(sgm_optimiser *optimiser, void (*update)(follower *s
     sgm_value p = sgm_state(graph, "p", SGM_FLOAT64, &scalar);
     sgm_value difference = sgm_subtract(graph, p, sgm_number(graph, 3));
     sgm_value cost = sgm_multiply(graph, sgm_square(graph, difference), sgm_number(graph, 0.5));
-    sgm__trained_parameter parameter = {"p", p};
+    sgm__trained_parameter parameter = {.name = "p", .value = p};
     CHECK_OK(sgm__optimiser_record(
         optimiser, graph,
         &(sgm__update_request){.cost = cost, .parameters = &parameter, .count = 1, .update = true}));

@@ -54,7 +54,8 @@ static bench start(const sgm_optimiser *optimiser, const char *handler, sgm_dtyp
     for (int i = 0; i < PARAMETERS; i++) {
         char name[16];
         snprintf(name, sizeof name, "g%d", i);
-        parameters[i] = (sgm__trained_parameter){names[i], sgm_state(b.graph, names[i], dtype, &shapes[i])};
+        parameters[i] = (sgm__trained_parameter){.name = names[i],
+                                                 .value = sgm_state(b.graph, names[i], dtype, &shapes[i])};
         gradients[i] = sgm_input_value(b.graph, name, dtype, &shapes[i]);
         set_state(&b, names[i], &(sgm_type){.dtype = dtype, .shape = shapes[i]}, numbers(&shapes[i], i));
     }

@@ -8,6 +8,8 @@ static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value
     sgm_shape shape = sgm_shape_of(vocabulary, size);
     sgm_value weights = sgm_layer_parameter(call, graph, "weights", &shape, vocabulary, size, true,
                                             "gaussian(standard_deviation=1)");
+    if (sgm_layer_flag(call, "sparse"))
+        sgm__layer_sparse(call);
     /* numbers above 256 would not survive bfloat16 */
     sgm_value tokens = sgm__mixed_cast(graph, inputs[0], sgm__master_dtype(call->options));
     return sgm_gather(graph, weights, sgm_cast(graph, tokens, SGM_INT64), 0);
@@ -26,6 +28,9 @@ static const sgm_argument arguments[] = {
      .least = 1,
      .most = 1e9,
      .doc = "the elements of a number's vector"},
+    {.name = "sparse",
+     .kind = SGM_ARGUMENT_FLAG,
+     .doc = "only rows that were used are updated, also where the optimiser would move the others"},
 };
 
 const sgm_layer_type sgm__layer_embedding = {
