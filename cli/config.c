@@ -259,7 +259,7 @@ static const option operator_table[] = {
      .kind = OPTION_TEXT,
      OF(operator_config, type),
      .check = check_operator,
-     .doc = "what workers merge: gradients, in each iteration, or parameters"},
+     .doc = "what workers merge: gradients, in each iteration, or parameters; mpi: of all ranks of mpirun"},
     SETTING(operator_config, workers, sgm_operator_settings),
     SETTING(operator_config, every, sgm_operator_settings),
     {.name = "merger",
@@ -274,6 +274,9 @@ static const option operator_table[] = {
      .doc = "parameters: others, by parameter, {\"*.biases\": maximum}"},
     SETTING(operator_config, handlers, sgm_operator_settings),
     SETTING(operator_config, threads, sgm_operator_settings),
+    SETTING(operator_config, timeout, sgm_operator_settings),
+    SETTING(operator_config, check_every, sgm_operator_settings),
+    SETTING(operator_config, bucket, sgm_operator_settings),
 };
 
 const option config_table[] = {
@@ -529,12 +532,15 @@ static int64_t given_or_0(int64_t value)
 
 sgm_operator *config_operator(const operator_config *o)
 {
-    bool gradients = strcmp(o->type, "gradients") == 0;
+    bool gradients = strcmp(o->type, "gradients") == 0, ranks = strcmp(o->type, "mpi") == 0;
     sgm_operator_options options = {.struct_size = sizeof options,
                                     .workers = (int32_t)given_or_0(o->workers),
                                     .handlers = o->handlers,
                                     .threads = (int32_t)given_or_0(o->threads),
-                                    .every = given_or_0(o->every)};
+                                    .every = given_or_0(o->every),
+                                    .timeout = isnan(o->timeout) ? 0 : o->timeout,
+                                    .check_every = given_or_0(o->check_every),
+                                    .bucket = given_or_0(o->bucket)};
     if (o->merger != NULL || o->mergers.count > 0)
         options.merger = o->merger != NULL ? sgm_merger_parse(o->merger) : sgm_average_merger();
     for (size_t i = 0; i < o->mergers.count; i++)
@@ -543,7 +549,9 @@ sgm_operator *config_operator(const operator_config *o)
             sgm_merger_free(options.merger);
             return NULL;
         }
-    return gradients ? sgm_gradient_operator_create(&options) : sgm_parameter_operator_create(&options);
+    return ranks       ? sgm_mpi_operator_create(&options)
+           : gradients ? sgm_gradient_operator_create(&options)
+                       : sgm_parameter_operator_create(&options);
 }
 
 sgm_optimiser *config_optimiser(const optimiser_config *o)

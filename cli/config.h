@@ -53,7 +53,8 @@ typedef struct start_config {
 
 typedef struct operator_config {
     char *type;
-    int64_t workers, every, threads;
+    int64_t workers, every, threads, check_every, bucket;
+    double timeout;
     char *merger, *handlers;
     text_map mergers;
 } operator_config;

@@ -94,9 +94,11 @@ sgm_status check_name(const char *value)
 
 sgm_status check_operator(const char *value)
 {
-    static const char *const names[] = {"gradients", "parameters"};
-    return strcmp(value, names[0]) == 0 || strcmp(value, names[1]) == 0 ? SGM_OK
-                                                                        : fail_choice(value, names, 2);
+    static const char *const names[] = {"gradients", "parameters", "mpi"};
+    for (size_t i = 0; i < 3; i++)
+        if (strcmp(value, names[i]) == 0)
+            return SGM_OK;
+    return fail_choice(value, names, 3);
 }
 
 sgm_status check_handler(const char *value)

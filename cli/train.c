@@ -1,7 +1,7 @@
 /* sigma train: a run, from a file to a checkpoint. */
 #include "cli.h"
 #include "monitors/task_lines.h"
-#include "training/trainer.h"
+#include "training/ranks.h"
 #include "training/trainer_hooks.h"
 
 #include <errno.h>
@@ -134,6 +134,7 @@ typedef struct run_parts {
     sgm_dataset *training, *validation, *test;
     config *c;
     bool paused;
+    bool follows;       /* another rank has the folder and the monitors, and tells how it goes */
     char failure[1024]; /* of saving the configuration; "": none */
 } run_parts;
 
@@ -243,6 +244,9 @@ static sgm_status open_parts(run_parts *p, config *c, const train_arguments *giv
     if (p->trainer == NULL)
         return sgm__last_failure();
     SGM_TRY(experiment_feed(p->trainer, c, p->training, p->validation));
+    p->follows = sgm__trainer_follows(p->trainer);
+    if (p->follows)
+        return SGM_OK;
     SGM_TRY(sgm_trainer_on_progress(p->trainer, keep_config, p));
     return add_monitors(p->env, c, given);
 }
@@ -277,6 +281,29 @@ static int start_from_another(const run_parts *p, bool quiet)
                                                                          : report_error("train", CLI_FAILED);
 }
 
+static int tell_end(const run_parts *p, sgm_status status)
+{
+    const config *c = p->c;
+    if (p->failure[0] != '\0') {
+        fprintf(stderr, "sigma train: %s\n", p->failure);
+        return CLI_FAILED;
+    }
+    if (status == SGM_ERROR_INTERRUPTED) {
+        if (!p->follows)
+            printf("stopped; go on with: sigma train %s --resume\n", c->folder);
+        return CLI_INTERRUPTED;
+    }
+    if (status != SGM_OK)
+        return report_error("train", CLI_FAILED);
+    if (p->follows)
+        return CLI_OK;
+    if ((p->validation != NULL && measure(p, c, "validation", p->validation) != SGM_OK) ||
+        (p->test != NULL && measure(p, c, "test", p->test) != SGM_OK))
+        return report_error("train", CLI_FAILED);
+    printf("checkpoint: %s/checkpoint.safetensors\n", c->folder);
+    return CLI_OK;
+}
+
 static int train(config *c, const train_arguments *given)
 {
     run_parts parts = {.paused = given->paused};
@@ -287,12 +314,12 @@ static int train(config *c, const train_arguments *given)
     if (open_parts(&parts, c, given) != SGM_OK || sgm_trainer_prepare(parts.trainer) != SGM_OK)
         code = report_error("train", CLI_FAILED);
     else
-        code = start_from_another(&parts, given->quiet);
+        code = start_from_another(&parts, given->quiet || parts.follows);
     if (code == CLI_OK && sgm__trainer_check_hooks(parts.trainer) != SGM_OK)
         code = report_error("train", CLI_USAGE);
-    if (code == CLI_OK)
+    if (code == CLI_OK && !parts.follows)
         code = prepare_folder(c, given->resume);
-    if (code == CLI_OK && given->resume)
+    if (code == CLI_OK && given->resume && !parts.follows)
         tell_changes(c);
     if (code == CLI_OK) {
         sgm_status status =
@@ -300,20 +327,7 @@ static int train(config *c, const train_arguments *given)
                     .iterations = c->iterations != OPTION_UNSET ? c->iterations : 0, .folder = c->folder,
                     .checkpoint_every = c->checkpoint_every, .resume = given->resume, .paused = given->paused,
                     .catch_interrupt = true);
-        if (parts.failure[0] != '\0') {
-            fprintf(stderr, "sigma train: %s\n", parts.failure);
-            code = CLI_FAILED;
-        } else if (status == SGM_ERROR_INTERRUPTED) {
-            printf("stopped; go on with: sigma train %s --resume\n", c->folder);
-            code = CLI_INTERRUPTED;
-        } else if (status != SGM_OK ||
-                   (parts.validation != NULL &&
-                    measure(&parts, c, "validation", parts.validation) != SGM_OK) ||
-                   (parts.test != NULL && measure(&parts, c, "test", parts.test) != SGM_OK)) {
-            code = report_error("train", CLI_FAILED);
-        } else {
-            printf("checkpoint: %s/checkpoint.safetensors\n", c->folder);
-        }
+        code = tell_end(&parts, status);
     }
     close_parts(&parts);
     return code;

@@ -10,13 +10,15 @@ required=(build-essential cmake ninja-build pkg-config libyaml-dev libjansson-de
 optional=(libopenblas0-serial "libdnnl2 libdnnl3 libdnnl3.6")
 # Without these it is built without ONNX.
 optional+=(libprotobuf-c-dev protobuf-c-compiler libonnx-dev)
+# Without one of these there are no ranks on several machines.
+optional+=("libopenmpi-dev libmpich-dev")
 modules=(yaml-0.1 jansson libcurl libarchive libmicrohttpd libpng libjpeg nettle)
 tried=$(dirname "$0")/../build/.setup-tried
-why="Sigma is faster, and reads and writes ONNX, with these packages"
+why="Sigma is faster, reads and writes ONNX, and trains on several machines with these packages"
 for argument in "$@"; do
     case $argument in
     --test)
-        optional+=(chromium chromium-driver libonnx-testdata)
+        optional+=(chromium chromium-driver libonnx-testdata "openmpi-bin mpich")
         tried+=-test
         why="Sigma is faster, can do more, or more of it is tested, with these packages"
         ;;

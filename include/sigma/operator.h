@@ -46,6 +46,10 @@ typedef struct sgm_operator_options {
     int32_t threads;    /* of each worker's handler; default: the trainer's, divided by the workers */
     int64_t every;      /* parameters: iterations from merge to merge; 0: at the end of each epoch */
     sgm_merger *merger; /* parameters: taken over; default: the average */
+    /* Of sgm_mpi_operator: */
+    double timeout;      /* seconds that a rank waits for another one before the run fails; default 60 */
+    int64_t check_every; /* iterations from one comparison of the ranks' states to the next; default 1000 */
+    int64_t bucket;      /* bytes of gradients that are summed by themselves; default 4 MiB */
 } sgm_operator_options;
 /* Each iteration takes one minibatch and gives each worker a part of it; the gradients are merged, and there
  * is one update. n workers do what one worker does, to rounding. */
@@ -59,7 +63,20 @@ SGM_API sgm_operator *sgm_gradient_operator_create(const sgm_operator_options *o
     sgm_parameter_operator_create(                                                                           \
         &(const sgm_operator_options){.struct_size = sizeof(sgm_operator_options), __VA_ARGS__})
 SGM_API sgm_operator *sgm_parameter_operator_create(const sgm_operator_options *options);
-/* Members of sgm_operator_options: workers, handlers, threads, every. */
+/* Workers on several machines: each process that a launcher has started (mpirun, srun) is a rank, which has
+ * the same program and workers of its own, by default one. All ranks create it, in the same order as other
+ * such operators. A minibatch is divided among the ranks, and the gradients are summed: n ranks do what one
+ * does, to rounding. Rank 0 leads: it alone has the run's folder, and commands to it act on all ranks at the
+ * same iteration. Without a launcher it is one rank. SGM_ERROR_UNSUPPORTED: the plug-in libsigma-mpi.so is
+ * not there. */
+#define sgm_mpi_operator(...)                                                                                \
+    sgm_mpi_operator_create(                                                                                 \
+        &(const sgm_operator_options){.struct_size = sizeof(sgm_operator_options), __VA_ARGS__})
+SGM_API sgm_operator *sgm_mpi_operator_create(const sgm_operator_options *options);
+/* Number of this rank, from 0, and of all ranks; 0 and 1 for other operators. */
+SGM_API int32_t sgm_operator_rank(const sgm_operator *workers);
+SGM_API int32_t sgm_operator_ranks(const sgm_operator *workers);
+/* Members of sgm_operator_options: workers, handlers, threads, every, and those of ranks. */
 SGM_API const sgm_setting *sgm_operator_settings(size_t *count);
 SGM_API void sgm_operator_free(sgm_operator *workers); /* one that was not given to a trainer */
 

@@ -3,6 +3,7 @@
 #include "training/change_record.h"
 #include "training/checkpoints.h"
 #include "training/control_internal.h"
+#include "training/ranks.h"
 #include "training/trainer_lock.h"
 
 #include <errno.h>
@@ -209,25 +210,26 @@ typedef struct command_row {
     size_t needed; /* of them */
     bool locks;    /* holds the trainer's lock */
     bool told;     /* in the log */
+    bool shared;   /* all ranks do it; the others move to where the first one is, or wait for it */
 } command_row;
 
 static const command_row rows[] = {
-    {"status", do_status, {NULL}, 0, true, false},
-    {"pause", do_pause, {NULL}, 0, false, true},
-    {"resume", do_resume, {NULL}, 0, false, true},
-    {"step", do_step, {"iterations"}, 1, false, true},
-    {"stop", do_stop, {"reason"}, 0, false, true},
-    {"reset", do_reset, {NULL}, 0, false, true},
-    {"save", do_save, {"name", "replace"}, 0, true, true},
-    {"restore", do_restore, {"name"}, 1, false, true},
-    {"get", sgm__command_get, {"identifier", "file"}, 1, true, false},
-    {"set", sgm__command_set, {"identifier", "value", "file"}, 1, true, true},
-    {"undo", do_undo, {"number"}, 0, false, true},
-    {"changes", do_changes, {NULL}, 0, false, false},
-    {"list", sgm__command_list, {"identifier", "values"}, 0, false, false},
-    {"attach", sgm__command_attach, {"hook"}, 1, false, true},
-    {"detach", sgm__command_detach, {"name"}, 1, false, true},
-    {"hooks", sgm__command_hooks, {NULL}, 0, false, false},
+    {"status", do_status, {NULL}, 0, true, false, false},
+    {"pause", do_pause, {NULL}, 0, false, true, false},
+    {"resume", do_resume, {NULL}, 0, false, true, false},
+    {"step", do_step, {"iterations"}, 1, false, true, false},
+    {"stop", do_stop, {"reason"}, 0, false, true, false},
+    {"reset", do_reset, {NULL}, 0, false, true, false},
+    {"save", do_save, {"name", "replace"}, 0, true, true, false},
+    {"restore", do_restore, {"name"}, 1, false, true, false},
+    {"get", sgm__command_get, {"identifier", "file"}, 1, true, false, false},
+    {"set", sgm__command_set, {"identifier", "value", "file"}, 1, true, true, true},
+    {"undo", do_undo, {"number"}, 0, false, true, true},
+    {"changes", do_changes, {NULL}, 0, false, false, false},
+    {"list", sgm__command_list, {"identifier", "values"}, 0, false, false, false},
+    {"attach", sgm__command_attach, {"hook"}, 1, false, true, true},
+    {"detach", sgm__command_detach, {"name"}, 1, false, true, true},
+    {"hooks", sgm__command_hooks, {NULL}, 0, false, false, false},
 };
 #define ROW_COUNT (sizeof rows / sizeof *rows)
 
@@ -327,10 +329,13 @@ sgm_status sgm__control_obey(const sgm__control_call *call, json_t *request, jso
                         "expected a JSON object on a line, such as {\"command\": \"status\"}");
     SGM_TRY(find_row(json_string_value(json_object_get(request, "command")), &row));
     SGM_TRY(read_request(&c, row, request));
-    if (row->locks)
+    bool noted = row->shared && sgm__trainer_ranks(call->trainer) != NULL;
+    if (row->locks || noted)
         SGM_TRY(sgm__control_lock(call));
     sgm_status status = row->act(&c);
-    if (row->locks)
+    if (status == SGM_OK && noted)
+        sgm__ranks_note(call->trainer, call->who, request);
+    if (row->locks || noted)
         sgm__trainer_unlock(call->trainer);
     if (status == SGM_OK && row->told)
         tell(&c, row);

@@ -4,6 +4,7 @@
 #include "registry/option_check.h"
 #include "registry/pattern.h"
 #include "training/hooks_internal.h"
+#include "training/ranks.h"
 #include "training/trainer_copy.h"
 
 #include <stdio.h>
@@ -32,12 +33,15 @@ static void copy_word(const char *text, int32_t index, char *word, size_t size)
     snprintf(word, size, "%.*s", (int)(length < size ? length : size - 1), at);
 }
 
-static sgm_status check_options(const sgm_operator_options *options, bool gradients)
+static sgm_status check_options(const sgm_operator_options *options, bool gradients, bool ranks)
 {
     size_t count;
     const sgm_setting *rows = sgm_operator_settings(&count);
     for (size_t i = 0; i < count; i++)
         SGM_TRY(sgm__setting_check(&rows[i], options, "an operator"));
+    if (!ranks && (options->timeout != 0 || options->check_every != 0 || options->bucket != 0))
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "timeout, check_every and bucket are for ranks: operator mpi, sgm_mpi_operator");
     if (gradients && (options->merger != NULL || options->every != 0))
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "a gradient operator merges in each iteration, by the workers' shares of records: "
@@ -67,7 +71,16 @@ static sgm_status fill_in(sgm_operator *team, const sgm_operator_options *option
     return SGM_OK;
 }
 
-static sgm_operator *create(const sgm_operator_options *given, bool gradients)
+static sgm_status open_ranks(sgm_operator *team, const sgm_operator_options *options)
+{
+    const sgm__rank_options own = {.timeout = options->timeout > 0 ? options->timeout : 60,
+                                   .check_every = options->check_every > 0 ? options->check_every : 1000,
+                                   .bucket_bytes = options->bucket > 0 ? options->bucket : 4 << 20};
+    team->ranks = sgm__ranks_open(&own);
+    return team->ranks != NULL ? SGM_OK : sgm__last_failure();
+}
+
+static sgm_operator *create(const sgm_operator_options *given, bool gradients, bool ranks)
 {
     sgm_operator_options options;
     sgm_status status = sgm__options_read(&options, sizeof options, given, "an operator");
@@ -77,8 +90,8 @@ static sgm_operator *create(const sgm_operator_options *given, bool gradients)
     if (!named)
         options.handlers = NULL;
     if (options.workers == 0)
-        options.workers = named ? count_words(options.handlers) : 2;
-    status = check_options(&options, gradients);
+        options.workers = named ? count_words(options.handlers) : ranks ? 1 : 2;
+    status = check_options(&options, gradients, ranks);
     sgm_operator *team = status == SGM_OK ? sgm__calloc(1, sizeof(sgm_operator)) : NULL;
     if (team == NULL) {
         sgm_merger_free(options.merger);
@@ -89,7 +102,7 @@ static sgm_operator *create(const sgm_operator_options *given, bool gradients)
     pthread_cond_init(&team->done, NULL);
     team->merges_gradients = gradients;
     team->merger = options.merger;
-    if (fill_in(team, &options) == SGM_OK)
+    if (fill_in(team, &options) == SGM_OK && (!ranks || open_ranks(team, &options) == SGM_OK))
         return team;
     sgm_operator_free(team);
     return NULL;
@@ -97,12 +110,27 @@ static sgm_operator *create(const sgm_operator_options *given, bool gradients)
 
 sgm_operator *sgm_gradient_operator_create(const sgm_operator_options *options)
 {
-    return create(options, true);
+    return create(options, true, false);
 }
 
 sgm_operator *sgm_parameter_operator_create(const sgm_operator_options *options)
 {
-    return create(options, false);
+    return create(options, false, false);
+}
+
+sgm_operator *sgm_mpi_operator_create(const sgm_operator_options *options)
+{
+    return create(options, true, true);
+}
+
+int32_t sgm_operator_rank(const sgm_operator *workers)
+{
+    return workers != NULL && workers->ranks != NULL ? workers->ranks->rank : 0;
+}
+
+int32_t sgm_operator_ranks(const sgm_operator *workers)
+{
+    return workers != NULL && workers->ranks != NULL ? workers->ranks->count : 1;
 }
 
 sgm_operator *sgm__operator_copy(const sgm_operator *team)
@@ -117,7 +145,7 @@ sgm_operator *sgm__operator_copy(const sgm_operator *team)
         if (options.merger == NULL)
             return NULL;
     }
-    return create(&options, team->merges_gradients);
+    return create(&options, team->merges_gradients, false); /* another trainer's: of this process alone */
 }
 
 /* --- scopes --- */
@@ -148,10 +176,16 @@ static void free_scope(sgm_trainer *scope)
     sgm__trainer_free(scope);
 }
 
-/* Numbers that differ from worker to worker; the first has the trainer's, as if it were alone. */
-static uint64_t seed_of(const sgm_trainer *trainer, int32_t worker)
+int32_t sgm__worker_number(const sgm_operator *team, int32_t worker)
 {
-    return worker == 0 ? trainer->settings.seed : sgm__hash(&worker, sizeof worker, trainer->settings.seed);
+    return team->ranks != NULL ? team->ranks->rank * team->count + worker : worker;
+}
+
+/* Numbers that differ from worker to worker; the first has the trainer's, as if it were alone. */
+static uint64_t seed_of(const sgm_operator *team, const sgm_trainer *trainer, int32_t worker)
+{
+    int32_t number = sgm__worker_number(team, worker);
+    return number == 0 ? trainer->settings.seed : sgm__hash(&number, sizeof number, trainer->settings.seed);
 }
 
 static sgm_handler *create_handler(const sgm_operator *team, const sgm_trainer *trainer, int32_t worker)
@@ -175,7 +209,7 @@ static sgm_status create_worker(sgm_operator *team, sgm_trainer *trainer, int32_
         return sgm__fail_within("worker %d", number);
     sgm__trainer_settings settings = trainer->settings;
     settings.handler = worker->handler;
-    settings.seed = seed_of(trainer, number);
+    settings.seed = seed_of(team, trainer, number);
     worker->scope = sgm__trainer_create_scope(trainer, &settings);
     if (worker->scope == NULL)
         return SGM_ERROR_MEMORY;
@@ -207,6 +241,7 @@ void sgm_operator_free(sgm_operator *team)
             sgm_hook_free(team->hooks[i].copies[k]);
     }
     sgm__operator_forget_names(team);
+    sgm__ranks_close(team->ranks);
     sgm_merger_free(team->merger);
     sgm__free(team->hooks);
     sgm__free(team->workers);

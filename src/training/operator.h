@@ -21,6 +21,7 @@
 #define SGM__PART_PREFIX "trainer.part."
 #define SGM__SHARE_PREFIX "trainer.share." /* a worker's share of the records; then its number */
 
+struct sgm__ranks;
 typedef struct sgm__worker {
     sgm_operator *team;
     int32_t number;
@@ -54,7 +55,8 @@ struct sgm_operator {
     int32_t threads, count;
     int64_t every;
     sgm_merger *merger;
-    sgm_trainer *trainer; /* NULL: not given to one yet */
+    struct sgm__ranks *ranks; /* NULL: the workers are of this process alone */
+    sgm_trainer *trainer;     /* NULL: not given to one yet */
     sgm__worker *workers;
     pthread_mutex_t lock;
     pthread_cond_t done;
@@ -97,6 +99,9 @@ sgm_status sgm__operator_record_gradients(sgm_trainer *scope);
 sgm_status sgm__operator_record_merge(sgm_trainer *trainer, int32_t workers, sgm_value **gradients);
 void sgm__operator_recorded(sgm_trainer *trainer); /* the network recorded, for the trainer or a scope */
 
+/* Among the workers of all ranks, from 0. */
+int32_t sgm__worker_number(const sgm_operator *team, int32_t worker);
+
 /* --- operator_run.c --- */
 sgm_status sgm__operator_start(sgm_trainer *trainer); /* scopes, and their threads */
 void sgm__operator_end(sgm_trainer *trainer);         /* joins the threads */
@@ -104,6 +109,14 @@ void sgm__operator_end(sgm_trainer *trainer);         /* joins the threads */
 sgm_status sgm__operator_iterate(sgm_trainer *trainer, const sgm_block *block, double rate);
 /* Whether an iteration met the end of the epoch when it asked for minibatches; true once. */
 bool sgm__operator_at_end(sgm_trainer *trainer);
+/* Gradient `index` of a worker's newest run, in *memory or, where that is not the computer's, in a tensor,
+ * which is the caller's. */
+sgm_status sgm__worker_gradient(sgm__worker *worker, size_t index, const void **memory, sgm_tensor **copy);
+/* What the update takes as this worker's gradient `index`: from memory on the host, which stays until the
+ * update has run, or `value`. Then the share that it has. */
+sgm_status sgm__worker_feed(sgm__worker *worker, sgm_program *apply, size_t index, const void *memory,
+                            const sgm_tensor *value);
+sgm_status sgm__worker_feed_share(sgm__worker *worker, sgm_program *apply, double share);
 sgm_status sgm__operator_end_epoch(sgm_trainer *trainer);
 
 /* --- operator_state.c --- */
@@ -114,7 +127,9 @@ sgm_status sgm__trainer_view(sgm_trainer *trainer);
 /* A state of the trainer was set: workers get it. */
 sgm_status sgm__operator_was_set(sgm_trainer *trainer, const char *name);
 /* Gradients: merges states that the network changes itself, and gives them to the workers. */
+bool sgm__operator_is_other(const sgm_trainer *trainer, const char *state);
 sgm_status sgm__operator_merge_others(sgm_operator *team);
+sgm_status sgm__operator_spread_others(sgm_operator *team);
 /* Merges parameters into the trainer's states, and gives them to the workers. */
 sgm_status sgm__operator_merge(sgm_operator *team);
 /* All states of the trainer, and its position, become the workers'. */

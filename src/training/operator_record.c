@@ -1,7 +1,7 @@
 /* A step in two halves: gradients by workers, and the update by their trainer. */
 #include "network/again.h"
 #include "training/operator.h"
-#include "training/trainer.h"
+#include "training/ranks.h"
 #include <sigma/operations.h>
 
 #include <stdio.h>
@@ -24,6 +24,7 @@ static sgm_status keep_names(sgm_operator *team, const sgm__trained_parameter *t
     if (same)
         return SGM_OK;
     sgm__operator_forget_names(team);
+    sgm__ranks_forget(team->ranks);
     team->names = sgm__calloc(count, sizeof(char *));
     if (team->names == NULL)
         return SGM_ERROR_MEMORY;
@@ -33,7 +34,8 @@ static sgm_status keep_names(sgm_operator *team, const sgm__trained_parameter *t
             return SGM_ERROR_MEMORY;
     }
     for (int32_t i = 0; i < team->count; i++)
-        team->workers[i].from = NULL; /* places of gradients are in the order of the names */
+        team->workers[i].from = team->workers[i].to =
+            NULL; /* places of gradients are in the order of the names */
     return SGM_OK;
 }
 

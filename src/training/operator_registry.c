@@ -42,6 +42,13 @@ static const sgm_setting option_rows[] = {
              .kind = SGM_KIND_TEXT),
     OPERATOR(threads, "of each worker; if not given: the run's, divided by the workers",
              .kind = SGM_KIND_INTEGER, .least = 1, .most = 1024),
+    OPERATOR(timeout, "mpi: that a rank waits for another one before the run fails; if not given: 60",
+             .kind = SGM_KIND_NUMBER, .unit = "seconds", .least = 1, .most = 1e6),
+    OPERATOR(check_every,
+             "mpi: iterations from one comparison of the ranks' states to the next; if not given: 1000",
+             .kind = SGM_KIND_INTEGER, .least = 1, .most = 1e15),
+    OPERATOR(bucket, "mpi: of gradients that are summed by themselves; if not given: 4 MiB",
+             .kind = SGM_KIND_INTEGER, .unit = "bytes", .least = 1024, .most = 1 << 30),
 };
 
 const sgm_setting *sgm_operator_settings(size_t *count)

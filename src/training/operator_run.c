@@ -1,8 +1,7 @@
 /* Running with workers: their threads, and what an iteration is. */
 #include "handlers/session.h"
 #include "registry/pattern.h"
-#include "training/operator.h"
-#include "training/trainer.h"
+#include "training/ranks.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -247,73 +246,109 @@ static sgm_status reserve_places(sgm__worker *worker, size_t count)
     return sgm__reserve(&worker->inputs, &worker->input_capacity, count, sizeof(int32_t));
 }
 
-static sgm_status find_places(sgm__worker *worker, const sgm_program *apply)
+static sgm_status find_outputs(sgm__worker *worker)
 {
     const sgm_operator *team = worker->team;
-    char share[64], number[16];
-    if (worker->from == worker->program && worker->to == apply)
+    if (worker->from == worker->program)
         return SGM_OK;
-    size_t count = team->name_count;
-    SGM_TRY(reserve_places(worker, count + 1));
-    snprintf(number, sizeof number, "%d.", worker->number);
-    for (size_t i = 0; i < count; i++) {
+    SGM_TRY(reserve_places(worker, team->name_count + 1));
+    for (size_t i = 0; i < team->name_count; i++) {
         const char *output = name_of(worker, "", team->names[i]);
-        worker->outputs[i] = output != NULL ? sgm__program_output(worker->program, output) : -1;
-        const char *input = name_of(worker, number, team->names[i]);
-        worker->inputs[i] = input != NULL ? sgm__program_input(apply, input) : -1;
-        if (output == NULL || input == NULL)
+        if (output == NULL)
             return SGM_ERROR_MEMORY;
+        worker->outputs[i] = sgm__program_output(worker->program, output);
         if (worker->outputs[i] < 0)
             return sgm_fail(SGM_ERROR_STATE,
                             "worker %d has no gradient of '%s': all workers must train the "
                             "same parameters",
                             worker->number, team->names[i]);
     }
+    worker->from = worker->program;
+    return SGM_OK;
+}
+
+static sgm_status find_inputs(sgm__worker *worker, const sgm_program *apply)
+{
+    const sgm_operator *team = worker->team;
+    char share[64], number[16];
+    size_t count = team->name_count;
+    if (worker->to == apply)
+        return SGM_OK;
+    SGM_TRY(reserve_places(worker, count + 1));
+    snprintf(number, sizeof number, "%d.", worker->number);
+    for (size_t i = 0; i < count; i++) {
+        const char *input = name_of(worker, number, team->names[i]);
+        if (input == NULL)
+            return SGM_ERROR_MEMORY;
+        worker->inputs[i] = sgm__program_input(apply, input);
+    }
     snprintf(share, sizeof share, SGM__SHARE_PREFIX "%d", worker->number);
     worker->inputs[count] = sgm__program_input(apply, share);
-    worker->from = worker->program;
     worker->to = apply;
     return SGM_OK;
 }
 
 /* Where a handler's memory is not the computer's, by way of a tensor. */
-static sgm_status copy_gradient(sgm__worker *worker, sgm_session *session, sgm_program *apply, size_t index)
+static sgm_status copy_gradient(sgm__worker *worker, size_t index, sgm_tensor **copy)
 {
-    const char *name = worker->team->names[index];
-    char *output = sgm__format(SGM__PART_PREFIX "%s", name);
-    char *input = sgm__format(SGM__PART_PREFIX "%d.%s", worker->number, name);
-    sgm_status status = output != NULL && input != NULL ? SGM_OK : SGM_ERROR_MEMORY;
-    sgm_type type = status == SGM_OK ? sgm_program_output_type(worker->program, output) : (sgm_type){0};
-    sgm_tensor *value = status == SGM_OK ? sgm_tensor_create(type.dtype, &type.shape) : NULL;
-    if (status == SGM_OK && value == NULL)
-        status = SGM_ERROR_MEMORY;
-    if (status == SGM_OK)
-        status = sgm_session_read(worker->scope->session, worker->program, output, value);
-    if (status == SGM_OK)
-        status = sgm_session_feed(session, apply, input, value);
-    sgm_tensor_free(value);
-    sgm__free(output);
-    sgm__free(input);
-    return status;
+    const char *output = name_of(worker, "", worker->team->names[index]);
+    if (output == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_type type = sgm_program_output_type(worker->program, output);
+    *copy = sgm_tensor_create(type.dtype, &type.shape);
+    return *copy != NULL ? sgm_session_read(worker->scope->session, worker->program, output, *copy)
+                         : SGM_ERROR_MEMORY;
 }
 
-static sgm_status pass_gradients(sgm__worker *worker, sgm_trainer *trainer, sgm_program *apply, double share)
+sgm_status sgm__worker_gradient(sgm__worker *worker, size_t index, const void **memory, sgm_tensor **copy)
 {
-    size_t count = worker->team->name_count;
-    sgm_session *from = worker->scope->session, *to = trainer->session;
-    bool lends = sgm__session_is_host(from) && sgm__session_is_host(to);
-    SGM_TRY(find_places(worker, apply));
-    for (size_t i = 0; i < count; i++) {
-        if (worker->inputs[i] < 0)
-            continue; /* an update that does not ask for it */
-        if (!lends)
-            SGM_TRY(copy_gradient(worker, to, apply, i));
-        else
-            SGM_TRY(sgm__session_lend(to, apply, worker->inputs[i],
-                                      sgm__session_output_memory(from, worker->program, worker->outputs[i])));
+    const sgm_session *session = worker->scope->session;
+    SGM_TRY(find_outputs(worker));
+    if (sgm__session_is_host(session)) {
+        *memory = sgm__session_output_memory(session, worker->program, worker->outputs[index]);
+        return SGM_OK;
     }
-    const char *name = sgm_program_input_at(apply, (size_t)worker->inputs[count]);
-    return worker->inputs[count] >= 0 ? sgm_session_feed_number(to, apply, name, share) : SGM_OK;
+    SGM_TRY(copy_gradient(worker, index, copy));
+    *memory = sgm_tensor_const_data(*copy);
+    return SGM_OK;
+}
+
+sgm_status sgm__worker_feed(sgm__worker *worker, sgm_program *apply, size_t index, const void *memory,
+                            const sgm_tensor *value)
+{
+    sgm_session *session = worker->team->trainer->session;
+    SGM_TRY(find_inputs(worker, apply));
+    int32_t input = worker->inputs[index];
+    if (input < 0)
+        return SGM_OK; /* an update that does not ask for it */
+    return value == NULL ? sgm__session_lend(session, apply, input, memory)
+                         : sgm__session_feed_at(session, apply, input, value);
+}
+
+sgm_status sgm__worker_feed_share(sgm__worker *worker, sgm_program *apply, double share)
+{
+    SGM_TRY(find_inputs(worker, apply));
+    int32_t input = worker->inputs[worker->team->name_count];
+    return input < 0 ? SGM_OK
+                     : sgm__session_feed_number_at(worker->team->trainer->session, apply, input, share);
+}
+
+static sgm_status pass_gradients(sgm__worker *worker, const sgm_trainer *trainer, sgm_program *apply,
+                                 double share)
+{
+    bool lends = sgm__session_is_host(worker->scope->session) && sgm__session_is_host(trainer->session);
+    for (size_t i = 0; i < worker->team->name_count; i++) {
+        const void *memory = NULL;
+        sgm_tensor *copy = NULL;
+        sgm_status status = lends ? sgm__worker_gradient(worker, i, &memory, &copy) : SGM_OK;
+        if (!lends)
+            status = find_outputs(worker) == SGM_OK ? copy_gradient(worker, i, &copy) : sgm_last_status();
+        if (status == SGM_OK)
+            status = sgm__worker_feed(worker, apply, i, memory, copy);
+        sgm_tensor_free(copy);
+        SGM_TRY(status);
+    }
+    return sgm__worker_feed_share(worker, apply, share);
 }
 
 static sgm_status apply_gradients(sgm_trainer *trainer, const sgm_block *block, int32_t parts, bool update,
@@ -329,26 +364,74 @@ static sgm_status apply_gradients(sgm_trainer *trainer, const sgm_block *block, 
     }
     SGM_TRY(feed_numbers(trainer->session, apply, rate, trainer->position.updates + 1));
     SGM_TRY(sgm_session_run(trainer->session, apply));
-    return sgm__operator_merge_others(team);
+    SGM_TRY(sgm__operator_merge_others(team));
+    return sgm__operator_spread_others(team);
 }
 
 /* Parts of a minibatch differ by at most one record; the smallest ones use fewer workers. */
+static sgm_status divide_block(sgm_operator *team, const sgm_block *block, int64_t first, int64_t count)
+{
+    int32_t parts = count < team->count ? (int32_t)count : team->count;
+    for (int32_t i = 0; i < team->count; i++)
+        team->workers[i].records = 0;
+    for (int32_t i = 0; i < parts; i++) {
+        int64_t begin = count * i / parts, end = count * (i + 1) / parts;
+        if (prepare(&team->workers[i], SGM__GRADIENTS, block, first + begin, end - begin) != SGM_OK)
+            return sgm__fail_within("worker %d", i);
+    }
+    return SGM_OK;
+}
+
+static sgm_status step_here(sgm_trainer *trainer, const sgm_block *block, bool update, double rate)
+{
+    sgm_operator *team = trainer->team;
+    SGM_TRY(divide_block(team, block, 0, block->count));
+    SGM_TRY(run_tasks(team));
+    int32_t parts = block->count < team->count ? (int32_t)block->count : team->count;
+    SGM_TRY(apply_gradients(trainer, block, parts, update, rate));
+    return count_all(trainer);
+}
+
+/* The same with the records of all ranks, of which these are a part. */
+static sgm_status step_with_ranks(sgm_trainer *trainer, const sgm_block *block, bool update, double rate)
+{
+    sgm_operator *team = trainer->team;
+    int64_t first, count, whole;
+    sgm__ranks_part(trainer, block, &first, &count, &whole);
+    SGM_TRY(divide_block(team, block, first, count));
+    double began = sgm__now();
+    SGM_TRY(run_tasks(team));
+    team->ranks->computed += sgm__now() - began;
+    sgm__metric_sums before = trainer->position.sums, *sums = &trainer->position.sums, all;
+    *sums = (sgm__metric_sums){0};
+    if (count > 0)
+        SGM_TRY(count_all(trainer));
+    all = *sums;
+    *sums = before;
+    SGM_TRY(sgm__operator_merge_others(team));
+    SGM_TRY(sgm__ranks_merge(trainer, whole, &all));
+    sgm_program *apply = sgm__trainer_program(trainer, update ? SGM__APPLY : SGM__APPLY_LATER, 1);
+    if (apply == NULL)
+        return sgm_last_status();
+    SGM_TRY(sgm__ranks_pass(trainer, apply));
+    SGM_TRY(feed_numbers(trainer->session, apply, rate, trainer->position.updates + 1));
+    SGM_TRY(sgm_session_run(trainer->session, apply));
+    sums->loss += all.loss;
+    sums->correct += all.correct;
+    sums->records += all.records;
+    sums->has_accuracy = all.has_accuracy;
+    trainer->newest_loss = all.loss / (double)all.records;
+    trainer->given = all.records;
+    return sgm__operator_spread_others(team);
+}
+
 static sgm_status iterate_gradients(sgm_trainer *trainer, const sgm_block *block, double rate)
 {
     sgm_operator *team = trainer->team;
     sgm__training_position *position = &trainer->position;
-    int32_t parts = block->count < team->count ? (int32_t)block->count : team->count;
     bool update = sgm__trainer_updates_next(trainer);
-    for (int32_t i = 0; i < team->count; i++)
-        team->workers[i].records = 0;
-    for (int32_t i = 0; i < parts; i++) {
-        int64_t first = block->count * i / parts, end = block->count * (i + 1) / parts;
-        if (prepare(&team->workers[i], SGM__GRADIENTS, block, first, end - first) != SGM_OK)
-            return sgm__fail_within("worker %d", i);
-    }
-    SGM_TRY(run_tasks(team));
-    SGM_TRY(apply_gradients(trainer, block, parts, update, rate));
-    SGM_TRY(count_all(trainer));
+    SGM_TRY(team->ranks != NULL ? step_with_ranks(trainer, block, update, rate)
+                                : step_here(trainer, block, update, rate));
     count_update(position, update);
     position->batch++;
     for (int32_t i = 0; i < team->count; i++) {

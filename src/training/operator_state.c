@@ -33,10 +33,11 @@ static sgm_status set_seed(sgm_trainer *scope)
     sgm_tensor *value = sgm_session_get(scope->global->session, name);
     if (value == NULL)
         return sgm_last_status();
-    if (scope->worker > 0) {
+    int32_t number = sgm__worker_number(scope->global->team, scope->worker);
+    if (number > 0) {
         uint64_t seed;
         memcpy(&seed, sgm_tensor_const_data(value), sizeof seed);
-        seed = sgm__hash(&scope->worker, sizeof scope->worker, seed);
+        seed = sgm__hash(&number, sizeof number, seed);
         memcpy(sgm_tensor_data(value), &seed, sizeof seed);
     }
     sgm_status status = sgm_session_set(scope->session, name, value);
@@ -204,16 +205,26 @@ static sgm_status merge_state(const sgm_operator *team, const char *name, bool n
     return status;
 }
 
+bool sgm__operator_is_other(const sgm_trainer *trainer, const char *state)
+{
+    bool ours = begins(state, "random.") || begins(state, SGM__SLOT_PREFIX) ||
+                begins(state, SGM__AVERAGE_PREFIX) || is_kept(state);
+    return !ours && !is_trained(trainer, state);
+}
+
 sgm_status sgm__operator_merge_others(sgm_operator *team)
 {
     sgm_trainer *trainer = team->trainer;
     const char *name;
-    for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++) {
-        bool ours = begins(name, "random.") || begins(name, SGM__SLOT_PREFIX) ||
-                    begins(name, SGM__AVERAGE_PREFIX) || is_kept(name);
-        if (!ours && !is_trained(trainer, name))
+    for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++)
+        if (sgm__operator_is_other(trainer, name))
             SGM_TRY(merge_state(team, name, true));
-    }
+    return SGM_OK;
+}
+
+sgm_status sgm__operator_spread_others(sgm_operator *team)
+{
+    const char *name;
     for (int32_t k = 0; k < team->count; k++)
         for (size_t i = 0; (name = sgm_session_state_at(team->workers[k].scope->session, i)) != NULL; i++)
             if (has_own(team->workers[k].scope, name) && strcmp(name, "random.seed") != 0)

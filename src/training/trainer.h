@@ -276,9 +276,11 @@ bool sgm__control_try_end(sgm__control *control); /* or have to be done before: 
 bool sgm__control_wants_pause(sgm__control *control);
 /* The same before the first iteration: no step has been done. */
 bool sgm__control_is_held(sgm__control *control);
-/* Until the pause ends (true) or there is an order (false: call it again). `interrupted` NULL: nothing
- * interrupts. */
-bool sgm__control_wait(sgm__control *control, bool (*interrupted)(void));
+/* A pause or a stop is wanted, or steps are counted. */
+bool sgm__control_is_due(sgm__control *control);
+/* Until the pause ends (true), there is an order or so many seconds are over (false: call it again).
+ * `interrupted` NULL: nothing interrupts. */
+bool sgm__control_wait(sgm__control *control, bool (*interrupted)(void), double seconds);
 bool sgm__control_stops(sgm__control *control, char *reason,
                         size_t size); /* `reason`: filled in if it does */
 

@@ -158,6 +158,16 @@ bool sgm__control_is_held(sgm__control *control)
     return held;
 }
 
+bool sgm__control_is_due(sgm__control *control)
+{
+    if (!is_asked(control))
+        return false;
+    pthread_mutex_lock(&control->lock);
+    bool due = control->pause || control->stop || control->steps > 0;
+    pthread_mutex_unlock(&control->lock);
+    return due;
+}
+
 bool sgm__control_wants_pause(sgm__control *control)
 {
     if (!is_asked(control))
@@ -171,16 +181,20 @@ bool sgm__control_wants_pause(sgm__control *control)
 }
 
 /* A signal cannot wake a condition, so the wait looks up now and then. */
-bool sgm__control_wait(sgm__control *control, bool (*interrupted)(void))
+bool sgm__control_wait(sgm__control *control, bool (*interrupted)(void), double seconds)
 {
+    double end = sgm__now() + seconds;
+    bool late = false;
     pthread_mutex_lock(&control->lock);
     control->state = SGM_TRAINER_PAUSED;
-    while (control->orders == NULL && control->pause && !control->stop &&
+    while (control->orders == NULL && control->pause && !control->stop && !late &&
            (interrupted == NULL || !interrupted())) {
         struct timespec until = sgm__time_in(0.05);
         pthread_cond_timedwait(&control->changed, &control->lock, &until);
+        late = sgm__now() >= end;
     }
-    bool goes_on = control->orders == NULL;
+    bool goes_on = control->orders == NULL &&
+                   (!late || !control->pause || control->stop || (interrupted != NULL && interrupted()));
     if (goes_on)
         control->state = SGM_TRAINER_RUNNING;
     pthread_mutex_unlock(&control->lock);

@@ -2,7 +2,7 @@
 #include "training/checkpoints.h"
 #include "training/control_socket.h"
 #include "training/nan_watch.h"
-#include "training/operator.h"
+#include "training/ranks.h"
 #include "training/run_folder.h"
 #include "training/trainer_hooks.h"
 #include "training/trainer_lock.h"
@@ -17,6 +17,7 @@ typedef struct training_run {
     int64_t records;   /* trained on in this run */
     bool begun;        /* observers were told of its beginning */
     bool stopped;      /* by a signal, an observer or a hook */
+    bool agreed;       /* with other ranks: all stop here */
     bool saved;
     int lock; /* of the folder */
     sgm_log_sink *log;
@@ -154,14 +155,20 @@ static sgm_status fulfil(training_run *run, sgm_trainer *asker, const sgm__reque
     case SGM__REQUEST_STOP:
         return stop_for(trainer, request);
     case SGM__REQUEST_SAVE:
+        if (sgm__trainer_follows(trainer))
+            return SGM_OK;
         return run->options->folder != NULL
                    ? sgm__run_folder_save_as(trainer, run->options->folder, request->text)
                    : sgm_fail(SGM_ERROR_STATE, "the run has no folder to save '%s' in", request->text);
     case SGM__REQUEST_SET:
         return change_value(asker, request);
     case SGM__REQUEST_PAUSE:
+        sgm__ranks_must_meet(trainer);
         return sgm_trainer_pause(trainer);
     case SGM__REQUEST_RESET: /* at the end of the iteration: this thread is busy */
+        sgm__ranks_must_meet(trainer);
+        if (sgm__trainer_follows(trainer))
+            return SGM_OK; /* rank 0 has the same hook, and all follow it */
         return sgm__trainer_order(trainer, SGM__ORDER_RESET, (sgm__order_texts){.who = request->who}, NULL);
     case SGM__REQUEST_ACT:
         return request->act(request->user, trainer);
@@ -224,8 +231,10 @@ static bool is_done(const training_run *run)
 {
     const sgm__training_position *position = &run->trainer->position;
     const sgm_run_options *options = run->options;
-    return run->stopped || sgm__control_stops(&run->trainer->control, NULL, 0) ||
-           (options->epochs > 0 && position->epoch >= options->epochs) ||
+    bool stopped = sgm__trainer_ranks(run->trainer) != NULL
+                       ? run->agreed || run->trainer->ended_by != NULL
+                       : run->stopped || sgm__control_stops(&run->trainer->control, NULL, 0);
+    return stopped || (options->epochs > 0 && position->epoch >= options->epochs) ||
            (options->iterations > 0 && position->iteration >= options->iterations);
 }
 
@@ -244,6 +253,7 @@ static sgm_status obey_orders(training_run *run)
         sgm_status outcome = sgm__trainer_obey(trainer, order, &moved, &broken);
         status = broken ? outcome : SGM_OK;
         run->saved = run->saved && !moved;
+        sgm__ranks_moved(trainer, moved);
         run->ran_before += run_seconds(run) - ran; /* the training's time may be another now */
         sgm__order_done(trainer, order, outcome);
         if (moved && resets)
@@ -262,28 +272,103 @@ static void stop_the_time(sgm_trainer *trainer)
     trainer->running_since = 0;
 }
 
-static sgm_status obey(training_run *run)
+static sgm_status begin_pause(training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
-    if (sgm__control_wants_pause(&trainer->control)) {
-        stop_the_time(trainer);
-        sgm__log(SGM_LOG_INFO, trainer->name, "paused after epoch %lld, iteration %lld",
-                 (long long)trainer->position.epoch, (long long)trainer->position.iteration);
-        SGM_TRY(tell_hooks(run, SGM_PAUSE));
-        report(run, SGM_PROGRESS_PAUSE);
-        for (bool goes_on = false; !goes_on;) {
-            sgm__trainer_unlock(trainer);
-            goes_on = sgm__control_wait(&trainer->control,
-                                        run->options->catch_interrupt ? sgm__signals_came : NULL);
-            sgm__trainer_lock(trainer);
-            if (!goes_on)
-                SGM_TRY(obey_orders(run));
-        }
-        trainer->running_since = sgm__now();
-        SGM_TRY(tell_hooks(run, SGM_RESUME));
-        report(run, SGM_PROGRESS_RESUME);
-    }
+    stop_the_time(trainer);
+    sgm__log(SGM_LOG_INFO, trainer->name, "paused after epoch %lld, iteration %lld",
+             (long long)trainer->position.epoch, (long long)trainer->position.iteration);
+    SGM_TRY(tell_hooks(run, SGM_PAUSE));
+    report(run, SGM_PROGRESS_PAUSE);
     return SGM_OK;
+}
+
+static sgm_status end_pause(training_run *run)
+{
+    run->trainer->running_since = sgm__now();
+    SGM_TRY(tell_hooks(run, SGM_RESUME));
+    report(run, SGM_PROGRESS_RESUME);
+    return SGM_OK;
+}
+
+/* Until the pause ends, or for so many seconds; what came meanwhile is done. */
+static sgm_status wait_paused(training_run *run, double seconds, bool *goes_on)
+{
+    sgm_trainer *trainer = run->trainer;
+    sgm__trainer_unlock(trainer);
+    *goes_on = sgm__control_wait(&trainer->control, run->options->catch_interrupt ? sgm__signals_came : NULL,
+                                 seconds);
+    sgm__trainer_lock(trainer);
+    return *goes_on ? SGM_OK : obey_orders(run);
+}
+
+static sgm_status obey(training_run *run)
+{
+    if (!sgm__control_wants_pause(&run->trainer->control))
+        return SGM_OK;
+    SGM_TRY(begin_pause(run));
+    for (bool goes_on = false; !goes_on;)
+        SGM_TRY(wait_paused(run, 1e9, &goes_on));
+    return end_pause(run);
+}
+
+/* --- with other ranks --- */
+
+/* What rank 0 was told since the last meeting; followers hear now and then that it is still paused. */
+static sgm_status lead(training_run *run)
+{
+    sgm_trainer *trainer = run->trainer;
+    sgm__rank_news news = {0};
+    sgm__trainer_let_others(trainer);
+    SGM_TRY(obey_orders(run));
+    if (sgm__control_wants_pause(&trainer->control)) {
+        SGM_TRY(begin_pause(run));
+        for (bool goes_on = false; !goes_on;) {
+            news.paused = true;
+            SGM_TRY(sgm__ranks_meet(trainer, &news));
+            SGM_TRY(wait_paused(run, sgm__ranks_patience(trainer), &goes_on));
+        }
+        SGM_TRY(end_pause(run));
+    }
+    if (run->options->catch_interrupt && sgm__signals_came())
+        run->stopped = true;
+    run->stopped |= sgm__ranks_stopping(trainer);
+    news = (sgm__rank_news){.interrupted = run->stopped,
+                            .stopped = run->stopped || sgm__control_stops(&trainer->control, NULL, 0)};
+    run->agreed = news.stopped;
+    return sgm__ranks_meet(trainer, &news);
+}
+
+static sgm_status follow(training_run *run)
+{
+    sgm__rank_news news = {0};
+    bool paused = false;
+    sgm__trainer_let_others(run->trainer);
+    for (;;) {
+        SGM_TRY(sgm__ranks_meet(run->trainer, &news));
+        SGM_TRY(obey_orders(run));
+        if (!news.paused)
+            break;
+        if (!paused)
+            SGM_TRY(begin_pause(run));
+        paused = true;
+    }
+    run->agreed = news.stopped;
+    run->stopped |= news.interrupted; /* what this rank wants, and has not told yet, stays */
+    return paused ? end_pause(run) : SGM_OK;
+}
+
+/* Whoever leads this process, or other ranks. */
+static sgm_status do_orders(training_run *run)
+{
+    if (sgm__trainer_ranks(run->trainer) == NULL) {
+        SGM_TRY(obey_orders(run));
+        sgm__changes_remake(run->trainer);
+        return SGM_OK;
+    }
+    if (!sgm__ranks_are_to_meet(run->trainer, run->stopped))
+        return SGM_OK;
+    return sgm__trainer_follows(run->trainer) ? follow(run) : lead(run);
 }
 
 /* Iterations done, of those wanted as far as that is known. */
@@ -301,8 +386,7 @@ static sgm_status iterate(training_run *run)
 {
     for (;;) {
         const sgm_block *block = NULL;
-        SGM_TRY(obey_orders(run));
-        sgm__changes_remake(run->trainer);
+        SGM_TRY(do_orders(run));
         if (is_done(run))
             break;
         sgm__trainer_let_go_of_kept(run->trainer);
@@ -323,9 +407,11 @@ static sgm_status iterate(training_run *run)
                 report(run, SGM_PROGRESS_ITERATION);
                 tell_task(run);
             }
-            SGM_TRY(obey(run));
+            if (sgm__trainer_ranks(run->trainer) == NULL)
+                SGM_TRY(obey(run));
         }
-        sgm__trainer_let_others(run->trainer);
+        if (sgm__trainer_ranks(run->trainer) == NULL)
+            sgm__trainer_let_others(run->trainer);
         if (run->options->catch_interrupt && sgm__signals_came())
             run->stopped = true;
     }
@@ -386,6 +472,7 @@ static sgm_status start(training_run *run)
         SGM_TRY(go_on_in_folder(run));
     if (run->options->folder != NULL)
         sgm__changes_write(trainer);
+    SGM_TRY(sgm__ranks_begin(trainer, run->options->folder != NULL));
     SGM_TRY(sgm__operator_start(trainer));
     sgm__hooks_ask(trainer->hooks, trainer->registry);
     sgm__log(SGM_LOG_INFO, trainer->name,
@@ -404,7 +491,8 @@ static sgm_status start(training_run *run)
 
 static sgm_status run_all(training_run *run)
 {
-    if (run->options->paused && sgm__control_is_held(&run->trainer->control))
+    bool alone = sgm__trainer_ranks(run->trainer) == NULL;
+    if (alone && run->options->paused && sgm__control_is_held(&run->trainer->control))
         SGM_TRY(obey(run));
     SGM_TRY(iterate(run));
     SGM_TRY(tell_hooks(run, SGM_STOP));
@@ -471,6 +559,8 @@ static sgm_status run_with(sgm_trainer *trainer, const sgm_run_options *options)
     current.task = sgm_task_begin(SGM_TASK_TRAIN, trainer->name, "iterations");
     sgm_task_can_cancel(current.task);
     sgm_status status = run_to_the_end(&current);
+    if (status != SGM_OK && status != SGM_ERROR_INTERRUPTED)
+        sgm__ranks_fail(sgm__trainer_ranks(trainer));
     sgm__operator_end(trainer);
     sgm_task_end(current.task, status);
     sgm__control_server_stop(current.server);
@@ -494,6 +584,10 @@ sgm_status sgm__trainer_run_reserved(sgm_trainer *trainer, const sgm_run_options
 {
     sgm_run_options options;
     sgm_status status = sgm__trainer_keep(trainer, read_options(given, &options));
+    if (status == SGM_OK && sgm__trainer_follows(trainer)) { /* rank 0 has them */
+        options.folder = NULL;
+        options.resume = false;
+    }
     if (status == SGM_OK)
         return run_with(trainer, &options);
     sgm__control_end(&trainer->control);

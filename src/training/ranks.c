@@ -1,0 +1,226 @@
+/* Ranks: joining, starting works and waiting for them. */
+#include "training/ranks.h"
+
+#include "base/plugin.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define PACKAGES "Debian: libopenmpi-dev openmpi-bin, then build again"
+#define ANSWER_SECONDS 1.0 /* that a rank has to say that it is there */
+
+/* --- alone --- */
+
+static sgm_communicator_result open_alone(void **self, int32_t *rank, int32_t *size, char *message)
+{
+    (void)message;
+    *self = NULL;
+    *rank = 0;
+    *size = 1;
+    return SGM_COMMUNICATOR_OK;
+}
+
+static void close_alone(void *self)
+{
+    (void)self;
+}
+
+static const char *place_alone(void *self, int32_t rank)
+{
+    (void)self;
+    (void)rank;
+    return "this process";
+}
+
+/* All sums are there already. */
+static sgm_communicator_result start_alone(void *self, const sgm_communicator_work *work, int32_t *ticket,
+                                           char *message)
+{
+    (void)self;
+    (void)work;
+    (void)message;
+    *ticket = 0;
+    return SGM_COMMUNICATOR_OK;
+}
+
+static sgm_communicator_result test_alone(void *self, int32_t ticket, double seconds, bool *done,
+                                          char *message)
+{
+    (void)self;
+    (void)ticket;
+    (void)seconds;
+    (void)message;
+    *done = true;
+    return SGM_COMMUNICATOR_OK;
+}
+
+static sgm_communicator_result call_alone(void *self, double seconds, bool *silent, char *message)
+{
+    (void)self;
+    (void)seconds;
+    (void)message;
+    silent[0] = false;
+    return SGM_COMMUNICATOR_OK;
+}
+
+static const sgm_communicator alone = {.version = SGM_COMMUNICATOR_VERSION,
+                                       .name = "one rank",
+                                       .open = open_alone,
+                                       .close = close_alone,
+                                       .place = place_alone,
+                                       .start = start_alone,
+                                       .test = test_alone,
+                                       .call = call_alone,
+                                       .fail = close_alone};
+
+/* --- joining --- */
+
+/* Launchers say how many there are: Open MPI's mpirun, MPICH's and those like it, Slurm. */
+static bool has_launcher(void)
+{
+    static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (getenv(sizes[i]) != NULL)
+            return true;
+    const char *tasks = getenv("SLURM_STEP_NUM_TASKS");
+    return getenv("PMIX_RANK") != NULL ||
+           (tasks != NULL && atoi(tasks) > 1 && getenv("SLURM_PROCID") != NULL);
+}
+
+static sgm_status join(sgm__ranks *ranks)
+{
+    char message[SGM_COMMUNICATOR_MESSAGE] = "";
+    const void *table = &alone;
+    if (has_launcher())
+        SGM_TRY(sgm__plugin_open("mpi", SGM_COMMUNICATOR_VERSION, PACKAGES, &table));
+    ranks->table = table;
+    return ranks->table->open(&ranks->self, &ranks->rank, &ranks->count, message) == SGM_COMMUNICATOR_OK
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_STATE, "the ranks do not find each other: %s", message);
+}
+
+sgm__ranks *sgm__ranks_open(const sgm__rank_options *options)
+{
+    sgm__ranks *ranks = sgm__calloc(1, sizeof *ranks);
+    if (ranks == NULL)
+        return NULL;
+    ranks->options = *options;
+    pthread_mutex_init(&ranks->lock, NULL);
+    if (join(ranks) == SGM_OK)
+        return ranks;
+    pthread_mutex_destroy(&ranks->lock);
+    sgm__free(ranks);
+    return NULL;
+}
+
+void sgm__ranks_close(sgm__ranks *ranks)
+{
+    if (ranks == NULL)
+        return;
+    ranks->table->close(ranks->self);
+    sgm__free_aligned(ranks->flat);
+    sgm__free(ranks->places);
+    sgm__free(ranks->buckets);
+    sgm__free(ranks->shared);
+    sgm__text_free(&ranks->lines);
+    pthread_mutex_destroy(&ranks->lock);
+    sgm__free(ranks);
+}
+
+sgm__ranks *sgm__trainer_ranks(const sgm_trainer *trainer)
+{
+    const sgm_operator *team = trainer->team;
+    return team != NULL ? team->ranks : NULL;
+}
+
+bool sgm__trainer_follows(const sgm_trainer *trainer)
+{
+    const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    return ranks != NULL && ranks->rank > 0;
+}
+
+/* --- works --- */
+
+static sgm_status fail(sgm__ranks *ranks, const char *what, const char *message)
+{
+    sgm__ranks_fail(ranks);
+    return sgm_fail(SGM_ERROR_STATE, "%s of rank %d (%s): %s", what, ranks->rank,
+                    ranks->table->place(ranks->self, ranks->rank), message);
+}
+
+void sgm__ranks_fail(sgm__ranks *ranks)
+{
+    if (ranks == NULL || ranks->broken)
+        return;
+    ranks->broken = true;
+    ranks->table->fail(ranks->self);
+}
+
+sgm_status sgm__ranks_start(sgm__ranks *ranks, const sgm_communicator_work *work, int32_t *ticket)
+{
+    static const size_t sizes[] = {4, 8, 2, 1};
+    char message[SGM_COMMUNICATOR_MESSAGE] = "";
+    if (ranks->broken)
+        return sgm_fail(SGM_ERROR_STATE, "the other ranks cannot be reached any more");
+    if (ranks->table->start(ranks->self, work, ticket, message) != SGM_COMMUNICATOR_OK)
+        return fail(ranks, "a message", message);
+    ranks->bytes += work->count * sizes[work->type];
+    return SGM_OK;
+}
+
+/* Names those who do not answer. */
+static sgm_status fail_waiting(sgm__ranks *ranks, const char *what)
+{
+    char message[SGM_COMMUNICATOR_MESSAGE] = "";
+    bool *silent = sgm__calloc((size_t)ranks->count, sizeof *silent);
+    sgm__text names = {0};
+    int32_t missing = 0;
+    if (silent == NULL)
+        return SGM_ERROR_MEMORY;
+    if (ranks->table->call(ranks->self, ANSWER_SECONDS, silent, message) != SGM_COMMUNICATOR_OK) {
+        sgm__free(silent);
+        return fail(ranks, what, message);
+    }
+    for (int32_t i = 0; i < ranks->count; i++)
+        if (silent[i] && missing++ < 8)
+            sgm__text_append(&names, "%srank %d (%s)", missing > 1 ? ", " : "", i,
+                             ranks->table->place(ranks->self, i));
+    sgm__free(silent);
+    sgm__ranks_fail(ranks);
+    sgm_status status =
+        missing > 0
+            ? sgm_fail(
+                  SGM_ERROR_STATE,
+                  "rank %d has waited for %s for %g seconds (operator.timeout), and there is no answer from "
+                  "%s%s: it has ended, is stopped, or takes longer than that",
+                  ranks->rank, what, ranks->options.timeout, names.data, missing > 8 ? ", ..." : "")
+            : sgm_fail(SGM_ERROR_STATE,
+                       "rank %d has waited for %s for %g seconds (operator.timeout), though all ranks are "
+                       "there: they do not do the same, or the network is slower than that",
+                       ranks->rank, what, ranks->options.timeout);
+    sgm__text_free(&names);
+    return status;
+}
+
+sgm_status sgm__ranks_wait(sgm__ranks *ranks, int32_t ticket, const char *what)
+{
+    char message[SGM_COMMUNICATOR_MESSAGE] = "";
+    double began = sgm__now();
+    for (bool done = false; !done;) {
+        double left = ranks->options.timeout - (sgm__now() - began);
+        if (ranks->table->test(ranks->self, ticket, left < 0.25 ? left : 0.25, &done, message) !=
+            SGM_COMMUNICATOR_OK)
+            return fail(ranks, what, message);
+        if (!done && left <= 0)
+            return fail_waiting(ranks, what);
+    }
+    ranks->waited += sgm__now() - began;
+    return SGM_OK;
+}
+
+sgm_status sgm__ranks_do(sgm__ranks *ranks, const sgm_communicator_work *work, const char *what)
+{
+    int32_t ticket;
+    SGM_TRY(sgm__ranks_start(ranks, work, &ticket));
+    return sgm__ranks_wait(ranks, ticket, what);
+}

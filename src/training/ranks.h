@@ -1,0 +1,117 @@
+/* Ranks: processes that train one network together, started by a launcher (mpirun, srun). Internal.
+ *
+ * Each rank has a trainer of its own, with its workers. They do the same iterations: each takes its part of
+ * the minibatch, gradients are summed over all, and every rank makes the same update. Rank 0 leads: it alone
+ * has the folder, monitors and commands. What it is told between two iterations is told to all in a meeting,
+ * which there is when somebody wanted one in the iteration before.
+ */
+#ifndef SGM_TRAINING_RANKS_H
+#define SGM_TRAINING_RANKS_H
+
+#include "training/communicator.h"
+#include "training/operator.h"
+#include "training/trainer.h"
+
+typedef struct sgm__rank_options {
+    double timeout; /* seconds that another rank may let this one wait */
+    int64_t check_every;
+    int64_t bucket_bytes;
+} sgm__rank_options;
+
+/* A piece of the flat gradients that is summed by itself. */
+typedef struct sgm__rank_bucket {
+    size_t first, count; /* elements */
+    int32_t ticket;      /* -1: none under way */
+    bool done;
+} sgm__rank_bucket;
+
+/* Where one gradient lies among the flat ones. */
+typedef struct sgm__flat_place {
+    size_t first, count; /* elements */
+} sgm__flat_place;
+
+typedef struct sgm__ranks {
+    const sgm_communicator *table;
+    void *self;
+    int32_t rank, count;
+    sgm__rank_options options;
+    sgm_trainer *trainer;
+    bool broken; /* the others cannot be reached any more */
+
+    /* merging; ranks_merge.c */
+    sgm_dtype dtype;
+    unsigned char *flat;
+    size_t flat_elements, flat_capacity;
+    sgm__flat_place *places;
+    size_t place_count, place_capacity;
+    sgm__rank_bucket *buckets;
+    size_t bucket_count, bucket_capacity;
+    double *shared; /* numbers that are summed in each iteration: what all must know of it */
+    size_t shared_count, shared_capacity;
+
+    /* agreeing; ranks_agree.c */
+    pthread_mutex_t lock;
+    sgm__text lines;        /* commands that were done here, for the others; guarded by the lock */
+    bool meets, wants_stop; /* a meeting is due; this rank wants to stop */
+    bool someone_stops;
+    bool moved; /* rank 0 stands somewhere else: all get its states */
+    bool saves; /* rank 0 has a folder */
+
+    /* what it took, in this run */
+    double waited, computed;
+    uint64_t bytes;
+} sgm__ranks;
+
+/* --- ranks.c --- */
+/* Joins the others; alone where no launcher has started this process. */
+sgm__ranks *sgm__ranks_open(const sgm__rank_options *options);
+void sgm__ranks_close(sgm__ranks *ranks);
+/* The trainer's; NULL: it has none. */
+sgm__ranks *sgm__trainer_ranks(const sgm_trainer *trainer);
+/* Whether this is one of several processes of which another leads. */
+bool sgm__trainer_follows(const sgm_trainer *trainer);
+/* Starts a work; -1 in *ticket: it is done already. */
+sgm_status sgm__ranks_start(sgm__ranks *ranks, const sgm_communicator_work *work, int32_t *ticket);
+/* Waits for a work; fails, naming who did not come, after the timeout. `what`: "the gradients". */
+sgm_status sgm__ranks_wait(sgm__ranks *ranks, int32_t ticket, const char *what);
+/* Both. */
+sgm_status sgm__ranks_do(sgm__ranks *ranks, const sgm_communicator_work *work, const char *what);
+/* This rank's run has failed: the others must not wait for it for long. */
+void sgm__ranks_fail(sgm__ranks *ranks);
+
+/* --- ranks_merge.c --- */
+/* What this rank's workers have computed, summed with that of all ranks; `whole`: records of all. Leaves the
+ * sums where `apply` reads them, and the minibatch's metrics in *sums. */
+sgm_status sgm__ranks_merge(sgm_trainer *trainer, int64_t whole, sgm__metric_sums *sums);
+/* The sums become the inputs of the update. */
+sgm_status sgm__ranks_pass(sgm_trainer *trainer, sgm_program *apply);
+/* Which records of a block are this rank's, of how many in the whole minibatch. */
+void sgm__ranks_part(const sgm_trainer *trainer, const sgm_block *block, int64_t *first, int64_t *count,
+                     int64_t *whole);
+void sgm__ranks_forget(sgm__ranks *ranks); /* names and shapes may be others */
+
+/* --- ranks_agree.c --- */
+/* For the run, between two iterations: whether there is a meeting now; `stops`: this rank wants to stop. */
+bool sgm__ranks_are_to_meet(sgm_trainer *trainer, bool stops);
+/* For all, from the next one on; only from what all ranks do alike. */
+void sgm__ranks_must_meet(sgm_trainer *trainer);
+void sgm__ranks_moved(sgm_trainer *trainer, bool moved); /* rank 0 stands somewhere else if it did */
+bool sgm__ranks_stopping(const sgm_trainer *trainer);    /* some rank wants to stop */
+double sgm__ranks_patience(const sgm_trainer *trainer);  /* seconds after which a pause is told again */
+/* Whether somebody waits for something to be told here. */
+bool sgm__ranks_wants_meeting(sgm__ranks *ranks);
+/* Before the first iteration: the followers get what rank 0 has, and its run's length. */
+sgm_status sgm__ranks_begin(sgm_trainer *trainer, bool has_folder);
+/* What rank 0 tells all. */
+typedef struct sgm__rank_news {
+    bool paused, stopped, interrupted;
+} sgm__rank_news;
+/* Tells (rank 0) or hears the news; does what commands have done there, and takes over states. */
+sgm_status sgm__ranks_meet(sgm_trainer *trainer, sgm__rank_news *news);
+/* A command was done here: {"command": ...}. Any thread that has the trainer's lock. */
+struct json_t;
+void sgm__ranks_note(sgm_trainer *trainer, const char *who, const struct json_t *request);
+/* Whether all ranks have the same states; fails with the first that differs. */
+sgm_status sgm__ranks_compare(sgm_trainer *trainer);
+
+#endif

@@ -1,0 +1,377 @@
+/* Ranks agree: on where they begin, on what they are told between two iterations, and that they are alike. */
+#include "training/control.h"
+#include "training/ranks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define MOST_BYTES ((size_t)1 << 30) /* of one message */
+
+static sgm_status send_bytes(sgm__ranks *ranks, void *data, size_t size, const char *what)
+{
+    for (size_t done = 0; done < size; done += MOST_BYTES) {
+        size_t count = size - done < MOST_BYTES ? size - done : MOST_BYTES;
+        sgm_communicator_work work = {.kind = SGM_COMMUNICATOR_BROADCAST,
+                                      .type = SGM_COMMUNICATOR_BYTES,
+                                      .data = (unsigned char *)data + done,
+                                      .count = count};
+        SGM_TRY(sgm__ranks_do(ranks, &work, what));
+    }
+    return SGM_OK;
+}
+
+/* --- states of rank 0 for all, by way of a checkpoint --- */
+
+static sgm_status make_file(char *path, size_t size)
+{
+    const char *folder = getenv("TMPDIR");
+    int length =
+        snprintf(path, size, "%s/sigma-rank-XXXXXX", folder != NULL && folder[0] == '/' ? folder : "/tmp");
+    int file = length > 0 && (size_t)length < size ? mkstemp(path) : -1;
+    if (file < 0)
+        return sgm_fail(SGM_ERROR_FILE, "no temporary file can be made in %s",
+                        folder != NULL ? folder : "/tmp");
+    close(file);
+    return SGM_OK;
+}
+
+static sgm_status send_file(sgm__ranks *ranks, sgm_trainer *trainer, const char *path)
+{
+    char *data = NULL;
+    size_t size = 0;
+    SGM_TRY(sgm_trainer_save(trainer, path));
+    SGM_TRY(sgm__file_read(path, SIZE_MAX / 2, &data, &size));
+    uint64_t length = size;
+    sgm_status status = send_bytes(ranks, &length, sizeof length, "the states of rank 0");
+    if (status == SGM_OK)
+        status = send_bytes(ranks, data, size, "the states of rank 0");
+    sgm__free(data);
+    return status;
+}
+
+static sgm_status receive_file(sgm__ranks *ranks, sgm_trainer *trainer, const char *path)
+{
+    uint64_t length = 0;
+    SGM_TRY(send_bytes(ranks, &length, sizeof length, "the states of rank 0"));
+    char *data = sgm__alloc((size_t)length);
+    if (data == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_status status = send_bytes(ranks, data, (size_t)length, "the states of rank 0");
+    if (status == SGM_OK)
+        status = sgm__file_write_atomic(path, data, (size_t)length);
+    sgm__free(data);
+    return status == SGM_OK ? sgm_trainer_load(trainer, path) : status;
+}
+
+static sgm_status send_states(sgm__ranks *ranks)
+{
+    char path[4096];
+    sgm_trainer *trainer = ranks->trainer;
+    SGM_TRY(make_file(path, sizeof path));
+    sgm_status status =
+        ranks->rank == 0 ? send_file(ranks, trainer, path) : receive_file(ranks, trainer, path);
+    unlink(path);
+    return status;
+}
+
+/* --- being alike --- */
+
+static bool is_kept(const char *name)
+{
+    return strncmp(name, SGM__KEPT_PREFIX, strlen(SGM__KEPT_PREFIX)) == 0;
+}
+
+enum { NAMES, POSITION, STATES };
+
+static sgm_status hash_state(sgm_trainer *trainer, const char *name, uint64_t *hash)
+{
+    sgm_tensor *value = sgm_session_get(trainer->session, name);
+    if (value == NULL)
+        return sgm_last_status();
+    size_t size =
+        (size_t)sgm_shape_elements(sgm_tensor_shape(value)) * sgm_dtype_size(sgm_tensor_dtype(value));
+    *hash = sgm__hash(sgm_tensor_const_data(value), size, 1);
+    sgm_tensor_free(value);
+    return SGM_OK;
+}
+
+static uint64_t hash_position(const sgm_trainer *trainer)
+{
+    const sgm__training_position *p = &trainer->position;
+    const int64_t numbers[] = {p->epoch, p->batch, p->iteration, p->updates, p->accumulated};
+    return sgm__hash(numbers, sizeof numbers, 2);
+}
+
+static size_t count_states(const sgm_trainer *trainer)
+{
+    size_t count = 0;
+    for (size_t i = 0; sgm_session_state_at(trainer->session, i) != NULL; i++)
+        count++;
+    return count;
+}
+
+/* Names in an order of their own, as a resumed session may have another. */
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static sgm_status hash_all(sgm_trainer *trainer, const char **names, size_t *count, uint64_t *hashes)
+{
+    const char *name;
+    *count = 0;
+    for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++)
+        if (!is_kept(name))
+            names[(*count)++] = name;
+    qsort(names, *count, sizeof *names, by_name);
+    hashes[NAMES] = *count;
+    hashes[POSITION] = hash_position(trainer);
+    for (size_t i = 0; i < *count; i++) {
+        hashes[NAMES] = sgm__hash(names[i], strlen(names[i]), hashes[NAMES]);
+        SGM_TRY(hash_state(trainer, names[i], &hashes[STATES + i]));
+    }
+    return SGM_OK;
+}
+
+static sgm_status gather_hashes(sgm__ranks *ranks, uint64_t *all, size_t each)
+{
+    sgm_communicator_work work = {.kind = SGM_COMMUNICATOR_GATHER,
+                                  .type = SGM_COMMUNICATOR_BYTES,
+                                  .data = all,
+                                  .count = each * sizeof *all};
+    return sgm__ranks_do(ranks, &work, "the comparison of states");
+}
+
+/* The place of the first hash that another rank has otherwise than rank 0; `each`: none. */
+static size_t first_difference(const sgm__ranks *ranks, const uint64_t *all, size_t each, int32_t *rank)
+{
+    for (size_t i = 0; i < each; i++)
+        for (*rank = 1; *rank < ranks->count; ++*rank)
+            if (all[(size_t)*rank * each + i] != all[i])
+                return i;
+    return each;
+}
+
+/* Two rounds, as ranks with different numbers of states cannot compare them. *place: as above, `STATES` plus
+ * the number of the name; *each: past the last. */
+static sgm_status find_difference(sgm__ranks *ranks, const char **names, uint64_t *all, size_t *place,
+                                  size_t *each, int32_t *rank)
+{
+    size_t count;
+    uint64_t *own = all + (size_t)ranks->rank * STATES;
+    uint64_t *hashes = all + (size_t)ranks->count * STATES;
+    SGM_TRY(hash_all(ranks->trainer, names, &count, hashes));
+    memcpy(own, hashes, STATES * sizeof *own);
+    SGM_TRY(gather_hashes(ranks, all, STATES));
+    *place = first_difference(ranks, all, STATES, rank);
+    *each = STATES + count;
+    if (*place < STATES)
+        return SGM_OK;
+    uint64_t *states = hashes + STATES + count; /* of all ranks */
+    memcpy(states + (size_t)ranks->rank * count, hashes + STATES, count * sizeof *states);
+    SGM_TRY(gather_hashes(ranks, states, count));
+    *place = STATES + first_difference(ranks, states, count, rank);
+    return SGM_OK;
+}
+
+static sgm_status compare(sgm__ranks *ranks, size_t *place, size_t *each, int32_t *rank, char *name,
+                          size_t size)
+{
+    size_t most = count_states(ranks->trainer) + 1, all = (size_t)ranks->count;
+    const char **names = sgm__calloc(most, sizeof *names);
+    uint64_t *hashes = sgm__calloc(all * STATES + (STATES + most) * (all + 1), sizeof *hashes);
+    sgm_status status = names != NULL && hashes != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    if (status == SGM_OK)
+        status = find_difference(ranks, names, hashes, place, each, rank);
+    if (status == SGM_OK)
+        snprintf(name, size, "%s", *place >= STATES && *place < *each ? names[*place - STATES] : "");
+    sgm__free(hashes);
+    sgm__free(names);
+    return status;
+}
+
+sgm_status sgm__ranks_compare(sgm_trainer *trainer)
+{
+    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    size_t place, each;
+    int32_t rank;
+    char name[512];
+    if (ranks == NULL || ranks->count < 2)
+        return SGM_OK;
+    SGM_TRY(compare(ranks, &place, &each, &rank, name, sizeof name));
+    if (place == each)
+        return SGM_OK;
+    sgm__ranks_fail(ranks);
+    if (place < STATES)
+        return sgm_fail(SGM_ERROR_STATE, "rank %d is not where rank 0 is after iteration %lld: %s differ",
+                        rank, (long long)trainer->position.iteration,
+                        place == NAMES ? "the names of states" : "iterations and updates");
+    return sgm_fail(SGM_ERROR_STATE,
+                    "rank %d (%s) has other values of '%s' than rank 0 after iteration %lld: the ranks have "
+                    "come apart; the newest checkpoint is from before",
+                    rank, ranks->table->place(ranks->self, rank), name,
+                    (long long)trainer->position.iteration);
+}
+
+sgm_status sgm__ranks_begin(sgm_trainer *trainer, bool has_folder)
+{
+    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    size_t place, each;
+    int32_t rank;
+    char name[512];
+    if (ranks == NULL)
+        return SGM_OK;
+    ranks->trainer = trainer;
+    ranks->waited = ranks->computed = 0;
+    ranks->bytes = 0;
+    ranks->meets = true;
+    ranks->wants_stop = ranks->someone_stops = ranks->moved = false;
+    sgm__ranks_forget(ranks);
+    SGM_TRY(sgm__trainer_prepare(trainer));
+    if (ranks->count < 2)
+        return SGM_OK;
+    uint8_t saves = has_folder;
+    SGM_TRY(send_bytes(ranks, &saves, sizeof saves, "the beginning"));
+    ranks->saves = saves != 0;
+    SGM_TRY(compare(ranks, &place, &each, &rank, name, sizeof name));
+    return place < each ? send_states(ranks) : SGM_OK;
+}
+
+/* --- meetings --- */
+
+bool sgm__ranks_are_to_meet(sgm_trainer *trainer, bool stops)
+{
+    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    ranks->wants_stop = stops;
+    return ranks->meets;
+}
+
+void sgm__ranks_must_meet(sgm_trainer *trainer)
+{
+    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    if (ranks != NULL)
+        ranks->meets = true;
+}
+
+void sgm__ranks_moved(sgm_trainer *trainer, bool moved)
+{
+    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    if (ranks != NULL)
+        ranks->moved |= moved;
+}
+
+bool sgm__ranks_stopping(const sgm_trainer *trainer)
+{
+    return sgm__trainer_ranks(trainer)->someone_stops;
+}
+
+double sgm__ranks_patience(const sgm_trainer *trainer)
+{
+    double quarter = sgm__trainer_ranks(trainer)->options.timeout / 4;
+    return quarter < 1 ? quarter : 1;
+}
+
+bool sgm__ranks_wants_meeting(sgm__ranks *ranks)
+{
+    sgm_trainer *trainer = ranks->trainer;
+    return ranks->rank == 0 &&
+           (atomic_load(&trainer->waiting) > 0 || atomic_load(&trainer->control.has_order) ||
+            sgm__control_is_due(&trainer->control));
+}
+
+void sgm__ranks_note(sgm_trainer *trainer, const char *who, const json_t *request)
+{
+    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    if (ranks == NULL || ranks->rank > 0)
+        return;
+    char *text = json_dumps(request, JSON_COMPACT);
+    pthread_mutex_lock(&ranks->lock);
+    sgm__text_append(&ranks->lines, "%s\t%s\n", who, text != NULL ? text : "");
+    pthread_mutex_unlock(&ranks->lock);
+    free(text);
+}
+
+/* What a command has done at rank 0 is done here, too. */
+static sgm_status do_line(sgm__ranks *ranks, const char *line, size_t length)
+{
+    const char *tab = memchr(line, '\t', length);
+    char *who = tab != NULL ? sgm__strndup(line, (size_t)(tab - line)) : NULL;
+    json_t *request = tab != NULL ? json_loadb(tab + 1, length - (size_t)(tab + 1 - line), 0, NULL) : NULL;
+    json_t *answer = json_object();
+    sgm__control_call call = {.trainer = ranks->trainer, .who = who, .files = true};
+    sgm_status status = who != NULL && request != NULL && answer != NULL
+                            ? sgm__control_obey(&call, request, answer)
+                            : sgm_fail(SGM_ERROR_FORMAT, "rank 0 sent a command that cannot be read");
+    json_decref(answer);
+    json_decref(request);
+    sgm__free(who);
+    return status == SGM_OK ? SGM_OK
+                            : sgm__fail_within("rank %d cannot do what rank 0 was told", ranks->rank);
+}
+
+static sgm_status do_lines(sgm__ranks *ranks, const char *text, size_t length)
+{
+    while (length > 0) {
+        const char *end = memchr(text, '\n', length);
+        size_t line = end != NULL ? (size_t)(end - text) : length;
+        SGM_TRY(do_line(ranks, text, line));
+        length -= line + (end != NULL);
+        text += line + (end != NULL);
+    }
+    return SGM_OK;
+}
+
+typedef struct rank_message {
+    uint64_t bytes; /* of commands, which follow */
+    uint8_t paused, stopped, interrupted, moved;
+} rank_message;
+
+static sgm_status tell(sgm__ranks *ranks, const sgm__rank_news *news, char *lines, size_t length)
+{
+    rank_message message = {length, news->paused, news->stopped, news->interrupted, ranks->moved};
+    SGM_TRY(send_bytes(ranks, &message, sizeof message, "a meeting"));
+    return send_bytes(ranks, lines, length, "a meeting");
+}
+
+static sgm_status lead(sgm__ranks *ranks, const sgm__rank_news *news)
+{
+    pthread_mutex_lock(&ranks->lock);
+    size_t length = ranks->lines.length;
+    bool failed = ranks->lines.failed;
+    char *lines = sgm__text_take(&ranks->lines);
+    pthread_mutex_unlock(&ranks->lock);
+    sgm_status status = failed ? SGM_ERROR_MEMORY : tell(ranks, news, lines, length);
+    sgm__free(lines);
+    return status;
+}
+
+static sgm_status follow(sgm__ranks *ranks, sgm__rank_news *news)
+{
+    rank_message message = {0};
+    SGM_TRY(send_bytes(ranks, &message, sizeof message, "a meeting"));
+    *news = (sgm__rank_news){message.paused != 0, message.stopped != 0, message.interrupted != 0};
+    ranks->moved = message.moved != 0;
+    char *lines = sgm__alloc((size_t)message.bytes);
+    if (lines == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_status status = send_bytes(ranks, lines, (size_t)message.bytes, "a meeting");
+    if (status == SGM_OK && !ranks->moved) /* else the states have it */
+        status = do_lines(ranks, lines, (size_t)message.bytes);
+    sgm__free(lines);
+    return status;
+}
+
+sgm_status sgm__ranks_meet(sgm_trainer *trainer, sgm__rank_news *news)
+{
+    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    ranks->meets = false;
+    if (ranks->count < 2) {
+        sgm__text_free(&ranks->lines);
+        return SGM_OK;
+    }
+    SGM_TRY(ranks->rank == 0 ? lead(ranks, news) : follow(ranks, news));
+    sgm_status status = ranks->moved ? send_states(ranks) : SGM_OK;
+    ranks->moved = false;
+    return status;
+}

@@ -1,0 +1,291 @@
+/* Gradients of all ranks: laid one after the other, and summed in pieces. */
+#include "training/ranks.h"
+
+#include "base/tensor_internal.h"
+#include "handlers/session.h"
+
+#include <math.h>
+
+#define ALIGNED 64 /* bytes where a gradient begins */
+
+/* What all ranks learn of an iteration, as sums; costs and states that the network changes follow. */
+enum { LOSS, CORRECT, RECORDS, HAS_ACCURACY, MEETS, STOPS, SHARED };
+
+/* --- where they lie --- */
+
+void sgm__ranks_forget(sgm__ranks *ranks)
+{
+    if (ranks != NULL)
+        ranks->place_count = ranks->bucket_count = 0;
+}
+
+static sgm_status add_bucket(sgm__ranks *ranks, size_t first, size_t count)
+{
+    SGM_TRY(sgm__reserve(&ranks->buckets, &ranks->bucket_capacity, ranks->bucket_count + 1,
+                         sizeof *ranks->buckets));
+    ranks->buckets[ranks->bucket_count++] = (sgm__rank_bucket){.first = first, .count = count, .ticket = -1};
+    return SGM_OK;
+}
+
+/* The last gradients are there first. */
+static sgm_status divide(sgm__ranks *ranks)
+{
+    size_t most = (size_t)ranks->options.bucket_bytes / sgm_dtype_size(ranks->dtype);
+    for (size_t end = ranks->flat_elements; end > 0;) {
+        size_t count = end < most + most / 2 ? end : most;
+        end -= count;
+        SGM_TRY(add_bucket(ranks, end, count));
+    }
+    return SGM_OK;
+}
+
+static sgm_status lay_out(sgm__ranks *ranks)
+{
+    const sgm_operator *team = ranks->trainer->team;
+    size_t next = 0;
+    SGM_TRY(sgm__reserve(&ranks->places, &ranks->place_capacity, team->name_count, sizeof *ranks->places));
+    for (size_t i = 0; i < team->name_count; i++) {
+        sgm_type type;
+        SGM_TRY(sgm_session_state_type(ranks->trainer->session, team->names[i], &type));
+        if (i > 0 && type.dtype != ranks->dtype)
+            return sgm_fail(
+                SGM_ERROR_UNSUPPORTED, "ranks want all parameters of one type: '%s' is of %s, '%s' of %s",
+                team->names[0], sgm_dtype_name(ranks->dtype), team->names[i], sgm_dtype_name(type.dtype));
+        ranks->dtype = type.dtype;
+        size_t each = ALIGNED / sgm_dtype_size(type.dtype), count = (size_t)sgm_shape_elements(&type.shape);
+        ranks->places[i] = (sgm__flat_place){next, count};
+        next += (count + each - 1) / each * each;
+    }
+    if (ranks->dtype != SGM_FLOAT32 && ranks->dtype != SGM_FLOAT64)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED, "ranks sum gradients of float32 and float64, not of %s",
+                        sgm_dtype_name(ranks->dtype));
+    size_t bytes = next * sgm_dtype_size(ranks->dtype);
+    if (bytes > ranks->flat_capacity) {
+        sgm__free_aligned(ranks->flat);
+        ranks->flat = sgm__alloc_aligned(bytes);
+        ranks->flat_capacity = ranks->flat != NULL ? bytes : 0;
+    }
+    if (ranks->flat == NULL)
+        return SGM_ERROR_MEMORY;
+    memset(ranks->flat, 0, bytes);
+    ranks->flat_elements = next;
+    ranks->place_count = team->name_count;
+    return divide(ranks);
+}
+
+/* --- this rank's part --- */
+
+static void take_float(float *to, const float *from, float share, size_t count, bool adds)
+{
+    for (size_t i = 0; i < count; i++)
+        to[i] = adds ? to[i] + share * from[i] : share * from[i];
+}
+
+static void take_double(double *to, const double *from, double share, size_t count, bool adds)
+{
+    for (size_t i = 0; i < count; i++)
+        to[i] = adds ? to[i] + share * from[i] : share * from[i];
+}
+
+static void take(const sgm__ranks *ranks, size_t first, const void *from, double share, size_t count,
+                 bool adds)
+{
+    if (ranks->dtype == SGM_FLOAT32)
+        take_float((float *)(void *)ranks->flat + first, from, (float)share, count, adds);
+    else
+        take_double((double *)(void *)ranks->flat + first, from, share, count, adds);
+}
+
+/* Elements `first` to `end - 1` of gradient `index`, of all workers. */
+static sgm_status combine(const sgm__ranks *ranks, size_t index, size_t first, size_t end, int64_t whole)
+{
+    const sgm_operator *team = ranks->trainer->team;
+    const sgm__flat_place *place = &ranks->places[index];
+    size_t size = sgm_dtype_size(ranks->dtype);
+    bool adds = false;
+    for (int32_t k = 0; k < team->count; k++) {
+        sgm__worker *worker = &team->workers[k];
+        if (worker->records == 0)
+            continue;
+        double share = (double)worker->records / (double)whole;
+        sgm_tensor *copy = NULL;
+        const void *memory;
+        SGM_TRY(sgm__worker_gradient(worker, index, &memory, &copy));
+        take(ranks, place->first + first, (const unsigned char *)memory + first * size, share, end - first,
+             adds);
+        sgm_tensor_free(copy);
+        adds = true;
+    }
+    if (!adds)
+        memset(ranks->flat + (place->first + first) * size, 0, (end - first) * size);
+    return SGM_OK;
+}
+
+static sgm_status combine_bucket(const sgm__ranks *ranks, const sgm__rank_bucket *bucket, int64_t whole)
+{
+    size_t end = bucket->first + bucket->count;
+    for (size_t i = 0; i < ranks->place_count; i++) {
+        const sgm__flat_place *place = &ranks->places[i];
+        size_t from = place->first > bucket->first ? place->first : bucket->first;
+        size_t to = place->first + place->count < end ? place->first + place->count : end;
+        if (from < to)
+            SGM_TRY(combine(ranks, i, from - place->first, to - place->first, whole));
+    }
+    return SGM_OK;
+}
+
+static sgm_status start_bucket(sgm__ranks *ranks, sgm__rank_bucket *bucket)
+{
+    sgm_communicator_work work = {.kind = SGM_COMMUNICATOR_SUM,
+                                  .type = ranks->dtype == SGM_FLOAT32 ? SGM_COMMUNICATOR_FLOAT32
+                                                                      : SGM_COMMUNICATOR_FLOAT64,
+                                  .data = ranks->flat + bucket->first * sgm_dtype_size(ranks->dtype),
+                                  .count = bucket->count};
+    return sgm__ranks_start(ranks, &work, &bucket->ticket);
+}
+
+/* --- what all learn --- */
+
+/* States that the network itself changes: the average over the records. */
+typedef sgm_status (*each_state)(sgm__ranks *ranks, const char *name, size_t *at, double share);
+
+static sgm_status put_state(sgm__ranks *ranks, const char *name, size_t *at, double share)
+{
+    sgm_tensor *value = sgm_session_get(ranks->trainer->session, name);
+    if (value == NULL)
+        return sgm_last_status();
+    size_t count = (size_t)sgm_shape_elements(sgm_tensor_shape(value));
+    sgm_status status =
+        sgm__reserve(&ranks->shared, &ranks->shared_capacity, *at + count, sizeof *ranks->shared);
+    if (status == SGM_OK)
+        status = sgm_tensor_read(value, ranks->shared + *at, count);
+    for (size_t i = 0; i < count && status == SGM_OK; i++)
+        ranks->shared[*at + i] *= share;
+    *at += count;
+    sgm_tensor_free(value);
+    return status;
+}
+
+static sgm_status get_state(sgm__ranks *ranks, const char *name, size_t *at, double share)
+{
+    (void)share;
+    sgm_tensor *value = sgm_session_get(ranks->trainer->session, name);
+    if (value == NULL)
+        return sgm_last_status();
+    size_t count = (size_t)sgm_shape_elements(sgm_tensor_shape(value));
+    sgm_dtype dtype = sgm_tensor_dtype(value);
+    bool rounds = dtype != SGM_FLOAT32 && dtype != SGM_FLOAT64 && dtype != SGM_BFLOAT16;
+    for (size_t i = 0; i < count && rounds; i++)
+        ranks->shared[*at + i] = rint(ranks->shared[*at + i]);
+    sgm_status status = sgm_tensor_write(value, ranks->shared + *at, count);
+    if (status == SGM_OK)
+        status = sgm_session_set(ranks->trainer->session, name, value);
+    *at += count;
+    sgm_tensor_free(value);
+    return status;
+}
+
+static sgm_status for_others(sgm__ranks *ranks, each_state function, size_t *at, double share)
+{
+    const char *name;
+    for (size_t i = 0; (name = sgm_session_state_at(ranks->trainer->session, i)) != NULL; i++)
+        if (sgm__operator_is_other(ranks->trainer, name))
+            SGM_TRY(function(ranks, name, at, share));
+    return SGM_OK;
+}
+
+static sgm_status fill_shared(sgm__ranks *ranks, const sgm__metric_sums *own, int64_t whole)
+{
+    const sgm_trainer *trainer = ranks->trainer;
+    size_t count = SHARED + trainer->cost_count;
+    double share = (double)own->records / (double)whole;
+    SGM_TRY(sgm__reserve(&ranks->shared, &ranks->shared_capacity, count, sizeof *ranks->shared));
+    ranks->shared[LOSS] = own->loss;
+    ranks->shared[CORRECT] = own->correct;
+    ranks->shared[RECORDS] = (double)own->records;
+    ranks->shared[HAS_ACCURACY] = own->has_accuracy;
+    ranks->shared[MEETS] = sgm__ranks_wants_meeting(ranks);
+    ranks->shared[STOPS] = ranks->wants_stop;
+    for (size_t i = 0; i < trainer->cost_count; i++)
+        ranks->shared[SHARED + i] = own->records > 0 ? trainer->costs[i]->newest * (double)own->records : 0;
+    SGM_TRY(for_others(ranks, put_state, &count, share));
+    ranks->shared_count = count;
+    return SGM_OK;
+}
+
+static sgm_status read_shared(sgm__ranks *ranks, sgm__metric_sums *sums)
+{
+    const sgm_trainer *trainer = ranks->trainer;
+    const double *shared = ranks->shared;
+    size_t at = SHARED + trainer->cost_count;
+    *sums = (sgm__metric_sums){.loss = shared[LOSS],
+                               .correct = shared[CORRECT],
+                               .records = (int64_t)shared[RECORDS],
+                               .has_accuracy = shared[HAS_ACCURACY] > 0};
+    ranks->someone_stops = shared[STOPS] > 0;
+    ranks->meets = shared[MEETS] > 0 || shared[STOPS] > 0;
+    for (size_t i = 0; i < trainer->cost_count; i++)
+        trainer->costs[i]->newest = shared[SHARED + i] / shared[RECORDS];
+    return for_others(ranks, get_state, &at, 0);
+}
+
+/* --- an iteration --- */
+
+sgm_status sgm__ranks_merge(sgm_trainer *trainer, int64_t whole, sgm__metric_sums *sums)
+{
+    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    int32_t ticket;
+    if (ranks->place_count == 0)
+        SGM_TRY(lay_out(ranks));
+    for (size_t i = 0; i < ranks->bucket_count; i++) {
+        SGM_TRY(combine_bucket(ranks, &ranks->buckets[i], whole));
+        SGM_TRY(start_bucket(ranks, &ranks->buckets[i]));
+    }
+    SGM_TRY(fill_shared(ranks, sums, whole));
+    sgm_communicator_work work = {.kind = SGM_COMMUNICATOR_SUM,
+                                  .type = SGM_COMMUNICATOR_FLOAT64,
+                                  .data = ranks->shared,
+                                  .count = ranks->shared_count};
+    SGM_TRY(sgm__ranks_start(ranks, &work, &ticket));
+    for (size_t i = 0; i < ranks->bucket_count; i++)
+        SGM_TRY(sgm__ranks_wait(ranks, ranks->buckets[i].ticket, "the gradients"));
+    SGM_TRY(sgm__ranks_wait(ranks, ticket, "the costs"));
+    return read_shared(ranks, sums);
+}
+
+/* Where the handler's memory is not the computer's. */
+static sgm_status feed_copy(const sgm__ranks *ranks, sgm_program *apply, size_t index, const void *memory)
+{
+    const sgm_operator *team = ranks->trainer->team;
+    sgm_type type;
+    SGM_TRY(sgm_session_state_type(ranks->trainer->session, team->names[index], &type));
+    sgm_tensor *value = sgm_tensor_create(type.dtype, &type.shape);
+    if (value == NULL)
+        return SGM_ERROR_MEMORY;
+    memcpy(sgm_tensor_data(value), memory, ranks->places[index].count * sgm_dtype_size(type.dtype));
+    sgm_status status = sgm__worker_feed(&team->workers[0], apply, index, memory, value);
+    sgm_tensor_free(value);
+    return status;
+}
+
+sgm_status sgm__ranks_pass(sgm_trainer *trainer, sgm_program *apply)
+{
+    const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    sgm__worker *first = &trainer->team->workers[0];
+    bool lends = sgm__session_is_host(trainer->session);
+    for (size_t i = 0; i < ranks->place_count; i++) {
+        const void *memory = ranks->flat + ranks->places[i].first * sgm_dtype_size(ranks->dtype);
+        SGM_TRY(lends ? sgm__worker_feed(first, apply, i, memory, NULL) : feed_copy(ranks, apply, i, memory));
+    }
+    return sgm__worker_feed_share(first, apply, 1);
+}
+
+void sgm__ranks_part(const sgm_trainer *trainer, const sgm_block *block, int64_t *first, int64_t *count,
+                     int64_t *whole)
+{
+    const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    int64_t begin = block->count * ranks->rank / ranks->count;
+    *whole = block->count;
+    *first = begin;
+    *count = block->count * (ranks->rank + 1) / ranks->count - begin;
+}

@@ -1,0 +1,179 @@
+/* Ranks: 1, 2 and 4 processes do what one trainer does; alone, the operator needs no MPI. */
+#include "ranks_test.h"
+#include "waves.h"
+
+#include "training/ranks.h"
+
+#define NORMALISED                                                                                           \
+    "input(6) + dense(8, tanh) + dropout(0) + dense(5, relu) + dense(3) + softmax_cross_entropy"
+
+static sgm_optimiser *momentum(void)
+{
+    return sgm_momentum(.learning_rate = 0.1, .momentum = 0.9);
+}
+
+static sgm_optimiser *everything(void)
+{
+    return sgm_adam(.learning_rate = 0.01, .clip_norm = 0.2, .average = 0.9, .accumulate = 3,
+                    .weight_decay = 0.01, .schedule = {.kind = SGM_COSINE, .period = 10, .warm_up = 1});
+}
+
+typedef struct way {
+    const char *name;
+    sgm_optimiser *(*optimiser)(void);
+    int64_t batch; /* of 40 records; the last one may have fewer records than there are ranks */
+    int32_t workers;
+    int64_t bucket;
+} way;
+
+static const way ways[] = {
+    {"momentum", momentum, 10, 1, 0},
+    {"everything", everything, 7, 1, 1024},
+    {"a rest of one record", momentum, 13, 2, 0},
+};
+#define WAYS (sizeof ways / sizeof *ways)
+
+static wave_trainer make(const way *w)
+{
+    return make_wave_trainer((wave_options){.network = NORMALISED,
+                                            .handler = "cpu",
+                                            .precision = SGM_FLOAT64,
+                                            .optimiser = w->optimiser(),
+                                            .shuffle = true,
+                                            .seed = 3,
+                                            .batch = w->batch});
+}
+
+static void save_losses(const loss_curve *curve, const char *path)
+{
+    FILE *file = fopen(path, "w");
+    CHECK(file != NULL);
+    for (size_t i = 0; i < curve->count; i++)
+        fprintf(file, "%.17g\n", curve->losses[i]);
+    fclose(file);
+}
+
+RANK_PART(train)
+{
+    for (size_t i = 0; i < WAYS; i++) {
+        char name[64];
+        loss_curve curve = {0};
+        wave_trainer made = make(&ways[i]);
+        sgm_operator *ranks = sgm_mpi_operator(.workers = ways[i].workers, .bucket = ways[i].bucket,
+                                               .timeout = 20, .check_every = 7);
+        CHECK_OK(ranks);
+        CHECK_OK(sgm_trainer_operator(made.trainer, ranks));
+        CHECK_OK(sgm_trainer_on_progress(made.trainer, follow_losses, &curve));
+        CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 6));
+        if (sgm_operator_rank(ranks) == sgm_operator_ranks(ranks) - 1) { /* the last one knows it all, too */
+            snprintf(name, sizeof name, "%zu.safetensors", i);
+            CHECK_OK(sgm_trainer_save(made.trainer, rank_path(name)));
+            snprintf(name, sizeof name, "%zu.losses", i);
+            save_losses(&curve, rank_path(name));
+        }
+        free_wave_trainer(made);
+    }
+}
+
+static void check_states(sgm_trainer *trainer, const char *path)
+{
+    const char *name;
+    size_t compared = 0;
+    sgm_bundle *bundle = sgm_bundle_load(path);
+    CHECK_OK(bundle);
+    for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++) {
+        double ours[512], theirs[512];
+        sgm_tensor *own = sgm_trainer_get(trainer, name);
+        const sgm_tensor *other = sgm_bundle_get(bundle, name);
+        CHECK_OK(own);
+        CHECK_OK(other);
+        size_t count = (size_t)sgm_shape_elements(sgm_tensor_shape(own));
+        CHECK_OK(sgm_tensor_read(own, ours, count));
+        CHECK_OK(sgm_tensor_read(other, theirs, count));
+        for (size_t k = 0; k < count; k++)
+            CHECK_NEAR(theirs[k], ours[k], 1e-10);
+        sgm_tensor_free(own);
+        compared++;
+    }
+    CHECK(compared >= 12);
+    sgm_bundle_free(bundle);
+}
+
+static void check_losses(const loss_curve *curve, const char *path)
+{
+    FILE *file = fopen(path, "r");
+    double loss;
+    CHECK(file != NULL);
+    for (size_t i = 0; i < curve->count; i++) {
+        CHECK_INT(fscanf(file, "%lf", &loss), 1);
+        CHECK_NEAR(loss, curve->losses[i], 1e-10);
+    }
+    CHECK_INT(fscanf(file, "%lf", &loss), EOF);
+    fclose(file);
+}
+
+static void check_equality(int ranks)
+{
+    need_ranks();
+    open_folder();
+    run_ranks(ranks, "train");
+    for (size_t i = 0; i < WAYS; i++) {
+        char name[64];
+        loss_curve curve = {0};
+        wave_trainer one = make(&ways[i]);
+        CHECK_OK(sgm_trainer_on_progress(one.trainer, follow_losses, &curve));
+        CHECK_OK(sgm_trainer_run(one.trainer, .epochs = 6));
+        CHECK(curve.count >= 18);
+        snprintf(name, sizeof name, "%zu.safetensors", i);
+        check_states(one.trainer, rank_path(name));
+        snprintf(name, sizeof name, "%zu.losses", i);
+        check_losses(&curve, rank_path(name));
+        free_wave_trainer(one);
+    }
+    close_folder();
+}
+
+TEST(one_rank_under_a_launcher_does_what_one_trainer_does)
+{
+    check_equality(1);
+}
+
+TEST(two_ranks_do_what_one_trainer_does)
+{
+    check_equality(2);
+}
+
+TEST(four_ranks_do_what_one_trainer_does)
+{
+    check_equality(4);
+}
+
+/* Without a launcher: this process. */
+TEST(alone_it_is_one_rank_with_workers)
+{
+    for (int32_t workers = 1; workers <= 3; workers++) {
+        loss_curve one_curve = {0}, curve = {0};
+        wave_trainer one = make(&ways[1]), made = make(&ways[1]);
+        sgm_operator *ranks = sgm_mpi_operator(.workers = workers, .bucket = 1024);
+        CHECK_OK(ranks);
+        CHECK_INT(sgm_operator_rank(ranks), 0);
+        CHECK_INT(sgm_operator_ranks(ranks), 1);
+        CHECK_OK(sgm_trainer_operator(made.trainer, ranks));
+        CHECK_OK(sgm_trainer_on_progress(one.trainer, follow_losses, &one_curve));
+        CHECK_OK(sgm_trainer_on_progress(made.trainer, follow_losses, &curve));
+        CHECK_OK(sgm_trainer_run(one.trainer, .epochs = 5));
+        CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 5));
+        CHECK_INT(curve.count, one_curve.count);
+        for (size_t i = 0; i < curve.count; i++)
+            CHECK_NEAR(curve.losses[i], one_curve.losses[i], 1e-10);
+        free_wave_trainer(one);
+        free_wave_trainer(made);
+    }
+}
+
+TEST(options_of_ranks_are_for_ranks)
+{
+    CHECK_ERROR(sgm_gradient_operator(.timeout = 5), "timeout, check_every and bucket are for ranks");
+    CHECK_ERROR(sgm_mpi_operator(.timeout = 0.5), "timeout");
+    CHECK_ERROR(sgm_mpi_operator(.bucket = 100), "bucket");
+}
