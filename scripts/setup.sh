@@ -10,15 +10,17 @@ required=(build-essential cmake ninja-build pkg-config libyaml-dev libjansson-de
 optional=(libopenblas0-serial "libdnnl2 libdnnl3 libdnnl3.6")
 # Without these it is built without ONNX.
 optional+=(libprotobuf-c-dev protobuf-c-compiler libonnx-dev)
-# Without one of these there are no ranks on several machines.
+# Without one of these there are no ranks on several machines,
 optional+=("libopenmpi-dev libmpich-dev")
+# and without this no handler for OpenCL devices.
+optional+=(ocl-icd-opencl-dev)
 modules=(yaml-0.1 jansson libcurl libarchive libmicrohttpd libpng libjpeg nettle)
 tried=$(dirname "$0")/../build/.setup-tried
-why="Sigma is faster, reads and writes ONNX, and trains on several machines with these packages"
+why="Sigma is faster, reads and writes ONNX, trains on several machines and uses OpenCL devices with these packages"
 for argument in "$@"; do
     case $argument in
     --test)
-        optional+=(chromium chromium-driver libonnx-testdata "openmpi-bin mpich")
+        optional+=(chromium chromium-driver libonnx-testdata "openmpi-bin mpich" pocl-opencl-icd)
         tried+=-test
         why="Sigma is faster, can do more, or more of it is tested, with these packages"
         ;;

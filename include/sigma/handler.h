@@ -33,13 +33,17 @@ typedef struct sgm_handler_options {
                                * the limits), so sigmoid, too, and tanh to 0.0001 */
     bool no_machine_code; /* cpu: interpret elementwise steps even where code could be made for them: slower,
                              the same bits */
+    int device;           /* opencl, cuda: which one, numbered from 0 as sgm_handler_describe lists them */
+    bool tf32; /* cuda: products of float32 may round their operands to 10 bits behind the point: faster */
 } sgm_handler_options;
 /* sgm_handler_create("cpu", .threads = 2): the name, then any of the options above. */
 #define sgm_handler_create(...) SGM_WITH_OPTIONS(sgm_handler_create_options, sgm_handler_options, __VA_ARGS__)
-/* "reference" (plain loops in double), "cpu", "null" (computes nothing), "debug:NAME" (checks every value of
- * handler NAME for NaN, infinity and shape, and names the instruction, the layer and the run). The options of
- * cpu may stand behind its name, where a program or a file has only that: "cpu(dense=onednn,
- * instructions=avx2, approximate=true)"; they go before those given here. */
+/* "cpu", "opencl" and "cuda" (devices, by plug-ins that are loaded now; without plug-in, driver or device it
+ * fails with a sentence that says which), "reference" (plain loops in double), "null" (computes nothing),
+ * "debug:NAME" (checks every value of handler NAME for NaN, infinity and shape, and names the instruction,
+ * the layer and the run). Options may stand behind the name, where a program or a file has only that:
+ * "cpu(dense=onednn, instructions=avx2, approximate=true)", "cuda(device=1, tf32=true)"; they go before those
+ * given here. */
 SGM_API sgm_handler *sgm_handler_create_options(const char *name, const sgm_handler_options *options);
 SGM_API void sgm_handler_free(sgm_handler *handler); /* after its sessions */
 SGM_API const char *sgm_handler_name(const sgm_handler *handler);
@@ -48,7 +52,7 @@ SGM_API char *sgm_handler_describe(const sgm_handler *handler);
 /* Which way products of bfloat16 go there, as a text that lives as long as the handler: "through float32: no
  * AMX here", "oneDNN 3.6.1, with AMX". */
 SGM_API const char *sgm_handler_bfloat16(const sgm_handler *handler);
-/* Names that can be created; `index` from 0, NULL past the last. */
+/* Names that there are, be there such a device here or not; `index` from 0, NULL past the last. */
 SGM_API const char *sgm_handler_name_at(size_t index);
 /* How this handler does an operation: "kernel", "composed", "through float32" (bfloat16 between casts),
  * "reference loop" or "none". */

@@ -9,6 +9,8 @@
 #define HANDLERS(X)                                                                                          \
     X(cpu)                                                                                                   \
     X(reference)                                                                                             \
+    X(opencl)                                                                                                \
+    X(cuda)                                                                                                  \
     X(null)
 
 #define HANDLER_TYPE(name) &sgm__##name##_handler,
@@ -48,15 +50,24 @@ static sgm_status read_options(const sgm_handler_options *given, sgm_handler_opt
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "handler options: threads is %d; expected 1 or more, or 0 for one per processor",
                         options->threads);
+    if (options->device < 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "handler options: device is %d; devices are numbered from 0",
+                        options->device);
     return SGM_OK;
+}
+
+static bool is_device(const sgm__handler_type *type)
+{
+    return type == &sgm__opencl_handler || type == &sgm__cuda_handler;
 }
 
 static sgm_status read_text(const sgm__handler_type *type, const char *name,
                             const sgm_handler_options *options, sgm__handler_text *text)
 {
-    if (type != &sgm__cpu_handler && name[sgm__handler_text_name(name)] != '\0')
-        return sgm_fail(SGM_ERROR_ARGUMENT, "handler '%s': only cpu has options in brackets", name);
-    return sgm__handler_text_read(name, options, text);
+    if (type != &sgm__cpu_handler && !is_device(type) && name[sgm__handler_text_name(name)] != '\0')
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "handler '%s': only cpu, opencl and cuda have options in brackets", name);
+    return sgm__handler_text_read(name, is_device(type), options, text);
 }
 
 static sgm_status open_type(sgm_handler *handler, const char *name, const sgm_handler_options *options)

@@ -61,6 +61,7 @@ typedef struct sgm__handler_type {
     /* Runs all steps, each after the one before has ended, and notes how long they took. NULL: as `run` does
      * one by one. */
     sgm_status (*time)(void *self, void *executable, const sgm__memory *memory, sgm__step_time *times);
+    /* Runs are over, or nobody can tell that they are not: reads and writes come after them. */
     sgm_status (*wait)(void *self);
     void (*estimate)(void *self, const void *executable, sgm__estimate *to); /* NULL: it does not say */
 } sgm__handler_type;
@@ -72,8 +73,8 @@ struct sgm_handler {
     int threads; /* as asked for */
 };
 
-extern const sgm__handler_type sgm__reference_handler, sgm__cpu_handler, sgm__null_handler,
-    sgm__debug_handler;
+extern const sgm__handler_type sgm__reference_handler, sgm__cpu_handler, sgm__opencl_handler,
+    sgm__cuda_handler, sgm__null_handler, sgm__debug_handler;
 /* Whether there is a handler of that text, and its options may be so; nothing is opened. */
 sgm_status sgm__handler_check(const char *text);
 sgm_status sgm__cpu_check(const sgm_handler_options *options);

@@ -35,37 +35,55 @@ static sgm_status set_bool(const char *text, const char *name, const char *value
                     value);
 }
 
-static sgm_status fail_option(const char *text, const char *name, const char *const *names, size_t count)
+static sgm_status set_number(const char *text, const char *name, const char *value, int *to)
 {
-    const char *near = sgm__nearest(name, names, count);
-    return sgm_fail(SGM_ERROR_ARGUMENT,
-                    "handler '%s': there is no option '%s'%s%s%s; there are dense, instructions and "
-                    "approximate",
-                    text, name, near != NULL ? " (did you mean '" : "", near != NULL ? near : "",
-                    near != NULL ? "'?)" : "");
+    int64_t number;
+    bool good = sgm__parse_int64(value, &number) && number >= 0 && number <= 1023;
+    if (good)
+        *to = (int)number;
+    return good
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_ARGUMENT, "handler '%s': %s: expected a whole number from 0 on, got '%s'",
+                          text, name, value);
 }
 
-static sgm_status set_option(const char *text, const char *name, const char *value, sgm__handler_text *to)
+enum { DENSE, INSTRUCTIONS, APPROXIMATE, OF_CPU };
+enum { DEVICE = OF_CPU, TF32, ALL };
+static const char *const option_names[ALL] = {"dense", "instructions", "approximate", "device", "tf32"};
+
+static sgm_status fail_option(const char *text, const char *name, size_t first, size_t end)
 {
-    enum { DENSE, INSTRUCTIONS, APPROXIMATE, COUNT };
-    static const char *const names[COUNT] = {"dense", "instructions", "approximate"};
-    size_t option = 0;
-    while (option < COUNT && strcmp(name, names[option]) != 0)
+    const char *near = sgm__nearest(name, option_names + first, end - first);
+    return sgm_fail(SGM_ERROR_ARGUMENT, "handler '%s': there is no option '%s'%s%s%s; there are %s", text,
+                    name, near != NULL ? " (did you mean '" : "", near != NULL ? near : "",
+                    near != NULL ? "'?)" : "",
+                    first == 0 ? "dense, instructions and approximate" : "device and tf32");
+}
+
+static sgm_status set_option(const char *text, bool of_device, const char *name, const char *value,
+                             sgm__handler_text *to)
+{
+    const size_t first = of_device ? OF_CPU : 0, end = of_device ? ALL : OF_CPU;
+    size_t option = first;
+    while (option < end && strcmp(name, option_names[option]) != 0)
         option++;
-    if (option == COUNT)
-        return fail_option(text, name, names, COUNT);
+    if (option == end)
+        return fail_option(text, name, first, end);
     if ((to->given >> option & 1) != 0)
         return sgm_fail(SGM_ERROR_ARGUMENT, "handler '%s': %s is given twice: leave one out", text, name);
     to->given |= 1u << option;
-    if (option == APPROXIMATE)
-        return set_bool(text, name, value, &to->options.approximate);
+    if (option == DEVICE)
+        return set_number(text, name, value, &to->options.device);
+    if (option == APPROXIMATE || option == TF32)
+        return set_bool(text, name, value, option == TF32 ? &to->options.tf32 : &to->options.approximate);
     char *room = option == DENSE ? to->dense : to->instructions;
     memcpy(room, value, strlen(value) + 1);
     *(option == DENSE ? &to->options.dense : &to->options.instructions) = room;
     return SGM_OK;
 }
 
-sgm_status sgm__handler_text_read(const char *text, const sgm_handler_options *given, sgm__handler_text *to)
+sgm_status sgm__handler_text_read(const char *text, bool of_device, const sgm_handler_options *given,
+                                  sgm__handler_text *to)
 {
     *to = (sgm__handler_text){.options = *given};
     const char *at = text + sgm__handler_text_name(text);
@@ -84,7 +102,7 @@ sgm_status sgm__handler_text_read(const char *text, const sgm_handler_options *g
                             (int)part, at);
         SGM_TRY(copy_word(text, at, before, name, sizeof name));
         SGM_TRY(copy_word(text, at + before + 1, part - before - 1, value, sizeof value));
-        SGM_TRY(set_option(text, name, value, to));
+        SGM_TRY(set_option(text, of_device, name, value, to));
         at += part;
     }
     return SGM_OK;

@@ -47,7 +47,7 @@ TEST(an_unknown_handler_is_named_at_once)
         {"debug", "e: handler 'debug' watches another"},
         {"debug:refrence", "e: there is no handler 'refrence'"},
         {"debug:debug:cpu", "e: there is no handler 'debug:debug:cpu'"},
-        {"reference(dense=own)", "e: handler 'reference(dense=own)': only cpu has options in brackets"},
+        {"reference(dense=own)", "e: handler 'reference(dense=own)': only cpu, opencl and cuda have options"},
         {"cpu(dens=own)", "there is no option 'dens'"},
         {"cpu(dense=own", "expected ')' at the end"},
         {"cpu(instructions=avx9)", "e: handler 'cpu(instructions=avx9)': "},

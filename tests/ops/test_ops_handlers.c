@@ -1,6 +1,7 @@
 /* Every handler against the reference in double precision: all operations, shapes, and operands that are
  * views.
  */
+#include "../handlers/devices.h"
 #include "op_program.h"
 #include "test.h"
 
@@ -202,8 +203,9 @@ static void check_others(void (*check)(const char *name))
     int32_t others = 0;
     for (size_t i = 0; sgm_handler_name_at(i) != NULL; i++) {
         const char *name = sgm_handler_name_at(i);
-        if (strcmp(name, "reference") == 0 || strcmp(name, "null") == 0 || strncmp(name, "debug", 5) == 0)
-            continue;
+        if (strcmp(name, "reference") == 0 || strcmp(name, "null") == 0 ||
+            strncmp(name, "debug", 5) == 0 || is_device_name(name))
+            continue; /* devices have tests of their own, with many operations in a program */
         others++;
         check(name);
     }
@@ -238,6 +240,8 @@ TEST(every_handler_supports_every_operation)
         if (strcmp(sgm_handler_name_at(h), "null") == 0 || strncmp(sgm_handler_name_at(h), "debug", 5) == 0)
             continue;
         sgm_handler *handler = sgm_handler_create_options(sgm_handler_name_at(h), NULL);
+        if (handler == NULL && is_device_name(sgm_handler_name_at(h)))
+            continue;
         CHECK_OK(handler);
         for (size_t i = 0; sgm_op_at(i) != NULL; i++) {
             const char *support = sgm_handler_support(handler, sgm_op_at(i)->name, SGM_FLOAT32);

@@ -69,7 +69,7 @@ typedef struct sgm_device_product {
 typedef struct sgm_device_driver {
     uint32_t version; /* SGM_DEVICE_DRIVER_VERSION; first, to be looked at before all else */
     const char *name; /* "opencl" */
-    /* Put before every source: defines the words of the dialect, see source.h. */
+    /* Put before every source: defines the words of the dialect, see code.h. */
     const char *prelude;
 
     sgm_device_result (*count)(uint32_t *devices, char *message);

@@ -59,7 +59,8 @@ static void discard(void *self, void *compiled)
 static sgm_status check_member(const sgm__plan *plan, int32_t index, sgm__step_kind kind)
 {
     const sgm_op *op = plan->nodes[index].op;
-    if (kind == SGM__STEP_ELEMENTWISE ? op->scalar != NULL : op->forward != NULL)
+    bool drawn = op == &sgm__op_random_uniform;
+    if (kind == SGM__STEP_ELEMENTWISE ? op->scalar != NULL || drawn : op->forward != NULL)
         return SGM_OK;
     char where[320];
     return sgm_fail(SGM_ERROR_UNSUPPORTED, "%s: the operation has no %s; give its table one",
@@ -174,8 +175,25 @@ static int32_t moved_operand(const sgm_op *op, const cursor *operands)
     return -1;
 }
 
-static void compute_member(const executable *exe, const sgm__node *node, const cursor *operands, slot *result)
+/* Plans for handlers that draw random numbers have them among the members. */
+static double draw(const sgm__node *node, const cursor *operands, int64_t element)
 {
+    int64_t key[2]; /* seed and step */
+    uint32_t words[4];
+    for (int k = 0; k < 2; k++)
+        sgm__element_convert(SGM_INT64, &key[k], operands[k].dtype, operands[k].at);
+    uint64_t stream = (uint64_t)node->attributes.integers[0] << 40;
+    sgm__philox((uint64_t)key[0], (uint64_t)key[1], stream | (uint64_t)(element / 4), words);
+    return (double)(words[element % 4] >> 8) * 0x1p-24;
+}
+
+static void compute_member(const executable *exe, const sgm__node *node, const cursor *operands,
+                           int64_t element, slot *result)
+{
+    if (node->op == &sgm__op_random_uniform) {
+        sgm__element_store(node->type.dtype, result, draw(node, operands, element));
+        return;
+    }
     int32_t moved = moved_operand(node->op, operands);
     if (moved >= 0) {
         sgm__element_convert(node->type.dtype, result, operands[moved].dtype, operands[moved].at);
@@ -187,13 +205,13 @@ static void compute_member(const executable *exe, const sgm__node *node, const c
 }
 
 /* One element of every member. Results are written when all operands were read: they may share a place. */
-static void compute_element(const executable *exe, const sgm__step *step)
+static void compute_element(const executable *exe, const sgm__step *step, int64_t element)
 {
     const sgm__plan *plan = exe->plan;
     const cursor *walk = exe->cursors;
     for (int32_t p = 0; p < step->count; p++) {
         const sgm__node *node = &plan->nodes[plan->order[step->first + p]];
-        compute_member(exe, node, walk, &exe->slots[p]);
+        compute_member(exe, node, walk, element, &exe->slots[p]);
         walk += node->input_count;
     }
     for (int32_t p = 0; p < step->count; p++)
@@ -223,7 +241,7 @@ static void run_elementwise(executable *exe, int32_t number, const sgm__memory *
     int64_t index[SGM_MAX_RANK] = {0}, elements = sgm_shape_elements(shape);
     int32_t count = place_cursors(exe, number, memory);
     for (int64_t i = 0; i < elements; i++) {
-        compute_element(exe, step);
+        compute_element(exe, step, i);
         advance(exe, count, shape, index);
     }
 }

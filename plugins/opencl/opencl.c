@@ -1,0 +1,460 @@
+/* Drives OpenCL devices, of any vendor, by OpenCL 1.2. */
+#define CL_TARGET_OPENCL_VERSION 120
+#include "handlers/device/driver.h"
+#include "handlers/device/prelude_opencl.h"
+
+#include <CL/cl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_PLATFORMS 16
+#define MOST_DEVICES 64
+#define LEAST_LOCAL 16384   /* bytes of a group's memory, */
+#define LEAST_GROUP 64      /* and its work-items: kernels count on that */
+#define TOGETHER 32         /* launches that are handed to the device at once */
+#define NO_PLATFORM (-1001) /* of the loader: CL_PLATFORM_NOT_FOUND_KHR */
+
+typedef struct device {
+    cl_device_id id;
+    cl_context context;
+    cl_command_queue queue;
+    const char *options; /* of the compiler */
+    uint32_t waiting;    /* launches that were not handed over yet */
+} device;
+
+typedef struct module {
+    cl_program program;
+    cl_kernel *kernels;
+    size_t count;
+} module;
+
+__attribute__((visibility("default"))) const sgm_device_driver *sgm_plugin_opencl(void);
+
+/* --- errors --- */
+
+__attribute__((format(printf, 3, 4))) static sgm_device_result fail(sgm_device_result result, char *message,
+                                                                    const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, SGM_DEVICE_MESSAGE, format, arguments);
+    va_end(arguments);
+    return result;
+}
+
+static const char *text_of(cl_int error)
+{
+    static const struct {
+        cl_int error;
+        const char *text;
+    } known[] = {{CL_DEVICE_NOT_FOUND, "there is no such device"},
+                 {CL_DEVICE_NOT_AVAILABLE, "the device is in use or switched off"},
+                 {CL_COMPILER_NOT_AVAILABLE, "there is no compiler"},
+                 {CL_MEM_OBJECT_ALLOCATION_FAILURE, "its memory is used up"},
+                 {CL_OUT_OF_RESOURCES, "out of resources"},
+                 {CL_OUT_OF_HOST_MEMORY, "the computer's memory is used up"},
+                 {CL_BUILD_PROGRAM_FAILURE, "the source was not accepted"},
+                 {CL_INVALID_BINARY, "the binary is of another device or driver"},
+                 {CL_INVALID_BUFFER_SIZE, "the buffer is too large"},
+                 {CL_INVALID_WORK_GROUP_SIZE, "the group has too many work-items"},
+                 {CL_INVALID_KERNEL_NAME, "there is no such kernel"}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].error == error)
+            return known[i].text;
+    return "it failed";
+}
+
+static sgm_device_result result_of(cl_int error, const char *doing, char *message)
+{
+    if (error == CL_SUCCESS)
+        return SGM_DEVICE_OK;
+    bool memory = error == CL_MEM_OBJECT_ALLOCATION_FAILURE || error == CL_INVALID_BUFFER_SIZE ||
+                  error == CL_OUT_OF_RESOURCES || error == CL_OUT_OF_HOST_MEMORY;
+    return fail(memory ? SGM_DEVICE_MEMORY : SGM_DEVICE_FAILED, message, "%s: %s (OpenCL error %d)", doing,
+                text_of(error), (int)error);
+}
+
+/* --- devices --- */
+
+/* GPUs come first, the computer's own processor last. */
+static int rank_of(cl_device_type type)
+{
+    return (type & CL_DEVICE_TYPE_GPU) != 0           ? 0
+           : (type & CL_DEVICE_TYPE_ACCELERATOR) != 0 ? 1
+           : (type & CL_DEVICE_TYPE_CPU) != 0         ? 3
+                                                      : 2;
+}
+
+static void add_devices(cl_platform_id platform, int rank, cl_device_id *devices, uint32_t *count)
+{
+    cl_device_id found[MOST_DEVICES];
+    cl_uint found_count = 0;
+    if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, MOST_DEVICES, found, &found_count) != CL_SUCCESS)
+        return; /* a platform without devices says so by an error */
+    for (cl_uint i = 0; i < found_count && i < MOST_DEVICES && *count < MOST_DEVICES; i++) {
+        cl_device_type type = 0;
+        if (clGetDeviceInfo(found[i], CL_DEVICE_TYPE, sizeof type, &type, NULL) == CL_SUCCESS &&
+            rank_of(type) == rank)
+            devices[(*count)++] = found[i];
+    }
+}
+
+static sgm_device_result find_devices(cl_device_id *devices, uint32_t *count, char *message)
+{
+    cl_platform_id platforms[MOST_PLATFORMS];
+    cl_uint platform_count = 0;
+    *count = 0;
+    cl_int error = clGetPlatformIDs(MOST_PLATFORMS, platforms, &platform_count);
+    if (error == NO_PLATFORM || (error == CL_SUCCESS && platform_count == 0))
+        return fail(SGM_DEVICE_ABSENT, message,
+                    "no OpenCL driver is installed: see the vendor of the graphics card, or Debian's "
+                    "pocl-opencl-icd for the processor");
+    if (error != CL_SUCCESS)
+        return fail(SGM_DEVICE_ABSENT, message, "the OpenCL drivers cannot be listed: %s (OpenCL error %d)",
+                    text_of(error), (int)error);
+    for (int rank = 0; rank < 4; rank++)
+        for (cl_uint i = 0; i < platform_count && i < MOST_PLATFORMS; i++)
+            add_devices(platforms[i], rank, devices, count);
+    if (*count == 0)
+        return fail(SGM_DEVICE_ABSENT, message, "an OpenCL driver is installed, but it finds no device");
+    return SGM_DEVICE_OK;
+}
+
+static sgm_device_result count_devices(uint32_t *count, char *message)
+{
+    cl_device_id devices[MOST_DEVICES];
+    return find_devices(devices, count, message);
+}
+
+static uint64_t number_of(cl_device_id id, cl_device_info what)
+{
+    /* Numbers are of 4 or 8 bytes, little end first. */
+    uint64_t value = 0;
+    size_t size = 0;
+    unsigned char bytes[sizeof value] = {0};
+    if (clGetDeviceInfo(id, what, sizeof bytes, bytes, &size) == CL_SUCCESS)
+        memcpy(&value, bytes, sizeof value);
+    return value;
+}
+
+static void string_of(cl_device_id id, cl_device_info what, char *text, size_t size)
+{
+    char found[1024] = "";
+    if (clGetDeviceInfo(id, what, sizeof found, found, NULL) != CL_SUCCESS)
+        found[0] = '\0';
+    found[sizeof found - 1] = '\0';
+    const char *start = found + strspn(found, " ");
+    snprintf(text, size, "%.*s", (int)size - 1, start);
+}
+
+static void describe(cl_device_id id, sgm_device_info *info)
+{
+    char version[128], driver[96];
+    *info =
+        (sgm_device_info){.memory = number_of(id, CL_DEVICE_GLOBAL_MEM_SIZE),
+                          .largest = number_of(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE),
+                          .local = (uint32_t)number_of(id, CL_DEVICE_LOCAL_MEM_SIZE),
+                          .units = (uint32_t)number_of(id, CL_DEVICE_MAX_COMPUTE_UNITS),
+                          .group = (uint32_t)number_of(id, CL_DEVICE_MAX_WORK_GROUP_SIZE),
+                          .warp = 1,
+                          .is_processor = (number_of(id, CL_DEVICE_TYPE) & (uint64_t)CL_DEVICE_TYPE_CPU) != 0,
+                          .has_float64 = number_of(id, CL_DEVICE_DOUBLE_FP_CONFIG) != 0};
+    string_of(id, CL_DEVICE_NAME, info->name, sizeof info->name);
+    string_of(id, CL_DEVICE_VERSION, version, sizeof version);
+    string_of(id, CL_DRIVER_VERSION, driver, sizeof driver);
+    /* PoCL's version has its whole configuration in it. */
+    version[strcspn(version, ",")] = '\0';
+    snprintf(info->driver, sizeof info->driver, "%s, driver %s", version, driver);
+}
+
+static sgm_device_result check(cl_device_id id, const sgm_device_info *info, char *message)
+{
+    char version[128];
+    int major = 0, minor = 0;
+    string_of(id, CL_DEVICE_VERSION, version, sizeof version);
+    bool known = sscanf(version, "OpenCL %d.%d", &major, &minor) == 2;
+    if (!known || major * 10 + minor < 12)
+        return fail(SGM_DEVICE_ABSENT, message, "device '%s' has '%s'; OpenCL 1.2 or newer is needed",
+                    info->name, version);
+    if (number_of(id, CL_DEVICE_AVAILABLE) == 0)
+        return fail(SGM_DEVICE_ABSENT, message, "device '%s' is in use or switched off", info->name);
+    if (number_of(id, CL_DEVICE_COMPILER_AVAILABLE) == 0)
+        return fail(SGM_DEVICE_ABSENT, message, "device '%s' comes without a compiler, which is needed",
+                    info->name);
+    if (number_of(id, CL_DEVICE_ENDIAN_LITTLE) == 0)
+        return fail(SGM_DEVICE_ABSENT, message, "device '%s' stores the high byte first", info->name);
+    if (info->local < LEAST_LOCAL || info->group < LEAST_GROUP)
+        return fail(SGM_DEVICE_ABSENT, message,
+                    "device '%s' has groups of %u work-items with %u bytes; %u with %u bytes are needed",
+                    info->name, info->group, info->local, (unsigned)LEAST_GROUP, (unsigned)LEAST_LOCAL);
+    return SGM_DEVICE_OK;
+}
+
+static void close_device(void *self)
+{
+    device *d = self;
+    if (d->queue != NULL) {
+        clFinish(d->queue);
+        clReleaseCommandQueue(d->queue);
+    }
+    if (d->context != NULL)
+        clReleaseContext(d->context);
+    free(d);
+}
+
+static sgm_device_result start(device *d, const sgm_device_info *info, char *message)
+{
+    cl_int error = CL_SUCCESS;
+    d->context = clCreateContext(NULL, 1, &d->id, NULL, NULL, &error);
+    if (error == CL_SUCCESS)
+        d->queue = clCreateCommandQueue(d->context, d->id, 0, &error);
+    if (error != CL_SUCCESS)
+        return fail(SGM_DEVICE_ABSENT, message, "device '%s' cannot be opened: %s (OpenCL error %d)",
+                    info->name, text_of(error), (int)error);
+    bool rounds =
+        (number_of(d->id, CL_DEVICE_SINGLE_FP_CONFIG) & (uint64_t)CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
+    d->options = rounds ? "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt" : "-cl-std=CL1.2";
+    return SGM_DEVICE_OK;
+}
+
+static sgm_device_result open_device(uint32_t number, void **self, sgm_device_info *info, char *message)
+{
+    cl_device_id devices[MOST_DEVICES];
+    uint32_t count;
+    sgm_device_result result = find_devices(devices, &count, message);
+    if (result != SGM_DEVICE_OK)
+        return result;
+    if (number >= count)
+        return fail(SGM_DEVICE_ABSENT, message, "there is no device %u: there are %u, numbered from 0",
+                    number, count);
+    describe(devices[number], info);
+    result = check(devices[number], info, message);
+    if (result != SGM_DEVICE_OK)
+        return result;
+    device *d = calloc(1, sizeof *d);
+    if (d == NULL)
+        return fail(SGM_DEVICE_FAILED, message, "the computer's memory is used up");
+    d->id = devices[number];
+    result = start(d, info, message);
+    if (result == SGM_DEVICE_OK)
+        *self = d;
+    else
+        close_device(d);
+    return result;
+}
+
+/* --- memory --- */
+
+static sgm_device_result allocate(void *self, uint64_t bytes, void **buffer, char *message)
+{
+    const device *d = self;
+    cl_int error;
+    cl_mem memory = clCreateBuffer(d->context, CL_MEM_READ_WRITE, (size_t)bytes, NULL, &error);
+    *buffer = memory;
+    return result_of(error, "giving memory", message);
+}
+
+static void release(void *self, void *buffer)
+{
+    (void)self;
+    clReleaseMemObject(buffer); /* it stays until the queue is done with it */
+}
+
+static sgm_device_result clear(void *self, sgm_device_place place, uint64_t bytes, char *message)
+{
+    const device *d = self;
+    const unsigned char zero = 0;
+    return result_of(clEnqueueFillBuffer(d->queue, place.buffer, &zero, 1, (size_t)place.offset,
+                                         (size_t)bytes, 0, NULL, NULL),
+                     "clearing memory", message);
+}
+
+static sgm_device_result write_buffer(void *self, sgm_device_place place, const void *host, uint64_t bytes,
+                                      char *message)
+{
+    device *d = self;
+    d->waiting = 0;
+    return result_of(clEnqueueWriteBuffer(d->queue, place.buffer, CL_TRUE, (size_t)place.offset,
+                                          (size_t)bytes, host, 0, NULL, NULL),
+                     "writing to its memory", message);
+}
+
+static sgm_device_result read_buffer(void *self, sgm_device_place place, void *host, uint64_t bytes,
+                                     char *message)
+{
+    device *d = self;
+    d->waiting = 0;
+    return result_of(clEnqueueReadBuffer(d->queue, place.buffer, CL_TRUE, (size_t)place.offset, (size_t)bytes,
+                                         host, 0, NULL, NULL),
+                     "reading its memory", message);
+}
+
+static sgm_device_result copy(void *self, sgm_device_place from, sgm_device_place to, uint64_t bytes,
+                              char *message)
+{
+    const device *d = self;
+    return result_of(clEnqueueCopyBuffer(d->queue, from.buffer, to.buffer, (size_t)from.offset,
+                                         (size_t)to.offset, (size_t)bytes, 0, NULL, NULL),
+                     "copying in its memory", message);
+}
+
+/* --- programs --- */
+
+/* The first lines of what the compiler says. */
+static sgm_device_result fail_source(const device *d, cl_program program, char *message)
+{
+    size_t size = 0;
+    char *log = NULL;
+    if (clGetProgramBuildInfo(program, d->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &size) == CL_SUCCESS)
+        log = calloc(1, size + 1);
+    if (log != NULL)
+        clGetProgramBuildInfo(program, d->id, CL_PROGRAM_BUILD_LOG, size, log, NULL);
+    fail(SGM_DEVICE_SOURCE, message, "%s", log != NULL && log[0] != '\0' ? log : "the compiler says nothing");
+    free(log);
+    return SGM_DEVICE_SOURCE;
+}
+
+static sgm_device_result take_binary(cl_program program, void **binary, size_t *bytes, char *message)
+{
+    cl_int error = clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof *bytes, bytes, NULL);
+    if (error == CL_SUCCESS && *bytes == 0)
+        return fail(SGM_DEVICE_FAILED, message, "the driver gives no binary");
+    unsigned char *room = error == CL_SUCCESS ? malloc(*bytes) : NULL;
+    if (error == CL_SUCCESS && room == NULL)
+        return fail(SGM_DEVICE_FAILED, message, "the computer's memory is used up");
+    if (error == CL_SUCCESS)
+        error = clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof room, &room, NULL);
+    if (error != CL_SUCCESS) {
+        free(room);
+        return result_of(error, "taking the binary", message);
+    }
+    *binary = room;
+    return SGM_DEVICE_OK;
+}
+
+static sgm_device_result build(void *self, const char *source, void **binary, size_t *bytes, char *message)
+{
+    const device *d = self;
+    cl_int error;
+    cl_program program = clCreateProgramWithSource(d->context, 1, &source, NULL, &error);
+    if (error != CL_SUCCESS)
+        return result_of(error, "taking the source", message);
+    error = clBuildProgram(program, 1, &d->id, d->options, NULL, NULL);
+    sgm_device_result result = error == CL_BUILD_PROGRAM_FAILURE ? fail_source(d, program, message)
+                               : error != CL_SUCCESS             ? result_of(error, "compiling", message)
+                                                     : take_binary(program, binary, bytes, message);
+    clReleaseProgram(program);
+    return result;
+}
+
+static void drop(void *binary)
+{
+    free(binary);
+}
+
+static void unload(void *self, void *loaded)
+{
+    (void)self;
+    module *m = loaded;
+    for (size_t i = 0; i < m->count; i++)
+        clReleaseKernel(m->kernels[i]);
+    if (m->program != NULL)
+        clReleaseProgram(m->program);
+    free(m->kernels);
+    free(m);
+}
+
+static sgm_device_result load(void *self, const void *binary, size_t bytes, void **loaded, char *message)
+{
+    const device *d = self;
+    const unsigned char *binaries[] = {binary};
+    cl_int error, status = CL_SUCCESS;
+    module *m = calloc(1, sizeof *m);
+    if (m == NULL)
+        return fail(SGM_DEVICE_FAILED, message, "the computer's memory is used up");
+    m->program = clCreateProgramWithBinary(d->context, 1, &d->id, &bytes, binaries, &status, &error);
+    if (error == CL_SUCCESS && status != CL_SUCCESS)
+        error = status;
+    if (error == CL_SUCCESS)
+        error = clBuildProgram(m->program, 1, &d->id, d->options, NULL, NULL);
+    if (error != CL_SUCCESS) {
+        unload(self, m);
+        return result_of(error, "loading the binary", message);
+    }
+    *loaded = m;
+    return SGM_DEVICE_OK;
+}
+
+static sgm_device_result find_kernel(void *self, void *loaded, const char *name, void **kernel, char *message)
+{
+    (void)self;
+    module *m = loaded;
+    cl_kernel *more = realloc(m->kernels, (m->count + 1) * sizeof *more);
+    if (more == NULL)
+        return fail(SGM_DEVICE_FAILED, message, "the computer's memory is used up");
+    m->kernels = more;
+    cl_int error;
+    cl_kernel found = clCreateKernel(m->program, name, &error);
+    if (error != CL_SUCCESS)
+        return fail(SGM_DEVICE_FAILED, message, "taking kernel '%s': %s (OpenCL error %d)", name,
+                    text_of(error), (int)error);
+    m->kernels[m->count++] = found;
+    *kernel = found;
+    return SGM_DEVICE_OK;
+}
+
+/* --- running --- */
+
+static sgm_device_result launch(void *self, const sgm_device_launch *launched, char *message)
+{
+    device *d = self;
+    cl_int error = CL_SUCCESS;
+    for (uint32_t i = 0; i < launched->place_count && error == CL_SUCCESS; i++) {
+        cl_mem buffer = launched->places[i].buffer;
+        cl_ulong offset = launched->places[i].offset;
+        error = clSetKernelArg(launched->kernel, 2 * i, sizeof buffer, &buffer);
+        if (error == CL_SUCCESS)
+            error = clSetKernelArg(launched->kernel, 2 * i + 1, sizeof offset, &offset);
+    }
+    size_t group = launched->group, all = (size_t)launched->groups * group;
+    if (error == CL_SUCCESS)
+        error = clEnqueueNDRangeKernel(d->queue, launched->kernel, 1, NULL, &all, &group, 0, NULL, NULL);
+    if (error == CL_SUCCESS && ++d->waiting == TOGETHER) {
+        d->waiting = 0;
+        error = clFlush(d->queue);
+    }
+    return result_of(error, "starting a kernel", message);
+}
+
+static sgm_device_result wait_for(void *self, char *message)
+{
+    device *d = self;
+    d->waiting = 0;
+    return result_of(clFinish(d->queue), "waiting", message);
+}
+
+const sgm_device_driver *sgm_plugin_opencl(void)
+{
+    static const sgm_device_driver driver = {.version = SGM_DEVICE_DRIVER_VERSION,
+                                             .name = "opencl",
+                                             .prelude = SGM_PRELUDE_OPENCL,
+                                             .count = count_devices,
+                                             .open = open_device,
+                                             .close = close_device,
+                                             .allocate = allocate,
+                                             .release = release,
+                                             .clear = clear,
+                                             .write = write_buffer,
+                                             .read = read_buffer,
+                                             .copy = copy,
+                                             .build = build,
+                                             .drop = drop,
+                                             .load = load,
+                                             .unload = unload,
+                                             .kernel = find_kernel,
+                                             .launch = launch,
+                                             .wait = wait_for};
+    return &driver;
+}

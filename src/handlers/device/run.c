@@ -1,0 +1,388 @@
+/* Plans on a device: kernels for their steps are compiled once, then queued in order. */
+#include "handlers/device/device.h"
+#include "ops/ops.h"
+
+#include <stdio.h>
+
+typedef struct executable {
+    const sgm__plan *plan;
+    sgm__device_code *code;
+    char *source; /* with its prelude */
+    void *module; /* NULL: no step has kernels */
+    void **kernels;
+    sgm_device_place *places; /* one for each of the code's arguments */
+    int32_t place_count;
+    sgm_device_product *products; /* of steps; `batch` 0: not the driver's */
+    int32_t *host_of;             /* of steps: its number among the host's; -1 */
+    int32_t host_count;
+    sgm__device_host *host;
+    sgm__device_buffer *scratch, *fault;
+    bool can_fault;
+    void **memory; /* of the newest run, as the driver has it: arena, constants, inputs, states */
+    int32_t same;  /* runs with that memory */
+    void *recording;
+    bool records;
+} executable;
+
+sgm__device_buffer *sgm__device_buffer_of(const sgm__place *place, const sgm__memory *memory)
+{
+    switch (place->store) {
+    case SGM__STORE_ARENA:
+        return memory->arena;
+    case SGM__STORE_INPUT:
+        return memory->inputs[place->index];
+    case SGM__STORE_STATE:
+        return memory->states[place->index];
+    case SGM__STORE_CONSTANT:
+        return memory->constants;
+    case SGM__STORE_NONE:
+        break;
+    }
+    return NULL;
+}
+
+/* --- compiling --- */
+
+static void forget(sgm__device *device, executable *exe)
+{
+    if (exe->recording != NULL)
+        device->driver->forget(device->self, exe->recording);
+    exe->recording = NULL;
+}
+
+void sgm__device_discard(void *self, void *compiled)
+{
+    sgm__device *device = self;
+    executable *exe = compiled;
+    pthread_mutex_lock(&device->lock);
+    forget(device, exe);
+    if (exe->module != NULL)
+        device->driver->unload(device->self, exe->module);
+    sgm__device_give(device, exe->scratch);
+    sgm__device_give(device, exe->fault);
+    pthread_mutex_unlock(&device->lock);
+    sgm__device_host_free(exe->host);
+    sgm__device_code_free(exe->code);
+    sgm__free(exe->source);
+    sgm__free(exe->kernels);
+    sgm__free(exe->places);
+    sgm__free(exe->products);
+    sgm__free(exe->host_of);
+    sgm__free(exe->memory);
+    sgm__free(exe);
+}
+
+static sgm_status check_types(const sgm__device *device, const sgm__plan *plan)
+{
+    char where[320];
+    for (int32_t i = 0; i < plan->node_count && !device->info.has_float64; i++)
+        if (plan->nodes[i].type.dtype == SGM_FLOAT64)
+            return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                            "%s '%s' has no float64, which %s is of: use float32, or another device",
+                            device->driver->name, device->info.name,
+                            sgm__plan_describe(plan, i, where, sizeof where));
+    return SGM_OK;
+}
+
+/* Which steps are whose. */
+static sgm_status sort_steps(const sgm__device *device, executable *exe)
+{
+    size_t steps = (size_t)exe->plan->step_count;
+    exe->products = sgm__calloc(steps + 1, sizeof *exe->products);
+    exe->host_of = sgm__calloc(steps + 1, sizeof *exe->host_of);
+    int32_t *hosted = sgm__calloc(steps + 1, sizeof *hosted);
+    if (exe->products == NULL || exe->host_of == NULL || hosted == NULL) {
+        sgm__free(hosted);
+        return SGM_ERROR_MEMORY;
+    }
+    for (int32_t s = 0; s < exe->plan->step_count; s++) {
+        sgm__device_step_kind kind = exe->code->steps[s].kind;
+        exe->host_of[s] = -1;
+        if (kind == SGM__DEVICE_HOST) {
+            hosted[exe->host_count] = s;
+            exe->host_of[s] = exe->host_count++;
+        }
+        sgm_device_product *product = &exe->products[s];
+        bool asked = kind == SGM__DEVICE_PRODUCT && device->driver->takes != NULL &&
+                     sgm__device_product(exe->plan, s, device->narrow, product);
+        if (!asked || !device->driver->takes(device->self, product))
+            product->batch = 0;
+    }
+    sgm_status status = exe->host_count > 0
+                            ? sgm__device_host_create(exe->plan, hosted, exe->host_count, &exe->host)
+                            : SGM_OK;
+    sgm__free(hosted);
+    return status;
+}
+
+static sgm_status make_places(executable *exe)
+{
+    const sgm__plan *plan = exe->plan;
+    for (int32_t s = 0; s < plan->step_count; s++) {
+        const sgm__device_step *step = &exe->code->steps[s];
+        for (int32_t c = step->first_call; c < step->first_call + step->call_count; c++) {
+            const sgm__device_call *call = &exe->code->calls[c];
+            int32_t end = call->first_argument + call->argument_count;
+            exe->place_count = end > exe->place_count ? end : exe->place_count;
+            for (int32_t a = call->first_argument; a < end; a++)
+                exe->can_fault = exe->can_fault || exe->code->arguments[a].kind == SGM__DEVICE_FAULT;
+        }
+    }
+    size_t memories = (size_t)plan->input_count + (size_t)plan->state_count + 2;
+    exe->places = sgm__calloc((size_t)exe->place_count + 1, sizeof *exe->places);
+    exe->memory = sgm__calloc(memories, sizeof *exe->memory);
+    return exe->places != NULL && exe->memory != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+}
+
+static sgm_status load(sgm__device *device, executable *exe)
+{
+    char message[SGM_DEVICE_MESSAGE] = "", name[32];
+    if (exe->code->scratch_bytes > 0)
+        SGM_TRY(sgm__device_take(device, (uint64_t)exe->code->scratch_bytes, &exe->scratch));
+    if (exe->can_fault)
+        SGM_TRY(sgm__device_take(device, SGM__DEVICE_FAULT_WORDS * sizeof(int32_t), &exe->fault));
+    if (exe->code->kernel_count == 0)
+        return SGM_OK;
+    SGM_TRY(sgm__device_build(device, exe->source, &exe->module));
+    for (int32_t k = 0; k < exe->code->kernel_count; k++) {
+        snprintf(name, sizeof name, "sgm_k%d", k);
+        SGM__DEVICE_TRY(device,
+                        device->driver->kernel(device->self, exe->module, name, &exe->kernels[k], message));
+    }
+    return SGM_OK;
+}
+
+static sgm_status prepare(sgm__device *device, executable *exe)
+{
+    SGM_TRY(check_types(device, exe->plan));
+    SGM_TRY(sgm__device_code_create(exe->plan, &device->info, &exe->code));
+    SGM_TRY(make_places(exe));
+    exe->kernels = sgm__calloc((size_t)exe->code->kernel_count + 1, sizeof *exe->kernels);
+    if (exe->kernels == NULL)
+        return SGM_ERROR_MEMORY;
+    if (exe->code->kernel_count > 0) {
+        exe->source = sgm__format("%s%s", device->driver->prelude, exe->code->source.data);
+        if (exe->source == NULL)
+            return SGM_ERROR_MEMORY;
+    }
+    pthread_mutex_lock(&device->lock);
+    sgm_status status = sort_steps(device, exe);
+    if (status == SGM_OK)
+        status = load(device, exe);
+    pthread_mutex_unlock(&device->lock);
+    exe->records = device->driver->record != NULL && exe->host_count == 0;
+    sgm__free(exe->source);
+    exe->source = NULL;
+    return status;
+}
+
+sgm_status sgm__device_compile(void *self, const sgm__plan *plan, void **compiled)
+{
+    executable *exe = sgm__calloc(1, sizeof *exe);
+    if (exe == NULL)
+        return SGM_ERROR_MEMORY;
+    exe->plan = plan;
+    sgm_status status = prepare(self, exe);
+    if (status == SGM_OK)
+        *compiled = exe;
+    else
+        sgm__device_discard(self, exe);
+    return status;
+}
+
+/* --- where everything is --- */
+
+static bool note(void **known, const sgm__device_buffer *buffer)
+{
+    void *memory = buffer != NULL ? buffer->memory : NULL;
+    bool changed = *known != memory;
+    *known = memory;
+    return changed;
+}
+
+static sgm_device_place place_of(const executable *exe, const sgm__memory *memory, int32_t number)
+{
+    const sgm__place *place = &exe->plan->nodes[number].place;
+    const sgm__device_buffer *buffer = sgm__device_buffer_of(place, memory);
+    return (sgm_device_place){buffer != NULL ? buffer->memory : NULL, (uint64_t)place->offset};
+}
+
+static void place_products(executable *exe, const sgm__memory *memory)
+{
+    for (int32_t s = 0; s < exe->plan->step_count; s++) {
+        if (exe->products[s].batch == 0)
+            continue;
+        int32_t number = exe->plan->order[exe->plan->steps[s].first];
+        const int32_t *operands = exe->plan->operands + exe->plan->nodes[number].first_input;
+        exe->products[s].left.place = place_of(exe, memory, operands[0]);
+        exe->products[s].right.place = place_of(exe, memory, operands[1]);
+        exe->products[s].result.place = place_of(exe, memory, number);
+    }
+}
+
+/* Memory is the same in each run, but when another program needed a larger arena, or an input is lent. */
+static void place(sgm__device *device, executable *exe, const sgm__memory *memory)
+{
+    const sgm__plan *plan = exe->plan;
+    bool changed = note(&exe->memory[0], memory->arena);
+    changed = note(&exe->memory[1], memory->constants) || changed;
+    for (int32_t i = 0; i < plan->input_count; i++)
+        changed = note(&exe->memory[2 + i], memory->inputs[i]) || changed;
+    for (int32_t i = 0; i < plan->state_count; i++)
+        changed = note(&exe->memory[2 + plan->input_count + i], memory->states[i]) || changed;
+    exe->same = changed ? 0 : exe->same + (exe->same < INT32_MAX);
+    if (!changed)
+        return;
+    forget(device, exe);
+    for (int32_t a = 0; a < exe->place_count; a++) {
+        const sgm__device_argument *argument = &exe->code->arguments[a];
+        if (argument->kind == SGM__DEVICE_NODE)
+            exe->places[a] = place_of(exe, memory, argument->node);
+        else
+            exe->places[a] = (sgm_device_place){
+                (argument->kind == SGM__DEVICE_FAULT ? exe->fault : exe->scratch)->memory, 0};
+        exe->places[a].offset += (uint64_t)argument->offset;
+    }
+    place_products(exe, memory);
+}
+
+/* --- running --- */
+
+static sgm_status run_calls(sgm__device *device, const executable *exe, const sgm__device_step *step)
+{
+    char message[SGM_DEVICE_MESSAGE] = "";
+    for (int32_t c = step->first_call; c < step->first_call + step->call_count; c++) {
+        const sgm__device_call *call = &exe->code->calls[c];
+        const sgm_device_launch launch = {.kernel = exe->kernels[call->kernel],
+                                          .groups = call->groups,
+                                          .group = call->group,
+                                          .place_count = (uint32_t)call->argument_count,
+                                          .places = exe->places + call->first_argument};
+        SGM__DEVICE_TRY(device, device->driver->launch(device->self, &launch, message));
+    }
+    return SGM_OK;
+}
+
+static sgm_status run_step(sgm__device *device, const executable *exe, const sgm__memory *memory, int32_t s)
+{
+    char message[SGM_DEVICE_MESSAGE] = "";
+    if (exe->host_of[s] >= 0)
+        return sgm__device_host_run(device, exe->host, memory, exe->host_of[s]);
+    if (exe->products[s].batch == 0)
+        return run_calls(device, exe, &exe->code->steps[s]);
+    SGM__DEVICE_TRY(device, device->driver->multiply(device->self, &exe->products[s], message));
+    return SGM_OK;
+}
+
+static sgm_status run_steps(sgm__device *device, const executable *exe, const sgm__memory *memory,
+                            int32_t first, int32_t count)
+{
+    for (int32_t s = first; s < first + count; s++)
+        SGM_TRY(run_step(device, exe, memory, s));
+    return SGM_OK;
+}
+
+/* Keeps a run of all steps; without, it is queued step by step again. */
+static void record(sgm__device *device, executable *exe, const sgm__memory *memory)
+{
+    char message[SGM_DEVICE_MESSAGE] = "";
+    exe->records = device->driver->record(device->self, message) == SGM_DEVICE_OK;
+    if (!exe->records)
+        return;
+    sgm_status status = run_steps(device, exe, memory, 0, exe->plan->step_count);
+    sgm_device_result result = device->driver->keep(device->self, &exe->recording, message);
+    if (status == SGM_OK && result == SGM_DEVICE_OK)
+        return;
+    if (result == SGM_DEVICE_OK)
+        forget(device, exe);
+    exe->recording = NULL;
+    exe->records = false;
+    sgm__log(SGM_LOG_DEBUG, device->driver->name, "a run cannot be recorded: %s",
+             status != SGM_OK ? sgm_last_error() : message);
+    sgm_clear_error();
+}
+
+/* Says it as the operations' own loops do. */
+static sgm_status fail_index(const sgm__plan *plan, int32_t number, int64_t value)
+{
+    const sgm__node *node = &plan->nodes[number];
+    const int64_t *integers = node->attributes.integers;
+    const sgm_shape *first = &plan->nodes[plan->operands[node->first_input]].type.shape;
+    char where[320];
+    if (node->op == &sgm__op_one_hot)
+        sgm_fail(SGM_ERROR_ARGUMENT, "class %lld is out of range: there are %lld classes, numbered from 0",
+                 (long long)value, (long long)integers[1]);
+    else
+        sgm_fail(SGM_ERROR_ARGUMENT, "index %lld is out of range: axis %lld has %lld entries, from 0 on",
+                 (long long)value, (long long)integers[0],
+                 (long long)(node->op == &sgm__op_scatter_add ? integers[1] : first->dims[integers[0]]));
+    return sgm__fail_within("%s", sgm__plan_describe(plan, number, where, sizeof where));
+}
+
+static sgm_status check_fault(sgm__device *device, const executable *exe)
+{
+    char message[SGM_DEVICE_MESSAGE] = "";
+    int32_t words[SGM__DEVICE_FAULT_WORDS];
+    const sgm_device_place place = {exe->fault->memory, 0};
+    SGM__DEVICE_TRY(device, device->driver->read(device->self, place, words, sizeof words, message));
+    device->runs = 0;
+    if (words[0] == 0)
+        return SGM_OK;
+    SGM__DEVICE_TRY(device, device->driver->clear(device->self, place, sizeof words, message));
+    int64_t value = (int64_t)((uint64_t)(uint32_t)words[3] << 32 | (uint32_t)words[2]);
+    if (words[1] < 0 || words[1] >= exe->plan->node_count)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "index %lld is out of range", (long long)value);
+    return fail_index(exe->plan, words[1], value);
+}
+
+static sgm_status run_part(sgm__device *device, executable *exe, const sgm__memory *memory, int32_t first,
+                           int32_t count)
+{
+    char message[SGM_DEVICE_MESSAGE] = "";
+    bool whole = first == 0 && count == exe->plan->step_count;
+    place(device, exe, memory);
+    if (whole && exe->records && exe->recording == NULL && exe->same > 0)
+        record(device, exe, memory);
+    if (whole && exe->recording != NULL)
+        SGM__DEVICE_TRY(device, device->driver->replay(device->self, exe->recording, message));
+    else
+        SGM_TRY(run_steps(device, exe, memory, first, count));
+    device->runs++;
+    return exe->can_fault ? check_fault(device, exe) : SGM_OK;
+}
+
+sgm_status sgm__device_run(void *self, void *compiled, const sgm__memory *memory, int32_t first,
+                           int32_t count)
+{
+    sgm__device *device = self;
+    pthread_mutex_lock(&device->lock);
+    sgm_status status = run_part(device, compiled, memory, first, count);
+    pthread_mutex_unlock(&device->lock);
+    return status;
+}
+
+static sgm_status time_steps(sgm__device *device, executable *exe, const sgm__memory *memory,
+                             sgm__step_time *times)
+{
+    char message[SGM_DEVICE_MESSAGE] = "";
+    place(device, exe, memory);
+    SGM__DEVICE_TRY(device, device->driver->wait(device->self, message));
+    double since = sgm__now();
+    for (int32_t s = 0; s < exe->plan->step_count; s++) {
+        SGM_TRY(run_step(device, exe, memory, s));
+        SGM__DEVICE_TRY(device, device->driver->wait(device->self, message));
+        double now = sgm__now();
+        times[s].seconds = now - since;
+        since = now;
+    }
+    return exe->can_fault ? check_fault(device, exe) : SGM_OK;
+}
+
+sgm_status sgm__device_time(void *self, void *compiled, const sgm__memory *memory, sgm__step_time *times)
+{
+    sgm__device *device = self;
+    pthread_mutex_lock(&device->lock);
+    sgm_status status = time_steps(device, compiled, memory, times);
+    pthread_mutex_unlock(&device->lock);
+    return status;
+}

@@ -1,0 +1,24 @@
+/* Handlers for devices: those that tests can do without, with the reason. */
+#ifndef SIGMA_TESTS_DEVICES_H
+#define SIGMA_TESTS_DEVICES_H
+
+#include <sigma/handler.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "opencl", "debug:cuda", ... */
+__attribute__((unused)) static bool is_device_name(const char *name)
+{
+    const char *own = strncmp(name, "debug:", 6) == 0 ? name + 6 : name;
+    return strncmp(own, "opencl", 6) == 0 || strncmp(own, "cuda", 4) == 0;
+}
+
+/* Whether this machine can run it; else sgm_last_error() says why not. */
+__attribute__((unused)) static bool is_here(const char *name)
+{
+    sgm_handler *handler = sgm_handler_create_options(name, NULL);
+    sgm_handler_free(handler);
+    return handler != NULL;
+}
+
+#endif
