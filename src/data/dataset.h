@@ -116,6 +116,14 @@ bool sgm__dataset_ends_at(sgm_dataset *dataset, int64_t count);
 
 /* The next minibatch is copied from a block that is at hand: nothing is waited for. */
 bool sgm__iterator_is_ready(const sgm_iterator *iterator);
+/* From the next minibatch on only part `part` (from 0) of so many is given; minibatches with fewer records,
+ * and what is augmented, stay whole. */
+void sgm__iterator_set_part(sgm_iterator *iterator, int32_t part, int32_t parts);
+/* What the newest minibatch is: records `first` to `first + count - 1` of `whole`. */
+typedef struct sgm__given_part {
+    int64_t first, count, whole;
+} sgm__given_part;
+void sgm__iterator_given(const sgm_iterator *iterator, const sgm_block *batch, sgm__given_part *given);
 bool sgm__iterator_shuffles(const sgm_iterator *iterator);
 bool sgm__iterator_augments(const sgm_iterator *iterator);
 /* Another one over the same dataset, with the same options as they are wanted now, at its beginning. */

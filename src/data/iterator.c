@@ -353,6 +353,7 @@ static sgm_iterator *create(sgm_dataset *dataset, sgm__iterator_kind kind,
         made->wanted.size = (int64_t)settings[0].option.standard;
     made->wanted.no_shuffle |= kind != SGM__MINIBATCHES;
     made->size = made->wanted.size;
+    made->parts = 1;
     made->seed = options->seed;
     made->shuffle = !made->wanted.no_shuffle;
     made->drop_last = options->drop_last;
@@ -385,6 +386,25 @@ sgm_iterator *sgm_unified(sgm_dataset *dataset)
 bool sgm__iterator_shuffles(const sgm_iterator *iterator)
 {
     return iterator && iterator->shuffle;
+}
+
+/* What augments may mix records of the whole minibatch, so that all of it is made. */
+void sgm__iterator_set_part(sgm_iterator *iterator, int32_t part, int32_t parts)
+{
+    if (iterator->kind != SGM__MINIBATCHES || iterator->ahead ||
+        (iterator->part == part && iterator->parts == parts))
+        return;
+    iterator->part = part;
+    iterator->parts = parts;
+    sgm__iterator_free_batches(iterator);
+    displace(iterator);
+}
+
+void sgm__iterator_given(const sgm_iterator *iterator, const sgm_block *batch, sgm__given_part *given)
+{
+    *given = iterator->given;
+    if (iterator->parts == 1)
+        *given = (sgm__given_part){.count = batch->count, .whole = batch->count};
 }
 
 bool sgm__iterator_augments(const sgm_iterator *iterator)

@@ -36,6 +36,9 @@ struct sgm_iterator {
     bool no_thread; /* there is none to be had */
     sgm__prefetch *prefetch;
 
+    /* Of each minibatch only a part is wanted, of so many; 1: all of it. */
+    int32_t part, parts;
+    sgm__given_part given;  /* of the newest minibatch */
     sgm_block *full, *rest; /* the batch, and its front part for a smaller one */
     sgm__ahead *ahead;      /* instead of these, when batches are augmented */
     int64_t filled;         /* batches of this epoch that were filled, given or not */

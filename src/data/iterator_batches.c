@@ -142,10 +142,18 @@ static inline void copy_record(float *to, const float *from, size_t elements)
     }
 }
 
-/* Copies `count` records of the block at hand to a batch, from its record `got` on. */
+/* Copies the next `count` records of the block at hand, which are those from `got` on of the minibatch: as
+ * far as they are wanted. */
 static void gather(const sgm_iterator *iterator, sgm_block *full, int64_t got, int64_t count)
 {
     const sgm__run *run = &iterator->run;
+    const sgm__given_part *given = &iterator->given;
+    int64_t first = got > given->first ? got : given->first, end = given->first + given->count;
+    int64_t used = iterator->used + first - got;
+    count = (got + count < end ? got + count : end) - first;
+    if (count <= 0)
+        return;
+    got = first - given->first;
     for (int32_t s = 0; s < full->section_count; s++) {
         sgm_tensor *target = full->sections[s].values;
         size_t elements = (size_t)(sgm_shape_elements(sgm_tensor_shape(target)) / full->count);
@@ -153,12 +161,38 @@ static void gather(const sgm_iterator *iterator, sgm_block *full, int64_t got, i
                             (size_t)run->begin * elements;
         float *to = (float *)sgm_tensor_data(target) + (size_t)got * elements;
         if (!iterator->shuffle) {
-            memcpy(to, from + (size_t)iterator->used * elements, (size_t)count * elements * sizeof *to);
+            memcpy(to, from + (size_t)used * elements, (size_t)count * elements * sizeof *to);
             continue;
         }
         for (int64_t i = 0; i < count; i++, to += elements)
-            copy_record(to, from + (size_t)iterator->rows[iterator->used + i] * elements, elements);
+            copy_record(to, from + (size_t)iterator->rows[used + i] * elements, elements);
     }
+}
+
+/* Room for the largest part of a minibatch. */
+static int64_t room_for(const sgm_iterator *iterator, int64_t records)
+{
+    int64_t least = iterator->parts < records ? iterator->parts : records,
+            each = records / iterator->parts + 1;
+    return iterator->parts == 1 ? records : least > each ? least : each;
+}
+
+/* Which part of the next minibatch is wanted: all of one that has fewer records than there are parts. */
+static sgm_status choose_part(sgm_iterator *iterator)
+{
+    int64_t whole = iterator->size, parts = iterator->parts, part = iterator->part;
+    iterator->given = (sgm__given_part){.count = whole, .whole = whole};
+    if (parts == 1)
+        return SGM_OK;
+    SGM_TRY(sgm__iterator_count_blocks(iterator));
+    int64_t left = iterator->record_count - iterator->state.batches * iterator->size;
+    whole = left < whole ? left : whole;
+    iterator->given = (sgm__given_part){.count = whole, .whole = whole};
+    if (whole >= parts) {
+        iterator->given.first = whole * part / parts;
+        iterator->given.count = whole * (part + 1) / parts - iterator->given.first;
+    }
+    return SGM_OK;
 }
 
 /* Fills a batch; *got is smaller at the end of the epoch only. */
@@ -172,7 +206,8 @@ static sgm_status fill_batch(sgm_iterator *iterator, sgm_block **full, int64_t *
             break;
         if (!*full) {
             bool all = iterator->counted && iterator->record_count < iterator->size;
-            *full = make_batch(iterator->run.block, all ? iterator->record_count : iterator->size);
+            int64_t most = all ? iterator->record_count : iterator->size;
+            *full = make_batch(iterator->run.block, room_for(iterator, most));
             if (!*full)
                 return sgm_last_status();
         }
@@ -258,13 +293,16 @@ sgm_status sgm__iterator_next_minibatch(sgm_iterator *iterator, const sgm_block 
     int64_t got;
     if (!iterator->placed && (!iterator->ahead || sgm__ahead_is_empty(iterator->ahead)))
         SGM_TRY(find_place(iterator));
+    SGM_TRY(choose_part(iterator));
     if (iterator->ahead)
         return next_augmented(iterator, batch);
     SGM_TRY(fill_batch(iterator, &iterator->full, &got));
     if (got == 0 || (got < iterator->size && iterator->drop_last))
         return SGM_OK;
-    if (got < iterator->full->count) {
-        SGM_TRY(cut_rest(iterator->full, got, &iterator->rest));
+    if (iterator->parts == 1) /* the last one may be smaller, which nobody had to count */
+        iterator->given.count = iterator->given.whole = got;
+    if (iterator->given.count < iterator->full->count) {
+        SGM_TRY(cut_rest(iterator->full, iterator->given.count, &iterator->rest));
         *batch = iterator->rest;
     } else {
         *batch = iterator->full;

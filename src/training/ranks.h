@@ -85,6 +85,8 @@ void sgm__ranks_fail(sgm__ranks *ranks);
 sgm_status sgm__ranks_merge(sgm_trainer *trainer, int64_t whole, sgm__metric_sums *sums);
 /* The sums become the inputs of the update. */
 sgm_status sgm__ranks_pass(sgm_trainer *trainer, sgm_program *apply);
+/* The data give this rank's part of the minibatches only, as far as they can. */
+void sgm__ranks_take_part(const sgm_trainer *trainer);
 /* Which records of a block are this rank's, of how many in the whole minibatch. */
 void sgm__ranks_part(const sgm_trainer *trainer, const sgm_block *block, int64_t *first, int64_t *count,
                      int64_t *whole);
@@ -102,6 +104,7 @@ double sgm__ranks_patience(const sgm_trainer *trainer);  /* seconds after which 
 bool sgm__ranks_wants_meeting(sgm__ranks *ranks);
 /* Before the first iteration: the followers get what rank 0 has, and its run's length. */
 sgm_status sgm__ranks_begin(sgm_trainer *trainer, bool has_folder);
+void sgm__ranks_end(sgm_trainer *trainer); /* the run: the data are for everybody again */
 /* What rank 0 tells all. */
 typedef struct sgm__rank_news {
     bool paused, stopped, interrupted;

@@ -1,4 +1,5 @@
 /* Ranks agree: on where they begin, on what they are told between two iterations, and that they are alike. */
+#include "data/dataset.h"
 #include "training/control.h"
 #include "training/ranks.h"
 
@@ -236,6 +237,12 @@ sgm_status sgm__ranks_begin(sgm_trainer *trainer, bool has_folder)
     ranks->saves = saves != 0;
     SGM_TRY(compare(ranks, &place, &each, &rank, name, sizeof name));
     return place < each ? send_states(ranks) : SGM_OK;
+}
+
+void sgm__ranks_end(sgm_trainer *trainer)
+{
+    if (sgm__trainer_ranks(trainer) != NULL && trainer->training != NULL)
+        sgm__iterator_set_part(trainer->training, 0, 1);
 }
 
 /* --- meetings --- */

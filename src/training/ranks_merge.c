@@ -2,6 +2,7 @@
 #include "training/ranks.h"
 
 #include "base/tensor_internal.h"
+#include "data/dataset.h"
 #include "handlers/session.h"
 
 #include <math.h>
@@ -280,12 +281,22 @@ sgm_status sgm__ranks_pass(sgm_trainer *trainer, sgm_program *apply)
     return sgm__worker_feed_share(first, apply, 1);
 }
 
+void sgm__ranks_take_part(const sgm_trainer *trainer)
+{
+    const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    if (ranks != NULL)
+        sgm__iterator_set_part(trainer->training, ranks->rank, ranks->count);
+}
+
 void sgm__ranks_part(const sgm_trainer *trainer, const sgm_block *block, int64_t *first, int64_t *count,
                      int64_t *whole)
 {
     const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
-    int64_t begin = block->count * ranks->rank / ranks->count;
-    *whole = block->count;
-    *first = begin;
-    *count = block->count * (ranks->rank + 1) / ranks->count - begin;
+    sgm__given_part given;
+    sgm__iterator_given(trainer->training, block, &given);
+    int64_t begin = given.whole * ranks->rank / ranks->count;
+    int64_t end = given.whole * (ranks->rank + 1) / ranks->count;
+    *whole = given.whole;
+    *first = begin - given.first;
+    *count = end - begin;
 }

@@ -1,6 +1,7 @@
 /* Passes over data without training: sums of loss and right answers, and what outputs were next to targets.
  */
 #include "registry/pattern.h"
+#include "data/dataset.h"
 #include "training/metrics.h"
 #include "training/trainer_lock.h"
 
@@ -147,6 +148,7 @@ static sgm_status pass(sgm_trainer *trainer, sgm_iterator *iterator, gathering *
     sgm_iterator_state start = {0}, before;
     sgm__metric_sums sums = {0};
     sgm_iterator_get_state(iterator, &before);
+    sgm__iterator_set_part(iterator, 0, 1);
     SGM_TRY(sgm_iterator_set_state(iterator, &start));
     SGM_TRY(pass_on(trainer, iterator, to, &sums));
     *metrics = sgm__metrics_of(&sums);

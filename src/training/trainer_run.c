@@ -562,6 +562,7 @@ static sgm_status run_with(sgm_trainer *trainer, const sgm_run_options *options)
     if (status != SGM_OK && status != SGM_ERROR_INTERRUPTED)
         sgm__ranks_fail(sgm__trainer_ranks(trainer));
     sgm__operator_end(trainer);
+    sgm__ranks_end(trainer);
     sgm_task_end(current.task, status);
     sgm__control_server_stop(current.server);
     bool ended = false;

@@ -1,8 +1,7 @@
 /* One step of training: its minibatch, its learning rate, what it says. */
 #include "data/dataset.h"
 #include "training/layer_times.h"
-#include "training/operator.h"
-#include "training/trainer.h"
+#include "training/ranks.h"
 
 #include <math.h>
 
@@ -66,6 +65,7 @@ sgm_status sgm__trainer_next_block(sgm_trainer *trainer, const sgm_block **block
 {
     bool waits = !sgm__iterator_is_ready(trainer->training); /* a clock costs more than a small minibatch */
     double start = waits ? sgm__now() : 0;
+    sgm__ranks_take_part(trainer);
     SGM_TRY(sgm_iterator_next(trainer->training, block));
     if (waits)
         trainer->waited += sgm__now() - start;

@@ -2,6 +2,8 @@
  */
 #include "pipeline_test.h"
 
+#include "data/dataset.h"
+
 #define TOTAL 103
 
 static sgm_dataset *numbers(int64_t block_size)
@@ -358,4 +360,77 @@ TEST(failures_come_through_and_can_be_tried_again)
         sgm_dataset_free(dataset);
     }
     CHECK_INT(atomic_load(&allocator_live), 0);
+}
+
+/* The parts of a minibatch side by side: its records in their order, none twice, none lost. */
+static void check_parts(sgm_dataset *dataset, int64_t size, int32_t parts, bool drop_last)
+{
+    sgm_iterator *iterators[5],
+        *whole = sgm_minibatches(dataset, .size = size, .seed = 9, .drop_last = drop_last);
+    CHECK_OK(whole);
+    for (int32_t p = 0; p < parts; p++) {
+        iterators[p] = sgm_minibatches(dataset, .size = size, .seed = 9, .drop_last = drop_last);
+        CHECK_OK(iterators[p]);
+        sgm__iterator_set_part(iterators[p], p, parts);
+    }
+    for (int ended = 0; ended < 2;) {
+        const sgm_block *all, *batch;
+        CHECK_OK(sgm_iterator_next(whole, &all));
+        for (int32_t p = 0; p < parts; p++) {
+            sgm__given_part given;
+            CHECK_OK(sgm_iterator_next(iterators[p], &batch));
+            CHECK((batch == NULL) == (all == NULL));
+            if (all == NULL)
+                continue;
+            sgm__iterator_given(iterators[p], batch, &given);
+            CHECK_INT(given.whole, all->count);
+            CHECK_INT(batch->count, given.count);
+            CHECK_INT(given.first, all->count < parts ? 0 : all->count * p / parts);
+            CHECK_INT(given.count,
+                      all->count < parts ? all->count : all->count * (p + 1) / parts - given.first);
+            for (int64_t i = 0; i < batch->count; i++)
+                CHECK_NEAR(pipeline_at(batch, "targets", i, 0),
+                           pipeline_at(all, "targets", given.first + i, 0), 0);
+        }
+        ended += all == NULL;
+    }
+    for (int32_t p = 0; p < parts; p++)
+        sgm_iterator_free(iterators[p]);
+    sgm_iterator_free(whole);
+}
+
+TEST(parts_of_minibatches_make_the_whole)
+{
+    const int64_t blocks[] = {7, 50, 200}, sizes[] = {3, 10, 34, 500};
+    for (int b = 0; b < 3; b++) {
+        sgm_dataset *dataset = numbers(blocks[b]);
+        for (int s = 0; s < 4; s++)
+            for (int32_t parts = 1; parts <= 5; parts++)
+                check_parts(dataset, sizes[s], parts, s == 1);
+        sgm_dataset_free(dataset);
+    }
+}
+
+TEST(a_part_goes_on_from_a_state)
+{
+    sgm_dataset *dataset = numbers(20);
+    sgm_iterator *first = sgm_minibatches(dataset, .size = 10, .seed = 2);
+    sgm_iterator *second = sgm_minibatches(dataset, .size = 10, .seed = 2);
+    const sgm_block *a, *b;
+    sgm_iterator_state state;
+    sgm__iterator_set_part(first, 1, 3);
+    for (int i = 0; i < 4; i++)
+        CHECK_OK(sgm_iterator_next(first, &a));
+    sgm_iterator_get_state(first, &state);
+    CHECK_OK(sgm_iterator_set_state(second, &state));
+    sgm__iterator_set_part(second, 1, 3);
+    CHECK_OK(sgm_iterator_next(first, &a));
+    CHECK_OK(sgm_iterator_next(second, &b));
+    CHECK_INT(a->count, 3);
+    CHECK_INT(b->count, 3);
+    for (int64_t i = 0; i < a->count; i++)
+        CHECK_NEAR(pipeline_at(a, "targets", i, 0), pipeline_at(b, "targets", i, 0), 0);
+    sgm_iterator_free(first);
+    sgm_iterator_free(second);
+    sgm_dataset_free(dataset);
 }
