@@ -116,5 +116,7 @@ struct json_t;
 void sgm__ranks_note(sgm_trainer *trainer, const char *who, const struct json_t *request);
 /* Whether all ranks have the same states; fails with the first that differs. */
 sgm_status sgm__ranks_compare(sgm_trainer *trainer);
+/* The same after an iteration, when it is time. */
+sgm_status sgm__ranks_compare_now_and_then(sgm_trainer *trainer);
 
 #endif

@@ -215,6 +215,14 @@ sgm_status sgm__ranks_compare(sgm_trainer *trainer)
                     (long long)trainer->position.iteration);
 }
 
+sgm_status sgm__ranks_compare_now_and_then(sgm_trainer *trainer)
+{
+    const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    return ranks != NULL && trainer->position.iteration % ranks->options.check_every == 0
+               ? sgm__ranks_compare(trainer)
+               : SGM_OK;
+}
+
 sgm_status sgm__ranks_begin(sgm_trainer *trainer, bool has_folder)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);

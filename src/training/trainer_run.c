@@ -117,6 +117,8 @@ static sgm_status train_on(training_run *run, const sgm_block *block)
         run->records += trainer->position.sums.records - records;
         status = sgm__trainer_check_loss(trainer);
     }
+    if (status == SGM_OK)
+        status = sgm__ranks_compare_now_and_then(trainer);
     return status == SGM_ERROR_NUMERIC ? sgm__nan_watch_look(trainer, status) : status;
 }
 
@@ -202,6 +204,7 @@ static sgm_status end_epoch(training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
     const sgm_run_options *options = run->options;
+    SGM_TRY(sgm__ranks_compare(trainer)); /* before a checkpoint keeps what is wrong */
     SGM_TRY(sgm__operator_end_epoch(trainer));
     for (size_t i = 0; i < trainer->validation_count; i++)
         SGM_TRY(sgm__trainer_validate(trainer, i));

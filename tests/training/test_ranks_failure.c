@@ -1,0 +1,218 @@
+/* Ranks that end, hang or come apart: the run ends in time and says who it was; a resume goes on exactly. */
+#include "ranks_test.h"
+#include "waves.h"
+
+#include "training/ranks.h"
+
+#define TIMEOUT 2 /* seconds */
+
+static int64_t number_of(const char *variable, int64_t standard)
+{
+    const char *text = getenv(variable);
+    int64_t number;
+    return text != NULL && sgm__parse_int64(text, &number) ? number : standard;
+}
+
+static void set_number(const char *variable, int64_t number)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%lld", (long long)number);
+    setenv(variable, text, 1);
+}
+
+/* The process of each rank, as others want to end it. */
+static void leave_number(int rank)
+{
+    char name[32];
+    snprintf(name, sizeof name, "rank.%d", rank);
+    FILE *file = fopen(rank_path(name), "w");
+    CHECK(file != NULL);
+    fprintf(file, "%ld\n", (long)getpid());
+    fclose(file);
+}
+
+static pid_t process_of(int rank)
+{
+    char name[32];
+    long number = 0;
+    snprintf(name, sizeof name, "rank.%d", rank);
+    FILE *file = fopen(rank_path(name), "r");
+    CHECK(file != NULL);
+    CHECK_INT(fscanf(file, "%ld", &number), 1);
+    fclose(file);
+    return (pid_t)number;
+}
+
+static sgm_status train(sgm_operator *ranks, int64_t epochs, bool resume, sgm_training_function function)
+{
+    wave_trainer made = make_wave_trainer(
+        (wave_options){.handler = "cpu", .precision = SGM_FLOAT64, .shuffle = true, .seed = 3});
+    CHECK_OK(ranks);
+    leave_number(sgm_operator_rank(ranks));
+    CHECK_OK(sgm_trainer_operator(made.trainer, ranks));
+    if (function != NULL)
+        CHECK_OK(sgm_trainer_on_progress(made.trainer, function, made.trainer));
+    sgm_status status =
+        sgm_trainer_run(made.trainer, .epochs = epochs, .folder = rank_path("run"), .resume = resume);
+    if (status != SGM_OK) {
+        fprintf(stderr, "failed: %s\n", sgm_last_error());
+        exit(3);
+    }
+    free_wave_trainer(made);
+    return status;
+}
+
+RANK_PART(train)
+{
+    train(sgm_mpi_operator(.timeout = TIMEOUT), number_of("TEST_EPOCHS", 3), number_of("TEST_RESUME", 0) != 0,
+          NULL);
+}
+
+/* --- ending and hanging --- */
+
+static void wait_for_file(const char *path)
+{
+    for (double end = sgm__now() + 20; !sgm__file_exists(path) && sgm__now() < end; usleep(5000))
+        ;
+    CHECK(sgm__file_exists(path));
+}
+
+static void check_checkpoint(void)
+{
+    sgm_bundle *bundle = sgm_bundle_load(rank_path("run/checkpoint.safetensors"));
+    CHECK_OK(bundle);
+    CHECK(sgm_bundle_has(bundle, "1-dense.weights"));
+    sgm_bundle_free(bundle);
+}
+
+/* Starts a long run, lets it go on for `seconds` after its first checkpoint, and sends a rank a signal. */
+static double end_one(int rank, int sent, double seconds, int *code)
+{
+    set_number("TEST_EPOCHS", 1000000);
+    pid_t launcher = start_ranks(3, "train");
+    wait_for_file(rank_path("run/checkpoint.safetensors"));
+    usleep((useconds_t)(seconds * 1e6));
+    kill(process_of(rank), sent);
+    double began = sgm__now();
+    *code = wait_ranks(launcher, 20);
+    return sgm__now() - began;
+}
+
+TEST(a_killed_rank_ends_the_job)
+{
+    static const double moments[] = {0.013, 0.2};
+    int code;
+    need_ranks();
+    for (int i = 0; i < 2; i++) {
+        char name[32];
+        open_folder();
+        double seconds = end_one(2 - i, SIGKILL, moments[i], &code);
+        CHECK(code != 0 && code != -1);
+        CHECK(seconds < TIMEOUT + 3);
+        snprintf(name, sizeof name, "rank %d with PID", 2 - i);
+        if (strstr(ranks_said(), name) == NULL)
+            TEST_FAIL("no '%s' in: %s", name, ranks_said());
+        check_checkpoint();
+        close_folder();
+    }
+}
+
+TEST(a_rank_that_hangs_is_named_in_time)
+{
+    int code;
+    char name[64];
+    need_ranks();
+    open_folder();
+    double seconds = end_one(1, SIGSTOP, 0.05, &code);
+    snprintf(name, sizeof name, "process %ld)", (long)process_of(1));
+    CHECK(code != 0 && code != -1);
+    CHECK(seconds > TIMEOUT - 0.5);
+    CHECK(seconds < TIMEOUT + 5);
+    const char *said = ranks_said();
+    if (strstr(said, "there is no answer from rank 1 (") == NULL || strstr(said, name) == NULL ||
+        strstr(said, "for 2 seconds") == NULL)
+        TEST_FAIL("rank 1 (%s is not named: %s", name, said);
+    check_checkpoint();
+    close_folder();
+}
+
+/* --- coming apart --- */
+
+static bool spoil(void *user, const sgm_training_progress *progress)
+{
+    sgm_trainer *trainer = user;
+    if (progress->kind == SGM_PROGRESS_ITERATION && progress->iteration == 6 &&
+        sgm__trainer_ranks(trainer)->rank == 1) {
+        sgm_tensor *value = sgm_trainer_get(trainer, "2-dense.biases");
+        CHECK_OK(value);
+        sgm_tensor_set(value, (const int64_t[]){3}, 0.125);
+        CHECK_OK(sgm_trainer_set(trainer, "2-dense.biases", value));
+        sgm_tensor_free(value);
+    }
+    return true;
+}
+
+RANK_PART(come_apart)
+{
+    train(sgm_mpi_operator(.timeout = TIMEOUT, .check_every = 5), 1000, false, spoil);
+}
+
+TEST(ranks_that_differ_stop_and_name_the_state)
+{
+    need_ranks();
+    open_folder();
+    int code = wait_ranks(start_ranks(2, "come_apart"), 20);
+    CHECK(code != 0 && code != -1);
+    const char *said = ranks_said();
+    if (strstr(said, "rank 1 (") == NULL || strstr(said, "has other values of '2-dense.biases'") == NULL ||
+        strstr(said, "after iteration 10") == NULL)
+        TEST_FAIL("the difference is not told: %s", said);
+    close_folder();
+}
+
+/* --- going on --- */
+
+static sgm_bundle *train_to(int ranks, int64_t epochs, bool resume)
+{
+    set_number("TEST_EPOCHS", epochs);
+    set_number("TEST_RESUME", resume);
+    run_ranks(ranks, "train");
+    sgm_bundle *bundle = sgm_bundle_load(rank_path("run/checkpoint.safetensors"));
+    CHECK_OK(bundle);
+    return bundle;
+}
+
+static void check_near(const sgm_bundle *a, const sgm_bundle *b, double tolerance)
+{
+    CHECK_INT(sgm_bundle_count(a), sgm_bundle_count(b));
+    CHECK(sgm_bundle_count(a) >= 12);
+    for (size_t i = 0; i < sgm_bundle_count(a); i++) {
+        double left[512], right[512];
+        const sgm_tensor *first = sgm_bundle_get(a, sgm_bundle_name(a, i));
+        const sgm_tensor *second = sgm_bundle_get(b, sgm_bundle_name(a, i));
+        CHECK_OK(second);
+        size_t count = (size_t)sgm_shape_elements(sgm_tensor_shape(first));
+        CHECK_OK(sgm_tensor_read(first, left, count));
+        CHECK_OK(sgm_tensor_read(second, right, count));
+        for (size_t k = 0; k < count; k++)
+            CHECK_NEAR(left[k], right[k], tolerance);
+    }
+}
+
+TEST(a_resume_goes_on_exactly_and_on_other_numbers_of_ranks)
+{
+    static const int others[] = {2, 3, 1};
+    need_ranks();
+    open_folder();
+    sgm_bundle *whole = train_to(2, 6, false);
+    close_folder();
+    for (int i = 0; i < 3; i++) {
+        open_folder();
+        sgm_bundle_free(train_to(2, 3, false));
+        sgm_bundle *resumed = train_to(others[i], 6, true);
+        check_near(whole, resumed, i == 0 ? 0 : 1e-10);
+        sgm_bundle_free(resumed);
+        close_folder();
+    }
+    sgm_bundle_free(whole);
+}
