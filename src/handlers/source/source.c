@@ -551,6 +551,7 @@ sgm_status sgm__source_write(const sgm__source_request *request, sgm__text *text
     sgm__source_writer *w = sgm__calloc(1, sizeof *w);
     if (w == NULL)
         return SGM_ERROR_MEMORY;
+    w->dialect = &sgm__source_c;
     w->request = request;
     sgm__source_capitals(request->name, w->capitals, sizeof w->capitals);
     sgm__source_real(request, w->real, sizeof w->real);

@@ -7,6 +7,7 @@
 #define SGM_HANDLERS_SOURCE_H
 
 #include "handlers/handler.h"
+#include "ops/window.h"
 
 /* A handler to plan for: it has no kernels of its own, draws random numbers where they are wanted, and cannot
  * run anything. */
@@ -48,7 +49,7 @@ char *sgm__source_identifier(const char *name, char *buffer, size_t size);
 
 /* --- inside --- */
 
-#define SGM__SOURCE_ROOMS 48
+#define SGM__SOURCE_ROOMS 128
 #define SGM__SOURCE_ROOM 384
 #define SGM__SOURCE_NAME 128
 
@@ -78,7 +79,24 @@ typedef enum sgm__source_function {
     SGM__SOURCE_FUNCTION_COUNT
 } sgm__source_function;
 
-typedef struct sgm__source_writer {
+typedef struct sgm__source_writer sgm__source_writer;
+
+/* What each language has in its own way; C is the one without devices. */
+typedef struct sgm__source_dialect {
+    const char *counter; /* the type that counts elements */
+    /* What the array is called that a node lies in, and at which of its elements the node begins (NULL: 0).
+     */
+    const char *(*array)(sgm__source_writer *w, int32_t node, bool written, const char **begin);
+    /* The number itself, where the text needs no array; else NULL. */
+    const char *(*known)(sgm__source_writer *w, int32_t node);
+    /* What draws number `number` of a node's random numbers; lines before it may prepare that. */
+    const char *(*draw)(sgm__source_writer *w, int32_t node, const char *number);
+    /* A turn for each element of the axes `axes` (bits) of a shape; NULL: loops. */
+    void (*turns)(sgm__source_writer *w, const sgm_shape *shape, uint32_t axes, const char **index);
+} sgm__source_dialect;
+
+struct sgm__source_writer {
+    const sgm__source_dialect *dialect;
     const sgm__source_request *request;
     const sgm__source_program *program; /* which is written now */
     const sgm__plan *plan;              /* of it */
@@ -94,9 +112,17 @@ typedef struct sgm__source_writer {
     bool failed;                    /* an expression was too long for its room */
     int32_t next_room;
     char rooms[SGM__SOURCE_ROOMS][SGM__SOURCE_ROOM];
-} sgm__source_writer;
+};
+
+/* Axes that all operands and results of an elementwise step walk through in one go, made one. */
+typedef struct sgm__source_walk {
+    int32_t count;
+    int64_t sizes[SGM_MAX_RANK];
+    int32_t axes[SGM_MAX_RANK]; /* the last one of each: its strides count */
+} sgm__source_walk;
 
 /* source_text.c */
+extern const sgm__source_dialect sgm__source_c;
 /* A text that lasts until some dozens more were made. */
 const char *sgm__source_format(sgm__source_writer *w, const char *format, ...) SGM_PRINTF(2, 3);
 void sgm__source_line(sgm__source_writer *w, const char *format, ...) SGM_PRINTF(2, 3);
@@ -110,6 +136,10 @@ void sgm__source_close(sgm__source_writer *w, int32_t count); /* so many blocks 
  */
 int32_t sgm__source_loops(sgm__source_writer *w, const sgm_shape *shape, int32_t first, int32_t count,
                           const char **index);
+/* The same for those of the bits in `axes`, as the dialect has it: what is computed in them is independent.
+ */
+void sgm__source_turns(sgm__source_writer *w, const sgm_shape *shape, uint32_t axes, const char **index);
+/* What elements are computed in. */
 const char *sgm__source_type(const sgm__source_writer *w, sgm_dtype dtype);
 /* A number of a type; a negative one stands in brackets. */
 const char *sgm__source_number(sgm__source_writer *w, sgm_dtype dtype, double value);
@@ -117,6 +147,9 @@ const char *sgm__source_number(sgm__source_writer *w, sgm_dtype dtype, double va
 const char *sgm__source_element(sgm__source_writer *w, int32_t node, const char *const *index);
 /* The same by an expression for its number, where the elements lie one after the other. */
 const char *sgm__source_flat(sgm__source_writer *w, int32_t number, const char *expression);
+/* Lines that make an element of a result `value`. */
+void sgm__source_store(sgm__source_writer *w, int32_t node, const char *const *index, const char *value);
+void sgm__source_store_flat(sgm__source_writer *w, int32_t node, const char *expression, const char *value);
 /* "a * factor" of an expression, or NULL for NULL. */
 const char *sgm__source_times(sgm__source_writer *w, const char *a, int64_t factor);
 /* "a + b"; NULL is 0. */
@@ -128,15 +161,31 @@ int32_t sgm__source_operand(const sgm__source_writer *w, int32_t node, int32_t n
 
 /* source_elementwise.c */
 sgm_status sgm__source_write_elementwise(sgm__source_writer *w, int32_t step);
-/* Lines before a loop that draws random numbers, and the one that draws number `number`. */
+bool sgm__source_has_formula(const sgm_op *op);
+/* Whether all formulas of a step are known, and how it is walked through. */
+sgm_status sgm__source_check_elementwise(sgm__source_writer *w, int32_t step);
+void sgm__source_find_walk(const sgm__source_writer *w, int32_t step, sgm__source_walk *walk);
+/* The number of an element in row-major order. */
+const char *sgm__source_number_of(sgm__source_writer *w, const sgm__source_walk *walk,
+                                  const char *const *index);
+/* Lines that compute one element of each member, and store those that others read. */
+void sgm__source_write_members(sgm__source_writer *w, int32_t step, const sgm__source_walk *walk,
+                               const char *const *index);
+/* The line before a loop that draws random numbers in C, and the expression for number `number`. */
 void sgm__source_draw_begin(sgm__source_writer *w, int32_t node);
-void sgm__source_draw(sgm__source_writer *w, int32_t node, const char *number);
-const char *sgm__source_drawn(sgm__source_writer *w, int32_t node, const char *number);
+const char *sgm__source_draw(sgm__source_writer *w, int32_t node, const char *number);
 
 /* A writer of kernels; false: not one of its operations. */
 typedef bool (*sgm__source_kernel)(sgm__source_writer *w, int32_t node);
-bool sgm__source_write_windows(sgm__source_writer *w, int32_t node);
+sgm__source_kernel sgm__source_find_kernel(const sgm_op *op); /* NULL: none */
 sgm_status sgm__source_write_kernel(sgm__source_writer *w, int32_t step);
+
+/* source_windows.c */
+bool sgm__source_write_windows(sgm__source_writer *w, int32_t node);
+/* The window that a node's operation moves. */
+sgm_status sgm__source_measure(const sgm__source_writer *w, int32_t node, sgm__window *window);
+/* (a * size + b), the way that nested arrays are counted. */
+const char *sgm__source_nest(sgm__source_writer *w, const char *a, int64_t size, const char *b);
 
 /* source_functions.c */
 /* Those of `needed` and what they call, in order. */

@@ -128,15 +128,7 @@ void sgm__source_draw_begin(sgm__source_writer *w, int32_t node)
     sgm__source_line(w, "uint32_t words%d[4];", node);
 }
 
-const char *sgm__source_drawn(sgm__source_writer *w, int32_t node, const char *number)
-{
-    number = number != NULL ? number : "0";
-    bool simple = strchr(number, ' ') == NULL;
-    number = simple ? number : sgm__source_format(w, "(%s)", number);
-    return sgm__source_format(w, "(%s)(words%d[%s %% 4] >> 8) / 16777216", w->real, node, number);
-}
-
-void sgm__source_draw(sgm__source_writer *w, int32_t node, const char *number)
+const char *sgm__source_draw(sgm__source_writer *w, int32_t node, const char *number)
 {
     static const char *const none[SGM_MAX_RANK];
     const char *seed = sgm__source_element(w, sgm__source_operand(w, node, 0), none);
@@ -147,16 +139,10 @@ void sgm__source_draw(sgm__source_writer *w, int32_t node, const char *number)
     sgm__source_line(w, "if (%s %% 4 == 0)", number);
     sgm__source_line(w, "    %s_draw((uint64_t)%s, (uint64_t)%s, %lldu, %s / 4, words%d);", w->request->name,
                      seed, step, (long long)w->plan->nodes[node].attributes.integers[0], number, node);
+    return sgm__source_format(w, "(%s)(words%d[%s %% 4] >> 8) / 16777216", w->real, node, number);
 }
 
 /* --- the loop --- */
-
-/* Axes of a step, those that all operands and results walk through in one go made one. */
-typedef struct walk {
-    int32_t count;
-    int64_t sizes[SGM_MAX_RANK];
-    int32_t axes[SGM_MAX_RANK]; /* the last one of each: its strides count */
-} walk;
 
 static bool goes_on(const sgm__source_writer *w, int32_t node, int32_t axis, int32_t next)
 {
@@ -187,9 +173,10 @@ static bool are_one(const sgm__source_writer *w, int32_t s, int32_t axis, int32_
     return true;
 }
 
-static walk walk_of(const sgm__source_writer *w, int32_t s, const sgm_shape *shape)
+void sgm__source_find_walk(const sgm__source_writer *w, int32_t s, sgm__source_walk *walk)
 {
-    walk found = {0};
+    const sgm_shape *shape = &w->plan->nodes[w->plan->order[w->plan->steps[s].first]].type.shape;
+    sgm__source_walk found = {0};
     int32_t last = -1;
     for (int32_t axis = 0; axis < shape->rank; axis++) {
         if (shape->dims[axis] == 1)
@@ -201,7 +188,7 @@ static walk walk_of(const sgm__source_writer *w, int32_t s, const sgm_shape *sha
             found.sizes[found.count++] = shape->dims[axis];
         found.axes[found.count - 1] = last = axis;
     }
-    return found;
+    *walk = found;
 }
 
 static void declare_draws(sgm__source_writer *w, const sgm__step *step)
@@ -213,8 +200,8 @@ static void declare_draws(sgm__source_writer *w, const sgm__step *step)
         }
 }
 
-/* The number of the element in row-major order. */
-static const char *number_of(sgm__source_writer *w, const walk *axes, const char *const *index)
+const char *sgm__source_number_of(sgm__source_writer *w, const sgm__source_walk *axes,
+                                  const char *const *index)
 {
     const char *number = NULL;
     int64_t below = 1;
@@ -231,8 +218,7 @@ static void write_member(sgm__source_writer *w, int32_t s, int32_t number, const
     const sgm__node *node = &w->plan->nodes[number];
     const char *operands[3] = {NULL}, *value;
     if (is_drawn(node)) {
-        sgm__source_draw(w, number, element);
-        value = sgm__source_drawn(w, number, element);
+        value = w->dialect->draw(w, number, element);
     } else {
         for (int32_t k = 0; k < node->input_count && k < 3; k++) {
             int32_t operand = sgm__source_operand(w, number, k);
@@ -241,15 +227,22 @@ static void write_member(sgm__source_writer *w, int32_t s, int32_t number, const
         }
         value = formula_of(w, number, operands);
     }
+    if (node->type.dtype == SGM_BFLOAT16) /* others read it as it is in memory */
+        value = sgm__source_format(w, "sgm_widen(sgm_narrow(%s))", value);
     sgm__source_line(w, "const %s v%d = %s;", sgm__source_type(w, node->type.dtype), w->position_of[number],
                      value);
+}
+
+bool sgm__source_has_formula(const sgm_op *op)
+{
+    return find_formula(op) != NULL || op == &sgm__op_cast;
 }
 
 static sgm_status check_formula(sgm__source_writer *w, int32_t number)
 {
     const sgm_op *op = w->plan->nodes[number].op;
     char where[320];
-    if (find_formula(op) != NULL || op == &sgm__op_cast || op == &sgm__op_random_uniform)
+    if (sgm__source_has_formula(op) || op == &sgm__op_random_uniform)
         return SGM_OK;
     return sgm_fail(SGM_ERROR_UNSUPPORTED,
                     "%s: it cannot be written as C: only operations that come with the library, and what is "
@@ -257,26 +250,39 @@ static sgm_status check_formula(sgm__source_writer *w, int32_t number)
                     sgm__plan_describe(w->plan, number, where, sizeof where));
 }
 
-sgm_status sgm__source_write_elementwise(sgm__source_writer *w, int32_t s)
+sgm_status sgm__source_check_elementwise(sgm__source_writer *w, int32_t s)
 {
     const sgm__step *step = &w->plan->steps[s];
-    const sgm_shape *shape = &w->plan->nodes[w->plan->order[step->first]].type.shape;
-    static const char *const variables[] = {"i", "j", "k", "l", "m", "n", "o", "p", "q", "r"};
-    const char *index[SGM_MAX_RANK] = {NULL};
     for (int32_t p = 0; p < step->count; p++)
         SGM_TRY(check_formula(w, w->plan->order[step->first + p]));
-    walk axes = walk_of(w, s, shape);
-    declare_draws(w, step);
-    for (int32_t i = 0; i < axes.count; i++)
-        index[axes.axes[i]] = sgm__source_loop(w, variables[i], axes.sizes[i]);
-    sgm__source_block(w);
+    return SGM_OK;
+}
+
+void sgm__source_write_members(sgm__source_writer *w, int32_t s, const sgm__source_walk *walk,
+                               const char *const *index)
+{
+    const sgm__step *step = &w->plan->steps[s];
     for (int32_t p = 0; p < step->count; p++)
-        write_member(w, s, w->plan->order[step->first + p], index, number_of(w, &axes, index));
+        write_member(w, s, w->plan->order[step->first + p], index, sgm__source_number_of(w, walk, index));
     for (int32_t p = 0; p < step->count; p++) {
         int32_t number = w->plan->order[step->first + p];
         if (w->plan->nodes[number].place.store != SGM__STORE_NONE)
-            sgm__source_line(w, "%s = v%d;", sgm__source_element(w, number, index), p);
+            sgm__source_store(w, number, index, sgm__source_format(w, "v%d", p));
     }
+}
+
+sgm_status sgm__source_write_elementwise(sgm__source_writer *w, int32_t s)
+{
+    static const char *const variables[] = {"i", "j", "k", "l", "m", "n", "o", "p", "q", "r"};
+    const char *index[SGM_MAX_RANK] = {NULL};
+    sgm__source_walk walk;
+    SGM_TRY(sgm__source_check_elementwise(w, s));
+    sgm__source_find_walk(w, s, &walk);
+    declare_draws(w, &w->plan->steps[s]);
+    for (int32_t i = 0; i < walk.count; i++)
+        index[walk.axes[i]] = sgm__source_loop(w, variables[i], walk.sizes[i]);
+    sgm__source_block(w);
+    sgm__source_write_members(w, s, &walk, index);
     sgm__source_close(w, w->opened);
     return SGM_OK;
 }

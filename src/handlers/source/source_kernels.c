@@ -23,34 +23,41 @@ static void clear(sgm__source_writer *w, int32_t number)
 
 /* --- reductions --- */
 
-/* The axes that stay, then those that go; `to` is the result's index. */
-static int32_t open_reduction(sgm__source_writer *w, int32_t number, bool inner, const char **from,
-                              const char **to)
+/* The axes that stay; `to` is the result's index. */
+static void open_results(sgm__source_writer *w, int32_t number, const char **from, const char **to)
 {
     const sgm__node *node = node_at(w, number);
     const sgm_shape *shape = &operand_at(w, number, 0)->type.shape;
-    int32_t opened = 0;
+    sgm__source_turns(w, shape, ~(uint32_t)node->attributes.integers[0], from);
     for (int32_t axis = 0, place = 0; axis < shape->rank; axis++) {
         bool goes = (node->attributes.integers[0] >> axis & 1) != 0;
-        if (goes == inner)
-            opened += sgm__source_loops(w, shape, axis, 1, from);
         if (!goes)
             to[place] = from[axis];
         place += !goes || node->attributes.integers[1] != 0;
     }
+    sgm__source_block(w);
+}
+
+/* Those that go. */
+static int32_t open_reduced(sgm__source_writer *w, int32_t number, const char **from)
+{
+    const sgm_shape *shape = &operand_at(w, number, 0)->type.shape;
+    int32_t opened = 0;
+    for (int32_t axis = 0; axis < shape->rank; axis++)
+        if ((node_at(w, number)->attributes.integers[0] >> axis & 1) != 0)
+            opened += sgm__source_loops(w, shape, axis, 1, from);
     return opened;
 }
 
 static bool write_sum(sgm__source_writer *w, int32_t number)
 {
     const char *from[SGM_MAX_RANK] = {NULL}, *to[SGM_MAX_RANK] = {NULL};
-    open_reduction(w, number, false, from, to);
-    sgm__source_block(w);
+    open_results(w, number, from, to);
     sgm__source_line(w, "%s sum = 0;", sgm__source_type(w, node_at(w, number)->type.dtype));
-    int32_t opened = open_reduction(w, number, true, from, to);
+    int32_t opened = open_reduced(w, number, from);
     sgm__source_line(w, "sum += %s;", sgm__source_element(w, sgm__source_operand(w, number, 0), from));
     sgm__source_close(w, opened);
-    sgm__source_line(w, "%s = sum;", sgm__source_element(w, number, to));
+    sgm__source_store(w, number, to, "sum");
     return true;
 }
 
@@ -69,13 +76,12 @@ static bool write_extremum(sgm__source_writer *w, int32_t number)
     const char *from[SGM_MAX_RANK] = {NULL}, *to[SGM_MAX_RANK] = {NULL}, *first[SGM_MAX_RANK];
     int32_t operand = sgm__source_operand(w, number, 0);
     sgm_dtype dtype = node_at(w, number)->type.dtype;
-    open_reduction(w, number, false, from, to);
-    sgm__source_block(w);
+    open_results(w, number, from, to);
     memcpy(first, start, sizeof first);
     for (int32_t axis = 0; axis < SGM_MAX_RANK; axis++)
         first[axis] = from[axis];
     sgm__source_line(w, "%s best = %s;", sgm__source_type(w, dtype), sgm__source_element(w, operand, first));
-    int32_t opened = open_reduction(w, number, true, from, to);
+    int32_t opened = open_reduced(w, number, from);
     const char *words = beats(w, dtype, node_at(w, number)->op == &sgm__op_reduce_max);
     if (opened > 0) {
         sgm__source_line(w, "const %s x = %s;", sgm__source_type(w, dtype),
@@ -84,16 +90,14 @@ static bool write_extremum(sgm__source_writer *w, int32_t number)
         sgm__source_line(w, "    best = x;");
     }
     sgm__source_close(w, opened);
-    sgm__source_line(w, "%s = best;", sgm__source_element(w, number, to));
+    sgm__source_store(w, number, to, "best");
     return true;
 }
 
 /* Loops over all axes but one. */
 static void open_lines(sgm__source_writer *w, const sgm_shape *shape, int32_t axis, const char **index)
 {
-    for (int32_t i = 0; i < shape->rank; i++)
-        if (i != axis)
-            sgm__source_loops(w, shape, i, 1, index);
+    sgm__source_turns(w, shape, ~((uint32_t)1 << axis), index);
     sgm__source_block(w);
 }
 
@@ -108,9 +112,10 @@ static bool write_arg(sgm__source_writer *w, int32_t number)
             to[place++] = from[i];
     sgm__source_line(w, "%s best = %s;", sgm__source_type(w, x->type.dtype),
                      sgm__source_element(w, operand, from));
-    sgm__source_line(w, "long place = 0;");
+    sgm__source_line(w, "%s place = 0;", w->dialect->counter);
     from[axis] = "k";
-    sgm__source_line(w, "for (long k = 1; k < %lld; k++) {", (long long)x->type.shape.dims[axis]);
+    sgm__source_line(w, "for (%s k = 1; k < %lld; k++) {", w->dialect->counter,
+                     (long long)x->type.shape.dims[axis]);
     w->depth++;
     sgm__source_line(w, "const %s x = %s;", sgm__source_type(w, x->type.dtype),
                      sgm__source_element(w, operand, from));
@@ -120,7 +125,7 @@ static bool write_arg(sgm__source_writer *w, int32_t number)
     sgm__source_line(w, "}");
     w->depth--;
     sgm__source_line(w, "}");
-    sgm__source_line(w, "%s = place;", sgm__source_element(w, number, to));
+    sgm__source_store(w, number, to, "place");
     return true;
 }
 
@@ -133,12 +138,14 @@ static bool write_cumulative(sgm__source_writer *w, int32_t number)
     open_lines(w, &node->type.shape, axis, index);
     sgm__source_line(w, "%s sum = 0;", sgm__source_type(w, node->type.dtype));
     if (node->attributes.integers[1] != 0)
-        sgm__source_line(w, "for (long k = %lld; k-- > 0;) {", (long long)size);
+        sgm__source_line(w, "for (%s k = %lld; k-- > 0;) {", w->dialect->counter, (long long)size);
     else
-        sgm__source_line(w, "for (long k = 0; k < %lld; k++) {", (long long)size);
+        sgm__source_line(w, "for (%s k = 0; k < %lld; k++) {", w->dialect->counter, (long long)size);
+    w->depth++;
     index[axis] = "k";
-    sgm__source_line(w, "    sum += %s;", sgm__source_element(w, sgm__source_operand(w, number, 0), index));
-    sgm__source_line(w, "    %s = sum;", sgm__source_element(w, number, index));
+    sgm__source_line(w, "sum += %s;", sgm__source_element(w, sgm__source_operand(w, number, 0), index));
+    sgm__source_store(w, number, index, "sum");
+    w->depth--;
     sgm__source_line(w, "}");
     return true;
 }
@@ -167,7 +174,7 @@ static bool write_matmul(sgm__source_writer *w, int32_t number)
         sgm__source_line(w, "sum += %s * %s;", sgm__source_element(w, left, a),
                          sgm__source_element(w, right, b));
         sgm__source_close(w, w->opened - before);
-        sgm__source_line(w, "%s = sum;", sgm__source_element(w, number, to));
+        sgm__source_store(w, number, to, "sum");
         return true;
     }
     to[column] = b[column] = "j";
@@ -238,10 +245,11 @@ static bool write_iota(sgm__source_writer *w, int32_t number)
 {
     const sgm__node *node = node_at(w, number);
     const char *index[SGM_MAX_RANK] = {NULL};
-    sgm__source_loops(w, &node->type.shape, 0, node->type.shape.rank, index);
+    sgm__source_turns(w, &node->type.shape, ~(uint32_t)0, index);
     const char *value = index[node->attributes.integers[1]];
-    sgm__source_line(w, "%s = (%s)%s;", sgm__source_element(w, number, index),
-                     sgm__source_type(w, node->type.dtype), value != NULL ? value : "0");
+    sgm__source_store(
+        w, number, index,
+        sgm__source_format(w, "(%s)%s", sgm__source_type(w, node->type.dtype), value != NULL ? value : "0"));
     return true;
 }
 
@@ -314,8 +322,7 @@ static bool write_random(sgm__source_writer *w, int32_t number)
     sgm__source_block(w);
     sgm__source_draw_begin(w, number);
     const char *i = sgm__source_loop(w, "i", count);
-    sgm__source_draw(w, number, i);
-    sgm__source_line(w, "%s = %s;", sgm__source_flat(w, number, i), sgm__source_drawn(w, number, i));
+    sgm__source_store_flat(w, number, i, sgm__source_draw(w, number, i));
     return true;
 }
 
@@ -349,16 +356,23 @@ static const struct {
     {&sgm__op_average_pooling_gradient, sgm__source_write_windows},
 };
 
+sgm__source_kernel sgm__source_find_kernel(const sgm_op *op)
+{
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+        if (kernels[i].op == op)
+            return kernels[i].write;
+    return NULL;
+}
+
 sgm_status sgm__source_write_kernel(sgm__source_writer *w, int32_t step)
 {
     int32_t number = w->plan->order[w->plan->steps[step].first];
-    const sgm_op *op = node_at(w, number)->op;
+    sgm__source_kernel write = sgm__source_find_kernel(node_at(w, number)->op);
     char where[320];
-    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
-        if (kernels[i].op == op && kernels[i].write(w, number)) {
-            sgm__source_close(w, w->opened);
-            return SGM_OK;
-        }
+    if (write != NULL && write(w, number)) {
+        sgm__source_close(w, w->opened);
+        return SGM_OK;
+    }
     return sgm_fail(SGM_ERROR_UNSUPPORTED, "%s: it cannot be written as C yet; take a layer without it",
                     sgm__plan_describe(w->plan, number, where, sizeof where));
 }

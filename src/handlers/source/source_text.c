@@ -49,8 +49,8 @@ const char *sgm__source_loop(sgm__source_writer *w, const char *variable, int64_
 {
     if (count == 1)
         return NULL;
-    sgm__source_line(w, "for (long %s = 0; %s < %lld; %s++) {", variable, variable, (long long)count,
-                     variable);
+    sgm__source_line(w, "for (%s %s = 0; %s < %lld; %s++) {", w->dialect->counter, variable, variable,
+                     (long long)count, variable);
     open_block(w);
     return variable;
 }
@@ -83,6 +83,17 @@ int32_t sgm__source_loops(sgm__source_writer *w, const sgm_shape *shape, int32_t
     return w->opened - before;
 }
 
+void sgm__source_turns(sgm__source_writer *w, const sgm_shape *shape, uint32_t axes, const char **index)
+{
+    if (w->dialect->turns != NULL) {
+        w->dialect->turns(w, shape, axes, index);
+        return;
+    }
+    for (int32_t i = 0; i < shape->rank; i++)
+        if ((axes >> i & 1) != 0)
+            sgm__source_loops(w, shape, i, 1, index);
+}
+
 /* --- types and numbers --- */
 
 const char *sgm__source_type(const sgm__source_writer *w, sgm_dtype dtype)
@@ -91,6 +102,7 @@ const char *sgm__source_type(const sgm__source_writer *w, sgm_dtype dtype)
         return w->real;
     switch ((int)dtype) {
     case SGM_FLOAT32:
+    case SGM_BFLOAT16:
         return "float";
     case SGM_FLOAT64:
         return "double";
@@ -124,10 +136,12 @@ const char *sgm__source_number(sgm__source_writer *w, sgm_dtype dtype, double va
     char text[40];
     if (!sgm_dtype_is_float(dtype))
         return sgm__source_format(w, value < 0 ? "(%lld)" : "%lld", (long long)value);
-    const char *end = dtype == SGM_FLOAT32 ? "f" : "";
+    const char *end = dtype == SGM_FLOAT64 ? "" : "f";
+    if (isnan(value))
+        return sgm__source_format(w, "(0.0%s / 0.0%s)", end, end);
     if (isinf(value))
         return sgm__source_format(w, "(%s1.0%s / 0.0%s)", value < 0 ? "-" : "", end, end);
-    if (dtype == SGM_FLOAT32)
+    if (dtype != SGM_FLOAT64)
         float_text((float)value, text, sizeof text);
     else
         sgm__number_text(value, text, sizeof text);
@@ -178,8 +192,9 @@ static bool is_single(const sgm__node *node)
 }
 
 /* What the array is called, and at which of its elements a node begins. */
-static const char *array_of(sgm__source_writer *w, int32_t number, const char **begin)
+static const char *array_of(sgm__source_writer *w, int32_t number, bool written, const char **begin)
 {
+    (void)written;
     const sgm__node *node = &w->plan->nodes[number];
     const char *name = w->request->name;
     int64_t first = node->place.offset / (int64_t)sgm_dtype_size(node->type.dtype);
@@ -234,24 +249,59 @@ static const char *known_number(sgm__source_writer *w, int32_t number)
                               sgm__element_load(node->type.dtype, w->plan->constants + node->place.offset));
 }
 
-const char *sgm__source_element(sgm__source_writer *w, int32_t number, const char *const *index)
+static const char *draw(sgm__source_writer *w, int32_t node, const char *number)
+{
+    return sgm__source_draw(w, node, number);
+}
+
+const sgm__source_dialect sgm__source_c = {
+    .counter = "long", .array = array_of, .known = known_number, .draw = draw};
+
+/* An element where it lies. */
+static const char *place_of(sgm__source_writer *w, int32_t number, bool written, const char *const *index,
+                            const char *expression)
 {
     const sgm__node *node = &w->plan->nodes[number];
-    const char *known = known_number(w, number), *at;
+    const char *at, *array = w->dialect->array(w, number, written, &at);
+    for (int32_t i = 0; i < node->type.shape.rank && index != NULL; i++)
+        at = sgm__source_plus(w, at, sgm__source_times(w, index[i], node->place.strides[i]));
+    at = sgm__source_plus(w, at, expression);
+    return sgm__source_format(w, "%s[%s]", array, at != NULL ? at : "0");
+}
+
+static const char *load(sgm__source_writer *w, int32_t number, const char *const *index,
+                        const char *expression)
+{
+    const char *known = w->dialect->known(w, number);
     if (known != NULL)
         return known;
-    const char *array = array_of(w, number, &at);
-    for (int32_t i = 0; i < node->type.shape.rank; i++)
-        at = sgm__source_plus(w, at, sgm__source_times(w, index[i], node->place.strides[i]));
-    return sgm__source_format(w, "%s[%s]", array, at != NULL ? at : "0");
+    const char *place = place_of(w, number, false, index, expression);
+    bool half = w->plan->nodes[number].type.dtype == SGM_BFLOAT16;
+    return half ? sgm__source_format(w, "sgm_widen(%s)", place) : place;
+}
+
+static void store(sgm__source_writer *w, int32_t number, const char *place, const char *value)
+{
+    bool half = w->plan->nodes[number].type.dtype == SGM_BFLOAT16;
+    sgm__source_line(w, half ? "%s = sgm_narrow(%s);" : "%s = %s;", place, value);
+}
+
+const char *sgm__source_element(sgm__source_writer *w, int32_t number, const char *const *index)
+{
+    return load(w, number, index, NULL);
 }
 
 const char *sgm__source_flat(sgm__source_writer *w, int32_t number, const char *expression)
 {
-    const char *known = known_number(w, number), *at;
-    if (known != NULL)
-        return known;
-    const char *array = array_of(w, number, &at);
-    at = sgm__source_plus(w, at, expression);
-    return sgm__source_format(w, "%s[%s]", array, at != NULL ? at : "0");
+    return load(w, number, NULL, expression);
+}
+
+void sgm__source_store(sgm__source_writer *w, int32_t number, const char *const *index, const char *value)
+{
+    store(w, number, place_of(w, number, true, index, NULL), value);
+}
+
+void sgm__source_store_flat(sgm__source_writer *w, int32_t number, const char *expression, const char *value)
+{
+    store(w, number, place_of(w, number, true, NULL, expression), value);
 }

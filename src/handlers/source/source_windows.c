@@ -2,7 +2,7 @@
 #include "handlers/source/source.h"
 #include "ops/window.h"
 
-static sgm_status measure(const sgm__source_writer *w, int32_t number, sgm__window *window)
+sgm_status sgm__source_measure(const sgm__source_writer *w, int32_t number, sgm__window *window)
 {
     const sgm__node *node = &w->plan->nodes[number];
     const sgm_type *a = &w->plan->nodes[sgm__source_operand(w, number, 0)].type;
@@ -21,8 +21,12 @@ static sgm_status measure(const sgm__source_writer *w, int32_t number, sgm__wind
 
 /* --- numbers of elements --- */
 
-/* (a * size + b), the way that nested arrays are counted. */
-static const char *nest(sgm__source_writer *w, const char *a, int64_t size, const char *b)
+static const char *type_of(const sgm__source_writer *w, int32_t number)
+{
+    return sgm__source_type(w, w->plan->nodes[number].type.dtype);
+}
+
+const char *sgm__source_nest(sgm__source_writer *w, const char *a, int64_t size, const char *b)
 {
     return sgm__source_plus(w, sgm__source_times(w, a, size), b);
 }
@@ -31,19 +35,19 @@ static const char *nest(sgm__source_writer *w, const char *a, int64_t size, cons
 static const char *at(sgm__source_writer *w, const char *record, const char *channel, int64_t channels,
                       const char *row, const char *column, const int64_t *extent)
 {
-    const char *plane = nest(w, record, channels, channel);
-    return nest(w, nest(w, plane, extent[0], row), extent[1], column);
+    const char *plane = sgm__source_nest(w, record, channels, channel);
+    return sgm__source_nest(w, sgm__source_nest(w, plane, extent[0], row), extent[1], column);
 }
 
 /* Variables that say where a place of the window is in the data; places outside are left out. */
 static void find_place(sgm__source_writer *w, const sgm__window *window, int axis, const char *position,
                        const char *place, const char *variable)
 {
-    const char *sum = nest(w, position, window->stride[axis], NULL);
+    const char *sum = sgm__source_nest(w, position, window->stride[axis], NULL);
     sum = sgm__source_plus(w, sum, sgm__source_times(w, place, window->dilation[axis]));
     if (window->before[axis] != 0)
         sum = sgm__source_format(w, "%s - %lld", sum != NULL ? sum : "0", (long long)window->before[axis]);
-    sgm__source_line(w, "const long %s = %s;", variable, sum != NULL ? sum : "0");
+    sgm__source_line(w, "const %s %s = %s;", w->dialect->counter, variable, sum != NULL ? sum : "0");
     int64_t last = (window->out[axis] - 1) * window->stride[axis] +
                    (window->size[axis] - 1) * window->dilation[axis] - window->before[axis];
     if (window->before[axis] != 0 || last >= window->in[axis]) {
@@ -55,8 +59,8 @@ static void find_place(sgm__source_writer *w, const sgm__window *window, int axi
 /* A loop that stays one for a single turn, so that `continue` leaves a place out. */
 static const char *place_loop(sgm__source_writer *w, const char *variable, int64_t count)
 {
-    sgm__source_line(w, "for (long %s = 0; %s < %lld; %s++) {", variable, variable, (long long)count,
-                     variable);
+    sgm__source_line(w, "for (%s %s = 0; %s < %lld; %s++) {", w->dialect->counter, variable, variable,
+                     (long long)count, variable);
     w->depth++;
     w->opened++;
     return variable;
@@ -122,7 +126,7 @@ static void write_convolution(sgm__source_writer *w, int32_t number, const sgm__
     names n = {0};
     bool biased = w->plan->nodes[number].input_count == 3;
     open_results(w, window, &n);
-    sgm__source_line(w, "%s sum = %s;", w->real,
+    sgm__source_line(w, "%s sum = %s;", type_of(w, number),
                      biased ? sgm__source_flat(w, sgm__source_operand(w, number, 2), n.filter) : "0");
     int32_t before = w->opened;
     open_window(w, window, &n);
@@ -147,7 +151,7 @@ static void write_slope(sgm__source_writer *w, int32_t number, const sgm__window
     int32_t other = sgm__source_operand(w, number, to_weights ? 0 : 1);
     clear(w, number);
     open_results(w, window, &n);
-    sgm__source_line(w, "const %s slope = %s;", w->real, of_result(w, gradient, window, &n));
+    sgm__source_line(w, "const %s slope = %s;", type_of(w, number), of_result(w, gradient, window, &n));
     open_window(w, window, &n);
     if (to_weights)
         sgm__source_line(w, "%s += slope * %s;", of_weights(w, number, window, &n),
@@ -161,6 +165,15 @@ static void write_slope(sgm__source_writer *w, int32_t number, const sgm__window
 
 static void open_planes(sgm__source_writer *w, const sgm__window *window, names *n)
 {
+    if (w->dialect->turns != NULL) {
+        sgm_shape planes = sgm_shape_of(window->batch * window->channels, window->out[0], window->out[1]);
+        const char *index[SGM_MAX_RANK] = {NULL};
+        sgm__source_turns(w, &planes, ~(uint32_t)0, index);
+        n->record = index[0];
+        n->row = index[1];
+        n->column = index[2];
+        return;
+    }
     n->record = sgm__source_loop(w, "n", window->batch * window->channels);
     n->row = sgm__source_loop(w, "i", window->out[0]);
     n->column = sgm__source_loop(w, "j", window->out[1]);
@@ -180,17 +193,17 @@ static int32_t open_places(sgm__source_writer *w, const sgm__window *window, nam
 static const char *in_plane(sgm__source_writer *w, const names *n, const char *row, const char *column,
                             const int64_t *extent)
 {
-    return nest(w, nest(w, n->record, extent[0], row), extent[1], column);
+    return sgm__source_nest(w, sgm__source_nest(w, n->record, extent[0], row), extent[1], column);
 }
 
 /* `place` becomes the number of the window's largest element. */
 static void find_largest(sgm__source_writer *w, int32_t data, const sgm__window *window, names *n)
 {
-    sgm__source_line(w, "%s best = 0;", w->real);
-    sgm__source_line(w, "long place = -1;");
+    sgm__source_line(w, "%s best = 0;", type_of(w, data));
+    sgm__source_line(w, "%s place = -1;", w->dialect->counter);
     int32_t opened = open_places(w, window, n);
-    sgm__source_line(w, "const long here = %s;", in_plane(w, n, "y", "x", window->in));
-    sgm__source_line(w, "const %s value = %s;", w->real, sgm__source_flat(w, data, "here"));
+    sgm__source_line(w, "const %s here = %s;", w->dialect->counter, in_plane(w, n, "y", "x", window->in));
+    sgm__source_line(w, "const %s value = %s;", type_of(w, data), sgm__source_flat(w, data, "here"));
     sgm__source_line(w, "if (place < 0 || value > best || value != value) {");
     sgm__source_line(w, "    best = value;");
     sgm__source_line(w, "    place = here;");
@@ -209,20 +222,21 @@ static void write_largest(sgm__source_writer *w, int32_t number, const sgm__wind
     find_largest(w, sgm__source_operand(w, number, 0), window, &n);
     const char *result = in_plane(w, &n, n.row, n.column, window->out);
     if (op == &sgm__op_max_pooling) {
-        sgm__source_line(w, "%s = best;", sgm__source_flat(w, number, result));
+        sgm__source_store_flat(w, number, result, "best");
         return;
     }
     int32_t other = sgm__source_operand(w, number, 1);
     if (op == &sgm__op_max_pooling_pick)
-        sgm__source_line(w, "%s = place < 0 ? 0 : %s;", sgm__source_flat(w, number, result),
-                         sgm__source_flat(w, other, "place"));
+        sgm__source_store_flat(
+            w, number, result,
+            sgm__source_format(w, "place < 0 ? 0 : %s", sgm__source_flat(w, other, "place")));
     else
         sgm__source_line(w, "%s += %s;", sgm__source_flat(w, number, "place"),
                          sgm__source_flat(w, other, result));
 }
 
 /* How many elements of each window are no padding, if that matters. */
-static const char *share(sgm__source_writer *w, const sgm__window *window, names *n)
+static const char *share(sgm__source_writer *w, int32_t number, const sgm__window *window, names *n)
 {
     bool padded = false;
     for (int axis = 0; axis < 2; axis++)
@@ -230,13 +244,13 @@ static const char *share(sgm__source_writer *w, const sgm__window *window, names
                  (window->out[axis] - 1) * window->stride[axis] + window->size[axis] > window->in[axis];
     if (!window->leave_padding || !padded)
         return sgm__source_format(w, "%lld", (long long)(window->size[0] * window->size[1]));
-    sgm__source_line(w, "long seen = 0;");
+    sgm__source_line(w, "%s seen = 0;", w->dialect->counter);
     int32_t opened = open_places(w, window, n);
     sgm__source_line(w, "(void)y;");
     sgm__source_line(w, "(void)x;");
     sgm__source_line(w, "seen++;");
     sgm__source_close(w, opened);
-    return sgm__source_format(w, "(%s)seen", w->real);
+    return sgm__source_format(w, "(%s)seen", type_of(w, number));
 }
 
 static void write_average(sgm__source_writer *w, int32_t number, const sgm__window *window, bool backwards)
@@ -246,13 +260,13 @@ static void write_average(sgm__source_writer *w, int32_t number, const sgm__wind
     if (backwards)
         clear(w, number);
     open_planes(w, window, &n);
-    const char *elements = share(w, window, &n);
+    const char *elements = share(w, number, window, &n);
     const char *result = in_plane(w, &n, n.row, n.column, window->out);
     if (backwards)
-        sgm__source_line(w, "const %s slope = %s / %s;", w->real, sgm__source_flat(w, operand, result),
-                         elements);
+        sgm__source_line(w, "const %s slope = %s / %s;", type_of(w, number),
+                         sgm__source_flat(w, operand, result), elements);
     else
-        sgm__source_line(w, "%s sum = 0;", w->real);
+        sgm__source_line(w, "%s sum = 0;", type_of(w, number));
     int32_t opened = open_places(w, window, &n);
     const char *place = in_plane(w, &n, "y", "x", window->in);
     if (backwards)
@@ -261,14 +275,14 @@ static void write_average(sgm__source_writer *w, int32_t number, const sgm__wind
         sgm__source_line(w, "sum += %s;", sgm__source_flat(w, operand, place));
     sgm__source_close(w, opened);
     if (!backwards)
-        sgm__source_line(w, "%s = sum / %s;", sgm__source_flat(w, number, result), elements);
+        sgm__source_store_flat(w, number, result, sgm__source_format(w, "sum / %s", elements));
 }
 
 bool sgm__source_write_windows(sgm__source_writer *w, int32_t number)
 {
     const sgm_op *op = w->plan->nodes[number].op;
     sgm__window window = {0};
-    if (measure(w, number, &window) != SGM_OK)
+    if (sgm__source_measure(w, number, &window) != SGM_OK)
         return false;
     if (op == &sgm__op_convolution)
         write_convolution(w, number, &window);

@@ -1,0 +1,257 @@
+/* Indices: entries by their numbers, order, right answers; random numbers by their places. */
+#include "handlers/device/render.h"
+
+/* "at" is the index, "fits" whether there is such an entry; if there is none, one that notes does. */
+static void read_index(sgm__device_render *r, int32_t node, int32_t indices, const char *const *index,
+                       int64_t size, const char *notes)
+{
+    sgm__source_writer *w = &r->writer;
+    sgm__source_line(w, "const int64_t at = %s;", sgm__source_element(w, indices, index));
+    sgm__source_line(w, "const int fits = at >= 0 && at < %lld;", (long long)size);
+    sgm__source_line(w, notes != NULL ? "if (!fits && %s == 0)" : "if (!fits)", notes);
+    sgm__source_line(w, "    sgm_fault(%s, %d, at);", sgm__device_fault(r), node);
+}
+
+/* The index of what has one axis in the place of the indices' axes. */
+static void find_whole(const sgm_shape *parts, int32_t axis, int32_t rank, const char *const *of_parts,
+                       const char *at, const char **of_whole)
+{
+    int32_t place = 0;
+    for (int32_t i = 0; i < axis; i++)
+        of_whole[place++] = of_parts[i];
+    of_whole[place++] = at;
+    for (int32_t i = axis + rank; i < parts->rank; i++)
+        of_whole[place++] = of_parts[i];
+}
+
+sgm_status sgm__device_write_gather(sgm__device_render *r, int32_t number)
+{
+    sgm__source_writer *w = &r->writer;
+    const sgm__node *node = sgm__device_node(r, number), *x = sgm__device_operand(r, number, 0);
+    int32_t axis = (int32_t)node->attributes.integers[0], indices = sgm__source_operand(w, number, 1);
+    const char *to[SGM_MAX_RANK] = {NULL}, *from[SGM_MAX_RANK] = {NULL};
+    sgm__device_begin(r);
+    sgm__source_turns(w, &node->type.shape, ~(uint32_t)0, to);
+    read_index(r, number, indices, to + axis, x->type.shape.dims[axis], NULL);
+    find_whole(&node->type.shape, axis, sgm__device_node(r, indices)->type.shape.rank, to, "at", from);
+    sgm__source_store(w, number, to,
+                      sgm__source_format(w, "fits ? %s : 0",
+                                         sgm__source_element(w, sgm__source_operand(w, number, 0), from)));
+    return sgm__device_end(r);
+}
+
+sgm_status sgm__device_write_one_hot(sgm__device_render *r, int32_t number)
+{
+    sgm__source_writer *w = &r->writer;
+    const sgm__node *node = sgm__device_node(r, number);
+    int32_t indices = sgm__source_operand(w, number, 0), last = node->type.shape.rank - 1;
+    const char *index[SGM_MAX_RANK] = {NULL};
+    sgm__device_begin(r);
+    sgm__source_turns(w, &node->type.shape, ~(uint32_t)0, index);
+    const char *class = index[last] != NULL ? index[last] : "0";
+    read_index(r, number, indices, index, node->attributes.integers[1], class);
+    sgm__source_store(w, number, index, sgm__source_format(w, "at == %s", class));
+    return sgm__device_end(r);
+}
+
+/* --- sums by index --- */
+
+/* Of each index, the next place that has the same one, and whether it is the first; -1: there is none. */
+static sgm_status link_equal(sgm__device_render *r, int32_t number, int64_t links)
+{
+    sgm__source_writer *w = &r->writer;
+    const sgm__node *node = sgm__device_node(r, number), *indices = sgm__device_operand(r, number, 1);
+    int64_t count = sgm_shape_elements(&indices->type.shape);
+    int64_t size = node->type.shape.dims[node->attributes.integers[0]];
+    const sgm__source_walk walk = sgm__device_walk(&indices->type.shape, ~(uint32_t)0);
+    const char *index[SGM_MAX_RANK] = {NULL};
+    int32_t operand = sgm__source_operand(w, number, 1);
+    sgm__device_begin(r);
+    sgm__device_items(r, "n", count);
+    sgm__device_unravel(r, "n", &walk, index);
+    read_index(r, number, operand, index, size, NULL);
+    const char *to = sgm__device_scratch(r, links, "int32_t", true);
+    sgm__source_line(w, "int next = -1, first = fits;");
+    sgm__source_line(w, "for (int k = 0; k < %lld && fits; k++) {", (long long)count);
+    w->depth++;
+    const char *other[SGM_MAX_RANK] = {NULL};
+    int64_t below = 1;
+    for (int32_t i = walk.count; i-- > 0;) {
+        other[walk.axes[i]] =
+            sgm__source_format(w, "(k / %lld %% %lld)", (long long)below, (long long)walk.sizes[i]);
+        below *= walk.sizes[i];
+    }
+    sgm__source_line(w, "if (%s != at || k == n)", sgm__source_element(w, operand, other));
+    sgm__source_line(w, "    continue;");
+    sgm__source_line(w, "if (k < n) {");
+    sgm__source_line(w, "    first = 0;");
+    sgm__source_line(w, "} else {");
+    sgm__source_line(w, "    next = k;");
+    sgm__source_line(w, "    break;");
+    sgm__source_line(w, "}");
+    w->depth--;
+    sgm__source_line(w, "}");
+    sgm__source_line(w, "%s[2 * n] = first;", to);
+    sgm__source_line(w, "%s[2 * n + 1] = next;", to);
+    return sgm__device_end(r);
+}
+
+static sgm_status clear(sgm__device_render *r, int32_t number)
+{
+    const char *index[SGM_MAX_RANK] = {NULL};
+    sgm__device_begin(r);
+    sgm__source_turns(&r->writer, &sgm__device_node(r, number)->type.shape, ~(uint32_t)0, index);
+    sgm__source_store(&r->writer, number, index, "0");
+    return sgm__device_end(r);
+}
+
+/* Where the first of equal indices is, all their updates are added up in order. */
+static sgm_status add_chains(sgm__device_render *r, int32_t number, int64_t links)
+{
+    sgm__source_writer *w = &r->writer;
+    const sgm__node *node = sgm__device_node(r, number), *indices = sgm__device_operand(r, number, 1);
+    int32_t axis = (int32_t)node->attributes.integers[0], rank = indices->type.shape.rank;
+    int32_t updates = sgm__source_operand(w, number, 0);
+    const sgm_shape *parts = &sgm__device_node(r, updates)->type.shape;
+    const char *from[SGM_MAX_RANK] = {NULL}, *to[SGM_MAX_RANK] = {NULL};
+    sgm__source_walk walk = sgm__device_walk(&indices->type.shape, ~(uint32_t)0);
+    sgm__device_begin(r);
+    sgm__source_turns(w, parts, ~(uint32_t)0, from);
+    const char *link = sgm__device_scratch(r, links, "int32_t", false);
+    const char *place = NULL;
+    int64_t below = 1;
+    for (int32_t i = walk.count; i-- > 0; below *= walk.sizes[i])
+        place = sgm__source_plus(w, sgm__source_times(w, from[axis + walk.axes[i]], below), place);
+    sgm__source_line(w, "int k = %s;", place != NULL ? place : "0");
+    sgm__source_line(w, "if (%s[2 * k] == 0)", link);
+    sgm__source_line(w, "    return;");
+    find_whole(parts, axis, rank, from,
+               sgm__source_element(w, sgm__source_operand(w, number, 1), from + axis), to);
+    sgm__source_line(w, "%s sum = 0;", sgm__source_type(w, node->type.dtype));
+    below = 1;
+    for (int32_t i = walk.count; i-- > 0; below *= walk.sizes[i])
+        from[axis + walk.axes[i]] =
+            sgm__source_format(w, "(k / %lld %% %lld)", (long long)below, (long long)walk.sizes[i]);
+    sgm__source_line(w, "for (; k >= 0; k = %s[2 * k + 1])", link);
+    sgm__source_line(w, "    sum += %s;", sgm__source_element(w, updates, from));
+    sgm__source_store(w, number, to, "sum");
+    return sgm__device_end(r);
+}
+
+sgm_status sgm__device_write_scatter(sgm__device_render *r, int32_t number)
+{
+    int64_t count = sgm_shape_elements(&sgm__device_operand(r, number, 1)->type.shape);
+    SGM_TRY(clear(r, number));
+    if (sgm_shape_elements(&sgm__device_operand(r, number, 0)->type.shape) == 0)
+        return SGM_OK;
+    int64_t links = sgm__device_take_scratch(r, 2 * count * (int64_t)sizeof(int32_t));
+    SGM_TRY(link_equal(r, number, links));
+    return add_chains(r, number, links);
+}
+
+/* --- order --- */
+
+/* The place of an element is how many come before it. */
+sgm_status sgm__device_write_argsort(sgm__device_render *r, int32_t number)
+{
+    sgm__source_writer *w = &r->writer;
+    const sgm__node *node = sgm__device_node(r, number);
+    int32_t axis = (int32_t)node->attributes.integers[0], x = sgm__source_operand(w, number, 0);
+    bool descending = node->attributes.integers[1] != 0;
+    sgm_dtype dtype = sgm__device_node(r, x)->type.dtype;
+    const char *index[SGM_MAX_RANK] = {NULL}, *type = sgm__source_type(w, dtype);
+    bool number_like = sgm_dtype_is_float(dtype); /* what is no number comes behind all */
+    sgm__device_begin(r);
+    sgm__source_turns(w, &node->type.shape, ~(uint32_t)0, index);
+    const char *own = index[axis] != NULL ? index[axis] : "0";
+    sgm__source_line(w, "const %s x = %s;", type, sgm__source_element(w, x, index));
+    sgm__source_line(w, "int place = 0;");
+    sgm__source_line(w, "for (int k = 0; k < %lld; k++) {", (long long)node->type.shape.dims[axis]);
+    w->depth++;
+    index[axis] = "k";
+    sgm__source_line(w, "const %s y = %s;", type, sgm__source_element(w, x, index));
+    const char *below = number_like ? "y < x || (x != x && y == y)" : "y < x";
+    const char *above = number_like ? "y > x || (y != y && x == x)" : "y > x";
+    sgm__source_line(w, "const int before = %s, behind = %s;", descending ? above : below,
+                     descending ? below : above);
+    sgm__source_line(w, "place += before || (!behind && k < %s);", own);
+    w->depth--;
+    sgm__source_line(w, "}");
+    index[axis] = "place";
+    sgm__source_store(w, number, index, own);
+    return sgm__device_end(r);
+}
+
+/* --- accuracy --- */
+
+/* The place of a row's first largest element, a NaN before all numbers. */
+static void find_largest(sgm__device_render *r, int32_t node, int64_t classes, const char *place)
+{
+    sgm__source_writer *w = &r->writer;
+    sgm_dtype dtype = sgm__device_node(r, node)->type.dtype;
+    const char *type = sgm__source_type(w, dtype);
+    bool is_float = sgm_dtype_is_float(dtype);
+    sgm__source_line(w, "int %s = 0;", place);
+    sgm__source_line(w, "{");
+    w->depth++;
+    const char *row = sgm__source_format(w, "n * %lld", (long long)classes);
+    sgm__source_line(w, "%s best = %s;", type, sgm__source_flat(w, node, row));
+    sgm__source_line(w, "for (int k = 1; k < %lld; k++) {", (long long)classes);
+    w->depth++;
+    sgm__source_line(w, "const %s x = %s;", type,
+                     sgm__source_flat(w, node, sgm__source_format(w, "%s + k", row)));
+    sgm__source_line(w, is_float ? "if (x > best || (x != x && best == best)) {" : "if (x > best) {");
+    sgm__source_line(w, "    best = x;");
+    sgm__source_line(w, "    %s = k;", place);
+    sgm__source_line(w, "}");
+    w->depth--;
+    sgm__source_line(w, "}");
+    w->depth--;
+    sgm__source_line(w, "}");
+}
+
+sgm_status sgm__device_write_accuracy(sgm__device_render *r, int32_t number)
+{
+    sgm__source_writer *w = &r->writer;
+    int32_t x = sgm__source_operand(w, number, 0), targets = sgm__source_operand(w, number, 1);
+    const sgm_shape *shape = &sgm__device_node(r, x)->type.shape;
+    const sgm__node *target = sgm__device_node(r, targets);
+    int64_t classes = shape->dims[shape->rank - 1], rows = sgm_shape_elements(shape) / classes;
+    int64_t scratch = sgm__device_take_scratch(r, rows);
+    sgm__device_begin(r);
+    sgm__device_items(r, "n", rows);
+    find_largest(r, x, classes, "answer");
+    const char *right;
+    if (target->type.shape.rank < shape->rank) {
+        right = sgm__source_flat(w, targets, "n");
+        if (sgm_dtype_is_float(target->type.dtype)) {
+            sgm__source_need(w, SGM__SOURCE_INTEGER);
+            sgm__source_line(w, "const %s x = %s;", sgm__source_type(w, target->type.dtype), right);
+            right = "(x == x ? sgm_integer(x, INT64_MIN, INT64_MAX) : -1)";
+        }
+    } else {
+        find_largest(r, targets, classes, "target");
+        right = "target";
+    }
+    sgm__source_line(w, "%s[n] = %s == answer;", sgm__device_scratch(r, scratch, "uint8_t", true), right);
+    SGM_TRY(sgm__device_end(r));
+    sgm__device_begin(r);
+    sgm__device_items(r, "n", 1);
+    sgm__source_line(w, "%s right = 0;", sgm__device_counter(r));
+    sgm__source_line(w, "for (%s k = 0; k < %lld; k++)", sgm__device_counter(r), (long long)rows);
+    sgm__source_line(w, "    right += %s[k];", sgm__device_scratch(r, scratch, "uint8_t", false));
+    sgm__source_store_flat(w, number, NULL, sgm__source_format(w, "(double)right / %lld", (long long)rows));
+    return sgm__device_end(r);
+}
+
+/* --- random numbers --- */
+
+sgm_status sgm__device_write_random(sgm__device_render *r, int32_t number)
+{
+    sgm__source_writer *w = &r->writer;
+    int64_t count = sgm_shape_elements(&sgm__device_node(r, number)->type.shape);
+    sgm__device_begin(r);
+    sgm__device_items(r, "n", count);
+    sgm__source_store_flat(w, number, "n", w->dialect->draw(w, number, "n"));
+    return sgm__device_end(r);
+}

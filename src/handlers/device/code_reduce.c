@@ -1,0 +1,7 @@
+/* Reductions. */
+#include "handlers/device/render.h"
+
+sgm_status sgm__device_write_reduction(sgm__device_render *r, int32_t number)
+{
+    return sgm__device_write_shared(r, number);
+}
