@@ -47,6 +47,7 @@ static void free_program(sgm_program *program)
     sgm__free(program->output_stages);
     sgm__free(program->fed);
     sgm__free(program->lent);
+    sgm__index_rules_free(program);
     sgm__plan_free(program->plan);
     sgm_graph_free(program->graph);
     sgm__free(program);
@@ -379,6 +380,9 @@ sgm_status sgm__session_feed_at(sgm_session *session, sgm_program *program, int3
         SGM_TRY(convert(converted, value));
         value = converted;
     }
+    if (program->rule_count > 0)
+        SGM_TRY(sgm__program_check_index(program, index, sgm_tensor_const_data(value), type->dtype,
+                                         &type->shape));
     SGM_TRY(session->handler->type->write(session->handler->self, program->memory.inputs[index], 0,
                                           sgm_tensor_const_data(value), bytes_of(type)));
     program->fed[index] = true;

@@ -26,6 +26,8 @@ struct sgm_program {
     bool *lent; /* inputs that are memory of another session; NULL: none ever was */
     /* Places of inputs and outputs, for whoever runs the program to note once. */
     bool noted;
+    struct sgm__index_rule *rules; /* session_index.c */
+    size_t rule_count, rule_capacity;
     int32_t places[SGM__NOTED_PLACES];
 };
 
@@ -69,5 +71,15 @@ sgm_status sgm__session_run_timed(sgm_session *session, sgm_program *program, sg
 /* Copies records `first` to `first + count - 1` of a contiguous tensor into an input. */
 sgm_status sgm__session_feed_part(sgm_session *session, sgm_program *program, const char *input,
                                   sgm_tensor *values, int64_t first, int64_t count);
+
+/* --- session_index.c --- */
+/* From now on what is fed to the input must be whole numbers from `least` to `most`, of at most 24 bits;
+ * `user` is who wants it, "layer '1-embedding'". */
+sgm_status sgm__program_expect_index(sgm_program *program, const char *input, const char *user, double least,
+                                     double most);
+/* Of contiguous data that is fed. */
+sgm_status sgm__program_check_index(const sgm_program *program, int32_t input, const void *data,
+                                    sgm_dtype dtype, const sgm_shape *shape);
+void sgm__index_rules_free(sgm_program *program);
 
 #endif

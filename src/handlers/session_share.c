@@ -91,6 +91,8 @@ sgm_status sgm__session_feed_part(sgm_session *session, sgm_program *program, co
         size_t size = (size_t)(elements / records) * sgm_dtype_size(type->dtype);
         const unsigned char *begin =
             (const unsigned char *)sgm_tensor_const_data(values) + (size_t)first * size;
+        if (program->rule_count > 0)
+            SGM_TRY(sgm__program_check_index(program, index, begin, type->dtype, &type->shape));
         program->fed[index] = true;
         return session->handler->type->write(session->handler->self, program->memory.inputs[index], 0, begin,
                                              (size_t)count * size);

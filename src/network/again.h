@@ -2,6 +2,7 @@
 #ifndef SGM_NETWORK_AGAIN_H
 #define SGM_NETWORK_AGAIN_H
 
+#include <sigma/handler.h>
 #include <sigma/network.h>
 
 /* As sgm_network_record, into a graph that still has the network's newest recording and whatever its user
@@ -16,6 +17,9 @@ sgm_status sgm__network_record_again(sgm_network *network, sgm_graph *graph,
 /* Names of states that the layers remember from minibatch to minibatch, as far as they were recorded; NULL
  * past the last. They are zeros at the beginning of each epoch. */
 const char *sgm__network_memory_at(const sgm_network *network, size_t index);
+/* What is fed to a program of the newest recording is checked where layers take it as numbers of something.
+ */
+sgm_status sgm__network_expect_indices(const sgm_network *network, sgm_program *program);
 /* Whether the parameter of that name is sparse, in what was recorded last. */
 bool sgm__network_is_sparse(const sgm_network *network, const char *parameter);
 

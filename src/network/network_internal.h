@@ -133,6 +133,12 @@ typedef struct sgm__newest {
     sgm_recording recording;
 } sgm__newest;
 
+/* A section that a layer takes as whole numbers from 0 to `most`. */
+typedef struct sgm__index_use {
+    const char *section, *layer;
+    int64_t most;
+} sgm__index_use;
+
 struct sgm_network {
     sgm_layer *root;
     sgm__entry *entries; /* in the order of the text: an entry's index is its number */
@@ -154,6 +160,8 @@ struct sgm_network {
     sgm_named_value *inputs, *targets, *predictions, *costs;
     size_t input_count, input_capacity, target_count, target_capacity, prediction_count, prediction_capacity,
         cost_count, cost_capacity;
+    struct sgm__index_use *indices; /* sections that layers take as numbers of something */
+    size_t index_count, index_capacity;
     int64_t streams; /* of random numbers handed out */
     char **memories; /* names of states that begin as zeros in each epoch */
     size_t memory_count, memory_capacity;
@@ -195,6 +203,11 @@ bool sgm__layer_refuses_step(const sgm_layer_call *call, sgm_graph *graph, const
 void sgm__layer_set_lengths(sgm_layer_call *call, sgm_value lengths);
 /* The parameter that was asked for last is sparse (sgm_parameter). */
 void sgm__layer_sparse(sgm_layer_call *call);
+/* x, a section of the data, as int64: whole numbers from 0 to `most`. What is fed to it is checked
+ * (indices.c). */
+sgm_value sgm__layer_index(sgm_layer_call *call, sgm_graph *graph, sgm_value x, int64_t most);
+/* The same where others may stand in places that do not count: a fraction becomes SGM__NO_WHOLE_NUMBER. */
+sgm_value sgm__layer_whole(sgm_graph *graph, sgm_value x);
 sgm__layer_mark sgm__network_mark(const sgm_network *network, const sgm_graph *graph, sgm_value total);
 /* Layers from place `first` of the order on, then the outputs; fills in `recording`. */
 sgm_status sgm__network_record_from(sgm_network *network, sgm_graph *graph,

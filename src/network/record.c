@@ -582,7 +582,7 @@ sgm_status sgm_network_record(sgm_network *network, sgm_graph *graph, const sgm_
     SGM_TRY(sgm__options_read(&copy, sizeof copy, given, "sgm_network_record"));
     SGM_TRY(check_options(network, graph, options, recording));
     network->string_next = network->parameter_count = network->input_count = 0;
-    network->target_count = network->cost_count = 0;
+    network->target_count = network->cost_count = network->index_count = 0;
     network->streams = network->steps = network->places = 0;
     network->compares = false;
     sgm_value total = {-1};

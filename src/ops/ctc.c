@@ -77,6 +77,9 @@ static sgm_status see(const sgm_kernel_call *call, int64_t number, record *r)
         return sgm_fail(SGM_ERROR_ARGUMENT, "record %lld has a length of %lld, but there are %lld steps",
                         (long long)number, (long long)r->length, (long long)r->time);
     while (r->count < r->most && label_at(r, r->count) >= 0 && label_at(r, r->count) != r->blank) {
+        if (label_at(r, r->count) == (int64_t)SGM__NO_WHOLE_NUMBER)
+            return sgm_fail(SGM_ERROR_ARGUMENT, "label %lld of record %lld is no whole number",
+                            (long long)r->count, (long long)number);
         if (label_at(r, r->count) >= r->classes)
             return sgm_fail(SGM_ERROR_ARGUMENT,
                             "label %lld is out of range: there are %lld classes, numbered from 0",

@@ -27,6 +27,11 @@ static sgm_status forward(const sgm_kernel_call *call)
     sgm__cursor cursor = sgm__cursor_make(&indices->shape, indices->strides);
     for (int64_t i = 0; i < count; i++, sgm__cursor_next(&cursor)) {
         int64_t index = sgm__array_index(indices, cursor.offset);
+        if (index == (int64_t)SGM__NO_WHOLE_NUMBER)
+            return sgm_fail(SGM_ERROR_ARGUMENT,
+                            "the number of a class is no whole number; there are %lld "
+                            "classes, numbered from 0",
+                            (long long)classes);
         if (index < 0 || index >= classes)
             return sgm_fail(SGM_ERROR_ARGUMENT,
                             "class %lld is out of range: there are %lld classes, numbered from 0",

@@ -31,6 +31,9 @@
 #include "graph/graph_internal.h"
 #include <sigma/operations.h>
 
+/* What stands for a number of a class or a label that is no whole number: one_hot and ctc tell of it. */
+#define SGM__NO_WHOLE_NUMBER 4611686018427387904.0 /* 2^62 */
+
 /* native, not elementwise */
 #define SGM__NATIVE_LIST(X)                                                                                  \
     X(reduce_sum)                                                                                            \

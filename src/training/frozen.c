@@ -1,4 +1,5 @@
 #include "training/frozen.h"
+#include "network/again.h"
 
 sgm_status sgm__frozen_record(sgm__frozen *frozen, sgm_handler *handler, const char *notation, int64_t batch,
                               sgm_dtype dtype, bool costs)
@@ -24,6 +25,13 @@ sgm_status sgm__frozen_fill(sgm__frozen *frozen, sgm__parameter_function get, vo
         SGM_TRY(status);
     }
     return SGM_OK;
+}
+
+sgm_program *sgm__frozen_prepare(sgm__frozen *frozen)
+{
+    sgm_program *program = sgm_session_prepare(frozen->session, frozen->graph);
+    bool checks = program != NULL && sgm__network_expect_indices(frozen->network, program) == SGM_OK;
+    return checks ? program : NULL;
 }
 
 void sgm__frozen_free(sgm__frozen *frozen)

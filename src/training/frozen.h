@@ -18,6 +18,8 @@ sgm_status sgm__frozen_record(sgm__frozen *frozen, sgm_handler *handler, const c
 /* Gives a parameter its value: a new tensor, NULL on failure. */
 typedef sgm_tensor *(*sgm__parameter_function)(void *user, const char *name);
 sgm_status sgm__frozen_fill(sgm__frozen *frozen, sgm__parameter_function get, void *user);
+/* The program of the graph, as far as it was recorded; NULL on failure. */
+sgm_program *sgm__frozen_prepare(sgm__frozen *frozen);
 void sgm__frozen_free(sgm__frozen *frozen);
 
 #endif

@@ -467,6 +467,8 @@ static sgm_program *make_program(sgm_trainer *trainer, sgm__step_purpose purpose
     if (same)
         return trainer->again.program;
     sgm_program *program = sgm_session_prepare(trainer->session, trainer->graph);
+    if (program != NULL && !applies && sgm__network_expect_indices(trainer->network, program) != SGM_OK)
+        return NULL;
     trainer->again = (sgm__again){purpose, applies ? NULL : program};
     if (program != NULL && !sgm_network_is_dynamic(trainer->network) &&
         remember(trainer, purpose, batch, program) != SGM_OK)

@@ -84,7 +84,7 @@ static sgm_status make_ends(pass *own)
     }
     const char *name = recording->outputs[0].name;
     sgm_output(own->network.frozen.graph, name, recording->outputs[0].value);
-    own->program = sgm_session_prepare(own->network.frozen.session, own->network.frozen.graph);
+    own->program = sgm__frozen_prepare(&own->network.frozen);
     if (own->program == NULL)
         return sgm__last_failure();
     sgm_type type = sgm_program_output_type(own->program, name);

@@ -52,7 +52,7 @@ static sgm_status copy_network(copy *own, const sgm__http_request *request, sgm_
     SGM_TRY(sgm__web_copy_network(&own->network, request, watched, records, SGM__WEB_PREPARED));
     SGM_TRY(find_ends(own));
     sgm_output(own->network.frozen.graph, own->output, own->network.frozen.recording.outputs[0].value);
-    own->program = sgm_session_prepare(own->network.frozen.session, own->network.frozen.graph);
+    own->program = sgm__frozen_prepare(&own->network.frozen);
     return own->program != NULL ? SGM_OK : sgm__last_failure();
 }
 

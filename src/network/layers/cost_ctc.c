@@ -24,7 +24,7 @@ static sgm_value ctc(sgm_layer_call *call, sgm_graph *graph, const sgm_value *in
             sgm_shape_text(&shape, text, sizeof text));
     sgm_shape record = sgm_shape_of(sgm_layer_integer(call, "labels"));
     sgm_value labels = sgm_layer_section(call, graph, sgm_layer_text(call, "targets"), &record);
-    return sgm_ctc(graph, inputs[0], sgm_cast(graph, labels, SGM_INT64), lengths_of(call, graph, &shape),
+    return sgm_ctc(graph, inputs[0], sgm__layer_whole(graph, labels), lengths_of(call, graph, &shape),
                    sgm_layer_integer(call, "blank"), sgm_layer_flag(call, "skip"));
 }
 

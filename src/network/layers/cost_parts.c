@@ -26,9 +26,11 @@ sgm_value sgm__cost_shares(sgm_layer_call *call, sgm_graph *graph, sgm_value pre
         return sgm__cost_targets(call, graph, prediction);
     sgm_shape record = sgm_shape_make(shape.rank - 2, shape.dims + 1);
     sgm_value numbers = sgm_layer_section(call, graph, sgm_layer_text(call, "targets"), &record);
-    numbers = sgm__cost_counted(call, graph, numbers);
-    return sgm_one_hot_classes(graph, sgm_cast(graph, numbers, SGM_INT64), shape.dims[shape.rank - 1],
-                               sgm_layer_dtype(call));
+    int64_t last = shape.dims[shape.rank - 1];
+    sgm_value counted = sgm__cost_counted(call, graph, numbers); /* the others may be anything */
+    sgm_value indices = counted.index == numbers.index ? sgm__layer_index(call, graph, numbers, last - 1)
+                                                       : sgm__layer_whole(graph, counted);
+    return sgm_one_hot_classes(graph, indices, last, sgm_layer_dtype(call));
 }
 
 sgm_value sgm__cost_counted(sgm_layer_call *call, sgm_graph *graph, sgm_value x)

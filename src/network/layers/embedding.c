@@ -10,9 +10,7 @@ static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value
                                             "gaussian(standard_deviation=1)");
     if (sgm_layer_flag(call, "sparse"))
         sgm__layer_sparse(call);
-    /* numbers above 256 would not survive bfloat16 */
-    sgm_value tokens = sgm__mixed_cast(graph, inputs[0], sgm__master_dtype(call->options));
-    return sgm_gather(graph, weights, sgm_cast(graph, tokens, SGM_INT64), 0);
+    return sgm_gather(graph, weights, sgm__layer_index(call, graph, inputs[0], vocabulary - 1), 0);
 }
 
 static const sgm_argument arguments[] = {

@@ -7,8 +7,7 @@ static sgm_value read_lengths(sgm_layer_call *call, sgm_graph *graph, const char
 {
     const sgm_shape one = sgm_shape_scalar(), numbers = sgm_shape_of(record->dims[0] + 1);
     sgm_value given = sgm_layer_section(call, graph, section, &one);
-    /* numbers above 256 would not survive bfloat16 */
-    given = sgm_cast(graph, sgm__mixed_cast(graph, given, sgm__master_dtype(call->options)), SGM_INT64);
+    given = sgm__layer_index(call, graph, given, record->dims[0]);
     return sgm_gather(graph, sgm_iota(graph, SGM_INT64, &numbers, 0), given, 0);
 }
 

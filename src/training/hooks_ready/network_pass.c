@@ -56,7 +56,7 @@ static sgm_status begin(pass *self, sgm_hook_call *call)
     const sgm_named_value *output = &self->frozen.recording.outputs[0];
     sgm_output(self->frozen.graph, output->name, output->value);
     SGM_TRY(sgm__frozen_fill(&self->frozen, parameter_of, call));
-    self->program = sgm_session_prepare(self->frozen.session, self->frozen.graph);
+    self->program = sgm__frozen_prepare(&self->frozen);
     return self->program ? SGM_OK : sgm_last_status();
 }
 

@@ -61,7 +61,7 @@ static sgm_status record(descent *d, sgm_trainer *trainer)
     sgm_output(d->frozen.graph, "target.cost", recording->total);
     SGM_TRY(sgm_graph_status(d->frozen.graph));
     SGM_TRY(sgm__frozen_fill(&d->frozen, parameter_of, trainer));
-    d->program = sgm_session_prepare(d->frozen.session, d->frozen.graph);
+    d->program = sgm__frozen_prepare(&d->frozen);
     return d->program ? SGM_OK : sgm_last_status();
 }
 
