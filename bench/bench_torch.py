@@ -244,4 +244,5 @@ def main():
         print(measure(step, float(line)), flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()

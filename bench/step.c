@@ -2,13 +2,13 @@
  * an iterator, forward, backward, update.
  *
  *   step [-n NOTATION] [-v VOCABULARY] [-o TYPE] [-c NORM] [-b BATCH] [-t THREADS] [-p PRECISION]
- *        [-h HANDLER] [-s SECONDS]
+ *        [-h HANDLER] [-s SECONDS] [-m]
  *
  * Prints the median of a step in microseconds, its 10th and 90th percentile, and the process's largest memory
- * in MB. Inputs are uniform random numbers, or with -v whole ones below VOCABULARY; targets random classes,
- * in the form that the cost wants; of as many records as fit a few minibatches. With -c gradients are clipped
- * to this norm. With -s 0 it only looks
- * whether the network can be trained. Exit code 3: it cannot.
+ * in MB. With -m, for devices, which may be some steps behind, the first number is the mean of all steps.
+ * Inputs are uniform random numbers, or with -v whole ones below VOCABULARY; targets random classes, in the
+ * form that the cost wants; of as many records as fit a few minibatches. With -c gradients are clipped to
+ * this norm. With -s 0 it only looks whether the network can be trained. Exit code 3: it cannot.
  */
 #include "measure.h"
 #include <sigma/sigma.h>
@@ -21,6 +21,7 @@
 #define MOST_STEPS 200000
 #define LEAST_STEPS 5
 #define WARM_UP_STEPS 5
+#define DEVICE_WARM_UP_STEPS 33       /* more than wait in a device's queue */
 #define MINIBATCHES 4                 /* of different data */
 #define MOST_ITERATIONS 1000000000000 /* never reached: note_step ends the run */
 
@@ -28,7 +29,7 @@ typedef struct timing {
     double seconds; /* to measure for */
     double began, before;
     double *steps;
-    int64_t count;
+    int64_t count, warm_up;
 } timing;
 
 static void check(bool good)
@@ -43,10 +44,9 @@ static bool note_step(void *user, const sgm_training_progress *progress)
 {
     timing *t = user;
     double moment = now();
-    if (progress->kind == SGM_PROGRESS_ITERATION && progress->iteration > WARM_UP_STEPS &&
-        t->count < MOST_STEPS)
+    if (progress->kind == SGM_PROGRESS_ITERATION && progress->iteration > t->warm_up && t->count < MOST_STEPS)
         t->steps[t->count++] = moment - t->before;
-    if (progress->iteration == WARM_UP_STEPS)
+    if (progress->iteration == t->warm_up)
         t->began = moment;
     t->before = now();
     return t->count < LEAST_STEPS || (t->count < MOST_STEPS && moment - t->began < t->seconds);
@@ -132,11 +132,12 @@ typedef struct choice {
     int threads, vocabulary;
     sgm_dtype precision;
     double seconds, clip_norm;
+    bool mean;
 } choice;
 
 static bool read_arguments(int argc, char **argv, choice *c)
 {
-    for (int option; (option = getopt(argc, argv, "n:v:o:c:b:t:p:h:s:")) != -1;) {
+    for (int option; (option = getopt(argc, argv, "n:v:o:c:b:t:p:h:s:m")) != -1;) {
         switch (option) {
         case 'n':
             c->notation = optarg;
@@ -165,6 +166,9 @@ static bool read_arguments(int argc, char **argv, choice *c)
         case 's':
             c->seconds = strtod(optarg, NULL);
             break;
+        case 'm':
+            c->mean = true;
+            break;
         default:
             return false;
         }
@@ -184,7 +188,7 @@ int main(int argc, char **argv)
     if (!read_arguments(argc, argv, &c)) {
         fprintf(stderr,
                 "usage: step [-n NOTATION] [-v VOCABULARY] [-o TYPE] [-c NORM] [-b BATCH] [-t THREADS] "
-                "[-p PRECISION] [-h HANDLER] [-s SECONDS]\n");
+                "[-p PRECISION] [-h HANDLER] [-s SECONDS] [-m]\n");
         return 2;
     }
     wanted wants;
@@ -194,9 +198,12 @@ int main(int argc, char **argv)
     }
     if (c.seconds <= 0)
         return 0;
-    timing t = {.seconds = c.seconds, .steps = malloc(MOST_STEPS * sizeof(double))};
+    timing t = {.seconds = c.seconds,
+                .steps = malloc(MOST_STEPS * sizeof(double)),
+                .warm_up = c.mean ? DEVICE_WARM_UP_STEPS : WARM_UP_STEPS};
     sgm_env *env = sgm_env_create("bench", .seed = 1, .handler = c.handler, .threads = c.threads,
                                   .precision = c.precision);
+    check(env != NULL);
     sgm_trainer *trainer = sgm_trainer_create(env, "step");
     sgm_dataset *data = random_data(c.batch * MINIBATCHES, &wants, c.vocabulary);
     sgm_trainer_network(trainer, c.notation);
@@ -206,8 +213,9 @@ int main(int argc, char **argv)
     check(t.steps != NULL &&
           sgm_trainer_run(trainer, .iterations = MOST_ITERATIONS) == SGM_ERROR_INTERRUPTED);
     qsort(t.steps, (size_t)t.count, sizeof *t.steps, compare);
-    printf("%.3f %.3f %.3f %.1f\n", t.steps[t.count / 2] * 1e6, t.steps[t.count / 10] * 1e6,
-           t.steps[t.count * 9 / 10] * 1e6, peak_megabytes());
+    double step = c.mean ? (t.before - t.began) / (double)t.count : t.steps[t.count / 2];
+    printf("%.3f %.3f %.3f %.1f\n", step * 1e6, t.steps[t.count / 10] * 1e6, t.steps[t.count * 9 / 10] * 1e6,
+           peak_megabytes());
     sgm_env_free(env);
     sgm_dataset_free(data);
     free(t.steps);

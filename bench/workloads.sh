@@ -46,7 +46,7 @@ mlp() # name optimiser batch precisions sizes [fann]
             printf " + dense(%d%s)", size[i], i < count ? ", relu" : ""
         print " + softmax_cross_entropy" }')
     workload "$1" "$2" "$3" "$4" "$work" "$parameters" "$outputs" dense "$notation"
-    for id in "$1-$2-float32" "$1-$2-bfloat16"; do
+    for id in "$1-$2-float32" "$1-$2-tf32" "$1-$2-bfloat16"; do
         sizes_of[$id]=$5
     done
     with_fann[$1-$2-float32]=${6:-}
