@@ -11,7 +11,7 @@ if(SIGMA_CUDA_INCLUDE_DIR)
     add_dependencies(test_handlers_cuda_api test_cuda_functions)
 endif()
 
-# A stand-in for NVIDIA's driver and compiler, by both names.
+# A stand-in for NVIDIA's driver, compiler and products, by all three names.
 file(GLOB fake_cuda_sources CONFIGURE_DEPENDS tests/handlers/fake_cuda/*.c)
 add_library(test_fake_cuda MODULE ${fake_cuda_sources})
 set_target_properties(test_fake_cuda PROPERTIES PREFIX "" OUTPUT_NAME libcuda SUFFIX .so.1
@@ -20,10 +20,11 @@ target_compile_definitions(test_fake_cuda PRIVATE
     SIGMA_FAKE_CUDA_WORDS="${CMAKE_SOURCE_DIR}/tests/handlers/fake_cuda/words.h")
 target_link_libraries(test_fake_cuda PRIVATE sigma_flags Threads::Threads ${CMAKE_DL_LIBS})
 add_custom_command(TARGET test_fake_cuda POST_BUILD
-    COMMAND ${CMAKE_COMMAND} -E create_symlink libcuda.so.1 "${CMAKE_BINARY_DIR}/tests/fake_cuda/libnvrtc.so.12")
+    COMMAND ${CMAKE_COMMAND} -E create_symlink libcuda.so.1 "${CMAKE_BINARY_DIR}/tests/fake_cuda/libnvrtc.so.12"
+    COMMAND ${CMAKE_COMMAND} -E create_symlink libcuda.so.1 "${CMAKE_BINARY_DIR}/tests/fake_cuda/libcublasLt.so.12")
 add_custom_target(test_cuda_parts)
 add_dependencies(test_cuda_parts test_fake_cuda sigma_plugin_cuda)
 add_dependencies(tests test_cuda_parts)
-foreach(name driver)
+foreach(name driver products)
     add_dependencies(test_handlers_cuda_${name} test_cuda_parts)
 endforeach()

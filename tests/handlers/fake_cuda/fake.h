@@ -1,8 +1,8 @@
-/* A stand-in for libcuda.so.1 and libnvrtc.so, for tests on computers without a GPU: devices are memory of
- * this process, kernels are compiled by the system's C++ compiler and run item by item. It says nothing about
- * speed or about NVIDIA's driver, but it is strict: work waits in queues until somebody waits for it, memory
- * has guards, contexts are checked, what is left over at the end is an error. What is wrong ends the process
- * with a sentence.
+/* A stand-in for libcuda.so.1, libnvrtc.so and libcublasLt.so, for tests on computers without a GPU: devices
+ * are memory of this process, kernels are compiled by the system's C++ compiler and run item by item. It says
+ * nothing about speed or about NVIDIA's driver, but it is strict: work waits in queues until somebody waits
+ * for it, memory has guards, contexts are checked, what is left over at the end is an error. What is wrong
+ * ends the process with a sentence.
  *
  * SIGMA_FAKE_CUDA_DEVICES (2) and SIGMA_FAKE_CUDA_MEMORY (bytes of each, 1 GiB) say what there is.
  */
@@ -25,6 +25,7 @@
 #define FAKE_DECLARE(result, name, parameters) __attribute__((visibility("default"))) result name parameters;
 SGM_CUDA_FUNCTIONS(FAKE_DECLARE)
 SGM_NVRTC_FUNCTIONS(FAKE_DECLARE)
+SGM_CUBLASLT_FUNCTIONS(FAKE_DECLARE)
 
 typedef struct fake_module fake_module;
 
@@ -49,7 +50,8 @@ typedef enum fake_kind {
     FAKE_UPLOAD,
     FAKE_DOWNLOAD,
     FAKE_FREE,
-    FAKE_LAUNCH
+    FAKE_LAUNCH,
+    FAKE_PRODUCT
 } fake_kind;
 
 typedef struct fake_work {
@@ -61,7 +63,8 @@ typedef struct fake_work {
     unsigned char value;
     struct cu_function_ *function;
     unsigned groups, group;
-    void *parameters[]; /* of the function */
+    int parameter_count;
+    void *parameters[]; /* of the function; or what the product is */
 } fake_work;
 
 typedef struct fake_list {
@@ -102,5 +105,8 @@ fake_work *fake_enqueue(struct cu_stream_ *stream, fake_kind kind, int parameter
 
 /* fibres.c */
 void fake_run(struct cu_context_ *context, const fake_work *launch);
+
+/* products.c */
+void fake_multiply(struct cu_context_ *context, const void *what);
 
 #endif

@@ -45,6 +45,9 @@ static void do_work(struct cu_context_ *context, const fake_work *w)
     case FAKE_LAUNCH:
         fake_run(context, w);
         break;
+    case FAKE_PRODUCT:
+        fake_multiply(context, w->parameters);
+        break;
     }
 }
 
@@ -68,6 +71,7 @@ fake_work *fake_enqueue(struct cu_stream_ *stream, fake_kind kind, int parameter
         fake_finish(stream);
     fake_work *work = need(sizeof *work + (size_t)parameters * sizeof(void *));
     work->kind = kind;
+    work->parameter_count = parameters;
     append(stream->recording != NULL ? &stream->recording->list : &stream->list, work);
     return work;
 }
@@ -162,8 +166,7 @@ cu_result cuStreamEndCapture(cu_stream stream, cu_graph *graph)
 
 static fake_work *copy_of(const fake_work *work)
 {
-    size_t bytes =
-        sizeof *work + (size_t)(work->function != NULL ? work->function->parameters : 0) * sizeof(void *);
+    size_t bytes = sizeof *work + (size_t)work->parameter_count * sizeof(void *);
     fake_work *copy = need(bytes);
     memcpy(copy, work, bytes);
     copy->next = NULL;
