@@ -67,6 +67,10 @@ SIGMA_TEST_TIMEOUT=${SIGMA_TEST_TIMEOUT:-300}
 SIGMA_TEST_RESULTS=$(mktemp -d)
 export SIGMA_SOURCE_DIR SIGMA_BUILD_DIR SIGMA_TEST_TIMEOUT SIGMA_TEST_RESULTS
 export LC_ALL=C SIGMA_PLUGIN_PATH=$SIGMA_BUILD_DIR/plugins
+# Without SIGMA_TEST_CUDA the handler 'cuda' finds the stand-in for CUDA, whether there is a GPU or not.
+if [ -z "${SIGMA_TEST_CUDA:-}" ]; then
+    export SIGMA_CUDA_LIBRARIES=$SIGMA_BUILD_DIR/tests/fake_cuda
+fi
 trap 'rm -rf "$SIGMA_TEST_RESULTS"' EXIT
 
 # Only programs whose source is still there: a build folder may hold older ones.

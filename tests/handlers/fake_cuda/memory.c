@@ -55,7 +55,8 @@ cu_result cuInit(unsigned int flags)
 {
     if (flags != 0)
         return CU_INVALID;
-    return device_count() > 0 ? CU_DONE : CU_NO_DEVICE;
+    /* Without a C++ compiler nothing could run. */
+    return device_count() > 0 && system("c++ --version >/dev/null 2>&1") == 0 ? CU_DONE : CU_NO_DEVICE;
 }
 
 cu_result cuDriverGetVersion(int *version)
