@@ -104,6 +104,8 @@ double sgm__ranks_patience(const sgm_trainer *trainer);  /* seconds after which 
 bool sgm__ranks_wants_meeting(sgm__ranks *ranks);
 /* Before the first iteration: the followers get what rank 0 has, and its run's length. */
 sgm_status sgm__ranks_begin(sgm_trainer *trainer, bool has_folder);
+/* All have come to the end, and what rank 0 keeps is kept: before, no process should end. */
+sgm_status sgm__ranks_leave(sgm_trainer *trainer);
 void sgm__ranks_end(sgm_trainer *trainer); /* the run: the data are for everybody again */
 /* What rank 0 tells all. */
 typedef struct sgm__rank_news {

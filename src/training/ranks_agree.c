@@ -247,6 +247,15 @@ sgm_status sgm__ranks_begin(sgm_trainer *trainer, bool has_folder)
     return place < each ? send_states(ranks) : SGM_OK;
 }
 
+sgm_status sgm__ranks_leave(sgm_trainer *trainer)
+{
+    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    double nothing = 0;
+    const sgm_communicator_work work = {
+        .kind = SGM_COMMUNICATOR_SUM, .type = SGM_COMMUNICATOR_FLOAT64, .data = &nothing, .count = 1};
+    return ranks != NULL ? sgm__ranks_do(ranks, &work, "the end") : SGM_OK;
+}
+
 void sgm__ranks_end(sgm_trainer *trainer)
 {
     if (sgm__trainer_ranks(trainer) != NULL && trainer->training != NULL)

@@ -501,9 +501,9 @@ static sgm_status run_all(training_run *run)
     SGM_TRY(tell_hooks(run, SGM_STOP));
     sgm__hooks_wait(run->trainer->hooks);
     sgm__operator_wait_for_hooks(run->trainer);
-    return run->options->folder != NULL && !run->saved
-               ? sgm__run_folder_save(run->trainer, run->options->folder)
-               : SGM_OK;
+    if (run->options->folder != NULL && !run->saved)
+        SGM_TRY(sgm__run_folder_save(run->trainer, run->options->folder));
+    return sgm__ranks_leave(run->trainer);
 }
 
 static void log_end(const training_run *run, sgm_status status)
