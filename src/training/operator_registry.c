@@ -1,6 +1,5 @@
 /* What the registry shows of an operator: operator.workers, operator.local.0.cost ... */
-#include "training/operator.h"
-#include "training/trainer.h"
+#include "training/ranks.h"
 #include "training/trainer_publish.h"
 
 #include <stdio.h>
@@ -169,6 +168,7 @@ static sgm_status publish(sgm_trainer *trainer, sgm_registry *registry, sgm_regi
             sgm__publish_value(trainer, registry, "operator.", &option_rows[0].option, &every_access, NULL));
     for (int32_t i = 0; i < team->count; i++)
         SGM_TRY(publish_worker(&team->workers[i], list));
+    SGM_TRY(sgm__ranks_publish(trainer, registry));
     SGM_TRY(sgm_registry_put(registry, "local", list));
     return sgm_registry_put(trainer->registry, "operator", registry);
 }

@@ -402,6 +402,7 @@ static sgm_status step_with_ranks(sgm_trainer *trainer, const sgm_block *block, 
     double began = sgm__now();
     SGM_TRY(run_tasks(team));
     team->ranks->computed += sgm__now() - began;
+    team->ranks->records += count;
     sgm__metric_sums before = trainer->position.sums, *sums = &trainer->position.sums, all;
     *sums = (sgm__metric_sums){0};
     if (count > 0)

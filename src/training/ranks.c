@@ -122,6 +122,9 @@ void sgm__ranks_close(sgm__ranks *ranks)
     sgm__free(ranks->places);
     sgm__free(ranks->buckets);
     sgm__free(ranks->shared);
+    sgm__free(ranks->accounts);
+    sgm__free(ranks->before);
+    sgm__free(ranks->rows);
     sgm__text_free(&ranks->lines);
     pthread_mutex_destroy(&ranks->lock);
     sgm__free(ranks);

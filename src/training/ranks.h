@@ -30,6 +30,12 @@ typedef struct sgm__flat_place {
     size_t first, count; /* elements */
 } sgm__flat_place;
 
+/* What a rank has done in this run; numbers of 8 bytes. */
+typedef struct sgm__rank_account {
+    double moment; /* seconds since its run began */
+    double computed, waited, bytes, records;
+} sgm__rank_account;
+
 typedef struct sgm__ranks {
     const sgm_communicator *table;
     void *self;
@@ -58,8 +64,13 @@ typedef struct sgm__ranks {
     bool saves; /* rank 0 has a folder */
 
     /* what it took, in this run */
-    double waited, computed;
+    double began, waited, computed;
     uint64_t bytes;
+    int64_t records;
+    sgm__rank_account *accounts; /* of all ranks, as they were in the newest meeting, and the one before */
+    sgm__rank_account *before;
+    double told; /* when that was */
+    struct sgm__rank_row *rows;
 } sgm__ranks;
 
 /* --- ranks.c --- */
@@ -78,6 +89,12 @@ sgm_status sgm__ranks_wait(sgm__ranks *ranks, int32_t ticket, const char *what);
 sgm_status sgm__ranks_do(sgm__ranks *ranks, const sgm_communicator_work *work, const char *what);
 /* This rank's run has failed: the others must not wait for it for long. */
 void sgm__ranks_fail(sgm__ranks *ranks);
+
+/* --- ranks_registry.c --- */
+/* operator.ranks.N.waiting ... */
+sgm_status sgm__ranks_publish(sgm_trainer *trainer, sgm_registry *registry);
+/* In a meeting: everybody's account for everybody. */
+sgm_status sgm__ranks_account(sgm__ranks *ranks);
 
 /* --- ranks_merge.c --- */
 /* What this rank's workers have computed, summed with that of all ranks; `whole`: records of all. Leaves the

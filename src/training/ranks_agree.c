@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#define ACCOUNT_SECONDS 1.0          /* between two accounts of what ranks do */
 #define MOST_BYTES ((size_t)1 << 30) /* of one message */
 
 static sgm_status send_bytes(sgm__ranks *ranks, void *data, size_t size, const char *what)
@@ -233,7 +234,10 @@ sgm_status sgm__ranks_begin(sgm_trainer *trainer, bool has_folder)
         return SGM_OK;
     ranks->trainer = trainer;
     ranks->waited = ranks->computed = 0;
+    ranks->began = ranks->told = sgm__now();
     ranks->bytes = 0;
+    ranks->records = 0;
+    memset(ranks->accounts, 0, (size_t)ranks->count * sizeof *ranks->accounts);
     ranks->meets = true;
     ranks->wants_stop = ranks->someone_stops = ranks->moved = false;
     sgm__ranks_forget(ranks);
@@ -300,8 +304,8 @@ bool sgm__ranks_wants_meeting(sgm__ranks *ranks)
 {
     sgm_trainer *trainer = ranks->trainer;
     return ranks->rank == 0 &&
-           (atomic_load(&trainer->waiting) > 0 || atomic_load(&trainer->control.has_order) ||
-            sgm__control_is_due(&trainer->control));
+           (sgm__now() - ranks->told > ACCOUNT_SECONDS || atomic_load(&trainer->waiting) > 0 ||
+            atomic_load(&trainer->control.has_order) || sgm__control_is_due(&trainer->control));
 }
 
 void sgm__ranks_note(sgm_trainer *trainer, const char *who, const json_t *request)
@@ -392,9 +396,10 @@ sgm_status sgm__ranks_meet(sgm_trainer *trainer, sgm__rank_news *news)
     ranks->meets = false;
     if (ranks->count < 2) {
         sgm__text_free(&ranks->lines);
-        return SGM_OK;
+        return sgm__ranks_account(ranks);
     }
     SGM_TRY(ranks->rank == 0 ? lead(ranks, news) : follow(ranks, news));
+    SGM_TRY(sgm__ranks_account(ranks));
     sgm_status status = ranks->moved ? send_states(ranks) : SGM_OK;
     ranks->moved = false;
     return status;

@@ -55,6 +55,13 @@ sleep 0.3
 wait_for '^state +paused$'
 has out "^iteration +$((before + 3))\$"
 run 0 ctl run get optimiser.learning_rate
+run 0 ctl run get 'operator.ranks.*.*'
+for rank in 0 1 2; do
+    has out "^operator.ranks.$rank.rate = [0-9.]*[1-9]"
+    has out "^operator.ranks.$rank.computing = [0-9.]*[1-9]"
+    has out "^operator.ranks.$rank.waiting = [0-9.e-]*[1-9]"
+    has out "^operator.ranks.$rank.traffic = [1-9]"
+done
 run 0 ctl run save mine
 run 0 ctl run resume
 wait_for '^state +running$'

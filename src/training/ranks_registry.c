@@ -1,0 +1,143 @@
+/* What the registry shows of ranks: operator.rank, operator.ranks.3.waiting ... */
+#include "training/ranks.h"
+#include "training/trainer_publish.h"
+
+#include <stdio.h>
+
+typedef double (*rank_number)(const sgm__rank_account *now, const sgm__rank_account *before);
+
+/* One for each number of each rank. */
+typedef struct sgm__rank_row {
+    sgm_option option;
+    rank_number get;
+    int32_t rank;
+} sgm__rank_row;
+
+static double get_rate(const sgm__rank_account *now, const sgm__rank_account *before)
+{
+    double seconds = now->moment - before->moment;
+    return seconds > 0 ? (now->records - before->records) / seconds : 0;
+}
+
+static double get_computing(const sgm__rank_account *now, const sgm__rank_account *before)
+{
+    (void)before;
+    return now->computed;
+}
+
+static double get_waiting(const sgm__rank_account *now, const sgm__rank_account *before)
+{
+    (void)before;
+    return now->waited;
+}
+
+static double get_traffic(const sgm__rank_account *now, const sgm__rank_account *before)
+{
+    (void)before;
+    return now->bytes;
+}
+
+static const sgm__rank_row kinds[] = {
+    {.option = {.name = "rate",
+                .kind = SGM_KIND_NUMBER,
+                .unit = "records/s",
+                .read_only = true,
+                .doc = "records of the rank a second, since it told before"},
+     .get = get_rate},
+    {.option = {.name = "computing",
+                .kind = SGM_KIND_NUMBER,
+                .unit = "seconds",
+                .read_only = true,
+                .doc = "time that the rank's workers have computed in this run"},
+     .get = get_computing},
+    {.option = {.name = "waiting",
+                .kind = SGM_KIND_NUMBER,
+                .unit = "seconds",
+                .read_only = true,
+                .doc = "time that the rank has waited for others in this run; the slowest waits least"},
+     .get = get_waiting},
+    {.option = {.name = "traffic",
+                .kind = SGM_KIND_NUMBER,
+                .unit = "bytes",
+                .read_only = true,
+                .doc = "that the rank has had summed or sent in this run"},
+     .get = get_traffic},
+};
+#define KINDS (sizeof kinds / sizeof *kinds)
+
+static sgm_status get_number(const sgm__bound *bound, sgm_content *content)
+{
+    const sgm__rank_row *row = bound->row;
+    const sgm__ranks *ranks = sgm__trainer_ranks(bound->trainer);
+    *content = sgm_number_content(row->get(&ranks->accounts[row->rank], &ranks->before[row->rank]));
+    return SGM_OK;
+}
+
+static const sgm__access number_access = {.get = get_number};
+
+static sgm_status publish_rank(sgm_trainer *trainer, sgm_registry *list, int32_t rank)
+{
+    const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    char name[16], prefix[48];
+    sgm_registry *registry = sgm_registry_create();
+    sgm_status status = registry != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    snprintf(name, sizeof name, "%d", rank);
+    snprintf(prefix, sizeof prefix, "operator.ranks.%d.", rank);
+    for (size_t i = 0; i < KINDS && status == SGM_OK; i++) {
+        sgm__rank_row *row = &ranks->rows[(size_t)rank * KINDS + i];
+        *row = kinds[i];
+        row->rank = rank;
+        const sgm_option *option = sgm__trainer_keep_row(trainer, &row->option);
+        status = option != NULL ? sgm__publish_value(trainer, registry, prefix, option, &number_access, row)
+                                : SGM_ERROR_MEMORY;
+    }
+    if (status == SGM_OK)
+        status = sgm_registry_put(list, name, registry);
+    sgm_registry_free(registry);
+    return status;
+}
+
+static const sgm_option rank_row = {
+    .name = "rank", .kind = SGM_KIND_INTEGER, .read_only = true, .doc = "number of this process, from 0"};
+
+static sgm_status publish(sgm_trainer *trainer, sgm_registry *registry, sgm_registry *list)
+{
+    const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    SGM_TRY(sgm_registry_define(registry, &rank_row));
+    SGM_TRY(sgm_registry_set_own(registry, rank_row.name, sgm_integer_content(ranks->rank)));
+    for (int32_t i = 0; i < ranks->count; i++)
+        SGM_TRY(publish_rank(trainer, list, i));
+    return sgm_registry_put(registry, "ranks", list);
+}
+
+sgm_status sgm__ranks_publish(sgm_trainer *trainer, sgm_registry *registry)
+{
+    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    if (ranks == NULL)
+        return SGM_OK;
+    size_t count = (size_t)ranks->count;
+    ranks->rows = sgm__calloc(count * KINDS, sizeof *ranks->rows);
+    ranks->accounts = sgm__calloc(count, sizeof *ranks->accounts);
+    ranks->before = sgm__calloc(count, sizeof *ranks->before);
+    sgm_registry *list = sgm_registry_create();
+    bool made = ranks->rows != NULL && ranks->accounts != NULL && ranks->before != NULL && list != NULL;
+    sgm_status status = made ? publish(trainer, registry, list) : SGM_ERROR_MEMORY;
+    sgm_registry_free(list);
+    return status;
+}
+
+sgm_status sgm__ranks_account(sgm__ranks *ranks)
+{
+    ranks->told = sgm__now();
+    memcpy(ranks->before, ranks->accounts, (size_t)ranks->count * sizeof *ranks->before);
+    ranks->accounts[ranks->rank] = (sgm__rank_account){.moment = ranks->told - ranks->began,
+                                                       .computed = ranks->computed,
+                                                       .waited = ranks->waited,
+                                                       .bytes = (double)ranks->bytes,
+                                                       .records = (double)ranks->records};
+    const sgm_communicator_work work = {.kind = SGM_COMMUNICATOR_GATHER,
+                                        .type = SGM_COMMUNICATOR_FLOAT64,
+                                        .data = ranks->accounts,
+                                        .count = sizeof *ranks->accounts / sizeof(double)};
+    return sgm__ranks_do(ranks, &work, "the accounts");
+}
