@@ -446,16 +446,41 @@ static sgm_status execute(const sgm_handler *handler, sgm_program *program, sgm_
                : time_steps(handler, program, times);
 }
 
-sgm_status sgm__session_run_timed(sgm_session *session, sgm_program *program, sgm__step_time *times)
+static sgm_status begin_run(sgm_session *session, sgm_program *program)
 {
     SGM_TRY(check_program(session, program));
     for (int32_t i = 0; i < program->plan->input_count; i++)
         if (!program->fed[i])
             return sgm_fail(SGM_ERROR_STATE, "input '%s' was never fed",
                             sgm__plan_string(program->plan, program->plan->inputs[i].name));
-    const sgm_handler *handler = session->handler;
     program->memory.arena = session->arena;
     session->newest = NULL;
+    return SGM_OK;
+}
+
+sgm_status sgm__session_run_pieces(sgm_session *session, sgm_program *program, const sgm__pieces *pieces)
+{
+    SGM_TRY(begin_run(session, program));
+    const sgm_handler *handler = session->handler;
+    for (int32_t piece = 0, first = 0; piece <= (int32_t)pieces->count; piece++) {
+        bool last = piece == (int32_t)pieces->count;
+        int32_t end = last ? program->plan->step_count : pieces->ends[piece];
+        if (end > first)
+            SGM_TRY(
+                handler->type->run(handler->self, program->executable, &program->memory, first, end - first));
+        SGM_TRY(handler->type->wait(handler->self));
+        first = end;
+        if (last)
+            session->newest = program;
+        pieces->done(pieces->user, (size_t)piece);
+    }
+    return SGM_OK;
+}
+
+sgm_status sgm__session_run_timed(sgm_session *session, sgm_program *program, sgm__step_time *times)
+{
+    SGM_TRY(begin_run(session, program));
+    const sgm_handler *handler = session->handler;
     SGM_TRY(execute(handler, program, times));
     SGM_TRY(handler->type->wait(handler->self));
     session->newest = program;

@@ -68,6 +68,17 @@ sgm_status sgm__session_lend(sgm_session *session, sgm_program *program, int32_t
 /* As sgm_session_run; `times` has room for each step of the program's plan, which take their turns. NULL:
  * runs only. */
 sgm_status sgm__session_run_timed(sgm_session *session, sgm_program *program, sgm__step_time *times);
+/* As sgm_session_run, in pieces: `done` is told when the steps before ends[piece], in ascending order, have
+ * been run, and then of the whole, as piece `count`. */
+typedef struct sgm__pieces {
+    const int32_t *ends;
+    size_t count;
+    void (*done)(void *user, size_t piece);
+    void *user;
+} sgm__pieces;
+sgm_status sgm__session_run_pieces(sgm_session *session, sgm_program *program, const sgm__pieces *pieces);
+/* The number of steps after which an output is complete. */
+int32_t sgm__program_output_ready(const sgm_program *program, int32_t output);
 /* Copies records `first` to `first + count - 1` of a contiguous tensor into an input. */
 sgm_status sgm__session_feed_part(sgm_session *session, sgm_program *program, const char *input,
                                   sgm_tensor *values, int64_t first, int64_t count);

@@ -63,6 +63,27 @@ const void *sgm__session_output_memory(const sgm_session *session, const sgm_pro
     return (const unsigned char *)session->arena + node->place.offset;
 }
 
+/* The step that computes a node; -1: none does, it is a view or is there before. */
+static int32_t step_of(const sgm__plan *plan, int32_t node)
+{
+    for (int32_t i = 0; i < plan->step_count; i++)
+        for (int32_t k = 0; k < plan->steps[i].count; k++)
+            if (plan->order[plan->steps[i].first + k] == node)
+                return i;
+    return -1;
+}
+
+int32_t sgm__program_output_ready(const sgm_program *program, int32_t output)
+{
+    const sgm__plan *plan = program->plan;
+    int32_t node = plan->outputs[output].node, step = step_of(plan, node);
+    while (step < 0 && plan->nodes[node].input_count > 0) { /* a view: of its first input */
+        node = plan->operands[plan->nodes[node].first_input];
+        step = step_of(plan, node);
+    }
+    return step < 0 ? plan->step_count : step + 1;
+}
+
 sgm_status sgm__session_lend(sgm_session *session, sgm_program *program, int32_t input, const void *memory)
 {
     if (program->lent == NULL)

@@ -1,5 +1,6 @@
 /* Operators: options, and the workers' handlers and scopes. */
 #include "training/operator.h"
+#include "base/clock.h"
 #include "handlers/handler.h"
 #include "registry/option_check.h"
 #include "registry/pattern.h"
@@ -99,7 +100,7 @@ static sgm_operator *create(const sgm_operator_options *given, bool gradients, b
     }
     pthread_mutex_init(&team->lock, NULL);
     pthread_mutex_init(&team->hook_lock, NULL);
-    pthread_cond_init(&team->done, NULL);
+    sgm__cond_init(&team->done);
     team->merges_gradients = gradients;
     team->merger = options.merger;
     if (fill_in(team, &options) == SGM_OK && (!ranks || open_ranks(team, &options) == SGM_OK))
@@ -225,6 +226,7 @@ static void free_worker(sgm__worker *worker)
     sgm_handler_free(worker->handler);
     sgm__free(worker->outputs);
     sgm__free(worker->inputs);
+    sgm__free(worker->ends);
     sgm__text_free(&worker->name);
     pthread_cond_destroy(&worker->wake);
 }
@@ -306,7 +308,7 @@ sgm_status sgm__operator_new_sessions(sgm_trainer *trainer)
         sgm_session_free(worker->scope->session);
         worker->scope->session = session;
         sgm__trainer_drop_programs(worker->scope);
-        worker->from = worker->to = NULL;
+        worker->from = worker->to = worker->cut = NULL;
     }
     sgm__operator_restart(trainer);
     return SGM_OK;

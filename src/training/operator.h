@@ -36,6 +36,11 @@ typedef struct sgm__worker {
     sgm_status status;        /* how that ended */
     char message[768];
     double seconds; /* spent computing in this run */
+    /* With ranks, the program runs in pieces: after which steps each bucket of gradients is complete. */
+    const sgm_program *cut; /* that `ends` are of */
+    int32_t *ends;
+    size_t end_count, end_capacity;
+    size_t pieces; /* done of the newest run; guarded by the operator's lock */
     /* Where gradients lie: outputs of `from`, inputs of `to`, in the order of the operator's names. */
     const sgm_program *from, *to;
     int32_t *outputs, *inputs;
@@ -112,6 +117,8 @@ bool sgm__operator_at_end(sgm_trainer *trainer);
 /* Gradient `index` of a worker's newest run, in *memory or, where that is not the computer's, in a tensor,
  * which is the caller's. */
 sgm_status sgm__worker_gradient(sgm__worker *worker, size_t index, const void **memory, sgm_tensor **copy);
+/* After how many steps that gradient is complete. */
+sgm_status sgm__worker_gradient_ready(sgm__worker *worker, size_t index, int32_t *steps);
 /* What the update takes as this worker's gradient `index`: from memory on the host, which stays until the
  * update has run, or `value`. Then the share that it has. */
 sgm_status sgm__worker_feed(sgm__worker *worker, sgm_program *apply, size_t index, const void *memory,

@@ -1,4 +1,5 @@
 /* Running with workers: their threads, and what an iteration is. */
+#include "base/clock.h"
 #include "handlers/session.h"
 #include "registry/pattern.h"
 #include "training/ranks.h"
@@ -8,11 +9,24 @@
 
 /* --- threads --- */
 
+static void piece_done(void *user, size_t piece)
+{
+    sgm__worker *worker = user;
+    sgm_operator *team = worker->team;
+    pthread_mutex_lock(&team->lock);
+    worker->pieces = piece + 1;
+    pthread_cond_signal(&team->done);
+    pthread_mutex_unlock(&team->lock);
+}
+
 static void compute(sgm__worker *worker)
 {
     double began = sgm__now();
     sgm_clear_error();
-    worker->status = sgm_session_run(worker->scope->session, worker->program);
+    const sgm__pieces pieces = {worker->ends, worker->end_count, piece_done, worker};
+    worker->status = worker->end_count > 0
+                         ? sgm__session_run_pieces(worker->scope->session, worker->program, &pieces)
+                         : sgm_session_run(worker->scope->session, worker->program);
     if (worker->status != SGM_OK)
         snprintf(worker->message, sizeof worker->message, "%s", sgm_last_error());
     worker->seconds += sgm__now() - began;
@@ -54,6 +68,24 @@ static sgm_status start_thread(sgm__worker *worker)
                                  worker->number, sgm__errno_text(error));
 }
 
+/* With the lock. Meanwhile this thread brings what workers have ready to other ranks. */
+static sgm_status wait_for_tasks(sgm_operator *team)
+{
+    sgm_status status = SGM_OK;
+    while (team->pending > 0) {
+        double rest = 1;
+        if (team->ranks != NULL && status == SGM_OK) {
+            pthread_mutex_unlock(&team->lock);
+            status = sgm__ranks_go_on(team->ranks, &rest);
+            pthread_mutex_lock(&team->lock);
+        }
+        struct timespec until = sgm__time_in(rest);
+        if (team->pending > 0 && !sgm__ranks_are_behind(team->ranks))
+            pthread_cond_timedwait(&team->done, &team->lock, &until);
+    }
+    return status;
+}
+
 /* All workers that have records, and waits for them. The first failure, by number, counts. */
 static sgm_status run_tasks(sgm_operator *team)
 {
@@ -61,21 +93,21 @@ static sgm_status run_tasks(sgm_operator *team)
     for (int32_t i = 0; i < team->count; i++) {
         sgm__worker *worker = &team->workers[i];
         worker->status = SGM_OK;
+        worker->pieces = 0;
         if (worker->records == 0)
             continue;
         worker->busy = true;
         team->pending++;
         pthread_cond_signal(&worker->wake);
     }
-    while (team->pending > 0)
-        pthread_cond_wait(&team->done, &team->lock);
+    sgm_status status = wait_for_tasks(team);
     pthread_mutex_unlock(&team->lock);
     for (int32_t i = 0; i < team->count; i++) {
         const sgm__worker *worker = &team->workers[i];
         if (worker->status != SGM_OK)
             return sgm_fail(worker->status, "worker %d: %s", i, worker->message);
     }
-    return SGM_OK;
+    return status;
 }
 
 void sgm__operator_end(sgm_trainer *trainer)
@@ -313,6 +345,13 @@ sgm_status sgm__worker_gradient(sgm__worker *worker, size_t index, const void **
     return SGM_OK;
 }
 
+sgm_status sgm__worker_gradient_ready(sgm__worker *worker, size_t index, int32_t *steps)
+{
+    SGM_TRY(find_outputs(worker));
+    *steps = sgm__program_output_ready(worker->program, worker->outputs[index]);
+    return SGM_OK;
+}
+
 sgm_status sgm__worker_feed(sgm__worker *worker, sgm_program *apply, size_t index, const void *memory,
                             const sgm_tensor *value)
 {
@@ -399,6 +438,7 @@ static sgm_status step_with_ranks(sgm_trainer *trainer, const sgm_block *block, 
     int64_t first, count, whole;
     sgm__ranks_part(trainer, block, &first, &count, &whole);
     SGM_TRY(divide_block(team, block, first, count));
+    SGM_TRY(sgm__ranks_cut(trainer, whole));
     double began = sgm__now();
     SGM_TRY(run_tasks(team));
     team->ranks->computed += sgm__now() - began;

@@ -21,8 +21,8 @@ typedef struct sgm__rank_options {
 /* A piece of the flat gradients that is summed by itself. */
 typedef struct sgm__rank_bucket {
     size_t first, count; /* elements */
-    int32_t ticket;      /* -1: none under way */
-    bool done;
+    int32_t ticket;
+    bool started, done;
 } sgm__rank_bucket;
 
 /* Where one gradient lies among the flat ones. */
@@ -52,6 +52,8 @@ typedef struct sgm__ranks {
     size_t place_count, place_capacity;
     sgm__rank_bucket *buckets;
     size_t bucket_count, bucket_capacity;
+    int64_t whole;  /* records of the minibatch */
+    size_t next;    /* bucket to start */
     double *shared; /* numbers that are summed in each iteration: what all must know of it */
     size_t shared_count, shared_capacity;
 
@@ -97,6 +99,13 @@ sgm_status sgm__ranks_publish(sgm_trainer *trainer, sgm_registry *registry);
 sgm_status sgm__ranks_account(sgm__ranks *ranks);
 
 /* --- ranks_merge.c --- */
+/* Before the workers run: after which steps their buckets are complete. */
+sgm_status sgm__ranks_cut(sgm_trainer *trainer, int64_t whole);
+/* While they run: starts what is ready, and lets it go on. It should be called again after *rest seconds, or
+ * when a worker has done a piece. */
+sgm_status sgm__ranks_go_on(sgm__ranks *ranks, double *rest);
+/* A worker has done a piece since the newest call of that; with the operator's lock. */
+bool sgm__ranks_are_behind(const sgm__ranks *ranks);
 /* What this rank's workers have computed, summed with that of all ranks; `whole`: records of all. Leaves the
  * sums where `apply` reads them, and the minibatch's metrics in *sums. */
 sgm_status sgm__ranks_merge(sgm_trainer *trainer, int64_t whole, sgm__metric_sums *sums);

@@ -7,7 +7,8 @@
 
 #include <math.h>
 
-#define ALIGNED 64 /* bytes where a gradient begins */
+#define ALIGNED 64          /* bytes where a gradient begins */
+#define POLL_SECONDS 100e-6 /* between two looks at sums that are under way */
 
 /* What all ranks learn of an iteration, as sums; costs and states that the network changes follow. */
 enum { LOSS, CORRECT, RECORDS, HAS_ACCURACY, MEETS, STOPS, SHARED };
@@ -24,7 +25,7 @@ static sgm_status add_bucket(sgm__ranks *ranks, size_t first, size_t count)
 {
     SGM_TRY(sgm__reserve(&ranks->buckets, &ranks->bucket_capacity, ranks->bucket_count + 1,
                          sizeof *ranks->buckets));
-    ranks->buckets[ranks->bucket_count++] = (sgm__rank_bucket){.first = first, .count = count, .ticket = -1};
+    ranks->buckets[ranks->bucket_count++] = (sgm__rank_bucket){.first = first, .count = count};
     return SGM_OK;
 }
 
@@ -232,16 +233,105 @@ static sgm_status read_shared(sgm__ranks *ranks, sgm__metric_sums *sums)
 
 /* --- an iteration --- */
 
+/* The steps of a worker's program after which the gradients of a bucket are there. */
+static sgm_status steps_for(sgm__ranks *ranks, const sgm__rank_bucket *bucket, sgm__worker *worker,
+                            int32_t *steps)
+{
+    for (size_t i = 0; i < ranks->place_count; i++) {
+        const sgm__flat_place *place = &ranks->places[i];
+        int32_t own;
+        if (place->first >= bucket->first + bucket->count || place->first + place->count <= bucket->first)
+            continue;
+        SGM_TRY(sgm__worker_gradient_ready(worker, i, &own));
+        *steps = own > *steps ? own : *steps;
+    }
+    return SGM_OK;
+}
+
+/* One bucket, and memory that is not the computer's, wait for the end. */
+static sgm_status cut(sgm__ranks *ranks, sgm__worker *worker)
+{
+    int32_t steps = 0;
+    if (worker->cut == worker->program)
+        return SGM_OK;
+    worker->end_count = 0;
+    worker->cut = worker->program;
+    if (ranks->bucket_count < 2 || !sgm__session_is_host(worker->scope->session))
+        return SGM_OK;
+    SGM_TRY(sgm__reserve(&worker->ends, &worker->end_capacity, ranks->bucket_count, sizeof *worker->ends));
+    for (size_t i = 0; i < ranks->bucket_count; i++) {
+        SGM_TRY(steps_for(ranks, &ranks->buckets[i], worker, &steps));
+        worker->ends[i] = steps;
+    }
+    worker->end_count = ranks->bucket_count;
+    return SGM_OK;
+}
+
+sgm_status sgm__ranks_cut(sgm_trainer *trainer, int64_t whole)
+{
+    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    ranks->whole = whole;
+    ranks->next = 0;
+    if (ranks->place_count == 0)
+        SGM_TRY(lay_out(ranks));
+    for (size_t i = 0; i < ranks->bucket_count; i++)
+        ranks->buckets[i].started = ranks->buckets[i].done = false;
+    for (int32_t i = 0; i < trainer->team->count; i++)
+        if (trainer->team->workers[i].records > 0)
+            SGM_TRY(cut(ranks, &trainer->team->workers[i]));
+    return SGM_OK;
+}
+
+/* Buckets that all workers have completed; with the operator's lock. */
+static size_t count_ready(const sgm__ranks *ranks)
+{
+    const sgm_operator *team = ranks->trainer->team;
+    size_t least = ranks->bucket_count;
+    for (int32_t i = 0; i < team->count; i++)
+        if (team->workers[i].records > 0 && team->workers[i].pieces < least)
+            least = team->workers[i].pieces;
+    return least;
+}
+
+bool sgm__ranks_are_behind(const sgm__ranks *ranks)
+{
+    return ranks != NULL && count_ready(ranks) > ranks->next;
+}
+
+static sgm_status start_next(sgm__ranks *ranks)
+{
+    sgm__rank_bucket *bucket = &ranks->buckets[ranks->next++];
+    SGM_TRY(combine_bucket(ranks, bucket, ranks->whole));
+    bucket->started = true;
+    return start_bucket(ranks, bucket);
+}
+
+sgm_status sgm__ranks_go_on(sgm__ranks *ranks, double *rest)
+{
+    sgm_operator *team = ranks->trainer->team;
+    pthread_mutex_lock(&team->lock);
+    size_t ready = count_ready(ranks);
+    pthread_mutex_unlock(&team->lock);
+    while (ranks->next < ready)
+        SGM_TRY(start_next(ranks));
+    for (size_t i = 0; i < ranks->next; i++) {
+        char message[SGM_COMMUNICATOR_MESSAGE];
+        sgm__rank_bucket *bucket = &ranks->buckets[i];
+        if (bucket->done)
+            continue;
+        if (ranks->table->test(ranks->self, bucket->ticket, 0, &bucket->done, message) != SGM_COMMUNICATOR_OK)
+            return sgm_fail(SGM_ERROR_STATE, "the gradients of rank %d: %s", ranks->rank, message);
+        *rest = bucket->done ? *rest : POLL_SECONDS;
+    }
+    return SGM_OK;
+}
+
 sgm_status sgm__ranks_merge(sgm_trainer *trainer, int64_t whole, sgm__metric_sums *sums)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
     int32_t ticket;
-    if (ranks->place_count == 0)
-        SGM_TRY(lay_out(ranks));
-    for (size_t i = 0; i < ranks->bucket_count; i++) {
-        SGM_TRY(combine_bucket(ranks, &ranks->buckets[i], whole));
-        SGM_TRY(start_bucket(ranks, &ranks->buckets[i]));
-    }
+    while (ranks->next < ranks->bucket_count)
+        SGM_TRY(start_next(ranks));
     SGM_TRY(fill_shared(ranks, sums, whole));
     sgm_communicator_work work = {.kind = SGM_COMMUNICATOR_SUM,
                                   .type = SGM_COMMUNICATOR_FLOAT64,
@@ -249,7 +339,8 @@ sgm_status sgm__ranks_merge(sgm_trainer *trainer, int64_t whole, sgm__metric_sum
                                   .count = ranks->shared_count};
     SGM_TRY(sgm__ranks_start(ranks, &work, &ticket));
     for (size_t i = 0; i < ranks->bucket_count; i++)
-        SGM_TRY(sgm__ranks_wait(ranks, ranks->buckets[i].ticket, "the gradients"));
+        if (!ranks->buckets[i].done)
+            SGM_TRY(sgm__ranks_wait(ranks, ranks->buckets[i].ticket, "the gradients"));
     SGM_TRY(sgm__ranks_wait(ranks, ticket, "the costs"));
     return read_shared(ranks, sums);
 }
