@@ -30,6 +30,12 @@ static const struct {
      "{\n"
      "    return x != x ? 0 : x >= (@)most ? most : x <= (@)least ? least : (int64_t)x;\n"
      "}\n"},
+    {SGM__SOURCE_WITHIN, false,
+     "/* A whole number within limits. */\n"
+     "FUNCTION int64_t sgm_within(int64_t x, int64_t least, int64_t most)\n"
+     "{\n"
+     "    return x > most ? most : x < least ? least : x;\n"
+     "}\n"},
     {SGM__SOURCE_DRAW, false,
      "/* Random words, a function of seed, step, stream and number: Philox4x32-10 (Salmon et al., 2011). */\n"
      "FUNCTION void sgm_draw(uint64_t seed, uint64_t step, uint64_t stream, uint64_t block, uint32_t "

@@ -75,6 +75,7 @@ typedef enum sgm__source_function {
     SGM__SOURCE_FLOOR,
     SGM__SOURCE_POWER,
     SGM__SOURCE_INTEGER,
+    SGM__SOURCE_WITHIN,
     SGM__SOURCE_DRAW,
     SGM__SOURCE_FUNCTION_COUNT
 } sgm__source_function;

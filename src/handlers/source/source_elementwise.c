@@ -86,18 +86,19 @@ static const char *fill_in(sgm__source_writer *w, const char *text, const char *
     return filled;
 }
 
-/* Floats become integers within the limits of the type. */
+/* What becomes an integer that could not hold it becomes its least or most. */
 static const char *cast(sgm__source_writer *w, sgm_dtype from, sgm_dtype to, const char *operand)
 {
+    bool is_float = sgm_dtype_is_float(from);
     if (to == SGM_BOOL)
         return sgm__source_format(w, "%s != 0", operand);
-    if (!sgm_dtype_is_float(from) || sgm_dtype_is_float(to))
+    if (sgm_dtype_is_float(to) || (!is_float && sgm_dtype_size(to) >= sgm_dtype_size(from)))
         return sgm__source_format(w, "(%s)%s", sgm__source_type(w, to), operand);
-    sgm__source_need(w, SGM__SOURCE_INTEGER);
+    sgm__source_need(w, is_float ? SGM__SOURCE_INTEGER : SGM__SOURCE_WITHIN);
     const char *least = to == SGM_INT32 ? "-2147483647 - 1" : to == SGM_UINT8 ? "0" : "INT64_MIN";
     const char *most = to == SGM_INT32 ? "2147483647" : to == SGM_UINT8 ? "255" : "INT64_MAX";
-    return sgm__source_format(w, "(%s)%s_integer(%s, %s, %s)", sgm__source_type(w, to), w->request->name,
-                              operand, least, most);
+    return sgm__source_format(w, "(%s)%s_%s(%s, %s, %s)", sgm__source_type(w, to), w->request->name,
+                              is_float ? "integer" : "within", operand, least, most);
 }
 
 /* What is no NaN. */

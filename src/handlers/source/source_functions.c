@@ -248,6 +248,11 @@ static const function_text functions[SGM__SOURCE_FUNCTION_COUNT] = {
                              "        return 0;\n"
                              "    return x >= (@)most ? most : x <= (@)least ? least : (int64_t)x;\n"
                              "}\n"},
+    [SGM__SOURCE_WITHIN] = {0, "/* A whole number within limits. */\n"
+                               "static int64_t $_within(int64_t x, int64_t least, int64_t most)\n"
+                               "{\n"
+                               "    return x > most ? most : x < least ? least : x;\n"
+                               "}\n"},
     [SGM__SOURCE_DRAW] =
         {0, "/* Four random words, a function of seed, step, stream and number: Philox4x32-10 (Salmon et "
             "al., 2011). "
