@@ -66,6 +66,7 @@ static void write_file(const char *path, const sgm__source_request *request)
         &text,
         "double test_power(double x, double y) { return (double)all_power((%s)x, (%s)y); }\n"
         "double test_integer(double x) { return (double)all_integer((%s)x, -5, 255); }\n"
+        "double test_within(double x) { return (double)all_within((int64_t)x, -5, 255); }\n"
         "void test_draw(uint64_t seed, uint64_t step, uint64_t stream, long block, uint32_t *words)\n"
         "{ all_draw(seed, step, stream, block, words); }\n"
         "double test_slope(double x) { return (double)all_gelu_slope((%s)x); }\n",
@@ -139,7 +140,7 @@ static void check_limits(sgm_dtype dtype)
 {
     void *library = load(dtype);
     real_function own_exp, own_log, own_log1p, own_sqrt, own_tanh, own_sigmoid, own_erf, own_sin, own_floor,
-        integer;
+        integer, within;
     double (*power)(double x, double y);
     find(library, "exp", &own_exp);
     find(library, "log", &own_log);
@@ -151,6 +152,7 @@ static void check_limits(sgm_dtype dtype)
     find(library, "sin", &own_sin);
     find(library, "floor", &own_floor);
     find(library, "integer", &integer);
+    find(library, "within", &within);
     find(library, "power", &power);
     CHECK_NEAR(own_exp(INFINITY), INFINITY, 0);
     CHECK_NEAR(own_exp(1e30), INFINITY, 0);
@@ -178,6 +180,9 @@ static void check_limits(sgm_dtype dtype)
     CHECK_NEAR(integer(-2.9), -2, 0);
     CHECK_NEAR(integer(1e30), 255, 0);
     CHECK_NEAR(integer(-1e30), -5, 0);
+    CHECK_NEAR(within(-4), -4, 0);
+    CHECK_NEAR(within(256), 255, 0);
+    CHECK_NEAR(within(-6), -5, 0);
     CHECK_NEAR(power(2, 10), 1024, 0);
     CHECK_NEAR(power(-2, 3), -8, 0);
     CHECK_NEAR(power(2, -2), 0.25, 0);
