@@ -277,6 +277,7 @@ static const option operator_table[] = {
     SETTING(operator_config, timeout, sgm_operator_settings),
     SETTING(operator_config, check_every, sgm_operator_settings),
     SETTING(operator_config, bucket, sgm_operator_settings),
+    SETTING(operator_config, bfloat16, sgm_operator_settings),
 };
 
 const option config_table[] = {
@@ -540,7 +541,8 @@ sgm_operator *config_operator(const operator_config *o)
                                     .every = given_or_0(o->every),
                                     .timeout = isnan(o->timeout) ? 0 : o->timeout,
                                     .check_every = given_or_0(o->check_every),
-                                    .bucket = given_or_0(o->bucket)};
+                                    .bucket = given_or_0(o->bucket),
+                                    .bfloat16 = o->bfloat16};
     if (o->merger != NULL || o->mergers.count > 0)
         options.merger = o->merger != NULL ? sgm_merger_parse(o->merger) : sgm_average_merger();
     for (size_t i = 0; i < o->mergers.count; i++)

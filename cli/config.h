@@ -55,6 +55,7 @@ typedef struct operator_config {
     char *type;
     int64_t workers, every, threads, check_every, bucket;
     double timeout;
+    bool bfloat16;
     char *merger, *handlers;
     text_map mergers;
 } operator_config;

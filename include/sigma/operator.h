@@ -50,6 +50,7 @@ typedef struct sgm_operator_options {
     double timeout;      /* seconds that a rank waits for another one before the run fails; default 60 */
     int64_t check_every; /* iterations from one comparison of the ranks' states to the next; default 1000 */
     int64_t bucket;      /* bytes of gradients that are summed by themselves; default 4 MiB */
+    bool bfloat16;       /* gradients travel as bfloat16; what is lost of each goes with the next one */
 } sgm_operator_options;
 /* Each iteration takes one minibatch and gives each worker a part of it; the gradients are merged, and there
  * is one update. n workers do what one worker does, to rounding. */
@@ -67,7 +68,9 @@ SGM_API sgm_operator *sgm_parameter_operator_create(const sgm_operator_options *
  * the same program and workers of its own, by default one. All ranks create it, in the same order as other
  * such operators. A minibatch is divided among the ranks, and the gradients are summed: n ranks do what one
  * does, to rounding. Rank 0 leads: it alone has the run's folder, and commands to it act on all ranks at the
- * same iteration. Without a launcher it is one rank. SGM_ERROR_UNSUPPORTED: the plug-in libsigma-mpi.so is
+ * same iteration. Without a launcher it is one rank. With `every`, workers have parameters of their own, as
+ * those of sgm_parameter_operator, which are averaged over all ranks after so many iterations, and with the
+ * optimisers' memories at the end of each epoch. SGM_ERROR_UNSUPPORTED: the plug-in libsigma-mpi.so is
  * not there. */
 #define sgm_mpi_operator(...)                                                                                \
     sgm_mpi_operator_create(                                                                                 \

@@ -119,6 +119,8 @@ bool sgm__iterator_is_ready(const sgm_iterator *iterator);
 /* From the next minibatch on only part `part` (from 0) of so many is given; minibatches with fewer records,
  * and what is augmented, stay whole. */
 void sgm__iterator_set_part(sgm_iterator *iterator, int32_t part, int32_t parts);
+/* The next minibatch is for somebody else: it is counted, and not copied. */
+void sgm__iterator_skip_next(sgm_iterator *iterator);
 /* What the newest minibatch is: records `first` to `first + count - 1` of `whole`. */
 typedef struct sgm__given_part {
     int64_t first, count, whole;

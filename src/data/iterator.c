@@ -400,6 +400,11 @@ void sgm__iterator_set_part(sgm_iterator *iterator, int32_t part, int32_t parts)
     displace(iterator);
 }
 
+void sgm__iterator_skip_next(sgm_iterator *iterator)
+{
+    iterator->skips = true;
+}
+
 void sgm__iterator_given(const sgm_iterator *iterator, const sgm_block *batch, sgm__given_part *given)
 {
     *given = iterator->given;

@@ -38,6 +38,7 @@ struct sgm_iterator {
 
     /* Of each minibatch only a part is wanted, of so many; 1: all of it. */
     int32_t part, parts;
+    bool skips;             /* the next one is not wanted at all */
     sgm__given_part given;  /* of the newest minibatch */
     sgm_block *full, *rest; /* the batch, and its front part for a smaller one */
     sgm__ahead *ahead;      /* instead of these, when batches are augmented */

@@ -182,7 +182,9 @@ static sgm_status choose_part(sgm_iterator *iterator)
 {
     int64_t whole = iterator->size, parts = iterator->parts, part = iterator->part;
     iterator->given = (sgm__given_part){.count = whole, .whole = whole};
-    if (parts == 1)
+    if (iterator->skips && !iterator->ahead)
+        iterator->given = (sgm__given_part){.first = whole, .whole = whole};
+    if (parts == 1 || iterator->skips)
         return SGM_OK;
     SGM_TRY(sgm__iterator_count_blocks(iterator));
     int64_t left = iterator->record_count - iterator->state.batches * iterator->size;
@@ -294,11 +296,19 @@ sgm_status sgm__iterator_next_minibatch(sgm_iterator *iterator, const sgm_block 
     if (!iterator->placed && (!iterator->ahead || sgm__ahead_is_empty(iterator->ahead)))
         SGM_TRY(find_place(iterator));
     SGM_TRY(choose_part(iterator));
-    if (iterator->ahead)
+    if (iterator->ahead) {
+        iterator->skips = false;
         return next_augmented(iterator, batch);
+    }
+    bool skipped = iterator->skips;
+    iterator->skips = false; /* a failure is tried again by who wants it */
     SGM_TRY(fill_batch(iterator, &iterator->full, &got));
     if (got == 0 || (got < iterator->size && iterator->drop_last))
         return SGM_OK;
+    if (skipped) {
+        *batch = iterator->full;
+        return SGM_OK;
+    }
     if (iterator->parts == 1) /* the last one may be smaller, which nobody had to count */
         iterator->given.count = iterator->given.whole = got;
     if (iterator->given.count < iterator->full->count) {

@@ -40,10 +40,17 @@ static sgm_status check_options(const sgm_operator_options *options, bool gradie
     const sgm_setting *rows = sgm_operator_settings(&count);
     for (size_t i = 0; i < count; i++)
         SGM_TRY(sgm__setting_check(&rows[i], options, "an operator"));
-    if (!ranks && (options->timeout != 0 || options->check_every != 0 || options->bucket != 0))
+    if (!ranks &&
+        (options->timeout != 0 || options->check_every != 0 || options->bucket != 0 || options->bfloat16))
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "timeout, check_every, bucket and bfloat16 are for ranks: operator mpi, sgm_mpi_operator");
+    if (ranks && options->merger != NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "ranks are averaged: mergers are for sgm_parameter_operator");
+    if (ranks && options->bfloat16 && options->every != 0)
         return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "timeout, check_every and bucket are for ranks: operator mpi, sgm_mpi_operator");
-    if (gradients && (options->merger != NULL || options->every != 0))
+                        "bfloat16 is for gradients; with every, there are none that travel");
+    if (gradients && !ranks && (options->merger != NULL || options->every != 0))
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "a gradient operator merges in each iteration, by the workers' shares of records: "
                         "every and merger are for sgm_parameter_operator");
@@ -76,7 +83,8 @@ static sgm_status open_ranks(sgm_operator *team, const sgm_operator_options *opt
 {
     const sgm__rank_options own = {.timeout = options->timeout > 0 ? options->timeout : 60,
                                    .check_every = options->check_every > 0 ? options->check_every : 1000,
-                                   .bucket_bytes = options->bucket > 0 ? options->bucket : 4 << 20};
+                                   .bucket_bytes = options->bucket > 0 ? options->bucket : 4 << 20,
+                                   .narrow = options->bfloat16};
     team->ranks = sgm__ranks_open(&own);
     return team->ranks != NULL ? SGM_OK : sgm__last_failure();
 }
@@ -121,7 +129,7 @@ sgm_operator *sgm_parameter_operator_create(const sgm_operator_options *options)
 
 sgm_operator *sgm_mpi_operator_create(const sgm_operator_options *options)
 {
-    return create(options, true, true);
+    return create(options, options == NULL || options->every == 0, true);
 }
 
 int32_t sgm_operator_rank(const sgm_operator *workers)

@@ -139,6 +139,7 @@ sgm_status sgm__operator_merge_others(sgm_operator *team);
 sgm_status sgm__operator_spread_others(sgm_operator *team);
 /* Merges parameters into the trainer's states, and gives them to the workers. */
 sgm_status sgm__operator_merge(sgm_operator *team);
+sgm_status sgm__operator_merge_all(sgm_trainer *trainer);
 /* All states of the trainer, and its position, become the workers'. */
 sgm_status sgm__operator_synchronise(sgm_trainer *trainer);
 /* From the next run (or iteration) on, the workers go on from the trainer's states. */

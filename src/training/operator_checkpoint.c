@@ -14,7 +14,7 @@
 sgm_status sgm__operator_describe(const sgm_trainer *trainer, json_t *state)
 {
     const sgm_operator *team = trainer->team;
-    if (team == NULL || !team->synchronised)
+    if (team == NULL || team->ranks != NULL || !team->synchronised) /* ranks are alike where they are saved */
         return SGM_OK;
     json_t *list = json_array();
     json_object_set_new(state, KEY, list);
@@ -53,7 +53,7 @@ static sgm_status add_scope(sgm_trainer *scope, sgm_bundle *bundle)
 sgm_status sgm__operator_add_states(sgm_trainer *trainer, sgm_bundle *bundle)
 {
     const sgm_operator *team = trainer->team;
-    if (team == NULL || team->merges_gradients || !team->synchronised)
+    if (team == NULL || team->ranks != NULL || team->merges_gradients || !team->synchronised)
         return SGM_OK;
     for (int32_t i = 0; i < team->count; i++)
         SGM_TRY(add_scope(team->workers[i].scope, bundle));

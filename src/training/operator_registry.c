@@ -48,6 +48,8 @@ static const sgm_setting option_rows[] = {
              .kind = SGM_KIND_INTEGER, .least = 1, .most = 1e15),
     OPERATOR(bucket, "mpi: of gradients that are summed by themselves; if not given: 4 MiB",
              .kind = SGM_KIND_INTEGER, .unit = "bytes", .least = 1024, .most = 1 << 30),
+    OPERATOR(bfloat16, "mpi: gradients travel as bfloat16; what is lost of each goes with the next one",
+             .kind = SGM_KIND_BOOLEAN),
 };
 
 const sgm_setting *sgm_operator_settings(size_t *count)

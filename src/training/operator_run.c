@@ -1,5 +1,6 @@
 /* Running with workers: their threads, and what an iteration is. */
 #include "base/clock.h"
+#include "data/dataset.h"
 #include "handlers/session.h"
 #include "registry/pattern.h"
 #include "training/ranks.h"
@@ -498,19 +499,52 @@ static sgm_status prepare_update(sgm__worker *worker, const sgm_block *block, do
     return status == SGM_OK ? SGM_OK : sgm__fail_within("worker %d", worker->number);
 }
 
-static sgm_status prepare_updates(sgm_trainer *trainer, const sgm_block *block, double rate)
+/* Minibatches go to the workers of all ranks in turn; *taken: how many there were. */
+static sgm_status prepare_updates(sgm_trainer *trainer, const sgm_block *block, double rate, int64_t *taken)
 {
     sgm_operator *team = trainer->team;
+    int32_t all = team->count * sgm_operator_ranks(team), first = sgm__worker_number(team, 0);
     for (int32_t i = 0; i < team->count; i++)
         team->workers[i].records = 0;
-    for (int32_t i = 0; i < team->count; i++) {
+    for (int32_t i = 0; i < all; i++) {
+        bool own = i >= first && i < first + team->count;
+        if (i > 0 && !own)
+            sgm__iterator_skip_next(trainer->training);
         if (i > 0)
             SGM_TRY(sgm__trainer_next_block(trainer, &block));
         team->at_end = block == NULL;
         if (block == NULL)
             return SGM_OK;
-        SGM_TRY(prepare_update(&team->workers[i], block, rate));
+        ++*taken;
+        if (own)
+            SGM_TRY(prepare_update(&team->workers[i - first], block, rate));
     }
+    return SGM_OK;
+}
+
+/* What all ranks computed becomes what the trainer shows. */
+static sgm_status share_counts(sgm_trainer *trainer, sgm__metric_sums *sums, double *loss)
+{
+    sgm__training_position *position = &trainer->position;
+    sgm__metric_sums before = *sums, all = {0};
+    if (trainer->team->ranks == NULL)
+        return count_all(trainer);
+    *sums = all;
+    bool any = false;
+    for (int32_t i = 0; i < trainer->team->count; i++)
+        any |= trainer->team->workers[i].records > 0;
+    if (any)
+        SGM_TRY(count_all(trainer));
+    all = *sums;
+    *sums = before;
+    trainer->team->ranks->records += all.records;
+    SGM_TRY(sgm__ranks_share(trainer, &all, &position->updates, &position->accumulated));
+    sums->loss += all.loss;
+    sums->correct += all.correct;
+    sums->records += all.records;
+    sums->has_accuracy = all.has_accuracy;
+    *loss = all.loss / (double)all.records;
+    trainer->given = all.records;
     return SGM_OK;
 }
 
@@ -518,22 +552,26 @@ static sgm_status iterate_parameters(sgm_trainer *trainer, const sgm_block *bloc
 {
     sgm_operator *team = trainer->team;
     sgm__training_position *position = &trainer->position;
+    int64_t taken = 0;
     sgm__trainer_updates_next(trainer); /* another number of minibatches for an update begins here */
-    SGM_TRY(prepare_updates(trainer, block, rate));
+    SGM_TRY(prepare_updates(trainer, block, rate, &taken));
+    double began = sgm__now();
     SGM_TRY(run_tasks(team));
     team->changed = true;
-    SGM_TRY(count_all(trainer));
     for (int32_t i = 0; i < team->count; i++) {
         sgm__training_position *own = &team->workers[i].scope->position;
         if (team->workers[i].records == 0)
             continue;
         count_update(own, updates_next(team->workers[i].scope));
         own->batch++;
-        position->batch++;
     }
     position->iteration++;
+    position->batch += taken;
     position->updates = team->workers[0].scope->position.updates;
     position->accumulated = team->workers[0].scope->position.accumulated;
+    if (team->ranks != NULL)
+        team->ranks->computed += sgm__now() - began;
+    SGM_TRY(share_counts(trainer, &position->sums, &trainer->newest_loss));
     return team->every > 0 && position->iteration % team->every == 0 ? sgm__operator_merge(team) : SGM_OK;
 }
 
@@ -566,5 +604,9 @@ sgm_status sgm__operator_end_epoch(sgm_trainer *trainer)
         scope->position.epoch = trainer->position.epoch + 1;
         scope->position.batch = 0;
     }
-    return team->every == 0 && !team->merges_gradients ? sgm__operator_merge(team) : SGM_OK;
+    if (team->merges_gradients)
+        return SGM_OK;
+    if (team->ranks != NULL)
+        return sgm__operator_merge_all(trainer);
+    return team->every == 0 ? sgm__operator_merge(team) : SGM_OK;
 }

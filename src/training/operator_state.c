@@ -1,7 +1,6 @@
 /* The states of the workers and of their trainer: who has which, and how they become one. */
 #include "handlers/session.h"
-#include "training/operator.h"
-#include "training/trainer.h"
+#include "training/ranks.h"
 
 static bool begins(const char *name, const char *prefix)
 {
@@ -248,11 +247,26 @@ sgm_status sgm__trainer_view(sgm_trainer *trainer)
     return SGM_OK;
 }
 
+/* Of all ranks, optimisers' memories too: from here on all workers go on alike, as after a resume. */
+sgm_status sgm__operator_merge_all(sgm_trainer *trainer)
+{
+    if (trainer->team == NULL || trainer->team->ranks == NULL || trainer->team->merges_gradients ||
+        !trainer->team->synchronised)
+        return SGM_OK;
+    SGM_TRY(sgm__trainer_view(trainer));
+    SGM_TRY(sgm__ranks_average(trainer, true));
+    bool at_end = trainer->team->at_end;
+    sgm__operator_restart(trainer);
+    trainer->team->at_end = at_end;
+    return SGM_OK;
+}
+
 sgm_status sgm__operator_merge(sgm_operator *team)
 {
     sgm_trainer *trainer = team->trainer;
     const char *name;
     SGM_TRY(sgm__trainer_view(trainer));
+    SGM_TRY(sgm__ranks_average(trainer, false));
     for (int32_t k = 0; k < team->count; k++)
         for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++)
             if (!begins(name, "random.") && !begins(name, SGM__SLOT_PREFIX) && !is_kept(name))

@@ -122,6 +122,8 @@ void sgm__ranks_close(sgm__ranks *ranks)
     sgm__free(ranks->places);
     sgm__free(ranks->buckets);
     sgm__free(ranks->shared);
+    sgm__free(ranks->narrowed);
+    sgm__free(ranks->lost);
     sgm__free(ranks->accounts);
     sgm__free(ranks->before);
     sgm__free(ranks->rows);

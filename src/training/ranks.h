@@ -16,6 +16,7 @@ typedef struct sgm__rank_options {
     double timeout; /* seconds that another rank may let this one wait */
     int64_t check_every;
     int64_t bucket_bytes;
+    bool narrow; /* gradients travel in bfloat16 */
 } sgm__rank_options;
 
 /* A piece of the flat gradients that is summed by itself. */
@@ -48,6 +49,8 @@ typedef struct sgm__ranks {
     sgm_dtype dtype;
     unsigned char *flat;
     size_t flat_elements, flat_capacity;
+    uint16_t *narrowed; /* what travels of the flat ones, if that is bfloat16, */
+    float *lost;        /* and what is missing in it: it goes with the next ones (Seide et al., 2014) */
     sgm__flat_place *places;
     size_t place_count, place_capacity;
     sgm__rank_bucket *buckets;
@@ -109,6 +112,9 @@ bool sgm__ranks_are_behind(const sgm__ranks *ranks);
 /* What this rank's workers have computed, summed with that of all ranks; `whole`: records of all. Leaves the
  * sums where `apply` reads them, and the minibatch's metrics in *sums. */
 sgm_status sgm__ranks_merge(sgm_trainer *trainer, int64_t whole, sgm__metric_sums *sums);
+/* For parameters: only what all learn of the iteration; *updates: of rank 0. */
+sgm_status sgm__ranks_share(sgm_trainer *trainer, sgm__metric_sums *sums, int64_t *updates,
+                            int64_t *accumulated);
 /* The sums become the inputs of the update. */
 sgm_status sgm__ranks_pass(sgm_trainer *trainer, sgm_program *apply);
 /* The data give this rank's part of the minibatches only, as far as they can. */
@@ -118,7 +124,15 @@ void sgm__ranks_part(const sgm_trainer *trainer, const sgm_block *block, int64_t
                      int64_t *whole);
 void sgm__ranks_forget(sgm__ranks *ranks); /* names and shapes may be others */
 
+/* --- ranks_average.c --- */
+/* The trainer's states become the averages of all ranks'; `all`: also the optimisers' memories. */
+sgm_status sgm__ranks_average(sgm_trainer *trainer, bool all);
+
 /* --- ranks_agree.c --- */
+/* What rank 0 has for all. */
+sgm_status sgm__ranks_send(sgm__ranks *ranks, void *data, size_t size, const char *what);
+/* Names of the trainer's states in their order, without what is kept for who looks; sgm__free. */
+sgm_status sgm__ranks_states(sgm_trainer *trainer, const char ***names, size_t *count);
 /* For the run, between two iterations: whether there is a meeting now; `stops`: this rank wants to stop. */
 bool sgm__ranks_are_to_meet(sgm_trainer *trainer, bool stops);
 /* For all, from the next one on; only from what all ranks do alike. */

@@ -10,7 +10,7 @@
 #define ACCOUNT_SECONDS 1.0          /* between two accounts of what ranks do */
 #define MOST_BYTES ((size_t)1 << 30) /* of one message */
 
-static sgm_status send_bytes(sgm__ranks *ranks, void *data, size_t size, const char *what)
+sgm_status sgm__ranks_send(sgm__ranks *ranks, void *data, size_t size, const char *what)
 {
     for (size_t done = 0; done < size; done += MOST_BYTES) {
         size_t count = size - done < MOST_BYTES ? size - done : MOST_BYTES;
@@ -45,9 +45,9 @@ static sgm_status send_file(sgm__ranks *ranks, sgm_trainer *trainer, const char 
     SGM_TRY(sgm_trainer_save(trainer, path));
     SGM_TRY(sgm__file_read(path, SIZE_MAX / 2, &data, &size));
     uint64_t length = size;
-    sgm_status status = send_bytes(ranks, &length, sizeof length, "the states of rank 0");
+    sgm_status status = sgm__ranks_send(ranks, &length, sizeof length, "the states of rank 0");
     if (status == SGM_OK)
-        status = send_bytes(ranks, data, size, "the states of rank 0");
+        status = sgm__ranks_send(ranks, data, size, "the states of rank 0");
     sgm__free(data);
     return status;
 }
@@ -55,11 +55,11 @@ static sgm_status send_file(sgm__ranks *ranks, sgm_trainer *trainer, const char 
 static sgm_status receive_file(sgm__ranks *ranks, sgm_trainer *trainer, const char *path)
 {
     uint64_t length = 0;
-    SGM_TRY(send_bytes(ranks, &length, sizeof length, "the states of rank 0"));
+    SGM_TRY(sgm__ranks_send(ranks, &length, sizeof length, "the states of rank 0"));
     char *data = sgm__alloc((size_t)length);
     if (data == NULL)
         return SGM_ERROR_MEMORY;
-    sgm_status status = send_bytes(ranks, data, (size_t)length, "the states of rank 0");
+    sgm_status status = sgm__ranks_send(ranks, data, (size_t)length, "the states of rank 0");
     if (status == SGM_OK)
         status = sgm__file_write_atomic(path, data, (size_t)length);
     sgm__free(data);
@@ -105,31 +105,34 @@ static uint64_t hash_position(const sgm_trainer *trainer)
     return sgm__hash(numbers, sizeof numbers, 2);
 }
 
-static size_t count_states(const sgm_trainer *trainer)
-{
-    size_t count = 0;
-    for (size_t i = 0; sgm_session_state_at(trainer->session, i) != NULL; i++)
-        count++;
-    return count;
-}
-
 /* Names in an order of their own, as a resumed session may have another. */
 static int by_name(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static sgm_status hash_all(sgm_trainer *trainer, const char **names, size_t *count, uint64_t *hashes)
+sgm_status sgm__ranks_states(sgm_trainer *trainer, const char ***names, size_t *count)
 {
     const char *name;
+    size_t all = 0;
+    while (sgm_session_state_at(trainer->session, all) != NULL)
+        all++;
+    *names = sgm__calloc(all + 1, sizeof **names);
+    if (*names == NULL)
+        return SGM_ERROR_MEMORY;
     *count = 0;
     for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++)
         if (!is_kept(name))
-            names[(*count)++] = name;
-    qsort(names, *count, sizeof *names, by_name);
-    hashes[NAMES] = *count;
+            (*names)[(*count)++] = name;
+    qsort(*names, *count, sizeof **names, by_name);
+    return SGM_OK;
+}
+
+static sgm_status hash_all(sgm_trainer *trainer, const char *const *names, size_t count, uint64_t *hashes)
+{
+    hashes[NAMES] = count;
     hashes[POSITION] = hash_position(trainer);
-    for (size_t i = 0; i < *count; i++) {
+    for (size_t i = 0; i < count; i++) {
         hashes[NAMES] = sgm__hash(names[i], strlen(names[i]), hashes[NAMES]);
         SGM_TRY(hash_state(trainer, names[i], &hashes[STATES + i]));
     }
@@ -157,17 +160,15 @@ static size_t first_difference(const sgm__ranks *ranks, const uint64_t *all, siz
 
 /* Two rounds, as ranks with different numbers of states cannot compare them. *place: as above, `STATES` plus
  * the number of the name; *each: past the last. */
-static sgm_status find_difference(sgm__ranks *ranks, const char **names, uint64_t *all, size_t *place,
-                                  size_t *each, int32_t *rank)
+static sgm_status find_difference(sgm__ranks *ranks, const char *const *names, size_t count, uint64_t *all,
+                                  size_t *place, int32_t *rank)
 {
-    size_t count;
     uint64_t *own = all + (size_t)ranks->rank * STATES;
     uint64_t *hashes = all + (size_t)ranks->count * STATES;
-    SGM_TRY(hash_all(ranks->trainer, names, &count, hashes));
+    SGM_TRY(hash_all(ranks->trainer, names, count, hashes));
     memcpy(own, hashes, STATES * sizeof *own);
     SGM_TRY(gather_hashes(ranks, all, STATES));
     *place = first_difference(ranks, all, STATES, rank);
-    *each = STATES + count;
     if (*place < STATES)
         return SGM_OK;
     uint64_t *states = hashes + STATES + count; /* of all ranks */
@@ -180,12 +181,13 @@ static sgm_status find_difference(sgm__ranks *ranks, const char **names, uint64_
 static sgm_status compare(sgm__ranks *ranks, size_t *place, size_t *each, int32_t *rank, char *name,
                           size_t size)
 {
-    size_t most = count_states(ranks->trainer) + 1, all = (size_t)ranks->count;
-    const char **names = sgm__calloc(most, sizeof *names);
-    uint64_t *hashes = sgm__calloc(all * STATES + (STATES + most) * (all + 1), sizeof *hashes);
-    sgm_status status = names != NULL && hashes != NULL ? SGM_OK : SGM_ERROR_MEMORY;
-    if (status == SGM_OK)
-        status = find_difference(ranks, names, hashes, place, each, rank);
+    size_t all = (size_t)ranks->count, count;
+    const char **names;
+    SGM_TRY(sgm__ranks_states(ranks->trainer, &names, &count));
+    uint64_t *hashes = sgm__calloc(all * STATES + (STATES + count) * (all + 1), sizeof *hashes);
+    sgm_status status =
+        hashes != NULL ? find_difference(ranks, names, count, hashes, place, rank) : SGM_ERROR_MEMORY;
+    *each = STATES + count;
     if (status == SGM_OK)
         snprintf(name, size, "%s", *place >= STATES && *place < *each ? names[*place - STATES] : "");
     sgm__free(hashes);
@@ -219,7 +221,8 @@ sgm_status sgm__ranks_compare(sgm_trainer *trainer)
 sgm_status sgm__ranks_compare_now_and_then(sgm_trainer *trainer)
 {
     const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
-    return ranks != NULL && trainer->position.iteration % ranks->options.check_every == 0
+    return ranks != NULL && trainer->team->merges_gradients &&
+                   trainer->position.iteration % ranks->options.check_every == 0
                ? sgm__ranks_compare(trainer)
                : SGM_OK;
 }
@@ -245,7 +248,7 @@ sgm_status sgm__ranks_begin(sgm_trainer *trainer, bool has_folder)
     if (ranks->count < 2)
         return SGM_OK;
     uint8_t saves = has_folder;
-    SGM_TRY(send_bytes(ranks, &saves, sizeof saves, "the beginning"));
+    SGM_TRY(sgm__ranks_send(ranks, &saves, sizeof saves, "the beginning"));
     ranks->saves = saves != 0;
     SGM_TRY(compare(ranks, &place, &each, &rank, name, sizeof name));
     return place < each ? send_states(ranks) : SGM_OK;
@@ -358,8 +361,8 @@ typedef struct rank_message {
 static sgm_status tell(sgm__ranks *ranks, const sgm__rank_news *news, char *lines, size_t length)
 {
     rank_message message = {length, news->paused, news->stopped, news->interrupted, ranks->moved};
-    SGM_TRY(send_bytes(ranks, &message, sizeof message, "a meeting"));
-    return send_bytes(ranks, lines, length, "a meeting");
+    SGM_TRY(sgm__ranks_send(ranks, &message, sizeof message, "a meeting"));
+    return sgm__ranks_send(ranks, lines, length, "a meeting");
 }
 
 static sgm_status lead(sgm__ranks *ranks, const sgm__rank_news *news)
@@ -377,13 +380,13 @@ static sgm_status lead(sgm__ranks *ranks, const sgm__rank_news *news)
 static sgm_status follow(sgm__ranks *ranks, sgm__rank_news *news)
 {
     rank_message message = {0};
-    SGM_TRY(send_bytes(ranks, &message, sizeof message, "a meeting"));
+    SGM_TRY(sgm__ranks_send(ranks, &message, sizeof message, "a meeting"));
     *news = (sgm__rank_news){message.paused != 0, message.stopped != 0, message.interrupted != 0};
     ranks->moved = message.moved != 0;
     char *lines = sgm__alloc((size_t)message.bytes);
     if (lines == NULL)
         return SGM_ERROR_MEMORY;
-    sgm_status status = send_bytes(ranks, lines, (size_t)message.bytes, "a meeting");
+    sgm_status status = sgm__ranks_send(ranks, lines, (size_t)message.bytes, "a meeting");
     if (status == SGM_OK && !ranks->moved) /* else the states have it */
         status = do_lines(ranks, lines, (size_t)message.bytes);
     sgm__free(lines);

@@ -11,7 +11,7 @@
 #define POLL_SECONDS 100e-6 /* between two looks at sums that are under way */
 
 /* What all ranks learn of an iteration, as sums; costs and states that the network changes follow. */
-enum { LOSS, CORRECT, RECORDS, HAS_ACCURACY, MEETS, STOPS, SHARED };
+enum { LOSS, CORRECT, RECORDS, HAS_ACCURACY, MEETS, STOPS, UPDATES, ACCUMULATED, SHARED };
 
 /* --- where they lie --- */
 
@@ -39,6 +39,21 @@ static sgm_status divide(sgm__ranks *ranks)
         SGM_TRY(add_bucket(ranks, end, count));
     }
     return SGM_OK;
+}
+
+static sgm_status make_narrow(sgm__ranks *ranks)
+{
+    if (!ranks->options.narrow)
+        return SGM_OK;
+    if (ranks->dtype != SGM_FLOAT32)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "gradients travel as bfloat16 where they are of float32, not of %s",
+                        sgm_dtype_name(ranks->dtype));
+    sgm__free(ranks->narrowed);
+    sgm__free(ranks->lost);
+    ranks->narrowed = sgm__calloc(ranks->flat_elements, sizeof *ranks->narrowed);
+    ranks->lost = sgm__calloc(ranks->flat_elements, sizeof *ranks->lost);
+    return ranks->narrowed != NULL && ranks->lost != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
 static sgm_status lay_out(sgm__ranks *ranks)
@@ -71,6 +86,7 @@ static sgm_status lay_out(sgm__ranks *ranks)
         return SGM_ERROR_MEMORY;
     memset(ranks->flat, 0, bytes);
     ranks->flat_elements = next;
+    SGM_TRY(make_narrow(ranks));
     ranks->place_count = team->name_count;
     return divide(ranks);
 }
@@ -136,8 +152,33 @@ static sgm_status combine_bucket(const sgm__ranks *ranks, const sgm__rank_bucket
     return SGM_OK;
 }
 
+static void narrow(sgm__ranks *ranks, const sgm__rank_bucket *bucket)
+{
+    const float *flat = (const float *)(const void *)ranks->flat;
+    for (size_t i = bucket->first; i < bucket->first + bucket->count; i++) {
+        float wanted = flat[i] + ranks->lost[i];
+        ranks->narrowed[i] = sgm__bfloat16_from_float(wanted);
+        ranks->lost[i] = wanted - sgm__bfloat16_to_float(ranks->narrowed[i]);
+    }
+}
+
+static void widen(sgm__ranks *ranks)
+{
+    float *flat = (float *)(void *)ranks->flat;
+    for (size_t i = 0; i < ranks->flat_elements; i++)
+        flat[i] = sgm__bfloat16_to_float(ranks->narrowed[i]);
+}
+
 static sgm_status start_bucket(sgm__ranks *ranks, sgm__rank_bucket *bucket)
 {
+    if (ranks->options.narrow) {
+        narrow(ranks, bucket);
+        const sgm_communicator_work half = {.kind = SGM_COMMUNICATOR_SUM,
+                                            .type = SGM_COMMUNICATOR_BFLOAT16,
+                                            .data = ranks->narrowed + bucket->first,
+                                            .count = bucket->count};
+        return sgm__ranks_start(ranks, &half, &bucket->ticket);
+    }
     sgm_communicator_work work = {.kind = SGM_COMMUNICATOR_SUM,
                                   .type = ranks->dtype == SGM_FLOAT32 ? SGM_COMMUNICATOR_FLOAT32
                                                                       : SGM_COMMUNICATOR_FLOAT64,
@@ -196,11 +237,11 @@ static sgm_status for_others(sgm__ranks *ranks, each_state function, size_t *at,
     return SGM_OK;
 }
 
-static sgm_status fill_shared(sgm__ranks *ranks, const sgm__metric_sums *own, int64_t whole)
+static sgm_status fill_shared(sgm__ranks *ranks, const sgm__metric_sums *own)
 {
     const sgm_trainer *trainer = ranks->trainer;
+    const sgm__training_position *first = &trainer->team->workers[0].scope->position;
     size_t count = SHARED + trainer->cost_count;
-    double share = (double)own->records / (double)whole;
     SGM_TRY(sgm__reserve(&ranks->shared, &ranks->shared_capacity, count, sizeof *ranks->shared));
     ranks->shared[LOSS] = own->loss;
     ranks->shared[CORRECT] = own->correct;
@@ -208,18 +249,18 @@ static sgm_status fill_shared(sgm__ranks *ranks, const sgm__metric_sums *own, in
     ranks->shared[HAS_ACCURACY] = own->has_accuracy;
     ranks->shared[MEETS] = sgm__ranks_wants_meeting(ranks);
     ranks->shared[STOPS] = ranks->wants_stop;
+    ranks->shared[UPDATES] = ranks->rank == 0 ? (double)first->updates : 0;
+    ranks->shared[ACCUMULATED] = ranks->rank == 0 ? (double)first->accumulated : 0;
     for (size_t i = 0; i < trainer->cost_count; i++)
         ranks->shared[SHARED + i] = own->records > 0 ? trainer->costs[i]->newest * (double)own->records : 0;
-    SGM_TRY(for_others(ranks, put_state, &count, share));
     ranks->shared_count = count;
     return SGM_OK;
 }
 
-static sgm_status read_shared(sgm__ranks *ranks, sgm__metric_sums *sums)
+static void read_shared(sgm__ranks *ranks, sgm__metric_sums *sums)
 {
     const sgm_trainer *trainer = ranks->trainer;
     const double *shared = ranks->shared;
-    size_t at = SHARED + trainer->cost_count;
     *sums = (sgm__metric_sums){.loss = shared[LOSS],
                                .correct = shared[CORRECT],
                                .records = (int64_t)shared[RECORDS],
@@ -228,7 +269,29 @@ static sgm_status read_shared(sgm__ranks *ranks, sgm__metric_sums *sums)
     ranks->meets = shared[MEETS] > 0 || shared[STOPS] > 0;
     for (size_t i = 0; i < trainer->cost_count; i++)
         trainer->costs[i]->newest = shared[SHARED + i] / shared[RECORDS];
-    return for_others(ranks, get_state, &at, 0);
+}
+
+static sgm_status start_shared(sgm__ranks *ranks, int32_t *ticket)
+{
+    const sgm_communicator_work work = {.kind = SGM_COMMUNICATOR_SUM,
+                                        .type = SGM_COMMUNICATOR_FLOAT64,
+                                        .data = ranks->shared,
+                                        .count = ranks->shared_count};
+    return sgm__ranks_start(ranks, &work, ticket);
+}
+
+sgm_status sgm__ranks_share(sgm_trainer *trainer, sgm__metric_sums *sums, int64_t *updates,
+                            int64_t *accumulated)
+{
+    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    int32_t ticket;
+    SGM_TRY(fill_shared(ranks, sums));
+    SGM_TRY(start_shared(ranks, &ticket));
+    SGM_TRY(sgm__ranks_wait(ranks, ticket, "the costs"));
+    read_shared(ranks, sums);
+    *updates = (int64_t)ranks->shared[UPDATES];
+    *accumulated = (int64_t)ranks->shared[ACCUMULATED];
+    return SGM_OK;
 }
 
 /* --- an iteration --- */
@@ -332,17 +395,19 @@ sgm_status sgm__ranks_merge(sgm_trainer *trainer, int64_t whole, sgm__metric_sum
     int32_t ticket;
     while (ranks->next < ranks->bucket_count)
         SGM_TRY(start_next(ranks));
-    SGM_TRY(fill_shared(ranks, sums, whole));
-    sgm_communicator_work work = {.kind = SGM_COMMUNICATOR_SUM,
-                                  .type = SGM_COMMUNICATOR_FLOAT64,
-                                  .data = ranks->shared,
-                                  .count = ranks->shared_count};
-    SGM_TRY(sgm__ranks_start(ranks, &work, &ticket));
+    double share = (double)sums->records / (double)whole;
+    SGM_TRY(fill_shared(ranks, sums));
+    SGM_TRY(for_others(ranks, put_state, &ranks->shared_count, share));
+    SGM_TRY(start_shared(ranks, &ticket));
     for (size_t i = 0; i < ranks->bucket_count; i++)
         if (!ranks->buckets[i].done)
             SGM_TRY(sgm__ranks_wait(ranks, ranks->buckets[i].ticket, "the gradients"));
     SGM_TRY(sgm__ranks_wait(ranks, ticket, "the costs"));
-    return read_shared(ranks, sums);
+    if (ranks->options.narrow)
+        widen(ranks);
+    read_shared(ranks, sums);
+    size_t at = SHARED + trainer->cost_count;
+    return for_others(ranks, get_state, &at, 0);
 }
 
 /* Where the handler's memory is not the computer's. */
@@ -375,7 +440,7 @@ sgm_status sgm__ranks_pass(sgm_trainer *trainer, sgm_program *apply)
 void sgm__ranks_take_part(const sgm_trainer *trainer)
 {
     const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
-    if (ranks != NULL)
+    if (ranks != NULL && trainer->team->merges_gradients)
         sgm__iterator_set_part(trainer->training, ranks->rank, ranks->count);
 }
 

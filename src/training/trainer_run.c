@@ -204,8 +204,8 @@ static sgm_status end_epoch(training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
     const sgm_run_options *options = run->options;
-    SGM_TRY(sgm__ranks_compare(trainer)); /* before a checkpoint keeps what is wrong */
     SGM_TRY(sgm__operator_end_epoch(trainer));
+    SGM_TRY(sgm__ranks_compare(trainer)); /* before a checkpoint keeps what is wrong */
     for (size_t i = 0; i < trainer->validation_count; i++)
         SGM_TRY(sgm__trainer_validate(trainer, i));
     double training_loss = sgm__metrics_of(&trainer->position.sums).loss;
@@ -501,6 +501,7 @@ static sgm_status run_all(training_run *run)
     SGM_TRY(tell_hooks(run, SGM_STOP));
     sgm__hooks_wait(run->trainer->hooks);
     sgm__operator_wait_for_hooks(run->trainer);
+    SGM_TRY(sgm__operator_merge_all(run->trainer));
     if (run->options->folder != NULL && !run->saved)
         SGM_TRY(sgm__run_folder_save(run->trainer, run->options->folder));
     return sgm__ranks_leave(run->trainer);
