@@ -1,5 +1,5 @@
 /* Plans as kernels: which step is written how. */
-#include "handlers/device/render.h"
+#include "handlers/device/code_internal.h"
 
 #define LONGEST_SORT 16384 /* of an axis whose places are found by comparing all with all */
 

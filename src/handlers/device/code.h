@@ -12,6 +12,8 @@
  *                       name
  *     GROUP, ITEM       the numbers of this group and of this work-item in it: int
  *     BARRIER           all work-items of a group have come here: "BARRIER;"
+ *     VECTOR(type), LOAD_VECTOR(pointer), STORE_VECTOR(vector, pointer)
+ *                       16 numbers; only where info->is_processor
  *     int64_t, int32_t, uint32_t, uint64_t, uint16_t, uint8_t; INT64_MIN, INT64_MAX; INFINITY and NAN, of
  *     float
  *     $exp(x), ...      what the languages have, for float and double ($ is sgm_): exp, log, log1p, sqrt,

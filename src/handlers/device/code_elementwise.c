@@ -1,5 +1,5 @@
 /* Elementwise steps: a work-item computes all members of a chain for an element. */
-#include "handlers/device/render.h"
+#include "handlers/device/code_internal.h"
 
 sgm_status sgm__device_write_elementwise(sgm__device_render *r, int32_t step)
 {

@@ -1,5 +1,5 @@
 /* The functions that a text brings along: what the languages do not have. */
-#include "handlers/device/render.h"
+#include "handlers/device/code_internal.h"
 
 /* `@` stands for the type of numbers, `%` for the end of its constants. */
 static const struct {

@@ -1,5 +1,5 @@
 /* Indices: entries by their numbers, order, right answers; random numbers by their places. */
-#include "handlers/device/render.h"
+#include "handlers/device/code_internal.h"
 
 /* "at" is the index, "fits" whether there is such an entry; if there is none, one that notes does. */
 static void read_index(sgm__device_render *r, int32_t node, int32_t indices, const char *const *index,

@@ -1,5 +1,5 @@
 /* What only moves elements, and what the loops of C do as well: a work-item for each result. */
-#include "handlers/device/render.h"
+#include "handlers/device/code_internal.h"
 
 /* Reductions, positions, running sums and numbers of axes, as C has them: its loops over results are
  * work-items. */

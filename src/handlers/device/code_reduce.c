@@ -1,5 +1,5 @@
 /* Reductions. */
-#include "handlers/device/render.h"
+#include "handlers/device/code_internal.h"
 
 sgm_status sgm__device_write_reduction(sgm__device_render *r, int32_t number)
 {

@@ -1,5 +1,5 @@
 /* The text of kernels: parameters, work-items, launches. */
-#include "handlers/device/render.h"
+#include "handlers/device/code_internal.h"
 
 #include "base/tensor_internal.h"
 

@@ -1,5 +1,5 @@
 /* Gradients of poolings, by their results: an element asks the windows that see it. */
-#include "handlers/device/render.h"
+#include "handlers/device/code_internal.h"
 
 typedef struct covering {
     const char *plane, *place[2]; /* of the element */

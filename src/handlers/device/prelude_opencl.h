@@ -25,6 +25,9 @@
     "#define GROUP ((int)get_group_id(0))\n"                                                                 \
     "#define ITEM ((int)get_local_id(0))\n"                                                                  \
     "#define BARRIER barrier(CLK_LOCAL_MEM_FENCE)\n"                                                         \
+    "#define VECTOR(type) type##16\n"                                                                        \
+    "#define LOAD_VECTOR(from) vload16(0, from)\n"                                                           \
+    "#define STORE_VECTOR(vector, to) vstore16(vector, 0, to)\n"                                             \
     "#define sgm_exp exp\n"                                                                                  \
     "#define sgm_log log\n"                                                                                  \
     "#define sgm_log1p log1p\n"                                                                              \

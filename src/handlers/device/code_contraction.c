@@ -1,11 +1,13 @@
 /* Elements of products: matrices by their strides, convolutions by places of the window. */
-#include "handlers/device/product.h"
+#include "handlers/device/code_contraction.h"
 
-sgm_status sgm__device_product_of(const sgm__device_render *r, int32_t number, sgm__device_product *p)
+#include <stdlib.h>
+
+sgm_status sgm__contraction_of(const sgm__device_render *r, int32_t number, sgm__contraction *p)
 {
     const sgm__node *node = sgm__device_node(r, number);
     const sgm_shape *shape = &node->type.shape;
-    *p = (sgm__device_product){
+    *p = (sgm__contraction){
         .node = number, .batch = 1, .type = sgm__source_type(&r->writer, node->type.dtype)};
     if (node->op == &sgm__op_matmul) {
         for (int32_t i = 0; i < shape->rank - 2; i++)
@@ -21,17 +23,17 @@ sgm_status sgm__device_product_of(const sgm__device_render *r, int32_t number, s
     int64_t places = window->size[0] * window->size[1], results = window->out[0] * window->out[1];
     p->batch = window->groups;
     if (node->op == &sgm__op_convolution) {
-        p->kind = SGM__DEVICE_CONVOLUTION;
+        p->kind = SGM__CONVOLUTION;
         p->rows = filters;
         p->columns = window->batch * results;
         p->depth = channels * places;
     } else if (node->op == &sgm__op_convolution_input_gradient) {
-        p->kind = SGM__DEVICE_INPUT_GRADIENT;
+        p->kind = SGM__INPUT_GRADIENT;
         p->rows = channels;
         p->columns = window->batch * window->in[0] * window->in[1];
         p->depth = filters * places;
     } else {
-        p->kind = SGM__DEVICE_WEIGHTS_GRADIENT;
+        p->kind = SGM__WEIGHTS_GRADIENT;
         p->rows = filters;
         p->columns = channels * places;
         p->depth = window->batch * results;
@@ -41,11 +43,11 @@ sgm_status sgm__device_product_of(const sgm__device_render *r, int32_t number, s
 
 static const char *const batch_axes[] = {"b0", "b1", "b2", "b3", "b4", "b5", "b6", "b7"};
 
-void sgm__device_product_begin(sgm__device_render *r, const sgm__device_product *p)
+void sgm__contraction_begin(sgm__device_render *r, const sgm__contraction *p)
 {
     const sgm_shape *shape = &sgm__device_node(r, p->node)->type.shape;
     int64_t below = 1;
-    if (p->kind != SGM__DEVICE_MATRICES)
+    if (p->kind != SGM__MATRICES)
         return;
     for (int32_t i = shape->rank - 2; i-- > 0; below *= shape->dims[i])
         if (shape->dims[i] != 1)
@@ -55,7 +57,7 @@ void sgm__device_product_begin(sgm__device_render *r, const sgm__device_product 
 
 /* --- matrices --- */
 
-static void matrix_index(const sgm__device_render *r, const sgm__device_product *p, const char *row,
+static void matrix_index(const sgm__device_render *r, const sgm__contraction *p, const char *row,
                          const char *column, const char **index)
 {
     const sgm_shape *shape = &sgm__device_node(r, p->node)->type.shape;
@@ -65,7 +67,7 @@ static void matrix_index(const sgm__device_render *r, const sgm__device_product 
     index[shape->rank - 1] = column;
 }
 
-static const char *matrix_element(sgm__device_render *r, const sgm__device_product *p, int32_t side,
+static const char *matrix_element(sgm__device_render *r, const sgm__contraction *p, int32_t side,
                                   const char *row, const char *column)
 {
     const char *index[SGM_MAX_RANK] = {NULL};
@@ -93,8 +95,7 @@ static void take_apart(sgm__device_render *r, const char *prefix, const char *nu
     }
 }
 
-static const char *of_group(sgm__device_render *r, const sgm__device_product *p, int64_t each,
-                            const char *own)
+static const char *of_group(sgm__device_render *r, const sgm__contraction *p, int64_t each, const char *own)
 {
     return p->batch == 1 ? own : sgm__source_nest(&r->writer, "batch", each, own);
 }
@@ -156,7 +157,7 @@ static const char *or_zero(sgm__device_render *r, const char *inside, const char
 }
 
 /* An element of the data that the window at (record, row, column) sees at (channel, place, place). */
-static const char *of_data(sgm__device_render *r, const sgm__device_product *p, const char *prefix,
+static const char *of_data(sgm__device_render *r, const sgm__contraction *p, const char *prefix,
                            int32_t operand, const char *const *position, const char *const *place)
 {
     const sgm__window *window = &p->window;
@@ -168,27 +169,27 @@ static const char *of_data(sgm__device_render *r, const sgm__device_product *p, 
     return or_zero(r, inside, sgm__source_flat(&r->writer, operand, at));
 }
 
-const char *sgm__device_product_left(sgm__device_render *r, const sgm__device_product *p, const char *prefix,
-                                     const char *row, const char *depth)
+const char *sgm__contraction_left(sgm__device_render *r, const sgm__contraction *p, const char *prefix,
+                                  const char *row, const char *depth)
 {
     sgm__source_writer *w = &r->writer;
     const sgm__window *window = &p->window;
     const char *parts[3];
     int64_t filters = window->groups > 0 ? window->filters / window->groups : 1;
     switch (p->kind) {
-    case SGM__DEVICE_MATRICES:
+    case SGM__MATRICES:
         return matrix_element(r, p, 0, row, depth);
-    case SGM__DEVICE_CONVOLUTION:
+    case SGM__CONVOLUTION:
         return sgm__source_flat(w, sgm__source_operand(w, p->node, 1),
                                 sgm__source_nest(w, of_group(r, p, filters, row), p->depth, depth));
-    case SGM__DEVICE_INPUT_GRADIENT: {
+    case SGM__INPUT_GRADIENT: {
         const int64_t sizes[] = {filters, window->size[0], window->size[1]};
         take_apart(r, prefix, depth, sizes, parts);
         return sgm__source_flat(
             w, sgm__source_operand(w, p->node, 1),
             in_image(r, of_group(r, p, filters, parts[0]), row, p->rows, parts[1], parts[2], window->size));
     }
-    case SGM__DEVICE_WEIGHTS_GRADIENT: {
+    case SGM__WEIGHTS_GRADIENT: {
         const int64_t sizes[] = {window->batch, window->out[0], window->out[1]};
         take_apart(r, prefix, depth, sizes, parts);
         return sgm__source_flat(w, sgm__source_operand(w, p->node, 1),
@@ -199,12 +200,12 @@ const char *sgm__device_product_left(sgm__device_render *r, const sgm__device_pr
     return "0";
 }
 
-const char *sgm__device_product_right(sgm__device_render *r, const sgm__device_product *p, const char *prefix,
-                                      const char *depth, const char *column)
+const char *sgm__contraction_right(sgm__device_render *r, const sgm__contraction *p, const char *prefix,
+                                   const char *depth, const char *column)
 {
     sgm__source_writer *w = &r->writer;
     const sgm__window *window = &p->window;
-    if (p->kind == SGM__DEVICE_MATRICES)
+    if (p->kind == SGM__MATRICES)
         return matrix_element(r, p, 1, depth, column);
     int64_t filters = window->filters / window->groups, channels = window->channels / window->groups;
     const char *of_depth = sgm__source_format(w, "%sk", prefix), *inside = NULL;
@@ -214,11 +215,11 @@ const char *sgm__device_product_right(sgm__device_render *r, const sgm__device_p
     const int64_t of_filters[] = {filters, window->size[0], window->size[1]};
     const int64_t of_channels[] = {channels, window->size[0], window->size[1]};
     switch (p->kind) {
-    case SGM__DEVICE_CONVOLUTION:
+    case SGM__CONVOLUTION:
         take_apart(r, of_depth, depth, of_channels, d);
         take_apart(r, of_column, column, results, c);
         return of_data(r, p, prefix, sgm__source_operand(w, p->node, 0), c, d);
-    case SGM__DEVICE_WEIGHTS_GRADIENT:
+    case SGM__WEIGHTS_GRADIENT:
         take_apart(r, of_depth, depth, results, d);
         take_apart(r, of_column, column, of_channels, c);
         return of_data(r, p, prefix, sgm__source_operand(w, p->node, 0), d, c);
@@ -232,23 +233,23 @@ const char *sgm__device_product_right(sgm__device_render *r, const sgm__device_p
     }
 }
 
-void sgm__device_product_store(sgm__device_render *r, const sgm__device_product *p, const char *prefix,
-                               const char *row, const char *column, const char *value)
+void sgm__contraction_store(sgm__device_render *r, const sgm__contraction *p, const char *prefix,
+                            const char *row, const char *column, const char *value)
 {
     sgm__source_writer *w = &r->writer;
     const sgm__window *window = &p->window;
     const char *index[SGM_MAX_RANK] = {NULL}, *parts[3];
-    if (p->kind == SGM__DEVICE_MATRICES) {
+    if (p->kind == SGM__MATRICES) {
         matrix_index(r, p, row, column, index);
         sgm__source_store(w, p->node, index, value);
         return;
     }
     const char *whole = of_group(r, p, p->rows, row);
-    if (p->kind == SGM__DEVICE_WEIGHTS_GRADIENT) {
+    if (p->kind == SGM__WEIGHTS_GRADIENT) {
         sgm__source_store_flat(w, p->node, sgm__source_nest(w, whole, p->columns, column), value);
         return;
     }
-    bool forward = p->kind == SGM__DEVICE_CONVOLUTION;
+    bool forward = p->kind == SGM__CONVOLUTION;
     const int64_t *extent = forward ? window->out : window->in;
     const int64_t sizes[] = {window->batch, extent[0], extent[1]};
     take_apart(r, prefix, column, sizes, parts);
@@ -259,4 +260,55 @@ void sgm__device_product_store(sgm__device_render *r, const sgm__device_product 
                            in_image(r, parts[0], whole, forward ? window->filters : window->channels,
                                     parts[1], parts[2], extent),
                            value);
+}
+
+bool sgm__contraction_left_is_deep(const sgm__device_render *r, const sgm__contraction *p)
+{
+    const sgm__node *left = sgm__device_operand(r, p->node, 0);
+    int32_t row = left->type.shape.rank - 2;
+    return p->kind != SGM__MATRICES || llabs(left->place.strides[row + 1]) <= llabs(left->place.strides[row]);
+}
+
+bool sgm__contraction_right_is_deep(const sgm__device_render *r, const sgm__contraction *p)
+{
+    const sgm__node *right = sgm__device_operand(r, p->node, 1);
+    int32_t row = right->type.shape.rank - 2;
+    if (p->kind != SGM__MATRICES)
+        return p->kind == SGM__WEIGHTS_GRADIENT;
+    return llabs(right->place.strides[row]) < llabs(right->place.strides[row + 1]);
+}
+
+void sgm__contraction_open(sgm__device_render *r, const sgm__contraction *p,
+                           const sgm__contraction_parts *parts, int64_t row_tiles, int64_t column_tiles)
+{
+    sgm__source_writer *w = &r->writer;
+    const char *counter = sgm__device_counter(r);
+    sgm__source_line(w, "const %s column_tile = tile %% %lld, row_tile = tile / %lld %% %lld;", counter,
+                     (long long)column_tiles, (long long)column_tiles, (long long)row_tiles);
+    if (p->batch > 1)
+        sgm__source_line(w, "const %s batch = tile / %lld %% %lld;", counter,
+                         (long long)(column_tiles * row_tiles), (long long)p->batch);
+    if (parts->count == 1) {
+        sgm__source_line(w, "const %s from = 0, to = %lld;", counter, (long long)p->depth);
+    } else {
+        sgm__source_line(w, "const %s part = tile / %lld, from = part * %lld;", counter,
+                         (long long)(column_tiles * row_tiles * p->batch), (long long)parts->depth);
+        sgm__source_line(w, "const %s to = from + %lld < %lld ? from + %lld : %lld;", counter,
+                         (long long)parts->depth, (long long)p->depth, (long long)parts->depth,
+                         (long long)p->depth);
+    }
+    sgm__contraction_begin(r, p);
+}
+
+void sgm__contraction_keep(sgm__device_render *r, const sgm__contraction *p,
+                           const sgm__contraction_parts *parts, const char *value)
+{
+    sgm__source_writer *w = &r->writer;
+    if (parts->count == 1) {
+        sgm__contraction_store(r, p, "c", "row", "column", value);
+        return;
+    }
+    const char *whole = p->batch > 1 ? sgm__source_nest(w, "part", p->batch, "batch") : "part";
+    const char *at = sgm__source_nest(w, sgm__source_nest(w, whole, p->rows, "row"), p->columns, "column");
+    sgm__source_line(w, "%s[%s] = %s;", sgm__device_scratch(r, parts->scratch, p->type, true), at, value);
 }

@@ -3,8 +3,8 @@
  *
  * A kernel is begun, its lines are written with the functions of source.h, and it is ended, which adds a
  * launch to the step. Pointers to what nodes lie in are called x0, x1, ... in the order of first use. */
-#ifndef SGM_HANDLERS_DEVICE_RENDER_H
-#define SGM_HANDLERS_DEVICE_RENDER_H
+#ifndef SGM_HANDLERS_DEVICE_CODE_INTERNAL_H
+#define SGM_HANDLERS_DEVICE_CODE_INTERNAL_H
 
 #include "handlers/device/code.h"
 #include "handlers/source/source.h"
