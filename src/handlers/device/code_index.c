@@ -251,7 +251,12 @@ sgm_status sgm__device_write_random(sgm__device_render *r, int32_t number)
     sgm__source_writer *w = &r->writer;
     int64_t count = sgm_shape_elements(&sgm__device_node(r, number)->type.shape);
     sgm__device_begin(r);
-    sgm__device_items(r, "n", count);
-    sgm__source_store_flat(w, number, "n", w->dialect->draw(w, number, "n"));
+    sgm__device_items(r, "item", (count + 3) / 4);
+    sgm__device_draw_four(r, number, "item * 4");
+    r->in_fours = true;
+    sgm__source_line(w, "for (int u = 0; u < 4 && item * 4 + u < %lld; u++)", (long long)count);
+    w->depth++;
+    sgm__source_store_flat(w, number, "item * 4 + u", w->dialect->draw(w, number, NULL));
+    w->depth--;
     return sgm__device_end(r);
 }

@@ -42,6 +42,7 @@ typedef struct sgm__device_render {
     int32_t parameter_count;
     int64_t groups;
     uint32_t group;
+    bool in_fours;     /* a work-item has elements n to n + 3, "u" is which: random numbers come so */
     const char *about; /* for a comment */
 } sgm__device_render;
 
@@ -60,6 +61,8 @@ sgm_status sgm__device_end(sgm__device_render *r);
 void sgm__device_items(sgm__device_render *r, const char *variable, int64_t count);
 /* A group of `group` work-items for each of `count` things. */
 void sgm__device_groups(sgm__device_render *r, const char *variable, int64_t count, uint32_t group);
+/* Lines that draw random numbers `number` to `number` + 3 of a node: a multiple of 4. */
+void sgm__device_draw_four(sgm__device_render *r, int32_t node, const char *number);
 /* Lines that take `number` apart: a variable for each axis of the walk that is not 1. */
 void sgm__device_unravel(sgm__device_render *r, const char *number, const sgm__source_walk *walk,
                          const char **index);

@@ -208,10 +208,25 @@ static void turns(sgm__source_writer *w, const sgm_shape *shape, uint32_t axes, 
     sgm__device_unravel(r, "n", &walk, index);
 }
 
-/* Each element draws its block of four, and takes one. */
+void sgm__device_draw_four(sgm__device_render *r, int32_t node, const char *number)
+{
+    static const char *const none[SGM_MAX_RANK];
+    sgm__source_writer *w = &r->writer;
+    const char *seed = sgm__source_element(w, sgm__source_operand(w, node, 0), none);
+    const char *step = sgm__source_element(w, sgm__source_operand(w, node, 1), none);
+    sgm__source_need(w, SGM__SOURCE_DRAW);
+    sgm__source_line(w, "uint32_t words%d[4];", node);
+    sgm__source_line(w, "sgm_draw((uint64_t)%s, (uint64_t)%s, %lldu, (uint64_t)%s / 4, words%d);", seed, step,
+                     (long long)w->plan->nodes[node].attributes.integers[0], number, node);
+}
+
+/* Each element draws its block of four, and takes one, unless they come in fours. */
 static const char *draw(sgm__source_writer *w, int32_t node, const char *number)
 {
     static const char *const none[SGM_MAX_RANK];
+    if (render_of(w)->in_fours)
+        return sgm__source_format(w, "(%s)(words%d[u] >> 8) / 16777216",
+                                  sgm__source_type(w, w->plan->nodes[node].type.dtype), node);
     const char *seed = sgm__source_element(w, sgm__source_operand(w, node, 0), none);
     const char *step = sgm__source_element(w, sgm__source_operand(w, node, 1), none);
     sgm__source_need(w, SGM__SOURCE_DRAW);
@@ -233,6 +248,7 @@ void sgm__device_begin(sgm__device_render *r)
     r->writer.depth = 1;
     r->writer.opened = 0;
     r->parameter_count = 0;
+    r->in_fours = false;
     r->groups = 1;
     r->group = 1;
 }
