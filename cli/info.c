@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char usage_text[] =
     "Usage: sigma info [--hooks|--augmentations] [CHECKPOINT|FOLDER|FILE.yaml]\n\n"
@@ -30,6 +31,8 @@ static void print_handlers(void)
     printf("handlers\n");
     for (size_t i = 0; sgm_handler_name_at(i) != NULL; i++) {
         const char *name = sgm_handler_name_at(i);
+        if (strchr(name, ':') != NULL) /* debug:NAME, for all of them at the end */
+            continue;
         printf("  %s\n", name);
         sgm_handler *handler = sgm_handler_create(name);
         char *text = handler != NULL ? sgm_handler_describe(handler) : NULL;
@@ -40,6 +43,9 @@ static void print_handlers(void)
         sgm_string_free(text);
         sgm_handler_free(handler);
     }
+    printf(
+        "  debug:NAME\n"
+        "    any of these, stopped at NaN, infinity and places outside memory; one instruction at a time\n");
 }
 
 static void print_layers_and_optimisers(void)
