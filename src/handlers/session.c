@@ -3,6 +3,7 @@
 
 #include "base/tensor_internal.h"
 #include "graph/passes.h"
+#include <sigma/units.h>
 
 #include <stdio.h>
 
@@ -242,6 +243,24 @@ static sgm_status allocate_memory(sgm_program *program)
     return SGM_OK;
 }
 
+/* What a program that found no memory would have wanted. */
+static void tell_sizes(const sgm__plan *plan)
+{
+    double state = 0, inputs = 0;
+    char text[5][64];
+    for (int32_t i = 0; i < plan->state_count; i++)
+        state += (double)bytes_of(&plan->states[i].type);
+    for (int32_t i = 0; i < plan->input_count; i++)
+        inputs += (double)bytes_of(&plan->inputs[i].type);
+    sgm__fail_within("a program with %s of state, %s of inputs, %s of constants and %s of arena (for %s of "
+                     "activations)",
+                     sgm_bytes_text(state, text[0], sizeof text[0]),
+                     sgm_bytes_text(inputs, text[1], sizeof text[1]),
+                     sgm_bytes_text((double)plan->constant_bytes, text[2], sizeof text[2]),
+                     sgm_bytes_text((double)plan->arena_bytes, text[3], sizeof text[3]),
+                     sgm_bytes_text((double)plan->activation_bytes, text[4], sizeof text[4]));
+}
+
 static sgm_status compile(sgm_program *program, const sgm_graph *graph)
 {
     const sgm_handler *handler = program->session->handler;
@@ -249,9 +268,14 @@ static sgm_status compile(sgm_program *program, const sgm_graph *graph)
     if (program->graph == NULL)
         return sgm_last_status() != SGM_OK ? sgm_last_status() : SGM_ERROR_MEMORY;
     SGM_TRY(sgm__plan_create(graph, handler, &program->plan));
-    SGM_TRY(allocate_memory(program));
-    SGM_TRY(bind_states(program));
-    return handler->type->compile(handler->self, program->plan, &program->executable);
+    sgm_status status = allocate_memory(program);
+    if (status == SGM_OK)
+        status = bind_states(program);
+    if (status == SGM_OK)
+        status = handler->type->compile(handler->self, program->plan, &program->executable);
+    if (status == SGM_ERROR_MEMORY)
+        tell_sizes(program->plan);
+    return status;
 }
 
 sgm_program *sgm_session_prepare(sgm_session *session, const sgm_graph *graph)
