@@ -246,15 +246,15 @@ static sgm_status allocate_memory(sgm_program *program)
 /* What a program that found no memory would have wanted. */
 static void tell_sizes(const sgm__plan *plan)
 {
-    double state = 0, inputs = 0;
+    double states = 0, inputs = 0;
     char text[5][64];
     for (int32_t i = 0; i < plan->state_count; i++)
-        state += (double)bytes_of(&plan->states[i].type);
+        states += (double)bytes_of(&plan->states[i].type);
     for (int32_t i = 0; i < plan->input_count; i++)
         inputs += (double)bytes_of(&plan->inputs[i].type);
     sgm__fail_within("a program with %s of state, %s of inputs, %s of constants and %s of arena (for %s of "
                      "activations)",
-                     sgm_bytes_text(state, text[0], sizeof text[0]),
+                     sgm_bytes_text(states, text[0], sizeof text[0]),
                      sgm_bytes_text(inputs, text[1], sizeof text[1]),
                      sgm_bytes_text((double)plan->constant_bytes, text[2], sizeof text[2]),
                      sgm_bytes_text((double)plan->arena_bytes, text[3], sizeof text[3]),

@@ -1,0 +1,411 @@
+/* Handlers for devices: memory, what is kept on disk, faults, operations without kernels, threads. */
+#include "devices.h"
+#include "graphs.h"
+
+#include "../base/folder.h"
+#include "handlers/device/device.h"
+#include "handlers/session.h"
+#include <pthread.h>
+#include <sigma/op.h>
+#include <unistd.h>
+
+static const char *const names[] = {"opencl", "cuda"};
+#define NAMES 2
+
+/* Calls `check` with each device's handler that is here. */
+static void with_devices(void (*check)(sgm_handler *handler))
+{
+    char reasons[1024] = "";
+    int found = 0;
+    for (int i = 0; i < NAMES; i++) {
+        sgm_handler *handler = sgm_handler_create_options(names[i], NULL);
+        size_t length = strlen(reasons);
+        if (handler != NULL)
+            check(handler);
+        else
+            snprintf(reasons + length, sizeof reasons - length, "%s%s", length > 0 ? "; " : "",
+                     sgm_last_error());
+        found += handler != NULL;
+        sgm_handler_free(handler);
+    }
+    if (found == 0)
+        SKIP(reasons);
+}
+
+static sgm__device *device_of(sgm_handler *handler)
+{
+    return handler->self;
+}
+
+/* --- memory --- */
+
+static sgm_graph *product_graph(int64_t rows, int64_t columns)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(rows, 1));
+    sgm_value y = sgm_input_value(graph, "y", SGM_FLOAT32, DIMS(1, columns));
+    sgm_output(graph, "sum", sgm_matmul(graph, x, y));
+    return graph;
+}
+
+static void check_small_product(sgm_session *session)
+{
+    sgm_graph *graph = product_graph(2, 3);
+    sgm_program *program = sgm_session_prepare(session, graph);
+    CHECK_OK(program);
+    feed(session, program, "x", SGM_FLOAT32, DIMS(2, 1), NUMBERS(2, -3));
+    feed(session, program, "y", SGM_FLOAT32, DIMS(1, 3), NUMBERS(1, 10, 100));
+    CHECK_OK(sgm_session_run(session, program));
+    check_output(session, program, "sum", NUMBERS(2, 20, 200, -3, -30, -300), 0);
+    sgm_graph_free(graph);
+}
+
+static void check_out_of_memory(sgm_handler *handler)
+{
+    sgm_session *session = sgm_session_create(handler);
+    uint64_t used = device_of(handler)->used;
+    sgm_graph *graph = product_graph(2000000, 1000000);
+    CHECK_ERROR(sgm_session_prepare(session, graph), device_of(handler)->info.name);
+    CHECK_INT(sgm_last_status(), SGM_ERROR_MEMORY);
+    CHECK(strstr(sgm_last_error(), "a program with 0 bytes of state, 12 MB of inputs, 0 bytes of constants "
+                                   "and 8.0 TB of arena (for 8.0 TB of activations)") != NULL);
+    CHECK_INT(device_of(handler)->used, used);
+    check_small_product(session);
+    sgm_graph_free(graph);
+    sgm_session_free(session);
+    CHECK_INT(device_of(handler)->used, used);
+}
+
+TEST(out_of_memory_says_sizes_and_leaves_all_usable)
+{
+    with_devices(check_out_of_memory);
+}
+
+static void check_used_up(sgm_handler *handler)
+{
+    sgm__device *device = device_of(handler);
+    sgm_session *session = sgm_session_create(handler);
+    uint64_t memory = device->info.memory;
+    device->info.memory = device->used + 3000000;
+    double *zeros = calloc(500000, sizeof *zeros);
+    set_state(session, "a", SGM_FLOAT32, DIMS(500000), zeros);
+    sgm_tensor *tensor = tensor_of(SGM_FLOAT32, DIMS(500000), zeros);
+    CHECK_ERROR(sgm_session_set(session, "b", tensor),
+                "is used up: 2.1 MB are in use by this handler, and 2.1 MB more are wanted");
+    CHECK_INT(sgm_last_status(), SGM_ERROR_MEMORY);
+    CHECK(!sgm_session_has(session, "b"));
+    CHECK_OK(sgm_session_set(session, "a", tensor));
+    sgm_session_free(session);
+    session = sgm_session_create(handler); /* what was given back can be had again */
+    CHECK_OK(sgm_session_set(session, "b", tensor));
+    sgm_session_free(session);
+    device->info.memory = memory;
+    sgm_tensor_free(tensor);
+    free(zeros);
+}
+
+TEST(what_is_in_use_counts)
+{
+    with_devices(check_used_up);
+}
+
+static long resident_pages(void)
+{
+    long all = 0, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (file == NULL || fscanf(file, "%ld %ld", &all, &resident) != 2)
+        resident = 0;
+    if (file != NULL)
+        fclose(file);
+    return resident;
+}
+
+#define MANY_RUNS 10000
+
+static void check_flat(sgm_handler *handler)
+{
+    sgm_session *session = sgm_session_create(handler);
+    sgm_graph *graph = sgm_graph_create();
+    set_state(session, "w", SGM_FLOAT32, DIMS(100), (double[100]){0});
+    sgm_value w = sgm_state(graph, "w", SGM_FLOAT32, DIMS(100));
+    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, SCALAR);
+    sgm_assign(graph, w, sgm_add(graph, w, x));
+    sgm_output(graph, "sum", sgm_reduce_sum(graph, w, NULL, 0, false));
+    sgm_program *program = sgm_session_prepare(session, graph);
+    CHECK_OK(program);
+    double sum = 0;
+    uint64_t used = 0, kept = 0;
+    long pages = 0;
+    for (int i = 0; i < MANY_RUNS; i++) {
+        CHECK_OK(sgm_session_feed_number(session, program, "x", 1));
+        CHECK_OK(sgm_session_run(session, program));
+        if (i == MANY_RUNS / 2) {
+            used = device_of(handler)->used;
+            kept = device_of(handler)->kept_bytes;
+            pages = resident_pages();
+        }
+    }
+    CHECK_OK(sgm_session_read_number(session, program, "sum", &sum));
+    CHECK_NEAR(sum, 100.0 * (MANY_RUNS - 1), 0);
+    CHECK_INT(device_of(handler)->used, used);
+    CHECK_INT(device_of(handler)->kept_bytes, kept);
+    CHECK(resident_pages() - pages < 256); /* a MB */
+    sgm_graph_free(graph);
+    sgm_session_free(session);
+}
+
+TEST(memory_is_flat)
+{
+    with_devices(check_flat);
+}
+
+/* --- what is kept on disk --- */
+
+/* The path of the only file there. */
+static void find_kept(char *path, size_t size)
+{
+    char command[160];
+    snprintf(command, sizeof command, "ls -d '%s'/kernels/*", folder);
+    FILE *list = popen(command, "r");
+    CHECK(list != NULL);
+    path[0] = '\0';
+    CHECK(fgets(path, (int)size, list) != NULL);
+    path[strcspn(path, "\n")] = '\0';
+    char more[160];
+    CHECK(fgets(more, sizeof more, list) == NULL);
+    pclose(list);
+}
+
+static size_t size_of(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    CHECK(file != NULL);
+    fseek(file, 0, SEEK_END);
+    long size = ftell(file);
+    fclose(file);
+    return (size_t)size;
+}
+
+/* Whatever is wrong with the file, the product is right, and the file whole again. */
+static void check_again(sgm_handler *handler, const char *path, size_t size)
+{
+    sgm_session *session = sgm_session_create(handler);
+    check_small_product(session);
+    sgm_session_free(session);
+    CHECK(size_of(path) + 64 > size && size_of(path) < size + 64);
+}
+
+static void change_byte(const char *path, long at)
+{
+    FILE *file = fopen(path, "r+b");
+    CHECK(file != NULL);
+    fseek(file, at, SEEK_SET);
+    int old = fgetc(file);
+    fseek(file, at, SEEK_SET);
+    fputc(old ^ 0x55, file);
+    fclose(file);
+}
+
+static void check_kept(sgm_handler *handler)
+{
+    char path[160];
+    open_folder();
+    setenv("SIGMA_CACHE_DIR", folder, 1);
+    sgm_session *session = sgm_session_create(handler);
+    check_small_product(session);
+    sgm_session_free(session);
+    find_kept(path, sizeof path);
+    size_t size = size_of(path);
+    check_again(handler, path, size);
+    change_byte(path, (long)size / 2);
+    check_again(handler, path, size);
+    CHECK_INT(truncate(path, 10), 0);
+    check_again(handler, path, size);
+    change_byte(path, 3);
+    check_again(handler, path, size);
+    setenv("SIGMA_CACHE_DIR", "/proc/nowhere", 1); /* nothing can be kept there */
+    session = sgm_session_create(handler);
+    check_small_product(session);
+    sgm_session_free(session);
+    unsetenv("SIGMA_CACHE_DIR");
+    close_folder();
+}
+
+TEST(compiled_kernels_are_kept_and_damaged_ones_made_again)
+{
+    with_devices(check_kept);
+}
+
+/* --- faults --- */
+
+static void run_with_index(sgm_handler *handler, double index, char *message, size_t size)
+{
+    sgm_session *session = sgm_session_create(handler);
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value table = sgm_input_value(graph, "table", SGM_FLOAT32, DIMS(3, 2));
+    sgm_value indices = sgm_input_value(graph, "indices", SGM_INT32, DIMS(2));
+    sgm_value y = sgm_gather(graph, table, indices, 0);
+    sgm_output(graph, "y", sgm_multiply(graph, y, sgm_number(graph, 2)));
+    sgm_program *program = sgm_session_prepare(session, graph);
+    CHECK_OK(program);
+    feed(session, program, "table", SGM_FLOAT32, DIMS(3, 2), NUMBERS(1, 2, 3, 4, 5, 6));
+    feed(session, program, "indices", SGM_INT32, DIMS(2), NUMBERS(2, index));
+    message[0] = '\0';
+    if (sgm_session_run(session, program) != SGM_OK)
+        snprintf(message, size, "%s", sgm_last_error());
+    feed(session, program, "indices", SGM_INT32, DIMS(2), NUMBERS(1, 0));
+    CHECK_OK(sgm_session_run(session, program));
+    check_output(session, program, "y", NUMBERS(6, 8, 2, 4), 0);
+    sgm_graph_free(graph);
+    sgm_session_free(session);
+}
+
+static void check_faults(sgm_handler *handler)
+{
+    static const double indices[] = {3, -1, 2147483647, 0};
+    char expected[512], message[512];
+    sgm_handler *cpu = sgm_handler_create("cpu");
+    for (size_t i = 0; i < sizeof indices / sizeof *indices; i++) {
+        run_with_index(cpu, indices[i], expected, sizeof expected);
+        run_with_index(handler, indices[i], message, sizeof message);
+        CHECK_STR(message, expected);
+    }
+    sgm_handler_free(cpu);
+}
+
+TEST(indices_out_of_range_are_told_as_by_the_cpu)
+{
+    with_devices(check_faults);
+}
+
+/* --- a user's own operations --- */
+
+static double cube_plus(const double *x, const sgm_attributes *attributes)
+{
+    (void)attributes;
+    return x[0] * x[0] * x[0] + 1;
+}
+
+static sgm_status infer_same(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
+                             sgm_type *result)
+{
+    (void)count, (void)attributes;
+    *result = inputs[0];
+    return SGM_OK;
+}
+
+static sgm_status reverse(const sgm_kernel_call *call)
+{
+    int64_t count = sgm_shape_elements(&call->output.shape);
+    for (int64_t i = 0; i < count; i++)
+        sgm_array_store(&call->output, i, sgm_array_load(&call->inputs[0], count - 1 - i));
+    return SGM_OK;
+}
+
+static const sgm_op own_element = {.api = SGM_OP_API,
+                                   .flags = SGM_OP_ELEMENTWISE,
+                                   .name = "test_cube_plus",
+                                   .doc = "of a test",
+                                   .min_inputs = 1,
+                                   .max_inputs = 1,
+                                   .infer = infer_same,
+                                   .scalar = cube_plus};
+static const sgm_op own_whole = {.api = SGM_OP_API,
+                                 .name = "test_reverse",
+                                 .doc = "of a test",
+                                 .min_inputs = 1,
+                                 .max_inputs = 1,
+                                 .infer = infer_same,
+                                 .forward = reverse};
+
+static void check_own(sgm_handler *handler)
+{
+    sgm_session *session = sgm_session_create(handler);
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(2, 3));
+    sgm_value turned = sgm_permute(graph, sgm_exp(graph, x), (const int32_t[]){1, 0});
+    sgm_value own = sgm_record(graph, &own_element, &turned, 1, NULL);
+    sgm_value y = sgm_record(graph, &own_whole, &own, 1, NULL);
+    sgm_output(graph, "y", sgm_subtract(graph, y, sgm_number(graph, 1)));
+    sgm_program *program = sgm_session_prepare(session, graph);
+    CHECK_OK(program);
+    const double k = log(2);
+    for (int run = 0; run < 2; run++) {
+        feed(session, program, "x", SGM_FLOAT32, DIMS(2, 3), NUMBERS(0, k, 0, 0, 0, k));
+        CHECK_OK(sgm_session_run(session, program));
+        check_output(session, program, "y", NUMBERS(8, 1, 1, 8, 1, 1), 1e-5);
+    }
+    CHECK_STR(sgm_handler_support(handler, "test_reverse", SGM_FLOAT32), "reference loop");
+    sgm_graph_free(graph);
+    sgm_session_free(session);
+}
+
+TEST(operations_without_a_kernel_run_on_the_host)
+{
+    CHECK_OK(sgm_register_op(&own_element));
+    CHECK_OK(sgm_register_op(&own_whole));
+    with_devices(check_own);
+}
+
+/* --- several sessions --- */
+
+static void *run_often(void *user)
+{
+    sgm_session *session = sgm_session_create(user);
+    for (int i = 0; i < 20; i++)
+        check_small_product(session);
+    sgm_session_free(session);
+    return NULL;
+}
+
+static void check_threads(sgm_handler *handler)
+{
+    pthread_t threads[3];
+    uint64_t used = device_of(handler)->used;
+    for (int i = 0; i < 3; i++)
+        CHECK_INT(pthread_create(&threads[i], NULL, run_often, handler), 0);
+    for (int i = 0; i < 3; i++)
+        CHECK_INT(pthread_join(threads[i], NULL), 0);
+    CHECK_INT(device_of(handler)->used, used);
+}
+
+TEST(sessions_in_threads_share_a_device)
+{
+    with_devices(check_threads);
+}
+
+TEST(times_of_steps)
+{
+    for (int i = 0; i < NAMES; i++) {
+        sgm_handler *handler = sgm_handler_create_options(names[i], NULL);
+        if (handler == NULL)
+            continue;
+        sgm_session *session = sgm_session_create(handler);
+        sgm_graph *graph = product_graph(64, 64);
+        sgm_program *program = sgm_session_prepare(session, graph);
+        sgm__step_time times[4];
+        double values[64] = {1};
+        CHECK_OK(program);
+        CHECK(program->plan->step_count <= 4);
+        feed(session, program, "x", SGM_FLOAT32, DIMS(64, 1), values);
+        feed(session, program, "y", SGM_FLOAT32, DIMS(1, 64), values);
+        CHECK_OK(sgm__session_run_timed(session, program, times));
+        CHECK(times[0].seconds > 0 && times[0].seconds < 60);
+        CHECK_INT(times[0].with, -1);
+        sgm_graph_free(graph);
+        sgm_session_free(session);
+        sgm_handler_free(handler);
+    }
+}
+
+TEST(devices_by_number)
+{
+    for (int i = 0; i < NAMES; i++)
+        if (is_here(names[i])) {
+            CHECK_ERROR(sgm_handler_create_options(
+                            names[i],
+                            &(sgm_handler_options){.struct_size = sizeof(sgm_handler_options), .device = 99}),
+                        "there is no device 99: ");
+            CHECK_INT(sgm_last_status(), SGM_ERROR_NOT_FOUND);
+        }
+}

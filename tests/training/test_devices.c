@@ -1,0 +1,118 @@
+/* Training on devices: the losses of the cpu, the same weights and masks for the same seed, the same bits
+ * twice. */
+#include "../handlers/devices.h"
+#include "waves.h"
+
+#define STEPS 200
+
+typedef struct problem {
+    const char *network;
+    double learning_rate;
+} problem;
+
+/* Losses of each step, and the weights in the end. */
+static void learn(const problem *p, const char *handler, int64_t steps, loss_curve *curve,
+                  sgm_tensor **weights)
+{
+    sgm_env *env = sgm_env_create("device", .seed = 7, .handler = handler);
+    sgm_trainer *trainer = sgm_trainer_create(env, "t");
+    sgm_dataset *digits = sgm_dataset_open("digits");
+    memset(curve, 0, sizeof *curve);
+    CHECK_OK(sgm_trainer_network(trainer, p->network));
+    CHECK_OK(sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = p->learning_rate)));
+    CHECK_OK(sgm_trainer_data(trainer, sgm_minibatches(digits, .size = 32, .seed = 3)));
+    CHECK_OK(sgm_trainer_on_progress(trainer, follow_losses, curve));
+    CHECK_OK(sgm_run(env, .iterations = steps));
+    if (weights != NULL)
+        CHECK_OK(*weights = sgm_trainer_get(trainer, "1-dense.weights"));
+    sgm_dataset_free(digits);
+    sgm_env_free(env);
+}
+
+static void need(const char *handler)
+{
+    if (!is_here(handler))
+        SKIP(sgm_last_error());
+}
+
+static void check_followed(const char *handler, const problem *p)
+{
+    static loss_curve expected, curve;
+    need(handler);
+    learn(p, "cpu", STEPS, &expected, NULL);
+    learn(p, handler, STEPS, &curve, NULL);
+    CHECK_INT(curve.count, STEPS);
+    CHECK_INT(expected.count, STEPS);
+    CHECK(expected.losses[STEPS - 1] < expected.losses[0] / 2);
+    for (size_t i = 0; i < STEPS; i++)
+        if (!test_near(curve.losses[i], expected.losses[i], 1e-4))
+            TEST_FAIL("%s: the loss of step %zu is %.7g, that of cpu %.7g", handler, i + 1, curve.losses[i],
+                      expected.losses[i]);
+}
+
+static const problem dense = {"input(8, 8) + dense(64, relu) + dropout(0.2) + dense(32, tanh) + dense(10) + "
+                              "softmax_cross_entropy",
+                              0.002};
+static const problem convolution = {"input(8, 8) + convolution(8, 3, relu) + batch_norm + max_pooling(2) + "
+                                    "dense(10) + softmax_cross_entropy",
+                                    0.002};
+static const problem recurrent = {"input(8, 8) + gru(16) + attention(heads=2) + layer_norm + flatten + "
+                                  "dense(10) + softmax_cross_entropy",
+                                  0.002};
+
+TEST(opencl_dense)
+{
+    check_followed("opencl", &dense);
+}
+
+TEST(opencl_convolution)
+{
+    check_followed("opencl", &convolution);
+}
+
+TEST(opencl_recurrent_and_attention)
+{
+    check_followed("opencl", &recurrent);
+}
+
+TEST(cuda_dense)
+{
+    check_followed("cuda", &dense);
+}
+
+TEST(cuda_convolution)
+{
+    check_followed("cuda", &convolution);
+}
+
+TEST(cuda_recurrent_and_attention)
+{
+    check_followed("cuda", &recurrent);
+}
+
+/* Masks of dropout decide the first loss, and so do the weights that it began with. */
+static void check_bits(const char *handler)
+{
+    static loss_curve first, second, other;
+    sgm_tensor *a = NULL, *b = NULL;
+    need(handler);
+    learn(&dense, handler, 30, &first, &a);
+    learn(&dense, handler, 30, &second, &b);
+    learn(&dense, "cpu", 1, &other, NULL);
+    CHECK_NEAR(first.losses[0], other.losses[0], 1e-6);
+    CHECK_INT(memcmp(first.losses, second.losses, 30 * sizeof first.losses[0]), 0);
+    size_t bytes = (size_t)sgm_shape_elements(sgm_tensor_shape(a)) * sizeof(float);
+    CHECK_INT(memcmp(sgm_tensor_const_data(a), sgm_tensor_const_data(b), bytes), 0);
+    sgm_tensor_free(a);
+    sgm_tensor_free(b);
+}
+
+TEST(opencl_gives_the_same_bits_twice)
+{
+    check_bits("opencl");
+}
+
+TEST(cuda_gives_the_same_bits_twice)
+{
+    check_bits("cuda");
+}
