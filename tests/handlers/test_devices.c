@@ -67,7 +67,7 @@ static void check_out_of_memory(sgm_handler *handler)
     sgm_graph *graph = product_graph(2000000, 1000000);
     CHECK_ERROR(sgm_session_prepare(session, graph), device_of(handler)->info.name);
     CHECK_INT(sgm_last_status(), SGM_ERROR_MEMORY);
-    CHECK(strstr(sgm_last_error(), "a program with 0 bytes of state, 12 MB of inputs, 0 bytes of constants "
+    CHECK(strstr(sgm_last_error(), "a program with 0 bytes of state, 12.0 MB of inputs, 0 bytes of constants "
                                    "and 8.0 TB of arena (for 8.0 TB of activations)") != NULL);
     CHECK_INT(device_of(handler)->used, used);
     check_small_product(session);

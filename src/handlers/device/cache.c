@@ -147,10 +147,7 @@ static void *load_stored(sgm__device *device, const char *path)
 static sgm_status build(sgm__device *device, const char *source, void **binary, size_t *bytes)
 {
     char message[SGM_DEVICE_MESSAGE] = "";
-    double begin = sgm__now();
     SGM__DEVICE_TRY(device, device->driver->build(device->self, source, binary, bytes, message));
-    sgm__log(SGM_LOG_DEBUG, device->driver->name, "compiled %zu characters in %.2f s", strlen(source),
-             sgm__now() - begin);
     return SGM_OK;
 }
 

@@ -143,7 +143,10 @@ static sgm_status load(sgm__device *device, executable *exe)
         SGM_TRY(sgm__device_take(device, SGM__DEVICE_FAULT_WORDS * sizeof(int32_t), &exe->fault));
     if (exe->code->kernel_count == 0)
         return SGM_OK;
+    double begin = sgm__now();
     SGM_TRY(sgm__device_build(device, exe->source, &exe->module));
+    sgm__log(SGM_LOG_DEBUG, device->driver->name, "%d kernels for %d steps, %d of them on the host: %.2f s",
+             exe->code->kernel_count, exe->plan->step_count, exe->host_count, sgm__now() - begin);
     for (int32_t k = 0; k < exe->code->kernel_count; k++) {
         snprintf(name, sizeof name, "sgm_k%d", k);
         SGM__DEVICE_TRY(device,
