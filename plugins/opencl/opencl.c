@@ -215,7 +215,7 @@ static sgm_device_result start(device *d, const sgm_device_info *info, char *mes
                     info->name, text_of(error), (int)error);
     bool rounds =
         (number_of(d->id, CL_DEVICE_SINGLE_FP_CONFIG) & (uint64_t)CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
-    d->options = rounds ? "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt" : "-cl-std=CL1.2";
+    d->options = rounds ? "-cl-std=CL1.2 -w -cl-fp32-correctly-rounded-divide-sqrt" : "-cl-std=CL1.2 -w";
     return SGM_DEVICE_OK;
 }
 
