@@ -20,7 +20,7 @@ static void learn(const problem *p, const char *handler, int64_t steps, loss_cur
     memset(curve, 0, sizeof *curve);
     CHECK_OK(sgm_trainer_network(trainer, p->network));
     CHECK_OK(sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = p->learning_rate)));
-    CHECK_OK(sgm_trainer_data(trainer, sgm_minibatches(digits, .size = 32, .seed = 3)));
+    CHECK_OK(sgm_trainer_data(trainer, sgm_minibatches(digits, .size = 30, .seed = 3)));
     CHECK_OK(sgm_trainer_on_progress(trainer, follow_losses, curve));
     CHECK_OK(sgm_run(env, .iterations = steps));
     if (weights != NULL)
