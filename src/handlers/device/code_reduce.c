@@ -200,11 +200,11 @@ static void write_tree(sgm__device_render *r, const reduction *d, uint32_t group
     sgm__source_line(w, "LOCAL %s shared[%u];", d->type, group);
     sgm__source_line(w, "shared[ITEM] = all;");
     sgm__source_line(w, "BARRIER;");
-    sgm__source_line(w, "for (int half = %u; half > 0; half /= 2) {", group / 2);
+    sgm__source_line(w, "for (int reach = %u; reach > 0; reach /= 2) {", group / 2);
     w->depth++;
-    sgm__source_line(w, "if (ITEM < half)");
+    sgm__source_line(w, "if (ITEM < reach)");
     w->depth++;
-    put_together(r, d, "shared[ITEM]", "shared[ITEM + half]");
+    put_together(r, d, "shared[ITEM]", "shared[ITEM + reach]");
     w->depth--;
     sgm__source_line(w, "BARRIER;");
     w->depth--;

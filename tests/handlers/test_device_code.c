@@ -1,0 +1,184 @@
+/* Plans as kernels, without any device: what is shared, what is divided, what has a kernel. */
+#include "handlers/device/code.h"
+#include "handlers/graphs.h"
+#include "ops/ops.h"
+
+static const char *support(void *self, const sgm_op *op, sgm_dtype dtype)
+{
+    (void)self;
+    return sgm__device_code_has(op, dtype) ? "kernel" : "reference loop";
+}
+
+static const sgm_device_info gpu = {
+    .local = 49152, .units = 100, .group = 1024, .warp = 32, .has_float64 = true};
+static const sgm_device_info processor = {
+    .local = 1 << 20, .units = 4, .group = 4096, .warp = 1, .is_processor = true, .has_float64 = true};
+
+typedef struct rendered {
+    sgm__plan *plan;
+    sgm__device_code *code;
+} rendered;
+
+/* The graph is freed. */
+static rendered render(sgm_graph *graph, const sgm_device_info *info)
+{
+    static const sgm__handler_type type = {
+        .name = "rendered", .flags = SGM__HANDLER_PARTS | SGM__HANDLER_DRAWS, .support = support};
+    static const sgm_handler handler = {.type = &type, .name = "rendered"};
+    rendered r = {0};
+    CHECK_OK(sgm__plan_create(graph, &handler, &r.plan));
+    CHECK_OK(sgm__device_code_create(r.plan, info, &r.code));
+    sgm_graph_free(graph);
+    return r;
+}
+
+static void discard(rendered *r)
+{
+    sgm__device_code_free(r->code);
+    sgm__plan_free(r->plan);
+}
+
+/* The step that computes an operation; there is one. */
+static const sgm__device_step *step_of(const rendered *r, const sgm_op *op)
+{
+    for (int32_t s = 0; s < r->plan->step_count; s++)
+        if (r->plan->nodes[r->plan->order[r->plan->steps[s].first]].op == op)
+            return &r->code->steps[s];
+    TEST_FAIL("no step computes %s", op->name);
+    return NULL;
+}
+
+static sgm_graph *layers(int count)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(64, 96));
+    for (int i = 0; i < count; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "w%d", i);
+        sgm_graph_push_label(graph, name);
+        x = sgm_relu(graph, sgm_matmul(graph, x, sgm_state(graph, name, SGM_FLOAT32, DIMS(96, 96))));
+        sgm_graph_pop_label(graph);
+    }
+    sgm_output(graph, "y", x);
+    return graph;
+}
+
+TEST(equal_layers_share_their_kernels)
+{
+    rendered few = render(layers(3), &gpu), many = render(layers(12), &gpu);
+    CHECK_INT(many.code->kernel_count, few.code->kernel_count);
+    CHECK_INT(many.plan->step_count, 4 * few.plan->step_count);
+    CHECK_STR(many.code->source.data, few.code->source.data);
+    discard(&few);
+    discard(&many);
+}
+
+TEST(the_same_plan_gives_the_same_text_and_another_device_another_one)
+{
+    rendered first = render(layers(2), &gpu), second = render(layers(2), &gpu);
+    rendered other = render(layers(2), &processor);
+    CHECK_STR(first.code->source.data, second.code->source.data);
+    CHECK(strcmp(first.code->source.data, other.code->source.data) != 0);
+    CHECK(strstr(first.code->source.data, "BARRIER") != NULL);
+    CHECK(strstr(other.code->source.data, "BARRIER") == NULL);
+    CHECK(strstr(first.code->source.data, "double") == NULL);
+    discard(&first);
+    discard(&second);
+    discard(&other);
+}
+
+TEST(every_primitive_has_a_kernel_but_those_for_the_host)
+{
+    static const char *const host[] = {"inverse",    "determinant", "ctc_alphas",
+                                       "ctc_states", "ctc_classes", NULL};
+    for (size_t i = 0; sgm_op_at(i) != NULL; i++) {
+        const sgm_op *op = sgm_op_at(i);
+        bool primitive = op->compose == NULL && (op->scalar != NULL || op->forward != NULL) &&
+                         (op->flags & (SGM_OP_SOURCE | SGM_OP_VIEW)) == 0;
+        bool hosted = false;
+        for (size_t k = 0; host[k] != NULL; k++)
+            hosted = hosted || strcmp(op->name, host[k]) == 0;
+        if (primitive && sgm__device_code_has(op, SGM_FLOAT32) == hosted)
+            TEST_FAIL("%s has %s kernel", op->name, hosted ? "a" : "no");
+    }
+}
+
+static sgm_graph *slope_of_weights(int64_t batch)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(batch, 24));
+    sgm_value slope = sgm_input_value(graph, "slope", SGM_FLOAT32, DIMS(batch, 10));
+    sgm_output(graph, "y", sgm_matmul(graph, sgm_transpose(graph, x), slope));
+    return graph;
+}
+
+TEST(a_deep_product_of_few_results_is_divided)
+{
+    const sgm_device_info *const devices[] = {&gpu, &processor};
+    for (int i = 0; i < 2; i++) {
+        rendered flat = render(slope_of_weights(64), devices[i]);
+        rendered deep = render(slope_of_weights(32768), devices[i]);
+        const sgm__device_step *step = step_of(&flat, &sgm__op_matmul);
+        CHECK_INT(step->kind, SGM__DEVICE_PRODUCT);
+        CHECK_INT(step->call_count, 1);
+        CHECK_INT(flat.code->scratch_bytes, 0);
+        step = step_of(&deep, &sgm__op_matmul);
+        CHECK_INT(step->call_count, 2);
+        CHECK(deep.code->calls[step->first_call].groups > 1);
+        CHECK(deep.code->scratch_bytes >= 2 * 24 * 10 * (int64_t)sizeof(float));
+        discard(&flat);
+        discard(&deep);
+    }
+}
+
+TEST(a_sum_of_all_is_made_in_two_passes)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(1000, 1000));
+    sgm_output(graph, "y", sgm_sum(graph, x));
+    rendered r = render(graph, &gpu);
+    const sgm__device_step *step = step_of(&r, &sgm__op_reduce_sum);
+    CHECK_INT(step->call_count, 2);
+    CHECK(r.code->calls[step->first_call].groups >= 100);
+    CHECK_INT(r.code->calls[step->first_call + 1].groups, 1);
+    discard(&r);
+}
+
+TEST(indices_can_be_at_fault_and_constants_are_in_the_text)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(50, 8));
+    sgm_value at = sgm_input_value(graph, "at", SGM_INT64, DIMS(20));
+    sgm_output(graph, "y", sgm_multiply(graph, sgm_gather(graph, x, at, 0), sgm_number(graph, 0.123456)));
+    rendered r = render(graph, &gpu);
+    const sgm__device_step *step = step_of(&r, &sgm__op_gather);
+    const sgm__device_call *call = &r.code->calls[step->first_call];
+    bool faults = false;
+    for (int32_t a = 0; a < call->argument_count; a++)
+        faults = faults || r.code->arguments[call->first_argument + a].kind == SGM__DEVICE_FAULT;
+    CHECK(faults);
+    CHECK(strstr(r.code->source.data, "0.123456f") != NULL);
+    discard(&r);
+}
+
+TEST(nothing_is_launched_for_what_is_empty)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value none = sgm_input_value(graph, "none", SGM_FLOAT32, DIMS(0, 3));
+    sgm_output(graph, "y", sgm_exp(graph, none));
+    rendered r = render(graph, &gpu);
+    CHECK_INT(r.code->kernel_count, 0);
+    CHECK_INT(r.code->steps[0].kind, SGM__DEVICE_NOTHING);
+    discard(&r);
+}
+
+TEST(what_has_no_kernel_is_left_to_the_host)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(4, 4));
+    sgm_output(graph, "y", sgm_exp(graph, sgm_inverse(graph, x)));
+    rendered r = render(graph, &gpu);
+    CHECK_INT(step_of(&r, &sgm__op_inverse)->kind, SGM__DEVICE_HOST);
+    CHECK_INT(step_of(&r, &sgm__op_exp)->kind, SGM__DEVICE_CALLS);
+    discard(&r);
+}
