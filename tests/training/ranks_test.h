@@ -43,6 +43,9 @@ __attribute__((unused)) static bool is_there(const char *command)
 /* Ends the test where ranks cannot be tested. */
 __attribute__((unused)) static void need_ranks(void)
 {
+#ifdef __SANITIZE_THREAD__
+    SKIP("the thread sanitizer knows nothing of what an MPI does");
+#endif
     const char *folders = getenv("SIGMA_PLUGIN_PATH");
     char plugin[4096];
     snprintf(plugin, sizeof plugin, "%s/libsigma-mpi.so", folders != NULL ? folders : ".");

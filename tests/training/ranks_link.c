@@ -1,0 +1,140 @@
+/* A switch between network namespaces, for systems whose kernel cannot shape links: ranks_link RATE DELAY
+ * NAMESPACE...
+ *
+ * Makes the device sgm0 in each namespace ("." is its own), and passes frames on between them: each port
+ * takes RATE bits a second, and what it took arrives DELAY seconds later. One line, "ready", tells when it
+ * does. Ends with its input.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if_tun.h>
+#include <net/if.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MOST_PORTS 16
+#define FRAME 9216
+#define QUEUE 4096 /* frames of a port that are on their way */
+
+typedef struct frame {
+    double arrival;
+    size_t length;
+    unsigned char data[FRAME];
+} frame;
+
+typedef struct port {
+    int device;
+    unsigned char address[6]; /* of who is behind it, learnt from what it sends */
+    bool known;
+    double busy; /* until when it takes what it has got */
+    frame *queue;
+    size_t first, count;
+} port;
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static int open_device(const char *space)
+{
+    char path[256];
+    struct ifreq request = {.ifr_flags = IFF_TAP | IFF_NO_PI, .ifr_name = "sgm0"};
+    bool here = strcmp(space, ".") == 0;
+    snprintf(path, sizeof path, here ? "/proc/self/ns/net" : "/run/netns/%s", space);
+    int own = open("/proc/self/ns/net", O_RDONLY), there = open(path, O_RDONLY);
+    bool inside = own >= 0 && there >= 0 && setns(there, CLONE_NEWNET) == 0;
+    int device = inside ? open("/dev/net/tun", O_RDWR | O_NONBLOCK) : -1; /* belongs to where it is opened */
+    if (device < 0 || ioctl(device, TUNSETIFF, &request) != 0 || setns(own, CLONE_NEWNET) != 0) {
+        fprintf(stderr, "ranks_link: no device in %s: %s\n", space, strerror(errno));
+        exit(77);
+    }
+    close(own);
+    close(there);
+    return device;
+}
+
+static void take(port *from, double rate, double delay)
+{
+    while (from->count < QUEUE) {
+        frame *f = &from->queue[(from->first + from->count) % QUEUE];
+        ssize_t length = read(from->device, f->data, sizeof f->data);
+        if (length < 14)
+            return;
+        double moment = now();
+        memcpy(from->address, f->data + 6, 6);
+        from->known = true;
+        from->busy = (from->busy > moment ? from->busy : moment) + (double)(length + 24) * 8 / rate;
+        f->arrival = from->busy + delay;
+        f->length = (size_t)length;
+        from->count++;
+    }
+}
+
+static void deliver(port *ports, int count, int from)
+{
+    port *p = &ports[from];
+    for (; p->count > 0 && p->queue[p->first].arrival <= now();
+         p->first = (p->first + 1) % QUEUE, p->count--) {
+        const frame *f = &p->queue[p->first];
+        for (int i = 0; i < count; i++) {
+            bool meant =
+                (f->data[0] & 1) != 0 || !ports[i].known || memcmp(f->data, ports[i].address, 6) == 0;
+            if (i != from && meant && write(ports[i].device, f->data, f->length) < 0 && errno != EAGAIN &&
+                errno != EIO) /* not up yet */
+                perror("ranks_link");
+        }
+    }
+}
+
+static double wait_for(const port *ports, int count)
+{
+    double next = now() + 0.1;
+    for (int i = 0; i < count; i++)
+        if (ports[i].count > 0 && ports[i].queue[ports[i].first].arrival < next)
+            next = ports[i].queue[ports[i].first].arrival;
+    return next - now();
+}
+
+int main(int argc, char **argv)
+{
+    static port ports[MOST_PORTS];
+    int count = argc - 3;
+    if (count < 2 || count > MOST_PORTS)
+        return 2;
+    double rate = atof(argv[1]), delay = atof(argv[2]);
+    prctl(PR_SET_TIMERSLACK, 1000UL);
+    for (int i = 0; i < count; i++) {
+        ports[i].device = open_device(argv[3 + i]);
+        ports[i].queue = malloc(QUEUE * sizeof(frame));
+        if (ports[i].queue == NULL)
+            return 1;
+    }
+    printf("ready\n");
+    fflush(stdout);
+    for (;;) {
+        struct pollfd waits[MOST_PORTS + 1] = {{.fd = 0, .events = POLLIN}};
+        for (int i = 0; i < count; i++)
+            waits[i + 1] =
+                (struct pollfd){.fd = ports[i].device, .events = ports[i].count < QUEUE ? POLLIN : 0};
+        double rest = wait_for(ports, count);
+        struct timespec time = {0, rest > 0 ? (long)(rest * 1e9) : 0};
+        if (ppoll(waits, (nfds_t)count + 1, &time, NULL) > 0 && waits[0].revents != 0)
+            return 0;
+        for (int i = 0; i < count; i++)
+            take(&ports[i], rate, delay);
+        for (int i = 0; i < count; i++)
+            deliver(ports, count, i);
+    }
+}
