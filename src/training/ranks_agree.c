@@ -402,7 +402,8 @@ sgm_status sgm__ranks_meet(sgm_trainer *trainer, sgm__rank_news *news)
         return sgm__ranks_account(ranks);
     }
     SGM_TRY(ranks->rank == 0 ? lead(ranks, news) : follow(ranks, news));
-    SGM_TRY(sgm__ranks_account(ranks));
+    if (!news->paused)
+        SGM_TRY(sgm__ranks_account(ranks));
     sgm_status status = ranks->moved ? send_states(ranks) : SGM_OK;
     ranks->moved = false;
     return status;
