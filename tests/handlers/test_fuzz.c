@@ -1,5 +1,6 @@
 /* Random graphs on every handler against an interpreter, several runs in a row. */
 #include "handlers/cpu/cpu.h"
+#include "handlers/devices.h"
 #include "handlers/fuzz_graphs.h"
 #include "handlers/interpreter.h"
 
@@ -171,4 +172,23 @@ TEST(the_cpu_in_single_steps)
 {
     need_cpu();
     play(&(const contest){"debug:cpu", SGM_FLOAT64, SGM_FLOAT64, true, 1e-12}, 2000, 50);
+}
+
+/* Few: each graph is compiled by the device's driver. */
+static void play_on_device(const char *handler, int count)
+{
+    if (!is_here(handler))
+        SKIP(sgm_last_error());
+    play(&(const contest){handler, SGM_FLOAT32, SGM_FLOAT64, true, 1e-4}, 2000, (uint64_t)count);
+    play(&(const contest){handler, SGM_FLOAT64, SGM_FLOAT64, true, 1e-12}, 3000, (uint64_t)count);
+}
+
+TEST(opencl)
+{
+    play_on_device("opencl", 2);
+}
+
+TEST(cuda)
+{
+    play_on_device("cuda", 100);
 }
