@@ -190,5 +190,5 @@ TEST(opencl)
 
 TEST(cuda)
 {
-    play_on_device("cuda", 100);
+    play_on_device("cuda", getenv("SIGMA_TEST_CUDA") != NULL ? 100 : 3);
 }
