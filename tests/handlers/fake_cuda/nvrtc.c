@@ -9,6 +9,7 @@
 
 #define KERNEL_WORD "\nKERNEL("
 #define PARAMETER_WORD "PLACE("
+#define LONG_SOURCE 200000 /* characters: it takes longer to compile than to run */
 
 struct nvrtc_program_ {
     char *source, *binary, *log;
@@ -110,18 +111,20 @@ static bool compile(const char *folder, const char *source)
     write_calls(file, source);
     if (fclose(file) != 0)
         fake_wrong("%s cannot be written", text);
-    static char words[][32] = {"c++",
-                               "-std=c++17",
-                               "-O1",
-                               "-fPIC",
-                               "-shared",
-                               "-w",
-                               "-ffp-contract=off",
-                               "-fno-strict-aliasing",
-                               "-fno-math-errno",
-                               "-fmax-errors=20",
-                               "-o"};
+    char words[][32] = {"c++",
+                        "-std=c++17",
+                        "-O1",
+                        "-fPIC",
+                        "-shared",
+                        "-w",
+                        "-ffp-contract=off",
+                        "-fno-strict-aliasing",
+                        "-fno-math-errno",
+                        "-fmax-errors=20",
+                        "-o"};
     enum { WORDS = sizeof words / sizeof *words };
+    if (strlen(source) > LONG_SOURCE)
+        words[2][2] = '0';
     char *arguments[WORDS + 3] = {NULL};
     for (int i = 0; i < WORDS; i++)
         arguments[i] = words[i];
