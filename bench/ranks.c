@@ -101,7 +101,7 @@ int main(int argc, char **argv)
     const char *sizes = argc > 1 ? argv[1] : "784-1024-1024-10";
     long long batch = argc > 2 ? atoll(argv[2]) : 100, bucket = argc > 4 ? atoll(argv[4]) : 0;
     int threads = argc > 3 ? atoi(argv[3]) : 1;
-    int64_t inputs, classes;
+    int64_t inputs = 0, classes = 0;
     char *layers = layers_of(sizes, &inputs, &classes);
     clock.end = argc > 5 ? atof(argv[5]) : 3;
     measure_sums();
