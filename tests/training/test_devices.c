@@ -116,3 +116,33 @@ TEST(cuda_gives_the_same_bits_twice)
 {
     check_bits("cuda");
 }
+
+/* Losses of workers that train together, each on its handler. */
+static void learn_together(const char *handlers, loss_curve *curve)
+{
+    sgm_env *env = sgm_env_create("devices", .seed = 7);
+    sgm_trainer *trainer = sgm_trainer_create(env, "t");
+    sgm_dataset *digits = sgm_dataset_open("digits");
+    memset(curve, 0, sizeof *curve);
+    CHECK_OK(
+        sgm_trainer_network(trainer, "input(8, 8) + dense(32, relu) + dense(10) + softmax_cross_entropy"));
+    CHECK_OK(sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.002)));
+    CHECK_OK(sgm_trainer_data(trainer, sgm_minibatches(digits, .size = 32, .seed = 3)));
+    CHECK_OK(sgm_trainer_operator(trainer, sgm_gradient_operator(.handlers = handlers)));
+    CHECK_OK(sgm_trainer_on_progress(trainer, follow_losses, curve));
+    CHECK_OK(sgm_run(env, .iterations = 40));
+    sgm_dataset_free(digits);
+    sgm_env_free(env);
+}
+
+TEST(two_gpus_train_as_two_processors_do)
+{
+    static loss_curve expected, curve;
+    need("cuda(device=1)");
+    learn_together("cpu cpu", &expected);
+    learn_together("cuda(device=0) cuda(device=1)", &curve);
+    CHECK_INT(curve.count, expected.count);
+    CHECK(expected.count > 0);
+    for (size_t i = 0; i < expected.count; i++)
+        CHECK_NEAR(curve.losses[i], expected.losses[i], 1e-4);
+}
