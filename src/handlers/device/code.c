@@ -33,6 +33,14 @@ static const step_writer writers[] = {
     {&sgm__op_max_pooling_gradient, sgm__device_write_pooling},
     {&sgm__op_average_pooling, sgm__device_write_shared},
     {&sgm__op_average_pooling_gradient, sgm__device_write_pooling},
+    {&sgm__op_softmax, sgm__device_write_rows},
+    {&sgm__op_log_softmax, sgm__device_write_rows},
+    {&sgm__op_softmax_cross_entropy, sgm__device_write_rows},
+    {&sgm__op_softmax_cross_entropy_slope, sgm__device_write_rows},
+    {&sgm__op_layer_norm, sgm__device_write_rows},
+    {&sgm__op_layer_norm_slope, sgm__device_write_rows},
+    {&sgm__op_rms_norm, sgm__device_write_rows},
+    {&sgm__op_rms_norm_slope, sgm__device_write_rows},
 };
 
 static const step_writer *find_writer(const sgm_op *op)

@@ -94,6 +94,7 @@ sgm_status sgm__device_write_elementwise(sgm__device_render *r, int32_t step); /
 sgm_status sgm__device_write_reduction(sgm__device_render *r, int32_t node);   /* code_reduce.c */
 sgm_status sgm__device_write_product(sgm__device_render *r, int32_t node);     /* code_product.c */
 sgm_status sgm__device_write_pooling(sgm__device_render *r, int32_t node);     /* code_windows.c */
+sgm_status sgm__device_write_rows(sgm__device_render *r, int32_t node);        /* code_rows.c */
 /* code_move.c */
 sgm_status sgm__device_write_shared(sgm__device_render *r, int32_t node);
 sgm_status sgm__device_write_concatenate(sgm__device_render *r, int32_t node);
