@@ -90,8 +90,9 @@ sgm_status experiment_feed(sgm_trainer *trainer, const config *c, sgm_dataset *t
                            sgm_dataset *validation);
 /* In order, for measuring. Takes nothing. */
 sgm_iterator *experiment_measuring(sgm_dataset *dataset, const config *c);
-/* The sections that the network wants, with records of the shapes that it wants. Reads the beginning. */
-sgm_status experiment_check(const char *network, sgm_dataset *dataset);
+/* The sections that the network wants, with records of the shapes that it wants. Reads the beginning. data
+ * (NULL: not known): a tokenizer must have as many tokens as layers know. */
+sgm_status experiment_check(const char *network, const data_config *data, sgm_dataset *dataset);
 /* Warns when a part of a file, taken in the file's order, lacks a class: it may be sorted. */
 void experiment_warn_sorted(const data_config *data, const char *name, sgm_dataset *dataset);
 /* Shape of one record of the network's first input, and whether its outputs are classes' probabilities. */

@@ -210,7 +210,7 @@ typedef struct eval_options {
 static sgm_status measure(const saved *s, const char *name, const eval_options *options)
 {
     sgm_dataset *dataset = saved_dataset(s, name);
-    if (dataset != NULL && experiment_check(s->network, dataset) != SGM_OK) {
+    if (dataset != NULL && experiment_check(s->network, NULL, dataset) != SGM_OK) {
         sgm_dataset_free(dataset);
         return sgm__fail_within("data '%s'", name);
     }

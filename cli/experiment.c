@@ -1,5 +1,6 @@
 /* From a configuration to datasets and trainers. */
 #include "cli.h"
+#include "network/again.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -267,13 +268,44 @@ static sgm_status check_sections(const recorded_network *r, const sgm_named_valu
     return SGM_OK;
 }
 
-sgm_status experiment_check(const char *network, sgm_dataset *dataset)
+/* A tokenizer has as many tokens as the layers that read and say them; of bytes a text may use some. */
+static sgm_status check_tokens(const recorded_network *r, const data_config *data)
+{
+    const char *section, *layer;
+    int64_t most;
+    sgm_tokenizer *tokenizer = data->text != NULL ? experiment_tokenizer(data) : NULL;
+    if (tokenizer == NULL)
+        return data->text != NULL ? sgm__last_failure() : SGM_OK;
+    int64_t tokens = sgm_tokenizer_vocabulary(tokenizer);
+    sgm_tokenizer_free(tokenizer);
+    const char *name = data->tokenizer != NULL ? data->tokenizer : "of bytes";
+    for (size_t i = 0; sgm__network_index_at(r->network, i, &section, &layer, &most); i++) {
+        if (strcmp(section, "inputs") != 0 && strcmp(section, "targets") != 0)
+            continue;
+        if (tokens > most + 1 && data->tokenizer != NULL)
+            return sgm_fail(
+                SGM_ERROR_ARGUMENT,
+                "the tokenizer %s has %lld tokens, but layer '%s' knows %lld: both must be of one "
+                "size",
+                name, (long long)tokens, layer, (long long)most + 1);
+        if (tokens == most + 1)
+            continue;
+        fprintf(stderr, "warning: the tokenizer %s has %lld tokens, but layer '%s' knows %lld\n", name,
+                (long long)tokens, layer, (long long)most + 1);
+        break;
+    }
+    return SGM_OK;
+}
+
+sgm_status experiment_check(const char *network, const data_config *data, sgm_dataset *dataset)
 {
     recorded_network r;
     SGM_TRY(recorded_open(&r, network));
     sgm_status status = check_sections(&r, r.recording.inputs, r.recording.input_count, dataset);
     if (status == SGM_OK)
         status = check_sections(&r, r.recording.targets, r.recording.target_count, dataset);
+    if (status == SGM_OK && data != NULL)
+        status = check_tokens(&r, data);
     recorded_close(&r);
     return status;
 }

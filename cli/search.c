@@ -84,8 +84,8 @@ static sgm_status open_data(const config *c, sgm_dataset **training, sgm_dataset
 
 static sgm_status check_shapes(const config *c, sgm_dataset *training, sgm_dataset *validation)
 {
-    SGM_TRY(experiment_check(c->network, training));
-    return validation != NULL ? experiment_check(c->network, validation) : SGM_OK;
+    SGM_TRY(experiment_check(c->network, NULL, training));
+    return validation != NULL ? experiment_check(c->network, NULL, validation) : SGM_OK;
 }
 
 static sgm_status fill_trainer(const search_run_parts *p, config *c, const sgm_trial *trial,

@@ -186,7 +186,7 @@ static void tell_changes(const config *c)
 sgm_status train_open_data(const config *c, const data_config *data, const char *name, sgm_dataset **dataset)
 {
     *dataset = experiment_dataset(data, name, (uint64_t)c->seed);
-    if (*dataset != NULL && experiment_check(c->network, *dataset) == SGM_OK) {
+    if (*dataset != NULL && experiment_check(c->network, data, *dataset) == SGM_OK) {
         experiment_warn_sorted(data, name, *dataset);
         return SGM_OK;
     }

@@ -20,6 +20,9 @@ const char *sgm__network_memory_at(const sgm_network *network, size_t index);
 /* What is fed to a program of the newest recording is checked where layers take it as numbers of something.
  */
 sgm_status sgm__network_expect_indices(const sgm_network *network, sgm_program *program);
+/* Section and layer of these, and the largest number; false: past the last. */
+bool sgm__network_index_at(const sgm_network *network, size_t index, const char **section, const char **layer,
+                           int64_t *most);
 /* Whether the parameter of that name is sparse, in what was recorded last. */
 bool sgm__network_is_sparse(const sgm_network *network, const char *parameter);
 

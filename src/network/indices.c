@@ -60,3 +60,14 @@ sgm_status sgm__network_expect_indices(const sgm_network *network, sgm_program *
     }
     return SGM_OK;
 }
+
+bool sgm__network_index_at(const sgm_network *network, size_t index, const char **section, const char **layer,
+                           int64_t *most)
+{
+    if (index >= network->index_count)
+        return false;
+    *section = network->indices[index].section;
+    *layer = network->indices[index].layer;
+    *most = network->indices[index].most;
+    return true;
+}
