@@ -3,6 +3,7 @@
 #define SGM_CLI_CLI_H
 
 #include "config.h"
+#include "training/asked.h"
 
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_INTERRUPTED = 130 };
 
@@ -95,8 +96,8 @@ sgm_iterator *experiment_measuring(sgm_dataset *dataset, const config *c);
 sgm_status experiment_check(const char *network, const data_config *data, sgm_dataset *dataset);
 /* Warns when a part of a file, taken in the file's order, lacks a class: it may be sorted. */
 void experiment_warn_sorted(const data_config *data, const char *name, sgm_dataset *dataset);
-/* Shape of one record of the network's first input, and whether its outputs are classes' probabilities. */
-sgm_status experiment_describe(const char *network, sgm_shape *input, bool *classifies);
+/* What the network wants of a question. */
+sgm_status experiment_describe(const char *network, sgm__asked *asked);
 
 /* --- saved.c: a checkpoint, or the folder of a run --- */
 typedef struct saved {

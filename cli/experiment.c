@@ -348,18 +348,11 @@ void experiment_warn_sorted(const data_config *data, const char *name, sgm_datas
     sgm_dataset_release(dataset, block);
 }
 
-sgm_status experiment_describe(const char *network, sgm_shape *input, bool *classifies)
+sgm_status experiment_describe(const char *network, sgm__asked *asked)
 {
     recorded_network r;
     SGM_TRY(recorded_open(&r, network));
-    sgm_status status = SGM_OK;
-    if (r.recording.input_count == 1) {
-        *input = record_shape(&r, &r.recording.inputs[0]);
-        *classifies = r.recording.classifies;
-    } else {
-        status = sgm_fail(SGM_ERROR_SHAPE, "expected a network with one input, this one has %zu",
-                          r.recording.input_count);
-    }
+    sgm_status status = sgm__asked_find(r.network, r.graph, &r.recording, asked);
     recorded_close(&r);
     return status;
 }

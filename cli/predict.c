@@ -9,27 +9,33 @@
 
 static const char usage_text[] =
     "Usage: sigma predict CHECKPOINT|FOLDER (--data NAME [--count N] | FILE.npy | FILE.csv | -)\n"
-    "                     [--separator C] [--json]\n\n"
+    "                     [--lengths FILE] [--separator C] [--json]\n\n"
     "Asks a trained network. Prints a line for each record: the class (from 0) and its probability where\n"
-    "the network tells classes apart (of sequences the class of each step), the numbers of its output "
-    "elsewhere. Numbers of a file are scaled by\n"
-    "input_range where the training data of the run were; other scaling must have been done.\n\n"
+    "the network tells classes apart (of sequences the class of each step), the labels that\n"
+    "the steps say where it has the cost ctc (the likeliest of each step, without repetitions and blanks),\n"
+    "the numbers of its output elsewhere. Numbers of a file are scaled by input_range where the training\n"
+    "data of the run were; other scaling must have been done.\n\n"
     "  --data NAME    the inputs of a dataset: a ready-made one, or training, validation, test of the run\n"
     "  FILE.npy       an array (records, ...)\n"
     "  FILE.csv, -    one record a line, the elements of an input in order; a first line that is no\n"
     "                 numbers is skipped; - is the standard input\n"
     "  --count N      so many records at most\n"
+    "  --lengths FILE of a network whose input has lengths: how many steps of each record of the file "
+    "count,\n"
+    "                 one a line or a .npy; all if not given. --data takes the section of the data\n"
     "  --separator C  of a table; a comma if not given\n"
     "  --json         one object a line, with all outputs\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 
 typedef struct prediction {
     saved s;
-    sgm_shape input; /* of a record */
-    bool classifies, json;
+    sgm__asked asked;
+    bool json;
     int64_t elements, limit, done; /* of a record; records wanted (-1: all), printed */
-    int64_t classes;               /* of the last dimension of what the network gives */
-    bool scales;                   /* inputs of files from this range to 0 to 1, as the run's own were */
+    double *lengths;               /* of the records of a file; NULL: all steps count */
+    int64_t length_count;
+    int64_t classes; /* of the last dimension of what the network gives */
+    bool scales;     /* inputs of files from this range to 0 to 1, as the run's own were */
     double least, most;
 } prediction;
 
@@ -60,53 +66,116 @@ static void print_class(const prediction *p, const double *outputs, int64_t coun
     }
 }
 
+/* An answer: its numbers, how many steps of it count, and of ctc the labels (-1 behind the last). */
+typedef struct answer {
+    const double *outputs;
+    int64_t count, steps;
+    const int64_t *labels;
+} answer;
+
+static const char *between(const prediction *p, int64_t i)
+{
+    return i == 0 ? "" : p->json ? ", " : " ";
+}
+
 /* The class of each step of a sequence. */
-static void print_steps(const prediction *p, const double *outputs, int64_t steps)
+static void print_steps(const prediction *p, const answer *a)
 {
     fputs(p->json ? ", \"classes\": [" : "", stdout);
-    for (int64_t i = 0; i < steps; i++)
-        printf("%s%lld",
-               i == 0    ? ""
-               : p->json ? ", "
-                         : " ",
-               (long long)largest_of(outputs + i * p->classes, p->classes));
+    for (int64_t i = 0; i < a->steps; i++)
+        printf("%s%lld", between(p, i), (long long)largest_of(a->outputs + i * p->classes, p->classes));
     fputs(p->json ? "]" : "\n", stdout);
 }
 
-static void print_answer(const prediction *p, const double *outputs, int64_t count)
+static void print_labels(const prediction *p, const answer *a)
 {
-    if (p->classes < count && p->classes > 1)
-        print_steps(p, outputs, count / p->classes);
-    else
-        print_class(p, outputs, count);
+    fputs(p->json ? ", \"labels\": [" : "", stdout);
+    for (int64_t i = 0; i < a->count / p->classes && a->labels[i] >= 0; i++)
+        printf("%s%lld", between(p, i), (long long)a->labels[i]);
+    fputs(p->json ? "]" : "\n", stdout);
 }
 
-static void print_record(const prediction *p, const double *outputs, int64_t count)
+static void print_answer(const prediction *p, const answer *a)
 {
+    if (a->labels != NULL)
+        print_labels(p, a);
+    else if (p->classes < a->count && p->classes > 1)
+        print_steps(p, a);
+    else
+        print_class(p, a->outputs, a->count);
+}
+
+static void print_record(const prediction *p, const answer *a)
+{
+    bool tells = p->asked.classifies || a->labels != NULL;
     if (p->json) {
         printf("{\"record\": %lld", (long long)p->done);
-        if (p->classifies)
-            print_answer(p, outputs, count);
+        if (tells)
+            print_answer(p, a);
         printf(", \"outputs\": [");
-        for (int64_t i = 0; i < count; i++) {
+        for (int64_t i = 0; i < a->count; i++) {
             fputs(i > 0 ? ", " : "", stdout);
-            print_json_number(outputs[i]);
+            print_json_number(a->outputs[i]);
         }
         printf("]}\n");
-    } else if (p->classifies) {
-        print_answer(p, outputs, count);
+    } else if (tells) {
+        print_answer(p, a);
     } else {
-        for (int64_t i = 0; i < count; i++)
-            printf("%s%.7g", i > 0 ? " " : "", isnan(outputs[i]) ? NAN : outputs[i]);
+        for (int64_t i = 0; i < a->count; i++)
+            printf("%s%.7g", i > 0 ? " " : "", isnan(a->outputs[i]) ? NAN : a->outputs[i]);
         putchar('\n');
     }
 }
 
-/* (records, anything of the right size); stops at the limit. */
-static sgm_status predict_chunk(prediction *p, sgm_tensor *values)
+/* Asks about records (count, ...), and prints what comes. */
+static sgm_status ask(prediction *p, sgm_tensor *records, const double *lengths)
 {
-    sgm_shape shape = {.rank = p->input.rank + 1};
-    const sgm_shape *given = sgm_tensor_shape(values);
+    sgm_tensor *answers = sgm__asked_answer(&p->asked, p->s.trainer, records, lengths), *labels = NULL;
+    if (answers == NULL)
+        return sgm__last_failure();
+    const sgm_shape *shape = sgm_tensor_shape(answers);
+    int64_t count = sgm_shape_elements(shape), each = count / shape->dims[0];
+    p->classes = shape->rank > 1 ? shape->dims[shape->rank - 1] : 1;
+    double *numbers = sgm__calloc((size_t)count + 1, sizeof *numbers);
+    sgm_status status =
+        numbers != NULL ? sgm_tensor_read(answers, numbers, (size_t)count) : sgm__last_failure();
+    if (status == SGM_OK && p->asked.blank >= 0) {
+        labels = sgm__asked_labels(&p->asked, answers, lengths);
+        status = labels != NULL ? SGM_OK : sgm__last_failure();
+    }
+    for (int64_t i = 0; i < shape->dims[0] && status == SGM_OK; i++, p->done++) {
+        answer a = {.outputs = numbers + i * each, .count = each};
+        if (p->classes > 0)
+            a.steps = sgm__asked_steps(lengths, i, each / p->classes);
+        if (labels != NULL)
+            a.labels = (const int64_t *)sgm_tensor_const_data(labels) + i * (each / p->classes);
+        print_record(p, &a);
+    }
+    sgm__free(numbers);
+    sgm_tensor_free(labels);
+    sgm_tensor_free(answers);
+    return status;
+}
+
+/* Of the records of a file that come next. */
+static sgm_status lengths_of_file(const prediction *p, int64_t records, const double **lengths)
+{
+    *lengths = NULL;
+    if (p->lengths == NULL)
+        return SGM_OK;
+    if (p->length_count - p->done < records)
+        return sgm_fail(SGM_ERROR_SHAPE, "--lengths: there are %lld lengths, and more records",
+                        (long long)p->length_count);
+    *lengths = p->lengths + p->done;
+    return SGM_OK;
+}
+
+/* (records, anything of the right size); stops at the limit. lengths NULL: those of the file, if there are
+ * some. */
+static sgm_status predict_chunk(prediction *p, sgm_tensor *values, const double *lengths)
+{
+    const sgm_shape *input = &p->asked.record, *given = sgm_tensor_shape(values);
+    sgm_shape shape = {.rank = input->rank + 1};
     int64_t records = given->rank > 0 ? given->dims[0] : 0;
     if (records == 0)
         return SGM_OK;
@@ -114,29 +183,19 @@ static sgm_status predict_chunk(prediction *p, sgm_tensor *values)
         char got[128], wanted[128];
         sgm_shape record = sgm_shape_make(given->rank - 1, given->dims + 1);
         return sgm_fail(SGM_ERROR_SHAPE, "expected records of the shape %s, as the network's input, got %s",
-                        sgm_shape_text(&p->input, wanted, sizeof wanted),
+                        sgm_shape_text(input, wanted, sizeof wanted),
                         sgm_shape_text(&record, got, sizeof got));
     }
     if (p->limit >= 0 && records > p->limit - p->done)
         records = p->limit - p->done;
     shape.dims[0] = given->dims[0];
-    for (int32_t i = 0; i < p->input.rank; i++)
-        shape.dims[i + 1] = p->input.dims[i];
+    for (int32_t i = 0; i < input->rank; i++)
+        shape.dims[i + 1] = input->dims[i];
+    if (lengths == NULL)
+        SGM_TRY(lengths_of_file(p, records, &lengths));
     sgm_tensor *shaped = sgm_tensor_reshape(values, &shape);
     sgm_tensor *wanted = shaped != NULL ? sgm_tensor_slice(shaped, 0, 0, records, 1) : NULL;
-    sgm_tensor *answer = wanted != NULL ? sgm_trainer_predict(p->s.trainer, wanted, NULL) : NULL;
-    sgm_status status = answer != NULL ? SGM_OK : sgm__last_failure();
-    const sgm_shape *answered = answer != NULL ? sgm_tensor_shape(answer) : NULL;
-    int64_t outputs = answered != NULL ? sgm_shape_elements(answered) : 0;
-    if (answered != NULL)
-        p->classes = answered->rank > 1 ? answered->dims[answered->rank - 1] : 1;
-    double *numbers = answer != NULL ? sgm__calloc((size_t)outputs, sizeof *numbers) : NULL;
-    if (answer != NULL)
-        status = numbers != NULL ? sgm_tensor_read(answer, numbers, (size_t)outputs) : sgm__last_failure();
-    for (int64_t i = 0; i < records && status == SGM_OK; i++, p->done++)
-        print_record(p, numbers + i * (outputs / records), outputs / records);
-    sgm__free(numbers);
-    sgm_tensor_free(answer);
+    sgm_status status = wanted != NULL ? ask(p, wanted, lengths) : sgm__last_failure();
     sgm_tensor_free(wanted);
     sgm_tensor_free(shaped);
     return status;
@@ -145,6 +204,24 @@ static sgm_status predict_chunk(prediction *p, sgm_tensor *values)
 static bool is_done(const prediction *p)
 {
     return p->limit >= 0 && p->done >= p->limit;
+}
+
+static sgm_status predict_block(prediction *p, const sgm_block *block)
+{
+    sgm_tensor *inputs = sgm_block_section(block, p->asked.input);
+    if (inputs == NULL)
+        return sgm__last_failure();
+    if (p->asked.lengths[0] == '\0')
+        return predict_chunk(p, inputs, NULL);
+    sgm_tensor *section = sgm_block_section(block, p->asked.lengths);
+    double *lengths = section != NULL ? sgm__calloc((size_t)block->count + 1, sizeof *lengths) : NULL;
+    if (lengths == NULL)
+        return sgm__last_failure();
+    sgm_status status = sgm_tensor_read(section, lengths, (size_t)block->count);
+    if (status == SGM_OK)
+        status = predict_chunk(p, inputs, lengths);
+    sgm__free(lengths);
+    return status;
 }
 
 static sgm_status predict_dataset(prediction *p, const char *name)
@@ -158,8 +235,7 @@ static sgm_status predict_dataset(prediction *p, const char *name)
         status = sgm_iterator_next(batches, &block);
         if (status != SGM_OK || block == NULL)
             break;
-        sgm_tensor *inputs = sgm_block_section(block, "inputs");
-        status = inputs != NULL ? predict_chunk(p, inputs) : sgm__last_failure();
+        status = predict_block(p, block);
     }
     sgm_iterator_free(batches);
     sgm_dataset_free(dataset);
@@ -176,7 +252,7 @@ static void find_range(prediction *p)
 static sgm_status predict_values(prediction *p, sgm_tensor *values)
 {
     if (!p->scales)
-        return predict_chunk(p, values);
+        return predict_chunk(p, values, NULL);
     sgm_tensor *scaled = sgm_tensor_cast(values, SGM_FLOAT64);
     if (scaled == NULL)
         return sgm_last_status();
@@ -184,7 +260,7 @@ static sgm_status predict_values(prediction *p, sgm_tensor *values)
     int64_t count = sgm_shape_elements(sgm_tensor_shape(scaled));
     for (int64_t i = 0; i < count; i++)
         numbers[i] = (numbers[i] - p->least) / (p->most - p->least);
-    sgm_status status = predict_chunk(p, scaled);
+    sgm_status status = predict_chunk(p, scaled, NULL);
     sgm_tensor_free(scaled);
     return status;
 }
@@ -287,54 +363,100 @@ static sgm_source *standard_input(void)
     return source;
 }
 
-static sgm_status predict_file(prediction *p, const char *path, char separator)
+static sgm_reader *open_reader(const char *path, char separator)
 {
-    sgm_reader *reader;
-    find_range(p);
     if (strcmp(path, "-") == 0)
-        reader = sgm_csv_reader(standard_input(), .separator = separator);
-    else if (ends_with(path, ".npy") || ends_with(path, ".npz"))
-        reader = sgm_npy_reader(sgm_file_source(path), NULL);
-    else
-        reader = sgm_csv_reader(sgm_file_source(path), .separator = separator);
+        return sgm_csv_reader(standard_input(), .separator = separator);
+    if (ends_with(path, ".npy") || ends_with(path, ".npz"))
+        return sgm_npy_reader(sgm_file_source(path), NULL);
+    return sgm_csv_reader(sgm_file_source(path), .separator = separator);
+}
+
+static sgm_status add_lengths(prediction *p, const sgm_records *records)
+{
+    double *longer = sgm__realloc(p->lengths, (size_t)(p->length_count + records->count) * sizeof *longer);
+    if (longer == NULL)
+        return SGM_ERROR_MEMORY;
+    p->lengths = longer;
+    double *to = longer + p->length_count;
+    if (records->values != NULL && sgm_shape_elements(sgm_tensor_shape(records->values)) != records->count)
+        return sgm_fail(SGM_ERROR_SHAPE, "expected one number for each record");
+    if (records->values != NULL)
+        SGM_TRY(sgm_tensor_read(records->values, to, (size_t)records->count));
+    for (int64_t i = 0; i < records->count && records->values == NULL; i++)
+        if (records->columns != 1 || records->cells[i] == NULL ||
+            !sgm__parse_double(records->cells[i], &to[i]))
+            return sgm_fail(SGM_ERROR_FORMAT,
+                            "line %lld: expected one number, how many steps of a record count",
+                            line_of(records, i));
+    p->length_count += records->count;
+    return SGM_OK;
+}
+
+static sgm_status read_lengths(prediction *p, const char *path)
+{
+    sgm_records records;
+    if (p->asked.lengths[0] == '\0')
+        return sgm_fail(SGM_ERROR_ARGUMENT, "--lengths: the network's input has no lengths");
+    sgm_reader *reader = open_reader(path, ',');
+    sgm_status status = reader != NULL ? sgm_reader_prepare(reader) : sgm__last_failure();
+    for (bool more = true; more && status == SGM_OK;) {
+        status = sgm_reader_read(reader, CHUNK, &records);
+        more = status == SGM_OK && records.count > 0;
+        if (more)
+            status = add_lengths(p, &records);
+    }
+    sgm_reader_free(reader);
+    return status == SGM_OK ? SGM_OK : sgm__fail_within("--lengths %s", path);
+}
+
+static sgm_status predict_file(prediction *p, const char *path, const char *lengths, char separator)
+{
+    find_range(p);
+    if (lengths != NULL)
+        SGM_TRY(read_lengths(p, lengths));
+    sgm_reader *reader = open_reader(path, separator);
     sgm_status status = predict_reader(p, reader);
     sgm_reader_free(reader);
     return status;
 }
 
-static int predict(const char *checkpoint, const char *file, const char *data, prediction *p, char separator)
+static int predict(const char *checkpoint, const char *file, const char *data, prediction *p,
+                   const char *lengths, char separator)
 {
     sgm_status status = saved_open(&p->s, checkpoint);
     if (status == SGM_OK)
-        status = experiment_describe(p->s.network, &p->input, &p->classifies);
+        status = experiment_describe(p->s.network, &p->asked);
     if (status == SGM_OK) {
-        p->elements = sgm_shape_elements(&p->input);
-        status = data != NULL ? predict_dataset(p, data) : predict_file(p, file, separator);
+        p->elements = sgm_shape_elements(&p->asked.record);
+        status = data != NULL ? predict_dataset(p, data) : predict_file(p, file, lengths, separator);
     }
     int code = status == SGM_OK ? CLI_OK : report_error("predict", CLI_FAILED);
     saved_close(&p->s);
+    sgm__free(p->lengths);
     return code;
 }
 
 int predict_run(int argc, char **argv)
 {
-    const char *data = NULL, *separator = ",";
+    const char *data = NULL, *lengths = NULL, *separator = ",";
     prediction p = {.limit = -1};
     const argument_rule rules[] = {
-        {"--data", ARGUMENT_TEXT, &data},
-        {"--count", ARGUMENT_COUNT, &p.limit},
-        {"--separator", ARGUMENT_TEXT, &separator},
+        {"--data", ARGUMENT_TEXT, &data},       {"--count", ARGUMENT_COUNT, &p.limit},
+        {"--lengths", ARGUMENT_TEXT, &lengths}, {"--separator", ARGUMENT_TEXT, &separator},
         {"--json", ARGUMENT_FLAG, &p.json},
     };
-    arguments a = {.rules = rules, .rule_count = 4, .help = usage_text};
+    arguments a = {.rules = rules, .rule_count = 5, .help = usage_text};
     int code;
     if (arguments_read(&a, argc, argv, &code)) {
         if (strlen(separator) != 1)
             code = usage_error("predict", "--separator: expected one character, got '%s'", separator);
         else if (a.word_count != (data != NULL ? 1 : 2))
             code = usage_error("predict", "expected a checkpoint and --data NAME or a file");
+        else if (data != NULL && lengths != NULL)
+            code = usage_error("predict", "--lengths is for files; --data has a section of them");
         else
-            code = predict(a.words[0], data != NULL ? NULL : a.words[1], data, &p, separator[0]);
+            code = predict(a.words[0], data != NULL ? NULL : a.words[1], data, &p, lengths, separator[0]);
     }
     arguments_free(&a);
     return code;
