@@ -74,6 +74,8 @@ void signals_wait(void);
 /* --- text.c --- */
 void print_metrics(const char *name, const sgm_metrics *metrics);
 void print_json_number(double value);
+/* Of a tensor of float32, or float64 (wide): the shortest that reads back as the same. */
+void print_json_element(double value, bool wide);
 void print_json_text(const char *text);
 bool ends_with(const char *text, const char *end);
 

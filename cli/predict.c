@@ -30,7 +30,7 @@ static const char usage_text[] =
 typedef struct prediction {
     saved s;
     sgm__asked asked;
-    bool json;
+    bool json, wide;               /* answers are float64 */
     int64_t elements, limit, done; /* of a record; records wanted (-1: all), printed */
     double *lengths;               /* of the records of a file; NULL: all steps count */
     int64_t length_count;
@@ -115,7 +115,7 @@ static void print_record(const prediction *p, const answer *a)
         printf(", \"outputs\": [");
         for (int64_t i = 0; i < a->count; i++) {
             fputs(i > 0 ? ", " : "", stdout);
-            print_json_number(a->outputs[i]);
+            print_json_element(a->outputs[i], p->wide);
         }
         printf("]}\n");
     } else if (tells) {
@@ -135,6 +135,7 @@ static sgm_status ask(prediction *p, sgm_tensor *records, const double *lengths)
         return sgm__last_failure();
     const sgm_shape *shape = sgm_tensor_shape(answers);
     int64_t count = sgm_shape_elements(shape), each = count / shape->dims[0];
+    p->wide = sgm_tensor_dtype(answers) == SGM_FLOAT64;
     p->classes = shape->rank > 1 ? shape->dims[shape->rank - 1] : 1;
     double *numbers = sgm__calloc((size_t)count + 1, sizeof *numbers);
     sgm_status status =

@@ -9,6 +9,7 @@ static const char usage_text[] =
     "Answers questions to a trained network in JSON over HTTP, at this machine only, until Ctrl-C:\n\n"
     "  POST /api/predict  {\"input\": [RECORD, ...]} -> {\"output\": [...], \"class\": [...], \"label\": "
     "[...]}\n"
+    "                     lengths: [N, ...] where the input has some; labels: [...] of a network with ctc\n"
     "  GET /api/model     shapes, layers, classes, precision\n"
     "  GET /              a page to try it\n\n"
     "A record is a list of numbers, or of lists, of the network's input. Numbers are scaled by input_range\n"
@@ -41,6 +42,17 @@ static void find_range(const saved *s, sgm__serve_options *options)
                       sgm__parse_double(range->items[1], &options->most) && options->most != options->least;
 }
 
+/* A record of zeros for a shell, inside double quotes. */
+static char *record_of_zeros(int64_t elements)
+{
+    sgm__text text = {0};
+    if (elements > 32)
+        sgm__text_append(&text, "$(yes 0 | head -n %lld | paste -sd, -)", (long long)elements);
+    for (int64_t i = 0; i < elements && elements <= 32; i++)
+        sgm__text_append(&text, "%s0", i > 0 ? "," : "");
+    return sgm__text_take(&text);
+}
+
 static int serve_until_signal(const sgm__serve_options *options)
 {
     signals_hold();
@@ -48,11 +60,14 @@ static int serve_until_signal(const sgm__serve_options *options)
     if (serve == NULL)
         return report_error("serve", CLI_FAILED);
     const char *url = sgm__serve_url(serve), *token = strstr(url, "token=");
+    char *record = record_of_zeros(sgm__serve_elements(serve));
     printf("serve: %s\n"
            "curl -H 'Authorization: Bearer %s' -H 'Content-Type: application/json'"
-           " -d '{\"input\": [RECORD]}' http://127.0.0.1:%d/api/predict\n"
+           " -d \"{\\\"input\\\": [[%s]]}\" http://127.0.0.1:%d/api/predict\n"
            "Ctrl-C ends it.\n",
-           url, token != NULL ? token + strlen("token=") : "TOKEN", sgm__serve_port(serve));
+           url, token != NULL ? token + strlen("token=") : "TOKEN", record != NULL ? record : "0",
+           sgm__serve_port(serve));
+    sgm__free(record);
     fflush(stdout);
     signals_wait();
     sgm__serve_stop(serve);

@@ -21,6 +21,15 @@ void print_json_number(double value)
         printf("null");
 }
 
+void print_json_element(double value, bool wide)
+{
+    char text[64];
+    fputs(!isfinite(value) ? "null"
+          : wide           ? sgm__number_text(value, text, sizeof text)
+                           : sgm__float_text((float)value, text, sizeof text),
+          stdout);
+}
+
 void print_json_text(const char *text)
 {
     putchar('"');

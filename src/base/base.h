@@ -79,6 +79,9 @@ bool sgm__parse_int64(const char *text, int64_t *value);
 /* The shortest decimal that reads back as `number`, whatever the locale; 32 bytes are enough. Returns the
  * buffer. */
 char *sgm__number_text(double number, char *buffer, size_t size);
+/* The shortest that reads back as the same float32, in at most 9 digits; returns `buffer`. */
+#define SGM__FLOAT_TEXT 32 /* bytes that do */
+char *sgm__float_text(float number, char *buffer, size_t size);
 /* The nearest of `names` (count entries) to `name` by edit distance, NULL when none is near: "did you mean".
  */
 const char *sgm__nearest(const char *name, const char *const *names, size_t count);

@@ -48,6 +48,18 @@ sgm_status sgm__asked_find(const sgm_network *network, const sgm_graph *graph, c
     return SGM_OK;
 }
 
+/* A network may not look at them, and its answers are cut by them all the same. */
+static sgm_status check_lengths(const sgm__asked *asked, int64_t count, const double *lengths)
+{
+    double most = asked->record.rank > 0 ? (double)asked->record.dims[0] : 0;
+    for (int64_t i = 0; i < count && lengths != NULL; i++)
+        if (!(lengths[i] >= 0 && lengths[i] <= most) || lengths[i] != (double)(int64_t)lengths[i])
+            return sgm_fail(SGM_ERROR_ARGUMENT,
+                            "'%s' at [%lld]: expected a whole number from 0 to %.15g, got %.9g",
+                            asked->lengths, (long long)i, most, lengths[i]);
+    return SGM_OK;
+}
+
 /* (count), all steps where nothing is given. */
 static sgm_tensor *lengths_tensor(const sgm__asked *asked, int64_t count, const double *lengths)
 {
@@ -65,6 +77,8 @@ sgm_tensor *sgm__asked_answer(const sgm__asked *asked, sgm_trainer *trainer, sgm
     if (asked->lengths[0] == '\0')
         return sgm_trainer_predict(trainer, records, NULL);
     int64_t count = sgm_tensor_shape(records)->dims[0];
+    if (check_lengths(asked, count, lengths) != SGM_OK)
+        return NULL;
     sgm_tensor *steps = lengths_tensor(asked, count, lengths);
     if (steps == NULL)
         return NULL;

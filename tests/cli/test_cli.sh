@@ -272,6 +272,30 @@ has err 'cut.safetensors'
 run 0 predict run --data iris --count 5
 same "lines of predictions" "$(wc -l <out)" 5
 has out '^[012] (0\.[0-9]{4}|1\.0000)$'
+cat >steps.yaml <<'END'
+network: input(3, lengths=steps) + embedding(4, 4) + dense(3, each_step) + ctc(2, skip)
+data:
+  training: {csv: steps.csv, sections: {inputs: 0-2, steps: 3, targets: 4-5}}
+END
+printf '1,1,2,3,1,2\n2,0,0,1,2,0\n' >steps.csv
+run 0 train steps.yaml epochs=1 --folder steps
+run 0 predict steps --data training
+same "lines of labels" "$(wc -l <out)" 2
+printf '1,1,2\n2,0,0\n' >asked.csv
+printf '3\n1\n' >lengths.csv
+cp out expected
+run 0 predict steps asked.csv --lengths lengths.csv
+same "labels of a file" "$(cat out)" "$(cat expected)"
+run 0 predict steps asked.csv --lengths lengths.csv --json
+has out '"labels": \['
+printf '3\n' >lengths.csv
+run 1 predict steps asked.csv --lengths lengths.csv
+has err 'there are 1 lengths, and more records'
+printf '3\n1.5\n' >lengths.csv
+run 1 predict steps asked.csv --lengths lengths.csv
+has err "'steps' at \[1\]: expected a whole number from 0 to 3, got 1.5"
+run 1 predict run asked.csv --lengths lengths.csv
+has err "the network's input has no lengths"
 printf 'a,b,c,d\n0.5,0.5,0.5,0.5\n0.1,0.2,0.3,0.4\n' >table.csv
 run 0 predict run table.csv --json
 same "lines of a table" "$(wc -l <out)" 2

@@ -25,9 +25,11 @@ done
 has serve.out '^serve: http://127\.0\.0\.1:[0-9]+/\?token=0123456789abcdef-secret$'
 address=$(sed -nE 's,^serve: (http://[^/]*)/.*,\1,p' serve.out)
 
-# The line for curl that was printed, with a record in it.
+# The line for curl that was printed: as it stands, and with another record in it.
 line=$(grep '^curl' serve.out)
-eval "${line/RECORD/[0.1, 0.2, 0.3, 0.4]} -s" >out 2>err
+eval "$line -s" >out 2>err
+has out '"class": ?\[[0-2]\]'
+eval "${line/0,0,0,0/0.1, 0.2, 0.3, 0.4} -s" >out 2>err
 has out '"output": ?\[\[[0-9.e-]+, ?[0-9.e-]+, ?[0-9.e-]+\]\]'
 has out '"class": ?\[[0-2]\]'
 has out '"label": ?\["(setosa|versicolor|virginica)"\]'
@@ -35,7 +37,7 @@ class=$(sed -nE 's/.*"class": ?\[([0-2])\].*/\1/p' out)
 echo '0.1,0.2,0.3,0.4' >table.csv
 run 0 predict run table.csv
 has out "^$class "
-eval "${line/RECORD/[0.1]} -s" >out 2>err
+eval "${line/0,0,0,0/0.1} -s" >out 2>err
 has out 'expected the shape \(4,\)'
 has serve.err 'debug serve: answered 1 record in'
 has serve.err 'debug serve: refused: record 0'

@@ -129,6 +129,59 @@ TEST(sequences_have_a_class_for_each_step)
     end(&s);
 }
 
+TEST(steps_that_do_not_count_have_no_class)
+{
+    served s = start_with("input(3, lengths=steps) + embedding(4, 2) + dense(2, each_step) + "
+                          "softmax_cross_entropy",
+                          NULL, false);
+    json_t *made = post(&s, "{\"input\": [[0, 3, 1], [2, 2, 2]], \"lengths\": [2, 3]}", 200);
+    const json_t *classes = json_object_get(made, "class");
+    CHECK_INT(json_array_size(json_array_get(classes, 0)), 2);
+    CHECK_INT(json_array_size(json_array_get(classes, 1)), 3);
+    json_decref(made);
+    made = post(&s, "{\"input\": [[0, 3, 1]]}", 200);
+    CHECK_INT(json_array_size(json_array_get(json_object_get(made, "class"), 0)), 3);
+    json_decref(made);
+    check_refused(&s, "{\"input\": [[0, 1, 1]], \"lengths\": [4]}",
+                  "'lengths', record 0: expected a whole number from 0 to 3");
+    check_refused(&s, "{\"input\": [[0, 1, 1]], \"lengths\": [1.5]}", "expected a whole number");
+    check_refused(&s, "{\"input\": [[0, 1, 1]], \"lengths\": [1, 2]}", "a list of 1 numbers");
+    end(&s);
+    s = start_with(CLASSES, NULL, false);
+    check_refused(&s, "{\"input\": [[1, 2, 3, 4]], \"lengths\": [1]}", "the network's input has none");
+    end(&s);
+}
+
+/* The likeliest class of each step, without repetitions and the blank, of which the network knows no more
+ * than what it is given. */
+TEST(networks_with_ctc_answer_labels)
+{
+    served s = start_with("input(5, 3, lengths=steps) + ctc(2)", NULL, false);
+    json_t *made = post(&s,
+                        "{\"input\": [[[0,9,0],[0,9,0],[9,0,0],[0,9,0],[0,0,9]],"
+                        " [[0,9,0],[0,9,0],[9,0,0],[0,9,0],[0,0,9]]], \"lengths\": [5, 2]}",
+                        200);
+    char *labels = json_dumps(json_object_get(made, "labels"), JSON_COMPACT);
+    CHECK_STR(labels, "[[1,1,2],[1]]");
+    free(labels);
+    CHECK(json_object_get(made, "class") == NULL);
+    json_decref(made);
+    end(&s);
+}
+
+TEST(numbers_of_float32_have_no_more_digits_than_it_takes)
+{
+    served s = start_with("input(1) + mean_squared", NULL, false);
+    const char *body = "{\"input\": [[0.1], [1e-20], [0.3333333333333]]}";
+    client_answer answer = client_ask(sgm__serve_port(s.serve),
+                                      "POST /api/predict HTTP/1.1\r\n" KNOWN
+                                      "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+                                      strlen(body), body);
+    CHECK_STR(answer.body, "{\"output\":[[0.1],[1e-20],[0.33333334]]}");
+    client_free(&answer);
+    end(&s);
+}
+
 TEST(mistakes_are_named)
 {
     served s = start_with(CLASSES, NULL, false);

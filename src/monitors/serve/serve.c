@@ -1,6 +1,8 @@
 /* GET /api/model, POST /api/predict, and the page that says how to ask. */
 #include "monitors/serve/serve.h"
+#include "base/json_text.h"
 #include "monitors/http/http.h"
+#include "training/asked.h"
 #include "training/control_answer.h"
 
 #include <math.h>
@@ -14,9 +16,9 @@ struct sgm__serve {
     bool scales;
     double least, most;
     sgm_network *network;
-    sgm_shape input, output; /* of a record */
-    int64_t elements;        /* of an input */
-    bool classifies;
+    sgm__asked asked;
+    int64_t elements; /* of a record of the input */
+    bool wide;        /* answers are float64 */
     char *about_text; /* JSON */
     size_t about_length;
     sgm__http *http;
@@ -30,25 +32,6 @@ static json_t *shape_json(const sgm_shape *shape)
     for (int32_t i = 0; i < shape->rank; i++)
         json_array_append_new(list, json_integer(shape->dims[i]));
     return list;
-}
-
-static sgm_shape record_of(const sgm_graph *graph, sgm_value value)
-{
-    sgm_shape batch = sgm_value_type(graph, value).shape;
-    return batch.rank > 0 ? sgm_shape_make(batch.rank - 1, batch.dims + 1) : batch;
-}
-
-static sgm_status read_recording(sgm__serve *serve, const sgm_graph *graph, const sgm_recording *recording)
-{
-    if (recording->input_count != 1 || recording->output_count == 0)
-        return sgm_fail(SGM_ERROR_UNSUPPORTED,
-                        "a network of one input and an output can be asked; this one has %zu and %zu",
-                        recording->input_count, recording->output_count);
-    serve->input = record_of(graph, recording->inputs[0].value);
-    serve->output = record_of(graph, recording->outputs[0].value);
-    serve->elements = sgm_shape_elements(&serve->input);
-    serve->classifies = recording->classifies;
-    return SGM_OK;
 }
 
 static int64_t parameters_of(const sgm_recording *recording, const char *layer)
@@ -87,12 +70,16 @@ static json_t *classes_json(const sgm__serve *serve)
 static sgm_status describe(sgm__serve *serve, const sgm__serve_options *options,
                            const sgm_recording *recording)
 {
-    json_t *about = json_pack("{s:o, s:o, s:o, s:b, s:o, s:s, s:I, s:o, s:i}", "network",
-                              sgm__answer_text(options->network), "input", shape_json(&serve->input),
-                              "output", shape_json(&serve->output), "classifies", serve->classifies,
-                              "classes", classes_json(serve), "precision", sgm_dtype_name(options->precision),
-                              "parameters", (json_int_t)parameters_of(recording, ""), "layers",
-                              layers_json(serve, recording), "most_records", SGM__SERVE_MOST_RECORDS);
+    json_t *about = json_pack(
+        "{s:o, s:o, s:o, s:b, s:o, s:s, s:I, s:o, s:i}", "network", sgm__answer_text(options->network),
+        "input", shape_json(&serve->asked.record), "output", shape_json(&serve->asked.output), "classifies",
+        serve->asked.classifies, "classes", classes_json(serve), "precision",
+        sgm_dtype_name(options->precision), "parameters", (json_int_t)parameters_of(recording, ""), "layers",
+        layers_json(serve, recording), "most_records", SGM__SERVE_MOST_RECORDS);
+    if (about != NULL && serve->asked.lengths[0] != '\0')
+        json_object_set_new(about, "lengths", json_true());
+    if (about != NULL && serve->asked.blank >= 0)
+        json_object_set_new(about, "blank", json_integer(serve->asked.blank));
     if (about != NULL && serve->scales)
         json_object_set_new(about, "input_range", json_pack("[f, f]", serve->least, serve->most));
     if (about == NULL)
@@ -111,8 +98,8 @@ static sgm_status wrong_shape(const sgm__serve *serve, int64_t record, const cha
     return sgm_fail(
         SGM_ERROR_SHAPE,
         "record %lld of 'input': expected the shape %s, as nested lists or one list of %lld numbers; %s",
-        (long long)record, sgm_shape_text(&serve->input, shape, sizeof shape), (long long)serve->elements,
-        what);
+        (long long)record, sgm_shape_text(&serve->asked.record, shape, sizeof shape),
+        (long long)serve->elements, what);
 }
 
 /* The numbers of lists in lists, in order. False: *bad says what is wrong. */
@@ -141,7 +128,7 @@ static sgm_status read_record(const sgm__serve *serve, const json_t *value, int6
                    !json_is_array(json_array_get(value, 0));
     const char *bad = NULL;
     double *next = to;
-    if (!read_nested(value, is_flat ? &flat : &serve->input, 0, &next, &bad))
+    if (!read_nested(value, is_flat ? &flat : &serve->asked.record, 0, &next, &bad))
         return wrong_shape(serve, number, bad);
     for (int64_t i = 0; i < serve->elements && serve->scales; i++)
         to[i] = (to[i] - serve->least) / (serve->most - serve->least);
@@ -163,7 +150,7 @@ static sgm_status read_records(const sgm__serve *serve, const json_t *body, sgm_
 {
     const json_t *list = json_object_get(body, "input");
     char shape[128];
-    sgm_shape_text(&serve->input, shape, sizeof shape);
+    sgm_shape_text(&serve->asked.record, shape, sizeof shape);
     *count = (int64_t)json_array_size(list);
     if (!json_is_array(list) || *count == 0)
         return sgm_fail(SGM_ERROR_ARGUMENT,
@@ -172,8 +159,8 @@ static sgm_status read_records(const sgm__serve *serve, const json_t *body, sgm_
         return sgm_fail(SGM_ERROR_ARGUMENT, "'input' has %lld records; at most %d are answered at once",
                         (long long)*count, SGM__SERVE_MOST_RECORDS);
     int64_t room = rounded(*count);
-    sgm_shape batch = {.rank = serve->input.rank + 1, .dims = {room}};
-    memcpy(batch.dims + 1, serve->input.dims, (size_t)serve->input.rank * sizeof *batch.dims);
+    sgm_shape batch = {.rank = serve->asked.record.rank + 1, .dims = {room}};
+    memcpy(batch.dims + 1, serve->asked.record.dims, (size_t)serve->asked.record.rank * sizeof *batch.dims);
     double *numbers = sgm__calloc((size_t)(room * serve->elements) + 1, sizeof *numbers);
     sgm_status status = numbers != NULL ? SGM_OK : SGM_ERROR_MEMORY;
     for (int64_t i = 0; i < *count && status == SGM_OK; i++)
@@ -188,17 +175,65 @@ static sgm_status read_records(const sgm__serve *serve, const json_t *body, sgm_
     return status;
 }
 
+/* How many steps of each record count; NULL: all. Those too many are as the first. */
+static sgm_status read_lengths(const sgm__serve *serve, const json_t *body, int64_t count, double **lengths)
+{
+    const json_t *list = json_object_get(body, "lengths");
+    int64_t steps = serve->asked.record.rank > 0 ? serve->asked.record.dims[0] : 0, room = rounded(count);
+    *lengths = NULL;
+    if (list == NULL)
+        return SGM_OK;
+    if (serve->asked.lengths[0] == '\0')
+        return sgm_fail(SGM_ERROR_ARGUMENT, "'lengths': the network's input has none");
+    if ((int64_t)json_array_size(list) != count)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "'lengths': expected a list of %lld numbers, one for each record",
+                        (long long)count);
+    *lengths = sgm__calloc((size_t)room, sizeof **lengths);
+    if (*lengths == NULL)
+        return SGM_ERROR_MEMORY;
+    for (int64_t i = 0; i < room; i++) {
+        const json_t *length = json_array_get(list, i < count ? (size_t)i : 0);
+        (*lengths)[i] = json_number_value(length);
+        if (json_is_integer(length) && (*lengths)[i] >= 0 && (*lengths)[i] <= (double)steps)
+            continue;
+        sgm__free(*lengths);
+        *lengths = NULL;
+        return sgm_fail(SGM_ERROR_ARGUMENT, "'lengths', record %lld: expected a whole number from 0 to %lld",
+                        (long long)i, (long long)steps);
+    }
+    return SGM_OK;
+}
+
 /* --- answers --- */
 
-/* Of the shape's axes from `axis` on. */
-static json_t *nested_json(const sgm_shape *shape, int32_t axis, const double **numbers)
+/* What was asked and what came, of records that are more than those that were asked about. */
+typedef struct answers {
+    const sgm__serve *serve;
+    const double *numbers, *lengths;
+    const sgm_tensor *labels; /* NULL: no ctc */
+    int64_t records;
+} answers;
+
+/* Lists in lists, of the shape's axes from `axis` on. Written at once: answers have millions of numbers. */
+static void append_nested(sgm__text *text, const sgm__serve *serve, const sgm_shape *shape, int32_t axis,
+                          const double **numbers)
 {
-    if (axis == shape->rank)
-        return sgm__answer_number(*(*numbers)++);
-    json_t *list = json_array();
-    for (int64_t i = 0; i < shape->dims[axis]; i++)
-        json_array_append_new(list, nested_json(shape, axis + 1, numbers));
-    return list;
+    char digits[64];
+    if (axis == shape->rank) {
+        double number = *(*numbers)++;
+        const char *written = !isfinite(number) ? "null"
+                              : serve->wide     ? sgm__number_text(number, digits, sizeof digits)
+                                                : sgm__float_text((float)number, digits, sizeof digits);
+        sgm__text_append_bytes(text, written, strlen(written));
+        return;
+    }
+    sgm__text_append_bytes(text, "[", 1);
+    for (int64_t i = 0; i < shape->dims[axis]; i++) {
+        if (i > 0)
+            sgm__text_append_bytes(text, ",", 1);
+        append_nested(text, serve, shape, axis + 1, numbers);
+    }
+    sgm__text_append_bytes(text, "]", 1);
 }
 
 /* The number of the largest; of a single one, whether it is above a half. -1: there are no numbers. */
@@ -225,46 +260,94 @@ static json_t *class_json(const sgm__serve *serve, int64_t class, bool named)
     return (size_t) class < known ? sgm__answer_text(serve->classes[class]) : json_null();
 }
 
-/* Classes of each record: a number (or name), for sequences a list of them. */
-static json_t *classes_of(const sgm__serve *serve, const double *numbers, int64_t records, bool named)
+/* Classes of each record: a number (or name), for sequences a list of them, of the steps that count. */
+static json_t *classes_of(const answers *a, bool named)
 {
-    int64_t elements = sgm_shape_elements(&serve->output);
-    int64_t shares = serve->output.rank > 0 ? serve->output.dims[serve->output.rank - 1] : 1;
+    const sgm_shape *output = &a->serve->asked.output;
+    int64_t elements = sgm_shape_elements(output);
+    int64_t shares = output->rank > 0 ? output->dims[output->rank - 1] : 1;
     json_t *list = json_array();
-    for (int64_t i = 0; i < records; i++) {
-        const double *own = numbers + i * elements;
+    for (int64_t i = 0; i < a->records; i++) {
+        const double *own = a->numbers + i * elements;
         json_t *steps = shares < elements ? json_array() : NULL;
-        for (int64_t k = 0; steps != NULL && k < elements; k += shares)
-            json_array_append_new(steps, class_json(serve, class_of(own + k, shares), named));
-        json_array_append_new(list, steps != NULL ? steps : class_json(serve, class_of(own, shares), named));
+        int64_t count = steps != NULL ? sgm__asked_steps(a->lengths, i, elements / shares) : 0;
+        for (int64_t k = 0; k < count; k++)
+            json_array_append_new(steps, class_json(a->serve, class_of(own + k * shares, shares), named));
+        json_array_append_new(list,
+                              steps != NULL ? steps : class_json(a->serve, class_of(own, shares), named));
     }
     return list;
 }
 
-static json_t *answer_of(const sgm__serve *serve, const double *numbers, int64_t records)
+/* What the steps of each record say. */
+static json_t *labels_of(const answers *a, bool named)
 {
-    sgm_shape batch = {.rank = serve->output.rank + 1, .dims = {records}};
-    memcpy(batch.dims + 1, serve->output.dims, (size_t)serve->output.rank * sizeof *batch.dims);
-    const double *next = numbers;
-    json_t *answer = json_pack("{s:o}", "output", nested_json(&batch, 0, &next));
-    if (answer != NULL && serve->classifies)
-        json_object_set_new(answer, "class", classes_of(serve, numbers, records, false));
-    if (answer != NULL && serve->classifies && serve->classes != NULL)
-        json_object_set_new(answer, "label", classes_of(serve, numbers, records, true));
-    return answer;
+    int64_t most = sgm_tensor_shape(a->labels)->dims[1];
+    const int64_t *labels = sgm_tensor_const_data(a->labels);
+    json_t *list = json_array();
+    for (int64_t i = 0; i < a->records; i++) {
+        json_t *own = json_array();
+        for (int64_t k = 0; k < most && labels[i * most + k] >= 0; k++)
+            json_array_append_new(own, class_json(a->serve, labels[i * most + k], named));
+        json_array_append_new(list, own);
+    }
+    return list;
 }
 
-static sgm_status ask(const sgm__serve *serve, sgm_tensor *inputs, int64_t records, json_t **made)
+static void append_member(sgm__text *text, const char *name, json_t *value)
 {
-    sgm_tensor *outputs = sgm_trainer_predict(serve->trainer, inputs, NULL);
+    sgm__text_append(text, ",\"%s\":", name);
+    if (value == NULL)
+        text->failed = true;
+    else
+        sgm__json_append(text, value);
+    json_decref(value);
+}
+
+static void append_answer(sgm__text *text, const answers *a)
+{
+    const sgm__serve *serve = a->serve;
+    const sgm_shape *output = &serve->asked.output;
+    sgm_shape batch = {.rank = output->rank + 1, .dims = {a->records}};
+    memcpy(batch.dims + 1, output->dims, (size_t)output->rank * sizeof *batch.dims);
+    const double *next = a->numbers;
+    sgm__text_append(text, "{\"output\":");
+    append_nested(text, serve, &batch, 0, &next);
+    if (a->labels != NULL)
+        append_member(text, "labels", labels_of(a, false));
+    else if (serve->asked.classifies)
+        append_member(text, "class", classes_of(a, false));
+    if (serve->classes != NULL && (a->labels != NULL || serve->asked.classifies))
+        append_member(text, "label", a->labels != NULL ? labels_of(a, true) : classes_of(a, true));
+    sgm__text_append(text, "}");
+}
+
+static sgm_status write_answer(const answers *a, sgm__http_answer *answer)
+{
+    sgm__text text = {0};
+    append_answer(&text, a);
+    size_t length = text.length;
+    answer->body = sgm__text_take(&text);
+    answer->length = length;
+    return answer->body != NULL ? SGM_OK : sgm_fail(SGM_ERROR_MEMORY, "out of memory for an answer");
+}
+
+static sgm_status ask(const sgm__serve *serve, sgm_tensor *inputs, const double *lengths, int64_t records,
+                      sgm__http_answer *answer)
+{
+    sgm_tensor *outputs = sgm__asked_answer(&serve->asked, serve->trainer, inputs, lengths), *labels = NULL;
     if (outputs == NULL)
         return sgm__last_failure();
     int64_t count = sgm_shape_elements(sgm_tensor_shape(outputs));
     double *numbers = sgm__calloc((size_t)count + 1, sizeof *numbers);
     sgm_status status = numbers != NULL ? sgm_tensor_read(outputs, numbers, (size_t)count) : SGM_ERROR_MEMORY;
+    if (status == SGM_OK && serve->asked.blank >= 0 &&
+        (labels = sgm__asked_labels(&serve->asked, outputs, lengths)) == NULL)
+        status = sgm__last_failure();
     if (status == SGM_OK)
-        *made = answer_of(serve, numbers, records);
+        status = write_answer(&(answers){serve, numbers, lengths, labels, records}, answer);
     sgm__free(numbers);
+    sgm_tensor_free(labels);
     sgm_tensor_free(outputs);
     return status;
 }
@@ -273,18 +356,20 @@ static sgm_status predict(void *user, const sgm__http_request *request, sgm__htt
 {
     const sgm__serve *serve = user;
     double begun = sgm__now();
-    json_t *body = sgm__http_object(request), *made = NULL;
+    json_t *body = sgm__http_object(request);
     sgm_tensor *inputs = NULL;
+    double *lengths = NULL;
     int64_t records = 0;
     if (body == NULL)
         return sgm__last_failure();
     sgm_status status = read_records(serve, body, &inputs, &records);
+    if (status == SGM_OK)
+        status = read_lengths(serve, body, records, &lengths);
     json_decref(body);
     if (status == SGM_OK)
-        status = ask(serve, inputs, records, &made);
+        status = ask(serve, inputs, lengths, records, answer);
     sgm_tensor_free(inputs);
-    if (status == SGM_OK)
-        status = sgm__http_answer_json(answer, made);
+    sgm__free(lengths);
     if (status == SGM_OK)
         sgm_log_message(SGM_LOG_DEBUG, "serve", "answered %lld record%s in %.3f ms", (long long)records,
                         records == 1 ? "" : "s", 1000 * (sgm__now() - begun));
@@ -337,10 +422,10 @@ static sgm_status copy_classes(sgm__serve *serve, const char *const *classes)
 /* One record of zeros: the network is compiled, and what it answers has the shape that is told. */
 static sgm_status try_once(const sgm__serve *serve)
 {
-    sgm_shape batch = {.rank = serve->input.rank + 1, .dims = {1}};
-    memcpy(batch.dims + 1, serve->input.dims, (size_t)serve->input.rank * sizeof *batch.dims);
+    sgm_shape batch = {.rank = serve->asked.record.rank + 1, .dims = {1}};
+    memcpy(batch.dims + 1, serve->asked.record.dims, (size_t)serve->asked.record.rank * sizeof *batch.dims);
     sgm_tensor *zeros = sgm_tensor_create(SGM_FLOAT32, &batch);
-    sgm_tensor *answer = zeros != NULL ? sgm_trainer_predict(serve->trainer, zeros, NULL) : NULL;
+    sgm_tensor *answer = zeros != NULL ? sgm__asked_answer(&serve->asked, serve->trainer, zeros, NULL) : NULL;
     sgm_status status = answer != NULL ? SGM_OK : sgm__last_failure();
     sgm_tensor_free(answer);
     sgm_tensor_free(zeros);
@@ -361,7 +446,9 @@ static sgm_status look_at_network(sgm__serve *serve, const sgm__serve_options *o
                             ? sgm_network_record(serve->network, graph, &recording_options, &recording)
                             : sgm__last_failure();
     if (status == SGM_OK)
-        status = read_recording(serve, graph, &recording);
+        status = sgm__asked_find(serve->network, graph, &recording, &serve->asked);
+    serve->elements = sgm_shape_elements(&serve->asked.record);
+    serve->wide = options->precision == SGM_FLOAT64;
     if (status == SGM_OK)
         status = describe(serve, options, &recording);
     sgm_graph_free(graph);
@@ -407,6 +494,11 @@ const char *sgm__serve_url(const sgm__serve *serve)
 int sgm__serve_port(const sgm__serve *serve)
 {
     return sgm__http_port(serve->http);
+}
+
+int64_t sgm__serve_elements(const sgm__serve *serve)
+{
+    return serve->elements;
 }
 
 void sgm__serve_stop(sgm__serve *serve)

@@ -29,6 +29,7 @@ typedef struct sgm__serve_options {
 sgm__serve *sgm__serve_start(const sgm__serve_options *options);
 const char *sgm__serve_url(const sgm__serve *serve); /* opens a page by one click */
 int sgm__serve_port(const sgm__serve *serve);
-void sgm__serve_stop(sgm__serve *serve); /* NULL: nothing to do */
+int64_t sgm__serve_elements(const sgm__serve *serve); /* of a record of the input */
+void sgm__serve_stop(sgm__serve *serve);              /* NULL: nothing to do */
 
 #endif
