@@ -208,6 +208,10 @@ static char *step_end(char *text)
 
 static sgm_status parse_steps(char *text, sgm__augmentation *chain)
 {
+    const char *word = text + strspn(text, " \t\n");
+    size_t length = strcspn(word, " \t\n");
+    if (length == 4 && strncmp(word, "none", 4) == 0 && word[4 + strspn(word + 4, " \t\n")] == '\0')
+        return SGM_OK;
     for (char *next = text; next != NULL;) {
         char *end = step_end(next), *step = next;
         next = *end == '+' ? end + 1 : NULL;

@@ -195,7 +195,8 @@ static bool view_layout(const sgm__instruction *view, const sgm__node *base, int
             strides[i] = base->place.strides[integers[i]];
     } else if (view->op == &sgm__op_slice) {
         *offset = integers[1] * strides[integers[0]];
-        strides[integers[0]] *= integers[3];
+        if (__builtin_mul_overflow(strides[integers[0]], integers[3], &strides[integers[0]]))
+            strides[integers[0]] = 0; /* so far there is no second element */
     } else if (view->op == &sgm__op_flip) {
         int64_t size = view->type.shape.dims[integers[0]];
         *offset = size > 0 ? (size - 1) * strides[integers[0]] : 0;

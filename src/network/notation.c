@@ -333,6 +333,10 @@ static sgm_status parse_statements(sgm__parser *p, list *statements)
             return sgm_last_status();
         SGM_TRY(add_to_list(statements, statement));
     } while (sgm__parser_accept(p, ';') && p->token.kind != SGM__TOKEN_END);
+    if (p->token.kind == SGM__TOKEN_WORD)
+        return sgm__parser_fail(p, &p->token, SGM_ERROR_FORMAT,
+                                "a '+' is missing before %s: one layer is put behind another by '+'",
+                                sgm__parser_quote(&p->token).text);
     if (p->token.kind != SGM__TOKEN_END)
         return sgm__parser_fail(p, &p->token, SGM_ERROR_FORMAT,
                                 "expected '+', ';' or the end of the text, found %s",

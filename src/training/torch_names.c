@@ -99,6 +99,23 @@ typedef struct modules {
     const sgm_bundle *file;
 } modules;
 
+static const char *after(const char *text)
+{
+    return text + strlen(text) + 1;
+}
+
+/* Whether the layer of the last pair is that of another one. */
+static bool repeats(const char *pairs, size_t count)
+{
+    const char *last = pairs;
+    for (size_t i = 1; i < count; i++)
+        last = after(after(last));
+    for (const char *at = pairs; at != last; at = after(after(at)))
+        if (strcmp(at, last) == 0)
+            return true;
+    return false;
+}
+
 /* "torch(fc=0, out=encoder.2)" into its pairs. */
 static sgm_status read_pairs(const char *names, char **text, size_t *count)
 {
@@ -122,7 +139,9 @@ static sgm_status read_pairs(const char *names, char **text, size_t *count)
             return sgm_fail(SGM_ERROR_ARGUMENT, "names '%.80s': %s", names, expected);
         out = stpncpy(out, at, own) + 1;
         out = stpncpy(out, at + own + 1, theirs) + 1;
-        ++*count;
+        if (repeats(*text, ++*count))
+            return sgm_fail(SGM_ERROR_ARGUMENT, "names '%.80s': layer '%.*s' is given twice", names, (int)own,
+                            at);
         at = end + 1;
         if (*end == ')')
             return *at == '\0' ? SGM_OK : sgm_fail(SGM_ERROR_ARGUMENT, "names '%.80s': %s", names, expected);

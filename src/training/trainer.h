@@ -131,6 +131,7 @@ typedef struct sgm__checkpoint_place {
 /* Outputs of programs beside the network's, under names that no layer can have. */
 #define SGM__LOSS "trainer.loss"
 #define SGM__CORRECT "trainer.correct"
+#define SGM__LENGTHS "trainer.lengths" /* how many steps of the first output of each record count */
 #define SGM__COST_PREFIX "trainer.cost."
 typedef struct sgm__cost {
     char *output;

@@ -1,7 +1,7 @@
 /* Passes over data without training: sums of loss and right answers, and what outputs were next to targets.
  */
-#include "registry/pattern.h"
 #include "data/dataset.h"
+#include "registry/pattern.h"
 #include "training/metrics.h"
 #include "training/trainer_lock.h"
 
@@ -65,30 +65,103 @@ static sgm_tensor *add_room(gathered *all, const char *name, sgm_dtype dtype, co
     return room;
 }
 
-static sgm_status gather_output(gathering *to, const sgm_trainer *trainer, sgm_program *program)
+/* What is remembered of sequences: the steps that count, one after the other, whichever record they are of.
+ */
+typedef struct counted {
+    double *lengths; /* of the records; NULL: the records themselves are remembered */
+    int64_t steps, rows;
+} counted;
+
+/* Steps are told apart where the first output and its targets have as many of them. */
+static sgm_status find_counted(const gathering *to, const sgm_trainer *trainer, sgm_program *program,
+                               const sgm_shape *outputs, const sgm_shape *targets, counted *found)
 {
-    const char *name = to->output;
-    if (name == NULL && trainer->recording.output_count > 0)
-        name = trainer->recording.outputs[0].name;
-    if (name == NULL || !sgm_program_has_output(program, name))
-        return sgm_fail(SGM_ERROR_NOT_FOUND, "the network has no output '%s'", name != NULL ? name : "");
-    sgm_type type = sgm_program_output_type(program, name);
-    sgm_tensor *room = add_room(&to->outputs, name, type.dtype, &type.shape);
-    sgm_status status =
-        room != NULL ? sgm_session_read(trainer->session, program, name, room) : sgm__last_failure();
+    const sgm_recording *recording = &trainer->recording;
+    bool first = to->output == NULL ||
+                 (recording->output_count > 0 && strcmp(to->output, recording->outputs[0].name) == 0);
+    *found = (counted){0};
+    if (!first || outputs->rank < 2 || targets->rank < 2 || outputs->dims[1] != targets->dims[1] ||
+        !sgm_program_has_output(program, SGM__LENGTHS))
+        return SGM_OK;
+    sgm_shape shape = sgm_shape_of(outputs->dims[0]);
+    sgm_tensor *lengths = sgm_tensor_create(SGM_FLOAT64, &shape);
+    found->lengths = sgm__calloc((size_t)shape.dims[0] + 1, sizeof *found->lengths);
+    sgm_status status = lengths != NULL && found->lengths != NULL
+                            ? sgm_session_read(trainer->session, program, SGM__LENGTHS, lengths)
+                            : sgm__last_failure();
+    if (status == SGM_OK)
+        status = sgm_tensor_read(lengths, found->lengths, (size_t)shape.dims[0]);
+    for (int64_t i = 0; i < shape.dims[0] && status == SGM_OK; i++)
+        found->rows += (int64_t)found->lengths[i];
+    found->steps = outputs->dims[1];
+    sgm_tensor_free(lengths);
+    return status;
+}
+
+/* The steps that count of contiguous values (records, steps, ...). */
+static void copy_counted(const counted *c, const sgm_tensor *values, sgm_tensor *to)
+{
+    const sgm_shape *shape = sgm_tensor_shape(values);
+    size_t records = (size_t)shape->dims[0], steps = (size_t)c->steps;
+    if (records * steps == 0)
+        return;
+    size_t step =
+        (size_t)sgm_shape_elements(shape) / (records * steps) * sgm_dtype_size(sgm_tensor_dtype(values));
+    const char *from = sgm_tensor_const_data(values);
+    char *next = sgm_tensor_data(to);
+    for (size_t i = 0; i < records; i++) {
+        size_t bytes = (size_t)c->lengths[i] * step;
+        memcpy(next, from + i * steps * step, bytes);
+        next += bytes;
+    }
+}
+
+/* Adds contiguous values, or what counts of them. */
+static sgm_status add_values(gathered *all, const char *name, const counted *c, const sgm_tensor *values)
+{
+    sgm_shape shape = *sgm_tensor_shape(values);
+    if (c->lengths != NULL) {
+        shape = sgm_shape_make(shape.rank - 1, shape.dims + 1);
+        shape.dims[0] = c->rows;
+    }
+    sgm_tensor *room = add_room(all, name, sgm_tensor_dtype(values), &shape);
+    if (room == NULL)
+        return sgm__last_failure();
+    sgm_status status = SGM_OK;
+    if (c->lengths != NULL)
+        copy_counted(c, values, room);
+    else
+        status = sgm_tensor_assign(room, values);
     sgm_tensor_free(room);
     return status;
 }
 
-static sgm_status gather_targets(gathering *to, const sgm_trainer *trainer, const sgm_block *block)
+static sgm_status gather_both(gathering *to, const sgm_trainer *trainer, sgm_program *program,
+                              const sgm_block *block)
 {
-    const char *name = to->section != NULL ? to->section : trainer->first_targets;
-    sgm_tensor *values = sgm_block_section(block, name);
-    if (values == NULL)
+    const char *name = to->output, *section = to->section != NULL ? to->section : trainer->first_targets;
+    counted c = {0};
+    if (name == NULL && trainer->recording.output_count > 0)
+        name = trainer->recording.outputs[0].name;
+    if (name == NULL || !sgm_program_has_output(program, name))
+        return sgm_fail(SGM_ERROR_NOT_FOUND, "the network has no output '%s'", name != NULL ? name : "");
+    sgm_tensor *targets = sgm_block_section(block, section);
+    if (targets == NULL)
         return sgm__last_failure();
-    sgm_tensor *room = add_room(&to->targets, name, sgm_tensor_dtype(values), sgm_tensor_shape(values));
-    sgm_status status = room != NULL ? sgm_tensor_assign(room, values) : sgm__last_failure();
-    sgm_tensor_free(room);
+    sgm_type type = sgm_program_output_type(program, name);
+    sgm_tensor *outputs = sgm_tensor_create(type.dtype, &type.shape);
+    sgm_status status =
+        outputs != NULL ? sgm_session_read(trainer->session, program, name, outputs) : sgm__last_failure();
+    if (status == SGM_OK)
+        status = find_counted(to, trainer, program, &type.shape, sgm_tensor_shape(targets), &c);
+    if (status == SGM_OK && c.lengths != NULL && !sgm_tensor_is_contiguous(targets))
+        status = sgm_fail(SGM_ERROR_STATE, "'%s' does not lie in one piece", section);
+    if (status == SGM_OK)
+        status = add_values(&to->outputs, name, &c, outputs);
+    if (status == SGM_OK)
+        status = add_values(&to->targets, section, &c, targets);
+    sgm__free(c.lengths);
+    sgm_tensor_free(outputs);
     return status;
 }
 
@@ -97,9 +170,7 @@ static void gather(gathering *to, const sgm_trainer *trainer, sgm_program *progr
 {
     if (to == NULL || to->status != SGM_OK)
         return;
-    to->status = gather_output(to, trainer, program);
-    if (to->status == SGM_OK)
-        to->status = gather_targets(to, trainer, block);
+    to->status = gather_both(to, trainer, program, block);
     if (to->status != SGM_OK)
         snprintf(to->message, sizeof to->message, "%s", sgm_last_error());
 }

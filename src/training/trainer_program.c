@@ -53,7 +53,7 @@ static sgm_status fill_parameter(sgm_trainer *trainer, const sgm_parameter *para
     const sgm_initialiser *rule = find_rule(trainer, parameter->name);
     sgm_initialiser *standard = rule == NULL ? sgm_initialiser_parse(parameter->initialiser) : NULL;
     if (rule == NULL && standard == NULL)
-        return sgm_last_status();
+        return sgm__fail_within("parameter '%s', as its layer has it", parameter->name);
     sgm_status status = sgm_initialiser_fill(rule != NULL ? rule : standard, tensor, parameter->fan_in,
                                              parameter->fan_out, trainer->settings.seed, parameter->name);
     sgm_initialiser_free(standard);
@@ -394,6 +394,9 @@ static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_
     }
     for (size_t i = 0; i < trainer->recording.output_count && !training; i++)
         sgm_output(trainer->graph, trainer->recording.outputs[i].name, trainer->recording.outputs[i].value);
+    if (purpose == SGM__VALIDATE && sgm_value_is(trainer->recording.lengths))
+        sgm_output(trainer->graph, SGM__LENGTHS,
+                   sgm_cast(trainer->graph, trainer->recording.lengths, SGM_FLOAT64));
     SGM_TRY(check_patterns(trainer));
     if (training)
         SGM_TRY(sgm__trainer_record_costs(trainer));

@@ -305,6 +305,8 @@ TEST(bad_texts)
                   "more than 16 steps");
     CHECK_OK(sgm_augmentation_check("noise(deviation=1e+0)+ flip ( vertical = 1 )"));
     CHECK_OK(sgm_augmentation_check(EVERYTHING));
+    CHECK_OK(sgm_augmentation_check(" none "));
+    CHECK_ERROR(sgm_augmentation_check("none + shift(1)"), "unknown augmentation 'none'");
 }
 
 TEST(the_table_says_what_there_is)

@@ -106,7 +106,8 @@ TEST(errors_point_at_the_column)
     check_error("input(4) + add(dense(3) dense(3))",
                 "column 25: expected ')' for the '(' at column 15, found 'dense'");
     check_error("input(4) + dense(3))", "column 20: expected '+', ';' or the end of the text, found ')'");
-    check_error("input(4) dense(3)", "column 10: expected '+', ';' or the end of the text, found 'dense'");
+    check_error("input(4) dense(3)",
+                "column 10: a '+' is missing before 'dense': one layer is put behind another by '+'");
     check_error("input(4) + ", "column 12: expected a layer, found the end of the text");
     check_error("", "column 1: expected a layer, found the end of the text");
     check_error("input(4) + + dense(3)", "column 12: expected a layer, found '+'");

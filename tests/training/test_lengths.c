@@ -17,6 +17,8 @@ static sgm_tensor *section(int32_t rank, float (*value)(int64_t record, int64_t 
 }
 
 static float rubbish; /* behind a record's end */
+static double f1;     /* of the newest training */
+static int64_t seen;  /* answers that it is of */
 
 static float length_of(int64_t record, int64_t step)
 {
@@ -32,6 +34,20 @@ static float token(int64_t record, int64_t step)
 static float target(int64_t record, int64_t step)
 {
     return (float)step < length_of(record, 0) ? (float)((record + step) % 4) : rubbish;
+}
+
+static void score(sgm_trainer *trainer, sgm_iterator *records)
+{
+    sgm_registry *results = sgm_registry_create();
+    CHECK_OK(sgm_trainer_score(trainer, records, "f1 confusion", results));
+    sgm_content confusion;
+    CHECK_OK(sgm_registry_get_number(results, "f1", &f1));
+    CHECK_OK(sgm_registry_get(results, "confusion", &confusion));
+    seen = 0;
+    for (int64_t i = 0; i < 16; i++)
+        seen += (int64_t)sgm_tensor_get(confusion.as.tensor, (const int64_t[]){i / 4, i % 4});
+    sgm_content_clear(&confusion);
+    sgm_registry_free(results);
 }
 
 /* The first token is all that is looked at, so the answers can be counted. */
@@ -50,6 +66,7 @@ static sgm_metrics train(float behind, const char *network, int64_t epochs)
     sgm_iterator *all = sgm_undivided(data);
     sgm_metrics metrics = {0};
     CHECK_OK(sgm_trainer_evaluate(trainer, all, &metrics));
+    score(trainer, all);
     sgm_iterator_free(all);
     sgm_env_free(env);
     sgm_dataset_free(data);
@@ -77,5 +94,7 @@ TEST(the_accuracy_is_that_of_the_steps_that_count)
               " + softmax_cross_entropy",
               200);
     CHECK_NEAR(metrics.accuracy, 1, 0);
+    CHECK_NEAR(f1, 1, 0);
+    CHECK_INT(seen, 1 + 2 + 3 + 4 + 5 + 1 + 2 + 3);
     CHECK(metrics.loss < 0.1);
 }

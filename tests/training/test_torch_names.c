@@ -157,6 +157,8 @@ TEST(what_does_not_fit_is_refused)
                 "the network has no layer 'dense'");
     CHECK_ERROR(sgm_trainer_load_parts(trainer, stored("mlp.npz"), .names = "troch"),
                 "names 'troch': expected \"torch\"");
+    CHECK_ERROR(sgm_trainer_load_parts(trainer, stored("mlp.npz"), .names = "torch(1-dense=0, 1-dense=2)"),
+                "layer '1-dense' is given twice");
     CHECK_ERROR(sgm_trainer_load_parts(trainer, stored("mlp.npz"), .names = "torch(a)"),
                 "expected \"torch\"");
     CHECK_ERROR(sgm_trainer_load_parts(trainer, stored("mlp.npz"), .names = "torch(a=b"),
