@@ -12,6 +12,15 @@ __attribute__((constructor)) static void set_up_devices(void)
     setenv("POCL_WORK_GROUP_SPECIALIZATION", "0", 0);
 }
 
+#ifdef __SANITIZE_ADDRESS__
+/* PoCL and the compiler in it keep some of their memory to the end. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+    return "leak:libpocl\nleak:libLLVM\nleak:libclang\n";
+}
+#endif
+
 /* "opencl", "debug:cuda", ... */
 __attribute__((unused)) static bool is_device_name(const char *name)
 {
