@@ -1,5 +1,5 @@
-/* Asking a trained network, for the command and for servers: what it wants of a question, and what it answers.
- * Internal. */
+/* Asking a trained network, for the command and for servers: what it wants of a question, and what it
+ * answers. Internal. */
 #ifndef SGM_TRAINING_ASKED_H
 #define SGM_TRAINING_ASKED_H
 
