@@ -87,6 +87,27 @@ TEST(the_same_plan_gives_the_same_text_and_another_device_another_one)
     discard(&other);
 }
 
+static sgm_graph *sums(int64_t rows)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(rows, 4096));
+    sgm_output(graph, "sums", sgm_reduce_sum(graph, sgm_square(graph, x), (int32_t[]){1}, 1, false));
+    sgm_output(graph, "turned", sgm_relu(graph, sgm_transpose(graph, x)));
+    return graph;
+}
+
+TEST(indices_are_long_where_there_are_many_elements)
+{
+    rendered few = render(sums(1 << 18), &gpu), many = render(sums(1 << 19), &gpu); /* 2^30 and 2^31 */
+    CHECK(strstr(few.code->source.data, "const int item = GROUP;") != NULL);
+    CHECK(strstr(few.code->source.data, "int64_t") == NULL);
+    CHECK(strstr(many.code->source.data, "const int64_t item = GROUP;") != NULL);
+    CHECK(strstr(many.code->source.data, "((int64_t)GROUP * 4 + u) * 256 + ITEM") != NULL);
+    CHECK(strstr(many.code->source.data, "(int e = ") == NULL);
+    discard(&few);
+    discard(&many);
+}
+
 TEST(every_primitive_has_a_kernel_but_those_for_the_host)
 {
     static const char *const host[] = {"inverse",    "determinant", "ctc_alphas",

@@ -189,7 +189,7 @@ sgm_status sgm__device_code_create(const sgm__plan *plan, const sgm_device_info 
         made->steps = sgm__calloc((size_t)plan->step_count + 1, sizeof *made->steps);
     sgm_status status = SGM_ERROR_MEMORY;
     if (r != NULL && made != NULL && made->steps != NULL) {
-        r->writer.dialect = &sgm__device_dialect;
+        r->writer.dialect = sgm__device_dialect(plan);
         r->writer.request = &request;
         r->writer.plan = plan;
         memcpy(r->writer.real, "float", sizeof "float");

@@ -47,7 +47,8 @@ typedef struct sgm__device_render {
 } sgm__device_render;
 
 /* --- code_text.c --- */
-extern const sgm__source_dialect sgm__device_dialect;
+/* With indices of 64 bits where a plan has so many elements: they are slower. */
+const sgm__source_dialect *sgm__device_dialect(const sgm__plan *plan);
 
 static inline sgm__source_writer *sgm__device_writer(sgm__device_render *r)
 {

@@ -236,8 +236,27 @@ static const char *draw(sgm__source_writer *w, int32_t node, const char *number)
                               number != NULL ? number : "0");
 }
 
-const sgm__source_dialect sgm__device_dialect = {
+static const sgm__source_dialect short_indices = {
     .counter = "int", .array = array, .known = known, .draw = draw, .turns = turns};
+static const sgm__source_dialect long_indices = {
+    .counter = "int64_t", .array = array, .known = known, .draw = draw, .turns = turns};
+
+/* Indices of a work-item may be a little behind the last element. */
+static bool is_long(const sgm__node *node)
+{
+    int64_t low, high, most = INT32_MAX - (1 << 20);
+    span(node, &low, &high);
+    return sgm_shape_elements(&node->type.shape) > most ||
+           (high - low) / (int64_t)sgm_dtype_size(node->type.dtype) > most;
+}
+
+const sgm__source_dialect *sgm__device_dialect(const sgm__plan *plan)
+{
+    for (int32_t i = 0; i < plan->node_count; i++)
+        if (is_long(&plan->nodes[i]))
+            return &long_indices;
+    return &short_indices;
+}
 
 /* --- kernels --- */
 
