@@ -160,13 +160,14 @@ sgm_status sgm__device_write_argsort(sgm__device_render *r, int32_t number)
     bool descending = node->attributes.integers[1] != 0;
     sgm_dtype dtype = sgm__device_node(r, x)->type.dtype;
     const char *index[SGM_MAX_RANK] = {NULL}, *type = sgm__source_type(w, dtype);
+    const char *counter = sgm__device_counter(r);
     bool number_like = sgm_dtype_is_float(dtype); /* what is no number comes behind all */
     sgm__device_begin(r);
     sgm__source_turns(w, &node->type.shape, ~(uint32_t)0, index);
     const char *own = index[axis] != NULL ? index[axis] : "0";
     sgm__source_line(w, "const %s x = %s;", type, sgm__source_element(w, x, index));
-    sgm__source_line(w, "int place = 0;");
-    sgm__source_line(w, "for (int k = 0; k < %lld; k++) {", (long long)node->type.shape.dims[axis]);
+    sgm__source_line(w, "%s place = 0;", counter);
+    sgm__source_line(w, "for (%s k = 0; k < %lld; k++) {", counter, (long long)node->type.shape.dims[axis]);
     w->depth++;
     index[axis] = "k";
     sgm__source_line(w, "const %s y = %s;", type, sgm__source_element(w, x, index));
@@ -240,7 +241,8 @@ sgm_status sgm__device_write_accuracy(sgm__device_render *r, int32_t number)
     sgm__source_line(w, "%s right = 0;", sgm__device_counter(r));
     sgm__source_line(w, "for (%s k = 0; k < %lld; k++)", sgm__device_counter(r), (long long)rows);
     sgm__source_line(w, "    right += %s[k];", sgm__device_scratch(r, scratch, "uint8_t", false));
-    sgm__source_store_flat(w, number, NULL, sgm__source_format(w, "(double)right / %lld", (long long)rows));
+    const char *type = sgm__source_type(w, sgm__device_node(r, number)->type.dtype);
+    sgm__source_store_flat(w, number, NULL, sgm__source_format(w, "(%s)right / %lld", type, (long long)rows));
     return sgm__device_end(r);
 }
 

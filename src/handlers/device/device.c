@@ -112,7 +112,7 @@ static void describe(void *self, sgm__text *text)
 
 static const char *bfloat16(void *self)
 {
-    const sgm__device *device = self;
+    sgm__device *device = self;
     const sgm_device_matrix matrix = {.type = SGM_DEVICE_BFLOAT16, .row = 64, .column = 1, .batch = 4096};
     const sgm_device_product product = {.rows = 64,
                                         .columns = 64,
@@ -121,9 +121,10 @@ static const char *bfloat16(void *self)
                                         .left = matrix,
                                         .right = matrix,
                                         .result = matrix};
-    return device->driver->takes != NULL && device->driver->takes(device->self, &product)
-               ? "the vendor's library, with float32 sums"
-               : "own kernels, with float32 sums";
+    pthread_mutex_lock(&device->lock);
+    bool taken = device->driver->takes != NULL && device->driver->takes(device->self, &product);
+    pthread_mutex_unlock(&device->lock);
+    return taken ? "the vendor's library, with float32 sums" : "own kernels, with float32 sums";
 }
 
 static const char *support(void *self, const sgm_op *op, sgm_dtype dtype)
