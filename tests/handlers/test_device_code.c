@@ -182,6 +182,19 @@ TEST(indices_can_be_at_fault_and_constants_are_in_the_text)
     discard(&r);
 }
 
+TEST(constants_are_no_integers)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(4));
+    sgm_output(graph, "floor", sgm_multiply(graph, x, sgm_floor(graph, sgm_number(graph, 1.5))));
+    sgm_value finite = sgm_is_finite(graph, sgm_number(graph, -INFINITY));
+    sgm_output(graph, "finite", sgm_add(graph, x, sgm_cast(graph, finite, SGM_FLOAT32)));
+    rendered r = render(graph, &gpu);
+    CHECK(strstr(r.code->source.data, "sgm_floor(1.5f)") != NULL);
+    CHECK(strstr(r.code->source.data, "(-1.0f / 0.0f) - (-1.0f / 0.0f) == 0") != NULL);
+    discard(&r);
+}
+
 TEST(nothing_is_launched_for_what_is_empty)
 {
     sgm_graph *graph = sgm_graph_create();

@@ -43,7 +43,7 @@ static bool is_same(const sgm__device_parameter *a, const sgm__device_parameter 
 {
     if (a->argument.kind != b->argument.kind || strcmp(a->type, b->type) != 0)
         return false;
-    if (a->place == NULL)
+    if (a->place == NULL || b->place == NULL)
         return a->argument.offset == b->argument.offset;
     return a->place->store == b->place->store && a->place->index == b->place->index &&
            a->place->offset == b->place->offset;

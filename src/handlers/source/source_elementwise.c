@@ -115,7 +115,8 @@ static const char *formula_of(sgm__source_writer *w, int32_t number, const char 
     if (node->op == &sgm__op_cast)
         return cast(w, from, node->type.dtype, operands[0]);
     const formula *known = find_formula(node->op);
-    bool comparable = !sgm_dtype_is_float(from) || is_literal(operands[0]);
+    bool pair = operands[1] != NULL; /* the larger or smaller of both: only NaN needs the longer formula */
+    bool comparable = !sgm_dtype_is_float(from) || (pair && is_literal(operands[0]));
     bool integers = comparable && known->of_integers != NULL;
     w->functions |= integers ? 0 : known->functions;
     return fill_in(w, integers ? known->of_integers : known->text, operands);
