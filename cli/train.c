@@ -304,12 +304,25 @@ static int tell_end(const run_parts *p, sgm_status status)
     return CLI_OK;
 }
 
+/* Processes that know nothing of each other would train the same, into the same folder. */
+static void warn_of_launcher(const config *c)
+{
+    int processes = sgm__launched_processes();
+    if (processes > 1 && (c->team.type == NULL || strcmp(c->team.type, "mpi") != 0))
+        fprintf(
+            stderr,
+            "sigma train: warning: %d processes were started, but each trains by itself: operator=mpi makes "
+            "them one training\n",
+            processes);
+}
+
 static int train(config *c, const train_arguments *given)
 {
     run_parts parts = {.paused = given->paused};
     int code = CLI_OK;
     if (data_config_is_empty(&c->data.training))
         return usage_error("train", "there is no training data; name some as data.training");
+    warn_of_launcher(c);
     /* What can be wrong without training is found before there is a folder for the run. */
     if (open_parts(&parts, c, given) != SGM_OK || sgm_trainer_prepare(parts.trainer) != SGM_OK)
         code = report_error("train", CLI_FAILED);

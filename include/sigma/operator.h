@@ -66,12 +66,13 @@ SGM_API sgm_operator *sgm_gradient_operator_create(const sgm_operator_options *o
 SGM_API sgm_operator *sgm_parameter_operator_create(const sgm_operator_options *options);
 /* Workers on several machines: each process that a launcher has started (mpirun, srun) is a rank, which has
  * the same program and workers of its own, by default one. All ranks create it, in the same order as other
- * such operators. A minibatch is divided among the ranks, and the gradients are summed: n ranks do what one
- * does, to rounding. Rank 0 leads: it alone has the run's folder, and commands to it act on all ranks at the
- * same iteration. Without a launcher it is one rank. With `every`, workers have parameters of their own, as
- * those of sgm_parameter_operator, which are averaged over all ranks after so many iterations, and with the
- * optimisers' memories at the end of each epoch. SGM_ERROR_UNSUPPORTED: the plug-in libsigma-mpi.so is
- * not there. */
+ * such operators; one that waits for ranks which never do waits for as long as they live. A minibatch is
+ * divided among the ranks, and the gradients are summed: n ranks do what one does, to rounding, but for
+ * random numbers (dropout), which each rank draws for itself. Rank 0 leads: it alone has the run's folder,
+ * and commands to it act on all ranks at the same iteration. Without a launcher it is one rank. With `every`,
+ * workers have parameters of their own, as those of sgm_parameter_operator, which are averaged over all ranks
+ * after so many iterations, and with the optimisers' memories at the end of each epoch. NULL with
+ * SGM_ERROR_UNSUPPORTED: there is a launcher, but not the plug-in libsigma-mpi.so. */
 #define sgm_mpi_operator(...)                                                                                \
     sgm_mpi_operator_create(                                                                                 \
         &(const sgm_operator_options){.struct_size = sizeof(sgm_operator_options), __VA_ARGS__})

@@ -5,7 +5,8 @@
  *         ...
  *     sgm_task_end(task, status);
  *
- * The library tells of its own: downloads, extractions, preparing and training, checkpoints. They are in one
+ * The library tells of its own: downloads, extractions, preparing and training, kernels that a device's
+ * compiler makes, checkpoints. They are in one
  * table of the process; when it is full (64), or a task is 0, nothing is told and the work goes on. Telling
  * takes no memory, and some nanoseconds while nobody watches. All functions may be called from any thread,
  * for one task from one thread at a time. */
@@ -26,6 +27,7 @@ extern "C" {
     X(UNPACK, "unpack", "unpacking")                                                                         \
     X(EXTRACT, "extract", "extracting")                                                                      \
     X(PREPARE, "prepare", "preparing")                                                                       \
+    X(COMPILE, "compile", "compiling")                                                                       \
     X(TRAIN, "train", "training")                                                                            \
     X(SEARCH, "search", "searching")                                                                         \
     X(LOAD, "load", "loading")                                                                               \

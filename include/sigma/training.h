@@ -188,7 +188,8 @@ SGM_API sgm_status sgm_trainer_modifier(sgm_trainer *trainer, const char *patter
 /* Parameters whose name matches stay as they are. */
 SGM_API sgm_status sgm_trainer_freeze(sgm_trainer *trainer, const char *pattern);
 SGM_API sgm_status sgm_trainer_unfreeze(sgm_trainer *trainer, const char *pattern);
-/* Trains with several workers from the next run on; without an operator the trainer itself does the work. */
+/* Trains with several workers from the next run on; without an operator the trainer itself does the work.
+ * `workers` is taken over, also on failure; NULL, as constructors return on failure, is an error. */
 SGM_API sgm_status sgm_trainer_operator(sgm_trainer *trainer, sgm_operator *workers);
 
 /* A mean over records since the epoch began (training) or over a whole iterator (validation). */

@@ -5,6 +5,7 @@
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define FOLDERS_VARIABLE "SIGMA_PLUGIN_PATH"
@@ -56,13 +57,14 @@ static void look_in(hunt *search, const char *folder, size_t length)
 
 static void look_beside(hunt *search, const char *own, const char *folder)
 {
+    struct stat found;
     if (own[0] == '\0')
         return;
     char *path = sgm__format("%s/%s", own, folder);
-    if (path != NULL)
-        look_in(search, path, strlen(path));
-    else
+    if (path == NULL)
         search->status = SGM_ERROR_MEMORY;
+    else if (stat(path, &found) != 0 || S_ISDIR(found.st_mode)) /* bin/sigma is a program */
+        look_in(search, path, strlen(path));
     sgm__free(path);
 }
 
@@ -81,10 +83,11 @@ static sgm_status find_library(hunt *search, const char *name, const char *packa
 #endif
     if (search->status != SGM_OK || search->library != NULL)
         return search->status;
-    return sgm_fail(SGM_ERROR_UNSUPPORTED,
-                    "this needs the plug-in '%s', but there is no %s in %s; it is built where its library is "
-                    "installed (%s); " FOLDERS_VARIABLE " names more folders",
-                    name, search->file, search->looked.data, package);
+    return sgm_fail(
+        SGM_ERROR_UNSUPPORTED,
+        "this needs the plug-in '%s', but there is no %s in %s; it is built with the library, where "
+        "what it stands on is installed (%s); " FOLDERS_VARIABLE " names more folders",
+        name, search->file, search->looked.data, package);
 }
 
 static sgm_status take_table(void *library, const char *name, uint32_t version, const void **table)

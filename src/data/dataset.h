@@ -116,6 +116,8 @@ bool sgm__dataset_ends_at(sgm_dataset *dataset, int64_t count);
 
 /* The next minibatch is copied from a block that is at hand: nothing is waited for. */
 bool sgm__iterator_is_ready(const sgm_iterator *iterator);
+/* How many of sgm_iterator_settings it has, the first ones. */
+size_t sgm__iterator_setting_count(const sgm_iterator *iterator);
 /* From the next minibatch on only part `part` (from 0) of so many is given; minibatches with fewer records,
  * and what is augmented, stay whole. */
 void sgm__iterator_set_part(sgm_iterator *iterator, int32_t part, int32_t parts);

@@ -31,7 +31,7 @@ static const sgm_setting settings[] = {
                 .doc = "leave a smaller last minibatch out",
                 .effect = "from the next epoch on"},
      SGM_MEMBER(sgm_iterator_options, drop_last)},
-    /* the last two: only of those that augment */
+    /* the last ones, AUGMENTING_COUNT: only of those that augment */
     {.option = {.name = "augment",
                 .kind = SGM_KIND_TEXT,
                 .read_only = true,
@@ -47,11 +47,19 @@ static const sgm_setting settings[] = {
      SGM_MEMBER(sgm_iterator_options, prefetch_threads)},
 };
 #define SETTING_COUNT (sizeof settings / sizeof *settings)
+#define AUGMENTING_COUNT 2
 
 const sgm_setting *sgm_iterator_settings(size_t *count)
 {
     *count = SETTING_COUNT;
     return settings;
+}
+
+size_t sgm__iterator_setting_count(const sgm_iterator *iterator)
+{
+    return iterator->kind != SGM__MINIBATCHES ? 0
+           : iterator->ahead != NULL          ? SETTING_COUNT
+                                              : SETTING_COUNT - AUGMENTING_COUNT;
 }
 
 /* NULL and an error: it has no such setting. */

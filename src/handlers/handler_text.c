@@ -57,7 +57,7 @@ static sgm_status fail_option(const char *text, const char *name, size_t first, 
     return sgm_fail(SGM_ERROR_ARGUMENT, "handler '%s': there is no option '%s'%s%s%s; there are %s", text,
                     name, near != NULL ? " (did you mean '" : "", near != NULL ? near : "",
                     near != NULL ? "'?)" : "",
-                    first == 0 ? "dense, instructions and approximate" : "device and tf32");
+                    first == 0 ? "dense, instructions and approximate" : "device and, of cuda alone, tf32");
 }
 
 static sgm_status set_option(const char *text, bool of_device, const char *name, const char *value,

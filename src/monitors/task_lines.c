@@ -102,7 +102,8 @@ static void leave_line(const sgm_task_info *info)
 static void show(void *user, const sgm_task_info *info)
 {
     (void)user;
-    if (info->kind == SGM_TASK_TRAIN || info->seconds < SHOWN_AFTER)
+    bool tells_of_itself = info->kind == SGM_TASK_COMPILE; /* it takes long, and cannot say how far it is */
+    if (info->kind == SGM_TASK_TRAIN || (info->seconds < SHOWN_AFTER && !tells_of_itself))
         return;
     if (info->status == SGM_TASK_RUNNING) {
         if ((drawn == 0 || drawn == info->task) && atomic_load(&holders) == 0 && is_terminal())

@@ -75,16 +75,19 @@ static const sgm_communicator alone = {.version = SGM_COMMUNICATOR_VERSION,
 
 /* --- joining --- */
 
-/* Launchers say how many there are: Open MPI's mpirun, MPICH's and those like it, Slurm. */
-static bool has_launcher(void)
+/* Open MPI's mpirun, MPICH's and those like it, Slurm. */
+int sgm__launched_processes(void)
 {
     static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        if (getenv(sizes[i]) != NULL)
-            return true;
-    const char *tasks = getenv("SLURM_STEP_NUM_TASKS");
-    return getenv("PMIX_RANK") != NULL ||
-           (tasks != NULL && atoi(tasks) > 1 && getenv("SLURM_PROCID") != NULL);
+    const char *tasks = getenv("SLURM_PROCID") != NULL ? getenv("SLURM_STEP_NUM_TASKS") : NULL;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes && tasks == NULL; i++)
+        tasks = getenv(sizes[i]);
+    return tasks != NULL ? atoi(tasks) : 0;
+}
+
+static bool has_launcher(void)
+{
+    return sgm__launched_processes() > 0 || getenv("PMIX_RANK") != NULL;
 }
 
 static sgm_status join(sgm__ranks *ranks)

@@ -79,6 +79,8 @@ typedef struct sgm__ranks {
 } sgm__ranks;
 
 /* --- ranks.c --- */
+/* How many processes the launcher of this one has started, as it says; 0: there is no launcher. */
+int sgm__launched_processes(void);
 /* Joins the others; alone where no launcher has started this process. */
 sgm__ranks *sgm__ranks_open(const sgm__rank_options *options);
 void sgm__ranks_close(sgm__ranks *ranks);

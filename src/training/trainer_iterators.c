@@ -1,4 +1,5 @@
 /* Iterators in the registry: that of training, and those of validation. */
+#include "data/dataset.h"
 #include "registry/pattern.h"
 #include "training/trainer_publish.h"
 
@@ -75,17 +76,12 @@ static const sgm__access epoch_access = {.get = get_epoch}, batch_access = {.get
 
 /* --- publishing --- */
 
-/* Iterators that give whole blocks have no such settings. */
 static sgm_status publish_settings(sgm_trainer *trainer, sgm_registry *registry, const char *prefix,
                                    sgm_iterator *iterator, const char *name)
 {
-    size_t count;
-    const sgm_setting *settings = sgm_iterator_settings(&count);
-    for (size_t i = 0; i < count; i++) {
-        sgm_content content;
-        if (sgm_iterator_get(iterator, settings[i].option.name, &content) != SGM_OK)
-            return SGM_OK;
-        sgm_content_clear(&content);
+    size_t all;
+    const sgm_setting *settings = sgm_iterator_settings(&all);
+    for (size_t i = 0; i < sgm__iterator_setting_count(iterator); i++) {
         sgm_option row = settings[i].option;
         if (name != NULL)
             row.effect = "from the next validation on";

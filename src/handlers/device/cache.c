@@ -100,14 +100,15 @@ static void store(const char *folder, const char *path, const void *binary, size
 {
     header head = {MAGIC, bytes, sgm__hash(binary, bytes, MAGIC)};
     unsigned char *file = sgm__alloc(sizeof head + bytes);
-    if (file != NULL) {
+    sgm_status status = file != NULL ? sgm__make_folders(folder) : SGM_ERROR_MEMORY;
+    if (status == SGM_OK) {
         memcpy(file, &head, sizeof head);
         memcpy(file + sizeof head, binary, bytes);
-        if (sgm__make_folders(folder) == SGM_OK &&
-            sgm__file_write_atomic(path, file, sizeof head + bytes) == SGM_OK)
-            limit(folder);
+        status = sgm__file_write_atomic(path, file, sizeof head + bytes);
     }
-    if (sgm_last_status() != SGM_OK) {
+    if (status == SGM_OK) {
+        limit(folder);
+    } else {
         sgm__log(SGM_LOG_DEBUG, "device", "compiled kernels are not kept: %s", sgm_last_error());
         sgm_clear_error();
     }
@@ -146,9 +147,13 @@ static void *load_stored(sgm__device *device, const char *path)
 /* The text is ours: what a compiler refuses in it is shown with the message. */
 static sgm_status build(sgm__device *device, const char *source, void **binary, size_t *bytes)
 {
-    char message[SGM_DEVICE_MESSAGE] = "";
-    SGM__DEVICE_TRY(device, device->driver->build(device->self, source, binary, bytes, message));
-    return SGM_OK;
+    char message[SGM_DEVICE_MESSAGE] = "", what[160];
+    snprintf(what, sizeof what, "kernels for %s; they are kept", device->info.name);
+    sgm_task task = sgm_task_begin(SGM_TASK_COMPILE, what, NULL);
+    sgm_device_result result = device->driver->build(device->self, source, binary, bytes, message);
+    sgm_status status = result == SGM_DEVICE_OK ? SGM_OK : sgm__device_fail(device, result, message);
+    sgm_task_end(task, status);
+    return status;
 }
 
 sgm_status sgm__device_build(sgm__device *device, const char *source, void **module)

@@ -71,7 +71,7 @@ static sgm_status open_opencl(const sgm_handler_options *options, void **self)
 
 static sgm_status open_cuda(const sgm_handler_options *options, void **self)
 {
-    return open_device("cuda", "it is built with the library", options, self);
+    return open_device("cuda", "for this one a compiler is enough", options, self);
 }
 
 /* --- what it is --- */
