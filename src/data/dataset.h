@@ -128,6 +128,7 @@ typedef struct sgm__given_part {
     int64_t first, count, whole;
 } sgm__given_part;
 void sgm__iterator_given(const sgm_iterator *iterator, const sgm_block *batch, sgm__given_part *given);
+uint64_t sgm__iterator_seed(const sgm_iterator *iterator);
 bool sgm__iterator_shuffles(const sgm_iterator *iterator);
 bool sgm__iterator_augments(const sgm_iterator *iterator);
 /* Another one over the same dataset, with the same options as they are wanted now, at its beginning. */

@@ -391,6 +391,11 @@ sgm_iterator *sgm_unified(sgm_dataset *dataset)
     return create(dataset, SGM__UNIFIED, &(sgm_iterator_options){0});
 }
 
+uint64_t sgm__iterator_seed(const sgm_iterator *iterator)
+{
+    return iterator ? iterator->seed : 0;
+}
+
 bool sgm__iterator_shuffles(const sgm_iterator *iterator)
 {
     return iterator && iterator->shuffle;

@@ -130,6 +130,10 @@ void sgm__ranks_forget(sgm__ranks *ranks); /* names and shapes may be others */
 /* The trainer's states become the averages of all ranks'; `all`: also the optimisers' memories. */
 sgm_status sgm__ranks_average(sgm_trainer *trainer, bool all);
 
+/* --- ranks_alike.c --- */
+/* Fails, naming what, where a rank was given other data or options than rank 0. */
+sgm_status sgm__ranks_compare_given(sgm__ranks *ranks);
+
 /* --- ranks_agree.c --- */
 /* What rank 0 has for all. */
 sgm_status sgm__ranks_send(sgm__ranks *ranks, void *data, size_t size, const char *what);

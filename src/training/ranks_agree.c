@@ -251,7 +251,9 @@ sgm_status sgm__ranks_begin(sgm_trainer *trainer, bool has_folder)
     SGM_TRY(sgm__ranks_send(ranks, &saves, sizeof saves, "the beginning"));
     ranks->saves = saves != 0;
     SGM_TRY(compare(ranks, &place, &each, &rank, name, sizeof name));
-    return place < each ? send_states(ranks) : SGM_OK;
+    if (place < each)
+        SGM_TRY(send_states(ranks));
+    return sgm__ranks_compare_given(ranks);
 }
 
 sgm_status sgm__ranks_leave(sgm_trainer *trainer)

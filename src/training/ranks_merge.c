@@ -8,6 +8,7 @@
 #include <math.h>
 
 #define ALIGNED 64          /* bytes where a gradient begins */
+#define MOST_BUCKETS 128    /* all may be under way at once */
 #define POLL_SECONDS 100e-6 /* between two looks at sums that are under way */
 
 /* What all ranks learn of an iteration, as sums; costs and states that the network changes follow. */
@@ -33,6 +34,8 @@ static sgm_status add_bucket(sgm__ranks *ranks, size_t first, size_t count)
 static sgm_status divide(sgm__ranks *ranks)
 {
     size_t most = (size_t)ranks->options.bucket_bytes / sgm_dtype_size(ranks->dtype);
+    size_t least = ranks->flat_elements / MOST_BUCKETS + 1;
+    most = most > least ? most : least;
     for (size_t end = ranks->flat_elements; end > 0;) {
         size_t count = end < most + most / 2 ? end : most;
         end -= count;

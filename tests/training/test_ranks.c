@@ -223,6 +223,28 @@ TEST(ranks_that_average_parameters_do_what_workers_do)
     close_folder();
 }
 
+/* --- pieces --- */
+
+RANK_PART(pieces)
+{
+    wave_trainer made = make_wave_trainer((wave_options){
+        .network = "input(6) + dense(300, tanh) + dense(200, tanh) + dense(3) + softmax_cross_entropy",
+        .handler = "cpu",
+        .precision = SGM_FLOAT64});
+    CHECK_OK(sgm_trainer_operator(made.trainer, sgm_mpi_operator(.bucket = 1024, .timeout = 20)));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1));
+    free_wave_trainer(made);
+}
+
+/* Some 500 of 1 KiB. */
+TEST(buckets_grow_rather_than_become_too_many)
+{
+    need_ranks();
+    open_folder();
+    run_ranks(2, "pieces");
+    close_folder();
+}
+
 /* --- half the bytes --- */
 
 static wave_trainer make_narrow(void)

@@ -175,6 +175,52 @@ TEST(ranks_that_differ_stop_and_name_the_state)
     close_folder();
 }
 
+/* --- given other things --- */
+
+static void train_with(sgm_operator *ranks, int64_t batch, uint64_t seed)
+{
+    CHECK_OK(ranks);
+    wave_trainer made =
+        make_wave_trainer((wave_options){.handler = "cpu", .shuffle = true, .seed = seed, .batch = batch});
+    CHECK_OK(sgm_trainer_operator(made.trainer, ranks));
+    if (sgm_trainer_run(made.trainer, .epochs = 2) != SGM_OK) {
+        fprintf(stderr, "failed: %s\n", sgm_last_error());
+        exit(3);
+    }
+    free_wave_trainer(made);
+}
+
+RANK_PART(other_batches)
+{
+    sgm_operator *ranks = sgm_mpi_operator(.timeout = TIMEOUT);
+    train_with(ranks, sgm_operator_rank(ranks) == 1 ? 7 : 10, 3);
+}
+
+RANK_PART(other_seeds)
+{
+    sgm_operator *ranks = sgm_mpi_operator(.timeout = TIMEOUT);
+    train_with(ranks, 10, 3 + (uint64_t)sgm_operator_rank(ranks));
+}
+
+static void check_refused(const char *part, const char *message)
+{
+    int code = wait_ranks(start_ranks(2, part), 20);
+    CHECK(code != 0 && code != -1);
+    if (strstr(ranks_said(), message) == NULL)
+        TEST_FAIL("no '%s' in: %s", message, ranks_said());
+}
+
+TEST(ranks_that_were_given_other_things_do_not_begin)
+{
+    need_ranks();
+    open_folder();
+    check_refused("other_batches",
+                  ") was given other things than rank 0: minibatches of an epoch is 6, not 4;");
+    check_refused("other_seeds",
+                  ") was given other things than rank 0: seed of the training data's order is 4, not 3;");
+    close_folder();
+}
+
 /* --- going on --- */
 
 static sgm_bundle *train_to(int ranks, int64_t epochs, bool resume)
