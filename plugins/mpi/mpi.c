@@ -259,6 +259,14 @@ static sgm_communicator_result start(void *self, const sgm_communicator_work *wo
 
 /* --- who is there --- */
 
+/* Does not wait: who is addressed may never take it. */
+static int send_sign(group *l, int to, int tag)
+{
+    MPI_Request request;
+    int code = MPI_Isend(NULL, 0, MPI_BYTE, to, tag, l->calls, &request);
+    return code == MPI_SUCCESS ? MPI_Request_free(&request) : code;
+}
+
 /* Answers those who call, and notes who answers. */
 static sgm_communicator_result listen(group *l, char *message)
 {
@@ -270,7 +278,7 @@ static sgm_communicator_result listen(group *l, char *message)
             return SGM_COMMUNICATOR_OK;
         TRY(MPI_Recv(NULL, 0, MPI_BYTE, status.MPI_SOURCE, status.MPI_TAG, l->calls, MPI_STATUS_IGNORE));
         if (status.MPI_TAG == TAG_CALL)
-            TRY(MPI_Send(NULL, 0, MPI_BYTE, status.MPI_SOURCE, TAG_HERE, l->calls));
+            TRY(send_sign(l, status.MPI_SOURCE, TAG_HERE));
         else
             l->here[status.MPI_SOURCE] = true;
     }
@@ -322,7 +330,7 @@ static sgm_communicator_result call(void *self, double seconds, bool *silent, ch
     l->here[l->rank] = true;
     for (int i = 0; i < l->size; i++)
         if (i != l->rank)
-            TRY(MPI_Send(NULL, 0, MPI_BYTE, i, TAG_CALL, l->calls));
+            TRY(send_sign(l, i, TAG_CALL));
     while (missing > 0 && now() < until) {
         sgm_communicator_result result = listen(l, message);
         if (result != SGM_COMMUNICATOR_OK)

@@ -116,6 +116,7 @@ static void run_shell(const char *terminal)
     signal(SIGHUP, SIG_IGN);
     pid_t job = fork();
     if (job == 0) {
+        atomic_store(&shared->job, getpid()); /* before anybody can see that it trains */
         setpgid(0, 0);
         if (!program.in_background)
             tcsetpgrp(STDIN_FILENO, getpgrp());
@@ -123,7 +124,6 @@ static void run_shell(const char *terminal)
         signal(SIGHUP, SIG_DFL);
         exit(train());
     }
-    atomic_store(&shared->job, job);
     int status;
     while (waitpid(job, &status, WUNTRACED) == job && WIFSTOPPED(status)) {
         tcsetpgrp(STDIN_FILENO, getpgrp());
