@@ -148,7 +148,7 @@ static void *load_stored(sgm__device *device, const char *path)
 static sgm_status build(sgm__device *device, const char *source, void **binary, size_t *bytes)
 {
     char message[SGM_DEVICE_MESSAGE] = "", what[160];
-    snprintf(what, sizeof what, "kernels for %s; they are kept", device->info.name);
+    snprintf(what, sizeof what, "kernels for %.100s; they are kept", device->info.name);
     sgm_task task = sgm_task_begin(SGM_TASK_COMPILE, what, NULL);
     sgm_device_result result = device->driver->build(device->self, source, binary, bytes, message);
     sgm_status status = result == SGM_DEVICE_OK ? SGM_OK : sgm__device_fail(device, result, message);
