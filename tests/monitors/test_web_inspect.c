@@ -202,6 +202,8 @@ TEST(what_is_watched_has_a_history)
     sgm_trainer *trainer = spread_trainer(env);
     web_client client = serve(env);
     CHECK_OK(sgm_run_background(env, .iterations = 1000000, .paused = true));
+    while (sgm_trainer_state_of(trainer) != SGM_TRAINER_PAUSED)
+        usleep(1000);
     json_decref(web_post(&client, "/api/histogram-watch", watch));
     CHECK_INT(client.code, 200);
     for (int i = 1; i <= 3; i++) {
