@@ -3,7 +3,7 @@
 #
 # Test programs (BUILD_DIR/tests/**/test_*) and scripts (tests/**/test_*.sh) print a line for each failure and skip,
 # and "N passed, N failed, N skipped" last. A crash, a timeout, or a leak found at exit counts as one failure.
-# SIGMA_TEST_JOBS (2) at a time, each at most SIGMA_TEST_TIMEOUT (300) seconds.
+# SIGMA_TEST_JOBS (2) at a time, each at most SIGMA_TEST_TIMEOUT (600) seconds.
 set -u
 source_dir=$(cd "$(dirname "$0")/.." && pwd)
 
@@ -63,7 +63,7 @@ fi
 
 SIGMA_SOURCE_DIR=$source_dir
 SIGMA_BUILD_DIR=$(cd "${1:-$source_dir/build/release}" && pwd) || exit 2
-SIGMA_TEST_TIMEOUT=${SIGMA_TEST_TIMEOUT:-300}
+SIGMA_TEST_TIMEOUT=${SIGMA_TEST_TIMEOUT:-600}
 SIGMA_TEST_RESULTS=$(mktemp -d)
 export SIGMA_SOURCE_DIR SIGMA_BUILD_DIR SIGMA_TEST_TIMEOUT SIGMA_TEST_RESULTS
 export LC_ALL=C SIGMA_PLUGIN_PATH=$SIGMA_BUILD_DIR/plugins

@@ -29,7 +29,7 @@ static double shifted(double value, int power)
 /* `count` digits, the first of which stands for 10^exponent. */
 static char *write_digits(char *to, int64_t digits, int count, int exponent)
 {
-    char text[MOST_DIGITS + 2];
+    char text[MOST_DIGITS + 2] = "";
     for (int i = count; i-- > 0; digits /= 10)
         text[i] = (char)('0' + digits % 10);
     bool plain = exponent >= SMALLEST_PLAIN && exponent < LARGEST_PLAIN;
