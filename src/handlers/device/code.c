@@ -145,29 +145,11 @@ static sgm_status write_step(sgm__device_render *r, int32_t s)
 
 /* --- all of them --- */
 
-static sgm_status note_steps(sgm__source_writer *w)
-{
-    const sgm__plan *plan = w->plan;
-    size_t nodes = (size_t)plan->node_count + 1;
-    w->step_of = sgm__calloc(nodes, 2 * sizeof(int32_t));
-    if (w->step_of == NULL)
-        return SGM_ERROR_MEMORY;
-    w->position_of = w->step_of + nodes;
-    for (size_t i = 0; i < nodes; i++)
-        w->step_of[i] = -1;
-    for (int32_t s = 0; s < plan->step_count; s++)
-        for (int32_t p = 0; p < plan->steps[s].count && plan->steps[s].kind == SGM__STEP_ELEMENTWISE; p++) {
-            w->step_of[plan->order[plan->steps[s].first + p]] = s;
-            w->position_of[plan->order[plan->steps[s].first + p]] = p;
-        }
-    return SGM_OK;
-}
-
 static sgm_status write_steps(sgm__device_render *r)
 {
     const sgm__plan *plan = r->writer.plan;
     bool wide = false;
-    SGM_TRY(note_steps(&r->writer));
+    SGM_TRY(sgm__source_note_steps(&r->writer));
     for (int32_t s = 0; s < plan->step_count; s++)
         SGM_TRY(write_step(r, s));
     for (int32_t i = 0; i < plan->node_count; i++)

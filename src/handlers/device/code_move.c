@@ -13,19 +13,6 @@ sgm_status sgm__device_write_shared(sgm__device_render *r, int32_t node)
 
 /* --- concatenation --- */
 
-/* The part was made in its place. */
-static bool lies_there(const sgm__node *part, const sgm__node *whole, int32_t axis, int64_t start)
-{
-    int64_t size = (int64_t)sgm_dtype_size(whole->type.dtype);
-    if (part->place.store != SGM__STORE_ARENA || whole->place.store != SGM__STORE_ARENA ||
-        part->place.offset != whole->place.offset + start * whole->place.strides[axis] * size)
-        return false;
-    for (int32_t i = 0; i < part->type.shape.rank; i++)
-        if (part->type.shape.dims[i] != 1 && part->place.strides[i] != whole->place.strides[i])
-            return false;
-    return true;
-}
-
 sgm_status sgm__device_write_concatenate(sgm__device_render *r, int32_t number)
 {
     sgm__source_writer *w = &r->writer;
@@ -34,7 +21,7 @@ sgm_status sgm__device_write_concatenate(sgm__device_render *r, int32_t number)
     int64_t start = 0;
     for (int32_t k = 0; k < node->input_count; k++) {
         const sgm__node *part = sgm__device_operand(r, number, k);
-        if (!lies_there(part, node, axis, start) && sgm_shape_elements(&part->type.shape) > 0) {
+        if (!sgm__source_lies_there(part, node, axis, start) && sgm_shape_elements(&part->type.shape) > 0) {
             const char *from[SGM_MAX_RANK] = {NULL}, *to[SGM_MAX_RANK];
             sgm__device_begin(r);
             sgm__source_turns(w, &part->type.shape, ~(uint32_t)0, from);

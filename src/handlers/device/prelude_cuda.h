@@ -3,6 +3,8 @@
 #ifndef SGM_HANDLERS_DEVICE_PRELUDE_CUDA_H
 #define SGM_HANDLERS_DEVICE_PRELUDE_CUDA_H
 
+#include "handlers/device/prelude.h"
+
 #define SGM_PRELUDE_CUDA                                                                                     \
     "typedef long long int64_t;\n"                                                                           \
     "typedef unsigned long long uint64_t;\n"                                                                 \
@@ -23,24 +25,7 @@
     "#define FUNCTION static __device__ __forceinline__\n"                                                   \
     "#define GROUP ((int)blockIdx.x)\n"                                                                      \
     "#define ITEM ((int)threadIdx.x)\n"                                                                      \
-    "#define BARRIER __syncthreads()\n"                                                                      \
-    "#define sgm_exp exp\n"                                                                                  \
-    "#define sgm_log log\n"                                                                                  \
-    "#define sgm_log1p log1p\n"                                                                              \
-    "#define sgm_sqrt sqrt\n"                                                                                \
-    "#define sgm_sin sin\n"                                                                                  \
-    "#define sgm_cos cos\n"                                                                                  \
-    "#define sgm_tan tan\n"                                                                                  \
-    "#define sgm_asin asin\n"                                                                                \
-    "#define sgm_acos acos\n"                                                                                \
-    "#define sgm_atan atan\n"                                                                                \
-    "#define sgm_tanh tanh\n"                                                                                \
-    "#define sgm_erf erf\n"                                                                                  \
-    "#define sgm_erfc erfc\n"                                                                                \
-    "#define sgm_floor floor\n"                                                                              \
-    "#define sgm_fma fma\n"                                                                                  \
-    "#define sgm_power pow\n"                                                                                \
-    "FUNCTION float sgm_widen(uint16_t x)\n"                                                                 \
+    "#define BARRIER __syncthreads()\n" SGM_PRELUDE_FUNCTIONS "FUNCTION float sgm_widen(uint16_t x)\n"       \
     "{\n"                                                                                                    \
     "    return __uint_as_float((uint32_t)x << 16);\n"                                                       \
     "}\n"                                                                                                    \
@@ -53,11 +38,6 @@
     "}\n"                                                                                                    \
     "FUNCTION void sgm_fault(int32_t *words, int32_t node, int64_t value)\n"                                 \
     "{\n"                                                                                                    \
-    "    if (atomicCAS(words, 0, 1) == 0) {\n"                                                               \
-    "        words[1] = node;\n"                                                                             \
-    "        words[2] = (int32_t)(value & 0xFFFFFFFF);\n"                                                    \
-    "        words[3] = (int32_t)(value >> 32);\n"                                                           \
-    "    }\n"                                                                                                \
-    "}\n"
+    "    if (atomicCAS(words, 0, 1) == 0) {\n" SGM_PRELUDE_FAULT
 
 #endif

@@ -2,6 +2,8 @@
 #ifndef SGM_HANDLERS_DEVICE_PRELUDE_OPENCL_H
 #define SGM_HANDLERS_DEVICE_PRELUDE_OPENCL_H
 
+#include "handlers/device/prelude.h"
+
 /* A place is a buffer and an offset: there are no pointers into buffers outside of kernels. */
 #define SGM_PRELUDE_OPENCL                                                                                   \
     "#ifdef cl_khr_fp64\n"                                                                                   \
@@ -27,23 +29,7 @@
     "#define BARRIER barrier(CLK_LOCAL_MEM_FENCE)\n"                                                         \
     "#define VECTOR(type) type##16\n"                                                                        \
     "#define LOAD_VECTOR(from) vload16(0, from)\n"                                                           \
-    "#define STORE_VECTOR(vector, to) vstore16(vector, 0, to)\n"                                             \
-    "#define sgm_exp exp\n"                                                                                  \
-    "#define sgm_log log\n"                                                                                  \
-    "#define sgm_log1p log1p\n"                                                                              \
-    "#define sgm_sqrt sqrt\n"                                                                                \
-    "#define sgm_sin sin\n"                                                                                  \
-    "#define sgm_cos cos\n"                                                                                  \
-    "#define sgm_tan tan\n"                                                                                  \
-    "#define sgm_asin asin\n"                                                                                \
-    "#define sgm_acos acos\n"                                                                                \
-    "#define sgm_atan atan\n"                                                                                \
-    "#define sgm_tanh tanh\n"                                                                                \
-    "#define sgm_erf erf\n"                                                                                  \
-    "#define sgm_erfc erfc\n"                                                                                \
-    "#define sgm_floor floor\n"                                                                              \
-    "#define sgm_fma fma\n"                                                                                  \
-    "#define sgm_power pow\n"                                                                                \
+    "#define STORE_VECTOR(vector, to) vstore16(vector, 0, to)\n" SGM_PRELUDE_FUNCTIONS                       \
     "static inline float sgm_widen(uint16_t x)\n"                                                            \
     "{\n"                                                                                                    \
     "    return as_float((uint32_t)x << 16);\n"                                                              \
@@ -55,11 +41,6 @@
     "}\n"                                                                                                    \
     "static inline void sgm_fault(__global int32_t *words, int32_t node, int64_t value)\n"                   \
     "{\n"                                                                                                    \
-    "    if (atomic_cmpxchg((volatile __global int *)words, 0, 1) == 0) {\n"                                 \
-    "        words[1] = node;\n"                                                                             \
-    "        words[2] = (int32_t)(value & 0xFFFFFFFF);\n"                                                    \
-    "        words[3] = (int32_t)(value >> 32);\n"                                                           \
-    "    }\n"                                                                                                \
-    "}\n"
+    "    if (atomic_cmpxchg((volatile __global int *)words, 0, 1) == 0) {\n" SGM_PRELUDE_FAULT
 
 #endif

@@ -230,25 +230,13 @@ static void write_outputs(sgm__source_writer *w)
     }
 }
 
-static sgm_status note_steps(sgm__source_writer *w)
+static sgm_status note_arrays(sgm__source_writer *w)
 {
     const sgm__plan *plan = w->plan;
-    size_t nodes = (size_t)plan->node_count + 1;
-    w->step_of = sgm__calloc(nodes, 2 * sizeof(int32_t));
-    w->constants = sgm__calloc(nodes, sizeof(bool));
+    w->constants = sgm__calloc((size_t)plan->node_count + 1, sizeof(bool));
     w->inputs = sgm__calloc((size_t)plan->input_count + 1, sizeof(bool));
     w->states = sgm__calloc((size_t)plan->state_count + 1, sizeof *w->states);
-    if (w->step_of == NULL || w->constants == NULL || w->inputs == NULL || w->states == NULL)
-        return SGM_ERROR_MEMORY;
-    w->position_of = w->step_of + nodes;
-    for (size_t i = 0; i < nodes; i++)
-        w->step_of[i] = -1;
-    for (int32_t s = 0; s < plan->step_count; s++)
-        for (int32_t p = 0; p < plan->steps[s].count && plan->steps[s].kind == SGM__STEP_ELEMENTWISE; p++) {
-            w->step_of[plan->order[plan->steps[s].first + p]] = s;
-            w->position_of[plan->order[plan->steps[s].first + p]] = p;
-        }
-    return SGM_OK;
+    return w->constants != NULL && w->inputs != NULL && w->states != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
 /* The parameters, as they stand in a declaration. */
@@ -309,7 +297,8 @@ static void begin_program(sgm__source_writer *w, const sgm__source_program *prog
 static sgm_status write_program(file *f, sgm__source_writer *w, const sgm__source_program *program)
 {
     begin_program(w, program);
-    SGM_TRY(note_steps(w));
+    SGM_TRY(sgm__source_note_steps(w));
+    SGM_TRY(note_arrays(w));
     for (int32_t i = 0; i < w->plan->state_count; i++)
         snprintf(w->states[i], sizeof w->states[i], "%s",
                  find_state(f, sgm__plan_string(w->plan, w->plan->states[i].name))->identifier);

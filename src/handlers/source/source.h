@@ -161,6 +161,9 @@ void sgm__source_need(sgm__source_writer *w, sgm__source_function function);
 int32_t sgm__source_operand(const sgm__source_writer *w, int32_t node, int32_t number);
 
 /* source_elementwise.c */
+/* Which elementwise step computes a node, and as which of its members: `step_of`, which is to be freed, and
+ * `position_of`. */
+sgm_status sgm__source_note_steps(sgm__source_writer *w);
 sgm_status sgm__source_write_elementwise(sgm__source_writer *w, int32_t step);
 bool sgm__source_has_formula(const sgm_op *op);
 /* Whether all formulas of a step are known, and how it is walked through. */
@@ -176,6 +179,9 @@ void sgm__source_write_members(sgm__source_writer *w, int32_t step, const sgm__s
 void sgm__source_draw_begin(sgm__source_writer *w, int32_t node);
 const char *sgm__source_draw(sgm__source_writer *w, int32_t node, const char *number);
 
+/* source_kernels.c */
+/* Whether a part of a concatenation was made in its place. */
+bool sgm__source_lies_there(const sgm__node *part, const sgm__node *whole, int32_t axis, int64_t start);
 /* A writer of kernels; false: not one of its operations. */
 typedef bool (*sgm__source_kernel)(sgm__source_writer *w, int32_t node);
 sgm__source_kernel sgm__source_find_kernel(const sgm_op *op); /* NULL: none */
@@ -189,6 +195,26 @@ sgm_status sgm__source_measure(const sgm__source_writer *w, int32_t node, sgm__w
 const char *sgm__source_nest(sgm__source_writer *w, const char *a, int64_t size, const char *b);
 
 /* source_functions.c */
+/* The body of the function that draws: Philox4x32-10 (Salmon et al., 2011). */
+#define SGM__SOURCE_PHILOX                                                                                   \
+    "    const uint64_t counter = (stream << 40) + (uint64_t)block;\n"                                       \
+    "    uint32_t key0 = (uint32_t)seed, key1 = (uint32_t)(seed >> 32);\n"                                   \
+    "    uint32_t c0 = (uint32_t)counter, c1 = (uint32_t)(counter >> 32);\n"                                 \
+    "    uint32_t c2 = (uint32_t)step, c3 = (uint32_t)(step >> 32);\n"                                       \
+    "    for (int round = 0; round < 10; round++) {\n"                                                       \
+    "        const uint64_t a = (uint64_t)0xD2511F53u * c0, b = (uint64_t)0xCD9E8D57u * c2;\n"               \
+    "        c0 = (uint32_t)(b >> 32) ^ c1 ^ key0;\n"                                                        \
+    "        c1 = (uint32_t)b;\n"                                                                            \
+    "        c2 = (uint32_t)(a >> 32) ^ c3 ^ key1;\n"                                                        \
+    "        c3 = (uint32_t)a;\n"                                                                            \
+    "        key0 += 0x9E3779B9u;\n"                                                                         \
+    "        key1 += 0xBB67AE85u;\n"                                                                         \
+    "    }\n"                                                                                                \
+    "    words[0] = c0;\n"                                                                                   \
+    "    words[1] = c1;\n"                                                                                   \
+    "    words[2] = c2;\n"                                                                                   \
+    "    words[3] = c3;\n"
+
 /* Those of `needed` and what they call, in order. */
 void sgm__source_write_functions(const sgm__source_request *request, uint32_t needed, sgm__text *text);
 /* `$` stands for the prefix of names, `@` for the type of numbers, `~` for the prefix in capitals. */

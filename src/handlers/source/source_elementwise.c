@@ -146,6 +146,24 @@ const char *sgm__source_draw(sgm__source_writer *w, int32_t node, const char *nu
 
 /* --- the loop --- */
 
+sgm_status sgm__source_note_steps(sgm__source_writer *w)
+{
+    const sgm__plan *plan = w->plan;
+    size_t nodes = (size_t)plan->node_count + 1;
+    w->step_of = sgm__calloc(nodes, 2 * sizeof(int32_t));
+    if (w->step_of == NULL)
+        return SGM_ERROR_MEMORY;
+    w->position_of = w->step_of + nodes;
+    for (size_t i = 0; i < nodes; i++)
+        w->step_of[i] = -1;
+    for (int32_t s = 0; s < plan->step_count; s++)
+        for (int32_t p = 0; p < plan->steps[s].count && plan->steps[s].kind == SGM__STEP_ELEMENTWISE; p++) {
+            w->step_of[plan->order[plan->steps[s].first + p]] = s;
+            w->position_of[plan->order[plan->steps[s].first + p]] = p;
+        }
+    return SGM_OK;
+}
+
 static bool goes_on(const sgm__source_writer *w, int32_t node, int32_t axis, int32_t next)
 {
     const sgm__node *n = &w->plan->nodes[node];

@@ -258,25 +258,7 @@ static const function_text functions[SGM__SOURCE_FUNCTION_COUNT] = {
             "al., 2011). "
             "*/\n"
             "static void $_draw(uint64_t seed, uint64_t step, uint64_t stream, long block, uint32_t *words)\n"
-            "{\n"
-            "    const uint64_t counter = (stream << 40) + (uint64_t)block;\n"
-            "    uint32_t key0 = (uint32_t)seed, key1 = (uint32_t)(seed >> 32);\n"
-            "    uint32_t c0 = (uint32_t)counter, c1 = (uint32_t)(counter >> 32);\n"
-            "    uint32_t c2 = (uint32_t)step, c3 = (uint32_t)(step >> 32);\n"
-            "    for (int round = 0; round < 10; round++) {\n"
-            "        const uint64_t a = (uint64_t)0xD2511F53u * c0, b = (uint64_t)0xCD9E8D57u * c2;\n"
-            "        c0 = (uint32_t)(b >> 32) ^ c1 ^ key0;\n"
-            "        c1 = (uint32_t)b;\n"
-            "        c2 = (uint32_t)(a >> 32) ^ c3 ^ key1;\n"
-            "        c3 = (uint32_t)a;\n"
-            "        key0 += 0x9E3779B9u;\n"
-            "        key1 += 0xBB67AE85u;\n"
-            "    }\n"
-            "    words[0] = c0;\n"
-            "    words[1] = c1;\n"
-            "    words[2] = c2;\n"
-            "    words[3] = c3;\n"
-            "}\n"},
+            "{\n" SGM__SOURCE_PHILOX "}\n"},
 };
 
 char *sgm__source_capitals(const char *name, char *buffer, size_t size)

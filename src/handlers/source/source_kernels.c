@@ -190,7 +190,7 @@ static bool write_matmul(sgm__source_writer *w, int32_t number)
 
 /* --- movement --- */
 
-static bool lies_there(const sgm__node *part, const sgm__node *whole, int32_t axis, int64_t start)
+bool sgm__source_lies_there(const sgm__node *part, const sgm__node *whole, int32_t axis, int64_t start)
 {
     int64_t size = (int64_t)sgm_dtype_size(whole->type.dtype);
     if (part->place.store != SGM__STORE_ARENA || whole->place.store != SGM__STORE_ARENA ||
@@ -209,7 +209,7 @@ static bool write_concatenate(sgm__source_writer *w, int32_t number)
     int64_t start = 0;
     for (int32_t k = 0; k < node->input_count; k++) {
         const sgm__node *part = operand_at(w, number, k);
-        if (!lies_there(part, node, axis, start)) {
+        if (!sgm__source_lies_there(part, node, axis, start)) {
             const char *from[SGM_MAX_RANK] = {NULL}, *to[SGM_MAX_RANK];
             int32_t opened = sgm__source_loops(w, &part->type.shape, 0, part->type.shape.rank, from);
             memcpy(to, from, sizeof to);
