@@ -83,6 +83,8 @@ SGM_API sgm_status sgm_session_feed(sgm_session *session, sgm_program *program, 
 /* The same for an input of rank 0. */
 SGM_API sgm_status sgm_session_feed_number(sgm_session *session, sgm_program *program, const char *input,
                                            double value);
+/* On devices an index out of range is told by what is read next, an output or a state, or by one of the next
+ * runs; no state was written since it was met. */
 SGM_API sgm_status sgm_session_run(sgm_session *session, sgm_program *program);
 /* Copies (and converts) an output of the newest run. */
 SGM_API sgm_status sgm_session_read(sgm_session *session, sgm_program *program, const char *output,

@@ -61,6 +61,9 @@ typedef struct sgm__handler_type {
     /* Runs all steps, each after the one before has ended, and notes how long they took. NULL: as `run` does
      * one by one. */
     sgm_status (*time)(void *self, void *executable, const sgm__memory *memory, sgm__step_time *times);
+    /* What the executable's runs could not say when they were queued: an index out of range; waits for them.
+     * A run that met one wrote no state behind it. NULL: runs say everything. */
+    sgm_status (*check)(void *self, void *executable);
     /* Runs are over, or nobody can tell that they are not: reads and writes come after them. */
     sgm_status (*wait)(void *self);
     void (*estimate)(void *self, const void *executable, sgm__estimate *to); /* NULL: it does not say */

@@ -38,7 +38,9 @@ struct sgm_session {
     sgm_program *programs;
     void *arena; /* one for all programs: they run one after the other */
     int64_t arena_bytes;
-    const sgm_program *newest; /* whose outputs the arena holds */
+    const sgm_program *newest;    /* whose outputs the arena holds */
+    const sgm_program *unchecked; /* whose runs were not asked yet what they could not say; and how many */
+    uint32_t unchecked_runs;
 };
 
 /* Whether the memory of the session's handler is the computer's, so that others can read it where it is. */

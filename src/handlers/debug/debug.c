@@ -355,6 +355,8 @@ static sgm_status run_step(const debug *handler, executable *exe, const sgm__mem
     sgm_status status = type->run(self_of(handler), exe->watched, memory, number, 1);
     if (status == SGM_OK)
         status = type->wait(self_of(handler));
+    if (status == SGM_OK && type->check != NULL)
+        status = type->check(self_of(handler), exe->watched);
     if (status != SGM_OK)
         return sgm__fail_within("run %lld", (long long)exe->runs);
     for (int32_t p = 0; p < step->count; p++)

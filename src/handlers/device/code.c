@@ -145,10 +145,21 @@ static sgm_status write_step(sgm__device_render *r, int32_t s)
 
 /* --- all of them --- */
 
+static bool reads_indices(const sgm__plan *plan)
+{
+    for (int32_t i = 0; i < plan->node_count; i++) {
+        const sgm_op *op = plan->nodes[i].op;
+        if (op == &sgm__op_gather || op == &sgm__op_scatter_add || op == &sgm__op_one_hot)
+            return true;
+    }
+    return false;
+}
+
 static sgm_status write_steps(sgm__device_render *r)
 {
     const sgm__plan *plan = r->writer.plan;
     bool wide = false;
+    r->can_fault = reads_indices(plan);
     SGM_TRY(sgm__source_note_steps(&r->writer));
     for (int32_t s = 0; s < plan->step_count; s++)
         SGM_TRY(write_step(r, s));

@@ -12,6 +12,18 @@ static void read_index(sgm__device_render *r, int32_t node, int32_t indices, con
     sgm__source_line(w, "    sgm_fault(%s, %d, at);", sgm__device_fault(r), node);
 }
 
+/* States are written only when all indices are known to fit: they are looked at before. */
+static sgm_status look_first(sgm__device_render *r, int32_t number, int32_t indices, int64_t size)
+{
+    const char *index[SGM_MAX_RANK] = {NULL};
+    if (sgm__device_node(r, number)->place.store != SGM__STORE_STATE)
+        return SGM_OK;
+    sgm__device_begin(r);
+    sgm__source_turns(&r->writer, &sgm__device_node(r, indices)->type.shape, ~(uint32_t)0, index);
+    read_index(r, number, indices, index, size, NULL);
+    return sgm__device_end(r);
+}
+
 /* The index of what has one axis in the place of the indices' axes. */
 static void find_whole(const sgm_shape *parts, int32_t axis, int32_t rank, const char *const *of_parts,
                        const char *at, const char **of_whole)
@@ -30,6 +42,7 @@ sgm_status sgm__device_write_gather(sgm__device_render *r, int32_t number)
     const sgm__node *node = sgm__device_node(r, number), *x = sgm__device_operand(r, number, 0);
     int32_t axis = (int32_t)node->attributes.integers[0], indices = sgm__source_operand(w, number, 1);
     const char *to[SGM_MAX_RANK] = {NULL}, *from[SGM_MAX_RANK] = {NULL};
+    SGM_TRY(look_first(r, number, indices, x->type.shape.dims[axis]));
     sgm__device_begin(r);
     sgm__source_turns(w, &node->type.shape, ~(uint32_t)0, to);
     read_index(r, number, indices, to + axis, x->type.shape.dims[axis], NULL);
@@ -46,6 +59,7 @@ sgm_status sgm__device_write_one_hot(sgm__device_render *r, int32_t number)
     const sgm__node *node = sgm__device_node(r, number);
     int32_t indices = sgm__source_operand(w, number, 0), last = node->type.shape.rank - 1;
     const char *index[SGM_MAX_RANK] = {NULL};
+    SGM_TRY(look_first(r, number, indices, node->attributes.integers[1]));
     sgm__device_begin(r);
     sgm__source_turns(w, &node->type.shape, ~(uint32_t)0, index);
     const char *class = index[last] != NULL ? index[last] : "0";
@@ -141,11 +155,11 @@ static sgm_status add_chains(sgm__device_render *r, int32_t number, int64_t link
 sgm_status sgm__device_write_scatter(sgm__device_render *r, int32_t number)
 {
     int64_t count = sgm_shape_elements(&sgm__device_operand(r, number, 1)->type.shape);
-    SGM_TRY(clear(r, number));
     if (sgm_shape_elements(&sgm__device_operand(r, number, 0)->type.shape) == 0)
-        return SGM_OK;
+        return clear(r, number);
     int64_t links = sgm__device_take_scratch(r, 2 * count * (int64_t)sizeof(int32_t));
     SGM_TRY(link_equal(r, number, links));
+    SGM_TRY(clear(r, number));
     return add_chains(r, number, links);
 }
 

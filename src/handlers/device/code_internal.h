@@ -35,6 +35,7 @@ typedef struct sgm__device_render {
     sgm__device_kernel *kernels;
     size_t kernel_capacity, call_capacity, argument_capacity;
     int32_t call_count, argument_count;
+    bool can_fault; /* the plan reads indices: states are written only while none was out of range */
     /* of the step */
     int64_t scratch; /* bytes so far */
     /* of the kernel */

@@ -287,8 +287,18 @@ static bool overlaps(const sgm__device_render *r, int32_t number)
     return false;
 }
 
-/* "(PLACE(p0)) { ... }" */
-static void write_kernel(const sgm__device_render *r, sgm__text *text)
+static bool writes_state(const sgm__device_render *r)
+{
+    for (int32_t i = 0; i < r->parameter_count; i++) {
+        const sgm__device_parameter *p = &r->parameters[i];
+        if (p->written && p->place != NULL && p->place->store == SGM__STORE_STATE)
+            return true;
+    }
+    return false;
+}
+
+/* "(PLACE(p0)) { ... }"; `fault`: the words that must be 0, or NULL. */
+static void write_kernel(const sgm__device_render *r, const char *fault, sgm__text *text)
 {
     sgm__text_append(text, "(");
     for (int32_t i = 0; i < r->parameter_count; i++)
@@ -304,6 +314,8 @@ static void write_kernel(const sgm__device_render *r, sgm__text *text)
             sgm__text_append(text, "    GLOBAL %s%s *const RESTRICT x%d = POINTER(%s%s, p%d);\n", constant,
                              p->type, i, constant, p->type, i);
     }
+    if (fault != NULL)
+        sgm__text_append(text, "    if (*%s != 0)\n        return;\n", fault);
     sgm__text_append(text, "%s}\n\n", r->writer.text.data != NULL ? r->writer.text.data : "");
 }
 
@@ -356,12 +368,13 @@ static sgm_status add_call(sgm__device_render *r, int32_t kernel)
 sgm_status sgm__device_end(sgm__device_render *r)
 {
     sgm__source_close(&r->writer, r->writer.opened);
+    const char *fault = r->can_fault && writes_state(r) ? sgm__device_fault(r) : NULL;
     r->writer.failed = r->writer.failed || r->groups > INT32_MAX;
     if (r->writer.failed) /* the step is left to the host */
         return SGM_OK;
     sgm__text text = {0};
     int32_t kernel;
-    write_kernel(r, &text);
+    write_kernel(r, fault, &text);
     sgm_status status = text.failed || r->writer.text.failed ? SGM_ERROR_MEMORY : SGM_OK;
     if (status == SGM_OK)
         status = add_kernel(r, &text, &kernel);

@@ -222,6 +222,7 @@ static sgm_status wait(void *self)
                                                         .discard = sgm__device_discard,                      \
                                                         .run = sgm__device_run,                              \
                                                         .time = sgm__device_time,                            \
+                                                        .check = sgm__device_check,                          \
                                                         .wait = wait}
 
 DEVICE_HANDLER(opencl, "devices of any vendor, by OpenCL");

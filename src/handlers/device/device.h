@@ -62,6 +62,7 @@ sgm_status sgm__device_compile(void *self, const sgm__plan *plan, void **executa
 void sgm__device_discard(void *self, void *executable);
 sgm_status sgm__device_run(void *self, void *executable, const sgm__memory *memory, int32_t first,
                            int32_t count);
+sgm_status sgm__device_check(void *self, void *executable);
 sgm_status sgm__device_time(void *self, void *executable, const sgm__memory *memory, sgm__step_time *times);
 /* The memory that a place is in; NULL: it is never in memory. */
 sgm__device_buffer *sgm__device_buffer_of(const sgm__place *place, const sgm__memory *memory);

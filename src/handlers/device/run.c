@@ -84,6 +84,13 @@ static sgm_status check_types(const sgm__device *device, const sgm__plan *plan)
     return SGM_OK;
 }
 
+/* A library would write a state whatever an index is. */
+static bool is_free(const executable *exe, int32_t s)
+{
+    const sgm__plan *plan = exe->plan;
+    return !exe->can_fault || plan->nodes[plan->order[plan->steps[s].first]].place.store != SGM__STORE_STATE;
+}
+
 /* Which steps are whose. */
 static sgm_status sort_steps(const sgm__device *device, executable *exe)
 {
@@ -103,7 +110,7 @@ static sgm_status sort_steps(const sgm__device *device, executable *exe)
             exe->host_of[s] = exe->host_count++;
         }
         sgm_device_product *product = &exe->products[s];
-        bool asked = kind == SGM__DEVICE_PRODUCT && device->driver->takes != NULL &&
+        bool asked = kind == SGM__DEVICE_PRODUCT && device->driver->takes != NULL && is_free(exe, s) &&
                      sgm__device_product(exe->plan, s, device->narrow, product);
         if (!asked || !device->driver->takes(device->self, product))
             product->batch = 0;
@@ -249,6 +256,43 @@ static void place(sgm__device *device, executable *exe, const sgm__memory *memor
     place_products(exe, memory);
 }
 
+/* --- indices out of range --- */
+
+/* Says it as the operations' own loops do. */
+static sgm_status fail_index(const sgm__plan *plan, int32_t number, int64_t value)
+{
+    const sgm__node *node = &plan->nodes[number];
+    const int64_t *integers = node->attributes.integers;
+    const sgm_shape *first = &plan->nodes[plan->operands[node->first_input]].type.shape;
+    char where[320];
+    if (node->op == &sgm__op_one_hot)
+        sgm_fail(SGM_ERROR_ARGUMENT, "class %lld is out of range: there are %lld classes, numbered from 0",
+                 (long long)value, (long long)integers[1]);
+    else
+        sgm_fail(SGM_ERROR_ARGUMENT, "index %lld is out of range: axis %lld has %lld entries, from 0 on",
+                 (long long)value, (long long)integers[0],
+                 (long long)(node->op == &sgm__op_scatter_add ? integers[1] : first->dims[integers[0]]));
+    return sgm__fail_within("%s", sgm__plan_describe(plan, number, where, sizeof where));
+}
+
+static sgm_status check_fault(sgm__device *device, const executable *exe)
+{
+    char message[SGM_DEVICE_MESSAGE] = "";
+    int32_t words[SGM__DEVICE_FAULT_WORDS];
+    if (!exe->can_fault)
+        return SGM_OK;
+    const sgm_device_place place = {exe->fault->memory, 0};
+    SGM__DEVICE_TRY(device, device->driver->read(device->self, place, words, sizeof words, message));
+    device->runs = 0;
+    if (words[0] == 0)
+        return SGM_OK;
+    SGM__DEVICE_TRY(device, device->driver->clear(device->self, place, sizeof words, message));
+    int64_t value = (int64_t)((uint64_t)(uint32_t)words[3] << 32 | (uint32_t)words[2]);
+    if (words[1] < 0 || words[1] >= exe->plan->node_count)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "index %lld is out of range", (long long)value);
+    return fail_index(exe->plan, words[1], value);
+}
+
 /* --- running --- */
 
 static sgm_status run_calls(sgm__device *device, const executable *exe, const sgm__device_step *step)
@@ -269,8 +313,10 @@ static sgm_status run_calls(sgm__device *device, const executable *exe, const sg
 static sgm_status run_step(sgm__device *device, const executable *exe, const sgm__memory *memory, int32_t s)
 {
     char message[SGM_DEVICE_MESSAGE] = "";
-    if (exe->host_of[s] >= 0)
+    if (exe->host_of[s] >= 0) {
+        SGM_TRY(check_fault(device, exe)); /* it may write states; and it waits in any case */
         return sgm__device_host_run(device, exe->host, memory, exe->host_of[s]);
+    }
     if (exe->products[s].batch == 0)
         return run_calls(device, exe, &exe->code->steps[s]);
     SGM__DEVICE_TRY(device, device->driver->multiply(device->self, &exe->products[s], message));
@@ -305,39 +351,6 @@ static void record(sgm__device *device, executable *exe, const sgm__memory *memo
     sgm_clear_error();
 }
 
-/* Says it as the operations' own loops do. */
-static sgm_status fail_index(const sgm__plan *plan, int32_t number, int64_t value)
-{
-    const sgm__node *node = &plan->nodes[number];
-    const int64_t *integers = node->attributes.integers;
-    const sgm_shape *first = &plan->nodes[plan->operands[node->first_input]].type.shape;
-    char where[320];
-    if (node->op == &sgm__op_one_hot)
-        sgm_fail(SGM_ERROR_ARGUMENT, "class %lld is out of range: there are %lld classes, numbered from 0",
-                 (long long)value, (long long)integers[1]);
-    else
-        sgm_fail(SGM_ERROR_ARGUMENT, "index %lld is out of range: axis %lld has %lld entries, from 0 on",
-                 (long long)value, (long long)integers[0],
-                 (long long)(node->op == &sgm__op_scatter_add ? integers[1] : first->dims[integers[0]]));
-    return sgm__fail_within("%s", sgm__plan_describe(plan, number, where, sizeof where));
-}
-
-static sgm_status check_fault(sgm__device *device, const executable *exe)
-{
-    char message[SGM_DEVICE_MESSAGE] = "";
-    int32_t words[SGM__DEVICE_FAULT_WORDS];
-    const sgm_device_place place = {exe->fault->memory, 0};
-    SGM__DEVICE_TRY(device, device->driver->read(device->self, place, words, sizeof words, message));
-    device->runs = 0;
-    if (words[0] == 0)
-        return SGM_OK;
-    SGM__DEVICE_TRY(device, device->driver->clear(device->self, place, sizeof words, message));
-    int64_t value = (int64_t)((uint64_t)(uint32_t)words[3] << 32 | (uint32_t)words[2]);
-    if (words[1] < 0 || words[1] >= exe->plan->node_count)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "index %lld is out of range", (long long)value);
-    return fail_index(exe->plan, words[1], value);
-}
-
 static sgm_status run_part(sgm__device *device, executable *exe, const sgm__memory *memory, int32_t first,
                            int32_t count)
 {
@@ -351,7 +364,7 @@ static sgm_status run_part(sgm__device *device, executable *exe, const sgm__memo
     else
         SGM_TRY(run_steps(device, exe, memory, first, count));
     device->runs++;
-    return exe->can_fault ? check_fault(device, exe) : SGM_OK;
+    return SGM_OK;
 }
 
 sgm_status sgm__device_run(void *self, void *compiled, const sgm__memory *memory, int32_t first,
@@ -360,6 +373,15 @@ sgm_status sgm__device_run(void *self, void *compiled, const sgm__memory *memory
     sgm__device *device = self;
     pthread_mutex_lock(&device->lock);
     sgm_status status = run_part(device, compiled, memory, first, count);
+    pthread_mutex_unlock(&device->lock);
+    return status;
+}
+
+sgm_status sgm__device_check(void *self, void *compiled)
+{
+    sgm__device *device = self;
+    pthread_mutex_lock(&device->lock);
+    sgm_status status = check_fault(device, compiled);
     pthread_mutex_unlock(&device->lock);
     return status;
 }
@@ -378,7 +400,7 @@ static sgm_status time_steps(sgm__device *device, executable *exe, const sgm__me
         times[s].seconds = now - since;
         since = now;
     }
-    return exe->can_fault ? check_fault(device, exe) : SGM_OK;
+    return SGM_OK;
 }
 
 sgm_status sgm__device_time(void *self, void *compiled, const sgm__memory *memory, sgm__step_time *times)
