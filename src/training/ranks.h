@@ -65,8 +65,10 @@ typedef struct sgm__ranks {
     sgm__text lines;        /* commands that were done here, for the others; guarded by the lock */
     bool meets, wants_stop; /* a meeting is due; this rank wants to stop */
     bool someone_stops;
-    bool moved; /* rank 0 stands somewhere else: all get its states */
-    bool saves; /* rank 0 has a folder */
+    bool moved;   /* rank 0 stands somewhere else: all get its states */
+    bool meeting; /* the others listen to what rank 0 has for them, */
+    bool saved;   /* and have to be told of a checkpoint that it has made */
+    bool saves;   /* rank 0 has a folder */
 
     /* what it took, in this run */
     double began, waited, computed;
@@ -125,6 +127,9 @@ void sgm__ranks_take_part(const sgm_trainer *trainer);
 void sgm__ranks_part(const sgm_trainer *trainer, const sgm_block *block, int64_t *first, int64_t *count,
                      int64_t *whole);
 void sgm__ranks_forget(sgm__ranks *ranks); /* names and shapes may be others */
+/* What rounding has lost is in no checkpoint: wherever one is made, all ranks go on without it, as those do
+ * that resume there. For each rank at the same iteration. */
+void sgm__ranks_forget_lost(const sgm_trainer *trainer);
 
 /* --- ranks_average.c --- */
 /* The trainer's states become the averages of all ranks'; `all`: also the optimisers' memories. */
@@ -144,8 +149,10 @@ bool sgm__ranks_are_to_meet(sgm_trainer *trainer, bool stops);
 /* For all, from the next one on; only from what all ranks do alike. */
 void sgm__ranks_must_meet(sgm_trainer *trainer);
 void sgm__ranks_moved(sgm_trainer *trainer, bool moved); /* rank 0 stands somewhere else if it did */
-bool sgm__ranks_stopping(const sgm_trainer *trainer);    /* some rank wants to stop */
-double sgm__ranks_patience(const sgm_trainer *trainer);  /* seconds after which a pause is told again */
+/* A checkpoint is being made; in a meeting (a command has asked for it) the others hear of it. */
+void sgm__ranks_note_saved(const sgm_trainer *trainer);
+bool sgm__ranks_stopping(const sgm_trainer *trainer);   /* some rank wants to stop */
+double sgm__ranks_patience(const sgm_trainer *trainer); /* seconds after which a pause is told again */
 /* Whether somebody waits for something to be told here. */
 bool sgm__ranks_wants_meeting(sgm__ranks *ranks);
 /* Before the first iteration: the followers get what rank 0 has, and its run's length. */

@@ -277,6 +277,7 @@ bool sgm__ranks_are_to_meet(sgm_trainer *trainer, bool stops)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
     ranks->wants_stop = stops;
+    ranks->meeting = ranks->meets;
     return ranks->meets;
 }
 
@@ -292,6 +293,13 @@ void sgm__ranks_moved(sgm_trainer *trainer, bool moved)
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
     if (ranks != NULL)
         ranks->moved |= moved;
+}
+
+void sgm__ranks_note_saved(const sgm_trainer *trainer)
+{
+    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    if (ranks != NULL && ranks->meeting)
+        ranks->saved = true;
 }
 
 bool sgm__ranks_stopping(const sgm_trainer *trainer)
@@ -357,12 +365,13 @@ static sgm_status do_lines(sgm__ranks *ranks, const char *text, size_t length)
 
 typedef struct rank_message {
     uint64_t bytes; /* of commands, which follow */
-    uint8_t paused, stopped, interrupted, moved;
+    uint8_t paused, stopped, interrupted, moved, saved;
 } rank_message;
 
 static sgm_status tell(sgm__ranks *ranks, const sgm__rank_news *news, char *lines, size_t length)
 {
-    rank_message message = {length, news->paused, news->stopped, news->interrupted, ranks->moved};
+    rank_message message = {length,       news->paused, news->stopped, news->interrupted,
+                            ranks->moved, ranks->saved};
     SGM_TRY(sgm__ranks_send(ranks, &message, sizeof message, "a meeting"));
     return sgm__ranks_send(ranks, lines, length, "a meeting");
 }
@@ -385,6 +394,7 @@ static sgm_status follow(sgm__ranks *ranks, sgm__rank_news *news)
     SGM_TRY(sgm__ranks_send(ranks, &message, sizeof message, "a meeting"));
     *news = (sgm__rank_news){message.paused != 0, message.stopped != 0, message.interrupted != 0};
     ranks->moved = message.moved != 0;
+    ranks->saved = message.saved != 0;
     char *lines = sgm__alloc((size_t)message.bytes);
     if (lines == NULL)
         return SGM_ERROR_MEMORY;
@@ -399,14 +409,16 @@ sgm_status sgm__ranks_meet(sgm_trainer *trainer, sgm__rank_news *news)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
     ranks->meets = false;
-    if (ranks->count < 2) {
+    if (ranks->count < 2)
         sgm__text_free(&ranks->lines);
-        return sgm__ranks_account(ranks);
-    }
-    SGM_TRY(ranks->rank == 0 ? lead(ranks, news) : follow(ranks, news));
+    else
+        SGM_TRY(ranks->rank == 0 ? lead(ranks, news) : follow(ranks, news));
     if (!news->paused)
         SGM_TRY(sgm__ranks_account(ranks));
-    sgm_status status = ranks->moved ? send_states(ranks) : SGM_OK;
-    ranks->moved = false;
+    if (ranks->saved || ranks->moved)
+        sgm__ranks_forget_lost(trainer);
+    sgm_status status = ranks->moved && ranks->count > 1 ? send_states(ranks) : SGM_OK;
+    ranks->moved = ranks->saved = false;
+    ranks->meeting = news->paused;
     return status;
 }

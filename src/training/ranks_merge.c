@@ -22,6 +22,13 @@ void sgm__ranks_forget(sgm__ranks *ranks)
         ranks->place_count = ranks->bucket_count = 0;
 }
 
+void sgm__ranks_forget_lost(const sgm_trainer *trainer)
+{
+    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    if (ranks != NULL && ranks->lost != NULL)
+        memset(ranks->lost, 0, ranks->flat_elements * sizeof *ranks->lost);
+}
+
 static sgm_status add_bucket(sgm__ranks *ranks, size_t first, size_t count)
 {
     SGM_TRY(sgm__reserve(&ranks->buckets, &ranks->bucket_capacity, ranks->bucket_count + 1,

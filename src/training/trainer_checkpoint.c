@@ -1,6 +1,6 @@
 /* Checkpoints: the states of the session, and where training stands, in one file; all of it or parts. */
-#include "training/operator.h"
 #include "training/parts.h"
+#include "training/ranks.h"
 #include "training/torch_names.h"
 #include "training/trainer_lock.h"
 
@@ -35,6 +35,8 @@ static sgm_status fill_bundle(sgm_trainer *trainer, const sgm__parts *wanted, sg
         sgm_string_free(network);
         SGM_TRY(status);
     }
+    if (sgm__parts_are_all(wanted))
+        sgm__ranks_note_saved(trainer);
     SGM_TRY(sgm__trainer_view(trainer));
     SGM_TRY(sgm__state_add(trainer, wanted->parts, bundle));
     SGM_TRY(add_states(trainer, wanted, bundle));

@@ -157,6 +157,7 @@ static sgm_status fulfil(training_run *run, sgm_trainer *asker, const sgm__reque
     case SGM__REQUEST_STOP:
         return stop_for(trainer, request);
     case SGM__REQUEST_SAVE:
+        sgm__ranks_forget_lost(trainer);
         if (sgm__trainer_follows(trainer))
             return SGM_OK;
         return run->options->folder != NULL
@@ -172,8 +173,9 @@ static sgm_status fulfil(training_run *run, sgm_trainer *asker, const sgm__reque
         if (sgm__trainer_follows(trainer))
             return SGM_OK; /* rank 0 has the same hook, and all follow it */
         return sgm__trainer_order(trainer, SGM__ORDER_RESET, (sgm__order_texts){.who = request->who}, NULL);
-    case SGM__REQUEST_ACT:
-        return request->act(request->user, trainer);
+    case SGM__REQUEST_ACT: /* it saves, too */
+        sgm__ranks_forget_lost(trainer);
+        return sgm__trainer_follows(trainer) ? SGM_OK : request->act(request->user, trainer);
     }
     return SGM_OK;
 }
@@ -206,6 +208,7 @@ static sgm_status end_epoch(training_run *run)
     const sgm_run_options *options = run->options;
     SGM_TRY(sgm__operator_end_epoch(trainer));
     SGM_TRY(sgm__ranks_compare(trainer)); /* before a checkpoint keeps what is wrong */
+    sgm__ranks_forget_lost(trainer);
     for (size_t i = 0; i < trainer->validation_count; i++)
         SGM_TRY(sgm__trainer_validate(trainer, i));
     double training_loss = sgm__metrics_of(&trainer->position.sums).loss;

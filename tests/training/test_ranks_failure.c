@@ -223,14 +223,19 @@ TEST(ranks_that_were_given_other_things_do_not_begin)
 
 /* --- going on --- */
 
-static sgm_bundle *train_to(int ranks, int64_t epochs, bool resume)
+static sgm_bundle *run_to(const char *part, int ranks, int64_t epochs, bool resume)
 {
     set_number("TEST_EPOCHS", epochs);
     set_number("TEST_RESUME", resume);
-    run_ranks(ranks, "train");
+    run_ranks(ranks, part);
     sgm_bundle *bundle = sgm_bundle_load(rank_path("run/checkpoint.safetensors"));
     CHECK_OK(bundle);
     return bundle;
+}
+
+static sgm_bundle *train_to(int ranks, int64_t epochs, bool resume)
+{
+    return run_to("train", ranks, epochs, resume);
 }
 
 static void check_near(const sgm_bundle *a, const sgm_bundle *b, double tolerance)
@@ -266,4 +271,71 @@ TEST(a_resume_goes_on_exactly_and_on_other_numbers_of_ranks)
         close_folder();
     }
     sgm_bundle_free(whole);
+}
+
+/* --- gradients of bfloat16 --- */
+
+static void *save_from_beside(void *argument)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/run/beside.safetensors", getenv("SIGMA_TEST_FOLDER"));
+    CHECK_OK(sgm_trainer_save(argument, path));
+    return NULL;
+}
+
+/* Amid the second epoch another thread of rank 0 asks for a checkpoint, as a command would. */
+static bool save_beside(void *user, const sgm_training_progress *progress)
+{
+    static pthread_t thread;
+    sgm_trainer *trainer = user;
+    if (progress->kind == SGM_PROGRESS_ITERATION && progress->iteration == 5) {
+        CHECK_INT(pthread_create(&thread, NULL, save_from_beside, trainer), 0);
+        while (atomic_load(&trainer->waiting) == 0)
+            usleep(100);
+    }
+    if (progress->kind == SGM_PROGRESS_EPOCH && progress->epoch == 3)
+        CHECK_INT(pthread_join(thread, NULL), 0);
+    return true;
+}
+
+RANK_PART(narrow)
+{
+    bool resume = number_of("TEST_RESUME", 0) != 0;
+    wave_trainer made = make_wave_trainer((wave_options){.handler = "cpu", .shuffle = true, .seed = 3});
+    sgm_operator *ranks = sgm_mpi_operator(.timeout = TIMEOUT, .bfloat16 = true);
+    CHECK_OK(ranks);
+    CHECK_OK(sgm_trainer_operator(made.trainer, ranks));
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_hook_parse("at iteration 10 save(\"hooked\")")));
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_hook_parse("at iteration 11 last_checkpoints(1)")));
+    if (!resume && sgm_operator_rank(ranks) == 0)
+        CHECK_OK(sgm_trainer_on_progress(made.trainer, save_beside, made.trainer));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = number_of("TEST_EPOCHS", 3), .folder = rank_path("run"),
+                             .resume = resume));
+    free_wave_trainer(made);
+}
+
+/* Wherever the checkpoint was made: at the end of an epoch, or amid one by a hook or by who asks. */
+TEST(a_resume_is_exact_when_gradients_travel_as_bfloat16)
+{
+    static const char *const others[] = {"last-epoch2-iteration11", "hooked", "beside"};
+    need_ranks();
+    open_folder();
+    sgm_bundle_free(run_to("narrow", 2, 3, false));
+    sgm_bundle *resumed = run_to("narrow", 2, 6, true);
+    close_folder();
+    open_folder();
+    sgm_bundle *whole = run_to("narrow", 2, 6, false);
+    check_near(whole, resumed, 0);
+    sgm_bundle_free(resumed);
+    for (int i = 0; i < 3; i++) {
+        char path[256], name[64];
+        snprintf(name, sizeof name, "run/%s.safetensors", others[i]);
+        snprintf(path, sizeof path, "%s", rank_path(name));
+        CHECK_INT(rename(path, rank_path("run/checkpoint.safetensors")), 0);
+        resumed = run_to("narrow", 2, 6, true);
+        check_near(whole, resumed, 0);
+        sgm_bundle_free(resumed);
+    }
+    sgm_bundle_free(whole);
+    close_folder();
 }

@@ -2,6 +2,7 @@
  * and after one has gone: whenever a run ends, the list names all of them. */
 #include "training/criteria.h"
 #include "training/hooks_ready/hook_text.h"
+#include "training/ranks.h"
 #include "training/run_folder.h"
 
 #include <jansson.h>
@@ -243,7 +244,7 @@ static sgm_status ask(void *state, sgm_hook_call *call)
     const sgm_trainer *trainer = sgm_hook_trainer(call);
     double value;
     sgm_status status = SGM_OK;
-    if (!trainer || !trainer->folder)
+    if (!trainer || (!trainer->folder && !sgm__trainer_follows(trainer)))
         return sgm_fail(SGM_ERROR_STATE, "the run has no folder to keep checkpoints %s-* in: give it one",
                         self->name);
     if (!find_value(self, call, &value, &status))
