@@ -4,6 +4,8 @@
 
 #include "training/ranks.h"
 
+#include <sys/prctl.h>
+
 #ifdef __SANITIZE_ADDRESS__
 #define TIMEOUT 8 /* seconds */
 #else
@@ -24,15 +26,16 @@ static void set_number(const char *variable, int64_t number)
     setenv(variable, text, 1);
 }
 
-/* The process of each rank, as others want to end it. */
-static void leave_number(int rank)
+/* The process of each rank, as others want to end it; told before it joins the others. */
+static void leave_number(void)
 {
-    char name[32];
-    snprintf(name, sizeof name, "rank.%d", rank);
-    FILE *file = fopen(rank_path(name), "w");
-    CHECK(file != NULL);
-    fprintf(file, "%ld\n", (long)getpid());
-    fclose(file);
+    const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+    char name[32], number[32];
+    rank = rank != NULL ? rank : getenv("PMI_RANK");
+    CHECK(rank != NULL);
+    snprintf(name, sizeof name, "rank.%.8s", rank);
+    snprintf(number, sizeof number, "%ld\n", (long)getpid());
+    CHECK_OK(sgm__file_write_atomic(rank_path(name), number, strlen(number)));
 }
 
 static pid_t process_of(int rank)
@@ -47,29 +50,32 @@ static pid_t process_of(int rank)
     return (pid_t)number;
 }
 
-static sgm_status train(sgm_operator *ranks, int64_t epochs, bool resume, sgm_training_function function)
+static wave_trainer make(void)
 {
-    wave_trainer made = make_wave_trainer(
+    return make_wave_trainer(
         (wave_options){.handler = "cpu", .precision = SGM_FLOAT64, .shuffle = true, .seed = 3});
+}
+
+static void train(double timeout, int64_t check_every, bool resume, sgm_training_function function)
+{
+    leave_number();
+    wave_trainer made = make();
+    sgm_operator *ranks = sgm_mpi_operator(.timeout = timeout, .check_every = check_every);
     CHECK_OK(ranks);
-    leave_number(sgm_operator_rank(ranks));
     CHECK_OK(sgm_trainer_operator(made.trainer, ranks));
     if (function != NULL)
         CHECK_OK(sgm_trainer_on_progress(made.trainer, function, made.trainer));
-    sgm_status status =
-        sgm_trainer_run(made.trainer, .epochs = epochs, .folder = rank_path("run"), .resume = resume);
-    if (status != SGM_OK) {
+    if (sgm_trainer_run(made.trainer, .epochs = number_of("TEST_EPOCHS", 3), .folder = rank_path("run"),
+                        .resume = resume) != SGM_OK) {
         fprintf(stderr, "failed: %s\n", sgm_last_error());
         exit(3);
     }
     free_wave_trainer(made);
-    return status;
 }
 
 RANK_PART(train)
 {
-    train(sgm_mpi_operator(.timeout = TIMEOUT), number_of("TEST_EPOCHS", 3), number_of("TEST_RESUME", 0) != 0,
-          NULL);
+    train(TIMEOUT, 0, number_of("TEST_RESUME", 0) != 0, NULL);
 }
 
 /* --- ending and hanging --- */
@@ -89,45 +95,19 @@ static void check_checkpoint(void)
     sgm_bundle_free(bundle);
 }
 
-/* Starts a long run, lets it go on for `seconds` after its first checkpoint, and sends a rank a signal. */
-static double end_one(int rank, int sent, double seconds, int *code)
-{
-    set_number("TEST_EPOCHS", 1000000);
-    pid_t launcher = start_ranks(3, "train");
-    wait_for_file(rank_path("run/checkpoint.safetensors"));
-    usleep((useconds_t)(seconds * 1e6));
-    kill(process_of(rank), sent);
-    double began = sgm__now();
-    *code = wait_ranks(launcher, 20);
-    return sgm__now() - began;
-}
-
-TEST(a_killed_rank_ends_the_job)
-{
-    static const double moments[] = {0.013, 0.2};
-    int code;
-    need_ranks();
-    for (int i = 0; i < 2; i++) {
-        char name[32];
-        open_folder();
-        double seconds = end_one(2 - i, SIGKILL, moments[i], &code);
-        CHECK(code != 0 && code != -1);
-        CHECK(seconds < TIMEOUT + 3);
-        snprintf(name, sizeof name, "rank %d with PID", 2 - i);
-        if (strstr(ranks_said(), name) == NULL)
-            TEST_FAIL("no '%s' in: %s", name, ranks_said());
-        check_checkpoint();
-        close_folder();
-    }
-}
-
 TEST(a_rank_that_hangs_is_named_in_time)
 {
-    int code;
     char name[64], time[32];
     need_ranks();
     open_folder();
-    double seconds = end_one(1, SIGSTOP, 0.05, &code);
+    set_number("TEST_EPOCHS", 1000000);
+    pid_t launcher = start_ranks(3, "train");
+    wait_for_file(rank_path("run/checkpoint.safetensors"));
+    usleep(50000);
+    kill(process_of(1), SIGSTOP);
+    double began = sgm__now();
+    int code = wait_ranks(launcher, 20);
+    double seconds = sgm__now() - began;
     snprintf(time, sizeof time, "for %d seconds", TIMEOUT);
     snprintf(name, sizeof name, "process %ld)", (long)process_of(1));
     CHECK(code != 0 && code != -1);
@@ -159,13 +139,14 @@ static bool spoil(void *user, const sgm_training_progress *progress)
 
 RANK_PART(come_apart)
 {
-    train(sgm_mpi_operator(.timeout = TIMEOUT, .check_every = 3), 1000, false, spoil);
+    train(TIMEOUT, 3, false, spoil);
 }
 
 TEST(ranks_that_differ_stop_and_name_the_state)
 {
     need_ranks();
     open_folder();
+    set_number("TEST_EPOCHS", 1000);
     int code = wait_ranks(start_ranks(2, "come_apart"), 20);
     CHECK(code != 0 && code != -1);
     const char *said = ranks_said();
@@ -338,4 +319,94 @@ TEST(a_resume_is_exact_when_gradients_travel_as_bfloat16)
     }
     sgm_bundle_free(whole);
     close_folder();
+}
+
+/* --- a rank is killed, at any moment --- */
+
+#define RANKS 3
+#define KILLS 5
+
+/* Some 10 ms an epoch: a job that is killed in its first second has not trained for so long that rounding
+ * counts. */
+static bool rest(void *user, const sgm_training_progress *progress)
+{
+    (void)user;
+    if (progress->kind == SGM_PROGRESS_ITERATION)
+        usleep(2500);
+    return true;
+}
+
+RANK_PART(train_slowly)
+{
+    train(TIMEOUT, 0, false, rest);
+}
+
+/* One that the launcher has left behind is this process's child; see below. */
+static bool is_gone(pid_t process)
+{
+    return kill(process, 0) != 0 || waitpid(process, NULL, WNOHANG) == process;
+}
+
+/* The moment counts from when the process is there: it may also join the others, or write a checkpoint. */
+static void kill_one(int rank, double seconds)
+{
+    char name[32];
+    set_number("TEST_EPOCHS", 1000000);
+    pid_t launcher = start_ranks(RANKS, "train_slowly");
+    for (int i = 0; i < RANKS; i++) {
+        snprintf(name, sizeof name, "rank.%d", i);
+        wait_for_file(rank_path(name));
+    }
+    usleep((useconds_t)(seconds * 1e6));
+    kill(process_of(rank), SIGKILL);
+    double began = sgm__now();
+    int code = wait_ranks(launcher, 20);
+    CHECK(code != 0 && code != -1);
+    snprintf(name, sizeof name, "rank %d with PID", rank);
+    if (strstr(ranks_said(), name) == NULL)
+        TEST_FAIL("no '%s' in: %s", name, ranks_said());
+    for (int i = 0; i < RANKS; i++)
+        while (!is_gone(process_of(i)) && sgm__now() - began < TIMEOUT + 3)
+            usleep(5000);
+    CHECK(sgm__now() - began < TIMEOUT + 3); /* the job has ended, and nobody is left */
+}
+
+/* What is in the folder is what one trainer has after as many epochs, which are returned. */
+static int64_t check_states(void)
+{
+    wave_trainer saved = make(), one = make();
+    CHECK_OK(sgm_trainer_load(saved.trainer, rank_path("run/checkpoint.safetensors")));
+    int64_t epochs = saved.trainer->position.epoch;
+    CHECK(epochs > 0);
+    CHECK_OK(sgm_trainer_run(one.trainer, .epochs = epochs));
+    CHECK_OK(sgm_trainer_save(one.trainer, rank_path("one")));
+    sgm_bundle *left = sgm_bundle_load(rank_path("run/checkpoint.safetensors"));
+    sgm_bundle *right = sgm_bundle_load(rank_path("one"));
+    CHECK_OK(left);
+    CHECK_OK(right);
+    check_near(left, right, 1e-10);
+    sgm_bundle_free(left);
+    sgm_bundle_free(right);
+    free_wave_trainer(saved);
+    free_wave_trainer(one);
+    return epochs;
+}
+
+TEST(a_rank_may_be_killed_at_any_moment)
+{
+    static const int others[] = {1, 2, 4};
+    need_ranks();
+    unsigned seed = (unsigned)number_of("SIGMA_TEST_SEED", (int64_t)(sgm__now() * 1e6) & 0xffffff);
+    printf("seed of the moments: %u\n", seed); /* SIGMA_TEST_SEED repeats them */
+    srandom(seed);
+    prctl(PR_SET_CHILD_SUBREAPER, 1UL);
+    for (int i = 0; i < KILLS; i++) {
+        open_folder();
+        int rank = (int)(random() % RANKS), ranks = others[random() % 3];
+        kill_one(rank, (double)(random() % 1000) * 1e-3);
+        int64_t epochs = sgm__file_exists(rank_path("run/checkpoint.safetensors")) ? check_states() : 0;
+        sgm_bundle_free(train_to(ranks, epochs + 2, true));
+        CHECK_INT(check_states(), epochs + 2);
+        close_folder();
+    }
 }
