@@ -15,24 +15,66 @@ if [ ! -e "$SIGMA_BUILD_DIR/plugins/libsigma-mpi.so" ]; then
 fi
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ASAN_OPTIONS=detect_leaks=0
 
-# ranks COUNT ARGUMENTS...: in the background, as it becomes mpirun
+# ranks COUNT ARGUMENTS...: in the background, as it becomes mpirun; each writes log.RANK
 ranks()
 {
     local count=$1
     shift
-    exec mpirun -n "$count" --oversubscribe --bind-to none "$sigma" train "$examples/digits.yaml" threads=1 operator=mpi "$@"
+    # shellcheck disable=SC2016 # each rank has its own
+    exec mpirun -n "$count" --oversubscribe --bind-to none bash -c \
+        'SIGMA_LOG_FILE=log.${OMPI_COMM_WORLD_RANK:-$PMI_RANK} exec "$0" "$@"' \
+        "$sigma" train "$examples/digits.yaml" threads=1 operator=mpi "$@"
 }
 
-# wait_for PATTERN: the status comes to have such a line.
+# wait_for PATTERN [FOLDER]: the status comes to have such a line.
 wait_for()
 {
     for _ in $(seq 200); do
-        "$sigma" ctl run status >out 2>err
+        "$sigma" ctl "${2:-run}" status >out 2>err
         grep -qE -- "$1" out && break
         sleep 0.05
     done
     has out "$1"
 }
+
+# A line for each iteration, and where a pause was; without times and processes.
+told()
+{
+    sed -nE 's/^[^]]*\] info digits: (optimiser.learning_rate = .*|paused after .*|training ended after [^,]*,[^,]*),?.*/\1/p' "log.$1"
+}
+
+# --- each rank tells itself when a pause and values have come to it ---
+for count in 2 4; do
+    rm -f log.*
+    ranks "$count" epochs=1000000 operator.timeout=20 --folder "run$count" --quiet \
+        "hooks=['every 1 iteration value_reporter(optimiser.learning_rate)']" >train.out 2>train.err </dev/null &
+    process=$!
+    wait_for '^state +running$' "run$count"
+    run 0 ctl "run$count" pause
+    wait_for '^state +paused$' "run$count"
+    before=$(awk '$1 == "iteration" { print $2 }' out)
+    run 0 ctl "run$count" set optimiser.learning_rate 0.002
+    run 0 ctl "run$count" step 3
+    wait_for "^iteration +$((before + 3))\$" "run$count"
+    wait_for '^state +paused$' "run$count"
+    run 0 ctl "run$count" set optimiser.learning_rate 0.001
+    run 0 ctl "run$count" stop enough # amid the pause
+    wait $process
+    code 0 $? "$count ranks that were stopped amid a pause"
+    process=
+    told 0 >wanted
+    for rank in $(seq $((count - 1))); do
+        told "$rank" >had
+        cmp wanted had >/dev/null
+        verdict "rank $rank of $count has done other things than rank 0" $? wanted had
+    done
+    head -n "$before" wanted | sort -u >out
+    same "learning rates before" "$(cat out)" "optimiser.learning_rate = 0.005"
+    tail -n +$((before + 1)) wanted >out
+    same "what came then" "$(sed -E 's/epoch [0-9]+/epoch/' out | tr '\n' ';')" "paused after epoch, iteration $before;$(
+        )optimiser.learning_rate = 0.002;optimiser.learning_rate = 0.002;optimiser.learning_rate = 0.002;$(
+        )paused after epoch, iteration $((before + 3));training ended after epoch, iteration $((before + 3));"
+done
 
 # Each iteration compares the states of all ranks: one that hears of a change an iteration later ends the run.
 ranks 3 epochs=1000000 operator.check_every=1 operator.timeout=10 --folder run --quiet >train.out 2>train.err </dev/null &
