@@ -164,8 +164,9 @@ void sgm__ranks_end(sgm_trainer *trainer); /* the run: the data are for everybod
 typedef struct sgm__rank_news {
     bool paused, stopped, interrupted;
 } sgm__rank_news;
-/* Tells (rank 0) or hears the news; does what commands have done there, and takes over states. */
-sgm_status sgm__ranks_meet(sgm_trainer *trainer, sgm__rank_news *news);
+/* Tells (rank 0) or hears the news; does what commands have done there, and takes over states. Amid a pause
+ * all learn whether some rank wants to stop; `stops`: this one. */
+sgm_status sgm__ranks_meet(sgm_trainer *trainer, bool stops, sgm__rank_news *news);
 /* A command was done here: {"command": ...}. Any thread that has the trainer's lock. */
 struct json_t;
 void sgm__ranks_note(sgm_trainer *trainer, const char *who, const struct json_t *request);

@@ -405,7 +405,18 @@ static sgm_status follow(sgm__ranks *ranks, sgm__rank_news *news)
     return status;
 }
 
-sgm_status sgm__ranks_meet(sgm_trainer *trainer, sgm__rank_news *news)
+/* In a pause no iteration's sums tell of it. */
+static sgm_status share_stops(sgm__ranks *ranks, bool stops)
+{
+    double wishes = stops;
+    const sgm_communicator_work work = {
+        .kind = SGM_COMMUNICATOR_SUM, .type = SGM_COMMUNICATOR_FLOAT64, .data = &wishes, .count = 1};
+    SGM_TRY(sgm__ranks_do(ranks, &work, "a meeting"));
+    ranks->someone_stops = wishes > 0;
+    return SGM_OK;
+}
+
+sgm_status sgm__ranks_meet(sgm_trainer *trainer, bool stops, sgm__rank_news *news)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
     ranks->meets = false;
@@ -413,8 +424,7 @@ sgm_status sgm__ranks_meet(sgm_trainer *trainer, sgm__rank_news *news)
         sgm__text_free(&ranks->lines);
     else
         SGM_TRY(ranks->rank == 0 ? lead(ranks, news) : follow(ranks, news));
-    if (!news->paused)
-        SGM_TRY(sgm__ranks_account(ranks));
+    SGM_TRY(news->paused ? share_stops(ranks, stops) : sgm__ranks_account(ranks));
     if (ranks->saved || ranks->moved)
         sgm__ranks_forget_lost(trainer);
     sgm_status status = ranks->moved && ranks->count > 1 ? send_states(ranks) : SGM_OK;

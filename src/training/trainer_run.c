@@ -320,6 +320,12 @@ static sgm_status obey(training_run *run)
 
 /* --- with other ranks --- */
 
+static void look_for_signals(training_run *run)
+{
+    if (run->options->catch_interrupt && sgm__signals_came())
+        run->stopped = true;
+}
+
 /* What rank 0 was told since the last meeting; followers hear now and then that it is still paused. */
 static sgm_status lead(training_run *run)
 {
@@ -331,18 +337,19 @@ static sgm_status lead(training_run *run)
         SGM_TRY(begin_pause(run));
         for (bool goes_on = false; !goes_on;) {
             news.paused = true;
-            SGM_TRY(sgm__ranks_meet(trainer, &news));
+            SGM_TRY(sgm__ranks_meet(trainer, run->stopped, &news));
+            if (sgm__ranks_stopping(trainer))
+                SGM_TRY(sgm_trainer_resume(trainer));
             SGM_TRY(wait_paused(run, sgm__ranks_patience(trainer), &goes_on));
         }
         SGM_TRY(end_pause(run));
     }
-    if (run->options->catch_interrupt && sgm__signals_came())
-        run->stopped = true;
+    look_for_signals(run);
     run->stopped |= sgm__ranks_stopping(trainer);
     news = (sgm__rank_news){.interrupted = run->stopped,
                             .stopped = run->stopped || sgm__control_stops(&trainer->control, NULL, 0)};
     run->agreed = news.stopped;
-    return sgm__ranks_meet(trainer, &news);
+    return sgm__ranks_meet(trainer, run->stopped, &news);
 }
 
 static sgm_status follow(training_run *run)
@@ -351,7 +358,8 @@ static sgm_status follow(training_run *run)
     bool paused = false;
     sgm__trainer_let_others(run->trainer);
     for (;;) {
-        SGM_TRY(sgm__ranks_meet(run->trainer, &news));
+        look_for_signals(run);
+        SGM_TRY(sgm__ranks_meet(run->trainer, run->stopped, &news));
         SGM_TRY(obey_orders(run));
         if (!news.paused)
             break;
@@ -418,8 +426,7 @@ static sgm_status iterate(training_run *run)
         }
         if (sgm__trainer_ranks(run->trainer) == NULL)
             sgm__trainer_let_others(run->trainer);
-        if (run->options->catch_interrupt && sgm__signals_came())
-            run->stopped = true;
+        look_for_signals(run);
     }
     return SGM_OK;
 }

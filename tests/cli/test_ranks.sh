@@ -138,4 +138,18 @@ process=
 run 0 inspect other/checkpoint.safetensors
 has train.out '^stopped; go on with: sigma train other --resume$'
 
+# --- the same amid a pause: the others hear of it within a second or two ---
+ranks 2 epochs=1000000 --folder third --quiet >train.out 2>train.err </dev/null &
+process=$!
+wait_for '^state +running$' third
+run 0 ctl third pause
+wait_for '^state +paused$' third
+kill -TERM "$(pgrep -P "$process" | tail -n 1)"
+(sleep 20 && kill -KILL "$process") 2>/dev/null &
+killer=$!
+wait "$process"
+code 130 $? "a paused job that was interrupted"
+kill "$killer"
+process=
+
 finish
