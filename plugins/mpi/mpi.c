@@ -13,8 +13,7 @@
 #include <unistd.h>
 
 #define MOST_WORKS 256
-#define SMALL 16384 /* bytes */
-#define REST 20e-6  /* seconds between two looks: messages go on only while somebody looks */
+#define REST 20e-6 /* seconds between two looks: messages go on only while somebody looks */
 enum { TAG_CALL = 1, TAG_HERE = 2 };
 
 typedef struct group {
@@ -22,7 +21,6 @@ typedef struct group {
     int rank, size;
     MPI_Request requests[MOST_WORKS];
     bool used[MOST_WORKS];
-    unsigned char *copies[MOST_WORKS]; /* of small sums, made when first needed */
     char (*places)[SGM_COMMUNICATOR_NAME];
     bool *here; /* answered the call of now */
     double looked;
@@ -102,6 +100,13 @@ static void add_bfloat16(void *from, void *to, int *count, MPI_Datatype *type)
         b[i] = narrow(widen(a[i]) + widen(b[i]));
 }
 
+/* Open MPI sums in place by a tree, in which each link is used one way at a time. Rabenseifner's algorithm
+ * (2004) uses both ways, and its latency grows with the logarithm of the ranks. */
+static void prefer_algorithm(void)
+{
+    setenv("OMPI_MCA_coll_libnbc_iallreduce_algorithm", "3", 0);
+}
+
 static sgm_communicator_result join(char *message)
 {
     int initialised = 0, given = 0, length = 0;
@@ -109,6 +114,7 @@ static sgm_communicator_result join(char *message)
         return SGM_COMMUNICATOR_OK;
     MPI_Initialized(&initialised);
     if (!initialised) {
+        prefer_algorithm();
         TRY(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &given));
         on_exit(leave, NULL);
         TRY(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN)); /* where requests tell of errors */
@@ -139,9 +145,6 @@ static void close_link(void *self)
         MPI_Comm_free(&l->calls);
     if (!failed && l->works != MPI_COMM_NULL)
         MPI_Comm_free(&l->works);
-    for (int i = 0; i < MOST_WORKS; i++)
-        if (!failed)
-            free(l->copies[i]);
     free(l->places);
     free(l->here);
     free(l);
@@ -198,22 +201,6 @@ static const char *place(void *self, int32_t rank)
 
 /* --- works --- */
 
-/* Open MPI sums in a ring what is summed in place, whose time grows with the number of ranks, and else by a
- * tree, whose time grows with its logarithm: small sums come from a copy. */
-static const void *copy_of(group *l, const sgm_communicator_work *work, int32_t ticket)
-{
-    static const size_t sizes[] = {4, 8, 2, 1};
-    size_t bytes = work->count * sizes[work->type];
-    if (bytes > SMALL)
-        return MPI_IN_PLACE;
-    if (l->copies[ticket] == NULL)
-        l->copies[ticket] = malloc(SMALL);
-    if (l->copies[ticket] == NULL)
-        return MPI_IN_PLACE;
-    memcpy(l->copies[ticket], work->data, bytes);
-    return l->copies[ticket];
-}
-
 /* `test` waits for what begins here. NOLINTBEGIN(clang-analyzer-optin.mpi.MPI-Checker) */
 static sgm_communicator_result start(void *self, const sgm_communicator_work *work, int32_t *ticket,
                                      char *message)
@@ -237,7 +224,7 @@ static sgm_communicator_result start(void *self, const sgm_communicator_work *wo
     MPI_Request *request = &l->requests[free_one];
     switch (work->kind) {
     case SGM_COMMUNICATOR_SUM:
-        TRY(MPI_Iallreduce(copy_of(l, work, free_one), work->data, count, type, sum, l->works, request));
+        TRY(MPI_Iallreduce(MPI_IN_PLACE, work->data, count, type, sum, l->works, request));
         break;
     case SGM_COMMUNICATOR_REDUCE:
         TRY(MPI_Ireduce(l->rank == work->root ? MPI_IN_PLACE : work->data,

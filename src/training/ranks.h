@@ -23,7 +23,8 @@ typedef struct sgm__rank_options {
 typedef struct sgm__rank_bucket {
     size_t first, count; /* elements */
     int32_t ticket;
-    bool started, done;
+    double began;
+    bool done;
 } sgm__rank_bucket;
 
 /* Where one gradient lies among the flat ones. */

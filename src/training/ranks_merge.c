@@ -7,9 +7,10 @@
 
 #include <math.h>
 
-#define ALIGNED 64          /* bytes where a gradient begins */
-#define MOST_BUCKETS 128    /* all may be under way at once */
-#define POLL_SECONDS 100e-6 /* between two looks at sums that are under way */
+#define ALIGNED 64         /* bytes where a gradient begins */
+#define MOST_BUCKETS 128   /* all may be under way at once */
+#define LOOK_SECONDS 50e-6 /* between two looks at sums that are under way, at first: */
+#define MOST_LOOK 1e-3     /* a look takes the processor from who computes */
 
 /* What all ranks learn of an iteration, as sums; costs and states that the network changes follow. */
 enum { LOSS, CORRECT, RECORDS, HAS_ACCURACY, MEETS, STOPS, UPDATES, ACCUMULATED, SHARED };
@@ -348,7 +349,7 @@ sgm_status sgm__ranks_cut(sgm_trainer *trainer, int64_t whole)
     if (ranks->place_count == 0)
         SGM_TRY(lay_out(ranks));
     for (size_t i = 0; i < ranks->bucket_count; i++)
-        ranks->buckets[i].started = ranks->buckets[i].done = false;
+        ranks->buckets[i].done = false;
     for (int32_t i = 0; i < trainer->team->count; i++)
         if (trainer->team->workers[i].records > 0)
             SGM_TRY(cut(ranks, &trainer->team->workers[i]));
@@ -375,7 +376,7 @@ static sgm_status start_next(sgm__ranks *ranks)
 {
     sgm__rank_bucket *bucket = &ranks->buckets[ranks->next++];
     SGM_TRY(combine_bucket(ranks, bucket, ranks->whole));
-    bucket->started = true;
+    bucket->began = sgm__now();
     return start_bucket(ranks, bucket);
 }
 
@@ -387,6 +388,7 @@ sgm_status sgm__ranks_go_on(sgm__ranks *ranks, double *rest)
     pthread_mutex_unlock(&team->lock);
     while (ranks->next < ready)
         SGM_TRY(start_next(ranks));
+    /* One look carries all sums on, and they end in their order. */
     for (size_t i = 0; i < ranks->next; i++) {
         char message[SGM_COMMUNICATOR_MESSAGE];
         sgm__rank_bucket *bucket = &ranks->buckets[i];
@@ -394,7 +396,11 @@ sgm_status sgm__ranks_go_on(sgm__ranks *ranks, double *rest)
             continue;
         if (ranks->table->test(ranks->self, bucket->ticket, 0, &bucket->done, message) != SGM_COMMUNICATOR_OK)
             return sgm_fail(SGM_ERROR_STATE, "the gradients of rank %d: %s", ranks->rank, message);
-        *rest = bucket->done ? *rest : POLL_SECONDS;
+        if (!bucket->done) {
+            double under_way = (sgm__now() - bucket->began) / 8;
+            *rest = fmin(fmax(under_way, LOOK_SECONDS), MOST_LOOK);
+            return SGM_OK;
+        }
     }
     return SGM_OK;
 }
