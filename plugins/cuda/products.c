@@ -244,7 +244,7 @@ static uint32_t bucket_of(const shape *key)
 }
 
 /* NULL: cuBLASLt does not multiply so. Its context is current. */
-static const product *find(const cuda_device *device, const shape *key)
+static product *find(const cuda_device *device, const shape *key)
 {
     product **bucket = &device->products->known[bucket_of(key)];
     product *p = *bucket;
@@ -293,8 +293,15 @@ static const char *words_for(cublas_status status)
     }
 }
 
-static sgm_device_result multiply(const cuda_device *device, const product *p,
-                                  const sgm_device_matrix **matrices, char *message)
+/* Its heuristic names algorithms, now and then, that it then does not run. */
+static bool is_declined(cublas_status status)
+{
+    return status == CUBLAS_NO_MEMORY || status == CUBLAS_INVALID || status == CUBLAS_ARCHITECTURE ||
+           status == CUBLAS_UNSUPPORTED;
+}
+
+static sgm_device_result multiply(const cuda_device *device, product *p, const sgm_device_matrix **matrices,
+                                  char *message)
 {
     static const float one = 1, zero = 0;
     static const double wide_one = 1, wide_zero = 0;
@@ -311,14 +318,15 @@ static sgm_device_result multiply(const cuda_device *device, const product *p,
     if (status == CUBLAS_DONE)
         return SGM_DEVICE_OK;
     cuda_say(message, "a matrix product by cuBLASLt failed: %s (status %u)", words_for(status), status);
-    return SGM_DEVICE_FAILED;
+    p->usable = !is_declined(status);
+    return p->usable ? SGM_DEVICE_FAILED : SGM_DEVICE_DECLINED;
 }
 
 sgm_device_result cuda_multiply(void *self, const sgm_device_product *wanted, char *message)
 {
     cuda_device *device = self;
     const sgm_device_matrix *matrices[3];
-    const product *p = NULL;
+    product *p = NULL;
     shape key;
     sgm_device_result status = cuda_enter(device, message);
     if (status != SGM_DEVICE_OK)
@@ -330,7 +338,7 @@ sgm_device_result cuda_multiply(void *self, const sgm_device_product *wanted, ch
         status = multiply(device, p, matrices, message);
     } else {
         cuda_say(message, "cuBLASLt does not take this product");
-        status = SGM_DEVICE_FAILED;
+        status = SGM_DEVICE_DECLINED;
     }
     cuda_leave(device);
     return status;

@@ -226,7 +226,7 @@ TEST(what_it_cannot_see_is_not_taken)
     p.left.column = 1;
     p.depth = 0;
     CHECK(!b.driver->takes(b.self, &p));
-    CHECK_INT(b.driver->multiply(b.self, &p, message), SGM_DEVICE_FAILED);
+    CHECK_INT(b.driver->multiply(b.self, &p, message), SGM_DEVICE_DECLINED);
     CHECK(strstr(message, "does not take") != NULL);
     close_bench(&b);
 }

@@ -165,6 +165,20 @@ TEST(memory_is_flat)
 
 /* --- what is kept on disk --- */
 
+/* What no library does: with kernels of our own. */
+static void check_chain(sgm_session *session)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(3));
+    sgm_output(graph, "y", sgm_add(graph, sgm_multiply(graph, x, x), x));
+    sgm_program *program = sgm_session_prepare(session, graph);
+    CHECK_OK(program);
+    feed(session, program, "x", SGM_FLOAT32, DIMS(3), NUMBERS(2, -3, 0.5));
+    CHECK_OK(sgm_session_run(session, program));
+    check_output(session, program, "y", NUMBERS(6, 6, 0.75), 0);
+    sgm_graph_free(graph);
+}
+
 /* The path of the only file there. */
 static void find_kept(char *path, size_t size)
 {
@@ -190,11 +204,11 @@ static size_t size_of(const char *path)
     return (size_t)size;
 }
 
-/* Whatever is wrong with the file, the product is right, and the file whole again. */
+/* Whatever is wrong with the file, the result is right, and the file whole again. */
 static void check_again(sgm_handler *handler, const char *path, size_t size)
 {
     sgm_session *session = sgm_session_create(handler);
-    check_small_product(session);
+    check_chain(session);
     sgm_session_free(session);
     CHECK(size_of(path) + 64 > size && size_of(path) < size + 64);
 }
@@ -216,7 +230,7 @@ static void check_kept(sgm_handler *handler)
     open_folder();
     setenv("SIGMA_CACHE_DIR", folder, 1);
     sgm_session *session = sgm_session_create(handler);
-    check_small_product(session);
+    check_chain(session);
     sgm_session_free(session);
     find_kept(path, sizeof path);
     size_t size = size_of(path);
@@ -229,7 +243,7 @@ static void check_kept(sgm_handler *handler)
     check_again(handler, path, size);
     setenv("SIGMA_CACHE_DIR", "/proc/nowhere", 1); /* nothing can be kept there */
     session = sgm_session_create(handler);
-    check_small_product(session);
+    check_chain(session);
     sgm_session_free(session);
     unsetenv("SIGMA_CACHE_DIR");
     close_folder();
@@ -238,6 +252,70 @@ static void check_kept(sgm_handler *handler)
 TEST(compiled_kernels_are_kept_and_damaged_ones_made_again)
 {
     with_devices(check_kept);
+}
+
+/* --- products of a library --- */
+
+static int kernels_compiled; /* as the log tells */
+
+static void count_kernels(void *user, sgm_log_level level, const char *component, const char *message)
+{
+    int count, of;
+    (void)user, (void)level;
+    if (strcmp(component, "cuda") == 0 && sscanf(message, "%d of %d kernels", &count, &of) == 2)
+        kernels_compiled += count;
+}
+
+#define SIDE 8
+
+/* (x y + 1) z; z is twice the identity. */
+static void check_products(sgm_handler *handler, const char *products, int expected)
+{
+    double values[SIDE * SIDE], z[SIDE * SIDE] = {0}, results[SIDE * SIDE];
+    for (int i = 0; i < SIDE * SIDE; i++) {
+        values[i] = i % 7 - 3;
+        z[i] = i / SIDE == i % SIDE ? 2 : 0;
+    }
+    for (int i = 0; i < SIDE * SIDE; i++) {
+        results[i] = 2;
+        for (int k = 0; k < SIDE; k++)
+            results[i] += 2 * values[i / SIDE * SIDE + k] * values[k * SIDE + i % SIDE];
+    }
+    setenv("SIGMA_FAKE_CUDA_PRODUCTS", products, 1);
+    sgm_session *session = sgm_session_create(handler);
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(SIDE, SIDE));
+    sgm_value y = sgm_input_value(graph, "y", SGM_FLOAT32, DIMS(SIDE, SIDE));
+    sgm_value sum = sgm_add(graph, sgm_matmul(graph, x, y), sgm_number(graph, 1));
+    sgm_output(graph, "r",
+               sgm_matmul(graph, sum, sgm_input_value(graph, "z", SGM_FLOAT32, DIMS(SIDE, SIDE))));
+    kernels_compiled = 0;
+    sgm_program *program = sgm_session_prepare(session, graph);
+    CHECK_OK(program);
+    CHECK_INT(kernels_compiled, 1); /* the addition's alone */
+    feed(session, program, "x", SGM_FLOAT32, DIMS(SIDE, SIDE), values);
+    feed(session, program, "y", SGM_FLOAT32, DIMS(SIDE, SIDE), values);
+    feed(session, program, "z", SGM_FLOAT32, DIMS(SIDE, SIDE), z);
+    for (int run = 0; run < 4; run++) { /* the later ones are recorded */
+        CHECK_OK(sgm_session_run(session, program));
+        check_output(session, program, "r", results, 0);
+    }
+    CHECK_INT(kernels_compiled, expected);
+    sgm_graph_free(graph);
+    sgm_session_free(session);
+    unsetenv("SIGMA_FAKE_CUDA_PRODUCTS");
+}
+
+TEST(a_library_that_declines_a_product_is_replaced)
+{
+    if (!is_here("cuda") || getenv("SIGMA_TEST_CUDA") != NULL)
+        SKIP("the stand-in for CUDA is wanted");
+    sgm_set_logger(count_kernels, NULL, SGM_LOG_DEBUG);
+    sgm_handler *handler = sgm_handler_create("cuda");
+    check_products(handler, "yes", 1);
+    check_products(handler, "promised", 2); /* both products have the same kernel */
+    sgm_handler_free(handler);
+    sgm_set_logger(NULL, NULL, SGM_LOG_WARNING);
 }
 
 /* --- faults --- */

@@ -155,6 +155,19 @@ static bool reads_indices(const sgm__plan *plan)
     return false;
 }
 
+/* Where kernels will be when they stand behind the functions. */
+static sgm_status note_kernels(const sgm__device_render *r)
+{
+    sgm__device_code *code = r->code;
+    code->kernel_at = sgm__calloc((size_t)code->kernel_count + 1, sizeof *code->kernel_at);
+    if (code->kernel_at == NULL)
+        return SGM_ERROR_MEMORY;
+    for (int32_t k = 0; k < code->kernel_count; k++)
+        code->kernel_at[k] = code->source.length + r->kernels[k].begin;
+    code->kernel_at[code->kernel_count] = code->source.length + r->kernels_text.length;
+    return SGM_OK;
+}
+
 static sgm_status write_steps(sgm__device_render *r)
 {
     const sgm__plan *plan = r->writer.plan;
@@ -168,6 +181,7 @@ static sgm_status write_steps(sgm__device_render *r)
     if (r->code->kernel_count == 0)
         return SGM_OK;
     sgm__device_write_functions(r->writer.functions, wide, &r->code->source);
+    SGM_TRY(note_kernels(r));
     sgm__text_append_bytes(&r->code->source, r->kernels_text.data, r->kernels_text.length);
     return r->code->source.failed || r->kernels_text.failed ? SGM_ERROR_MEMORY : SGM_OK;
 }
@@ -207,6 +221,7 @@ void sgm__device_code_free(sgm__device_code *code)
     if (code == NULL)
         return;
     sgm__text_free(&code->source);
+    sgm__free(code->kernel_at);
     sgm__free(code->steps);
     sgm__free(code->calls);
     sgm__free(code->arguments);

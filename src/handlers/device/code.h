@@ -61,8 +61,9 @@ typedef struct sgm__device_step {
 } sgm__device_step;
 
 typedef struct sgm__device_code {
-    sgm__text source; /* without prelude; empty: no step has kernels */
+    sgm__text source; /* without prelude: functions, then kernels; empty: no step has kernels */
     int32_t kernel_count;
+    size_t *kernel_at;       /* where each begins in the source, and behind the last: its end */
     sgm__device_step *steps; /* as many as the plan has */
     sgm__device_call *calls;
     sgm__device_argument *arguments;

@@ -23,7 +23,8 @@ typedef struct sgm__device_parameter {
 
 typedef struct sgm__device_kernel {
     uint64_t hash;
-    size_t offset, length; /* of its parameters and its body, in the source */
+    size_t begin;          /* in kernels_text */
+    size_t offset, length; /* of its parameters and its body, there */
     uint32_t group;
 } sgm__device_kernel;
 

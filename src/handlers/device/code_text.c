@@ -341,6 +341,7 @@ static sgm_status add_kernel(sgm__device_render *r, const sgm__text *text, int32
     }
     *number = r->code->kernel_count;
     SGM_TRY(sgm__reserve(&r->kernels, &r->kernel_capacity, (size_t)*number + 1, sizeof *r->kernels));
+    added.begin = r->kernels_text.length;
     sgm__text_append(&r->kernels_text, "/* %s */\nKERNEL(%u) sgm_k%d", r->about, r->group, *number);
     added.offset = r->kernels_text.length;
     sgm__text_append_bytes(&r->kernels_text, text->data, text->length);

@@ -44,6 +44,20 @@ void sgm__device_empty(sgm__device *device); /* frees what is kept */
 /* cache.c: compiled source, from the disk where it was compiled before. With the lock held. */
 sgm_status sgm__device_build(sgm__device *device, const char *source, void **module);
 
+/* kernels.c: a program's kernels, compiled when a step first needs them; with the lock held */
+typedef struct sgm__device_kernels {
+    const sgm__device_code *code;
+    void **loaded; /* NULL: not compiled */
+    bool *wanted;
+    void **modules;
+    size_t module_count, module_capacity;
+} sgm__device_kernels;
+sgm_status sgm__device_kernels_create(const sgm__device_code *code, sgm__device_kernels *kernels);
+void sgm__device_kernels_free(sgm__device *device, sgm__device_kernels *kernels);
+/* Those of a step are needed: `load` compiles all that are and were not yet. */
+void sgm__device_kernels_want(sgm__device_kernels *kernels, int32_t step);
+sgm_status sgm__device_kernels_load(sgm__device *device, sgm__device_kernels *kernels);
+
 /* product.c: whether a step is a product that the driver can be asked for; places are not filled in. */
 bool sgm__device_product(const sgm__plan *plan, int32_t step, bool narrow, sgm_device_product *product);
 

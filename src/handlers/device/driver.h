@@ -22,7 +22,8 @@ typedef enum sgm_device_result {
     SGM_DEVICE_ABSENT, /* no driver, no such device, or one that lacks what is needed */
     SGM_DEVICE_MEMORY, /* its memory is used up; all else goes on */
     SGM_DEVICE_SOURCE, /* the text was not accepted: the message begins as the compiler's */
-    SGM_DEVICE_FAILED
+    SGM_DEVICE_FAILED,
+    SGM_DEVICE_DECLINED /* nothing was queued: what is wanted must go another way */
 } sgm_device_result;
 
 typedef struct sgm_device_info {
@@ -99,7 +100,8 @@ typedef struct sgm_device_driver {
     sgm_device_result (*launch)(void *self, const sgm_device_launch *launch, char *message);
     sgm_device_result (*wait)(void *self, char *message);
 
-    /* A vendor's library for products; NULL, or `takes` says false: kernels of our own. */
+    /* A vendor's library for products; NULL, or `takes` says false: kernels of our own. Of a place without a
+     * buffer only the offset is known: buffers begin where all types may. `multiply` may still decline. */
     bool (*takes)(void *self, const sgm_device_product *product);
     sgm_device_result (*multiply)(void *self, const sgm_device_product *product, char *message);
 

@@ -7,9 +7,7 @@
 typedef struct executable {
     const sgm__plan *plan;
     sgm__device_code *code;
-    char *source; /* with its prelude */
-    void *module; /* NULL: no step has kernels */
-    void **kernels;
+    sgm__device_kernels kernels;
     sgm_device_place *places; /* one for each of the code's arguments */
     int32_t place_count;
     sgm_device_product *products; /* of steps; `batch` 0: not the driver's */
@@ -21,7 +19,7 @@ typedef struct executable {
     void **memory; /* of the newest run, as the driver has it: arena, constants, inputs, states */
     int32_t same;  /* runs with that memory */
     void *recording;
-    bool records;
+    bool records, is_recording;
 } executable;
 
 sgm__device_buffer *sgm__device_buffer_of(const sgm__place *place, const sgm__memory *memory)
@@ -56,15 +54,12 @@ void sgm__device_discard(void *self, void *compiled)
     executable *exe = compiled;
     pthread_mutex_lock(&device->lock);
     forget(device, exe);
-    if (exe->module != NULL)
-        device->driver->unload(device->self, exe->module);
+    sgm__device_kernels_free(device, &exe->kernels);
     sgm__device_give(device, exe->scratch);
     sgm__device_give(device, exe->fault);
     pthread_mutex_unlock(&device->lock);
     sgm__device_host_free(exe->host);
     sgm__device_code_free(exe->code);
-    sgm__free(exe->source);
-    sgm__free(exe->kernels);
     sgm__free(exe->places);
     sgm__free(exe->products);
     sgm__free(exe->host_of);
@@ -109,11 +104,9 @@ static sgm_status sort_steps(const sgm__device *device, executable *exe)
             hosted[exe->host_count] = s;
             exe->host_of[s] = exe->host_count++;
         }
-        sgm_device_product *product = &exe->products[s];
-        bool asked = kind == SGM__DEVICE_PRODUCT && device->driver->takes != NULL && is_free(exe, s) &&
-                     sgm__device_product(exe->plan, s, device->narrow, product);
-        if (!asked || !device->driver->takes(device->self, product))
-            product->batch = 0;
+        if (kind != SGM__DEVICE_PRODUCT || device->driver->takes == NULL || !is_free(exe, s) ||
+            !sgm__device_product(exe->plan, s, device->narrow, &exe->products[s]))
+            exe->products[s].batch = 0;
     }
     sgm_status status = exe->host_count > 0
                             ? sgm__device_host_create(exe->plan, hosted, exe->host_count, &exe->host)
@@ -141,25 +134,48 @@ static sgm_status make_places(executable *exe)
     return exe->places != NULL && exe->memory != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
+/* `memory` NULL: offsets alone are known. */
+static sgm_device_place place_of(const executable *exe, const sgm__memory *memory, int32_t number)
+{
+    const sgm__place *place = &exe->plan->nodes[number].place;
+    const sgm__device_buffer *buffer = memory != NULL ? sgm__device_buffer_of(place, memory) : NULL;
+    return (sgm_device_place){buffer != NULL ? buffer->memory : NULL, (uint64_t)place->offset};
+}
+
+static void place_product(executable *exe, const sgm__memory *memory, int32_t s)
+{
+    int32_t number = exe->plan->order[exe->plan->steps[s].first];
+    const int32_t *operands = exe->plan->operands + exe->plan->nodes[number].first_input;
+    exe->products[s].left.place = place_of(exe, memory, operands[0]);
+    exe->products[s].right.place = place_of(exe, memory, operands[1]);
+    exe->products[s].result.place = place_of(exe, memory, number);
+}
+
+/* Asks for products where they lie now; what the driver's library does not take wants kernels. */
+static sgm_status load_kernels(sgm__device *device, executable *exe, const sgm__memory *memory)
+{
+    for (int32_t s = 0; s < exe->plan->step_count; s++) {
+        sgm_device_product *product = &exe->products[s];
+        if (product->batch > 0)
+            place_product(exe, memory, s);
+        if (product->batch > 0 && !device->driver->takes(device->self, product))
+            product->batch = 0;
+        if (product->batch == 0)
+            sgm__device_kernels_want(&exe->kernels, s);
+    }
+    return sgm__device_kernels_load(device, &exe->kernels);
+}
+
 static sgm_status load(sgm__device *device, executable *exe)
 {
-    char message[SGM_DEVICE_MESSAGE] = "", name[32];
     if (exe->code->scratch_bytes > 0)
         SGM_TRY(sgm__device_take(device, (uint64_t)exe->code->scratch_bytes, &exe->scratch));
     if (exe->can_fault)
         SGM_TRY(sgm__device_take(device, SGM__DEVICE_FAULT_WORDS * sizeof(int32_t), &exe->fault));
-    if (exe->code->kernel_count == 0)
-        return SGM_OK;
-    double begin = sgm__now();
-    SGM_TRY(sgm__device_build(device, exe->source, &exe->module));
-    sgm__log(SGM_LOG_DEBUG, device->driver->name, "%d kernels for %d steps, %d of them on the host: %.2f s",
-             exe->code->kernel_count, exe->plan->step_count, exe->host_count, sgm__now() - begin);
-    for (int32_t k = 0; k < exe->code->kernel_count; k++) {
-        snprintf(name, sizeof name, "sgm_k%d", k);
-        SGM__DEVICE_TRY(device,
-                        device->driver->kernel(device->self, exe->module, name, &exe->kernels[k], message));
-    }
-    return SGM_OK;
+    if (exe->host_count > 0)
+        sgm__log(SGM_LOG_DEBUG, device->driver->name, "%d of %d steps are the host's", exe->host_count,
+                 exe->plan->step_count);
+    return load_kernels(device, exe, NULL);
 }
 
 static sgm_status prepare(sgm__device *device, executable *exe)
@@ -167,22 +183,13 @@ static sgm_status prepare(sgm__device *device, executable *exe)
     SGM_TRY(check_types(device, exe->plan));
     SGM_TRY(sgm__device_code_create(exe->plan, &device->info, &exe->code));
     SGM_TRY(make_places(exe));
-    exe->kernels = sgm__calloc((size_t)exe->code->kernel_count + 1, sizeof *exe->kernels);
-    if (exe->kernels == NULL)
-        return SGM_ERROR_MEMORY;
-    if (exe->code->kernel_count > 0) {
-        exe->source = sgm__format("%s%s", device->driver->prelude, exe->code->source.data);
-        if (exe->source == NULL)
-            return SGM_ERROR_MEMORY;
-    }
+    SGM_TRY(sgm__device_kernels_create(exe->code, &exe->kernels));
     pthread_mutex_lock(&device->lock);
     sgm_status status = sort_steps(device, exe);
     if (status == SGM_OK)
         status = load(device, exe);
     pthread_mutex_unlock(&device->lock);
     exe->records = device->driver->record != NULL && exe->host_count == 0;
-    sgm__free(exe->source);
-    exe->source = NULL;
     return status;
 }
 
@@ -210,28 +217,8 @@ static bool note(void **known, const sgm__device_buffer *buffer)
     return changed;
 }
 
-static sgm_device_place place_of(const executable *exe, const sgm__memory *memory, int32_t number)
-{
-    const sgm__place *place = &exe->plan->nodes[number].place;
-    const sgm__device_buffer *buffer = sgm__device_buffer_of(place, memory);
-    return (sgm_device_place){buffer != NULL ? buffer->memory : NULL, (uint64_t)place->offset};
-}
-
-static void place_products(executable *exe, const sgm__memory *memory)
-{
-    for (int32_t s = 0; s < exe->plan->step_count; s++) {
-        if (exe->products[s].batch == 0)
-            continue;
-        int32_t number = exe->plan->order[exe->plan->steps[s].first];
-        const int32_t *operands = exe->plan->operands + exe->plan->nodes[number].first_input;
-        exe->products[s].left.place = place_of(exe, memory, operands[0]);
-        exe->products[s].right.place = place_of(exe, memory, operands[1]);
-        exe->products[s].result.place = place_of(exe, memory, number);
-    }
-}
-
 /* Memory is the same in each run, but when another program needed a larger arena, or an input is lent. */
-static void place(sgm__device *device, executable *exe, const sgm__memory *memory)
+static sgm_status place(sgm__device *device, executable *exe, const sgm__memory *memory)
 {
     const sgm__plan *plan = exe->plan;
     bool changed = note(&exe->memory[0], memory->arena);
@@ -242,7 +229,7 @@ static void place(sgm__device *device, executable *exe, const sgm__memory *memor
         changed = note(&exe->memory[2 + plan->input_count + i], memory->states[i]) || changed;
     exe->same = changed ? 0 : exe->same + (exe->same < INT32_MAX);
     if (!changed)
-        return;
+        return SGM_OK;
     forget(device, exe);
     for (int32_t a = 0; a < exe->place_count; a++) {
         const sgm__device_argument *argument = &exe->code->arguments[a];
@@ -253,7 +240,7 @@ static void place(sgm__device *device, executable *exe, const sgm__memory *memor
                 (argument->kind == SGM__DEVICE_FAULT ? exe->fault : exe->scratch)->memory, 0};
         exe->places[a].offset += (uint64_t)argument->offset;
     }
-    place_products(exe, memory);
+    return load_kernels(device, exe, memory);
 }
 
 /* --- indices out of range --- */
@@ -300,7 +287,7 @@ static sgm_status run_calls(sgm__device *device, const executable *exe, const sg
     char message[SGM_DEVICE_MESSAGE] = "";
     for (int32_t c = step->first_call; c < step->first_call + step->call_count; c++) {
         const sgm__device_call *call = &exe->code->calls[c];
-        const sgm_device_launch launch = {.kernel = exe->kernels[call->kernel],
+        const sgm_device_launch launch = {.kernel = exe->kernels.loaded[call->kernel],
                                           .groups = call->groups,
                                           .group = call->group,
                                           .place_count = (uint32_t)call->argument_count,
@@ -310,21 +297,32 @@ static sgm_status run_calls(sgm__device *device, const executable *exe, const sg
     return SGM_OK;
 }
 
-static sgm_status run_step(sgm__device *device, const executable *exe, const sgm__memory *memory, int32_t s)
+/* What the library declines after all goes our own way, from now on. */
+static sgm_status run_product(sgm__device *device, executable *exe, int32_t s)
 {
     char message[SGM_DEVICE_MESSAGE] = "";
+    sgm_device_result result = device->driver->multiply(device->self, &exe->products[s], message);
+    if (result != SGM_DEVICE_DECLINED || exe->is_recording)
+        return result == SGM_DEVICE_OK ? SGM_OK : sgm__device_fail(device, result, message);
+    sgm__log(SGM_LOG_DEBUG, device->driver->name, "%s; a kernel of our own multiplies", message);
+    exe->products[s].batch = 0;
+    sgm__device_kernels_want(&exe->kernels, s);
+    SGM_TRY(sgm__device_kernels_load(device, &exe->kernels));
+    return run_calls(device, exe, &exe->code->steps[s]);
+}
+
+static sgm_status run_step(sgm__device *device, executable *exe, const sgm__memory *memory, int32_t s)
+{
     if (exe->host_of[s] >= 0) {
         SGM_TRY(check_fault(device, exe)); /* it may write states; and it waits in any case */
         return sgm__device_host_run(device, exe->host, memory, exe->host_of[s]);
     }
-    if (exe->products[s].batch == 0)
-        return run_calls(device, exe, &exe->code->steps[s]);
-    SGM__DEVICE_TRY(device, device->driver->multiply(device->self, &exe->products[s], message));
-    return SGM_OK;
+    return exe->products[s].batch > 0 ? run_product(device, exe, s)
+                                      : run_calls(device, exe, &exe->code->steps[s]);
 }
 
-static sgm_status run_steps(sgm__device *device, const executable *exe, const sgm__memory *memory,
-                            int32_t first, int32_t count)
+static sgm_status run_steps(sgm__device *device, executable *exe, const sgm__memory *memory, int32_t first,
+                            int32_t count)
 {
     for (int32_t s = first; s < first + count; s++)
         SGM_TRY(run_step(device, exe, memory, s));
@@ -338,7 +336,9 @@ static void record(sgm__device *device, executable *exe, const sgm__memory *memo
     exe->records = device->driver->record(device->self, message) == SGM_DEVICE_OK;
     if (!exe->records)
         return;
+    exe->is_recording = true;
     sgm_status status = run_steps(device, exe, memory, 0, exe->plan->step_count);
+    exe->is_recording = false;
     sgm_device_result result = device->driver->keep(device->self, &exe->recording, message);
     if (status == SGM_OK && result == SGM_DEVICE_OK)
         return;
@@ -356,7 +356,7 @@ static sgm_status run_part(sgm__device *device, executable *exe, const sgm__memo
 {
     char message[SGM_DEVICE_MESSAGE] = "";
     bool whole = first == 0 && count == exe->plan->step_count;
-    place(device, exe, memory);
+    SGM_TRY(place(device, exe, memory));
     if (whole && exe->records && exe->recording == NULL && exe->same > 0)
         record(device, exe, memory);
     if (whole && exe->recording != NULL)
@@ -390,7 +390,7 @@ static sgm_status time_steps(sgm__device *device, executable *exe, const sgm__me
                              sgm__step_time *times)
 {
     char message[SGM_DEVICE_MESSAGE] = "";
-    place(device, exe, memory);
+    SGM_TRY(place(device, exe, memory));
     SGM__DEVICE_TRY(device, device->driver->wait(device->self, message));
     double since = sgm__now();
     for (int32_t s = 0; s < exe->plan->step_count; s++) {

@@ -1,4 +1,5 @@
-/* cuBLASLt: plain loops, in double. With SIGMA_FAKE_CUDA_PRODUCTS=no it cannot be used. */
+/* cuBLASLt: plain loops, in double. With SIGMA_FAKE_CUDA_PRODUCTS=no it cannot be used, with "promised" it
+ * takes every product and multiplies none. */
 #include "fake.h"
 
 struct cublaslt_operation_ {
@@ -13,13 +14,18 @@ struct cublaslt_layout_ {
     int32_t batch;
 };
 
+static bool is_set_to(const char *what)
+{
+    const char *wanted = getenv("SIGMA_FAKE_CUDA_PRODUCTS");
+    return wanted != NULL && strcmp(wanted, what) == 0;
+}
+
 cublas_status cublasLtCreate(cublaslt_handle *handle)
 {
     static int anything;
-    const char *wanted = getenv("SIGMA_FAKE_CUDA_PRODUCTS");
     (void)fake_current();
     *handle = (cublaslt_handle)(void *)&anything;
-    return wanted != NULL && strcmp(wanted, "no") == 0 ? CUBLAS_NOT_INITIALISED : CUBLAS_DONE;
+    return is_set_to("no") ? CUBLAS_NOT_INITIALISED : CUBLAS_DONE;
 }
 
 cublas_status cublasLtDestroy(cublaslt_handle handle)
@@ -219,6 +225,8 @@ cublas_status cublasLtMatmul(cublaslt_handle handle, cublaslt_operation operatio
     double keep = wide ? *(const double *)beta : (double)*(const float *)beta;
     if (handle == NULL || factor != 1 || keep != 0 || c != d || layout_c != layout_d || algorithm == NULL)
         fake_wrong("a product that is not d = a b");
+    if (is_set_to("promised"))
+        return CUBLAS_UNSUPPORTED;
     if (workspace_bytes > 0)
         fake_memory(stream->context, (cu_pointer)(uintptr_t)workspace, workspace_bytes,
                     "a product's workspace");
