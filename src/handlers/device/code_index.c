@@ -141,13 +141,15 @@ static sgm_status add_chains(sgm__device_render *r, int32_t number, int64_t link
     sgm__source_line(w, "    return;");
     find_whole(parts, axis, rank, from,
                sgm__source_element(w, sgm__source_operand(w, number, 1), from + axis), to);
-    sgm__source_line(w, "%s sum = 0;", sgm__source_type(w, node->type.dtype));
+    sgm__source_line(w, "%s sum = 0;", sgm__source_sum_type(w, node->type.dtype));
     below = 1;
     for (int32_t i = walk.count; i-- > 0; below *= walk.sizes[i])
         from[axis + walk.axes[i]] =
             sgm__source_format(w, "(k / %lld %% %lld)", (long long)below, (long long)walk.sizes[i]);
     sgm__source_line(w, "for (; k >= 0; k = %s[2 * k + 1])", link);
-    sgm__source_line(w, "    sum += %s;", sgm__source_element(w, updates, from));
+    const char *sum = sgm__source_format(w, "sum + %s", sgm__source_element(w, updates, from));
+    sgm__source_line(w, "    sum = %s;",
+                     sgm__source_of_sum(w, node->type.dtype, sum)); /* each within limits */
     sgm__source_store(w, number, to, "sum");
     return sgm__device_end(r);
 }

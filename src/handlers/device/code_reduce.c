@@ -93,7 +93,9 @@ static reduction measure(const sgm__device_render *r, int32_t number)
     reduction d = {.node = number,
                    .operand = sgm__source_operand(&r->writer, number, 0),
                    .dtype = node->type.dtype,
-                   .type = sgm__source_type(&r->writer, node->type.dtype),
+                   .type = node->op == &sgm__op_reduce_sum
+                               ? sgm__source_sum_type(&r->writer, node->type.dtype)
+                               : sgm__source_type(&r->writer, node->type.dtype),
                    .begin = first_value(node->op, node->type.dtype),
                    .parts = 1};
     d.outer = merged(x, ~mask, to, &d.results);
@@ -153,6 +155,8 @@ static void store(sgm__device_render *r, const reduction *d, const char *const *
             to[place] = outer[i];
         place += !goes || node->attributes.integers[1] != 0;
     }
+    if (node->op == &sgm__op_reduce_sum)
+        value = sgm__source_of_sum(w, d->dtype, value);
     sgm__source_store(w, d->node, to, value);
 }
 

@@ -166,6 +166,14 @@ int32_t sgm__source_operand(const sgm__source_writer *w, int32_t node, int32_t n
 sgm_status sgm__source_note_steps(sgm__source_writer *w);
 sgm_status sgm__source_write_elementwise(sgm__source_writer *w, int32_t step);
 bool sgm__source_has_formula(const sgm_op *op);
+/* An element of another type; what becomes an integer that could not hold it becomes its least or most. */
+const char *sgm__source_cast(sgm__source_writer *w, sgm_dtype from, sgm_dtype to, const char *operand);
+/* Integers of fewer than 64 bits: they are added up in 64, and brought within limits when that is stored. */
+bool sgm__source_is_narrow(sgm_dtype dtype);
+const char *sgm__source_sum_type(const sgm__source_writer *w, sgm_dtype dtype);
+const char *sgm__source_of_sum(sgm__source_writer *w, sgm_dtype dtype, const char *sum);
+/* A line that adds a product of two elements to "sum". */
+void sgm__source_add_product(sgm__source_writer *w, sgm_dtype dtype, const char *a, const char *b);
 /* Whether all formulas of a step are known, and how it is walked through. */
 sgm_status sgm__source_check_elementwise(sgm__source_writer *w, int32_t step);
 void sgm__source_find_walk(const sgm__source_writer *w, int32_t step, sgm__source_walk *walk);

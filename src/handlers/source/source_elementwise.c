@@ -8,26 +8,31 @@ typedef struct formula {
     const sgm_op *op;
     const char *text, *of_integers;
     uint32_t functions;
+    bool grows; /* of integers it may be none of their type: it is computed in 64 bits */
 } formula;
 
 #define NEEDS(name) ((uint32_t)1 << SGM__SOURCE_##name)
 #define PLAIN(name, text)                                                                                    \
     {                                                                                                        \
-        &sgm__op_##name, text, NULL, 0                                                                       \
+        &sgm__op_##name, text, NULL, 0, false                                                                \
+    }
+#define GROWS(name, text)                                                                                    \
+    {                                                                                                        \
+        &sgm__op_##name, text, NULL, 0, true                                                                 \
     }
 #define CALL(name, FUNCTION, function)                                                                       \
     {                                                                                                        \
-        &sgm__op_##name, "$F" function "($a)", NULL, NEEDS(FUNCTION)                                         \
+        &sgm__op_##name, "$F" function "($a)", NULL, NEEDS(FUNCTION), false                                  \
     }
 static const formula formulas[] = {
-    PLAIN(negate, "-$a"),
-    PLAIN(absolute, "$a < 0 ? -$a : $a"),
+    GROWS(negate, "-$a"),
+    GROWS(absolute, "$a < 0 ? -$a : $a"),
     PLAIN(sign, "($a > 0) - ($a < 0)"),
     PLAIN(copy, "$a"),
     PLAIN(stop_gradient, "$a"),
     PLAIN(logical_not, "!$a"),
-    {&sgm__op_is_nan, "$a != $a", "0", 0},
-    {&sgm__op_is_finite, "$a - $a == 0", "1", 0},
+    {&sgm__op_is_nan, "$a != $a", "0", 0, false},
+    {&sgm__op_is_finite, "$a - $a == 0", "1", 0, false},
     CALL(square_root, SQRT, "sqrt"),
     CALL(exp, EXP, "exp"),
     CALL(log, LOG, "log"),
@@ -43,14 +48,14 @@ static const formula formulas[] = {
     CALL(sigmoid, SIGMOID, "sigmoid"),
     CALL(gelu, GELU, "gelu"),
     CALL(gelu_slope, GELU_SLOPE, "gelu_slope"),
-    {&sgm__op_floor, "$Ffloor($a)", "$a", NEEDS(FLOOR)},
-    {&sgm__op_power, "$Fpower($a, $b)", NULL, NEEDS(POWER)},
-    PLAIN(add, "$a + $b"),
-    PLAIN(subtract, "$a - $b"),
-    PLAIN(multiply, "$a * $b"),
+    {&sgm__op_floor, "$Ffloor($a)", "$a", NEEDS(FLOOR), false},
+    {&sgm__op_power, "$Fpower($a, $b)", NULL, NEEDS(POWER), false},
+    GROWS(add, "$a + $b"),
+    GROWS(subtract, "$a - $b"),
+    GROWS(multiply, "$a * $b"),
     PLAIN(divide, "$a / $b"),
-    {&sgm__op_maximum, "$a >= $b || $a != $a ? $a : $b", "$a >= $b ? $a : $b", 0},
-    {&sgm__op_minimum, "$a <= $b || $a != $a ? $a : $b", "$a <= $b ? $a : $b", 0},
+    {&sgm__op_maximum, "$a >= $b || $a != $a ? $a : $b", "$a >= $b ? $a : $b", 0, false},
+    {&sgm__op_minimum, "$a <= $b || $a != $a ? $a : $b", "$a <= $b ? $a : $b", 0, false},
     PLAIN(equal, "$a == $b"),
     PLAIN(not_equal, "$a != $b"),
     PLAIN(less, "$a < $b"),
@@ -86,8 +91,7 @@ static const char *fill_in(sgm__source_writer *w, const char *text, const char *
     return filled;
 }
 
-/* What becomes an integer that could not hold it becomes its least or most. */
-static const char *cast(sgm__source_writer *w, sgm_dtype from, sgm_dtype to, const char *operand)
+const char *sgm__source_cast(sgm__source_writer *w, sgm_dtype from, sgm_dtype to, const char *operand)
 {
     bool is_float = sgm_dtype_is_float(from);
     if (to == SGM_BOOL)
@@ -99,6 +103,33 @@ static const char *cast(sgm__source_writer *w, sgm_dtype from, sgm_dtype to, con
     const char *most = to == SGM_INT32 ? "2147483647" : to == SGM_UINT8 ? "255" : "INT64_MAX";
     return sgm__source_format(w, "(%s)%s_%s(%s, %s, %s)", sgm__source_type(w, to), w->request->name,
                               is_float ? "integer" : "within", operand, least, most);
+}
+
+bool sgm__source_is_narrow(sgm_dtype dtype)
+{
+    return !sgm_dtype_is_float(dtype) && sgm_dtype_size(dtype) < sizeof(int64_t);
+}
+
+const char *sgm__source_sum_type(const sgm__source_writer *w, sgm_dtype dtype)
+{
+    return sgm__source_type(w, sgm__source_is_narrow(dtype) ? SGM_INT64 : dtype);
+}
+
+const char *sgm__source_of_sum(sgm__source_writer *w, sgm_dtype dtype, const char *sum)
+{
+    return sgm__source_is_narrow(dtype) ? sgm__source_cast(w, SGM_INT64, dtype, sum) : sum;
+}
+
+void sgm__source_add_product(sgm__source_writer *w, sgm_dtype dtype, const char *a, const char *b)
+{
+    const char *wide = sgm__source_is_narrow(dtype) ? "(int64_t)" : "";
+    if (dtype != SGM_INT32) {
+        sgm__source_line(w, "sum += %s%s * %s;", wide, a, b);
+        return;
+    }
+    sgm__source_need(w, SGM__SOURCE_WITHIN); /* two of the largest products are more than 64 bits hold */
+    sgm__source_line(w, "sum = %s_within(sum + %s%s * %s, -INT64_MAX / 2, INT64_MAX / 2);", w->request->name,
+                     wide, a, b);
 }
 
 /* What is no NaN. */
@@ -113,8 +144,12 @@ static const char *formula_of(sgm__source_writer *w, int32_t number, const char 
     const sgm__node *node = &w->plan->nodes[number];
     sgm_dtype from = w->plan->nodes[sgm__source_operand(w, number, 0)].type.dtype;
     if (node->op == &sgm__op_cast)
-        return cast(w, from, node->type.dtype, operands[0]);
+        return sgm__source_cast(w, from, node->type.dtype, operands[0]);
     const formula *known = find_formula(node->op);
+    if (known->grows && sgm__source_is_narrow(from)) {
+        const char *wide[] = {sgm__source_format(w, "(int64_t)%s", operands[0]), operands[1]};
+        return sgm__source_cast(w, SGM_INT64, from, fill_in(w, known->text, wide));
+    }
     bool pair = operands[1] != NULL; /* the larger or smaller of both: only NaN needs the longer formula */
     bool comparable = !sgm_dtype_is_float(from) || (pair && is_literal(operands[0]));
     bool integers = comparable && known->of_integers != NULL;

@@ -52,12 +52,13 @@ static int32_t open_reduced(sgm__source_writer *w, int32_t number, const char **
 static bool write_sum(sgm__source_writer *w, int32_t number)
 {
     const char *from[SGM_MAX_RANK] = {NULL}, *to[SGM_MAX_RANK] = {NULL};
+    sgm_dtype dtype = node_at(w, number)->type.dtype;
     open_results(w, number, from, to);
-    sgm__source_line(w, "%s sum = 0;", sgm__source_type(w, node_at(w, number)->type.dtype));
+    sgm__source_line(w, "%s sum = 0;", sgm__source_sum_type(w, dtype));
     int32_t opened = open_reduced(w, number, from);
     sgm__source_line(w, "sum += %s;", sgm__source_element(w, sgm__source_operand(w, number, 0), from));
     sgm__source_close(w, opened);
-    sgm__source_store(w, number, to, "sum");
+    sgm__source_store(w, number, to, sgm__source_of_sum(w, dtype, "sum"));
     return true;
 }
 
@@ -136,7 +137,7 @@ static bool write_cumulative(sgm__source_writer *w, int32_t number)
     int32_t axis = (int32_t)node->attributes.integers[0];
     int64_t size = node->type.shape.dims[axis];
     open_lines(w, &node->type.shape, axis, index);
-    sgm__source_line(w, "%s sum = 0;", sgm__source_type(w, node->type.dtype));
+    sgm__source_line(w, "%s sum = 0;", sgm__source_sum_type(w, node->type.dtype));
     if (node->attributes.integers[1] != 0)
         sgm__source_line(w, "for (%s k = %lld; k-- > 0;) {", w->dialect->counter, (long long)size);
     else
@@ -144,7 +145,7 @@ static bool write_cumulative(sgm__source_writer *w, int32_t number)
     w->depth++;
     index[axis] = "k";
     sgm__source_line(w, "sum += %s;", sgm__source_element(w, sgm__source_operand(w, number, 0), index));
-    sgm__source_store(w, number, index, "sum");
+    sgm__source_store(w, number, index, sgm__source_of_sum(w, node->type.dtype, "sum"));
     w->depth--;
     sgm__source_line(w, "}");
     return true;
@@ -152,8 +153,8 @@ static bool write_cumulative(sgm__source_writer *w, int32_t number)
 
 /* --- products --- */
 
-/* The sum along the left side's rows, where the right side's columns lie in one piece; else rows of the right
- * side are added up, which lie in one piece mostly. */
+/* The sum along the left side's rows, where the right side's columns lie in one piece, and of integers; else
+ * rows of the right side are added up, which lie in one piece mostly. */
 static bool write_matmul(sgm__source_writer *w, int32_t number)
 {
     const sgm__node *node = node_at(w, number);
@@ -162,19 +163,20 @@ static bool write_matmul(sgm__source_writer *w, int32_t number)
     const char *to[SGM_MAX_RANK] = {NULL}, *a[SGM_MAX_RANK], *b[SGM_MAX_RANK];
     const char *type = sgm__source_type(w, node->type.dtype);
     int64_t depth = node_at(w, left)->type.shape.dims[column], columns = node->type.shape.dims[column];
-    bool dots = node_at(w, right)->place.strides[row] == 1 || columns == 1 || depth == 1;
+    bool dots = node_at(w, right)->place.strides[row] == 1 || columns == 1 || depth == 1 ||
+                sgm__source_is_narrow(node->type.dtype);
     sgm__source_loops(w, &node->type.shape, 0, dots ? column + 1 : column, to);
     sgm__source_block(w);
     memcpy(a, to, sizeof a);
     memcpy(b, to, sizeof b);
     if (dots) {
-        sgm__source_line(w, "%s sum = 0;", type);
+        sgm__source_line(w, "%s sum = 0;", sgm__source_sum_type(w, node->type.dtype));
         int32_t before = w->opened;
         a[column] = b[row] = sgm__source_loop(w, "k", depth);
-        sgm__source_line(w, "sum += %s * %s;", sgm__source_element(w, left, a),
-                         sgm__source_element(w, right, b));
+        sgm__source_add_product(w, node->type.dtype, sgm__source_element(w, left, a),
+                                sgm__source_element(w, right, b));
         sgm__source_close(w, w->opened - before);
-        sgm__source_store(w, number, to, "sum");
+        sgm__source_store(w, number, to, sgm__source_of_sum(w, node->type.dtype, "sum"));
         return true;
     }
     to[column] = b[column] = "j";
@@ -297,8 +299,12 @@ static bool write_scatter(sgm__source_writer *w, int32_t number)
     clear(w, number);
     open_indexed(w, &node_at(w, updates)->type.shape, sgm__source_operand(w, number, 1), axis,
                  node->type.shape.dims[axis], from, to);
-    sgm__source_line(w, "%s += %s;", sgm__source_element(w, number, to),
-                     sgm__source_element(w, updates, from));
+    const char *place = sgm__source_element(w, number, to), *added = sgm__source_element(w, updates, from);
+    const char *sum = sgm__source_format(w, "(int64_t)%s + %s", place, added);
+    if (sgm__source_is_narrow(node->type.dtype))
+        sgm__source_line(w, "%s = %s;", place, sgm__source_of_sum(w, node->type.dtype, sum));
+    else
+        sgm__source_line(w, "%s += %s;", place, added);
     return true;
 }
 
