@@ -1,9 +1,9 @@
 /* Drives OpenCL devices, of any vendor, by OpenCL 1.2. */
-#define CL_TARGET_OPENCL_VERSION 120
+#include "staging.h"
+
 #include "handlers/device/driver.h"
 #include "handlers/device/prelude_opencl.h"
 
-#include <CL/cl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +20,7 @@ typedef struct device {
     cl_device_id id;
     cl_context context;
     cl_command_queue queue;
+    opencl_staging staging;
     const char *options; /* of the compiler */
     uint32_t waiting;    /* launches that were not handed over yet */
 } device;
@@ -197,6 +198,7 @@ static void close_device(void *self)
     device *d = self;
     if (d->queue != NULL) {
         clFinish(d->queue);
+        opencl_staging_close(&d->staging, d->queue);
         clReleaseCommandQueue(d->queue);
     }
     if (d->context != NULL)
@@ -210,6 +212,8 @@ static sgm_device_result start(device *d, const sgm_device_info *info, char *mes
     d->context = clCreateContext(NULL, 1, &d->id, NULL, NULL, &error);
     if (error == CL_SUCCESS)
         d->queue = clCreateCommandQueue(d->context, d->id, 0, &error);
+    if (error == CL_SUCCESS)
+        error = opencl_staging_open(&d->staging, d->context, d->queue);
     if (error != CL_SUCCESS)
         return fail(SGM_DEVICE_ABSENT, message, "device '%s' cannot be opened: %s (OpenCL error %d)",
                     info->name, text_of(error), (int)error);
@@ -275,9 +279,10 @@ static sgm_device_result write_buffer(void *self, sgm_device_place place, const 
                                       char *message)
 {
     device *d = self;
+    if (d->waiting > 0) /* the next minibatch comes: the device may begin with the rest of this one */
+        clFlush(d->queue);
     d->waiting = 0;
-    return result_of(clEnqueueWriteBuffer(d->queue, place.buffer, CL_TRUE, (size_t)place.offset,
-                                          (size_t)bytes, host, 0, NULL, NULL),
+    return result_of(opencl_staging_write(&d->staging, d->queue, place.buffer, place.offset, host, bytes),
                      "writing to its memory", message);
 }
 

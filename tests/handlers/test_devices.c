@@ -136,8 +136,8 @@ static void check_flat(sgm_handler *handler)
     double sum = 0;
     uint64_t used = 0, kept = 0;
     long pages = 0;
-    CHECK_OK(sgm_session_feed_number(session, program, "x", 1));
     for (int i = 0; i < MANY_RUNS; i++) {
+        CHECK_OK(sgm_session_feed_number(session, program, "x", 1));
         CHECK_OK(sgm_session_run(session, program));
         if (i == MANY_RUNS / 2) {
             used = device_of(handler)->used;
@@ -161,6 +161,45 @@ static void check_flat(sgm_handler *handler)
 TEST(memory_is_flat)
 {
     with_devices(check_flat);
+}
+
+/* Each run sees what was fed before it, although nobody waits; the tensor changes at once. */
+static void check_feeding(sgm_handler *handler)
+{
+    enum { COUNT = 300000, RUNS = 60 };
+    sgm_session *session = sgm_session_create(handler);
+    sgm_graph *graph = sgm_graph_create();
+    double *values = calloc(COUNT, sizeof *values), expected = 0;
+    set_state(session, "w", SGM_FLOAT32, DIMS(COUNT), values);
+    sgm_value w = sgm_state(graph, "w", SGM_FLOAT32, DIMS(COUNT));
+    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(COUNT));
+    sgm_assign(graph, w, sgm_subtract(graph, x, w));
+    sgm_program *program = sgm_session_prepare(session, graph);
+    CHECK_OK(program);
+    sgm_tensor *fed = tensor_of(SGM_FLOAT32, DIMS(COUNT), values);
+    float *numbers = sgm_tensor_data(fed);
+    for (int run = 0; run < RUNS; run++) {
+        for (int i = 0; i < COUNT; i++)
+            numbers[i] = (float)(run * run % 1000 + i % 3);
+        CHECK_OK(sgm_session_feed(session, program, "x", fed));
+        CHECK_OK(sgm_session_run(session, program));
+        expected = run * run % 1000 - expected;
+    }
+    sgm_tensor_free(fed);
+    fed = sgm_session_get(session, "w");
+    numbers = sgm_tensor_data(fed);
+    for (int i = 0; i < COUNT; i++) /* what grows with i goes, as RUNS is even */
+        if (numbers[i] != (float)expected)
+            TEST_FAIL("element %d is %g, expected %g", i, (double)numbers[i], expected);
+    sgm_tensor_free(fed);
+    sgm_graph_free(graph);
+    sgm_session_free(session);
+    free(values);
+}
+
+TEST(each_run_has_what_was_fed_before_it)
+{
+    with_devices(check_feeding);
 }
 
 /* --- what is kept on disk --- */
