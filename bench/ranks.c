@@ -2,11 +2,11 @@
  * [LATENCY BANDWIDTH]]]]]]
  *
  * First what the connection does: sums of several sizes over all ranks, the least time of some. Then training
- * of dense layers (784-1024-1024-10, a minibatch of 100 for all ranks together), with gradients summed in one
- * piece and in pieces of BUCKET bytes: milliseconds of an iteration, the middle and the least, what the
- * workers compute of it, and how long this rank waits for others. Last what the model of the manual (chapter
- * 24) says of both, with the connection's LATENCY in seconds and BANDWIDTH in bytes a second, or as it was
- * measured. Without mpirun it is one rank; BUCKET -1: no operator at all.
+ * of dense layers (784-1024-1024-10, a minibatch of 100 for all ranks together), near ones first as they are,
+ * then with gradients summed in one piece and in pieces of BUCKET bytes: milliseconds of an iteration, the
+ * middle and the least, what the workers compute of it, and how long this rank waits for others. Last what
+ * the model of the manual (chapter 24) says of both, with the connection's LATENCY in seconds and BANDWIDTH
+ * in bytes a second, or as it was measured. Without mpirun it is one rank; BUCKET -1: no operator at all.
  */
 #include "training/ranks.h"
 #include "base/base.h"
@@ -17,6 +17,7 @@
 #include <sigma/sigma.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define MOST 65536
 
@@ -119,6 +120,7 @@ static connection measure_sums(void)
 typedef struct outcome {
     double middle, least, computing, waiting;
     int32_t rank, ranks;
+    bool near; /* no gradients travelled */
     size_t pieces;
     double ready[MOST_PIECES]; /* as shares of the pass */
     double bytes[MOST_PIECES];
@@ -160,7 +162,8 @@ static void look_at_pieces(const sgm_trainer *trainer, outcome *result)
     time_steps(worker->scope->session, worker->program, worker->ends, result);
 }
 
-static outcome train(const char *sizes, long long batch, int threads, long long bucket, double seconds)
+static outcome train(const char *sizes, long long batch, int threads, long long bucket, bool messages,
+                     double seconds)
 {
     static stopwatch clock;
     outcome result = {.ranks = 1};
@@ -175,6 +178,8 @@ static outcome train(const char *sizes, long long batch, int threads, long long 
     sgm_trainer_optimiser(trainer, sgm_gradient_descent(.learning_rate = 0.01));
     if (bucket >= 0)
         sgm_trainer_operator(trainer, sgm_mpi_operator(.workers = 1, .bucket = bucket));
+    if (sgm__trainer_ranks(trainer) != NULL)
+        sgm__trainer_ranks(trainer)->options.messages = messages;
     sgm_trainer_on_progress(trainer, watch, &clock);
     sgm_status status = sgm_trainer_run(trainer, .iterations = 1000000);
     if ((status != SGM_OK && status != SGM_ERROR_INTERRUPTED) || clock.count == 0)
@@ -188,6 +193,7 @@ static outcome train(const char *sizes, long long batch, int threads, long long 
         result.waiting = ranks->waited / (double)(clock.count + 10);
         result.rank = ranks->rank;
         result.ranks = ranks->count;
+        result.near = ranks->near != NULL;
         look_at_pieces(trainer, &result);
     }
     sgm_env_free(env);
@@ -198,13 +204,15 @@ static outcome train(const char *sizes, long long batch, int threads, long long 
 
 static void print(const char *sizes, long long batch, int threads, const outcome *one)
 {
+    char how[32] = "near";
     size_t pieces = one->pieces > 0 ? one->pieces : 1;
+    if (!one->near)
+        snprintf(how, sizeof how, "%zu bucket%s", pieces, pieces > 1 ? "s" : "");
     if (one->rank == 0)
-        printf("%s, batch %lld, %d rank%s of %d thread%s, %zu bucket%s: %.3f ms, least %.3f; computing %.3f, "
+        printf("%s, batch %lld, %d rank%s of %d thread%s, %s: %.3f ms, least %.3f; computing %.3f, "
                "waiting %.3f\n",
-               sizes, batch, one->ranks, one->ranks > 1 ? "s" : "", threads, threads > 1 ? "s" : "", pieces,
-               pieces > 1 ? "s" : "", one->middle * 1e3, one->least * 1e3, one->computing * 1e3,
-               one->waiting * 1e3);
+               sizes, batch, one->ranks, one->ranks > 1 ? "s" : "", threads, threads > 1 ? "s" : "", how,
+               one->middle * 1e3, one->least * 1e3, one->computing * 1e3, one->waiting * 1e3);
 }
 
 /* --- the model --- */
@@ -240,18 +248,36 @@ static void compare_with_model(const outcome *whole, const outcome *pieces, cons
         (whole->middle - pieces->middle) / (sum - after) * 100);
 }
 
+/* The plug-in that was built with this program. */
+static void find_plugins(void)
+{
+    char path[4096];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 16);
+    path[length > 0 ? length : 0] = '\0';
+    for (int i = 0; i < 2 && strrchr(path, '/') != NULL; i++)
+        *strrchr(path, '/') = '\0';
+    strcat(path, "/plugins");
+    setenv("SIGMA_PLUGIN_PATH", path, 0);
+}
+
 int main(int argc, char **argv)
 {
     const char *sizes = argc > 1 ? argv[1] : "784-1024-1024-10";
     long long batch = argc > 2 ? atoll(argv[2]) : 100, bucket = argc > 4 ? atoll(argv[4]) : 0;
     int threads = argc > 3 ? atoi(argv[3]) : 1;
     double seconds = argc > 5 ? atof(argv[5]) : 3;
+    find_plugins();
     connection link = measure_sums();
-    outcome whole = train(sizes, batch, threads, bucket < 0 ? bucket : 1 << 30, seconds);
+    long long one_bucket = bucket < 0 ? bucket : 1 << 30;
+    outcome whole = train(sizes, batch, threads, one_bucket, false, seconds);
     print(sizes, batch, threads, &whole);
     if (whole.ranks < 2)
         return 0;
-    outcome pieces = train(sizes, batch, threads, bucket, seconds);
+    if (whole.near) {
+        whole = train(sizes, batch, threads, one_bucket, true, seconds);
+        print(sizes, batch, threads, &whole);
+    }
+    outcome pieces = train(sizes, batch, threads, bucket, true, seconds);
     print(sizes, batch, threads, &pieces);
     double n = whole.ranks;
     if (argc > 7)

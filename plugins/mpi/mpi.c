@@ -288,9 +288,11 @@ static sgm_communicator_result test(void *self, int32_t ticket, double seconds, 
     rest_exactly();
     for (;;) {
         int ended = 0;
-        TRY(MPI_Test(&l->requests[ticket], &ended, MPI_STATUS_IGNORE));
+        if (ticket != SGM_COMMUNICATOR_NO_WORK) {
+            TRY(MPI_Test(&l->requests[ticket], &ended, MPI_STATUS_IGNORE));
+            l->used[ticket] = !ended;
+        }
         *done = ended != 0;
-        l->used[ticket] = !ended;
         if (ended || seconds <= 0)
             return SGM_COMMUNICATOR_OK;
         double moment = now();

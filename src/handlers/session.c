@@ -70,7 +70,8 @@ void sgm_session_free(sgm_session *session)
             release(session, session->states[i].buffer);
         sgm__free(session->states[i].name);
     }
-    release(session, session->arena);
+    if (session->source.grow == NULL)
+        release(session, session->arena);
     sgm__free(session->states);
     sgm__free(session);
 }
@@ -228,6 +229,24 @@ static sgm_status bind_states(sgm_program *program)
     return SGM_OK;
 }
 
+/* An arena that came from a source is the source's to release. */
+static sgm_status place_arena(sgm_session *session, const sgm__arena_source *source, int64_t bytes)
+{
+    const sgm_handler *handler = session->handler;
+    void *arena = NULL;
+    if (source->grow == NULL)
+        SGM_TRY(handler->type->allocate(handler->self, (size_t)bytes, &arena));
+    else if ((arena = source->grow(source->user, (size_t)bytes)) == NULL)
+        return sgm__last_failure();
+    if (session->source.grow == NULL)
+        release(session, session->arena);
+    session->source = *source;
+    session->arena = arena;
+    session->arena_bytes = bytes;
+    session->newest = NULL;
+    return SGM_OK;
+}
+
 static sgm_status allocate_memory(sgm_program *program)
 {
     sgm_session *session = program->session;
@@ -249,15 +268,16 @@ static sgm_status allocate_memory(sgm_program *program)
     if (plan->constant_bytes > 0)
         SGM_TRY(
             type->write(self, program->memory.constants, 0, plan->constants, (size_t)plan->constant_bytes));
-    if (session->arena != NULL && plan->arena_bytes <= session->arena_bytes)
-        return SGM_OK;
-    void *larger = NULL;
-    SGM_TRY(type->allocate(self, (size_t)plan->arena_bytes, &larger));
-    release(session, session->arena);
-    session->arena = larger;
-    session->arena_bytes = plan->arena_bytes;
-    session->newest = NULL;
-    return SGM_OK;
+    return session->arena != NULL && plan->arena_bytes <= session->arena_bytes
+               ? SGM_OK
+               : place_arena(session, &session->source, plan->arena_bytes);
+}
+
+sgm_status sgm__session_take_arena_from(sgm_session *session, const sgm__arena_source *source)
+{
+    return session->source.grow == source->grow && session->source.user == source->user
+               ? SGM_OK
+               : place_arena(session, source, session->arena_bytes);
 }
 
 /* What a program that found no memory would have wanted. */

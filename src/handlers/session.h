@@ -31,6 +31,12 @@ struct sgm_program {
     int32_t places[SGM__NOTED_PLACES];
 };
 
+/* Gives a session's arena memory, on the host and zeroed, in place of what it gave before; it keeps all. */
+typedef struct sgm__arena_source {
+    void *(*grow)(void *user, size_t bytes); /* NULL: failed */
+    void *user;
+} sgm__arena_source;
+
 struct sgm_session {
     sgm_handler *handler;
     sgm__session_state *states;
@@ -38,6 +44,7 @@ struct sgm_session {
     sgm_program *programs;
     void *arena; /* one for all programs: they run one after the other */
     int64_t arena_bytes;
+    sgm__arena_source source;     /* .grow NULL: the arena is of the handler's memory */
     const sgm_program *newest;    /* whose outputs the arena holds */
     const sgm_program *unchecked; /* whose runs were not asked yet what they could not say; and how many */
     uint32_t unchecked_runs;
@@ -50,6 +57,8 @@ void *sgm__session_state_memory(const sgm_session *session, const char *name);
 /* Defines a state whose memory is that of `owner`'s state; both are on the host, and the owner lives longer.
  */
 sgm_status sgm__session_share(sgm_session *session, const sgm_session *owner, const char *name);
+/* From now on the arena is of such memory; the handler's is the host's. Outputs are gone. */
+sgm_status sgm__session_take_arena_from(sgm_session *session, const sgm__arena_source *source);
 
 /* Places of inputs and outputs by name, for many of them in each step; -1: there is none. */
 int32_t sgm__program_input(const sgm_program *program, const char *name);

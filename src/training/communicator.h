@@ -15,9 +15,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SGM_COMMUNICATOR_VERSION 1
+#define SGM_COMMUNICATOR_VERSION 2
 #define SGM_COMMUNICATOR_MESSAGE 1024
 #define SGM_COMMUNICATOR_NAME 128
+#define SGM_COMMUNICATOR_NO_WORK (-1) /* a ticket for `test` */
 
 typedef enum sgm_communicator_result { SGM_COMMUNICATOR_OK, SGM_COMMUNICATOR_FAILED } sgm_communicator_result;
 
@@ -55,7 +56,8 @@ typedef struct sgm_communicator {
     /* `*ticket` is what the work is called, from 0. */
     sgm_communicator_result (*start)(void *self, const sgm_communicator_work *work, int32_t *ticket,
                                      char *message);
-    /* Whether the work is done, after `seconds` at most; 0: as it is. Done ones have no ticket any more. */
+    /* Whether the work is done, after `seconds` at most; 0: as it is. Done ones have no ticket any more. With
+     * NO_WORK, which is never done, the time passes, and who calls is answered. */
     sgm_communicator_result (*test)(void *self, int32_t ticket, double seconds, bool *done, char *message);
     /* Asks all who they are waiting for: silent[r] is set for those who have not answered after `seconds`,
      * as they are gone, stopped, or busy with something else. Who is in `test` answers. */

@@ -233,7 +233,6 @@ static void free_worker(sgm__worker *worker)
     sgm_registry_free(worker->results);
     sgm_handler_free(worker->handler);
     sgm__free(worker->outputs);
-    sgm__free(worker->inputs);
     sgm__free(worker->ends);
     sgm__text_free(&worker->name);
     pthread_cond_destroy(&worker->wake);
@@ -251,6 +250,7 @@ void sgm_operator_free(sgm_operator *team)
             sgm_hook_free(team->hooks[i].copies[k]);
     }
     sgm__operator_forget_names(team);
+    sgm__free_update_parts(team);
     sgm__ranks_close(team->ranks);
     sgm_merger_free(team->merger);
     sgm__free(team->hooks);
@@ -308,6 +308,8 @@ sgm_status sgm_trainer_operator(sgm_trainer *trainer, sgm_operator *team)
 sgm_status sgm__operator_new_sessions(sgm_trainer *trainer)
 {
     sgm_operator *team = trainer->team;
+    if (team != NULL)
+        sgm__forget_update_parts(team);
     for (int32_t i = 0; team != NULL && i < team->count; i++) {
         sgm__worker *worker = &team->workers[i];
         sgm_session *session = sgm_session_create(worker->handler);
@@ -316,7 +318,7 @@ sgm_status sgm__operator_new_sessions(sgm_trainer *trainer)
         sgm_session_free(worker->scope->session);
         worker->scope->session = session;
         sgm__trainer_drop_programs(worker->scope);
-        worker->from = worker->to = worker->cut = NULL;
+        worker->from = worker->cut = NULL;
     }
     sgm__operator_restart(trainer);
     return SGM_OK;

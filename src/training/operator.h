@@ -2,8 +2,8 @@
  *
  * The run's thread coordinates. Each worker has a scope, which is a trainer of its own: session, registry,
  * hooks and position are its own, while network, optimiser and patterns are the global trainer's. Workers'
- * threads do one thing only: they run the program that the coordinator prepared for them, while it waits. So
- * all else, hooks and commands too, happens between iterations on the run's thread.
+ * threads do one thing only: they run the program that the coordinator prepared for them, while it waits or
+ * runs the last one's. So all else, hooks and commands too, happens between iterations on the run's thread.
  */
 #ifndef SGM_TRAINING_OPERATOR_H
 #define SGM_TRAINING_OPERATOR_H
@@ -41,12 +41,20 @@ typedef struct sgm__worker {
     int32_t *ends;
     size_t end_count, end_capacity;
     size_t pieces; /* done of the newest run; guarded by the operator's lock */
-    /* Where gradients lie: outputs of `from`, inputs of `to`, in the order of the operator's names. */
-    const sgm_program *from, *to;
-    int32_t *outputs, *inputs;
-    size_t output_capacity, input_capacity;
+    /* Where gradients lie: outputs of `from`, in the order of the operator's names. */
+    const sgm_program *from;
+    int32_t *outputs;
+    size_t output_capacity;
     sgm__text name;
 } sgm__worker;
+
+/* What the update takes of one worker, of this or another rank. */
+typedef struct sgm__update_part {
+    const sgm_program
+        *to; /* whose inputs these are, in the order of the operator's names; then the share's */
+    int32_t *inputs;
+    size_t capacity;
+} sgm__update_part;
 
 /* Copies of local hooks: one for each worker. */
 typedef struct sgm__local_hook {
@@ -73,6 +81,9 @@ struct sgm_operator {
     char **names;
     size_t name_count;
     bool random;
+    sgm__update_part *parts; /* operator_parts.c */
+    size_t part_count, part_capacity;
+    sgm__text part_name;
     pthread_mutex_t hook_lock;
     sgm__local_hook *hooks;
     size_t hook_count, hook_capacity;
@@ -119,12 +130,16 @@ bool sgm__operator_at_end(sgm_trainer *trainer);
 sgm_status sgm__worker_gradient(sgm__worker *worker, size_t index, const void **memory, sgm_tensor **copy);
 /* After how many steps that gradient is complete. */
 sgm_status sgm__worker_gradient_ready(sgm__worker *worker, size_t index, int32_t *steps);
-/* What the update takes as this worker's gradient `index`: from memory on the host, which stays until the
- * update has run, or `value`. Then the share that it has. */
-sgm_status sgm__worker_feed(sgm__worker *worker, sgm_program *apply, size_t index, const void *memory,
-                            const sgm_tensor *value);
-sgm_status sgm__worker_feed_share(sgm__worker *worker, sgm_program *apply, double share);
 sgm_status sgm__operator_end_epoch(sgm_trainer *trainer);
+
+/* --- operator_parts.c --- */
+/* What the update takes as gradient `index` of a part: from memory on the host, which stays until the update
+ * has run, or `value`. Then the share that the part has. */
+sgm_status sgm__feed_part(sgm_operator *team, size_t part, sgm_program *apply, size_t index,
+                          const void *memory, const sgm_tensor *value);
+sgm_status sgm__feed_part_share(sgm_operator *team, size_t part, sgm_program *apply, double share);
+void sgm__forget_update_parts(sgm_operator *team); /* programs may be others, or the names */
+void sgm__free_update_parts(sgm_operator *team);
 
 /* --- operator_state.c --- */
 /* For a scope: the first value of a state that its program uses. */

@@ -34,8 +34,8 @@ static sgm_status keep_names(sgm_operator *team, const sgm__trained_parameter *t
             return SGM_ERROR_MEMORY;
     }
     for (int32_t i = 0; i < team->count; i++)
-        team->workers[i].from = team->workers[i].to =
-            NULL; /* places of gradients are in the order of the names */
+        team->workers[i].from = NULL; /* places of gradients are in the order of the names */
+    sgm__forget_update_parts(team);
     return SGM_OK;
 }
 

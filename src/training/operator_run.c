@@ -87,20 +87,44 @@ static sgm_status wait_for_tasks(sgm_operator *team)
     return status;
 }
 
-/* All workers that have records, and waits for them. The first failure, by number, counts. */
-static sgm_status run_tasks(sgm_operator *team)
+static bool carries_sums(const sgm_operator *team)
 {
-    pthread_mutex_lock(&team->lock);
+    return team->ranks != NULL && team->ranks->near == NULL;
+}
+
+/* With the lock. This thread does the last task itself where it has nothing else to do meanwhile. */
+static void start_tasks(sgm_operator *team, sgm__worker **own)
+{
     for (int32_t i = 0; i < team->count; i++) {
         sgm__worker *worker = &team->workers[i];
         worker->status = SGM_OK;
         worker->pieces = 0;
-        if (worker->records == 0)
-            continue;
-        worker->busy = true;
-        team->pending++;
-        pthread_cond_signal(&worker->wake);
+        worker->busy = worker->records > 0;
+        if (worker->busy)
+            *own = worker;
     }
+    if (carries_sums(team))
+        *own = NULL;
+    for (int32_t i = 0; i < team->count; i++) {
+        sgm__worker *worker = &team->workers[i];
+        if (worker == *own)
+            worker->busy = false;
+        team->pending += worker->busy;
+        if (worker->busy)
+            pthread_cond_signal(&worker->wake);
+    }
+}
+
+/* All workers that have records, and waits for them. The first failure, by number, counts. */
+static sgm_status run_tasks(sgm_operator *team)
+{
+    sgm__worker *own = NULL;
+    pthread_mutex_lock(&team->lock);
+    start_tasks(team, &own);
+    pthread_mutex_unlock(&team->lock);
+    if (own != NULL)
+        compute(own);
+    pthread_mutex_lock(&team->lock);
     sgm_status status = wait_for_tasks(team);
     pthread_mutex_unlock(&team->lock);
     for (int32_t i = 0; i < team->count; i++) {
@@ -265,28 +289,22 @@ static void count_update(sgm__training_position *position, bool update)
 /* --- gradients --- */
 
 /* In memory of the worker, until the next name; NULL: there was none. */
-static const char *name_of(sgm__worker *worker, const char *number, const char *parameter)
+static const char *name_of(sgm__worker *worker, const char *parameter)
 {
     worker->name.length = 0;
-    sgm__text_append(&worker->name, SGM__PART_PREFIX "%s%s", number, parameter);
+    sgm__text_append(&worker->name, SGM__PART_PREFIX "%s", parameter);
     return worker->name.failed ? NULL : worker->name.data;
 }
 
 /* Anew when a minibatch of another size came, so it takes no memory. */
-static sgm_status reserve_places(sgm__worker *worker, size_t count)
-{
-    SGM_TRY(sgm__reserve(&worker->outputs, &worker->output_capacity, count, sizeof(int32_t)));
-    return sgm__reserve(&worker->inputs, &worker->input_capacity, count, sizeof(int32_t));
-}
-
 static sgm_status find_outputs(sgm__worker *worker)
 {
     const sgm_operator *team = worker->team;
     if (worker->from == worker->program)
         return SGM_OK;
-    SGM_TRY(reserve_places(worker, team->name_count + 1));
+    SGM_TRY(sgm__reserve(&worker->outputs, &worker->output_capacity, team->name_count + 1, sizeof(int32_t)));
     for (size_t i = 0; i < team->name_count; i++) {
-        const char *output = name_of(worker, "", team->names[i]);
+        const char *output = name_of(worker, team->names[i]);
         if (output == NULL)
             return SGM_ERROR_MEMORY;
         worker->outputs[i] = sgm__program_output(worker->program, output);
@@ -300,31 +318,10 @@ static sgm_status find_outputs(sgm__worker *worker)
     return SGM_OK;
 }
 
-static sgm_status find_inputs(sgm__worker *worker, const sgm_program *apply)
-{
-    const sgm_operator *team = worker->team;
-    char share[64], number[16];
-    size_t count = team->name_count;
-    if (worker->to == apply)
-        return SGM_OK;
-    SGM_TRY(reserve_places(worker, count + 1));
-    snprintf(number, sizeof number, "%d.", worker->number);
-    for (size_t i = 0; i < count; i++) {
-        const char *input = name_of(worker, number, team->names[i]);
-        if (input == NULL)
-            return SGM_ERROR_MEMORY;
-        worker->inputs[i] = sgm__program_input(apply, input);
-    }
-    snprintf(share, sizeof share, SGM__SHARE_PREFIX "%d", worker->number);
-    worker->inputs[count] = sgm__program_input(apply, share);
-    worker->to = apply;
-    return SGM_OK;
-}
-
 /* Where a handler's memory is not the computer's, by way of a tensor. */
 static sgm_status copy_gradient(sgm__worker *worker, size_t index, sgm_tensor **copy)
 {
-    const char *output = name_of(worker, "", worker->team->names[index]);
+    const char *output = name_of(worker, worker->team->names[index]);
     if (output == NULL)
         return SGM_ERROR_MEMORY;
     sgm_type type = sgm_program_output_type(worker->program, output);
@@ -353,26 +350,6 @@ sgm_status sgm__worker_gradient_ready(sgm__worker *worker, size_t index, int32_t
     return SGM_OK;
 }
 
-sgm_status sgm__worker_feed(sgm__worker *worker, sgm_program *apply, size_t index, const void *memory,
-                            const sgm_tensor *value)
-{
-    sgm_session *session = worker->team->trainer->session;
-    SGM_TRY(find_inputs(worker, apply));
-    int32_t input = worker->inputs[index];
-    if (input < 0)
-        return SGM_OK; /* an update that does not ask for it */
-    return value == NULL ? sgm__session_lend(session, apply, input, memory)
-                         : sgm__session_feed_at(session, apply, input, value);
-}
-
-sgm_status sgm__worker_feed_share(sgm__worker *worker, sgm_program *apply, double share)
-{
-    SGM_TRY(find_inputs(worker, apply));
-    int32_t input = worker->inputs[worker->team->name_count];
-    return input < 0 ? SGM_OK
-                     : sgm__session_feed_number_at(worker->team->trainer->session, apply, input, share);
-}
-
 static sgm_status pass_gradients(sgm__worker *worker, const sgm_trainer *trainer, sgm_program *apply,
                                  double share)
 {
@@ -384,11 +361,11 @@ static sgm_status pass_gradients(sgm__worker *worker, const sgm_trainer *trainer
         if (!lends)
             status = find_outputs(worker) == SGM_OK ? copy_gradient(worker, i, &copy) : sgm_last_status();
         if (status == SGM_OK)
-            status = sgm__worker_feed(worker, apply, i, memory, copy);
+            status = sgm__feed_part(worker->team, (size_t)worker->number, apply, i, memory, copy);
         sgm_tensor_free(copy);
         SGM_TRY(status);
     }
-    return sgm__worker_feed_share(worker, apply, share);
+    return sgm__feed_part_share(worker->team, (size_t)worker->number, apply, share);
 }
 
 static sgm_status apply_gradients(sgm_trainer *trainer, const sgm_block *block, int32_t parts, bool update,
@@ -452,12 +429,14 @@ static sgm_status step_with_ranks(sgm_trainer *trainer, const sgm_block *block, 
     *sums = before;
     SGM_TRY(sgm__operator_merge_others(team));
     SGM_TRY(sgm__ranks_merge(trainer, whole, &all));
-    sgm_program *apply = sgm__trainer_program(trainer, update ? SGM__APPLY : SGM__APPLY_LATER, 1);
+    sgm_program *apply = sgm__trainer_program(trainer, update ? SGM__APPLY : SGM__APPLY_LATER,
+                                              (int64_t)sgm__ranks_count_parts(team->ranks));
     if (apply == NULL)
         return sgm_last_status();
     SGM_TRY(sgm__ranks_pass(trainer, apply));
     SGM_TRY(feed_numbers(trainer->session, apply, rate, trainer->position.updates + 1));
     SGM_TRY(sgm_session_run(trainer->session, apply));
+    SGM_TRY(sgm__ranks_give_back(team->ranks));
     sums->loss += all.loss;
     sums->correct += all.correct;
     sums->records += all.records;

@@ -3,11 +3,16 @@
 
 #include "base/plugin.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #define PACKAGES "Debian: libopenmpi-dev openmpi-bin, then build again"
 #define ANSWER_SECONDS 1.0 /* that a rank has to say that it is there */
+/* Of waiting for memory: */
+#define LOOKS 64 /* between two glances at the clock */
+#define SPIN_SECONDS 200e-6
+#define REST_SECONDS 20e-6
 
 /* --- alone --- */
 
@@ -120,8 +125,10 @@ void sgm__ranks_close(sgm__ranks *ranks)
 {
     if (ranks == NULL)
         return;
+    sgm__near_close(ranks->near);
     ranks->table->close(ranks->self);
     sgm__free_aligned(ranks->flat);
+    sgm__free(ranks->parts);
     sgm__free(ranks->places);
     sgm__free(ranks->buckets);
     sgm__free(ranks->shared);
@@ -221,6 +228,41 @@ sgm_status sgm__ranks_wait(sgm__ranks *ranks, int32_t ticket, const char *what)
             return fail(ranks, what, message);
         if (!done && left <= 0)
             return fail_waiting(ranks, what);
+    }
+    ranks->waited += sgm__now() - began;
+    return SGM_OK;
+}
+
+static void pause_briefly(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#endif
+}
+
+/* Others may need the processor: after a moment, or at once where there are fewer than ranks, it is theirs.
+ */
+sgm_status sgm__ranks_wait_until(sgm__ranks *ranks, bool (*has_come)(const void *user), const void *user,
+                                 const char *what)
+{
+    char message[SGM_COMMUNICATOR_MESSAGE] = "";
+    if (has_come(user))
+        return SGM_OK;
+    double began = sgm__now(), spins = ranks->count <= sgm__processors() ? SPIN_SECONDS : 0;
+    for (int look = 1; !has_come(user); look++) {
+        bool done;
+        if (look % LOOKS != 0) {
+            pause_briefly();
+            continue;
+        }
+        double waited = sgm__now() - began;
+        if (waited < spins)
+            sched_yield();
+        else if (waited > ranks->options.timeout)
+            return fail_waiting(ranks, what);
+        else if (ranks->table->test(ranks->self, SGM_COMMUNICATOR_NO_WORK, REST_SECONDS, &done, message) !=
+                 SGM_COMMUNICATOR_OK)
+            return fail(ranks, what, message);
     }
     ranks->waited += sgm__now() - began;
     return SGM_OK;

@@ -10,13 +10,15 @@
 
 #include "training/communicator.h"
 #include "training/operator.h"
+#include "training/ranks_near.h"
 #include "training/trainer.h"
 
 typedef struct sgm__rank_options {
     double timeout; /* seconds that another rank may let this one wait */
     int64_t check_every;
     int64_t bucket_bytes;
-    bool narrow; /* gradients travel in bfloat16 */
+    bool narrow;   /* gradients travel in bfloat16 */
+    bool messages; /* gradients travel, also between ranks that see each other's memory */
 } sgm__rank_options;
 
 /* A piece of the flat gradients that is summed by itself. */
@@ -45,6 +47,14 @@ typedef struct sgm__ranks {
     sgm__rank_options options;
     sgm_trainer *trainer;
     bool broken; /* the others cannot be reached any more */
+
+    /* lending; ranks_lend.c */
+    sgm__near *near; /* NULL: gradients travel */
+    bool looked;     /* for near ones */
+    uint64_t *notes; /* of this rank */
+    size_t note_words;
+    struct sgm__lent_part *parts; /* of the newest iteration, of all ranks */
+    size_t part_count, part_capacity;
 
     /* merging; ranks_merge.c */
     sgm_dtype dtype;
@@ -95,7 +105,10 @@ bool sgm__trainer_follows(const sgm_trainer *trainer);
 sgm_status sgm__ranks_start(sgm__ranks *ranks, const sgm_communicator_work *work, int32_t *ticket);
 /* Waits for a work; fails, naming who did not come, after the timeout. `what`: "the gradients". */
 sgm_status sgm__ranks_wait(sgm__ranks *ranks, int32_t ticket, const char *what);
-/* Both. */
+/* Waits for what other ranks write to memory, as long. */
+sgm_status sgm__ranks_wait_until(sgm__ranks *ranks, bool (*has_come)(const void *user), const void *user,
+                                 const char *what);
+/* Starts a work and waits for it. */
 sgm_status sgm__ranks_do(sgm__ranks *ranks, const sgm_communicator_work *work, const char *what);
 /* This rank's run has failed: the others must not wait for it for long. */
 void sgm__ranks_fail(sgm__ranks *ranks);
@@ -131,6 +144,19 @@ void sgm__ranks_forget(sgm__ranks *ranks); /* names and shapes may be others */
 /* What rounding has lost is in no checkpoint: wherever one is made, all ranks go on without it, as those do
  * that resume there. For each rank at the same iteration. */
 void sgm__ranks_forget_lost(const sgm_trainer *trainer);
+
+/* --- ranks_lend.c --- */
+/* Whether all ranks are near, and lend each other their gradients; once. */
+sgm_status sgm__ranks_look_near(sgm__ranks *ranks);
+/* Before the workers run: others can see their arenas. */
+sgm_status sgm__ranks_prepare_lending(sgm__ranks *ranks);
+/* Waits for the gradients of all ranks, and sums what all learn of the iteration. */
+sgm_status sgm__ranks_lend(sgm__ranks *ranks);
+sgm_status sgm__ranks_pass_lent(sgm__ranks *ranks, sgm_program *apply);
+/* Of the gradients that the update takes. */
+size_t sgm__ranks_count_parts(const sgm__ranks *ranks);
+/* Nobody reads the gradients of this rank any more. */
+sgm_status sgm__ranks_give_back(sgm__ranks *ranks);
 
 /* --- ranks_average.c --- */
 /* The trainer's states become the averages of all ranks'; `all`: also the optimisers' memories. */

@@ -245,6 +245,7 @@ sgm_status sgm__ranks_begin(sgm_trainer *trainer, bool has_folder)
     ranks->wants_stop = ranks->someone_stops = ranks->moved = false;
     sgm__ranks_forget(ranks);
     SGM_TRY(sgm__trainer_prepare(trainer));
+    SGM_TRY(sgm__ranks_look_near(ranks));
     if (ranks->count < 2)
         return SGM_OK;
     uint8_t saves = has_folder;

@@ -346,6 +346,8 @@ sgm_status sgm__ranks_cut(sgm_trainer *trainer, int64_t whole)
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
     ranks->whole = whole;
     ranks->next = 0;
+    if (ranks->near != NULL)
+        return sgm__ranks_prepare_lending(ranks);
     if (ranks->place_count == 0)
         SGM_TRY(lay_out(ranks));
     for (size_t i = 0; i < ranks->bucket_count; i++)
@@ -405,15 +407,9 @@ sgm_status sgm__ranks_go_on(sgm__ranks *ranks, double *rest)
     return SGM_OK;
 }
 
-sgm_status sgm__ranks_merge(sgm_trainer *trainer, int64_t whole, sgm__metric_sums *sums)
+static sgm_status sum_by_messages(sgm__ranks *ranks)
 {
-    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
     int32_t ticket;
-    while (ranks->next < ranks->bucket_count)
-        SGM_TRY(start_next(ranks));
-    double share = (double)sums->records / (double)whole;
-    SGM_TRY(fill_shared(ranks, sums));
-    SGM_TRY(for_others(ranks, put_state, &ranks->shared_count, share));
     SGM_TRY(start_shared(ranks, &ticket));
     for (size_t i = 0; i < ranks->bucket_count; i++)
         if (!ranks->buckets[i].done)
@@ -421,6 +417,18 @@ sgm_status sgm__ranks_merge(sgm_trainer *trainer, int64_t whole, sgm__metric_sum
     SGM_TRY(sgm__ranks_wait(ranks, ticket, "the costs"));
     if (ranks->options.narrow)
         widen(ranks);
+    return SGM_OK;
+}
+
+sgm_status sgm__ranks_merge(sgm_trainer *trainer, int64_t whole, sgm__metric_sums *sums)
+{
+    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    while (ranks->next < ranks->bucket_count)
+        SGM_TRY(start_next(ranks));
+    double share = (double)sums->records / (double)whole;
+    SGM_TRY(fill_shared(ranks, sums));
+    SGM_TRY(for_others(ranks, put_state, &ranks->shared_count, share));
+    SGM_TRY(ranks->near != NULL ? sgm__ranks_lend(ranks) : sum_by_messages(ranks));
     read_shared(ranks, sums);
     size_t at = SHARED + trainer->cost_count;
     return for_others(ranks, get_state, &at, 0);
@@ -429,28 +437,30 @@ sgm_status sgm__ranks_merge(sgm_trainer *trainer, int64_t whole, sgm__metric_sum
 /* Where the handler's memory is not the computer's. */
 static sgm_status feed_copy(const sgm__ranks *ranks, sgm_program *apply, size_t index, const void *memory)
 {
-    const sgm_operator *team = ranks->trainer->team;
+    sgm_operator *team = ranks->trainer->team;
     sgm_type type;
     SGM_TRY(sgm_session_state_type(ranks->trainer->session, team->names[index], &type));
     sgm_tensor *value = sgm_tensor_create(type.dtype, &type.shape);
     if (value == NULL)
         return SGM_ERROR_MEMORY;
     memcpy(sgm_tensor_data(value), memory, ranks->places[index].count * sgm_dtype_size(type.dtype));
-    sgm_status status = sgm__worker_feed(&team->workers[0], apply, index, memory, value);
+    sgm_status status = sgm__feed_part(team, 0, apply, index, memory, value);
     sgm_tensor_free(value);
     return status;
 }
 
 sgm_status sgm__ranks_pass(sgm_trainer *trainer, sgm_program *apply)
 {
-    const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
-    sgm__worker *first = &trainer->team->workers[0];
+    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    sgm_operator *team = trainer->team;
     bool lends = sgm__session_is_host(trainer->session);
+    if (ranks->near != NULL)
+        return sgm__ranks_pass_lent(ranks, apply);
     for (size_t i = 0; i < ranks->place_count; i++) {
         const void *memory = ranks->flat + ranks->places[i].first * sgm_dtype_size(ranks->dtype);
-        SGM_TRY(lends ? sgm__worker_feed(first, apply, i, memory, NULL) : feed_copy(ranks, apply, i, memory));
+        SGM_TRY(lends ? sgm__feed_part(team, 0, apply, i, memory, NULL) : feed_copy(ranks, apply, i, memory));
     }
-    return sgm__worker_feed_share(first, apply, 1);
+    return sgm__feed_part_share(team, 0, apply, 1);
 }
 
 void sgm__ranks_take_part(const sgm_trainer *trainer)

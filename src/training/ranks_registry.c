@@ -100,9 +100,23 @@ static sgm_status publish_rank(sgm_trainer *trainer, sgm_registry *list, int32_t
 static const sgm_option rank_row = {
     .name = "rank", .kind = SGM_KIND_INTEGER, .read_only = true, .doc = "number of this process, from 0"};
 
+static const sgm_option near_row = {.name = "near",
+                                    .kind = SGM_KIND_BOOLEAN,
+                                    .read_only = true,
+                                    .doc = "whether gradients are read where they lie, and do not travel"};
+
+static sgm_status get_near(const sgm__bound *bound, sgm_content *content)
+{
+    *content = sgm_boolean_content(sgm__trainer_ranks(bound->trainer)->near != NULL);
+    return SGM_OK;
+}
+
+static const sgm__access near_access = {.get = get_near};
+
 static sgm_status publish(sgm_trainer *trainer, sgm_registry *registry, sgm_registry *list)
 {
     const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    SGM_TRY(sgm__publish_value(trainer, registry, "operator.", &near_row, &near_access, NULL));
     SGM_TRY(sgm_registry_define(registry, &rank_row));
     SGM_TRY(sgm_registry_set_own(registry, rank_row.name, sgm_integer_content(ranks->rank)));
     for (int32_t i = 0; i < ranks->count; i++)

@@ -4,6 +4,8 @@
 
 #include "training/ranks.h"
 
+#include <sched.h>
+
 #define MOST 4096 /* elements of a state */
 
 #define NORMALISED                                                                                           \
@@ -23,8 +25,9 @@ static sgm_optimiser *everything(void)
 typedef struct way {
     const char *name;
     sgm_optimiser *(*optimiser)(void);
-    int64_t batch; /* of 40 records; the last one may have fewer records than there are ranks */
-    int32_t workers;
+    int64_t batch;   /* of 40 records; the last one may have fewer records than there are ranks */
+    int32_t workers; /* 0: each rank has one more than the one before */
+    bool messages;   /* gradients travel in buckets, as between machines */
     int64_t bucket;
     const char *network;
 } way;
@@ -33,15 +36,49 @@ typedef struct way {
 /* In some 20 buckets of 1 KiB, which begin and end amid gradients. */
 #define LARGER "input(6) + dense(64, tanh) + dense(32, relu) + dense(3) + softmax_cross_entropy"
 
+#define CHANGING "input(6) + dense(8) + deeper + dense(3) + softmax_cross_entropy"
+
 static const way ways[] = {
-    {"momentum", momentum, 10, 1, 0, SMALL},
-    {"everything", everything, 7, 2, 1024, LARGER},
-    {"a rest of one record", momentum, 13, 2, 0, SMALL},
-    {"many buckets", momentum, 10, 1, 1024, LARGER},
+    {"momentum", momentum, 10, 1, false, 0, SMALL},
+    {"everything", everything, 7, 2, false, 0, LARGER},
+    {"everything by messages", everything, 7, 2, true, 1024, LARGER},
+    {"a rest of one record", momentum, 13, 2, false, 0, SMALL},
+    {"many buckets", momentum, 10, 1, true, 1024, LARGER},
+    {"other numbers of workers", momentum, 10, 0, false, 0, LARGER},
+    {"programs that change", momentum, 10, 2, false, 0, CHANGING},
 };
 #define WAYS (sizeof ways / sizeof *ways)
 
-static wave_trainer make(const way *w)
+/* A layer that has other steps as training goes on. */
+static int depth;
+
+static sgm_value forward_deeper(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
+                                int32_t count)
+{
+    sgm_value value = inputs[0];
+    (void)call, (void)count;
+    for (int i = 0; i < depth; i++)
+        value = sgm_tanh(graph, value);
+    return value;
+}
+
+static const sgm_layer_type deeper = {.api = SGM_LAYER_API,
+                                      .flags = SGM_LAYER_DYNAMIC,
+                                      .name = "deeper",
+                                      .doc = "tanh, again and again",
+                                      .min_inputs = 1,
+                                      .max_inputs = 1,
+                                      .forward = forward_deeper};
+
+static bool deepen(void *user, const sgm_training_progress *progress)
+{
+    (void)user;
+    if (progress->kind == SGM_PROGRESS_ITERATION)
+        depth = 1 + (int)(progress->iteration / 4 % 5);
+    return true;
+}
+
+static wave_trainer make_plain(const way *w)
 {
     return make_wave_trainer((wave_options){.network = w->network,
                                             .handler = "cpu",
@@ -50,6 +87,18 @@ static wave_trainer make(const way *w)
                                             .shuffle = true,
                                             .seed = 3,
                                             .batch = w->batch});
+}
+
+static wave_trainer make(const way *w)
+{
+    static bool known;
+    if (!known)
+        CHECK_OK(sgm_register_layer(&deeper));
+    known = true;
+    depth = 1;
+    wave_trainer made = make_plain(w);
+    CHECK_OK(sgm_trainer_on_progress(made.trainer, deepen, NULL));
+    return made;
 }
 
 static void save_losses(const loss_curve *curve, const char *path)
@@ -61,25 +110,43 @@ static void save_losses(const loss_curve *curve, const char *path)
     fclose(file);
 }
 
+static bool far_ones; /* ranks that are on other machines, as far as they know */
+
+static void train_way(const way *w, const char *name)
+{
+    char path[64];
+    loss_curve curve = {0};
+    wave_trainer made = make(w);
+    sgm_operator *ranks =
+        sgm_mpi_operator(.workers = w->workers, .bucket = w->bucket, .timeout = 20, .check_every = 7);
+    CHECK_OK(ranks);
+    if (w->workers == 0) {
+        int32_t number = sgm_operator_rank(ranks) + 1;
+        sgm_operator_free(ranks);
+        ranks = sgm_mpi_operator(.workers = number, .timeout = 20, .check_every = 7);
+        CHECK_OK(ranks);
+    }
+    CHECK_OK(sgm_trainer_operator(made.trainer, ranks));
+    sgm__trainer_ranks(made.trainer)->options.messages = w->messages;
+    CHECK_OK(sgm_trainer_on_progress(made.trainer, follow_losses, &curve));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 6));
+    if (sgm_operator_rank(ranks) == sgm_operator_ranks(ranks) - 1) { /* the last one knows it all, too */
+        snprintf(path, sizeof path, "%s.safetensors", name);
+        CHECK_OK(sgm_trainer_save(made.trainer, rank_path(path)));
+        snprintf(path, sizeof path, "%s.losses", name);
+        save_losses(&curve, rank_path(path));
+    }
+    CHECK(far_ones || (sgm__trainer_ranks(made.trainer)->near == NULL) == w->messages);
+    CHECK(!far_ones || sgm__trainer_ranks(made.trainer)->near == NULL);
+    free_wave_trainer(made);
+}
+
 RANK_PART(train)
 {
     for (size_t i = 0; i < WAYS; i++) {
-        char name[64];
-        loss_curve curve = {0};
-        wave_trainer made = make(&ways[i]);
-        sgm_operator *ranks = sgm_mpi_operator(.workers = ways[i].workers, .bucket = ways[i].bucket,
-                                               .timeout = 20, .check_every = 7);
-        CHECK_OK(ranks);
-        CHECK_OK(sgm_trainer_operator(made.trainer, ranks));
-        CHECK_OK(sgm_trainer_on_progress(made.trainer, follow_losses, &curve));
-        CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 6));
-        if (sgm_operator_rank(ranks) == sgm_operator_ranks(ranks) - 1) { /* the last one knows it all, too */
-            snprintf(name, sizeof name, "%zu.safetensors", i);
-            CHECK_OK(sgm_trainer_save(made.trainer, rank_path(name)));
-            snprintf(name, sizeof name, "%zu.losses", i);
-            save_losses(&curve, rank_path(name));
-        }
-        free_wave_trainer(made);
+        char name[16];
+        snprintf(name, sizeof name, "%zu", i);
+        train_way(&ways[i], name);
     }
 }
 
@@ -121,23 +188,30 @@ static void check_losses(const loss_curve *curve, const char *path)
     fclose(file);
 }
 
+static void check_way(const way *w, const char *name)
+{
+    char path[64];
+    loss_curve curve = {0};
+    wave_trainer one = make(w);
+    CHECK_OK(sgm_trainer_on_progress(one.trainer, follow_losses, &curve));
+    CHECK_OK(sgm_trainer_run(one.trainer, .epochs = 6));
+    CHECK(curve.count >= 18);
+    snprintf(path, sizeof path, "%s.safetensors", name);
+    check_states(one.trainer, rank_path(path));
+    snprintf(path, sizeof path, "%s.losses", name);
+    check_losses(&curve, rank_path(path));
+    free_wave_trainer(one);
+}
+
 static void check_equality(int ranks)
 {
     need_ranks();
     open_folder();
     run_ranks(ranks, "train");
     for (size_t i = 0; i < WAYS; i++) {
-        char name[64];
-        loss_curve curve = {0};
-        wave_trainer one = make(&ways[i]);
-        CHECK_OK(sgm_trainer_on_progress(one.trainer, follow_losses, &curve));
-        CHECK_OK(sgm_trainer_run(one.trainer, .epochs = 6));
-        CHECK(curve.count >= 18);
-        snprintf(name, sizeof name, "%zu.safetensors", i);
-        check_states(one.trainer, rank_path(name));
-        snprintf(name, sizeof name, "%zu.losses", i);
-        check_losses(&curve, rank_path(name));
-        free_wave_trainer(one);
+        char name[16];
+        snprintf(name, sizeof name, "%zu", i);
+        check_way(&ways[i], name);
     }
     close_folder();
 }
@@ -155,6 +229,40 @@ TEST(two_ranks_do_what_one_trainer_does)
 TEST(four_ranks_do_what_one_trainer_does)
 {
     check_equality(4);
+}
+
+/* --- other machines --- */
+
+/* Whether this process may call its host as it likes; that of its own only. */
+static bool rename_host(const char *name)
+{
+    return unshare(CLONE_NEWUTS) == 0 && sethostname(name, strlen(name)) == 0;
+}
+
+RANK_PART(on_other_hosts)
+{
+    char name[64];
+    snprintf(name, sizeof name, "host-%ld", (long)getpid());
+    CHECK(rename_host(name));
+    far_ones = true;
+    train_way(&ways[0], "far");
+}
+
+TEST(ranks_of_other_hosts_send_their_gradients)
+{
+    int status = 0;
+    need_ranks();
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0)
+        _exit(rename_host("elsewhere") ? 0 : 1);
+    CHECK_INT(waitpid(child, &status, 0), child);
+    if (status != 0)
+        SKIP("only an administrator's process may have a host name of its own");
+    open_folder();
+    run_ranks(2, "on_other_hosts");
+    check_way(&ways[0], "far");
+    close_folder();
 }
 
 /* --- parameters --- */
@@ -232,6 +340,7 @@ RANK_PART(pieces)
         .handler = "cpu",
         .precision = SGM_FLOAT64});
     CHECK_OK(sgm_trainer_operator(made.trainer, sgm_mpi_operator(.bucket = 1024, .timeout = 20)));
+    sgm__trainer_ranks(made.trainer)->options.messages = true;
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1));
     free_wave_trainer(made);
 }
@@ -301,21 +410,22 @@ TEST(gradients_of_bfloat16_learn_the_same)
 /* Without a launcher: this process. */
 TEST(alone_it_is_one_rank_with_workers)
 {
-    for (int32_t workers = 1; workers <= 3; workers++) {
+    for (int32_t i = 0; i < 6; i++) {
         loss_curve one_curve = {0}, curve = {0};
         wave_trainer one = make(&ways[1]), made = make(&ways[1]);
-        sgm_operator *ranks = sgm_mpi_operator(.workers = workers, .bucket = 1024);
+        sgm_operator *ranks = sgm_mpi_operator(.workers = i / 2 + 1, .bucket = 1024);
         CHECK_OK(ranks);
         CHECK_INT(sgm_operator_rank(ranks), 0);
         CHECK_INT(sgm_operator_ranks(ranks), 1);
         CHECK_OK(sgm_trainer_operator(made.trainer, ranks));
+        sgm__trainer_ranks(made.trainer)->options.messages = i % 2 == 0;
         CHECK_OK(sgm_trainer_on_progress(one.trainer, follow_losses, &one_curve));
         CHECK_OK(sgm_trainer_on_progress(made.trainer, follow_losses, &curve));
         CHECK_OK(sgm_trainer_run(one.trainer, .epochs = 5));
         CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 5));
         CHECK_INT(curve.count, one_curve.count);
-        for (size_t i = 0; i < curve.count; i++)
-            CHECK_NEAR(curve.losses[i], one_curve.losses[i], 1e-10);
+        for (size_t k = 0; k < curve.count; k++)
+            CHECK_NEAR(curve.losses[k], one_curve.losses[k], 1e-10);
         free_wave_trainer(one);
         free_wave_trainer(made);
     }

@@ -1,0 +1,180 @@
+/* Gradients of near ranks: each rank's update reads those of all workers where they lie. */
+#include "handlers/session.h"
+#include "training/ranks.h"
+
+#define NOTES 0 /* the block with what each rank tells; then the workers' arenas */
+#define MOST_PARTS 16
+_Static_assert(NOTES + 1 + SGM__MOST_WORKERS == SGM__NEAR_BLOCKS, "each worker has a block");
+
+/* Notes are words of 8 bytes: these counts, the numbers that are summed, and of each worker its records and
+ * where its gradients lie in its block. */
+enum { SUMMED, NAMES, WORKERS, FIRST };
+
+/* The gradients of a worker that had records. */
+typedef struct sgm__lent_part {
+    const uint64_t *places; /* bytes from the arena's begin, in the order of the operator's names */
+    const unsigned char *arena;
+    uint64_t records;
+} sgm__lent_part;
+
+/* --- whether --- */
+
+/* Each rank reads all: from some number on, sums in rings move less. */
+static bool is_willing(const sgm__ranks *ranks)
+{
+    const sgm_trainer *trainer = ranks->trainer;
+    const sgm_operator *team = trainer->team;
+    bool host = (trainer->settings.handler->type->flags & SGM__HANDLER_HOST) != 0;
+    for (int32_t i = 0; i < team->count; i++)
+        host &= (team->workers[i].handler->type->flags & SGM__HANDLER_HOST) != 0;
+    return host && team->merges_gradients && !ranks->options.narrow && !ranks->options.messages &&
+           team->count * ranks->count <= MOST_PARTS;
+}
+
+sgm_status sgm__ranks_look_near(sgm__ranks *ranks)
+{
+    if (ranks->looked)
+        return SGM_OK;
+    ranks->looked = true;
+    return sgm__near_open(ranks, is_willing(ranks), &ranks->near);
+}
+
+/* --- what this rank lends --- */
+
+static void *grow_arena(void *user, size_t bytes)
+{
+    const sgm__worker *worker = user;
+    return sgm__near_block(worker->team->ranks->near, NOTES + 1 + worker->number, bytes);
+}
+
+/* One rank has nobody who would look. */
+sgm_status sgm__ranks_prepare_lending(sgm__ranks *ranks)
+{
+    sgm_operator *team = ranks->trainer->team;
+    for (int32_t i = 0; i < team->count && ranks->count > 1; i++) {
+        const sgm__arena_source source = {grow_arena, &team->workers[i]};
+        SGM_TRY(sgm__session_take_arena_from(team->workers[i].scope->session, &source));
+    }
+    return SGM_OK;
+}
+
+static sgm_status reserve_notes(sgm__ranks *ranks, size_t words)
+{
+    if (words <= ranks->note_words)
+        return SGM_OK;
+    ranks->notes = sgm__near_block(ranks->near, NOTES, 2 * words * sizeof *ranks->notes);
+    ranks->note_words = ranks->notes != NULL ? 2 * words : 0;
+    return ranks->notes != NULL ? SGM_OK : sgm__last_failure();
+}
+
+static sgm_status note_places(sgm__worker *worker, uint64_t *places)
+{
+    const unsigned char *arena = worker->scope->session->arena;
+    for (size_t i = 0; i < worker->team->name_count; i++) {
+        const void *memory;
+        sgm_tensor *none = NULL;
+        SGM_TRY(sgm__worker_gradient(worker, i, &memory, &none));
+        places[i] = (uint64_t)((const unsigned char *)memory - arena);
+    }
+    return SGM_OK;
+}
+
+static sgm_status write_notes(sgm__ranks *ranks)
+{
+    const sgm_operator *team = ranks->trainer->team;
+    size_t names = team->name_count, summed = ranks->shared_count;
+    SGM_TRY(reserve_notes(ranks, FIRST + summed + (size_t)team->count * (1 + names)));
+    uint64_t *notes = ranks->notes, *own = notes + FIRST + summed;
+    notes[SUMMED] = summed;
+    notes[NAMES] = names;
+    notes[WORKERS] = (uint64_t)team->count;
+    memcpy(notes + FIRST, ranks->shared, summed * sizeof *ranks->shared);
+    for (int32_t i = 0; i < team->count; i++, own += 1 + names) {
+        own[0] = (uint64_t)team->workers[i].records;
+        if (own[0] > 0)
+            SGM_TRY(note_places(&team->workers[i], own + 1));
+    }
+    return SGM_OK;
+}
+
+/* --- what all ranks lend --- */
+
+static sgm_status look_at_arena(sgm__ranks *ranks, int32_t rank, int32_t worker, const unsigned char **arena)
+{
+    const void *memory = NULL;
+    if (rank == ranks->rank)
+        memory = ranks->trainer->team->workers[worker].scope->session->arena;
+    else
+        SGM_TRY(sgm__near_look(ranks->near, rank, NOTES + 1 + worker, &memory));
+    *arena = memory;
+    return SGM_OK;
+}
+
+static sgm_status read_parts(sgm__ranks *ranks, int32_t rank, const uint64_t *notes)
+{
+    const uint64_t *at = notes + FIRST + notes[SUMMED];
+    SGM_TRY(sgm__reserve(&ranks->parts, &ranks->part_capacity, ranks->part_count + (size_t)notes[WORKERS],
+                         sizeof *ranks->parts));
+    for (uint64_t i = 0; i < notes[WORKERS]; i++, at += 1 + notes[NAMES]) {
+        sgm__lent_part *part = &ranks->parts[ranks->part_count];
+        if (at[0] == 0)
+            continue;
+        *part = (sgm__lent_part){.records = at[0], .places = at + 1};
+        SGM_TRY(look_at_arena(ranks, rank, (int32_t)i, &part->arena));
+        ranks->part_count++;
+    }
+    return SGM_OK;
+}
+
+static void add_numbers(sgm__ranks *ranks, int32_t rank, const uint64_t *notes)
+{
+    for (size_t i = 0; i < ranks->shared_count; i++) {
+        double number;
+        memcpy(&number, &notes[FIRST + i], sizeof number);
+        ranks->shared[i] = rank > 0 ? ranks->shared[i] + number : number;
+    }
+}
+
+/* In the order of the ranks, so that all have the same bits. */
+sgm_status sgm__ranks_lend(sgm__ranks *ranks)
+{
+    SGM_TRY(write_notes(ranks));
+    SGM_TRY(sgm__near_meet(ranks->near, "the gradients"));
+    ranks->part_count = 0;
+    for (int32_t i = 0; i < ranks->count; i++) {
+        const void *memory;
+        SGM_TRY(sgm__near_look(ranks->near, i, NOTES, &memory));
+        const uint64_t *notes = memory;
+        if (notes[SUMMED] != ranks->shared_count || notes[NAMES] != ranks->trainer->team->name_count)
+            return sgm_fail(SGM_ERROR_STATE,
+                            "rank %d (%s) trains %llu parameters, this one %zu: all want the same", i,
+                            ranks->table->place(ranks->self, i), (unsigned long long)notes[NAMES],
+                            ranks->trainer->team->name_count);
+        add_numbers(ranks, i, notes);
+        SGM_TRY(read_parts(ranks, i, notes));
+    }
+    return SGM_OK;
+}
+
+/* The update reads each part where it is. */
+sgm_status sgm__ranks_pass_lent(sgm__ranks *ranks, sgm_program *apply)
+{
+    sgm_operator *team = ranks->trainer->team;
+    for (size_t i = 0; i < ranks->part_count; i++) {
+        const sgm__lent_part *part = &ranks->parts[i];
+        for (size_t k = 0; k < team->name_count; k++)
+            SGM_TRY(sgm__feed_part(team, i, apply, k, part->arena + part->places[k], NULL));
+        SGM_TRY(sgm__feed_part_share(team, i, apply, (double)part->records / (double)ranks->whole));
+    }
+    return SGM_OK;
+}
+
+size_t sgm__ranks_count_parts(const sgm__ranks *ranks)
+{
+    return ranks->near != NULL ? ranks->part_count : 1;
+}
+
+sgm_status sgm__ranks_give_back(sgm__ranks *ranks)
+{
+    return ranks->near != NULL ? sgm__near_meet(ranks->near, "the end of the update") : SGM_OK;
+}

@@ -1,0 +1,28 @@
+/* Near ranks: those of one machine, which see each other's memory. Internal.
+ *
+ * Each rank has blocks of memory that the others can read, and they meet: whoever comes back from a meeting
+ * sees all that the others wrote to their blocks before they came. So a block must not change while others
+ * read it, from one meeting to the next. Blocks are files without a name, which are gone with their
+ * processes.
+ */
+#ifndef SGM_TRAINING_RANKS_NEAR_H
+#define SGM_TRAINING_RANKS_NEAR_H
+
+#include "base/base.h"
+
+struct sgm__ranks;
+typedef struct sgm__near sgm__near;
+
+#define SGM__NEAR_BLOCKS 65 /* of each rank; numbered from 0 */
+/* All ranks together. NULL in *near: not all of them are near, or not all are willing; that is no failure. */
+sgm_status sgm__near_open(struct sgm__ranks *ranks, bool willing, sgm__near **near);
+void sgm__near_close(sgm__near *near);
+/* New zeroed memory for a block of this rank, 64-byte aligned; the memory that it had is gone. NULL: there is
+ * none. The others see it after the next meeting. */
+void *sgm__near_block(sgm__near *near, int32_t block, size_t bytes);
+/* A block of any rank as it was in the newest meeting; until the next one. */
+sgm_status sgm__near_look(sgm__near *near, int32_t rank, int32_t block, const void **memory);
+/* Comes, and waits until all have come; fails as sgm__ranks_wait does. */
+sgm_status sgm__near_meet(sgm__near *near, const char *what);
+
+#endif
