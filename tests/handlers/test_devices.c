@@ -556,6 +556,49 @@ TEST(operations_without_a_kernel_run_on_the_host)
     with_devices(check_own);
 }
 
+static sgm_handler *used_within; /* by an operation, in the midst of a run */
+
+static sgm_status multiply_within(const sgm_kernel_call *call)
+{
+    sgm_session *session = sgm_session_create(used_within);
+    check_small_product(session);
+    sgm_session_free(session);
+    return reverse(call);
+}
+
+static const sgm_op own_user = {.api = SGM_OP_API,
+                                .name = "test_multiply_within",
+                                .doc = "of a test",
+                                .min_inputs = 1,
+                                .max_inputs = 1,
+                                .infer = infer_same,
+                                .forward = multiply_within};
+
+static void check_used_within(sgm_handler *handler)
+{
+    used_within = handler;
+    sgm_session *session = sgm_session_create(handler);
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = sgm_exp(graph, sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(3)));
+    sgm_value y = sgm_record(graph, &own_user, &x, 1, NULL);
+    sgm_output(graph, "y", sgm_multiply(graph, y, sgm_number(graph, 2)));
+    sgm_program *program = sgm_session_prepare(session, graph);
+    CHECK_OK(program);
+    feed(session, program, "x", SGM_FLOAT32, DIMS(3), NUMBERS(0, log(2), log(3)));
+    alarm(120); /* whoever waited for itself would wait for ever */
+    CHECK_OK(sgm_session_run(session, program));
+    alarm(0);
+    check_output(session, program, "y", NUMBERS(6, 4, 2), 1e-5);
+    sgm_graph_free(graph);
+    sgm_session_free(session);
+}
+
+TEST(an_operation_may_use_the_handler_that_runs_it)
+{
+    CHECK_OK(sgm_register_op(&own_user));
+    with_devices(check_used_within);
+}
+
 /* --- several sessions --- */
 
 static void *run_often(void *user)

@@ -163,31 +163,34 @@ static void release(void *self, void *buffer)
     pthread_mutex_unlock(&device->lock);
 }
 
-static sgm_status write(void *self, void *buffer, size_t offset, const void *host, size_t bytes)
+/* From the host, or if `to` is there, to it. */
+static sgm_status transfer(sgm__device *device, const sgm__device_buffer *buffer, size_t offset,
+                           const void *from, void *to, size_t bytes)
 {
-    sgm__device *device = self;
     char message[SGM_DEVICE_MESSAGE] = "";
-    sgm_device_place place = {((const sgm__device_buffer *)buffer)->memory, offset};
+    sgm_device_result result;
     if (bytes == 0)
         return SGM_OK;
+    const sgm_device_place place = {buffer->memory, offset};
     pthread_mutex_lock(&device->lock);
-    sgm_device_result result = device->driver->write(device->self, place, host, bytes, message);
+    if (to == NULL) {
+        result = device->driver->write(device->self, place, from, bytes, message);
+    } else {
+        result = device->driver->read(device->self, place, to, bytes, message);
+        device->runs = 0;
+    }
     pthread_mutex_unlock(&device->lock);
     return result == SGM_DEVICE_OK ? SGM_OK : sgm__device_fail(device, result, message);
 }
 
+static sgm_status write(void *self, void *buffer, size_t offset, const void *host, size_t bytes)
+{
+    return transfer(self, buffer, offset, host, NULL, bytes);
+}
+
 static sgm_status read(void *self, void *buffer, size_t offset, void *host, size_t bytes)
 {
-    sgm__device *device = self;
-    char message[SGM_DEVICE_MESSAGE] = "";
-    sgm_device_place place = {((const sgm__device_buffer *)buffer)->memory, offset};
-    if (bytes == 0)
-        return SGM_OK;
-    pthread_mutex_lock(&device->lock);
-    sgm_device_result result = device->driver->read(device->self, place, host, bytes, message);
-    device->runs = 0;
-    pthread_mutex_unlock(&device->lock);
-    return result == SGM_DEVICE_OK ? SGM_OK : sgm__device_fail(device, result, message);
+    return transfer(self, buffer, offset, NULL, host, bytes);
 }
 
 /* Whoever reads a result waits for it: until then the device may be behind, but not without limit. */

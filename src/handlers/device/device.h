@@ -67,7 +67,8 @@ typedef struct sgm__device_host sgm__device_host;
 sgm_status sgm__device_host_create(const sgm__plan *plan, const int32_t *steps, int32_t count,
                                    sgm__device_host **host);
 void sgm__device_host_free(sgm__device_host *host);
-/* Runs the one with that place among `steps`; what was queued before it is done then. */
+/* Runs the one with that place among `steps`; what was queued before it is done then. The lock is released
+ * while the step itself computes. */
 sgm_status sgm__device_host_run(sgm__device *device, sgm__device_host *host, const sgm__memory *memory,
                                 int32_t which);
 

@@ -120,19 +120,33 @@ sgm_status sgm__device_host_create(const sgm__plan *plan, const int32_t *steps, 
 
 /* --- transfers --- */
 
+/* The bytes of a node on both sides; none of what is not in memory, or never changes. */
+typedef struct transfer {
+    sgm_device_place place;
+    unsigned char *shadow;
+    uint64_t bytes;
+} transfer;
+
+static transfer transfer_of(const sgm__device_host *host, int32_t number, const sgm__memory *memory)
+{
+    const sgm__node *node = &host->plan->nodes[number];
+    const sgm__device_buffer *buffer = sgm__device_buffer_of(&node->place, memory);
+    range seen = range_of(node);
+    if (buffer == NULL || node->place.store == SGM__STORE_CONSTANT)
+        return (transfer){0};
+    return (transfer){.place = {buffer->memory, (uint64_t)seen.low},
+                      .shadow =
+                          sgm__place_address(&node->place, &host->shadow) - node->place.offset + seen.low,
+                      .bytes = (uint64_t)(seen.high - seen.low)};
+}
+
 static sgm_status fetch(sgm__device *device, const sgm__device_host *host, int32_t number,
                         const sgm__memory *memory)
 {
     char message[SGM_DEVICE_MESSAGE] = "";
-    const sgm__node *node = &host->plan->nodes[number];
-    const sgm__device_buffer *buffer = sgm__device_buffer_of(&node->place, memory);
-    range seen = range_of(node);
-    if (buffer == NULL || node->place.store == SGM__STORE_CONSTANT || seen.low == seen.high)
-        return SGM_OK;
-    unsigned char *to = sgm__place_address(&node->place, &host->shadow) - node->place.offset + seen.low;
-    SGM__DEVICE_TRY(device,
-                    device->driver->read(device->self, (sgm_device_place){buffer->memory, (uint64_t)seen.low},
-                                         to, (uint64_t)(seen.high - seen.low), message));
+    const transfer t = transfer_of(host, number, memory);
+    if (t.bytes > 0)
+        SGM__DEVICE_TRY(device, device->driver->read(device->self, t.place, t.shadow, t.bytes, message));
     return SGM_OK;
 }
 
@@ -140,16 +154,9 @@ static sgm_status bring_back(sgm__device *device, const sgm__device_host *host, 
                              const sgm__memory *memory)
 {
     char message[SGM_DEVICE_MESSAGE] = "";
-    const sgm__node *node = &host->plan->nodes[number];
-    const sgm__device_buffer *buffer = sgm__device_buffer_of(&node->place, memory);
-    range seen = range_of(node);
-    if (buffer == NULL || seen.low == seen.high)
-        return SGM_OK;
-    const unsigned char *from =
-        sgm__place_address(&node->place, &host->shadow) - node->place.offset + seen.low;
-    SGM__DEVICE_TRY(device, device->driver->write(device->self,
-                                                  (sgm_device_place){buffer->memory, (uint64_t)seen.low},
-                                                  from, (uint64_t)(seen.high - seen.low), message));
+    const transfer t = transfer_of(host, number, memory);
+    if (t.bytes > 0)
+        SGM__DEVICE_TRY(device, device->driver->write(device->self, t.place, t.shadow, t.bytes, message));
     return SGM_OK;
 }
 
@@ -186,7 +193,11 @@ sgm_status sgm__device_host_run(sgm__device *device, sgm__device_host *host, con
     const sgm__plan *plan = host->plan;
     const sgm__step *step = &host->part.steps[which];
     SGM_TRY(fetch_operands(device, host, step, memory));
-    SGM_TRY(sgm__reference_handler.run(NULL, host->executable, &host->shadow, which, 1));
+    /* A user's own code may use this handler, too. */
+    pthread_mutex_unlock(&device->lock);
+    sgm_status status = sgm__reference_handler.run(NULL, host->executable, &host->shadow, which, 1);
+    pthread_mutex_lock(&device->lock);
+    SGM_TRY(status);
     for (int32_t p = 0; p < step->count; p++)
         SGM_TRY(bring_back(device, host, plan->order[step->first + p], memory));
     return SGM_OK;
