@@ -1,10 +1,10 @@
 /* Drives OpenCL devices, of any vendor, by OpenCL 1.2. */
+#include "errors.h"
 #include "staging.h"
 
 #include "handlers/device/driver.h"
 #include "handlers/device/prelude_opencl.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,50 +32,6 @@ typedef struct module {
 } module;
 
 __attribute__((visibility("default"))) const sgm_device_driver *sgm_plugin_opencl(void);
-
-/* --- errors --- */
-
-__attribute__((format(printf, 3, 4))) static sgm_device_result fail(sgm_device_result result, char *message,
-                                                                    const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(message, SGM_DEVICE_MESSAGE, format, arguments);
-    va_end(arguments);
-    return result;
-}
-
-static const char *text_of(cl_int error)
-{
-    static const struct {
-        cl_int error;
-        const char *text;
-    } known[] = {{CL_DEVICE_NOT_FOUND, "there is no such device"},
-                 {CL_DEVICE_NOT_AVAILABLE, "the device is in use or switched off"},
-                 {CL_COMPILER_NOT_AVAILABLE, "there is no compiler"},
-                 {CL_MEM_OBJECT_ALLOCATION_FAILURE, "its memory is used up"},
-                 {CL_OUT_OF_RESOURCES, "out of resources"},
-                 {CL_OUT_OF_HOST_MEMORY, "the computer's memory is used up"},
-                 {CL_BUILD_PROGRAM_FAILURE, "the source was not accepted"},
-                 {CL_INVALID_BINARY, "the binary is of another device or driver"},
-                 {CL_INVALID_BUFFER_SIZE, "the buffer is too large"},
-                 {CL_INVALID_WORK_GROUP_SIZE, "the group has too many work-items"},
-                 {CL_INVALID_KERNEL_NAME, "there is no such kernel"}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (known[i].error == error)
-            return known[i].text;
-    return "it failed";
-}
-
-static sgm_device_result result_of(cl_int error, const char *doing, char *message)
-{
-    if (error == CL_SUCCESS)
-        return SGM_DEVICE_OK;
-    bool memory = error == CL_MEM_OBJECT_ALLOCATION_FAILURE || error == CL_INVALID_BUFFER_SIZE ||
-                  error == CL_OUT_OF_RESOURCES || error == CL_OUT_OF_HOST_MEMORY;
-    return fail(memory ? SGM_DEVICE_MEMORY : SGM_DEVICE_FAILED, message, "%s: %s (OpenCL error %d)", doing,
-                text_of(error), (int)error);
-}
 
 /* --- devices --- */
 
@@ -109,17 +65,19 @@ static sgm_device_result find_devices(cl_device_id *devices, uint32_t *count, ch
     *count = 0;
     cl_int error = clGetPlatformIDs(MOST_PLATFORMS, platforms, &platform_count);
     if (error == NO_PLATFORM || (error == CL_SUCCESS && platform_count == 0))
-        return fail(SGM_DEVICE_ABSENT, message,
-                    "no OpenCL driver is installed: see the vendor of the graphics card, or Debian's "
-                    "pocl-opencl-icd for the processor");
+        return opencl_fail(SGM_DEVICE_ABSENT, message,
+                           "no OpenCL driver is installed: see the vendor of the graphics card, or Debian's "
+                           "pocl-opencl-icd for the processor");
     if (error != CL_SUCCESS)
-        return fail(SGM_DEVICE_ABSENT, message, "the OpenCL drivers cannot be listed: %s (OpenCL error %d)",
-                    text_of(error), (int)error);
+        return opencl_fail(SGM_DEVICE_ABSENT, message,
+                           "the OpenCL drivers cannot be listed: %s (OpenCL error %d)", opencl_text(error),
+                           (int)error);
     for (int rank = 0; rank < 4; rank++)
         for (cl_uint i = 0; i < platform_count && i < MOST_PLATFORMS; i++)
             add_devices(platforms[i], rank, devices, count);
     if (*count == 0)
-        return fail(SGM_DEVICE_ABSENT, message, "an OpenCL driver is installed, but it finds no device");
+        return opencl_fail(SGM_DEVICE_ABSENT, message,
+                           "an OpenCL driver is installed, but it finds no device");
     return SGM_DEVICE_OK;
 }
 
@@ -177,19 +135,20 @@ static sgm_device_result check(cl_device_id id, const sgm_device_info *info, cha
     string_of(id, CL_DEVICE_VERSION, version, sizeof version);
     bool known = sscanf(version, "OpenCL %d.%d", &major, &minor) == 2;
     if (!known || major * 10 + minor < 12)
-        return fail(SGM_DEVICE_ABSENT, message, "device '%s' has '%s'; OpenCL 1.2 or newer is needed",
-                    info->name, version);
+        return opencl_fail(SGM_DEVICE_ABSENT, message, "device '%s' has '%s'; OpenCL 1.2 or newer is needed",
+                           info->name, version);
     if (number_of(id, CL_DEVICE_AVAILABLE) == 0)
-        return fail(SGM_DEVICE_ABSENT, message, "device '%s' is in use or switched off", info->name);
+        return opencl_fail(SGM_DEVICE_ABSENT, message, "device '%s' is in use or switched off", info->name);
     if (number_of(id, CL_DEVICE_COMPILER_AVAILABLE) == 0)
-        return fail(SGM_DEVICE_ABSENT, message, "device '%s' comes without a compiler, which is needed",
-                    info->name);
+        return opencl_fail(SGM_DEVICE_ABSENT, message,
+                           "device '%s' comes without a compiler, which is needed", info->name);
     if (number_of(id, CL_DEVICE_ENDIAN_LITTLE) == 0)
-        return fail(SGM_DEVICE_ABSENT, message, "device '%s' stores the high byte first", info->name);
+        return opencl_fail(SGM_DEVICE_ABSENT, message, "device '%s' stores the high byte first", info->name);
     if (info->local < LEAST_LOCAL || info->group < LEAST_GROUP)
-        return fail(SGM_DEVICE_ABSENT, message,
-                    "device '%s' has groups of %u work-items with %u bytes; %u with %u bytes are needed",
-                    info->name, info->group, info->local, (unsigned)LEAST_GROUP, (unsigned)LEAST_LOCAL);
+        return opencl_fail(
+            SGM_DEVICE_ABSENT, message,
+            "device '%s' has groups of %u work-items with %u bytes; %u with %u bytes are needed", info->name,
+            info->group, info->local, (unsigned)LEAST_GROUP, (unsigned)LEAST_LOCAL);
     return SGM_DEVICE_OK;
 }
 
@@ -215,8 +174,8 @@ static sgm_device_result start(device *d, const sgm_device_info *info, char *mes
     if (error == CL_SUCCESS)
         error = opencl_staging_open(&d->staging, d->context, d->queue);
     if (error != CL_SUCCESS)
-        return fail(SGM_DEVICE_ABSENT, message, "device '%s' cannot be opened: %s (OpenCL error %d)",
-                    info->name, text_of(error), (int)error);
+        return opencl_fail(SGM_DEVICE_ABSENT, message, "device '%s' cannot be opened: %s (OpenCL error %d)",
+                           info->name, opencl_text(error), (int)error);
     bool rounds =
         (number_of(d->id, CL_DEVICE_SINGLE_FP_CONFIG) & (uint64_t)CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
     d->options = rounds ? "-cl-std=CL1.2 -w -cl-fp32-correctly-rounded-divide-sqrt" : "-cl-std=CL1.2 -w";
@@ -231,15 +190,15 @@ static sgm_device_result open_device(uint32_t number, void **self, sgm_device_in
     if (result != SGM_DEVICE_OK)
         return result;
     if (number >= count)
-        return fail(SGM_DEVICE_ABSENT, message, "there is no device %u: there are %u, numbered from 0",
-                    number, count);
+        return opencl_fail(SGM_DEVICE_ABSENT, message, "there is no device %u: there are %u, numbered from 0",
+                           number, count);
     describe(devices[number], info);
     result = check(devices[number], info, message);
     if (result != SGM_DEVICE_OK)
         return result;
     device *d = calloc(1, sizeof *d);
     if (d == NULL)
-        return fail(SGM_DEVICE_FAILED, message, "the computer's memory is used up");
+        return opencl_fail(SGM_DEVICE_FAILED, message, "the computer's memory is used up");
     d->id = devices[number];
     result = start(d, info, message);
     if (result == SGM_DEVICE_OK)
@@ -257,7 +216,7 @@ static sgm_device_result allocate(void *self, uint64_t bytes, void **buffer, cha
     cl_int error;
     cl_mem memory = clCreateBuffer(d->context, CL_MEM_READ_WRITE, (size_t)bytes, NULL, &error);
     *buffer = memory;
-    return result_of(error, "giving memory", message);
+    return opencl_result_of_memory(error, "giving memory", message);
 }
 
 static void release(void *self, void *buffer)
@@ -270,9 +229,9 @@ static sgm_device_result clear(void *self, sgm_device_place place, uint64_t byte
 {
     const device *d = self;
     const unsigned char zero = 0;
-    return result_of(clEnqueueFillBuffer(d->queue, place.buffer, &zero, 1, (size_t)place.offset,
-                                         (size_t)bytes, 0, NULL, NULL),
-                     "clearing memory", message);
+    return opencl_result_of_memory(clEnqueueFillBuffer(d->queue, place.buffer, &zero, 1, (size_t)place.offset,
+                                                       (size_t)bytes, 0, NULL, NULL),
+                                   "clearing memory", message);
 }
 
 static sgm_device_result write_buffer(void *self, sgm_device_place place, const void *host, uint64_t bytes,
@@ -282,8 +241,8 @@ static sgm_device_result write_buffer(void *self, sgm_device_place place, const 
     if (d->waiting > 0) /* the next minibatch comes: the device may begin with the rest of this one */
         clFlush(d->queue);
     d->waiting = 0;
-    return result_of(opencl_staging_write(&d->staging, d->queue, place.buffer, place.offset, host, bytes),
-                     "writing to its memory", message);
+    return opencl_result(opencl_staging_write(&d->staging, d->queue, place.buffer, place.offset, host, bytes),
+                         "writing to its memory", message);
 }
 
 static sgm_device_result read_buffer(void *self, sgm_device_place place, void *host, uint64_t bytes,
@@ -291,18 +250,18 @@ static sgm_device_result read_buffer(void *self, sgm_device_place place, void *h
 {
     device *d = self;
     d->waiting = 0;
-    return result_of(clEnqueueReadBuffer(d->queue, place.buffer, CL_TRUE, (size_t)place.offset, (size_t)bytes,
-                                         host, 0, NULL, NULL),
-                     "reading its memory", message);
+    return opencl_result(clEnqueueReadBuffer(d->queue, place.buffer, CL_TRUE, (size_t)place.offset,
+                                             (size_t)bytes, host, 0, NULL, NULL),
+                         "reading its memory", message);
 }
 
 static sgm_device_result copy(void *self, sgm_device_place from, sgm_device_place to, uint64_t bytes,
                               char *message)
 {
     const device *d = self;
-    return result_of(clEnqueueCopyBuffer(d->queue, from.buffer, to.buffer, (size_t)from.offset,
-                                         (size_t)to.offset, (size_t)bytes, 0, NULL, NULL),
-                     "copying in its memory", message);
+    return opencl_result(clEnqueueCopyBuffer(d->queue, from.buffer, to.buffer, (size_t)from.offset,
+                                             (size_t)to.offset, (size_t)bytes, 0, NULL, NULL),
+                         "copying in its memory", message);
 }
 
 /* --- programs --- */
@@ -316,7 +275,8 @@ static sgm_device_result fail_source(const device *d, cl_program program, char *
         log = calloc(1, size + 1);
     if (log != NULL)
         clGetProgramBuildInfo(program, d->id, CL_PROGRAM_BUILD_LOG, size, log, NULL);
-    fail(SGM_DEVICE_SOURCE, message, "%s", log != NULL && log[0] != '\0' ? log : "the compiler says nothing");
+    opencl_fail(SGM_DEVICE_SOURCE, message, "%s",
+                log != NULL && log[0] != '\0' ? log : "the compiler says nothing");
     free(log);
     return SGM_DEVICE_SOURCE;
 }
@@ -325,15 +285,15 @@ static sgm_device_result take_binary(cl_program program, void **binary, size_t *
 {
     cl_int error = clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof *bytes, bytes, NULL);
     if (error == CL_SUCCESS && *bytes == 0)
-        return fail(SGM_DEVICE_FAILED, message, "the driver gives no binary");
+        return opencl_fail(SGM_DEVICE_FAILED, message, "the driver gives no binary");
     unsigned char *room = error == CL_SUCCESS ? malloc(*bytes) : NULL;
     if (error == CL_SUCCESS && room == NULL)
-        return fail(SGM_DEVICE_FAILED, message, "the computer's memory is used up");
+        return opencl_fail(SGM_DEVICE_FAILED, message, "the computer's memory is used up");
     if (error == CL_SUCCESS)
         error = clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof room, &room, NULL);
     if (error != CL_SUCCESS) {
         free(room);
-        return result_of(error, "taking the binary", message);
+        return opencl_result(error, "taking the binary", message);
     }
     *binary = room;
     return SGM_DEVICE_OK;
@@ -345,10 +305,10 @@ static sgm_device_result build(void *self, const char *source, void **binary, si
     cl_int error;
     cl_program program = clCreateProgramWithSource(d->context, 1, &source, NULL, &error);
     if (error != CL_SUCCESS)
-        return result_of(error, "taking the source", message);
+        return opencl_result(error, "taking the source", message);
     error = clBuildProgram(program, 1, &d->id, d->options, NULL, NULL);
     sgm_device_result result = error == CL_BUILD_PROGRAM_FAILURE ? fail_source(d, program, message)
-                               : error != CL_SUCCESS             ? result_of(error, "compiling", message)
+                               : error != CL_SUCCESS             ? opencl_result(error, "compiling", message)
                                                      : take_binary(program, binary, bytes, message);
     clReleaseProgram(program);
     return result;
@@ -378,7 +338,7 @@ static sgm_device_result load(void *self, const void *binary, size_t bytes, void
     cl_int error, status = CL_SUCCESS;
     module *m = calloc(1, sizeof *m);
     if (m == NULL)
-        return fail(SGM_DEVICE_FAILED, message, "the computer's memory is used up");
+        return opencl_fail(SGM_DEVICE_FAILED, message, "the computer's memory is used up");
     m->program = clCreateProgramWithBinary(d->context, 1, &d->id, &bytes, binaries, &status, &error);
     if (error == CL_SUCCESS && status != CL_SUCCESS)
         error = status;
@@ -386,7 +346,7 @@ static sgm_device_result load(void *self, const void *binary, size_t bytes, void
         error = clBuildProgram(m->program, 1, &d->id, d->options, NULL, NULL);
     if (error != CL_SUCCESS) {
         unload(self, m);
-        return result_of(error, "loading the binary", message);
+        return opencl_result(error, "loading the binary", message);
     }
     *loaded = m;
     return SGM_DEVICE_OK;
@@ -398,13 +358,13 @@ static sgm_device_result find_kernel(void *self, void *loaded, const char *name,
     module *m = loaded;
     cl_kernel *more = realloc(m->kernels, (m->count + 1) * sizeof *more);
     if (more == NULL)
-        return fail(SGM_DEVICE_FAILED, message, "the computer's memory is used up");
+        return opencl_fail(SGM_DEVICE_FAILED, message, "the computer's memory is used up");
     m->kernels = more;
     cl_int error;
     cl_kernel found = clCreateKernel(m->program, name, &error);
     if (error != CL_SUCCESS)
-        return fail(SGM_DEVICE_FAILED, message, "taking kernel '%s': %s (OpenCL error %d)", name,
-                    text_of(error), (int)error);
+        return opencl_fail(SGM_DEVICE_FAILED, message, "taking kernel '%s': %s (OpenCL error %d)", name,
+                           opencl_text(error), (int)error);
     m->kernels[m->count++] = found;
     *kernel = found;
     return SGM_DEVICE_OK;
@@ -430,14 +390,14 @@ static sgm_device_result launch(void *self, const sgm_device_launch *launched, c
         d->waiting = 0;
         error = clFlush(d->queue);
     }
-    return result_of(error, "starting a kernel", message);
+    return opencl_result(error, "starting a kernel", message);
 }
 
 static sgm_device_result wait_for(void *self, char *message)
 {
     device *d = self;
     d->waiting = 0;
-    return result_of(clFinish(d->queue), "waiting", message);
+    return opencl_result(clFinish(d->queue), "waiting", message);
 }
 
 const sgm_device_driver *sgm_plugin_opencl(void)
