@@ -132,7 +132,7 @@ static sgm_status define_state(sgm_session *session, const char *name, sgm_type 
         session->handler->type->allocate(session->handler->self, bytes_of(&type), &added.buffer);
     if (status != SGM_OK) {
         sgm__free(added.name);
-        return status;
+        return sgm__fail_within("state '%s'", name);
     }
     session->states[session->state_count] = added;
     *defined = &session->states[session->state_count++];

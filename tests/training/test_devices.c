@@ -146,3 +146,60 @@ TEST(two_gpus_train_as_two_processors_do)
     for (size_t i = 0; i < expected.count; i++)
         CHECK_NEAR(curve.losses[i], expected.losses[i], 1e-4);
 }
+
+/* Two iterations of a trainer that has validation data; the loss of the second. */
+static sgm_status learn_a_little(double *loss)
+{
+    static loss_curve curve;
+    sgm_env *env = sgm_env_create("device", .seed = 7, .handler = "cuda");
+    sgm_trainer *trainer = sgm_trainer_create(env, "t");
+    sgm_dataset *digits = sgm_dataset_open("digits");
+    memset(&curve, 0, sizeof curve);
+    sgm_trainer_network(trainer, dense.network);
+    sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.002));
+    sgm_trainer_data(trainer, sgm_minibatches(digits, .size = 30, .seed = 3));
+    sgm_trainer_add_data(trainer, "validation", sgm_undivided(digits));
+    sgm_trainer_on_progress(trainer, follow_losses, &curve);
+    sgm_status status = sgm_run(env, .iterations = 2);
+    *loss = curve.losses[1];
+    sgm_dataset_free(digits);
+    sgm_env_free(env);
+    return status;
+}
+
+/* Each time the device gives memory once more, and then no more. */
+TEST(a_training_that_finds_no_memory_says_so_and_leaves_nothing)
+{
+    need("cuda");
+    if (getenv("SIGMA_TEST_CUDA") != NULL)
+        SKIP("the stand-in for CUDA is wanted");
+    double expected, loss;
+    int opening = 0, states = 0, programs = 0, n = 0;
+    char number[16];
+    sgm_status status;
+    CHECK_OK(learn_a_little(&expected));
+    do {
+        snprintf(number, sizeof number, "%d", ++n);
+        setenv("SIGMA_FAKE_CUDA_FAIL_AT", number, 1);
+        status = learn_a_little(&loss);
+        unsetenv("SIGMA_FAKE_CUDA_FAIL_AT");
+        const char *told = sgm_last_error();
+        if (status == SGM_OK)
+            break;
+        bool opens = strstr(told, "page-locked memory") != NULL;
+        bool of_state = strstr(told, "state '") != NULL && strstr(told, "is used up") != NULL;
+        bool of_program = strstr(told, "a program with") != NULL && strstr(told, "is used up") != NULL;
+        if (status != SGM_ERROR_MEMORY || opens + of_state + of_program != 1)
+            TEST_FAIL("allocation %d: status %d, %s", n, (int)status, told);
+        opening += opens;
+        states += of_state;
+        programs += of_program;
+    } while (n < 1000);
+    CHECK_OK(status);
+    CHECK_NEAR(loss, expected, 0);
+    CHECK_INT(opening, 1);
+    CHECK(states >= 12); /* weights and biases of three layers, what Adam remembers of each */
+    CHECK(programs >= 6);
+    CHECK_OK(learn_a_little(&loss));
+    CHECK_NEAR(loss, expected, 0);
+}

@@ -39,8 +39,10 @@ static sgm_status open_number(sgm__device *device, int number)
     device->number = (uint32_t)number;
     if (result == SGM_DEVICE_OK)
         result = device->driver->open(device->number, &device->self, &device->info, message);
-    return result == SGM_DEVICE_OK ? SGM_OK
-                                   : sgm_fail(SGM_ERROR_UNSUPPORTED, "%s: %s", device->driver->name, message);
+    if (result == SGM_DEVICE_OK)
+        return SGM_OK;
+    return sgm_fail(result == SGM_DEVICE_MEMORY ? SGM_ERROR_MEMORY : SGM_ERROR_UNSUPPORTED, "%s: %s",
+                    device->driver->name, message);
 }
 
 static sgm_status open_device(const char *name, const char *package, const sgm_handler_options *options,

@@ -4,7 +4,8 @@
  * for it, memory has guards, contexts are checked, what is left over at the end is an error. What is wrong
  * ends the process with a sentence.
  *
- * SIGMA_FAKE_CUDA_DEVICES (2) and SIGMA_FAKE_CUDA_MEMORY (bytes of each, 1 GiB) say what there is.
+ * SIGMA_FAKE_CUDA_DEVICES (2) and SIGMA_FAKE_CUDA_MEMORY (bytes of each, 1 GiB) say what there is; with
+ * SIGMA_FAKE_CUDA_FAIL_AT=n memory is given n - 1 times more, and then no more.
  */
 #ifndef SIGMA_FAKE_CUDA_H
 #define SIGMA_FAKE_CUDA_H

@@ -243,13 +243,25 @@ static void destroy(block *b)
     free(b);
 }
 
+/* Whether the allocation that is asked for now fails by wish; counted from when the wish was made. */
+static bool is_to_fail(void)
+{
+    static size_t wish, count;
+    size_t fail_at = setting("SIGMA_FAKE_CUDA_FAIL_AT", 0);
+    if (fail_at != wish) {
+        wish = fail_at;
+        count = 0;
+    }
+    return wish > 0 && ++count >= wish;
+}
+
 cu_result cuMemAlloc_v2(cu_pointer *memory, size_t bytes)
 {
     struct cu_context_ *context = fake_current();
     if (bytes == 0)
         return CU_INVALID;
     pthread_mutex_lock(&lock);
-    bool fits = bytes <= memory_of_device() && context->used <= memory_of_device() - bytes;
+    bool fits = !is_to_fail() && bytes <= memory_of_device() && context->used <= memory_of_device() - bytes;
     if (fits) {
         block *b = make(bytes, NEW);
         b->context = context;
@@ -326,7 +338,8 @@ cu_result cuMemHostAlloc(void **memory, size_t bytes, unsigned int flags)
 {
     struct cu_context_ *context = fake_current();
     pthread_mutex_lock(&lock);
-    block *b = flags == 0 ? make(bytes, NEW) : NULL;
+    bool fails = is_to_fail();
+    block *b = flags == 0 && !fails ? make(bytes, NEW) : NULL;
     if (b != NULL) {
         b->context = context;
         b->next = locked;
@@ -335,7 +348,7 @@ cu_result cuMemHostAlloc(void **memory, size_t bytes, unsigned int flags)
         *memory = b->memory;
     }
     pthread_mutex_unlock(&lock);
-    return b != NULL ? CU_DONE : CU_INVALID;
+    return b != NULL ? CU_DONE : fails ? CU_OUT_OF_MEMORY : CU_INVALID;
 }
 
 cu_result cuMemFreeHost(void *memory)
