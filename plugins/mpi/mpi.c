@@ -17,7 +17,7 @@
 enum { TAG_CALL = 1, TAG_HERE = 2 };
 
 typedef struct group {
-    MPI_Comm works, calls; /* the second one for who asks whom */
+    MPI_Comm works, apart, calls; /* the last one for who asks whom */
     int rank, size;
     MPI_Request requests[MOST_WORKS];
     bool used[MOST_WORKS];
@@ -143,6 +143,8 @@ static void close_link(void *self)
             failed = true; /* somebody did not come: do not wait for all at the end either */
     if (!failed && l->calls != MPI_COMM_NULL)
         MPI_Comm_free(&l->calls);
+    if (!failed && l->apart != MPI_COMM_NULL)
+        MPI_Comm_free(&l->apart);
     if (!failed && l->works != MPI_COMM_NULL)
         MPI_Comm_free(&l->works);
     free(l->places);
@@ -155,6 +157,7 @@ static sgm_communicator_result open_communicators(group *l, char *message)
     char own[SGM_COMMUNICATOR_NAME] = "", host[64] = "";
     TRY(MPI_Comm_dup(MPI_COMM_WORLD, &l->works));
     TRY(MPI_Comm_set_errhandler(l->works, MPI_ERRORS_RETURN));
+    TRY(MPI_Comm_dup(l->works, &l->apart));
     TRY(MPI_Comm_dup(l->works, &l->calls));
     TRY(MPI_Comm_rank(l->works, &l->rank));
     TRY(MPI_Comm_size(l->works, &l->size));
@@ -180,7 +183,7 @@ static sgm_communicator_result open_link(void **self, int32_t *rank, int32_t *si
         snprintf(message, SGM_COMMUNICATOR_MESSAGE, "out of memory");
         return SGM_COMMUNICATOR_FAILED;
     }
-    l->works = l->calls = MPI_COMM_NULL;
+    l->works = l->apart = l->calls = MPI_COMM_NULL;
     result = open_communicators(l, message);
     if (result != SGM_COMMUNICATOR_OK) {
         failed = true;
@@ -221,21 +224,22 @@ static sgm_communicator_result start(void *self, const sgm_communicator_work *wo
         return SGM_COMMUNICATOR_FAILED;
     }
     int count = (int)work->count;
+    MPI_Comm among = work->apart ? l->apart : l->works;
     MPI_Request *request = &l->requests[free_one];
     switch (work->kind) {
     case SGM_COMMUNICATOR_SUM:
-        TRY(MPI_Iallreduce(MPI_IN_PLACE, work->data, count, type, sum, l->works, request));
+        TRY(MPI_Iallreduce(MPI_IN_PLACE, work->data, count, type, sum, among, request));
         break;
     case SGM_COMMUNICATOR_REDUCE:
         TRY(MPI_Ireduce(l->rank == work->root ? MPI_IN_PLACE : work->data,
-                        l->rank == work->root ? work->data : NULL, count, type, sum, work->root, l->works,
+                        l->rank == work->root ? work->data : NULL, count, type, sum, work->root, among,
                         request));
         break;
     case SGM_COMMUNICATOR_BROADCAST:
-        TRY(MPI_Ibcast(work->data, count, type, work->root, l->works, request));
+        TRY(MPI_Ibcast(work->data, count, type, work->root, among, request));
         break;
     case SGM_COMMUNICATOR_GATHER:
-        TRY(MPI_Iallgather(MPI_IN_PLACE, 0, type, work->data, count, type, l->works, request));
+        TRY(MPI_Iallgather(MPI_IN_PLACE, 0, type, work->data, count, type, among, request));
         break;
     }
     l->used[free_one] = true;

@@ -42,6 +42,8 @@ typedef struct sgm_communicator_work {
     void *data;
     uint64_t count; /* elements, of each rank; less than 2^31 */
     int32_t root;
+    bool apart; /* among works that are apart only: others may be amid the rest, as not all are where this is
+                 */
 } sgm_communicator_work;
 
 typedef struct sgm_communicator {

@@ -22,6 +22,7 @@ typedef struct sgm__request {
     char *who;  /* the hook's name */
     char *text; /* reason, name or identifier; "" of pause and reset */
     sgm_content content;
+    bool background;          /* the hook runs there */
     sgm__action_function act; /* of an act, and what it is done with */
     void *user;
     void (*release)(void *user);

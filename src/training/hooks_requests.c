@@ -124,6 +124,7 @@ static sgm_status request(sgm_hook_call *call, sgm__request_kind kind, const cha
     if (!made)
         return SGM_ERROR_MEMORY;
     made->kind = kind;
+    made->background = call->background;
     made->who = sgm__strdup(control->hook->type->name);
     made->text = sgm__strdup(text);
     if (!made->who || !made->text || copy_content(content, &made->content) != SGM_OK) {

@@ -127,6 +127,7 @@ void sgm__ranks_close(sgm__ranks *ranks)
         return;
     sgm__near_close(ranks->near);
     ranks->table->close(ranks->self);
+    sgm__ranks_forget_wishes(ranks);
     sgm__free_aligned(ranks->flat);
     sgm__free(ranks->parts);
     sgm__free(ranks->places);
@@ -184,7 +185,7 @@ sgm_status sgm__ranks_start(sgm__ranks *ranks, const sgm_communicator_work *work
 }
 
 /* Names those who do not answer. */
-static sgm_status fail_waiting(sgm__ranks *ranks, const char *what)
+static sgm_status fail_waiting(sgm__ranks *ranks, const char *what, double seconds)
 {
     char message[SGM_COMMUNICATOR_MESSAGE] = "";
     bool *silent = sgm__calloc((size_t)ranks->count, sizeof *silent);
@@ -208,29 +209,34 @@ static sgm_status fail_waiting(sgm__ranks *ranks, const char *what)
                   SGM_ERROR_STATE,
                   "rank %d has waited for %s for %g seconds (operator.timeout), and there is no answer from "
                   "%s%s: it has ended, is stopped, or takes longer than that",
-                  ranks->rank, what, ranks->options.timeout, names.data, missing > 8 ? ", ..." : "")
+                  ranks->rank, what, seconds, names.data, missing > 8 ? ", ..." : "")
             : sgm_fail(SGM_ERROR_STATE,
                        "rank %d has waited for %s for %g seconds (operator.timeout), though all ranks are "
                        "there: they do not do the same, or the network is slower than that",
-                       ranks->rank, what, ranks->options.timeout);
+                       ranks->rank, what, seconds);
     sgm__text_free(&names);
     return status;
 }
 
-sgm_status sgm__ranks_wait(sgm__ranks *ranks, int32_t ticket, const char *what)
+sgm_status sgm__ranks_wait_for(sgm__ranks *ranks, int32_t ticket, const char *what, double seconds)
 {
     char message[SGM_COMMUNICATOR_MESSAGE] = "";
     double began = sgm__now();
     for (bool done = false; !done;) {
-        double left = ranks->options.timeout - (sgm__now() - began);
+        double left = seconds - (sgm__now() - began);
         if (ranks->table->test(ranks->self, ticket, left < 0.25 ? left : 0.25, &done, message) !=
             SGM_COMMUNICATOR_OK)
             return fail(ranks, what, message);
         if (!done && left <= 0)
-            return fail_waiting(ranks, what);
+            return fail_waiting(ranks, what, seconds);
     }
     ranks->waited += sgm__now() - began;
     return SGM_OK;
+}
+
+sgm_status sgm__ranks_wait(sgm__ranks *ranks, int32_t ticket, const char *what)
+{
+    return sgm__ranks_wait_for(ranks, ticket, what, ranks->options.timeout);
 }
 
 static void pause_briefly(void)
@@ -259,7 +265,7 @@ sgm_status sgm__ranks_wait_until(sgm__ranks *ranks, bool (*has_come)(const void 
         if (waited < spins)
             sched_yield();
         else if (waited > ranks->options.timeout)
-            return fail_waiting(ranks, what);
+            return fail_waiting(ranks, what, ranks->options.timeout);
         else if (ranks->table->test(ranks->self, SGM_COMMUNICATOR_NO_WORK, REST_SECONDS, &done, message) !=
                  SGM_COMMUNICATOR_OK)
             return fail(ranks, what, message);

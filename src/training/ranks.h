@@ -9,6 +9,7 @@
 #define SGM_TRAINING_RANKS_H
 
 #include "training/communicator.h"
+#include "training/hooks.h"
 #include "training/operator.h"
 #include "training/ranks_near.h"
 #include "training/trainer.h"
@@ -81,6 +82,11 @@ typedef struct sgm__ranks {
     bool saved;   /* and have to be told of a checkpoint that it has made */
     bool saves;   /* rank 0 has a folder */
 
+    /* what hooks have asked for; ranks_wishes.c */
+    char wish[256];     /* the newest, in words */
+    uint32_t sign;      /* of all of them */
+    sgm__request *kept; /* for the next meeting, of rank 0 */
+
     /* what it took, in this run */
     double began, waited, computed;
     uint64_t bytes;
@@ -105,6 +111,8 @@ bool sgm__trainer_follows(const sgm_trainer *trainer);
 sgm_status sgm__ranks_start(sgm__ranks *ranks, const sgm_communicator_work *work, int32_t *ticket);
 /* Waits for a work; fails, naming who did not come, after the timeout. `what`: "the gradients". */
 sgm_status sgm__ranks_wait(sgm__ranks *ranks, int32_t ticket, const char *what);
+/* The same with another time than operator.timeout. */
+sgm_status sgm__ranks_wait_for(sgm__ranks *ranks, int32_t ticket, const char *what, double seconds);
 /* Waits for what other ranks write to memory, as long. */
 sgm_status sgm__ranks_wait_until(sgm__ranks *ranks, bool (*has_come)(const void *user), const void *user,
                                  const char *what);
@@ -165,6 +173,21 @@ sgm_status sgm__ranks_average(sgm_trainer *trainer, bool all);
 /* --- ranks_alike.c --- */
 /* Fails, naming what, where a rank was given other data or options than rank 0. */
 sgm_status sgm__ranks_compare_given(sgm__ranks *ranks);
+
+/* --- ranks_wishes.c --- */
+/* What becomes of a hook's request: it is done now, as all ranks' hooks ask for it; or by rank 0 in the next
+ * meeting, which keeps it; or never, as rank 0 decides. */
+typedef enum sgm__rank_wish { SGM__WISH_NOW, SGM__WISH_KEPT, SGM__WISH_NEVER } sgm__rank_wish;
+/* Fails, naming the hook, where all ranks want to stop, pause or be reset together, and not all ask for it.
+ */
+sgm_status sgm__ranks_wish(sgm_trainer *trainer, const sgm_trainer *asker, sgm__request *request,
+                           sgm__rank_wish *wish);
+/* The oldest that was kept, which is the caller's then and is told to all; NULL: none. */
+sgm__request *sgm__ranks_take_kept(sgm_trainer *trainer);
+/* For an iteration's sums: two numbers that tell whether hooks have asked for the same on all ranks. */
+void sgm__ranks_put_sign(const sgm__ranks *ranks, double signs[2]);
+sgm_status sgm__ranks_check_signs(sgm__ranks *ranks, const double signs[2]);
+void sgm__ranks_forget_wishes(sgm__ranks *ranks); /* of the run before */
 
 /* --- ranks_agree.c --- */
 /* What rank 0 has for all. */

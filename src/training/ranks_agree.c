@@ -244,6 +244,7 @@ sgm_status sgm__ranks_begin(sgm_trainer *trainer, bool has_folder)
     ranks->meets = true;
     ranks->wants_stop = ranks->someone_stops = ranks->moved = false;
     sgm__ranks_forget(ranks);
+    sgm__ranks_forget_wishes(ranks);
     SGM_TRY(sgm__trainer_prepare(trainer));
     SGM_TRY(sgm__ranks_look_near(ranks));
     if (ranks->count < 2)
@@ -318,8 +319,9 @@ bool sgm__ranks_wants_meeting(sgm__ranks *ranks)
 {
     sgm_trainer *trainer = ranks->trainer;
     return ranks->rank == 0 &&
-           (sgm__now() - ranks->told > ACCOUNT_SECONDS || atomic_load(&trainer->waiting) > 0 ||
-            atomic_load(&trainer->control.has_order) || sgm__control_is_due(&trainer->control));
+           (ranks->kept != NULL || sgm__now() - ranks->told > ACCOUNT_SECONDS ||
+            atomic_load(&trainer->waiting) > 0 || atomic_load(&trainer->control.has_order) ||
+            sgm__control_is_due(&trainer->control));
 }
 
 void sgm__ranks_note(sgm_trainer *trainer, const char *who, const json_t *request)

@@ -13,7 +13,7 @@
 #define MOST_LOOK 1e-3     /* a look takes the processor from who computes */
 
 /* What all ranks learn of an iteration, as sums; costs and states that the network changes follow. */
-enum { LOSS, CORRECT, RECORDS, HAS_ACCURACY, MEETS, STOPS, UPDATES, ACCUMULATED, SHARED };
+enum { LOSS, CORRECT, RECORDS, HAS_ACCURACY, MEETS, STOPS, UPDATES, ACCUMULATED, SIGNS, SHARED = SIGNS + 2 };
 
 /* --- where they lie --- */
 
@@ -262,13 +262,14 @@ static sgm_status fill_shared(sgm__ranks *ranks, const sgm__metric_sums *own)
     ranks->shared[STOPS] = ranks->wants_stop;
     ranks->shared[UPDATES] = ranks->rank == 0 ? (double)first->updates : 0;
     ranks->shared[ACCUMULATED] = ranks->rank == 0 ? (double)first->accumulated : 0;
+    sgm__ranks_put_sign(ranks, &ranks->shared[SIGNS]);
     for (size_t i = 0; i < trainer->cost_count; i++)
         ranks->shared[SHARED + i] = own->records > 0 ? trainer->costs[i]->newest * (double)own->records : 0;
     ranks->shared_count = count;
     return SGM_OK;
 }
 
-static void read_shared(sgm__ranks *ranks, sgm__metric_sums *sums)
+static sgm_status read_shared(sgm__ranks *ranks, sgm__metric_sums *sums)
 {
     const sgm_trainer *trainer = ranks->trainer;
     const double *shared = ranks->shared;
@@ -280,6 +281,7 @@ static void read_shared(sgm__ranks *ranks, sgm__metric_sums *sums)
     ranks->meets = shared[MEETS] > 0 || shared[STOPS] > 0;
     for (size_t i = 0; i < trainer->cost_count; i++)
         trainer->costs[i]->newest = shared[SHARED + i] / shared[RECORDS];
+    return sgm__ranks_check_signs(ranks, &shared[SIGNS]);
 }
 
 static sgm_status start_shared(sgm__ranks *ranks, int32_t *ticket)
@@ -299,7 +301,7 @@ sgm_status sgm__ranks_share(sgm_trainer *trainer, sgm__metric_sums *sums, int64_
     SGM_TRY(fill_shared(ranks, sums));
     SGM_TRY(start_shared(ranks, &ticket));
     SGM_TRY(sgm__ranks_wait(ranks, ticket, "the costs"));
-    read_shared(ranks, sums);
+    SGM_TRY(read_shared(ranks, sums));
     *updates = (int64_t)ranks->shared[UPDATES];
     *accumulated = (int64_t)ranks->shared[ACCUMULATED];
     return SGM_OK;
@@ -429,7 +431,7 @@ sgm_status sgm__ranks_merge(sgm_trainer *trainer, int64_t whole, sgm__metric_sum
     SGM_TRY(fill_shared(ranks, sums));
     SGM_TRY(for_others(ranks, put_state, &ranks->shared_count, share));
     SGM_TRY(ranks->near != NULL ? sgm__ranks_lend(ranks) : sum_by_messages(ranks));
-    read_shared(ranks, sums);
+    SGM_TRY(read_shared(ranks, sums));
     size_t at = SHARED + trainer->cost_count;
     return for_others(ranks, get_state, &at, 0);
 }

@@ -7,6 +7,7 @@
 #include "training/trainer_hooks.h"
 #include "training/trainer_lock.h"
 #include "training/trainer_publish.h"
+#include "training/trainer_requests.h"
 
 /* --- one run --- */
 
@@ -124,82 +125,13 @@ static sgm_status train_on(training_run *run, const sgm_block *block)
 
 /* --- hooks --- */
 
-static sgm_status change_value(sgm_trainer *trainer, const sgm__request *request)
-{
-    sgm_trainer *owner = trainer->global != NULL ? trainer->global : trainer; /* who has the record */
-    owner->changed_by = request->who;
-    sgm_status status = sgm_resolve_set(trainer->registry, request->text, request->content, NULL, NULL);
-    owner->changed_by = "program";
-    return status;
-}
-
-/* A stop that checkpoints keep, for a resume. */
-static sgm_status end_for_good(sgm_trainer *trainer, const char *by)
-{
-    sgm__free(trainer->ended_by);
-    trainer->ended_by = sgm__strdup(by);
-    return trainer->ended_by != NULL ? sgm_trainer_stop(trainer, by) : SGM_ERROR_MEMORY;
-}
-
-static sgm_status stop_for(sgm_trainer *trainer, const sgm__request *request)
-{
-    char *reason = sgm__format("%s: %s", request->who, request->text);
-    sgm_status status = reason != NULL ? end_for_good(trainer, reason) : SGM_ERROR_MEMORY;
-    sgm__free(reason);
-    return status;
-}
-
-/* `asker`: the trainer, or a worker's scope, whose values it sets. */
-static sgm_status fulfil(training_run *run, sgm_trainer *asker, const sgm__request *request)
-{
-    sgm_trainer *trainer = run->trainer;
-    switch (request->kind) {
-    case SGM__REQUEST_STOP:
-        return stop_for(trainer, request);
-    case SGM__REQUEST_SAVE:
-        sgm__ranks_forget_lost(trainer);
-        if (sgm__trainer_follows(trainer))
-            return SGM_OK;
-        return run->options->folder != NULL
-                   ? sgm__run_folder_save_as(trainer, run->options->folder, request->text)
-                   : sgm_fail(SGM_ERROR_STATE, "the run has no folder to save '%s' in", request->text);
-    case SGM__REQUEST_SET:
-        return change_value(asker, request);
-    case SGM__REQUEST_PAUSE:
-        sgm__ranks_must_meet(trainer);
-        return sgm_trainer_pause(trainer);
-    case SGM__REQUEST_RESET: /* at the end of the iteration: this thread is busy */
-        sgm__ranks_must_meet(trainer);
-        if (sgm__trainer_follows(trainer))
-            return SGM_OK; /* rank 0 has the same hook, and all follow it */
-        return sgm__trainer_order(trainer, SGM__ORDER_RESET, (sgm__order_texts){.who = request->who}, NULL);
-    case SGM__REQUEST_ACT: /* it saves, too */
-        sgm__ranks_forget_lost(trainer);
-        return sgm__trainer_follows(trainer) ? SGM_OK : request->act(request->user, trainer);
-    }
-    return SGM_OK;
-}
-
-/* A request that cannot be fulfilled is logged: it must not end hours of training. */
-static void fulfil_or_log(training_run *run, sgm_trainer *asker, sgm__request *request)
-{
-    if (fulfil(run, asker, request) != SGM_OK)
-        sgm__log(SGM_LOG_ERROR, run->trainer->name, "%s: %s", request->who, sgm_last_error());
-    sgm__request_free(request);
-}
-
 /* Tells hooks of an event, workers' first, and does what they ask for. */
 static sgm_status tell_hooks(training_run *run, sgm_time_scale scale)
 {
-    sgm_trainer *trainer = run->trainer, *scope;
-    sgm__request *request;
+    sgm_trainer *trainer = run->trainer;
     SGM_TRY(sgm__operator_event(trainer, scale));
     SGM_TRY(sgm__hooks_event(trainer->hooks, scale, trainer->position.epoch, trainer->position.iteration));
-    while ((request = sgm__operator_take_request(trainer, &scope)) != NULL)
-        fulfil_or_log(run, scope, request);
-    while ((request = sgm__hooks_take_request(trainer->hooks)) != NULL)
-        fulfil_or_log(run, trainer, request);
-    return SGM_OK;
+    return sgm__requests_do(trainer);
 }
 
 static sgm_status end_epoch(training_run *run)
@@ -332,6 +264,7 @@ static sgm_status lead(training_run *run)
     sgm_trainer *trainer = run->trainer;
     sgm__rank_news news = {0};
     sgm__trainer_let_others(trainer);
+    sgm__requests_do_kept(trainer);
     SGM_TRY(obey_orders(run));
     if (sgm__control_wants_pause(&trainer->control)) {
         SGM_TRY(begin_pause(run));
@@ -456,7 +389,7 @@ static sgm_status end_as_before(const training_run *run)
              "the run was ended by %s, after epoch %lld, iteration %lld; it goes on when it is resumed with "
              "another number of epochs or iterations",
              ended->by, (long long)trainer->position.epoch, (long long)trainer->position.iteration);
-    return end_for_good(trainer, ended->by);
+    return sgm__trainer_end_for_good(trainer, ended->by);
 }
 
 static sgm_status start(training_run *run)

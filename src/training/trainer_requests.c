@@ -1,0 +1,97 @@
+/* What hooks have asked for: stopping, pausing, saving, setting, resetting. */
+#include "training/trainer_requests.h"
+
+#include "training/ranks.h"
+#include "training/run_folder.h"
+
+static sgm_status change_value(sgm_trainer *trainer, const sgm__request *request)
+{
+    sgm_trainer *owner = trainer->global != NULL ? trainer->global : trainer; /* who has the record */
+    owner->changed_by = request->who;
+    sgm_status status = sgm_resolve_set(trainer->registry, request->text, request->content, NULL, NULL);
+    owner->changed_by = "program";
+    return status;
+}
+
+sgm_status sgm__trainer_end_for_good(sgm_trainer *trainer, const char *by)
+{
+    sgm__free(trainer->ended_by);
+    trainer->ended_by = sgm__strdup(by);
+    return trainer->ended_by != NULL ? sgm_trainer_stop(trainer, by) : SGM_ERROR_MEMORY;
+}
+
+static sgm_status stop_for(sgm_trainer *trainer, const sgm__request *request)
+{
+    char *reason = sgm__format("%s: %s", request->who, request->text);
+    sgm_status status = reason != NULL ? sgm__trainer_end_for_good(trainer, reason) : SGM_ERROR_MEMORY;
+    sgm__free(reason);
+    return status;
+}
+
+/* `asker`: the trainer, or a worker's scope, whose values it sets. */
+static sgm_status fulfil(sgm_trainer *trainer, sgm_trainer *asker, const sgm__request *request)
+{
+    switch (request->kind) {
+    case SGM__REQUEST_STOP:
+        return stop_for(trainer, request);
+    case SGM__REQUEST_SAVE:
+        sgm__ranks_forget_lost(trainer);
+        if (sgm__trainer_follows(trainer))
+            return SGM_OK;
+        return trainer->folder != NULL
+                   ? sgm__run_folder_save_as(trainer, trainer->folder, request->text)
+                   : sgm_fail(SGM_ERROR_STATE, "the run has no folder to save '%s' in", request->text);
+    case SGM__REQUEST_SET:
+        return change_value(asker, request);
+    case SGM__REQUEST_PAUSE:
+        sgm__ranks_must_meet(trainer);
+        return sgm_trainer_pause(trainer);
+    case SGM__REQUEST_RESET: /* at the end of the iteration: this thread is busy */
+        sgm__ranks_must_meet(trainer);
+        if (sgm__trainer_follows(trainer))
+            return SGM_OK; /* rank 0 has the same hook, and all follow it */
+        return sgm__trainer_order(trainer, SGM__ORDER_RESET, (sgm__order_texts){.who = request->who}, NULL);
+    case SGM__REQUEST_ACT: /* it saves, too */
+        sgm__ranks_forget_lost(trainer);
+        return sgm__trainer_follows(trainer) ? SGM_OK : request->act(request->user, trainer);
+    }
+    return SGM_OK;
+}
+
+static void fulfil_or_log(sgm_trainer *trainer, sgm_trainer *asker, const sgm__request *request)
+{
+    if (fulfil(trainer, asker, request) != SGM_OK)
+        sgm__log(SGM_LOG_ERROR, trainer->name, "%s: %s", request->who, sgm_last_error());
+}
+
+/* Lets go of the request. */
+static sgm_status do_request(sgm_trainer *trainer, sgm_trainer *asker, sgm__request *request)
+{
+    sgm__rank_wish wish = SGM__WISH_NOW;
+    sgm_status status = sgm__ranks_wish(trainer, asker, request, &wish);
+    if (status == SGM_OK && wish == SGM__WISH_NOW)
+        fulfil_or_log(trainer, asker, request);
+    if (wish != SGM__WISH_KEPT)
+        sgm__request_free(request);
+    return status;
+}
+
+sgm_status sgm__requests_do(sgm_trainer *trainer)
+{
+    sgm_trainer *scope;
+    sgm__request *request;
+    while ((request = sgm__operator_take_request(trainer, &scope)) != NULL)
+        SGM_TRY(do_request(trainer, scope, request));
+    while ((request = sgm__hooks_take_request(trainer->hooks)) != NULL)
+        SGM_TRY(do_request(trainer, trainer, request));
+    return SGM_OK;
+}
+
+void sgm__requests_do_kept(sgm_trainer *trainer)
+{
+    sgm__request *request;
+    while ((request = sgm__ranks_take_kept(trainer)) != NULL) {
+        fulfil_or_log(trainer, trainer, request);
+        sgm__request_free(request);
+    }
+}

@@ -1,0 +1,15 @@
+/* What hooks have asked for, done by the training's thread. Internal. */
+#ifndef SGM_TRAINING_TRAINER_REQUESTS_H
+#define SGM_TRAINING_TRAINER_REQUESTS_H
+
+#include "training/trainer.h"
+
+/* After an event. One that cannot be fulfilled is logged: it must not end hours of training. Fails where the
+ * hooks of other ranks ask for something else. */
+sgm_status sgm__requests_do(sgm_trainer *trainer);
+/* At rank 0, in a meeting: what its background hooks have asked for, and all do. */
+void sgm__requests_do_kept(sgm_trainer *trainer);
+/* A stop that checkpoints keep, for a resume. */
+sgm_status sgm__trainer_end_for_good(sgm_trainer *trainer, const char *by);
+
+#endif
