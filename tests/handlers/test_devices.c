@@ -7,6 +7,7 @@
 #include "handlers/session.h"
 #include <pthread.h>
 #include <sigma/op.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char *const names[] = {"opencl", "cuda"};
@@ -263,6 +264,25 @@ static void change_byte(const char *path, long at)
     fclose(file);
 }
 
+/* Another process is writing the same, and goes on when we are through. */
+static void check_beside_another(sgm_handler *handler, const char *path, size_t size)
+{
+    char other[192];
+    struct stat before, after;
+    snprintf(other, sizeof other, "%s.tmp", path);
+    CHECK_INT(unlink(path), 0);
+    FILE *file = fopen(other, "wb");
+    CHECK(file != NULL);
+    check_again(handler, path, size);
+    fputs("in the midst of another's file", file);
+    fclose(file);
+    CHECK_INT(stat(path, &before), 0);
+    check_again(handler, path, size);
+    CHECK_INT(stat(path, &after), 0);
+    CHECK_INT(after.st_ino, before.st_ino); /* it was whole, so it was not made again */
+    unlink(other);
+}
+
 static void check_kept(sgm_handler *handler)
 {
     char path[160];
@@ -280,6 +300,7 @@ static void check_kept(sgm_handler *handler)
     check_again(handler, path, size);
     change_byte(path, 3);
     check_again(handler, path, size);
+    check_beside_another(handler, path, size);
     setenv("SIGMA_CACHE_DIR", "/proc/nowhere", 1); /* nothing can be kept there */
     session = sgm_session_create(handler);
     check_chain(session);

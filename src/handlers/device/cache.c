@@ -4,8 +4,10 @@
 #include "handlers/device/device.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <sigma/paths.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -96,6 +98,23 @@ static void limit(const char *path)
 
 /* --- files --- */
 
+/* Under a name of this process and thread first: others may be writing the same. What one that died leaves
+ * goes as any file that is old. */
+static sgm_status write_file(const char *path, const void *file, size_t bytes)
+{
+    static atomic_uint count;
+    char *own = sgm__format("%s-%ld-%u", path, (long)getpid(), atomic_fetch_add(&count, 1));
+    if (own == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_status status = sgm__file_write_atomic(own, file, bytes);
+    if (status == SGM_OK && rename(own, path) != 0) {
+        status = sgm_fail(SGM_ERROR_FILE, "cannot name '%s' so: %s", path, strerror(errno));
+        unlink(own);
+    }
+    sgm__free(own);
+    return status;
+}
+
 static void store(const char *folder, const char *path, const void *binary, size_t bytes)
 {
     header head = {MAGIC, bytes, sgm__hash(binary, bytes, MAGIC)};
@@ -104,7 +123,7 @@ static void store(const char *folder, const char *path, const void *binary, size
     if (status == SGM_OK) {
         memcpy(file, &head, sizeof head);
         memcpy(file + sizeof head, binary, bytes);
-        status = sgm__file_write_atomic(path, file, sizeof head + bytes);
+        status = write_file(path, file, sizeof head + bytes);
     }
     if (status == SGM_OK) {
         limit(folder);
