@@ -131,8 +131,7 @@ static const char *known(sgm__source_writer *w, int32_t number)
     const sgm__node *node = &w->plan->nodes[number];
     if (node->place.store != SGM__STORE_CONSTANT || !is_single(node))
         return NULL;
-    return sgm__source_number(w, node->type.dtype,
-                              sgm__element_load(node->type.dtype, w->plan->constants + node->place.offset));
+    return sgm__source_literal(w, node->type.dtype, w->plan->constants + node->place.offset);
 }
 
 /* --- work-items --- */

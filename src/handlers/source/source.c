@@ -3,6 +3,7 @@
 #include "ops/ops.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 
 /* --- a handler to plan for --- */
@@ -97,10 +98,10 @@ static sgm_status collect_states(file *f, const sgm__plan *plan)
 
 /* --- arrays of numbers --- */
 
-static sgm_status check_finite(const char *what, const double *values, int64_t count)
+static sgm_status check_finite(const char *what, const sgm_array *values, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
-        if (values[i] != values[i] || values[i] - values[i] != 0)
+        if (!isfinite(sgm_array_load(values, i)))
             return sgm_fail(SGM_ERROR_NUMERIC,
                             "'%s' has an element that is not finite (number %lld): a trained network was "
                             "expected",
@@ -108,21 +109,21 @@ static sgm_status check_finite(const char *what, const double *values, int64_t c
     return SGM_OK;
 }
 
-static bool are_zero(const double *values, int64_t count)
+static bool are_zero(const sgm_array *values, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
-        if (values[i] != 0)
+        if (sgm_array_load(values, i) != 0)
             return false;
     return true;
 }
 
 #define LINE 100
-static void write_numbers(sgm__source_writer *w, sgm_dtype dtype, const double *values, int64_t count,
-                          sgm__text *text)
+static void write_numbers(sgm__source_writer *w, const sgm_array *values, int64_t count, sgm__text *text)
 {
     size_t width = 0;
-    for (int64_t i = 0; i < count; i++) {
-        const char *number = sgm__source_number(w, dtype, values[i]);
+    const unsigned char *element = values->data;
+    for (int64_t i = 0; i < count; i++, element += sgm_dtype_size(values->dtype)) {
+        const char *number = sgm__source_literal(w, values->dtype, element);
         size_t length = strlen(number);
         bool breaks = width == 0 || width + length + 2 > LINE;
         sgm__text_append(text, "%s%s%s", i > 0 ? "," : "", breaks ? "\n    " : " ", number);
@@ -131,7 +132,7 @@ static void write_numbers(sgm__source_writer *w, sgm_dtype dtype, const double *
     sgm__text_append(text, "\n");
 }
 
-static sgm_status write_values(sgm__source_writer *w, const file_state *state, const double *values,
+static sgm_status write_values(sgm__source_writer *w, const file_state *state, const sgm_array *values,
                                sgm__text *text)
 {
     int64_t count = sgm_shape_elements(&state->type.shape);
@@ -143,7 +144,7 @@ static sgm_status write_values(sgm__source_writer *w, const file_state *state, c
                      (long long)count);
     if (!state->changes || !are_zero(values, count)) {
         sgm__text_append(text, " = {");
-        write_numbers(w, state->type.dtype, values, count, text);
+        write_numbers(w, values, count, text);
         sgm__text_append(text, "}");
     }
     sgm__text_append(text, ";\n\n");
@@ -155,34 +156,23 @@ static sgm_status write_state(sgm__source_writer *w, const file_state *state, sg
     sgm_tensor *tensor = w->request->state(w->request->user, state->name);
     if (tensor == NULL)
         return sgm__last_failure();
-    int64_t count = sgm_shape_elements(&state->type.shape);
-    double *values = sgm__calloc((size_t)count + 1, sizeof(double));
-    sgm_status status = values != NULL ? sgm_tensor_read(tensor, values, (size_t)count) : SGM_ERROR_MEMORY;
-    if (status == SGM_OK)
-        status = write_values(w, state, values, text);
-    sgm__free(values);
+    sgm_array values = {.dtype = sgm_tensor_dtype(tensor), .data = sgm_tensor_data(tensor)};
+    sgm_status status = write_values(w, state, &values, text);
     sgm_tensor_free(tensor);
     return status;
 }
 
-static sgm_status write_constant(sgm__source_writer *w, int32_t number, sgm__text *text)
+static void write_constant(sgm__source_writer *w, int32_t number, sgm__text *text)
 {
     const sgm__node *node = &w->plan->nodes[number];
     int64_t count = sgm_shape_elements(&node->type.shape);
-    double *values = sgm__calloc((size_t)count + 1, sizeof(double));
-    if (values == NULL)
-        return SGM_ERROR_MEMORY;
-    sgm_array array = {.dtype = node->type.dtype, .data = w->plan->constants + node->place.offset};
-    for (int64_t i = 0; i < count; i++)
-        values[i] = sgm_array_load(&array, i);
+    sgm_array values = {.dtype = node->type.dtype, .data = w->plan->constants + node->place.offset};
     const char *label = sgm__plan_string(w->plan, node->label);
     sgm__text_append(text, "/* a constant%s%s */\nstatic const %s %s_%s_%d[%lld] = {",
                      *label != '\0' ? " of " : "", label, sgm__source_type(w, node->type.dtype),
                      w->request->name, w->program->function, number, (long long)count);
-    write_numbers(w, node->type.dtype, values, count, text);
+    write_numbers(w, &values, count, text);
     sgm__text_append(text, "};\n\n");
-    sgm__free(values);
-    return SGM_OK;
 }
 
 /* --- functions --- */
@@ -307,7 +297,7 @@ static sgm_status write_program(file *f, sgm__source_writer *w, const sgm__sourc
     write_body(w, &f->bodies);
     for (int32_t i = 0; i < w->plan->node_count; i++)
         if (w->constants[i])
-            SGM_TRY(write_constant(w, i, &f->constants));
+            write_constant(w, i, &f->constants);
     sgm__text_append(&f->bodies, "\n");
     if (w->failed || w->text.failed)
         return sgm_fail(SGM_ERROR_UNSUPPORTED, "an expression of the program is too long for a line of C");

@@ -142,8 +142,9 @@ int32_t sgm__source_loops(sgm__source_writer *w, const sgm_shape *shape, int32_t
 void sgm__source_turns(sgm__source_writer *w, const sgm_shape *shape, uint32_t axes, const char **index);
 /* What elements are computed in. */
 const char *sgm__source_type(const sgm__source_writer *w, sgm_dtype dtype);
-/* A number of a type; a negative one stands in brackets. */
+/* A number of floating point, or an element of any type; a negative one stands in brackets. */
 const char *sgm__source_number(sgm__source_writer *w, sgm_dtype dtype, double value);
+const char *sgm__source_literal(sgm__source_writer *w, sgm_dtype dtype, const void *element);
 /* An element of a value that lies in memory: an expression for each axis, NULL for 0. */
 const char *sgm__source_element(sgm__source_writer *w, int32_t node, const char *const *index);
 /* The same by an expression for its number, where the elements lie one after the other. */

@@ -134,8 +134,6 @@ static void float_text(float value, char *buffer, size_t size)
 const char *sgm__source_number(sgm__source_writer *w, sgm_dtype dtype, double value)
 {
     char text[40];
-    if (!sgm_dtype_is_float(dtype))
-        return sgm__source_format(w, value < 0 ? "(%lld)" : "%lld", (long long)value);
     const char *end = dtype == SGM_FLOAT64 ? "" : "f";
     if (isnan(value))
         return sgm__source_format(w, "(0.0%s / 0.0%s)", end, end);
@@ -147,6 +145,18 @@ const char *sgm__source_number(sgm__source_writer *w, sgm_dtype dtype, double va
         sgm__number_text(value, text, sizeof text);
     const char *point = strpbrk(text, ".e") != NULL ? "" : ".0";
     return sgm__source_format(w, value < 0 ? "(%s%s%s)" : "%s%s%s", text, point, end);
+}
+
+/* A double does not hold every integer, and the least of all cannot be written as one number. */
+const char *sgm__source_literal(sgm__source_writer *w, sgm_dtype dtype, const void *element)
+{
+    int64_t whole;
+    if (sgm_dtype_is_float(dtype))
+        return sgm__source_number(w, dtype, sgm__element_load(dtype, element));
+    sgm__element_convert(SGM_INT64, &whole, dtype, element);
+    if (whole == INT64_MIN)
+        return "(-9223372036854775807 - 1)";
+    return sgm__source_format(w, whole < 0 ? "(%lld)" : "%lld", (long long)whole);
 }
 
 /* --- elements --- */
@@ -245,8 +255,7 @@ static const char *known_number(sgm__source_writer *w, int32_t number)
     }
     if (node->place.store != SGM__STORE_CONSTANT || !is_single(node))
         return NULL;
-    return sgm__source_number(w, node->type.dtype,
-                              sgm__element_load(node->type.dtype, w->plan->constants + node->place.offset));
+    return sgm__source_literal(w, node->type.dtype, w->plan->constants + node->place.offset);
 }
 
 static const char *draw(sgm__source_writer *w, int32_t node, const char *number)
