@@ -682,3 +682,54 @@ TEST(devices_by_number)
             CHECK_INT(sgm_last_status(), SGM_ERROR_NOT_FOUND);
         }
 }
+
+/* --- sums of rows by many indices: in order, so that the same bits come each time --- */
+
+#define MANY 20000
+#define ROWS 3001
+
+/* Half of the indices are the same one, as those of padding are. */
+static int64_t row_of(int64_t i)
+{
+    return i % 2 == 0 ? 7 : i * 7919 % ROWS;
+}
+
+static float value_of(int64_t i)
+{
+    return (float)(i * 31 % 1009) * 1.37f - 500;
+}
+
+static void check_rows(sgm_handler *handler)
+{
+    static float expected[ROWS];
+    sgm_session *session = sgm_session_create(handler);
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(MANY));
+    sgm_value at = sgm_input_value(graph, "at", SGM_INT64, DIMS(MANY));
+    sgm_output(graph, "sums", sgm_scatter_add(graph, x, at, 0, ROWS));
+    sgm_program *program = sgm_session_prepare(session, graph);
+    CHECK_OK(program);
+    double *values = malloc(MANY * sizeof *values), *indices = malloc(MANY * sizeof *indices);
+    memset(expected, 0, sizeof expected);
+    for (int64_t i = 0; i < MANY; i++) {
+        values[i] = (double)value_of(i);
+        indices[i] = (double)row_of(i);
+        expected[row_of(i)] += value_of(i);
+    }
+    feed(session, program, "x", SGM_FLOAT32, DIMS(MANY), values);
+    feed(session, program, "at", SGM_INT64, DIMS(MANY), indices);
+    CHECK_OK(sgm_session_run(session, program));
+    sgm_tensor *sums = sgm_tensor_create(SGM_FLOAT32, DIMS(ROWS));
+    CHECK_OK(sgm_session_read(session, program, "sums", sums));
+    CHECK_INT(memcmp(sgm_tensor_const_data(sums), expected, sizeof expected), 0);
+    sgm_tensor_free(sums);
+    free(values);
+    free(indices);
+    sgm_graph_free(graph);
+    sgm_session_free(session);
+}
+
+TEST(rows_are_summed_in_order)
+{
+    with_devices(check_rows);
+}

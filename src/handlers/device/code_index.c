@@ -70,43 +70,79 @@ sgm_status sgm__device_write_one_hot(sgm__device_render *r, int32_t number)
 
 /* --- sums by index --- */
 
-/* Of each index, the next place that has the same one, and whether it is the first; -1: there is none. */
-static sgm_status link_equal(sgm__device_render *r, int32_t number, int64_t links)
+/* Which updates go where: chains of their numbers, in order, as first[row] and next[number]; -1: no more. */
+typedef struct chains {
+    int64_t first, next;   /* in the scratch memory */
+    int64_t rows, count;   /* of the result's axis; of indices */
+    sgm__source_walk walk; /* of the indices */
+} chains;
+
+/* The index of index number k. */
+static void take_apart(sgm__device_render *r, const chains *c, const char **index)
+{
+    int64_t below = 1;
+    for (int32_t i = c->walk.count; i-- > 0; below *= c->walk.sizes[i])
+        index[c->walk.axes[i]] = c->walk.count == 1
+                                     ? "k"
+                                     : sgm__source_format(&r->writer, "(k / %lld %% %lld)", (long long)below,
+                                                          (long long)c->walk.sizes[i]);
+}
+
+static sgm_status begin_chains(sgm__device_render *r, const chains *c)
+{
+    sgm__device_begin(r);
+    sgm__device_items(r, "n", c->rows);
+    sgm__source_line(&r->writer, "%s[n] = -1;", sgm__device_scratch(r, c->first, "int32_t", true));
+    return sgm__device_end(r);
+}
+
+/* Each work-item looks at all indices, from the last to the first, and owns the chains of a few rows. */
+static sgm_status link_chains(sgm__device_render *r, int32_t number, const chains *c)
 {
     sgm__source_writer *w = &r->writer;
-    const sgm__node *node = sgm__device_node(r, number), *indices = sgm__device_operand(r, number, 1);
-    int64_t count = sgm_shape_elements(&indices->type.shape);
-    int64_t size = node->type.shape.dims[node->attributes.integers[0]];
-    const sgm__source_walk walk = sgm__device_walk(&indices->type.shape, ~(uint32_t)0);
     const char *index[SGM_MAX_RANK] = {NULL};
-    int32_t operand = sgm__source_operand(w, number, 1);
+    int64_t units = r->info->units > 0 ? r->info->units : 1,
+            owners = r->info->is_processor ? units : 8 * units;
+    owners = owners < c->rows ? owners : c->rows;
     sgm__device_begin(r);
-    sgm__device_items(r, "n", count);
-    sgm__device_unravel(r, "n", &walk, index);
-    read_index(r, number, operand, index, size, NULL);
-    const char *to = sgm__device_scratch(r, links, "int32_t", true);
-    sgm__source_line(w, "int next = -1, first = fits;");
-    sgm__source_line(w, "for (int k = 0; k < %lld && fits; k++) {", (long long)count);
+    sgm__device_items(r, "owner", owners);
+    const char *first = sgm__device_scratch(r, c->first, "int32_t", true);
+    const char *next = sgm__device_scratch(r, c->next, "int32_t", true);
+    sgm__source_line(w, "for (int k = %lld; k-- > 0;) {", (long long)c->count);
     w->depth++;
-    const char *other[SGM_MAX_RANK] = {NULL};
-    int64_t below = 1;
-    for (int32_t i = walk.count; i-- > 0;) {
-        other[walk.axes[i]] =
-            sgm__source_format(w, "(k / %lld %% %lld)", (long long)below, (long long)walk.sizes[i]);
-        below *= walk.sizes[i];
-    }
-    sgm__source_line(w, "if (%s != at || k == n)", sgm__source_element(w, operand, other));
-    sgm__source_line(w, "    continue;");
-    sgm__source_line(w, "if (k < n) {");
-    sgm__source_line(w, "    first = 0;");
-    sgm__source_line(w, "} else {");
-    sgm__source_line(w, "    next = k;");
-    sgm__source_line(w, "    break;");
+    take_apart(r, c, index);
+    read_index(r, number, sgm__source_operand(w, number, 1), index, c->rows, "owner");
+    sgm__source_line(w, "if (fits && (uint32_t)at %% %lldu == (uint32_t)owner) {", (long long)owners);
+    sgm__source_line(w, "    %s[k] = %s[at];", next, first);
+    sgm__source_line(w, "    %s[at] = k;", first);
     sgm__source_line(w, "}");
     w->depth--;
     sgm__source_line(w, "}");
-    sgm__source_line(w, "%s[2 * n] = first;", to);
-    sgm__source_line(w, "%s[2 * n + 1] = next;", to);
+    return sgm__device_end(r);
+}
+
+static sgm_status add_chains(sgm__device_render *r, int32_t number, const chains *c)
+{
+    sgm__source_writer *w = &r->writer;
+    const sgm__node *node = sgm__device_node(r, number), *indices = sgm__device_operand(r, number, 1);
+    int32_t axis = (int32_t)node->attributes.integers[0], rank = indices->type.shape.rank;
+    const char *from[SGM_MAX_RANK] = {NULL}, *to[SGM_MAX_RANK] = {NULL};
+    sgm__device_begin(r);
+    sgm__source_turns(w, &node->type.shape, ~(uint32_t)0, to);
+    for (int32_t i = 0; i < axis; i++)
+        from[i] = to[i];
+    take_apart(r, c, from + axis);
+    for (int32_t i = axis + 1; i < node->type.shape.rank; i++)
+        from[i + rank - 1] = to[i];
+    sgm__source_line(w, "%s sum = 0;", sgm__source_sum_type(w, node->type.dtype));
+    sgm__source_line(w, "for (int k = %s[%s]; k >= 0; k = %s[k])",
+                     sgm__device_scratch(r, c->first, "int32_t", false), to[axis] != NULL ? to[axis] : "0",
+                     sgm__device_scratch(r, c->next, "int32_t", false));
+    const char *sum =
+        sgm__source_format(w, "sum + %s", sgm__source_element(w, sgm__source_operand(w, number, 0), from));
+    sgm__source_line(w, "    sum = %s;",
+                     sgm__source_of_sum(w, node->type.dtype, sum)); /* each within limits */
+    sgm__source_store(w, number, to, "sum");
     return sgm__device_end(r);
 }
 
@@ -119,50 +155,20 @@ static sgm_status clear(sgm__device_render *r, int32_t number)
     return sgm__device_end(r);
 }
 
-/* Where the first of equal indices is, all their updates are added up in order. */
-static sgm_status add_chains(sgm__device_render *r, int32_t number, int64_t links)
-{
-    sgm__source_writer *w = &r->writer;
-    const sgm__node *node = sgm__device_node(r, number), *indices = sgm__device_operand(r, number, 1);
-    int32_t axis = (int32_t)node->attributes.integers[0], rank = indices->type.shape.rank;
-    int32_t updates = sgm__source_operand(w, number, 0);
-    const sgm_shape *parts = &sgm__device_node(r, updates)->type.shape;
-    const char *from[SGM_MAX_RANK] = {NULL}, *to[SGM_MAX_RANK] = {NULL};
-    sgm__source_walk walk = sgm__device_walk(&indices->type.shape, ~(uint32_t)0);
-    sgm__device_begin(r);
-    sgm__source_turns(w, parts, ~(uint32_t)0, from);
-    const char *link = sgm__device_scratch(r, links, "int32_t", false);
-    const char *place = NULL;
-    int64_t below = 1;
-    for (int32_t i = walk.count; i-- > 0; below *= walk.sizes[i])
-        place = sgm__source_plus(w, sgm__source_times(w, from[axis + walk.axes[i]], below), place);
-    sgm__source_line(w, "int k = %s;", place != NULL ? place : "0");
-    sgm__source_line(w, "if (%s[2 * k] == 0)", link);
-    sgm__source_line(w, "    return;");
-    find_whole(parts, axis, rank, from,
-               sgm__source_element(w, sgm__source_operand(w, number, 1), from + axis), to);
-    sgm__source_line(w, "%s sum = 0;", sgm__source_sum_type(w, node->type.dtype));
-    below = 1;
-    for (int32_t i = walk.count; i-- > 0; below *= walk.sizes[i])
-        from[axis + walk.axes[i]] =
-            sgm__source_format(w, "(k / %lld %% %lld)", (long long)below, (long long)walk.sizes[i]);
-    sgm__source_line(w, "for (; k >= 0; k = %s[2 * k + 1])", link);
-    const char *sum = sgm__source_format(w, "sum + %s", sgm__source_element(w, updates, from));
-    sgm__source_line(w, "    sum = %s;",
-                     sgm__source_of_sum(w, node->type.dtype, sum)); /* each within limits */
-    sgm__source_store(w, number, to, "sum");
-    return sgm__device_end(r);
-}
-
 sgm_status sgm__device_write_scatter(sgm__device_render *r, int32_t number)
 {
-    int64_t count = sgm_shape_elements(&sgm__device_operand(r, number, 1)->type.shape);
+    const sgm__node *node = sgm__device_node(r, number);
+    const sgm_shape *indices = &sgm__device_operand(r, number, 1)->type.shape;
+    chains c = {.rows = node->type.shape.dims[node->attributes.integers[0]],
+                .count = sgm_shape_elements(indices),
+                .walk = sgm__device_walk(indices, ~(uint32_t)0)};
     if (sgm_shape_elements(&sgm__device_operand(r, number, 0)->type.shape) == 0)
         return clear(r, number);
-    int64_t links = sgm__device_take_scratch(r, 2 * count * (int64_t)sizeof(int32_t));
-    SGM_TRY(link_equal(r, number, links));
-    SGM_TRY(clear(r, number));
-    return add_chains(r, number, links);
+    c.first = sgm__device_take_scratch(r, c.rows * (int64_t)sizeof(int32_t));
+    c.next = sgm__device_take_scratch(r, c.count * (int64_t)sizeof(int32_t));
+    SGM_TRY(begin_chains(r, &c));
+    SGM_TRY(link_chains(r, number, &c));
+    return add_chains(r, number, &c);
 }
 
 /* --- order --- */
