@@ -216,3 +216,17 @@ TEST(what_has_no_kernel_is_left_to_the_host)
     CHECK_INT(step_of(&r, &sgm__op_exp)->kind, SGM__DEVICE_CALLS);
     discard(&r);
 }
+
+/* As OpenCL's smallest: groups that hold no tile of 256 work-items. */
+TEST(small_groups_have_small_tiles)
+{
+    sgm_device_info small = gpu;
+    small.local = 16384;
+    small.group = 64;
+    rendered r = render(layers(1), &small);
+    const sgm__device_step *step = step_of(&r, &sgm__op_matmul);
+    CHECK_INT(step->kind, SGM__DEVICE_PRODUCT);
+    CHECK_INT(r.code->calls[step->first_call].group, 64);
+    CHECK(strstr(r.code->source.data, "LOCAL float left") != NULL);
+    discard(&r);
+}

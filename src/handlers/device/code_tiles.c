@@ -3,7 +3,6 @@
 #include "handlers/device/code_contraction.h"
 
 #define DEEP 16        /* of a tile */
-#define ITEMS 256      /* of a group */
 #define LEAST_PART 256 /* of the depth, to be worth a group of its own */
 
 /* Work-items down and along, and the results of each. */
@@ -13,7 +12,13 @@ typedef struct tiling {
 
 static const tiling tilings[] = {{16, 8, 16, 8}, {16, 4, 16, 8}, {16, 8, 16, 4}, {16, 4, 16, 4},
                                  {8, 4, 32, 4},  {4, 4, 64, 4},  {4, 2, 64, 4},  {32, 4, 8, 4},
-                                 {64, 4, 4, 4},  {64, 4, 4, 2},  {16, 2, 16, 2}, {16, 1, 16, 1}};
+                                 {64, 4, 4, 4},  {64, 4, 4, 2},  {16, 2, 16, 2}, {16, 1, 16, 1},
+                                 {8, 4, 8, 4},   {8, 2, 8, 2}};
+
+static int32_t items_of(const tiling *t)
+{
+    return t->down * t->along;
+}
 
 static int64_t over(int64_t a, int64_t b)
 {
@@ -24,7 +29,8 @@ static bool fits(const sgm__device_render *r, const sgm__contraction *p, const t
 {
     int64_t rows = t->down * t->high + 1, columns = t->along * t->wide + 1;
     int64_t size = strcmp(p->type, "double") == 0 ? 8 : 4;
-    return DEEP * (rows + columns) * size <= (int64_t)r->info->local && r->info->group >= ITEMS;
+    return DEEP * (rows + columns) * size <= (int64_t)r->info->local &&
+           (uint32_t)items_of(t) <= r->info->group;
 }
 
 /* The least time, in multiplications of a group one after the other: what each costs to read is counted, and
@@ -53,17 +59,18 @@ static bool choose(const sgm__device_render *r, const sgm__contraction *p, tilin
 }
 
 /* A tile of one side into LOCAL memory, zeros behind its end. */
-static void load_side(sgm__device_render *r, const sgm__contraction *p, bool left, int32_t size)
+static void load_side(sgm__device_render *r, const sgm__contraction *p, bool left, int32_t size,
+                      int32_t items)
 {
     sgm__source_writer *w = &r->writer;
     const char *counter = sgm__device_counter(r), *name = left ? "row" : "column";
     bool deep = left ? sgm__contraction_left_is_deep(r, p) : sgm__contraction_right_is_deep(r, p);
     int64_t end = left ? p->rows : p->columns, each = DEEP * size;
     sgm__source_line(w, "#pragma unroll");
-    sgm__source_line(w, "for (int u = 0; u < %lld; u++) {", (long long)over(each, ITEMS));
+    sgm__source_line(w, "for (int u = 0; u < %lld; u++) {", (long long)over(each, items));
     w->depth++;
-    sgm__source_line(w, "const int e = u * %d + ITEM;", ITEMS);
-    if (each % ITEMS != 0) {
+    sgm__source_line(w, "const int e = u * %d + ITEM;", items);
+    if (each % items != 0) {
         sgm__source_line(w, "if (e >= %lld)", (long long)each);
         sgm__source_line(w, "    break;");
     }
@@ -139,7 +146,7 @@ sgm_status sgm__device_write_tiles(sgm__device_render *r, const sgm__contraction
     if (parts->count > 1)
         parts->scratch = sgm__device_take_scratch(r, parts->count * p->batch * p->rows * p->columns * 8);
     sgm__device_begin(r);
-    sgm__device_groups(r, "tile", parts->count * p->batch * row_tiles * column_tiles, ITEMS);
+    sgm__device_groups(r, "tile", parts->count * p->batch * row_tiles * column_tiles, (uint32_t)items_of(&t));
     sgm__contraction_open(r, p, parts, row_tiles, column_tiles);
     sgm__source_line(w, "const int along = ITEM %% %d, down = ITEM / %d;", t.along, t.along);
     sgm__source_line(w, "LOCAL %s left[%d][%d];", p->type, DEEP, high + 1);
@@ -150,8 +157,8 @@ sgm_status sgm__device_write_tiles(sgm__device_render *r, const sgm__contraction
     close_block(r);
     sgm__source_line(w, "for (%s start = from; start < to; start += %d) {", counter, DEEP);
     w->depth++;
-    load_side(r, p, true, high);
-    load_side(r, p, false, wide);
+    load_side(r, p, true, high, items_of(&t));
+    load_side(r, p, false, wide, items_of(&t));
     sgm__source_line(w, "BARRIER;");
     multiply(r, p, &t);
     sgm__source_line(w, "BARRIER;");
