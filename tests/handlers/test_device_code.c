@@ -230,3 +230,16 @@ TEST(small_groups_have_small_tiles)
     CHECK(strstr(r.code->source.data, "LOCAL float left") != NULL);
     discard(&r);
 }
+
+TEST(what_no_line_reads_is_not_declared)
+{
+    sgm_graph *one = sgm_graph_create(), *two = sgm_graph_create();
+    sgm_output(one, "y", sgm_negate(one, sgm_input_value(one, "x", SGM_FLOAT32, DIMS(1))));
+    sgm_output(two, "y", sgm_negate(two, sgm_input_value(two, "x", SGM_FLOAT32, DIMS(2))));
+    rendered of_one = render(one, &gpu), of_two = render(two, &gpu);
+    CHECK(strstr(of_one.code->source.data, "x1[0] = v0;") != NULL);
+    CHECK(strstr(of_one.code->source.data, "ITEM") == NULL);
+    CHECK(strstr(of_two.code->source.data, "const int n = ITEM;") != NULL);
+    discard(&of_one);
+    discard(&of_two);
+}

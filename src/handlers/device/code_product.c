@@ -10,8 +10,9 @@ static sgm_status write_each(sgm__device_render *r, const sgm__contraction *p)
     const char *counter = sgm__device_counter(r);
     sgm__device_begin(r);
     sgm__device_items(r, "n", p->batch * p->rows * p->columns);
-    sgm__source_line(w, "const %s column = n %% %lld, row = n / %lld %% %lld;", counter,
-                     (long long)p->columns, (long long)p->columns, (long long)p->rows);
+    sgm__source_line(w, "const %s column = n %% %lld;", counter, (long long)p->columns);
+    sgm__source_line(w, "const %s row = n / %lld %% %lld;", counter, (long long)p->columns,
+                     (long long)p->rows);
     if (p->batch > 1)
         sgm__source_line(w, "const %s batch = n / %lld;", counter, (long long)(p->columns * p->rows));
     sgm__contraction_begin(r, p);
@@ -38,8 +39,9 @@ static sgm_status add_parts(sgm__device_render *r, const sgm__contraction *p,
     int64_t each = p->batch * p->rows * p->columns;
     sgm__device_begin(r);
     sgm__device_items(r, "n", each);
-    sgm__source_line(w, "const %s column = n %% %lld, row = n / %lld %% %lld;", counter,
-                     (long long)p->columns, (long long)p->columns, (long long)p->rows);
+    sgm__source_line(w, "const %s column = n %% %lld;", counter, (long long)p->columns);
+    sgm__source_line(w, "const %s row = n / %lld %% %lld;", counter, (long long)p->columns,
+                     (long long)p->rows);
     if (p->batch > 1)
         sgm__source_line(w, "const %s batch = n / %lld;", counter, (long long)(p->columns * p->rows));
     sgm__contraction_begin(r, p);

@@ -72,6 +72,8 @@ static sgm__source_walk merged(const sgm__node *x, uint32_t mask, const int64_t 
         walk.axes[walk.count - 1] = last = i;
         *count *= size;
     }
+    if (*count == 0) /* there is no element to find */
+        walk.count = 0;
     return walk;
 }
 
@@ -166,13 +168,27 @@ static void open_part(sgm__device_render *r, const reduction *d, const char *num
     sgm__source_writer *w = &r->writer;
     const char *counter = sgm__device_counter(r);
     if (d->parts == 1) {
-        sgm__source_line(w, "const %s n = %s, from = 0, to = %lld;", counter, number, (long long)d->elements);
+        sgm__source_line(w, "const %s n = %s;", counter, number);
+        sgm__source_line(w, "const %s from = 0, to = %lld;", counter, (long long)d->elements);
         return;
     }
-    sgm__source_line(w, "const %s n = %s %% %lld, part = %s / %lld, from = part * %lld;", counter, number,
-                     (long long)d->results, number, (long long)d->results, (long long)d->part);
+    sgm__source_line(w, "const %s n = %s %% %lld;", counter, number, (long long)d->results);
+    sgm__source_line(w, "const %s part = %s / %lld, from = part * %lld;", counter, number,
+                     (long long)d->results, (long long)d->part);
     sgm__source_line(w, "const %s to = from + %lld < %lld ? from + %lld : %lld;", counter, (long long)d->part,
                      (long long)d->elements, (long long)d->part, (long long)d->elements);
+}
+
+/* Elements by the head of a loop over "e" become part of "all". */
+static void take_in(sgm__device_render *r, const reduction *d, const char *const *outer, const char *loop)
+{
+    sgm__source_writer *w = &r->writer;
+    sgm__source_line(w, "%s {", loop);
+    w->depth++;
+    sgm__source_line(w, "const %s one = %s;", d->type, element_at(r, d, outer, "e"));
+    put_together(r, d, "all", "one");
+    w->depth--;
+    sgm__source_line(w, "}");
 }
 
 /* --- kernels --- */
@@ -187,12 +203,7 @@ static sgm_status write_items(sgm__device_render *r, const reduction *d)
     open_part(r, d, "item");
     sgm__device_unravel(r, "n", &d->outer, index);
     sgm__source_line(w, "%s all = %s;", d->type, d->begin);
-    sgm__source_line(w, "for (%s e = from; e < to; e++) {", counter);
-    w->depth++;
-    sgm__source_line(w, "const %s one = %s;", d->type, element_at(r, d, index, "e"));
-    put_together(r, d, "all", "one");
-    w->depth--;
-    sgm__source_line(w, "}");
+    take_in(r, d, index, sgm__source_format(w, "for (%s e = from; e < to; e++)", counter));
     store(r, d, index, "all");
     return sgm__device_end(r);
 }
@@ -228,12 +239,7 @@ static sgm_status write_groups(sgm__device_render *r, const reduction *d)
     open_part(r, d, "item");
     sgm__device_unravel(r, "n", &d->outer, index);
     sgm__source_line(w, "%s all = %s;", d->type, d->begin);
-    sgm__source_line(w, "for (%s e = from + ITEM; e < to; e += %u) {", counter, group);
-    w->depth++;
-    sgm__source_line(w, "const %s one = %s;", d->type, element_at(r, d, index, "e"));
-    put_together(r, d, "all", "one");
-    w->depth--;
-    sgm__source_line(w, "}");
+    take_in(r, d, index, sgm__source_format(w, "for (%s e = from + ITEM; e < to; e += %u)", counter, group));
     write_tree(r, d, group);
     sgm__source_line(w, "if (ITEM == 0) {");
     w->depth++;
@@ -306,12 +312,7 @@ static sgm_status write_lanes(sgm__device_render *r, const reduction *d)
     w->depth--;
     sgm__source_line(w, "}");
     w->depth--;
-    sgm__source_line(w, "for (; e < to; e++) {");
-    w->depth++;
-    sgm__source_line(w, "const %s one = %s;", d->type, element_at(r, d, index, "e"));
-    put_together(r, d, "all", "one");
-    w->depth--;
-    sgm__source_line(w, "}");
+    take_in(r, d, index, "for (; e < to; e++)");
     sgm__source_line(w, "for (int l = 0; l < %d; l++) {", LANES);
     w->depth++;
     put_together(r, d, "all", "lanes[l]");

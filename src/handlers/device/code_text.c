@@ -1,7 +1,7 @@
 /* The text of kernels: parameters, work-items, launches. */
 #include "handlers/device/code_internal.h"
 
-#include "base/tensor_internal.h"
+#include <ctype.h>
 
 static sgm__device_render *render_of(sgm__source_writer *w)
 {
@@ -296,6 +296,58 @@ static bool writes_state(const sgm__device_render *r)
     return false;
 }
 
+static bool is_of_name(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Whether a text has a name as a word of its own. */
+static bool has_name(const char *text, const char *name, size_t length)
+{
+    for (const char *at = text; *at != '\0'; at++)
+        if (strncmp(at, name, length) == 0 && !is_of_name(at[length]) && (at == text || !is_of_name(at[-1])))
+            return true;
+    return false;
+}
+
+/* The one name that a line "const TYPE NAME = ..." declares; NULL: it does something else. */
+static const char *declared(const char *line, size_t *length)
+{
+    line += strspn(line, " ");
+    if (strncmp(line, "const ", 6) != 0)
+        return NULL;
+    const char *equals = strstr(line, " = "), *end = strchr(line, '\n');
+    const char *second = equals != NULL ? strstr(equals + 1, " = ") : NULL;
+    if (equals == NULL || equals > end || (second != NULL && second < end))
+        return NULL;
+    const char *name = equals;
+    while (name[-1] != ' ' && name[-1] != '*')
+        name--;
+    *length = (size_t)(equals - name);
+    return name;
+}
+
+/* The lines of a body but those that declare what no line behind them reads: a writer gives each axis a
+ * variable, and some axes have one place only. From the last line to the first, into `kept` from its end;
+ * what it begins with. */
+static const char *drop_unread(const char *body, size_t length, char *kept)
+{
+    char *first = kept + length;
+    *first = '\0';
+    while (length > 0) {
+        size_t begin = length - 1, name_length;
+        while (begin > 0 && body[begin - 1] != '\n')
+            begin--;
+        const char *name = declared(body + begin, &name_length);
+        if (name == NULL || has_name(first, name, name_length)) {
+            first -= length - begin;
+            memcpy(first, body + begin, length - begin);
+        }
+        length = begin;
+    }
+    return first;
+}
+
 /* "(PLACE(p0)) { ... }"; `fault`: the words that must be 0, or NULL. */
 static void write_kernel(const sgm__device_render *r, const char *fault, sgm__text *text)
 {
@@ -315,7 +367,13 @@ static void write_kernel(const sgm__device_render *r, const char *fault, sgm__te
     }
     if (fault != NULL)
         sgm__text_append(text, "    if (*%s != 0)\n        return;\n", fault);
-    sgm__text_append(text, "%s}\n\n", r->writer.text.data != NULL ? r->writer.text.data : "");
+    const sgm__text *body = &r->writer.text;
+    char *kept = sgm__alloc(body->length + 1);
+    text->failed = text->failed || kept == NULL;
+    if (kept != NULL && body->length > 0)
+        sgm__text_append(text, "%s", drop_unread(body->data, body->length, kept));
+    sgm__text_append(text, "}\n\n");
+    sgm__free(kept);
 }
 
 static uint64_t hash_of(const char *text, size_t length)

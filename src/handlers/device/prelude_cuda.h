@@ -22,7 +22,7 @@
     "#define GLOBAL\n"                                                                                       \
     "#define LOCAL __shared__\n"                                                                             \
     "#define RESTRICT __restrict__\n"                                                                        \
-    "#define FUNCTION static __device__ __forceinline__\n"                                                   \
+    "#define FUNCTION [[maybe_unused]] static __device__ __forceinline__\n"                                  \
     "#define GROUP ((int)blockIdx.x)\n"                                                                      \
     "#define ITEM ((int)threadIdx.x)\n"                                                                      \
     "#define BARRIER __syncthreads()\n" SGM_PRELUDE_FUNCTIONS "FUNCTION float sgm_widen(uint16_t x)\n"       \
