@@ -1,10 +1,13 @@
-/* Ranks by MPI: Open MPI, MPICH and what is built like them. Works are non-blocking collectives. */
+/* Ranks by MPI: Open MPI, MPICH and what is built like them. Works are non-blocking collectives.
+ *
+ * Trainers may run side by side, but MPI is asked by one thread at a time, who has the door. */
 #include "training/communicator.h"
 
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 #include <limits.h>
 #include <mpi.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +16,10 @@
 #include <unistd.h>
 
 #define MOST_WORKS 256
-#define REST 20e-6 /* seconds between two looks: messages go on only while somebody looks */
-enum { TAG_CALL = 1, TAG_HERE = 2 };
+#define REST 20e-6         /* seconds between two looks: messages go on only while somebody looks */
+#define ANSWER_SECONDS 1.0 /* that a rank has to say that it is there */
+/* While ranks open, the program's own messages may be there, too. */
+enum { TAG_CALL = 23171, TAG_HERE = 23172 };
 
 typedef struct group {
     MPI_Comm works, apart, calls; /* the last one for who asks whom */
@@ -29,6 +34,7 @@ typedef struct group {
 static char library_name[MPI_MAX_LIBRARY_VERSION_STRING];
 static MPI_Op sum_bfloat16;
 static bool joined, failed;
+static pthread_mutex_t door = PTHREAD_MUTEX_INITIALIZER;
 
 static double now(void)
 {
@@ -58,6 +64,16 @@ static sgm_communicator_result check(int code, const char *what, char *message)
         sgm_communicator_result try_result = check(call, #call, message);                                    \
         if (try_result != SGM_COMMUNICATOR_OK)                                                               \
             return try_result;                                                                               \
+    } while (0)
+
+/* The call, by one thread at a time. */
+#define BEHIND_DOOR(call)                                                                                    \
+    do {                                                                                                     \
+        pthread_mutex_lock(&door);                                                                           \
+        sgm_communicator_result door_result = call;                                                          \
+        pthread_mutex_unlock(&door);                                                                         \
+        if (door_result != SGM_COMMUNICATOR_OK)                                                              \
+            return door_result;                                                                              \
     } while (0)
 
 /* --- joining and leaving --- */
@@ -107,15 +123,78 @@ static void prefer_algorithm(void)
     setenv("OMPI_MCA_coll_libnbc_iallreduce_algorithm", "3", 0);
 }
 
-static sgm_communicator_result join(char *message)
+/* MPI_Init waits for all processes, however long: on a thread of its own, which is left where not all come.
+ */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t returned;
+    int code, given;
+    bool done;
+} beginning = {.lock = PTHREAD_MUTEX_INITIALIZER, .returned = PTHREAD_COND_INITIALIZER};
+
+static void *initialise(void *unused)
+{
+    int given = 0, code = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &given);
+    pthread_mutex_lock(&beginning.lock);
+    beginning.code = code;
+    beginning.given = given;
+    beginning.done = true;
+    pthread_cond_broadcast(&beginning.returned);
+    pthread_mutex_unlock(&beginning.lock);
+    return unused;
+}
+
+static bool wait_for_beginning(double seconds)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    double end = (double)until.tv_nsec * 1e-9 + seconds;
+    until.tv_sec += (time_t)end;
+    until.tv_nsec = (long)((end - (double)(time_t)end) * 1e9);
+    pthread_mutex_lock(&beginning.lock);
+    for (int error = 0; !beginning.done && error == 0;)
+        error = pthread_cond_timedwait(&beginning.returned, &beginning.lock, &until);
+    bool done = beginning.done;
+    pthread_mutex_unlock(&beginning.lock);
+    return done;
+}
+
+static sgm_communicator_result begin(double seconds, int *given, char *message)
+{
+    pthread_t thread;
+    int error = pthread_create(&thread, NULL, initialise, NULL);
+    if (error != 0) {
+        snprintf(message, SGM_COMMUNICATOR_MESSAGE, "there is no thread for MPI_Init: %s", strerror(error));
+        return SGM_COMMUNICATOR_FAILED;
+    }
+    pthread_detach(thread);
+    if (!wait_for_beginning(seconds)) {
+        failed = true;
+        snprintf(message, SGM_COMMUNICATOR_MESSAGE,
+                 "MPI_Init has waited for %g seconds (operator.timeout): not all processes that the launcher "
+                 "has started join; each needs an operator 'mpi', and makes as many of them as the others",
+                 seconds);
+        return SGM_COMMUNICATOR_FAILED;
+    }
+    *given = beginning.given;
+    return check(beginning.code, "MPI_Init_thread", message);
+}
+
+static sgm_communicator_result join(double seconds, char *message)
 {
     int initialised = 0, given = 0, length = 0;
+    if (failed) {
+        snprintf(message, SGM_COMMUNICATOR_MESSAGE, "they have failed before");
+        return SGM_COMMUNICATOR_FAILED;
+    }
     if (joined)
         return SGM_COMMUNICATOR_OK;
     MPI_Initialized(&initialised);
     if (!initialised) {
         prefer_algorithm();
-        TRY(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &given));
+        sgm_communicator_result result = begin(seconds, &given, message);
+        if (result != SGM_COMMUNICATOR_OK)
+            return result;
         on_exit(leave, NULL);
         TRY(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN)); /* where requests tell of errors */
     } else {
@@ -133,85 +212,15 @@ static sgm_communicator_result join(char *message)
     return SGM_COMMUNICATOR_OK;
 }
 
-static void close_link(void *self)
-{
-    group *l = self;
-    if (l == NULL)
-        return;
-    for (int i = 0; i < MOST_WORKS && !failed; i++)
-        if (l->used[i])
-            failed = true; /* somebody did not come: do not wait for all at the end either */
-    if (!failed && l->calls != MPI_COMM_NULL)
-        MPI_Comm_free(&l->calls);
-    if (!failed && l->apart != MPI_COMM_NULL)
-        MPI_Comm_free(&l->apart);
-    if (!failed && l->works != MPI_COMM_NULL)
-        MPI_Comm_free(&l->works);
-    free(l->places);
-    free(l->here);
-    free(l);
-}
-
-static sgm_communicator_result open_communicators(group *l, char *message)
-{
-    char own[SGM_COMMUNICATOR_NAME] = "", host[64] = "";
-    TRY(MPI_Comm_dup(MPI_COMM_WORLD, &l->works));
-    TRY(MPI_Comm_set_errhandler(l->works, MPI_ERRORS_RETURN));
-    TRY(MPI_Comm_dup(l->works, &l->apart));
-    TRY(MPI_Comm_dup(l->works, &l->calls));
-    TRY(MPI_Comm_rank(l->works, &l->rank));
-    TRY(MPI_Comm_size(l->works, &l->size));
-    l->places = calloc((size_t)l->size, sizeof *l->places);
-    l->here = calloc((size_t)l->size, sizeof *l->here);
-    if (l->places == NULL || l->here == NULL) {
-        snprintf(message, SGM_COMMUNICATOR_MESSAGE, "out of memory");
-        return SGM_COMMUNICATOR_FAILED;
-    }
-    gethostname(host, sizeof host - 1);
-    snprintf(own, sizeof own, "%s, process %ld", host, (long)getpid());
-    TRY(MPI_Allgather(own, sizeof own, MPI_BYTE, l->places, sizeof own, MPI_BYTE, l->works));
-    return SGM_COMMUNICATOR_OK;
-}
-
-static sgm_communicator_result open_link(void **self, int32_t *rank, int32_t *size, char *message)
-{
-    sgm_communicator_result result = join(message);
-    if (result != SGM_COMMUNICATOR_OK)
-        return result;
-    group *l = calloc(1, sizeof *l);
-    if (l == NULL) {
-        snprintf(message, SGM_COMMUNICATOR_MESSAGE, "out of memory");
-        return SGM_COMMUNICATOR_FAILED;
-    }
-    l->works = l->apart = l->calls = MPI_COMM_NULL;
-    result = open_communicators(l, message);
-    if (result != SGM_COMMUNICATOR_OK) {
-        failed = true;
-        close_link(l);
-        return result;
-    }
-    *self = l;
-    *rank = l->rank;
-    *size = l->size;
-    return SGM_COMMUNICATOR_OK;
-}
-
-static const char *place(void *self, int32_t rank)
-{
-    const group *l = self;
-    return l->places[rank];
-}
-
 /* --- works --- */
 
 /* `test` waits for what begins here. NOLINTBEGIN(clang-analyzer-optin.mpi.MPI-Checker) */
-static sgm_communicator_result start(void *self, const sgm_communicator_work *work, int32_t *ticket,
-                                     char *message)
+static sgm_communicator_result start_work(group *l, const sgm_communicator_work *work, int32_t *ticket,
+                                          char *message)
 {
     static const struct {
         MPI_Datatype type;
     } types[] = {{MPI_FLOAT}, {MPI_DOUBLE}, {MPI_UINT16_T}, {MPI_BYTE}};
-    group *l = self;
     int32_t free_one = 0;
     MPI_Datatype type = types[work->type].type;
     MPI_Op sum = work->type == SGM_COMMUNICATOR_BFLOAT16 ? sum_bfloat16 : MPI_SUM;
@@ -246,6 +255,13 @@ static sgm_communicator_result start(void *self, const sgm_communicator_work *wo
     *ticket = free_one;
     return SGM_COMMUNICATOR_OK;
 }
+
+static sgm_communicator_result start(void *self, const sgm_communicator_work *work, int32_t *ticket,
+                                     char *message)
+{
+    BEHIND_DOOR(start_work(self, work, ticket, message));
+    return SGM_COMMUNICATOR_OK;
+}
 /* NOLINTEND(clang-analyzer-optin.mpi.MPI-Checker) */
 
 /* --- who is there --- */
@@ -259,21 +275,55 @@ static int send_sign(group *l, int to, int tag)
 }
 /* NOLINTEND(clang-analyzer-optin.mpi.MPI-Checker) */
 
-/* Answers those who call, and notes who answers. */
-static sgm_communicator_result listen(group *l, char *message)
+static sgm_communicator_result hear(group *l, int tag, char *message)
 {
     for (;;) {
         int there = 0;
         MPI_Status status;
-        TRY(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, l->calls, &there, &status));
+        TRY(MPI_Iprobe(MPI_ANY_SOURCE, tag, l->calls, &there, &status));
         if (!there)
             return SGM_COMMUNICATOR_OK;
-        TRY(MPI_Recv(NULL, 0, MPI_BYTE, status.MPI_SOURCE, status.MPI_TAG, l->calls, MPI_STATUS_IGNORE));
-        if (status.MPI_TAG == TAG_CALL)
+        TRY(MPI_Recv(NULL, 0, MPI_BYTE, status.MPI_SOURCE, tag, l->calls, MPI_STATUS_IGNORE));
+        if (tag == TAG_CALL)
             TRY(send_sign(l, status.MPI_SOURCE, TAG_HERE));
         else
             l->here[status.MPI_SOURCE] = true;
     }
+}
+
+/* Answers those who call, and notes who answers. */
+static sgm_communicator_result listen(group *l, char *message)
+{
+    sgm_communicator_result result = hear(l, TAG_CALL, message);
+    return result == SGM_COMMUNICATOR_OK ? hear(l, TAG_HERE, message) : result;
+}
+
+static sgm_communicator_result call_all(group *l, char *message)
+{
+    memset(l->here, 0, (size_t)l->size * sizeof *l->here);
+    l->here[l->rank] = true;
+    for (int i = 0; i < l->size; i++)
+        if (i != l->rank)
+            TRY(send_sign(l, i, TAG_CALL));
+    return SGM_COMMUNICATOR_OK;
+}
+
+static sgm_communicator_result call(void *self, double seconds, bool *silent, char *message)
+{
+    group *l = self;
+    double until = now() + seconds;
+    int missing = l->size - 1;
+    BEHIND_DOOR(call_all(l, message));
+    while (missing > 0 && now() < until) {
+        BEHIND_DOOR(listen(l, message));
+        missing = 0;
+        for (int i = 0; i < l->size; i++)
+            missing += !l->here[i];
+        pause_for(1e-3);
+    }
+    for (int i = 0; i < l->size; i++)
+        silent[i] = !l->here[i];
+    return SGM_COMMUNICATOR_OK;
 }
 
 /* A short rest is one, instead of what the system finds convenient. */
@@ -285,58 +335,186 @@ static void rest_exactly(void)
     set = true;
 }
 
+/* One look: whether it is done, and now and then who calls. */
+static sgm_communicator_result look(group *l, int32_t ticket, double moment, bool *done, char *message)
+{
+    int ended = 0;
+    if (ticket != SGM_COMMUNICATOR_NO_WORK) {
+        TRY(MPI_Test(&l->requests[ticket], &ended, MPI_STATUS_IGNORE));
+        l->used[ticket] = !ended;
+    }
+    *done = ended != 0;
+    if (ended || moment - l->looked <= 0.02)
+        return SGM_COMMUNICATOR_OK;
+    l->looked = moment;
+    return listen(l, message);
+}
+
 static sgm_communicator_result test(void *self, int32_t ticket, double seconds, bool *done, char *message)
 {
-    group *l = self;
-    double began = 0, rest = REST;
+    double began = seconds > 0 ? now() : 0, moment = began;
     rest_exactly();
     for (;;) {
-        int ended = 0;
-        if (ticket != SGM_COMMUNICATOR_NO_WORK) {
-            TRY(MPI_Test(&l->requests[ticket], &ended, MPI_STATUS_IGNORE));
-            l->used[ticket] = !ended;
-        }
-        *done = ended != 0;
-        if (ended || seconds <= 0)
+        BEHIND_DOOR(look(self, ticket, moment, done, message));
+        if (*done || seconds <= 0)
             return SGM_COMMUNICATOR_OK;
-        double moment = now();
-        began = began > 0 ? began : moment;
+        moment = now();
         if (moment - began >= seconds)
             return SGM_COMMUNICATOR_OK;
-        if (moment - l->looked > 0.02) {
-            l->looked = moment;
-            sgm_communicator_result result = listen(l, message);
-            if (result != SGM_COMMUNICATOR_OK)
-                return result;
-        }
         /* Others may need this processor more. */
-        pause_for(rest);
-        rest = moment - began > 1 ? 1e-3 : REST;
+        pause_for(moment - began > 1 ? 1e-3 : REST);
     }
 }
 
-static sgm_communicator_result call(void *self, double seconds, bool *silent, char *message)
+/* --- opening and closing --- */
+
+static void release(group *l)
 {
-    group *l = self;
-    double until = now() + seconds;
-    int missing = l->size - 1;
-    memset(l->here, 0, (size_t)l->size * sizeof *l->here);
-    l->here[l->rank] = true;
-    for (int i = 0; i < l->size; i++)
-        if (i != l->rank)
-            TRY(send_sign(l, i, TAG_CALL));
-    while (missing > 0 && now() < until) {
-        sgm_communicator_result result = listen(l, message);
-        if (result != SGM_COMMUNICATOR_OK)
-            return result;
-        missing = 0;
-        for (int i = 0; i < l->size; i++)
-            missing += !l->here[i];
-        pause_for(1e-3);
+    MPI_Comm *const all[] = {&l->calls, &l->apart, &l->works};
+    for (int i = 0; i < MOST_WORKS; i++)
+        failed |= l->used[i]; /* somebody did not come: do not wait for all at the end either */
+    for (int i = 0; i < 3 && !failed; i++)
+        if (*all[i] != MPI_COMM_NULL && *all[i] != MPI_COMM_WORLD)
+            MPI_Comm_free(all[i]);
+    free(l->places);
+    free(l->here);
+    free(l);
+}
+
+static void close_link(void *self)
+{
+    if (self == NULL)
+        return;
+    pthread_mutex_lock(&door);
+    release(self);
+    pthread_mutex_unlock(&door);
+}
+
+/* Names those who are not in their opening. */
+static sgm_communicator_result fail_opening(group *l, double seconds, char *message)
+{
+    bool *silent = calloc((size_t)l->size, sizeof *silent);
+    if (silent == NULL || call(l, ANSWER_SECONDS, silent, message) != SGM_COMMUNICATOR_OK) {
+        free(silent);
+        return SGM_COMMUNICATOR_FAILED;
     }
-    for (int i = 0; i < l->size; i++)
-        silent[i] = !l->here[i];
+    int length = snprintf(message, SGM_COMMUNICATOR_MESSAGE,
+                          "rank %d has waited for %g seconds (operator.timeout), and there is no answer from",
+                          l->rank, seconds);
+    for (int i = 0; i < l->size && length < SGM_COMMUNICATOR_MESSAGE / 2; i++)
+        if (silent[i])
+            length += snprintf(message + length, SGM_COMMUNICATOR_MESSAGE - (size_t)length, " rank %d,", i);
+    snprintf(message + length, SGM_COMMUNICATOR_MESSAGE - (size_t)length,
+             " which has to make as many operators 'mpi' as the others");
+    free(silent);
+    return SGM_COMMUNICATOR_FAILED;
+}
+
+/* What was begun as work 0. */
+static sgm_communicator_result wait_opening(group *l, double until, double seconds, char *message)
+{
+    bool done = false;
+    l->used[0] = true;
+    sgm_communicator_result result = test(l, 0, until - now(), &done, message);
+    return result != SGM_COMMUNICATOR_OK || done ? result : fail_opening(l, seconds, message);
+}
+
+static sgm_communicator_result begin_copy(group *l, MPI_Comm from, MPI_Comm *to, char *message)
+{
+    TRY(MPI_Comm_idup(from, to, &l->requests[0]));
     return SGM_COMMUNICATOR_OK;
+}
+
+static sgm_communicator_result end_copy(MPI_Comm made, MPI_Comm *to, char *message)
+{
+    *to = made;
+    TRY(MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN));
+    return SGM_COMMUNICATOR_OK;
+}
+
+/* Of a communicator, for all. */
+static sgm_communicator_result copy(group *l, MPI_Comm from, MPI_Comm *to, double until, double seconds,
+                                    char *message)
+{
+    MPI_Comm made = MPI_COMM_NULL;
+    BEHIND_DOOR(begin_copy(l, from, &made, message));
+    sgm_communicator_result result = wait_opening(l, until, seconds, message);
+    if (result == SGM_COMMUNICATOR_OK)
+        BEHIND_DOOR(end_copy(made, to, message));
+    return result;
+}
+
+static sgm_communicator_result begin_places(group *l, char *message)
+{
+    char *own = l->places[l->rank], host[64] = "";
+    gethostname(host, sizeof host - 1);
+    snprintf(own, sizeof *l->places, "%s, process %ld", host, (long)getpid());
+    TRY(MPI_Iallgather(MPI_IN_PLACE, 0, MPI_BYTE, l->places, sizeof *l->places, MPI_BYTE, l->works,
+                       &l->requests[0]));
+    return SGM_COMMUNICATOR_OK;
+}
+
+static sgm_communicator_result begin_opening(group *l, double seconds, char *message)
+{
+    sgm_communicator_result result = join(seconds, message);
+    if (result != SGM_COMMUNICATOR_OK)
+        return result;
+    TRY(MPI_Comm_rank(MPI_COMM_WORLD, &l->rank));
+    TRY(MPI_Comm_size(MPI_COMM_WORLD, &l->size));
+    l->places = calloc((size_t)l->size, sizeof *l->places);
+    l->here = calloc((size_t)l->size, sizeof *l->here);
+    if (l->places != NULL && l->here != NULL)
+        return SGM_COMMUNICATOR_OK;
+    snprintf(message, SGM_COMMUNICATOR_MESSAGE, "out of memory");
+    return SGM_COMMUNICATOR_FAILED;
+}
+
+static sgm_communicator_result open_all(group *l, double seconds, char *message)
+{
+    double until = now() + seconds;
+    MPI_Comm calls = MPI_COMM_NULL;
+    BEHIND_DOOR(begin_opening(l, seconds, message));
+    sgm_communicator_result result = copy(l, MPI_COMM_WORLD, &l->works, until, seconds, message);
+    if (result == SGM_COMMUNICATOR_OK)
+        result = copy(l, l->works, &l->apart, until, seconds, message);
+    if (result == SGM_COMMUNICATOR_OK)
+        result = copy(l, l->works, &calls, until, seconds, message);
+    if (result != SGM_COMMUNICATOR_OK)
+        return result;
+    BEHIND_DOOR(begin_places(l, message));
+    result = wait_opening(l, until, seconds, message);
+    l->calls = result == SGM_COMMUNICATOR_OK ? calls : l->calls;
+    return result;
+}
+
+/* NOLINTBEGIN(clang-analyzer-optin.mpi.MPI-Checker): `test` has waited for what was begun. */
+static sgm_communicator_result open_link(void **self, int32_t *rank, int32_t *size, double seconds,
+                                         char *message)
+{
+    group *l = calloc(1, sizeof *l);
+    if (l == NULL) {
+        snprintf(message, SGM_COMMUNICATOR_MESSAGE, "out of memory");
+        return SGM_COMMUNICATOR_FAILED;
+    }
+    l->works = l->apart = MPI_COMM_NULL;
+    l->calls = MPI_COMM_WORLD; /* until there is one for it */
+    sgm_communicator_result result = open_all(l, seconds, message);
+    if (result != SGM_COMMUNICATOR_OK) {
+        failed = true;
+        close_link(l);
+        return result;
+    }
+    *self = l;
+    *rank = l->rank;
+    *size = l->size;
+    return SGM_COMMUNICATOR_OK;
+}
+/* NOLINTEND(clang-analyzer-optin.mpi.MPI-Checker) */
+
+static const char *place(void *self, int32_t rank)
+{
+    const group *l = self;
+    return l->places[rank];
 }
 
 static void fail(void *self)

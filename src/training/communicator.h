@@ -6,7 +6,8 @@
  *
  * All ranks start the same works in the same order. A work is under way until `test` says that it is done;
  * until then its memory is the communicator's. It goes on while somebody calls `test`, or by itself, as the
- * library beneath likes. One thread at a time calls these functions. They return SGM_COMMUNICATOR_OK, or
+ * library beneath likes. One thread at a time calls these functions for what one `open` has given; others may
+ * be used meanwhile. They return SGM_COMMUNICATOR_OK, or
  * what went wrong with a sentence in `message` (room for SGM_COMMUNICATOR_MESSAGE bytes).
  */
 #ifndef SGM_TRAINING_COMMUNICATOR_H
@@ -49,8 +50,8 @@ typedef struct sgm_communicator_work {
 typedef struct sgm_communicator {
     uint32_t version; /* SGM_COMMUNICATOR_VERSION; first, to be looked at before all else */
     const char *name; /* "Open MPI 4.1.4"; valid after `open` */
-    /* Joins the others; all ranks call it, as often as each other. */
-    sgm_communicator_result (*open)(void **self, int32_t *rank, int32_t *size, char *message);
+    /* Joins the others, which have so many seconds to come; all ranks call it, as often as each other. */
+    sgm_communicator_result (*open)(void **self, int32_t *rank, int32_t *size, double seconds, char *message);
     /* What is under way is given up. The processes stay joined until they end. */
     void (*close)(void *self);
     /* Where a rank is: "host, process 123". */

@@ -16,8 +16,10 @@
 
 /* --- alone --- */
 
-static sgm_communicator_result open_alone(void **self, int32_t *rank, int32_t *size, char *message)
+static sgm_communicator_result open_alone(void **self, int32_t *rank, int32_t *size, double seconds,
+                                          char *message)
 {
+    (void)seconds;
     (void)message;
     *self = NULL;
     *rank = 0;
@@ -102,7 +104,8 @@ static sgm_status join(sgm__ranks *ranks)
     if (has_launcher())
         SGM_TRY(sgm__plugin_open("mpi", SGM_COMMUNICATOR_VERSION, PACKAGES, &table));
     ranks->table = table;
-    return ranks->table->open(&ranks->self, &ranks->rank, &ranks->count, message) == SGM_COMMUNICATOR_OK
+    return ranks->table->open(&ranks->self, &ranks->rank, &ranks->count, ranks->options.timeout, message) ==
+                   SGM_COMMUNICATOR_OK
                ? SGM_OK
                : sgm_fail(SGM_ERROR_STATE, "the ranks do not find each other: %s", message);
 }

@@ -1,0 +1,149 @@
+/* Ranks find each other, or say in time who is missing; several trainers of a program have ranks side by
+ * side.
+ */
+#include "ranks_test.h"
+#include "waves.h"
+
+#include "training/ranks.h"
+
+#ifdef __SANITIZE_ADDRESS__
+#define TIMEOUT 8 /* seconds */
+#else
+#define TIMEOUT 3
+#endif
+
+static int launched_rank(void)
+{
+    const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+    rank = rank != NULL ? rank : getenv("PMI_RANK");
+    CHECK(rank != NULL);
+    return rank != NULL ? atoi(rank) : -1;
+}
+
+/* --- who does not come --- */
+
+static void say_failure(const sgm_operator *ranks)
+{
+    CHECK(ranks == NULL);
+    fprintf(stderr, "failed: %s\n", sgm_last_error());
+    exit(3);
+}
+
+RANK_PART(one_never_comes)
+{
+    if (launched_rank() == 1)
+        sleep(60);
+    else
+        say_failure(sgm_mpi_operator(.timeout = TIMEOUT));
+}
+
+RANK_PART(one_has_fewer)
+{
+    CHECK_OK(sgm_mpi_operator(.timeout = 60));
+    if (launched_rank() == 1)
+        sleep(60);
+    else
+        say_failure(sgm_mpi_operator(.timeout = TIMEOUT));
+}
+
+static void check_in_time(const char *part, const char *message)
+{
+    char time[96];
+    open_folder();
+    double began = sgm__now();
+    int code = wait_ranks(start_ranks(3, part), 30);
+    CHECK(code != 0 && code != -1);
+    CHECK(sgm__now() - began < TIMEOUT + 6);
+    snprintf(time, sizeof time, "has waited for %d seconds (operator.timeout)", TIMEOUT);
+    const char *said = ranks_said();
+    if (strstr(said, "the ranks do not find each other: ") == NULL || strstr(said, time) == NULL ||
+        strstr(said, message) == NULL)
+        TEST_FAIL("no '%s' with '%s' in: %s", message, time, said);
+    close_folder();
+}
+
+TEST(a_process_that_never_joins_is_missed_in_time)
+{
+    need_ranks();
+    check_in_time("one_never_comes", "not all processes that the launcher has started join");
+}
+
+TEST(a_rank_with_fewer_operators_is_named_in_time)
+{
+    need_ranks();
+    check_in_time("one_has_fewer", "there is no answer from rank 1, which has to make as many operators");
+}
+
+/* --- side by side --- */
+
+#define TRAINERS 3
+
+/* Each is at its own iteration: their ranks speak of different things at the same time. */
+static sgm_env *train_all(sgm_trainer *trainers[TRAINERS], bool on_ranks)
+{
+    sgm_env *env = sgm_env_create("side by side", .seed = 5, .handler = "cpu", .precision = SGM_FLOAT64);
+    CHECK_OK(env);
+    for (int i = 0; i < TRAINERS; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "trainer-%d", i);
+        sgm_dataset *dataset = wave_dataset();
+        trainers[i] = sgm_trainer_create(env, name);
+        CHECK_OK(sgm_trainer_network(trainers[i], WAVE_NETWORK));
+        CHECK_OK(sgm_trainer_data(trainers[i], sgm_minibatches(dataset, .size = 10 + 5 * i)));
+        CHECK_OK(sgm_trainer_optimiser(trainers[i], sgm_momentum(.learning_rate = 0.1)));
+        if (on_ranks) {
+            CHECK_OK(sgm_trainer_operator(trainers[i], sgm_mpi_operator(.bucket = 1024, .timeout = 20)));
+            sgm__trainer_ranks(trainers[i])->options.messages = true; /* they use MPI most */
+        }
+        sgm_dataset_free(dataset);
+    }
+    CHECK_OK(sgm_run(env, .epochs = 60));
+    return env;
+}
+
+RANK_PART(side_by_side)
+{
+    sgm_trainer *trainers[TRAINERS];
+    sgm_env *env = train_all(trainers, true);
+    for (int i = 0; i < TRAINERS && launched_rank() == 1; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "trainer-%d", i);
+        CHECK_OK(sgm_trainer_save(trainers[i], rank_path(name)));
+    }
+    sgm_env_free(env);
+}
+
+static void check_states(sgm_trainer *trainer, const char *path)
+{
+    const char *name;
+    sgm_bundle *bundle = sgm_bundle_load(path);
+    CHECK_OK(bundle);
+    for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++) {
+        double ours[64], theirs[64];
+        sgm_tensor *own = sgm_trainer_get(trainer, name);
+        size_t count = (size_t)sgm_shape_elements(sgm_tensor_shape(own));
+        CHECK(count <= 64);
+        CHECK_OK(sgm_tensor_read(own, ours, count));
+        CHECK_OK(sgm_tensor_read(sgm_bundle_get(bundle, name), theirs, count));
+        for (size_t k = 0; k < count; k++)
+            CHECK_NEAR(theirs[k], ours[k], 1e-9);
+        sgm_tensor_free(own);
+    }
+    sgm_bundle_free(bundle);
+}
+
+TEST(trainers_side_by_side_have_ranks_each)
+{
+    sgm_trainer *trainers[TRAINERS];
+    need_ranks();
+    open_folder();
+    run_ranks(2, "side_by_side");
+    sgm_env *env = train_all(trainers, false);
+    for (int i = 0; i < TRAINERS; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "trainer-%d", i);
+        check_states(trainers[i], rank_path(name));
+    }
+    sgm_env_free(env);
+    close_folder();
+}
