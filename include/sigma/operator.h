@@ -53,7 +53,9 @@ typedef struct sgm_operator_options {
     bool bfloat16;       /* gradients travel as bfloat16; what is lost of each goes with the next one */
 } sgm_operator_options;
 /* Each iteration takes one minibatch and gives each worker a part of it; the gradients are merged, and there
- * is one update. n workers do what one worker does, to rounding. */
+ * is one update. n workers do what one worker does, to rounding. Workers on GPUs of their own,
+ * "cuda(device=0) cuda(device=1)", sum gradients between the devices if NVIDIA's NCCL is there, and each
+ * makes the update; so do those of all ranks. Else the gradients go through the computer's memory. */
 #define sgm_gradient_operator(...)                                                                           \
     sgm_gradient_operator_create(                                                                            \
         &(const sgm_operator_options){.struct_size = sizeof(sgm_operator_options), __VA_ARGS__})

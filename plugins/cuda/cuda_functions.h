@@ -13,6 +13,7 @@
     X(cu_result, cuDeviceGetName, (char *name, int size, cu_device device))                                  \
     X(cu_result, cuDeviceTotalMem_v2, (size_t * bytes, cu_device device))                                    \
     X(cu_result, cuDeviceGetAttribute, (int *value, cu_attribute attribute, cu_device device))               \
+    X(cu_result, cuDeviceGetUuid_v2, (cu_identity * identity, cu_device device))                             \
     X(cu_result, cuDevicePrimaryCtxRetain, (cu_context * context, cu_device device))                         \
     X(cu_result, cuDevicePrimaryCtxRelease_v2, (cu_device device))                                           \
     X(cu_result, cuCtxPushCurrent_v2, (cu_context context))                                                  \
@@ -20,6 +21,7 @@
     X(cu_result, cuStreamCreate, (cu_stream * stream, unsigned int flags))                                   \
     X(cu_result, cuStreamDestroy_v2, (cu_stream stream))                                                     \
     X(cu_result, cuStreamSynchronize, (cu_stream stream))                                                    \
+    X(cu_result, cuStreamQuery, (cu_stream stream))                                                          \
     X(cu_result, cuStreamBeginCapture_v2, (cu_stream stream, cu_capture_mode mode))                          \
     X(cu_result, cuStreamEndCapture, (cu_stream stream, cu_graph * graph))                                   \
     X(cu_result, cuGraphInstantiateWithFlags,                                                                \
@@ -99,5 +101,22 @@
        cublaslt_layout layout_a, const void *b, cublaslt_layout layout_b, const void *beta, const void *c,   \
        cublaslt_layout layout_c, void *d, cublaslt_layout layout_d, const cublaslt_algorithm *algorithm,     \
        void *workspace, size_t workspace_bytes, cu_stream stream))
+
+#define SGM_NCCL_FUNCTIONS(X)                                                                                \
+    X(nccl_result, ncclGetVersion, (int *version))                                                           \
+    X(const char *, ncclGetErrorString, (nccl_result error))                                                 \
+    X(const char *, ncclGetLastError, (nccl_group group))                                                    \
+    X(nccl_result, ncclGetUniqueId, (nccl_invitation * invitation))                                          \
+    X(nccl_result, ncclCommInitRankConfig,                                                                   \
+      (nccl_group * group, int of, nccl_invitation invitation, int number, nccl_settings *settings))         \
+    X(nccl_result, ncclCommGetAsyncError, (nccl_group group, nccl_result * error))                           \
+    X(nccl_result, ncclCommFinalize, (nccl_group group))                                                     \
+    X(nccl_result, ncclCommDestroy, (nccl_group group))                                                      \
+    X(nccl_result, ncclCommAbort, (nccl_group group))                                                        \
+    X(nccl_result, ncclGroupStart, (void))                                                                   \
+    X(nccl_result, ncclGroupEnd, (void))                                                                     \
+    X(nccl_result, ncclAllReduce,                                                                            \
+      (const void *from, void *to, size_t count, nccl_type type, nccl_operation operation, nccl_group group, \
+       cu_stream stream))
 
 #endif

@@ -5,6 +5,7 @@
 #ifndef SGM_CUDA_TYPES_H
 #define SGM_CUDA_TYPES_H
 
+#include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +21,9 @@ typedef struct cu_function_ *cu_function;
 typedef struct cu_graph_ *cu_graph;
 typedef struct cu_graph_run_ *cu_graph_run;
 typedef struct cu_pool_ *cu_pool;
+typedef struct cu_identity {
+    char bytes[16];
+} cu_identity;
 
 /* name here, name there, value */
 #define SGM_CUDA_NUMBERS(X)                                                                                  \
@@ -32,6 +36,7 @@ typedef struct cu_pool_ *cu_pool;
     X(CU_INVALID_CONTEXT, CUDA_ERROR_INVALID_CONTEXT, 201)                                                   \
     X(CU_INVALID_HANDLE, CUDA_ERROR_INVALID_HANDLE, 400)                                                     \
     X(CU_NOT_FOUND, CUDA_ERROR_NOT_FOUND, 500)                                                               \
+    X(CU_NOT_READY, CUDA_ERROR_NOT_READY, 600)                                                               \
     X(CU_ILLEGAL_ADDRESS, CUDA_ERROR_ILLEGAL_ADDRESS, 700)                                                   \
     X(CU_LAUNCH_TIMEOUT, CUDA_ERROR_LAUNCH_TIMEOUT, 702)                                                     \
     X(CU_LAUNCH_FAILED, CUDA_ERROR_LAUNCH_FAILED, 719)                                                       \
@@ -104,9 +109,37 @@ typedef struct cublaslt_choice {
     X(CUBLASLT_ALIGNMENT_C, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, 7)                                   \
     X(CUBLASLT_ALIGNMENT_D, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, 8)
 
+/* --- sums over several devices: libnccl.so.2 --- */
+typedef unsigned int nccl_result, nccl_type, nccl_operation;
+typedef struct nccl_group_ *nccl_group;
+typedef struct nccl_invitation {
+    char bytes[128];
+} nccl_invitation;
+/* As NCCL 2.14 has it; newer ones read `version`, and no further than `size`. */
+typedef struct nccl_settings {
+    size_t size;
+    unsigned int magic, version;
+    int blocking, unset;
+} nccl_settings;
+#define NCCL_MAGIC 0xcafebeef
+#define NCCL_SETTINGS_VERSION 21400
+#define NCCL_UNSET INT_MIN
+
+#define SGM_NCCL_NUMBERS(X)                                                                                  \
+    X(NCCL_DONE, ncclSuccess, 0)                                                                             \
+    X(NCCL_INVALID, ncclInvalidArgument, 4)                                                                  \
+    X(NCCL_INVALID_USAGE, ncclInvalidUsage, 5)                                                               \
+    X(NCCL_REMOTE, ncclRemoteError, 6)                                                                       \
+    X(NCCL_UNDER_WAY, ncclInProgress, 7)                                                                     \
+    X(NCCL_FLOAT32, ncclFloat32, 7)                                                                          \
+    X(NCCL_FLOAT64, ncclFloat64, 8)                                                                          \
+    X(NCCL_BFLOAT16, ncclBfloat16, 9)                                                                        \
+    X(NCCL_ADD, ncclSum, 0)
+
 #define SGM_CUDA_NUMBER(name, theirs, value) name = (value),
 enum {
     SGM_CUDA_NUMBERS(SGM_CUDA_NUMBER) SGM_NVRTC_NUMBERS(SGM_CUDA_NUMBER) SGM_CUBLAS_NUMBERS(SGM_CUDA_NUMBER)
+        SGM_NCCL_NUMBERS(SGM_CUDA_NUMBER)
 };
 #undef SGM_CUDA_NUMBER
 

@@ -117,6 +117,7 @@ static void close_device(void *self)
     cuda_device *device = self;
     char message[SGM_DEVICE_MESSAGE];
     const cuda_libraries *l = device->library;
+    cuda_leave_peers(device);
     if (device->context != NULL && cuda_enter(device, message) == SGM_DEVICE_OK) {
         if (device->stream != NULL)
             l->cuda.cuStreamSynchronize(device->stream);
@@ -210,6 +211,13 @@ const sgm_device_driver *sgm_plugin_cuda(void)
         .keep = cuda_keep,
         .replay = cuda_replay,
         .forget = cuda_forget,
+        .identify = cuda_identify,
+        .invite = cuda_invite,
+        .join = cuda_join,
+        .sum = cuda_sum,
+        .give_up = cuda_give_up,
+        .leave = cuda_leave_peers,
+        .sums_by = "NCCL",
     };
     return &driver;
 }

@@ -18,9 +18,11 @@ typedef struct symbol {
 #define CUDA_SYMBOL(result, name, parameters) {#name, offsetof(cuda_libraries, cuda.name)},
 #define NVRTC_SYMBOL(result, name, parameters) {#name, offsetof(cuda_libraries, nvrtc.name)},
 #define CUBLASLT_SYMBOL(result, name, parameters) {#name, offsetof(cuda_libraries, cublas.name)},
+#define NCCL_SYMBOL(result, name, parameters) {#name, offsetof(cuda_libraries, nccl.name)},
 static const symbol cuda_symbols[] = {SGM_CUDA_FUNCTIONS(CUDA_SYMBOL){NULL, 0}};
 static const symbol nvrtc_symbols[] = {SGM_NVRTC_FUNCTIONS(NVRTC_SYMBOL){NULL, 0}};
 static const symbol cublaslt_symbols[] = {SGM_CUBLASLT_FUNCTIONS(CUBLASLT_SYMBOL){NULL, 0}};
+static const symbol nccl_symbols[] = {SGM_NCCL_FUNCTIONS(NCCL_SYMBOL){NULL, 0}};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static cuda_libraries libraries;
@@ -144,6 +146,27 @@ bool cuda_load_products(void)
         libraries.has_cublas = library != NULL && take_symbols(library, cublaslt_symbols) == NULL;
     }
     bool loaded = libraries.has_cublas;
+    pthread_mutex_unlock(&lock);
+    return loaded;
+}
+
+bool cuda_load_nccl(char *message)
+{
+    pthread_mutex_lock(&lock);
+    if (!libraries.has_nccl) {
+        void *library = find_library("libnccl.so.2");
+        const char *missing = library != NULL ? take_symbols(library, nccl_symbols) : NULL;
+        if (library == NULL)
+            cuda_say(message,
+                     "there is no libnccl.so.2, NVIDIA's NCCL (Debian, NVIDIA's packages: libnccl2; pip: "
+                     "nvidia-nccl-cu13, -cu12); " FOLDERS_VARIABLE " names more folders");
+        else if (missing != NULL)
+            cuda_say(message, "NVIDIA's NCCL is too old: libnccl.so.2 has no %s; 2.14 or newer is needed",
+                     missing);
+        else
+            libraries.has_nccl = true;
+    }
+    bool loaded = libraries.has_nccl;
     pthread_mutex_unlock(&lock);
     return loaded;
 }

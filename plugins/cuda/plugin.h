@@ -1,8 +1,9 @@
 /* The CUDA plug-in: what its files share. It uses nothing of libsigma.
  *
  * libcuda.so.1 is part of NVIDIA's driver; libnvrtc.so compiles kernels; libcublasLt.so, if it is there,
- * multiplies matrices. All three are loaded at run time. SIGMA_CUDA_LIBRARIES names folders in which they are
- * looked for, separated by colons, and nowhere else; an empty one stands for the usual places.
+ * multiplies matrices, and libnccl.so.2 sums over several devices. All are loaded at run time.
+ * SIGMA_CUDA_LIBRARIES names folders in which they are looked for, separated by colons, and nowhere else; an
+ * empty one stands for the usual places.
  */
 #ifndef SGM_CUDA_PLUGIN_H
 #define SGM_CUDA_PLUGIN_H
@@ -10,6 +11,8 @@
 #include "cuda_functions.h"
 #include "cuda_types.h"
 #include "handlers/device/driver.h"
+
+#include <stdatomic.h>
 
 #define SGM_CUDA_MEMBER(result, name, parameters) result(*name) parameters;
 typedef struct cuda_libraries {
@@ -22,7 +25,10 @@ typedef struct cuda_libraries {
     struct {
         SGM_CUBLASLT_FUNCTIONS(SGM_CUDA_MEMBER)
     } cublas;
-    bool has_cuda, has_nvrtc, has_cublas;
+    struct {
+        SGM_NCCL_FUNCTIONS(SGM_CUDA_MEMBER)
+    } nccl;
+    bool has_cuda, has_nvrtc, has_cublas, has_nccl;
     int version; /* of the driver: 13000 is 13.0 */
 } cuda_libraries;
 #undef SGM_CUDA_MEMBER
@@ -55,14 +61,18 @@ typedef struct cuda_device {
     size_t released_count, released_room;
     cuda_products *products; /* NULL: none yet */
     bool no_products;        /* cuBLASLt cannot be used */
+    nccl_group group;        /* NULL: it has not joined others */
+    uint32_t peers;          /* devices in it */
+    atomic_bool given_up;
 } cuda_device;
 
 /* libraries.c */
 /* The driver, loaded and begun once; NULL with a message. */
 const cuda_libraries *cuda_load(char *message);
-/* The compiler and cuBLASLt beside it; that one is not there says `message`. */
+/* The compiler, cuBLASLt and NCCL beside it; that one is not there says `message`. */
 bool cuda_load_compiler(char *message);
 bool cuda_load_products(void);
+bool cuda_load_nccl(char *message);
 
 /* driver.c */
 void cuda_say(char *message, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -107,5 +117,15 @@ void cuda_forget(void *self, void *recording);
 bool cuda_takes(void *self, const sgm_device_product *product);
 sgm_device_result cuda_multiply(void *self, const sgm_device_product *product, char *message);
 void cuda_products_close(cuda_device *device);
+
+/* peers.c */
+sgm_device_result cuda_identify(void *self, unsigned char identity[SGM_DEVICE_IDENTITY], char *message);
+sgm_device_result cuda_invite(unsigned char invitation[SGM_DEVICE_INVITATION], char *message);
+sgm_device_result cuda_join(void *self, const unsigned char *invitation, uint32_t number, uint32_t of,
+                            double seconds, char *message);
+sgm_device_result cuda_sum(void *self, const sgm_device_addend *addends, uint32_t count, sgm_device_type type,
+                           double seconds, char *message);
+void cuda_give_up(void *self);
+void cuda_leave_peers(void *self);
 
 #endif

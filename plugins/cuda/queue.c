@@ -84,10 +84,10 @@ sgm_device_result cuda_keep(void *self, void **recording, char *message)
         cuda_say(message, "no recording has begun");
         return SGM_DEVICE_FAILED;
     }
+    device->recording = false;
     sgm_device_result status = cuda_enter(device, message);
     if (status != SGM_DEVICE_OK)
         return status;
-    device->recording = false;
     status = cuda_check(device, l->cuda.cuStreamEndCapture(device->stream, &graph), "a recording", message);
     if (status == SGM_DEVICE_OK)
         status = cuda_check(device, l->cuda.cuGraphInstantiateWithFlags(&run, graph, 0),

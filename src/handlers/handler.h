@@ -38,6 +38,33 @@ typedef struct sgm__step_time {
     int32_t with; /* the step in whose time this one's is, as both were one pass; -1: its own */
 } sgm__step_time;
 
+/* Sums over the memory of several handlers of one type, the peers, in this process and others, without the
+ * way through the computer's memory. One makes an invitation, all are told it and join; then all sum the same
+ * in the same order. `join`, `sum` and `leave` wait for the others, so each peer has a thread of its own. */
+#define SGM__IDENTITY 16
+#define SGM__INVITATION 128
+typedef struct sgm__peer_place {
+    unsigned char invitation[SGM__INVITATION];
+    int32_t number, of; /* from 0 */
+    double seconds;     /* that the others may let this one wait, also in each sum */
+} sgm__peer_place;
+typedef struct sgm__addend {
+    void *buffer; /* from its beginning */
+    int64_t elements;
+} sgm__addend;
+typedef struct sgm__peers {
+    /* Whose memory it is, the same in all processes: two with one identity cannot be peers. Fails with
+     * SGM_ERROR_UNSUPPORTED where something that sums need is not there. */
+    sgm_status (*identify)(void *self, unsigned char *identity);
+    sgm_status (*invite)(void *self, unsigned char *invitation);
+    sgm_status (*join)(void *self, const sgm__peer_place *place);
+    /* Each buffer becomes the sum of all peers'. After what is under way; done on return. A failed one ends
+     * the peer's part in it, but not the others', who wait: they are told to give up. */
+    sgm_status (*sum)(void *self, const sgm__addend *addends, size_t count, sgm_dtype dtype, double seconds);
+    void (*give_up)(void *self); /* any thread at any time, until it leaves */
+    void (*leave)(void *self);
+} sgm__peers;
+
 typedef struct sgm__handler_type {
     const char *name, *doc;
     uint32_t flags;
@@ -67,6 +94,7 @@ typedef struct sgm__handler_type {
     /* Runs are over, or nobody can tell that they are not: reads and writes come after them. */
     sgm_status (*wait)(void *self);
     void (*estimate)(void *self, const void *executable, sgm__estimate *to); /* NULL: it does not say */
+    const sgm__peers *peers;                                                 /* NULL: it cannot */
 } sgm__handler_type;
 
 struct sgm_handler {

@@ -60,6 +60,10 @@ sgm_status sgm__session_share(sgm_session *session, const sgm_session *owner, co
 /* From now on the arena is of such memory; the handler's is the host's. Outputs are gone. */
 sgm_status sgm__session_take_arena_from(sgm_session *session, const sgm__arena_source *source);
 
+/* The memory of a state, wherever it is, for sums with other sessions' handlers; it stays as long as the
+ * session. */
+sgm_status sgm__session_addend(const sgm_session *session, const char *state, sgm__addend *addend);
+
 /* Places of inputs and outputs by name, for many of them in each step; -1: there is none. */
 int32_t sgm__program_input(const sgm_program *program, const char *name);
 int32_t sgm__program_output(const sgm_program *program, const char *name);

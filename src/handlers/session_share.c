@@ -22,6 +22,15 @@ void *sgm__session_state_memory(const sgm_session *session, const char *name)
     return known != NULL ? known->buffer : NULL;
 }
 
+sgm_status sgm__session_addend(const sgm_session *session, const char *name, sgm__addend *addend)
+{
+    const sgm__session_state *known = find(session, name);
+    if (known == NULL)
+        return sgm_fail(SGM_ERROR_STATE, "state '%s' cannot be summed: it has no value yet", name);
+    *addend = (sgm__addend){known->buffer, sgm_shape_elements(&known->type.shape)};
+    return SGM_OK;
+}
+
 sgm_status sgm__session_share(sgm_session *session, const sgm_session *owner, const char *name)
 {
     const sgm__session_state *known = find(owner, name);

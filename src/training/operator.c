@@ -233,6 +233,7 @@ static void free_worker(sgm__worker *worker)
     sgm_registry_free(worker->results);
     sgm_handler_free(worker->handler);
     sgm__free(worker->outputs);
+    sgm__free(worker->addends);
     sgm__free(worker->ends);
     sgm__text_free(&worker->name);
     pthread_cond_destroy(&worker->wake);
@@ -319,6 +320,7 @@ sgm_status sgm__operator_new_sessions(sgm_trainer *trainer)
         worker->scope->session = session;
         sgm__trainer_drop_programs(worker->scope);
         worker->from = worker->cut = NULL;
+        worker->addend_count = 0;
     }
     sgm__operator_restart(trainer);
     return SGM_OK;

@@ -9,6 +9,7 @@
 #define SGM_TRAINING_OPERATOR_H
 
 #include "base/base.h"
+#include "handlers/handler.h"
 #include "training/hooks.h"
 #include <sigma/data.h>
 #include <sigma/handler.h>
@@ -16,10 +17,11 @@
 #include <sigma/persistence.h>
 
 #define SGM__MOST_WORKERS 64
-/* Names of gradients as outputs of a worker, then the parameter's; as inputs of the update, then the worker's
- * number and the parameter's name. */
+/* Names of gradients as outputs of a worker (where workers sum among themselves: states), then the
+ * parameter's; as inputs of the update, then the worker's number and the parameter's name. */
 #define SGM__PART_PREFIX "trainer.part."
 #define SGM__SHARE_PREFIX "trainer.share." /* a worker's share of the records; then its number */
+#define SGM__OWN_SHARE "trainer.share"     /* the same where the worker itself makes use of it */
 
 struct sgm__ranks;
 typedef struct sgm__worker {
@@ -31,10 +33,13 @@ typedef struct sgm__worker {
     pthread_t thread;
     pthread_cond_t wake;
     bool started, busy, quit; /* guarded by the operator's lock */
-    sgm_program *program;     /* the task: inputs are fed */
-    int64_t records;          /* of the newest task; 0: it had none */
-    sgm_status status;        /* how that ended */
+    sgm_status (*task)(struct sgm__worker *worker);
+    sgm_program *program; /* to run: inputs are fed */
+    int64_t records;      /* of the newest task; 0: it had none */
+    sgm_status status;    /* how that ended */
     char message[768];
+    bool sums;      /* with others: it has come so far */
+    bool follows;   /* it failed after another one had; guarded by the operator's lock */
     double seconds; /* spent computing in this run */
     /* With ranks, the program runs in pieces: after which steps each bucket of gradients is complete. */
     const sgm_program *cut; /* that `ends` are of */
@@ -46,6 +51,10 @@ typedef struct sgm__worker {
     int32_t *outputs;
     size_t output_capacity;
     sgm__text name;
+    /* What is summed with other workers, in the order of the operator's names; none: not found yet. */
+    sgm__addend *addends;
+    size_t addend_count, addend_capacity;
+    sgm_dtype dtype;
 } sgm__worker;
 
 /* What the update takes of one worker, of this or another rank. */
@@ -75,8 +84,12 @@ struct sgm_operator {
     pthread_cond_t done;
     int32_t pending;   /* workers that run */
     bool synchronised; /* the scopes go on from the trainer's states */
-    bool changed;      /* parameters: the trainer's states are older than the workers' */
+    bool changed;      /* the trainer's states are older than the workers' */
     bool at_end;       /* parameters: the epoch gave its last minibatch */
+    /* Gradients: the workers sum them among themselves, and each makes the update (operator_peers.c). */
+    bool together, joined;
+    bool gave_up;          /* a worker has failed in the newest task; guarded by the lock */
+    sgm__peer_place place; /* of the first worker among all */
     /* Of the newest program of gradients. */
     char **names;
     size_t name_count;
@@ -110,17 +123,41 @@ void sgm__operator_forget_programs(sgm_trainer *trainer);
 void sgm__operator_forget_names(sgm_operator *team);
 /* Gradients of what a scope trains, as outputs. */
 sgm_status sgm__operator_record_gradients(sgm_trainer *scope);
-/* The gradients of workers, as inputs, merged by their shares; into what the trainer trains. The array is the
- * caller's. */
+/* The gradients of workers, as inputs, merged by their shares; of a scope, the sums that it has made with the
+ * others. Into what the trainer trains. The array is the caller's. */
 sgm_status sgm__operator_record_merge(sgm_trainer *trainer, int32_t workers, sgm_value **gradients);
 void sgm__operator_recorded(sgm_trainer *trainer); /* the network recorded, for the trainer or a scope */
 
 /* Among the workers of all ranks, from 0. */
 int32_t sgm__worker_number(const sgm_operator *team, int32_t worker);
 
+/* --- operator_threads.c --- */
+sgm_status sgm__worker_start(sgm__worker *worker); /* its thread */
+/* A task: runs the worker's program. */
+sgm_status sgm__worker_run(sgm__worker *worker);
+/* Workers that have records, or all, do a task, each in its thread; returns when all are done. */
+sgm_status sgm__workers_do(sgm_operator *team, sgm_status (*task)(sgm__worker *worker), bool all);
+void sgm__operator_end(sgm_trainer *trainer); /* joins the threads */
+
+/* --- operator_peers.c --- */
+/* A run: whether all workers, of all ranks, can sum among themselves; then they join. */
+sgm_status sgm__peers_begin(sgm_trainer *trainer);
+void sgm__peers_end(sgm_operator *team);
+/* This worker has failed: the others must not wait for it. */
+void sgm__peers_give_up(sgm__worker *worker);
+/* Recorded for a scope: its part of a gradient is left for the sum; the sum. */
+void sgm__peers_record_part(const sgm_trainer *scope, size_t index, sgm_value gradient);
+sgm_value sgm__peers_record_sum(const sgm_trainer *scope, size_t index);
+sgm_status sgm__peers_define(sgm_trainer *scope, const char *state, const sgm_type *type); /* as zeros */
+/* Before the task; `whole`: records of all workers. */
+sgm_status sgm__peers_prepare(sgm__worker *worker, int64_t whole);
+/* Workers run their programs, and sum gradients with all others. */
+sgm_status sgm__peers_sum(sgm_operator *team);
+/* Whether all workers of this process have the same states; fails with the first that differs. */
+sgm_status sgm__peers_compare(const sgm_operator *team);
+
 /* --- operator_run.c --- */
 sgm_status sgm__operator_start(sgm_trainer *trainer); /* scopes, and their threads */
-void sgm__operator_end(sgm_trainer *trainer);         /* joins the threads */
 /* One iteration; `block` is the newest of the trainer's iterator. Moves the positions on. */
 sgm_status sgm__operator_iterate(sgm_trainer *trainer, const sgm_block *block, double rate);
 /* Whether an iteration met the end of the epoch when it asked for minibatches; true once. */

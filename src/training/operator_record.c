@@ -33,9 +33,21 @@ static sgm_status keep_names(sgm_operator *team, const sgm__trained_parameter *t
         if (team->names[team->name_count] == NULL)
             return SGM_ERROR_MEMORY;
     }
-    for (int32_t i = 0; i < team->count; i++)
-        team->workers[i].from = NULL; /* places of gradients are in the order of the names */
+    for (int32_t i = 0; i < team->count; i++) { /* places of gradients are in the order of the names */
+        team->workers[i].from = NULL;
+        team->workers[i].addend_count = 0;
+    }
     sgm__forget_update_parts(team);
+    return SGM_OK;
+}
+
+static sgm_status record_output(const sgm_trainer *scope, size_t index, sgm_value gradient)
+{
+    char *name = sgm__format(SGM__PART_PREFIX "%s", scope->trained[index].name);
+    if (name == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_output(scope->graph, name, gradient);
+    sgm__free(name);
     return SGM_OK;
 }
 
@@ -52,21 +64,19 @@ sgm_status sgm__operator_record_gradients(sgm_trainer *scope)
         values[i] = scope->trained[i].value;
     sgm_status status =
         sgm_gradients(scope->graph, scope->recording.total, values, (int32_t)count, values + count);
-    for (size_t i = 0; i < count && status == SGM_OK; i++) {
-        char *name = sgm__format(SGM__PART_PREFIX "%s", team->names[i]);
-        status = name != NULL ? SGM_OK : SGM_ERROR_MEMORY;
-        if (name != NULL)
-            sgm_output(scope->graph, name, values[count + i]);
-        sgm__free(name);
-    }
+    for (size_t i = 0; i < count && status == SGM_OK; i++)
+        if (team->together)
+            sgm__peers_record_part(scope, i, values[count + i]);
+        else
+            status = record_output(scope, i, values[count + i]);
     sgm__free(values);
     return status;
 }
 
-/* What the trainer trains, as its states. */
+/* What the trainer trains, or a scope of it, as its states. */
 static sgm_status find_trained(sgm_trainer *trainer)
 {
-    const sgm_operator *team = trainer->team;
+    const sgm_operator *team = trainer->global != NULL ? trainer->global->team : trainer->team;
     SGM_TRY(sgm__reserve(&trainer->trained, &trainer->trained_capacity, team->name_count,
                          sizeof(sgm__trained_parameter)));
     trainer->trained_count = team->name_count;
@@ -103,6 +113,10 @@ sgm_status sgm__operator_record_merge(sgm_trainer *trainer, int32_t workers, sgm
     if (*gradients == NULL)
         return SGM_ERROR_MEMORY;
     for (size_t i = 0; i < trainer->trained_count; i++) {
+        if (trainer->global != NULL) {
+            (*gradients)[i] = sgm__peers_record_sum(trainer, i);
+            continue;
+        }
         sgm_value sum = part(trainer, &trainer->trained[i], 0);
         for (int32_t k = 1; k < workers; k++)
             sum = sgm_add(trainer->graph, sum, part(trainer, &trainer->trained[i], k));

@@ -20,6 +20,18 @@ static sgm_status set_every(const sgm__bound *bound, const sgm_content *content)
 
 static const sgm__access every_access = {.get = get_every, .set = set_every};
 
+static sgm_status get_together(const sgm__bound *bound, sgm_content *content)
+{
+    *content = sgm_boolean_content(bound->trainer->team->together);
+    return SGM_OK;
+}
+
+static const sgm__access together_access = {.get = get_together};
+static const sgm_option together_row = {.name = "together",
+                                        .kind = SGM_KIND_BOOLEAN,
+                                        .read_only = true,
+                                        .doc =
+                                            "gradients are summed between the workers' devices in this run"};
 static const sgm_option workers_row = {
     .name = "workers", .kind = SGM_KIND_INTEGER, .read_only = true, .doc = "that train side by side"};
 static const sgm_option merge_row = {.name = "merge",
@@ -165,9 +177,10 @@ static sgm_status publish(sgm_trainer *trainer, sgm_registry *registry, sgm_regi
     SGM_TRY(sgm_registry_set_own(registry, workers_row.name, sgm_integer_content(team->count)));
     SGM_TRY(sgm_registry_set_own(registry, merge_row.name,
                                  sgm_text_content(team->merges_gradients ? "gradients" : "parameters")));
-    if (!team->merges_gradients)
-        SGM_TRY(
-            sgm__publish_value(trainer, registry, "operator.", &option_rows[0].option, &every_access, NULL));
+    SGM_TRY(team->merges_gradients
+                ? sgm__publish_value(trainer, registry, "operator.", &together_row, &together_access, NULL)
+                : sgm__publish_value(trainer, registry, "operator.", &option_rows[0].option, &every_access,
+                                     NULL));
     for (int32_t i = 0; i < team->count; i++)
         SGM_TRY(publish_worker(&team->workers[i], list));
     SGM_TRY(sgm__ranks_publish(trainer, registry));

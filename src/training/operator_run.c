@@ -1,157 +1,10 @@
-/* Running with workers: their threads, and what an iteration is. */
-#include "base/clock.h"
+/* Running with workers: what an iteration is. */
 #include "data/dataset.h"
 #include "handlers/session.h"
 #include "registry/pattern.h"
 #include "training/ranks.h"
 
-#include <signal.h>
 #include <stdio.h>
-
-/* --- threads --- */
-
-static void piece_done(void *user, size_t piece)
-{
-    sgm__worker *worker = user;
-    sgm_operator *team = worker->team;
-    pthread_mutex_lock(&team->lock);
-    worker->pieces = piece + 1;
-    pthread_cond_signal(&team->done);
-    pthread_mutex_unlock(&team->lock);
-}
-
-static void compute(sgm__worker *worker)
-{
-    double began = sgm__now();
-    sgm_clear_error();
-    const sgm__pieces pieces = {worker->ends, worker->end_count, piece_done, worker};
-    worker->status = worker->end_count > 0
-                         ? sgm__session_run_pieces(worker->scope->session, worker->program, &pieces)
-                         : sgm_session_run(worker->scope->session, worker->program);
-    if (worker->status != SGM_OK)
-        snprintf(worker->message, sizeof worker->message, "%s", sgm_last_error());
-    worker->seconds += sgm__now() - began;
-}
-
-static void *work(void *argument)
-{
-    sgm__worker *worker = argument;
-    sgm_operator *team = worker->team;
-    pthread_mutex_lock(&team->lock);
-    for (;;) {
-        while (!worker->busy && !worker->quit)
-            pthread_cond_wait(&worker->wake, &team->lock);
-        if (worker->quit)
-            break;
-        pthread_mutex_unlock(&team->lock);
-        compute(worker);
-        pthread_mutex_lock(&team->lock);
-        worker->busy = false;
-        if (--team->pending == 0)
-            pthread_cond_signal(&team->done);
-    }
-    pthread_mutex_unlock(&team->lock);
-    return NULL;
-}
-
-/* Signals are for the program's own threads. */
-static sgm_status start_thread(sgm__worker *worker)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    worker->quit = false;
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&worker->thread, NULL, work, worker);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    worker->started = error == 0;
-    return error == 0 ? SGM_OK
-                      : sgm_fail(SGM_ERROR_STATE, "the system refused a thread for worker %d: %s",
-                                 worker->number, sgm__errno_text(error));
-}
-
-/* With the lock. Meanwhile this thread brings what workers have ready to other ranks. */
-static sgm_status wait_for_tasks(sgm_operator *team)
-{
-    sgm_status status = SGM_OK;
-    while (team->pending > 0) {
-        double rest = 1;
-        if (team->ranks != NULL && status == SGM_OK) {
-            pthread_mutex_unlock(&team->lock);
-            status = sgm__ranks_go_on(team->ranks, &rest);
-            pthread_mutex_lock(&team->lock);
-        }
-        struct timespec until = sgm__time_in(rest);
-        if (team->pending > 0 && !sgm__ranks_are_behind(team->ranks))
-            pthread_cond_timedwait(&team->done, &team->lock, &until);
-    }
-    return status;
-}
-
-static bool carries_sums(const sgm_operator *team)
-{
-    return team->ranks != NULL && team->ranks->near == NULL;
-}
-
-/* With the lock. This thread does the last task itself where it has nothing else to do meanwhile. */
-static void start_tasks(sgm_operator *team, sgm__worker **own)
-{
-    for (int32_t i = 0; i < team->count; i++) {
-        sgm__worker *worker = &team->workers[i];
-        worker->status = SGM_OK;
-        worker->pieces = 0;
-        worker->busy = worker->records > 0;
-        if (worker->busy)
-            *own = worker;
-    }
-    if (carries_sums(team))
-        *own = NULL;
-    for (int32_t i = 0; i < team->count; i++) {
-        sgm__worker *worker = &team->workers[i];
-        if (worker == *own)
-            worker->busy = false;
-        team->pending += worker->busy;
-        if (worker->busy)
-            pthread_cond_signal(&worker->wake);
-    }
-}
-
-/* All workers that have records, and waits for them. The first failure, by number, counts. */
-static sgm_status run_tasks(sgm_operator *team)
-{
-    sgm__worker *own = NULL;
-    pthread_mutex_lock(&team->lock);
-    start_tasks(team, &own);
-    pthread_mutex_unlock(&team->lock);
-    if (own != NULL)
-        compute(own);
-    pthread_mutex_lock(&team->lock);
-    sgm_status status = wait_for_tasks(team);
-    pthread_mutex_unlock(&team->lock);
-    for (int32_t i = 0; i < team->count; i++) {
-        const sgm__worker *worker = &team->workers[i];
-        if (worker->status != SGM_OK)
-            return sgm_fail(worker->status, "worker %d: %s", i, worker->message);
-    }
-    return status;
-}
-
-void sgm__operator_end(sgm_trainer *trainer)
-{
-    sgm_operator *team = trainer->team;
-    if (team == NULL)
-        return;
-    pthread_mutex_lock(&team->lock);
-    for (int32_t i = 0; i < team->count; i++) {
-        team->workers[i].quit = true;
-        pthread_cond_signal(&team->workers[i].wake);
-    }
-    pthread_mutex_unlock(&team->lock);
-    for (int32_t i = 0; i < team->count; i++) {
-        if (team->workers[i].started)
-            pthread_join(team->workers[i].thread, NULL);
-        team->workers[i].started = false;
-    }
-}
 
 static bool matches_any(const sgm_trainer *trainer, const char *pattern)
 {
@@ -193,9 +46,9 @@ sgm_status sgm__operator_start(sgm_trainer *trainer)
         SGM_TRY(sgm__trainer_publish_network(scope));
         SGM_TRY(sgm__trainer_publish_states(scope));
         sgm__hooks_ask(scope->hooks, scope->registry);
-        SGM_TRY(start_thread(&team->workers[i]));
+        SGM_TRY(sgm__worker_start(&team->workers[i]));
     }
-    return SGM_OK;
+    return sgm__peers_begin(trainer);
 }
 
 /* --- what an iteration has in common --- */
@@ -220,7 +73,8 @@ static sgm_status prepare(sgm__worker *worker, sgm__step_purpose purpose, const 
     if (worker->program == NULL)
         return sgm_last_status();
     for (size_t i = 0; (name = sgm_program_input_at(worker->program, i)) != NULL; i++) {
-        if (strcmp(name, SGM__LEARNING_RATE) == 0 || strcmp(name, SGM__STEP) == 0)
+        if (strcmp(name, SGM__LEARNING_RATE) == 0 || strcmp(name, SGM__STEP) == 0 ||
+            strcmp(name, SGM__OWN_SHARE) == 0)
             continue;
         sgm_tensor *values = sgm_block_section(block, name);
         if (values == NULL)
@@ -272,6 +126,33 @@ static sgm_status count_all(sgm_trainer *trainer)
     trainer->given = records;
     merge_costs(trainer, records);
     return SGM_OK;
+}
+
+/* The same for themselves, in *own, as other ranks' are to be added. */
+static sgm_status count_own(sgm_trainer *trainer, sgm__metric_sums *own)
+{
+    sgm__metric_sums before = trainer->position.sums;
+    trainer->position.sums = (sgm__metric_sums){0};
+    bool any = false;
+    for (int32_t i = 0; i < trainer->team->count; i++)
+        any |= trainer->team->workers[i].records > 0;
+    sgm_status status = any ? count_all(trainer) : SGM_OK;
+    *own = trainer->position.sums;
+    trainer->position.sums = before;
+    trainer->team->ranks->records += own->records;
+    return status;
+}
+
+/* Of all ranks. */
+static void take_sums(sgm_trainer *trainer, const sgm__metric_sums *all)
+{
+    sgm__metric_sums *sums = &trainer->position.sums;
+    sums->loss += all->loss;
+    sums->correct += all->correct;
+    sums->records += all->records;
+    sums->has_accuracy = all->has_accuracy;
+    trainer->newest_loss = all->loss / (double)all->records;
+    trainer->given = all->records;
 }
 
 static bool updates_next(const sgm_trainer *scope)
@@ -403,7 +284,7 @@ static sgm_status step_here(sgm_trainer *trainer, const sgm_block *block, bool u
 {
     sgm_operator *team = trainer->team;
     SGM_TRY(divide_block(team, block, 0, block->count));
-    SGM_TRY(run_tasks(team));
+    SGM_TRY(sgm__workers_do(team, sgm__worker_run, false));
     int32_t parts = block->count < team->count ? (int32_t)block->count : team->count;
     SGM_TRY(apply_gradients(trainer, block, parts, update, rate));
     return count_all(trainer);
@@ -413,22 +294,17 @@ static sgm_status step_here(sgm_trainer *trainer, const sgm_block *block, bool u
 static sgm_status step_with_ranks(sgm_trainer *trainer, const sgm_block *block, bool update, double rate)
 {
     sgm_operator *team = trainer->team;
+    sgm__metric_sums sums;
     int64_t first, count, whole;
     sgm__ranks_part(trainer, block, &first, &count, &whole);
     SGM_TRY(divide_block(team, block, first, count));
     SGM_TRY(sgm__ranks_cut(trainer, whole));
     double began = sgm__now();
-    SGM_TRY(run_tasks(team));
+    SGM_TRY(sgm__workers_do(team, sgm__worker_run, false));
     team->ranks->computed += sgm__now() - began;
-    team->ranks->records += count;
-    sgm__metric_sums before = trainer->position.sums, *sums = &trainer->position.sums, all;
-    *sums = (sgm__metric_sums){0};
-    if (count > 0)
-        SGM_TRY(count_all(trainer));
-    all = *sums;
-    *sums = before;
+    SGM_TRY(count_own(trainer, &sums));
     SGM_TRY(sgm__operator_merge_others(team));
-    SGM_TRY(sgm__ranks_merge(trainer, whole, &all));
+    SGM_TRY(sgm__ranks_merge(trainer, whole, &sums));
     sgm_program *apply = sgm__trainer_program(trainer, update ? SGM__APPLY : SGM__APPLY_LATER,
                                               (int64_t)sgm__ranks_count_parts(team->ranks));
     if (apply == NULL)
@@ -437,13 +313,49 @@ static sgm_status step_with_ranks(sgm_trainer *trainer, const sgm_block *block, 
     SGM_TRY(feed_numbers(trainer->session, apply, rate, trainer->position.updates + 1));
     SGM_TRY(sgm_session_run(trainer->session, apply));
     SGM_TRY(sgm__ranks_give_back(team->ranks));
-    sums->loss += all.loss;
-    sums->correct += all.correct;
-    sums->records += all.records;
-    sums->has_accuracy = all.has_accuracy;
-    trainer->newest_loss = all.loss / (double)all.records;
-    trainer->given = all.records;
+    take_sums(trainer, &sums);
     return sgm__operator_spread_others(team);
+}
+
+/* Workers that sum gradients among themselves make the update, too, all the same. */
+static sgm_status update_together(sgm_trainer *trainer, bool update, double rate)
+{
+    sgm_operator *team = trainer->team;
+    for (int32_t i = 0; i < team->count; i++) {
+        sgm_trainer *scope = team->workers[i].scope;
+        sgm_program *apply = sgm__trainer_program(scope, update ? SGM__APPLY : SGM__APPLY_LATER, 1);
+        if (apply == NULL)
+            return sgm__fail_within("worker %d", i);
+        SGM_TRY(feed_numbers(scope->session, apply, rate, trainer->position.updates + 1));
+        team->workers[i].program = apply;
+    }
+    team->changed = true;
+    return sgm__workers_do(team, sgm__worker_run, true);
+}
+
+/* Nothing has changed yet where a sum fails. */
+static sgm_status step_together(sgm_trainer *trainer, const sgm_block *block, bool update, double rate)
+{
+    sgm_operator *team = trainer->team;
+    sgm__metric_sums sums;
+    int64_t first = 0, count = block->count, whole = count;
+    if (team->ranks != NULL)
+        sgm__ranks_part(trainer, block, &first, &count, &whole);
+    SGM_TRY(divide_block(team, block, first, count));
+    for (int32_t i = 0; i < team->count; i++)
+        SGM_TRY(sgm__peers_prepare(&team->workers[i], whole));
+    double began = sgm__now();
+    SGM_TRY(sgm__peers_sum(team));
+    if (team->ranks != NULL)
+        team->ranks->computed += sgm__now() - began;
+    SGM_TRY(team->ranks != NULL ? count_own(trainer, &sums) : count_all(trainer));
+    SGM_TRY(sgm__operator_merge_others(team));
+    if (team->ranks != NULL) {
+        SGM_TRY(sgm__ranks_merge(trainer, whole, &sums));
+        take_sums(trainer, &sums);
+    }
+    SGM_TRY(sgm__operator_spread_others(team));
+    return update_together(trainer, update, rate);
 }
 
 static sgm_status iterate_gradients(sgm_trainer *trainer, const sgm_block *block, double rate)
@@ -451,8 +363,9 @@ static sgm_status iterate_gradients(sgm_trainer *trainer, const sgm_block *block
     sgm_operator *team = trainer->team;
     sgm__training_position *position = &trainer->position;
     bool update = sgm__trainer_updates_next(trainer);
-    SGM_TRY(team->ranks != NULL ? step_with_ranks(trainer, block, update, rate)
-                                : step_here(trainer, block, update, rate));
+    SGM_TRY(team->together        ? step_together(trainer, block, update, rate)
+            : team->ranks != NULL ? step_with_ranks(trainer, block, update, rate)
+                                  : step_here(trainer, block, update, rate));
     count_update(position, update);
     position->batch++;
     for (int32_t i = 0; i < team->count; i++) {
@@ -502,28 +415,14 @@ static sgm_status prepare_updates(sgm_trainer *trainer, const sgm_block *block, 
 }
 
 /* What all ranks computed becomes what the trainer shows. */
-static sgm_status share_counts(sgm_trainer *trainer, sgm__metric_sums *sums, double *loss)
+static sgm_status share_counts(sgm_trainer *trainer)
 {
-    sgm__training_position *position = &trainer->position;
-    sgm__metric_sums before = *sums, all = {0};
+    sgm__metric_sums sums;
     if (trainer->team->ranks == NULL)
         return count_all(trainer);
-    *sums = all;
-    bool any = false;
-    for (int32_t i = 0; i < trainer->team->count; i++)
-        any |= trainer->team->workers[i].records > 0;
-    if (any)
-        SGM_TRY(count_all(trainer));
-    all = *sums;
-    *sums = before;
-    trainer->team->ranks->records += all.records;
-    SGM_TRY(sgm__ranks_share(trainer, &all, &position->updates, &position->accumulated));
-    sums->loss += all.loss;
-    sums->correct += all.correct;
-    sums->records += all.records;
-    sums->has_accuracy = all.has_accuracy;
-    *loss = all.loss / (double)all.records;
-    trainer->given = all.records;
+    SGM_TRY(count_own(trainer, &sums));
+    SGM_TRY(sgm__ranks_share(trainer, &sums, &trainer->position.updates, &trainer->position.accumulated));
+    take_sums(trainer, &sums);
     return SGM_OK;
 }
 
@@ -535,7 +434,7 @@ static sgm_status iterate_parameters(sgm_trainer *trainer, const sgm_block *bloc
     sgm__trainer_updates_next(trainer); /* another number of minibatches for an update begins here */
     SGM_TRY(prepare_updates(trainer, block, rate, &taken));
     double began = sgm__now();
-    SGM_TRY(run_tasks(team));
+    SGM_TRY(sgm__workers_do(team, sgm__worker_run, false));
     team->changed = true;
     for (int32_t i = 0; i < team->count; i++) {
         sgm__training_position *own = &team->workers[i].scope->position;
@@ -550,7 +449,7 @@ static sgm_status iterate_parameters(sgm_trainer *trainer, const sgm_block *bloc
     position->accumulated = team->workers[0].scope->position.accumulated;
     if (team->ranks != NULL)
         team->ranks->computed += sgm__now() - began;
-    SGM_TRY(share_counts(trainer, &position->sums, &trainer->newest_loss));
+    SGM_TRY(share_counts(trainer));
     return team->every > 0 && position->iteration % team->every == 0 ? sgm__operator_merge(team) : SGM_OK;
 }
 
@@ -584,7 +483,7 @@ sgm_status sgm__operator_end_epoch(sgm_trainer *trainer)
         scope->position.batch = 0;
     }
     if (team->merges_gradients)
-        return SGM_OK;
+        return sgm__peers_compare(team);
     if (team->ranks != NULL)
         return sgm__operator_merge_all(trainer);
     return team->every == 0 ? sgm__operator_merge(team) : SGM_OK;

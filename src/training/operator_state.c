@@ -88,8 +88,12 @@ static sgm_status take_state(sgm_trainer *scope, const char *name)
 
 sgm_status sgm__scope_define_state(sgm_trainer *scope, const char *name, const sgm_type *type)
 {
-    if (!sgm_session_has(scope->global->session, name))
+    if (begins(name, SGM__PART_PREFIX))
+        return sgm__peers_define(scope, name, type);
+    if (!sgm_session_has(scope->global->session, name)) {
+        SGM_TRY(sgm__trainer_view(scope->global)); /* an average begins as what it is of */
         SGM_TRY(sgm__trainer_define_state(scope->global, name, type));
+    }
     return take_state(scope, name);
 }
 
@@ -226,7 +230,8 @@ sgm_status sgm__operator_spread_others(sgm_operator *team)
     const char *name;
     for (int32_t k = 0; k < team->count; k++)
         for (size_t i = 0; (name = sgm_session_state_at(team->workers[k].scope->session, i)) != NULL; i++)
-            if (has_own(team->workers[k].scope, name) && strcmp(name, "random.seed") != 0)
+            if (has_own(team->workers[k].scope, name) && strcmp(name, "random.seed") != 0 &&
+                (!team->together || sgm__operator_is_other(team->trainer, name)))
                 SGM_TRY(take_state(team->workers[k].scope, name));
     return SGM_OK;
 }
@@ -237,11 +242,15 @@ sgm_status sgm__trainer_view(sgm_trainer *trainer)
     const char *name;
     if (team == NULL || !team->changed)
         return SGM_OK;
+    sgm_session *first = team->workers[0].scope->session;
     for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++) {
-        if (strcmp(name, "random.step") == 0)
-            SGM_TRY(copy_state(trainer->session, team->workers[0].scope->session, name));
-        else if (strcmp(name, "random.seed") != 0)
+        bool copied = team->merges_gradients || strcmp(name, "random.step") == 0;
+        if (strcmp(name, "random.seed") == 0)
+            continue;
+        if (!copied)
             SGM_TRY(merge_state(team, name, false));
+        else if (sgm_session_has(first, name))
+            SGM_TRY(copy_state(trainer->session, first, name));
     }
     team->changed = false;
     return SGM_OK;

@@ -187,36 +187,58 @@ sgm_status sgm__ranks_start(sgm__ranks *ranks, const sgm_communicator_work *work
     return SGM_OK;
 }
 
-/* Names those who do not answer. */
-static sgm_status fail_waiting(sgm__ranks *ranks, const char *what, double seconds)
+/* Names those who do not answer; *missing: how many. */
+static sgm_status find_silent(sgm__ranks *ranks, const char *what, sgm__text *names, int32_t *missing)
 {
     char message[SGM_COMMUNICATOR_MESSAGE] = "";
     bool *silent = sgm__calloc((size_t)ranks->count, sizeof *silent);
-    sgm__text names = {0};
-    int32_t missing = 0;
+    *missing = 0;
     if (silent == NULL)
         return SGM_ERROR_MEMORY;
-    if (ranks->table->call(ranks->self, ANSWER_SECONDS, silent, message) != SGM_COMMUNICATOR_OK) {
-        sgm__free(silent);
-        return fail(ranks, what, message);
-    }
-    for (int32_t i = 0; i < ranks->count; i++)
-        if (silent[i] && missing++ < 8)
-            sgm__text_append(&names, "%srank %d (%s)", missing > 1 ? ", " : "", i,
+    bool asked = ranks->table->call(ranks->self, ANSWER_SECONDS, silent, message) == SGM_COMMUNICATOR_OK;
+    for (int32_t i = 0; i < ranks->count && asked; i++)
+        if (silent[i] && (*missing)++ < 8)
+            sgm__text_append(names, "%srank %d (%s)", *missing > 1 ? ", " : "", i,
                              ranks->table->place(ranks->self, i));
+    if (*missing > 8)
+        sgm__text_append(names, ", ...");
     sgm__free(silent);
+    return asked ? SGM_OK : fail(ranks, what, message);
+}
+
+static sgm_status fail_waiting(sgm__ranks *ranks, const char *what, double seconds)
+{
+    sgm__text names = {0};
+    int32_t missing;
+    SGM_TRY(find_silent(ranks, what, &names, &missing));
     sgm__ranks_fail(ranks);
     sgm_status status =
         missing > 0
             ? sgm_fail(
                   SGM_ERROR_STATE,
                   "rank %d has waited for %s for %g seconds (operator.timeout), and there is no answer from "
-                  "%s%s: it has ended, is stopped, or takes longer than that",
-                  ranks->rank, what, seconds, names.data, missing > 8 ? ", ..." : "")
+                  "%s: it has ended, is stopped, or takes longer than that",
+                  ranks->rank, what, seconds, names.data)
             : sgm_fail(SGM_ERROR_STATE,
                        "rank %d has waited for %s for %g seconds (operator.timeout), though all ranks are "
                        "there: they do not do the same, or the network is slower than that",
                        ranks->rank, what, seconds);
+    sgm__text_free(&names);
+    return status;
+}
+
+sgm_status sgm__ranks_name_silent(sgm__ranks *ranks, const char *what)
+{
+    sgm__text names = {0};
+    int32_t missing;
+    sgm_status status = sgm_last_status();
+    char *message = sgm__strdup(sgm_last_error());
+    if (message == NULL)
+        return SGM_ERROR_MEMORY;
+    if (find_silent(ranks, what, &names, &missing) == SGM_OK)
+        sgm_fail(status, "%s%s%s", message, missing > 0 ? "; there is no answer from " : "",
+                 missing > 0 ? names.data : "");
+    sgm__free(message);
     sgm__text_free(&names);
     return status;
 }

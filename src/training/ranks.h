@@ -118,6 +118,9 @@ sgm_status sgm__ranks_wait_until(sgm__ranks *ranks, bool (*has_come)(const void 
                                  const char *what);
 /* Starts a work and waits for it. */
 sgm_status sgm__ranks_do(sgm__ranks *ranks, const sgm_communicator_work *work, const char *what);
+/* The newest failure may be another rank's doing: those who do not answer are named behind its message.
+ * Returns its status. */
+sgm_status sgm__ranks_name_silent(sgm__ranks *ranks, const char *what);
 /* This rank's run has failed: the others must not wait for it for long. */
 void sgm__ranks_fail(sgm__ranks *ranks);
 

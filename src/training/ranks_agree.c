@@ -183,6 +183,7 @@ static sgm_status compare(sgm__ranks *ranks, size_t *place, size_t *each, int32_
 {
     size_t all = (size_t)ranks->count, count;
     const char **names;
+    SGM_TRY(sgm__trainer_view(ranks->trainer));
     SGM_TRY(sgm__ranks_states(ranks->trainer, &names, &count));
     uint64_t *hashes = sgm__calloc(all * STATES + (STATES + count) * (all + 1), sizeof *hashes);
     sgm_status status =

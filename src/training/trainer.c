@@ -163,6 +163,10 @@ static sgm_status set_network(sgm_trainer *trainer, sgm_network *network)
 {
     if (network == NULL)
         return sgm__trainer_missing("network");
+    if (sgm__trainer_view(trainer) != SGM_OK) { /* layers that stay have what workers have learnt */
+        sgm_network_free(network);
+        return sgm_last_status();
+    }
     sgm__trainer_forget_programs(trainer);
     sgm_network_free(trainer->network);
     trainer->network = network;

@@ -167,7 +167,9 @@ static sgm_status prepare(sgm_trainer *trainer, sgm__fit *fit, bool *is_new)
 {
     *is_new = trainer->network == NULL;
     if (!*is_new)
-        return sgm__trainer_prepare(trainer);
+        SGM_TRY(sgm__trainer_prepare(trainer));
+    if (!*is_new)
+        return sgm__trainer_view(trainer); /* what is not in the file stays as workers have learnt it */
     trainer->network = fit->network;
     fit->network = NULL;
     SGM_TRY(sgm__trainer_publish_network(trainer));

@@ -412,16 +412,17 @@ static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_
     return define_states(trainer);
 }
 
-/* The second half of a step whose gradients come from so many workers. */
+/* The second half of a step whose gradients come from so many workers; a scope's own. */
 static sgm_status record_apply(sgm_trainer *trainer, bool update, int64_t workers)
 {
+    const sgm_trainer *owner = trainer->global != NULL ? trainer->global : trainer;
     sgm_value *gradients = NULL;
     sgm_graph_clear(trainer->graph);
     SGM_TRY(sgm__operator_record_merge(trainer, (int32_t)workers, &gradients));
     sgm_status status = record_update(trainer, update, gradients);
     sgm__free(gradients);
     SGM_TRY(status);
-    if (trainer->team->random)
+    if (owner->team->random)
         record_random_step(trainer->graph);
     SGM_TRY(sgm_graph_status(trainer->graph));
     return define_states(trainer);

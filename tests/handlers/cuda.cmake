@@ -7,11 +7,14 @@ if(SIGMA_CUDA_INCLUDE_DIR)
     target_compile_definitions(test_handlers_cuda_api PRIVATE SIGMA_CUDA_HEADERS)
     foreach(target test_cuda_functions test_handlers_cuda_api)
         target_include_directories(${target} SYSTEM PRIVATE "${SIGMA_CUDA_INCLUDE_DIR}")
+        if(EXISTS "${SIGMA_CUDA_INCLUDE_DIR}/nccl.h")
+            target_compile_definitions(${target} PRIVATE SIGMA_NCCL_HEADER)
+        endif()
     endforeach()
     add_dependencies(test_handlers_cuda_api test_cuda_functions)
 endif()
 
-# A stand-in for NVIDIA's driver, compiler and products, by all three names.
+# A stand-in for NVIDIA's driver, compiler, products and sums, by all their names.
 file(GLOB fake_cuda_sources CONFIGURE_DEPENDS tests/handlers/fake_cuda/*.c)
 add_library(test_fake_cuda MODULE ${fake_cuda_sources})
 set_target_properties(test_fake_cuda PROPERTIES PREFIX "" OUTPUT_NAME libcuda SUFFIX .so.1
@@ -21,12 +24,13 @@ target_compile_definitions(test_fake_cuda PRIVATE
 target_link_libraries(test_fake_cuda PRIVATE sigma_flags Threads::Threads ${CMAKE_DL_LIBS})
 # It changes stacks behind a sanitizer's back.
 target_compile_options(test_fake_cuda PRIVATE -fno-sanitize=all)
-add_custom_command(TARGET test_fake_cuda POST_BUILD
-    COMMAND ${CMAKE_COMMAND} -E create_symlink libcuda.so.1 "${CMAKE_BINARY_DIR}/tests/fake_cuda/libnvrtc.so.12"
-    COMMAND ${CMAKE_COMMAND} -E create_symlink libcuda.so.1 "${CMAKE_BINARY_DIR}/tests/fake_cuda/libcublasLt.so.12")
+foreach(name libnvrtc.so.12 libcublasLt.so.12 libnccl.so.2)
+    add_custom_command(TARGET test_fake_cuda POST_BUILD
+        COMMAND ${CMAKE_COMMAND} -E create_symlink libcuda.so.1 "${CMAKE_BINARY_DIR}/tests/fake_cuda/${name}")
+endforeach()
 add_custom_target(test_cuda_parts)
 add_dependencies(test_cuda_parts test_fake_cuda sigma_plugin_cuda)
 add_dependencies(tests test_cuda_parts)
-foreach(name driver products)
+foreach(name driver products peers)
     add_dependencies(test_handlers_cuda_${name} test_cuda_parts)
 endforeach()

@@ -1,38 +1,5 @@
 /* The CUDA plug-in's driver: memory, kernels, the queue and recordings, on the stand-in for CUDA. */
-#include "cuda_stand_in.h"
-
-#include "base/plugin.h"
-#include "handlers/device/driver.h"
-
-static char message[SGM_DEVICE_MESSAGE];
-
-#define DONE(call)                                                                                           \
-    do {                                                                                                     \
-        if ((call) != SGM_DEVICE_OK)                                                                         \
-            TEST_FAIL("%s: %s", #call, message);                                                             \
-    } while (0)
-#define REFUSED(call, result, words)                                                                         \
-    do {                                                                                                     \
-        CHECK_INT(call, result);                                                                             \
-        if (strstr(message, words) == NULL)                                                                  \
-            TEST_FAIL("'%s' is not in '%s'", words, message);                                                \
-    } while (0)
-
-static const sgm_device_driver *load(void)
-{
-    const void *table = NULL;
-    CHECK_OK(sgm__plugin_open("cuda", SGM_DEVICE_DRIVER_VERSION, "none", &table));
-    return table;
-}
-
-static const sgm_device_driver *open_cuda(void **self)
-{
-    sgm_device_info info;
-    use_cuda();
-    const sgm_device_driver *driver = load();
-    DONE(driver->open(0, self, &info, message));
-    return driver;
-}
+#include "cuda_driver_test.h"
 
 static const char kernels[] = "\nKERNEL(64) twice(PLACE(a), PLACE(b))\n"
                               "{\n"
@@ -83,7 +50,7 @@ static compiled compile(void)
     compiled c;
     void *binary = NULL;
     size_t bytes = 0, length;
-    c.driver = open_cuda(&c.self);
+    c.driver = open_cuda(0, &c.self);
     length = strlen(c.driver->prelude) + sizeof kernels;
     char *source = malloc(length);
     CHECK(source != NULL);
@@ -144,7 +111,7 @@ TEST(what_is_written_is_read)
 {
     enum { BYTES = 11 << 20 };
     void *self, *buffer = NULL;
-    const sgm_device_driver *driver = open_cuda(&self);
+    const sgm_device_driver *driver = open_cuda(0, &self);
     unsigned char *host = malloc(BYTES), *back = calloc(1, BYTES);
     CHECK(host != NULL && back != NULL);
     for (size_t i = 0; i < BYTES; i++)
@@ -262,7 +229,7 @@ TEST(what_the_compiler_refuses_is_told)
 {
     void *self, *binary = NULL;
     size_t bytes;
-    const sgm_device_driver *driver = open_cuda(&self);
+    const sgm_device_driver *driver = open_cuda(0, &self);
     REFUSED(driver->build(self, "int wrong(\n", &binary, &bytes, message), SGM_DEVICE_SOURCE, "sigma.cu");
     REFUSED(driver->load(self, "nonsense", 8, &(void *){NULL}, message), SGM_DEVICE_FAILED, "damaged");
     driver->close(self);
@@ -271,7 +238,7 @@ TEST(what_the_compiler_refuses_is_told)
 TEST(memory_that_is_used_up_leaves_the_device_usable)
 {
     void *self, *buffers[9], *more = NULL;
-    const sgm_device_driver *driver = open_cuda(&self);
+    const sgm_device_driver *driver = open_cuda(0, &self);
     sgm_device_info info;
     driver->close(self);
     DONE(driver->open(0, &self, &info, message));

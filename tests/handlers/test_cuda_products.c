@@ -1,17 +1,6 @@
 /* Matrix products by cuBLASLt, through the CUDA plug-in: rows, columns, batches and types, on the stand-in.
  */
-#include "cuda_stand_in.h"
-
-#include "base/plugin.h"
-#include "handlers/device/driver.h"
-
-static char message[SGM_DEVICE_MESSAGE];
-
-#define DONE(call)                                                                                           \
-    do {                                                                                                     \
-        if ((call) != SGM_DEVICE_OK)                                                                         \
-            TEST_FAIL("%s: %s", #call, message);                                                             \
-    } while (0)
+#include "cuda_driver_test.h"
 
 enum { MOST = 4096 }; /* elements of a matrix with its batch */
 
@@ -24,12 +13,7 @@ typedef struct bench {
 static bench open_bench(void)
 {
     bench b;
-    const void *table = NULL;
-    sgm_device_info info;
-    use_cuda();
-    CHECK_OK(sgm__plugin_open("cuda", SGM_DEVICE_DRIVER_VERSION, "none", &table));
-    b.driver = table;
-    DONE(b.driver->open(0, &b.self, &info, message));
+    b.driver = open_cuda(0, &b.self);
     for (int i = 0; i < 3; i++)
         DONE(b.driver->allocate(b.self, MOST * sizeof(double), &b.buffers[i], message));
     return b;

@@ -5,28 +5,6 @@
 
 #define NETWORK "input(6) + dense(8, tanh) + dense(5, relu) + dense(3) + softmax_cross_entropy"
 
-static void check_equal_states(sgm_trainer *a, sgm_trainer *b, double tolerance)
-{
-    size_t compared = 0;
-    const char *name;
-    for (size_t i = 0; (name = sgm_session_state_at(a->session, i)) != NULL; i++) {
-        double first[512], second[512];
-        sgm_tensor *left = sgm_trainer_get(a, name), *right = sgm_trainer_get(b, name);
-        CHECK_OK(left);
-        CHECK_OK(right);
-        size_t count = (size_t)sgm_shape_elements(sgm_tensor_shape(left));
-        CHECK(count <= 512);
-        CHECK_OK(sgm_tensor_read(left, first, count));
-        CHECK_OK(sgm_tensor_read(right, second, count));
-        for (size_t k = 0; k < count; k++)
-            CHECK_NEAR(first[k], second[k], tolerance);
-        sgm_tensor_free(left);
-        sgm_tensor_free(right);
-        compared++;
-    }
-    CHECK(compared >= 6);
-}
-
 /* --- gradients: as one worker --- */
 
 typedef struct equality {
@@ -59,9 +37,7 @@ static void check_equality(const equality *wanted)
     CHECK_OK(sgm_trainer_run(one.trainer, .epochs = wanted->epochs));
     CHECK_OK(sgm_trainer_run(several.trainer, .epochs = wanted->epochs));
     CHECK(one_curve.count >= 50);
-    CHECK_INT(curve.count, one_curve.count);
-    for (size_t i = 0; i < curve.count; i++)
-        CHECK_NEAR(curve.losses[i], one_curve.losses[i], 1e-10);
+    check_equal_losses(&one_curve, &curve, 1e-10);
     check_equal_states(one.trainer, several.trainer, 1e-10);
     CHECK_INT(several.trainer->position.updates, one.trainer->position.updates);
     free_wave_trainer(one);

@@ -126,4 +126,36 @@ __attribute__((unused)) static bool follow_losses(void *user, const sgm_training
     return true;
 }
 
+__attribute__((unused)) static void check_equal_losses(const loss_curve *a, const loss_curve *b,
+                                                       double tolerance)
+{
+    CHECK_INT(b->count, a->count);
+    for (size_t i = 0; i < a->count; i++)
+        CHECK_NEAR(b->losses[i], a->losses[i], tolerance);
+}
+
+/* All states of `a` are those of `b`. */
+__attribute__((unused)) static void check_equal_states(sgm_trainer *a, sgm_trainer *b, double tolerance)
+{
+    size_t compared = 0;
+    const char *name;
+    for (size_t i = 0; (name = sgm_session_state_at(a->session, i)) != NULL; i++) {
+        double first[512], second[512];
+        sgm_tensor *left = sgm_trainer_get(a, name), *right = sgm_trainer_get(b, name);
+        CHECK_OK(left);
+        CHECK_OK(right);
+        size_t count = (size_t)sgm_shape_elements(sgm_tensor_shape(left));
+        CHECK(count <= 512);
+        CHECK_OK(sgm_tensor_read(left, first, count));
+        CHECK_OK(sgm_tensor_read(right, second, count));
+        for (size_t k = 0; k < count; k++)
+            if (!test_near(second[k], first[k], tolerance))
+                TEST_FAIL("%s: element %zu is %.17g and %.17g", name, k, first[k], second[k]);
+        sgm_tensor_free(left);
+        sgm_tensor_free(right);
+        compared++;
+    }
+    CHECK(compared >= 6);
+}
+
 #endif

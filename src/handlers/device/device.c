@@ -26,6 +26,7 @@ static void close_device(void *self)
     if (device->self != NULL)
         device->driver->close(device->self);
     pthread_mutex_destroy(&device->lock);
+    sgm__free(device->addends);
     sgm__free(device);
 }
 
@@ -110,6 +111,7 @@ static void describe(void *self, sgm__text *text)
     sgm__text_append(text, "driver: %s\n", device->info.driver);
     sgm__text_append(text, "matrix products: %s\n",
                      device->driver->takes != NULL ? "the vendor's library" : "own kernels");
+    sgm__device_describe_sums(device, text);
 }
 
 static const char *bfloat16(void *self)
@@ -210,7 +212,14 @@ static sgm_status wait(void *self)
     return result == SGM_DEVICE_OK ? SGM_OK : sgm__device_fail(device, result, message);
 }
 
-#define DEVICE_HANDLER(handler, text)                                                                        \
+static const sgm__peers cuda_peers = {.identify = sgm__device_identify,
+                                      .invite = sgm__device_invite,
+                                      .join = sgm__device_join,
+                                      .sum = sgm__device_sum,
+                                      .give_up = sgm__device_give_up,
+                                      .leave = sgm__device_leave};
+
+#define DEVICE_HANDLER(handler, sums, text)                                                                  \
     const sgm__handler_type sgm__##handler##_handler = {.name = #handler,                                    \
                                                         .doc = text,                                         \
                                                         .flags = SGM__HANDLER_PARTS | SGM__HANDLER_DRAWS,    \
@@ -228,7 +237,8 @@ static sgm_status wait(void *self)
                                                         .run = sgm__device_run,                              \
                                                         .time = sgm__device_time,                            \
                                                         .check = sgm__device_check,                          \
-                                                        .wait = wait}
+                                                        .wait = wait,                                        \
+                                                        .peers = sums}
 
-DEVICE_HANDLER(opencl, "devices of any vendor, by OpenCL");
-DEVICE_HANDLER(cuda, "NVIDIA's GPUs");
+DEVICE_HANDLER(opencl, NULL, "devices of any vendor, by OpenCL");
+DEVICE_HANDLER(cuda, &cuda_peers, "NVIDIA's GPUs");

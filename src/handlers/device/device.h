@@ -22,6 +22,8 @@ typedef struct sgm__device {
     sgm__device_buffer *kept; /* released ones, newest first */
     uint64_t used, kept_bytes;
     uint32_t runs; /* since the queue was waited for */
+    sgm_device_addend *addends;
+    size_t addend_capacity;
 } sgm__device;
 
 /* A failure of the driver as an error of the library. */
@@ -79,6 +81,17 @@ sgm_status sgm__device_run(void *self, void *executable, const sgm__memory *memo
                            int32_t count);
 sgm_status sgm__device_check(void *self, void *executable);
 sgm_status sgm__device_time(void *self, void *executable, const sgm__memory *memory, sgm__step_time *times);
+/* peers.c: sgm__peers of a driver that has them. */
+sgm_status sgm__device_identify(void *self, unsigned char *identity);
+sgm_status sgm__device_invite(void *self, unsigned char *invitation);
+sgm_status sgm__device_join(void *self, const sgm__peer_place *place);
+sgm_status sgm__device_sum(void *self, const sgm__addend *addends, size_t count, sgm_dtype dtype,
+                           double seconds);
+void sgm__device_give_up(void *self);
+void sgm__device_leave(void *self);
+/* A line that says how they come together. */
+void sgm__device_describe_sums(sgm__device *device, sgm__text *text);
+
 /* The memory that a place is in; NULL: it is never in memory. */
 sgm__device_buffer *sgm__device_buffer_of(const sgm__place *place, const sgm__memory *memory);
 

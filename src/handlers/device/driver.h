@@ -14,8 +14,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SGM_DEVICE_DRIVER_VERSION 1
+#define SGM_DEVICE_DRIVER_VERSION 2
 #define SGM_DEVICE_MESSAGE 1024
+#define SGM_DEVICE_IDENTITY 16
+#define SGM_DEVICE_INVITATION 128
 
 typedef enum sgm_device_result {
     SGM_DEVICE_OK,
@@ -67,6 +69,12 @@ typedef struct sgm_device_product {
     bool narrow; /* float32 may be rounded to tf32 */
 } sgm_device_product;
 
+/* Elements that become the sums of all peers' elements there. */
+typedef struct sgm_device_addend {
+    sgm_device_place place;
+    uint64_t count;
+} sgm_device_addend;
+
 typedef struct sgm_device_driver {
     uint32_t version; /* SGM_DEVICE_DRIVER_VERSION; first, to be looked at before all else */
     const char *name; /* "opencl" */
@@ -111,6 +119,23 @@ typedef struct sgm_device_driver {
     sgm_device_result (*keep)(void *self, void **recording, char *message);
     sgm_device_result (*replay)(void *self, void *recording, char *message);
     void (*forget)(void *self, void *recording);
+
+    /* Sums with other devices of this driver, the peers, in this process or others. One of them makes an
+     * invitation, all are told it and join, numbered from 0; then all sum the same in the same order. `join`,
+     * `sum` and `leave` stand each in a thread of its device, as they wait for the others': for `seconds` at
+     * most, after which this one has left. All NULL: the driver cannot. */
+    /* Who the device is, in every process; SGM_DEVICE_ABSENT with the reason if it cannot sum. */
+    sgm_device_result (*identify)(void *self, unsigned char identity[SGM_DEVICE_IDENTITY], char *message);
+    sgm_device_result (*invite)(unsigned char invitation[SGM_DEVICE_INVITATION], char *message);
+    sgm_device_result (*join)(void *self, const unsigned char *invitation, uint32_t number, uint32_t of,
+                              double seconds, char *message);
+    /* After what is in the queue; done on return. */
+    sgm_device_result (*sum)(void *self, const sgm_device_addend *addends, uint32_t count,
+                             sgm_device_type type, double seconds, char *message);
+    /* A peer has failed: `join` and `sum` of this device end soon, and fail. Any thread at any time. */
+    void (*give_up)(void *self);
+    void (*leave)(void *self);
+    const char *sums_by; /* "NCCL" */
 } sgm_device_driver;
 
 /* What a plug-in exports: sgm_plugin_opencl, sgm_plugin_cuda. */

@@ -1,11 +1,12 @@
-/* A stand-in for libcuda.so.1, libnvrtc.so and libcublasLt.so, for tests on computers without a GPU: devices
- * are memory of this process, kernels are compiled by the system's C++ compiler and run item by item. It says
- * nothing about speed or about NVIDIA's driver, but it is strict: work waits in queues until somebody waits
- * for it, memory has guards, contexts are checked, what is left over at the end is an error. What is wrong
- * ends the process with a sentence.
+/* A stand-in for libcuda.so.1, libnvrtc.so, libcublasLt.so and libnccl.so.2, for tests on computers without a
+ * GPU: devices are memory of this process, kernels are compiled by the system's C++ compiler and run item by
+ * item. It says nothing about speed or about NVIDIA's driver, but it is strict: work waits in queues until
+ * somebody waits for it, memory has guards, contexts are checked, what is left over at the end is an error.
+ * What is wrong ends the process with a sentence.
  *
- * SIGMA_FAKE_CUDA_DEVICES (2) and SIGMA_FAKE_CUDA_MEMORY (bytes of each, 1 GiB) say what there is; with
- * SIGMA_FAKE_CUDA_FAIL_AT=n memory is given n - 1 times more, and then no more.
+ * SIGMA_FAKE_CUDA_DEVICES (2) and SIGMA_FAKE_CUDA_MEMORY (bytes of each, 1 GiB) say what there is;
+ * CUDA_VISIBLE_DEVICES, one number, which of them alone a process sees. With SIGMA_FAKE_CUDA_FAIL_AT=n memory
+ * is given n - 1 times more, and then no more.
  */
 #ifndef SIGMA_FAKE_CUDA_H
 #define SIGMA_FAKE_CUDA_H
@@ -27,6 +28,7 @@
 SGM_CUDA_FUNCTIONS(FAKE_DECLARE)
 SGM_NVRTC_FUNCTIONS(FAKE_DECLARE)
 SGM_CUBLASLT_FUNCTIONS(FAKE_DECLARE)
+SGM_NCCL_FUNCTIONS(FAKE_DECLARE)
 
 typedef struct fake_module fake_module;
 
@@ -52,7 +54,8 @@ typedef enum fake_kind {
     FAKE_DOWNLOAD,
     FAKE_FREE,
     FAKE_LAUNCH,
-    FAKE_PRODUCT
+    FAKE_PRODUCT,
+    FAKE_SUM /* `bytes` counts elements, `from` those that are done */
 } fake_kind;
 
 typedef struct fake_work {
@@ -86,6 +89,7 @@ struct cu_stream_ {
 struct cu_context_ {
     int number, references;
     int streams, events, modules, graphs, page_locked; /* that were made and not freed */
+    _Atomic int groups;                                /* the same; two may be joined at once */
     size_t used;
     struct cu_function_ *functions;
 };
@@ -109,5 +113,8 @@ void fake_run(struct cu_context_ *context, const fake_work *launch);
 
 /* products.c */
 void fake_multiply(struct cu_context_ *context, const void *what);
+
+/* nccl.c; false: it has to wait for others */
+bool fake_sum(fake_work *sum);
 
 #endif

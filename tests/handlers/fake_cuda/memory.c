@@ -45,8 +45,16 @@ static size_t memory_of_device(void)
     return setting("SIGMA_FAKE_CUDA_MEMORY", (size_t)1 << 30);
 }
 
+static const char *visible(void)
+{
+    const char *number = getenv("CUDA_VISIBLE_DEVICES");
+    return number != NULL && *number != '\0' ? number : NULL;
+}
+
 static int device_count(void)
 {
+    if (visible() != NULL)
+        return 1;
     size_t count = setting("SIGMA_FAKE_CUDA_DEVICES", 2);
     return count < FAKE_DEVICES ? (int)count : FAKE_DEVICES;
 }
@@ -106,9 +114,31 @@ cu_result cuDeviceGet(cu_device *device, int number)
     return number >= 0 && number < device_count() ? CU_DONE : CU_INVALID;
 }
 
+/* Kernels are kept by the device's name; what they were compiled with is part of it. */
+static unsigned print_of_words(void)
+{
+    FILE *file = fopen(SIGMA_FAKE_CUDA_WORDS, "r");
+    unsigned print = 2166136261u; /* FNV-1a */
+    if (file == NULL)
+        fake_wrong("%s cannot be read", SIGMA_FAKE_CUDA_WORDS);
+    for (int byte; (byte = fgetc(file)) != EOF;)
+        print = (print ^ (unsigned)byte) * 16777619u;
+    fclose(file);
+    return print;
+}
+
 cu_result cuDeviceGetName(char *name, int size, cu_device device)
 {
-    snprintf(name, (size_t)size, "stand-in for a GPU, number %d", device);
+    snprintf(name, (size_t)size, "stand-in %08x for a GPU, number %d", print_of_words(), device);
+    return CU_DONE;
+}
+
+/* All processes see the same devices. */
+cu_result cuDeviceGetUuid_v2(cu_identity *identity, cu_device device)
+{
+    memset(identity, 0, sizeof *identity);
+    snprintf(identity->bytes, sizeof identity->bytes, "stand-in %d",
+             visible() != NULL ? atoi(visible()) : device);
     return CU_DONE;
 }
 
@@ -149,9 +179,9 @@ cu_result cuDevicePrimaryCtxRetain(cu_context *context, cu_device device)
 
 static void check_empty(const struct cu_context_ *c)
 {
-    if (c->streams + c->events + c->modules + c->graphs != 0)
-        fake_wrong("device %d is left with %d streams, %d events, %d modules and %d recordings", c->number,
-                   c->streams, c->events, c->modules, c->graphs);
+    if (c->streams + c->events + c->modules + c->graphs + c->groups != 0)
+        fake_wrong("device %d is left with %d streams, %d events, %d modules, %d recordings and in %d groups",
+                   c->number, c->streams, c->events, c->modules, c->graphs, c->groups);
     if (c->used > 0 || c->page_locked > 0)
         fake_wrong("device %d is left with %zu bytes in use and %d page-locked blocks", c->number, c->used,
                    c->page_locked);
@@ -398,16 +428,28 @@ static void check_locked(const unsigned char *host, size_t bytes)
         fake_wrong("a transfer of %zu bytes is not from or to page-locked memory", bytes);
 }
 
+/* Work on so many bytes of the device. */
+static fake_work *queue_bytes(cu_stream stream, fake_kind kind, cu_pointer to, size_t bytes)
+{
+    static const char *const names[] = {[FAKE_CLEAR] = "clearing",
+                                        [FAKE_COPY] = "a copy",
+                                        [FAKE_UPLOAD] = "a transfer",
+                                        [FAKE_DOWNLOAD] = "a transfer"};
+    fake_memory(fake_current(), to, bytes, names[kind]);
+    fake_work *work = fake_enqueue(stream, kind, 0);
+    work->to = to;
+    work->bytes = bytes;
+    return work;
+}
+
 static cu_result transfer(cu_stream stream, fake_kind kind, cu_pointer device, void *host, size_t bytes)
 {
     if (stream->recording != NULL)
         fake_wrong("a transfer is recorded");
     check_locked(host, bytes);
-    fake_memory(fake_current(), device, bytes, "a transfer");
-    fake_work *work = fake_enqueue(stream, kind, 0);
-    work->to = work->from = device;
+    fake_work *work = queue_bytes(stream, kind, device, bytes);
+    work->from = device;
     work->host = host;
-    work->bytes = bytes;
     return CU_DONE;
 }
 
@@ -425,21 +467,13 @@ cu_result cuMemcpyDtoHAsync_v2(void *to, cu_pointer from, size_t bytes, cu_strea
 
 cu_result cuMemcpyDtoDAsync_v2(cu_pointer to, cu_pointer from, size_t bytes, cu_stream stream)
 {
-    fake_memory(fake_current(), to, bytes, "a copy");
     fake_memory(fake_current(), from, bytes, "a copy");
-    fake_work *work = fake_enqueue(stream, FAKE_COPY, 0);
-    work->to = to;
-    work->from = from;
-    work->bytes = bytes;
+    queue_bytes(stream, FAKE_COPY, to, bytes)->from = from;
     return CU_DONE;
 }
 
 cu_result cuMemsetD8Async(cu_pointer to, unsigned char value, size_t bytes, cu_stream stream)
 {
-    fake_memory(fake_current(), to, bytes, "clearing");
-    fake_work *work = fake_enqueue(stream, FAKE_CLEAR, 0);
-    work->to = to;
-    work->value = value;
-    work->bytes = bytes;
+    queue_bytes(stream, FAKE_CLEAR, to, bytes)->value = value;
     return CU_DONE;
 }

@@ -3,9 +3,11 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <time.h>
 #include <unistd.h>
 
-#define WAITING 256 /* work in a stream before some of it is done */
+#define WAITING 256     /* work in a stream before some of it is done */
+#define MOST_SECONDS 60 /* that a device waits for others: the real one would wait for ever */
 
 static void *need(size_t bytes)
 {
@@ -22,7 +24,8 @@ static void append(fake_list *list, fake_work *work)
     list->count++;
 }
 
-static void do_work(struct cu_context_ *context, const fake_work *w)
+/* False: it is not done yet. */
+static bool do_work(struct cu_context_ *context, fake_work *w)
 {
     switch (w->kind) {
     case FAKE_CLEAR:
@@ -48,18 +51,31 @@ static void do_work(struct cu_context_ *context, const fake_work *w)
     case FAKE_PRODUCT:
         fake_multiply(context, w->parameters);
         break;
+    case FAKE_SUM:
+        return fake_sum(w);
     }
+    return true;
+}
+
+/* Until there is no work, or some that has to wait for another device. */
+static bool go_on(struct cu_stream_ *stream)
+{
+    while (stream->list.first != NULL) {
+        fake_work *work = stream->list.first;
+        if (!do_work(stream->context, work))
+            return false;
+        stream->list.first = work->next;
+        stream->list.count--;
+        free(work);
+    }
+    return true;
 }
 
 void fake_finish(struct cu_stream_ *stream)
 {
-    while (stream->list.first != NULL) {
-        fake_work *work = stream->list.first;
-        stream->list.first = work->next;
-        stream->list.count--;
-        do_work(stream->context, work);
-        free(work);
-    }
+    for (time_t began = time(NULL); !go_on(stream); usleep(50))
+        if (time(NULL) - began > MOST_SECONDS)
+            fake_wrong("device %d is waited for, which waits for others in a sum", stream->context->number);
 }
 
 fake_work *fake_enqueue(struct cu_stream_ *stream, fake_kind kind, int parameters)
@@ -104,6 +120,13 @@ cu_result cuStreamSynchronize(cu_stream stream)
         fake_wrong("a stream of another device is waited for");
     fake_finish(stream);
     return CU_DONE;
+}
+
+cu_result cuStreamQuery(cu_stream stream)
+{
+    if (stream->recording != NULL || stream->context != fake_current())
+        fake_wrong("a stream that records, or that of another device, is asked");
+    return go_on(stream) ? CU_DONE : CU_NOT_READY;
 }
 
 /* An event: the stream in which it was recorded last. */
