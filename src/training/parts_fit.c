@@ -6,20 +6,28 @@
 #define MOST_TOLD 6    /* differences in an error's message */
 #define MOST_KEPT 1000 /* and in the text of what was left */
 
-/* The network is recorded once more, aside: its parameters are known then though the trainer has none. */
-static sgm_status record(sgm__fit *fit)
+static sgm_status record_batch(sgm__fit *fit, int64_t batch)
 {
     sgm_recording_options options = {.struct_size = sizeof options,
-                                     .batch = 1,
+                                     .batch = batch,
                                      .dtype = fit->trainer->settings.precision,
                                      .training = true,
                                      .iteration = (uint64_t)fit->trainer->position.iteration};
+    sgm_graph_clear(fit->graph);
+    SGM_TRY(sgm_network_record(fit->network, fit->graph, &options, &fit->recording));
+    return sgm_graph_status(fit->graph);
+}
+
+/* The network is recorded once more, aside: its parameters are known then though the trainer has none. One
+ * record may be too few, for a variance over the minibatch. */
+static sgm_status record(sgm__fit *fit)
+{
     fit->network = sgm_network_parse(fit->notation);
     fit->graph = fit->network != NULL ? sgm_graph_create() : NULL;
     if (fit->graph == NULL)
         return sgm__fail_within("'%s': its network", fit->source);
-    SGM_TRY(sgm_network_record(fit->network, fit->graph, &options, &fit->recording));
-    return sgm_graph_status(fit->graph);
+    sgm_status status = record_batch(fit, 1);
+    return status == SGM_ERROR_SHAPE ? record_batch(fit, 2) : status;
 }
 
 sgm_status sgm__fit_open(sgm__fit *fit, const sgm_trainer *trainer, const sgm_bundle *bundle,

@@ -237,6 +237,22 @@ TEST(a_new_last_layer_keeps_what_was_learnt_before_it)
     close_folder();
 }
 
+/* A variance over the minibatch wants more than the one record that would do to know the parameters. */
+TEST(a_network_that_normalises_over_the_minibatch_is_loaded)
+{
+    static const char network[] = "input(6) + dense(4) + batch_norm + dense(3) + softmax_cross_entropy";
+    open_folder();
+    wave_trainer saved = make(network), loaded = make(network);
+    CHECK_OK(sgm_trainer_run(saved.trainer, .epochs = 2));
+    CHECK_OK(sgm_trainer_save(saved.trainer, file));
+    CHECK_OK(sgm_trainer_load(loaded.trainer, file));
+    CHECK_NEAR(print_of(loaded.trainer, "2-batch_norm.means"), print_of(saved.trainer, "2-batch_norm.means"),
+               0);
+    free_wave_trainer(saved);
+    free_wave_trainer(loaded);
+    close_folder();
+}
+
 TEST(parts_that_are_not_there_cannot_be_loaded)
 {
     open_folder();
