@@ -57,6 +57,11 @@ void *sgm__session_state_memory(const sgm_session *session, const char *name);
 /* Defines a state whose memory is that of `owner`'s state; both are on the host, and the owner lives longer.
  */
 sgm_status sgm__session_share(sgm_session *session, const sgm_session *owner, const char *name);
+/* A state of the host's lies elsewhere from now on, where its values are already; the memory stays the
+ * caller's. */
+void sgm__session_place_state(sgm_session *session, const char *name, void *memory);
+/* And in memory of the session's own again, with its values. */
+sgm_status sgm__session_bring_home(sgm_session *session, const char *name);
 /* From now on the arena is of such memory; the handler's is the host's. Outputs are gone. */
 sgm_status sgm__session_take_arena_from(sgm_session *session, const sgm__arena_source *source);
 

@@ -47,6 +47,31 @@ sgm_status sgm__session_share(sgm_session *session, const sgm_session *owner, co
     return SGM_OK;
 }
 
+void sgm__session_place_state(sgm_session *session, const char *name, void *memory)
+{
+    sgm__session_state *known = find(session, name);
+    if (!known->shared)
+        session->handler->type->release(session->handler->self, known->buffer);
+    known->buffer = memory;
+    known->shared = true;
+    for (sgm_program *program = session->programs; program != NULL; program = program->next)
+        for (int32_t i = 0; i < program->plan->state_count; i++)
+            if (strcmp(sgm__plan_string(program->plan, program->plan->states[i].name), name) == 0)
+                program->memory.states[i] = memory;
+}
+
+sgm_status sgm__session_bring_home(sgm_session *session, const char *name)
+{
+    sgm__session_state *known = find(session, name);
+    size_t bytes = (size_t)sgm_shape_elements(&known->type.shape) * sgm_dtype_size(known->type.dtype);
+    void *own = NULL;
+    SGM_TRY(session->handler->type->allocate(session->handler->self, bytes, &own));
+    memcpy(own, known->buffer, bytes);
+    sgm__session_place_state(session, name, own);
+    known->shared = false;
+    return SGM_OK;
+}
+
 static int32_t find_binding(const sgm__plan *plan, const sgm__binding *bindings, int32_t count,
                             const char *name)
 {

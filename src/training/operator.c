@@ -309,8 +309,10 @@ sgm_status sgm_trainer_operator(sgm_trainer *trainer, sgm_operator *team)
 sgm_status sgm__operator_new_sessions(sgm_trainer *trainer)
 {
     sgm_operator *team = trainer->team;
-    if (team != NULL)
+    if (team != NULL) {
         sgm__forget_update_parts(team);
+        sgm__ranks_forget(team->ranks);
+    }
     for (int32_t i = 0; team != NULL && i < team->count; i++) {
         sgm__worker *worker = &team->workers[i];
         sgm_session *session = sgm_session_create(worker->handler);

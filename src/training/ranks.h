@@ -57,6 +57,13 @@ typedef struct sgm__ranks {
     struct sgm__lent_part *parts; /* of the newest iteration, of all ranks */
     size_t part_count, part_capacity;
 
+    /* dividing the update; ranks_divide.c */
+    bool divides, placed; /* what is trained lies where others see it */
+    struct sgm__lent_value *values;
+    size_t value_count, value_capacity, value_bytes, placed_bytes;
+    int32_t value_block;
+    unsigned char *value_memory;
+
     /* merging; ranks_merge.c */
     sgm_dtype dtype;
     unsigned char *flat;
@@ -166,8 +173,23 @@ sgm_status sgm__ranks_lend(sgm__ranks *ranks);
 sgm_status sgm__ranks_pass_lent(sgm__ranks *ranks, sgm_program *apply);
 /* Of the gradients that the update takes. */
 size_t sgm__ranks_count_parts(const sgm__ranks *ranks);
-/* Nobody reads the gradients of this rank any more. */
+/* All have updated, and nobody reads what this rank lent any more. */
 sgm_status sgm__ranks_give_back(sgm__ranks *ranks);
+
+/* The values that a rank lends, where it told before the newest meeting. */
+sgm_status sgm__ranks_look_at_values(sgm__ranks *ranks, int32_t rank, const unsigned char **values);
+
+/* --- ranks_divide.c --- */
+#define SGM__VALUE_BLOCK 65 /* and the one after it: blocks of a rank for values */
+/* Whether an update that was recorded as a whole is to be recorded for this rank's parameters alone. */
+bool sgm__ranks_divide(sgm_trainer *trainer);
+/* Of what the trainer trains, only those. */
+sgm_status sgm__ranks_keep_own(sgm_trainer *trainer);
+/* Before an update that is divided: what is trained lies where all see it. */
+sgm_status sgm__ranks_place_values(sgm__ranks *ranks);
+/* After it: the new values come from their owners. */
+sgm_status sgm__ranks_exchange_values(sgm__ranks *ranks);
+void sgm__ranks_forget_values(sgm__ranks *ranks); /* names or sessions may be others */
 
 /* --- ranks_average.c --- */
 /* The trainer's states become the averages of all ranks'; `all`: also the optimisers' memories. */

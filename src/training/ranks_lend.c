@@ -2,13 +2,14 @@
 #include "handlers/session.h"
 #include "training/ranks.h"
 
-#define NOTES 0 /* the block with what each rank tells; then the workers' arenas */
+#define NOTES 0 /* the block with what each rank tells; then the workers' arenas, and values */
 #define MOST_PARTS 16
-_Static_assert(NOTES + 1 + SGM__MOST_WORKERS == SGM__NEAR_BLOCKS, "each worker has a block");
+_Static_assert(NOTES + 1 + SGM__MOST_WORKERS == SGM__VALUE_BLOCK, "each worker has a block");
 
 /* Notes are words of 8 bytes: these counts, the numbers that are summed, and of each worker its records and
- * where its gradients lie in its block. */
-enum { SUMMED, NAMES, WORKERS, FIRST };
+ * where its gradients lie in its block. VALUES is the block with the values of what is trained, which is
+ * told before they are. */
+enum { SUMMED, NAMES, WORKERS, VALUES, FIRST };
 
 /* The gradients of a worker that had records. */
 typedef struct sgm__lent_part {
@@ -156,10 +157,22 @@ sgm_status sgm__ranks_lend(sgm__ranks *ranks)
     return SGM_OK;
 }
 
+sgm_status sgm__ranks_look_at_values(sgm__ranks *ranks, int32_t rank, const unsigned char **values)
+{
+    const void *memory;
+    SGM_TRY(sgm__near_look(ranks->near, rank, NOTES, &memory));
+    SGM_TRY(sgm__near_look(ranks->near, rank, (int32_t)((const uint64_t *)memory)[VALUES], &memory));
+    *values = memory;
+    return SGM_OK;
+}
+
 /* The update reads each part where it is. */
 sgm_status sgm__ranks_pass_lent(sgm__ranks *ranks, sgm_program *apply)
 {
     sgm_operator *team = ranks->trainer->team;
+    if (ranks->divides)
+        SGM_TRY(sgm__ranks_place_values(ranks));
+    ranks->notes[VALUES] = (uint64_t)ranks->value_block;
     for (size_t i = 0; i < ranks->part_count; i++) {
         const sgm__lent_part *part = &ranks->parts[i];
         for (size_t k = 0; k < team->name_count; k++)
@@ -176,5 +189,9 @@ size_t sgm__ranks_count_parts(const sgm__ranks *ranks)
 
 sgm_status sgm__ranks_give_back(sgm__ranks *ranks)
 {
-    return ranks->near != NULL ? sgm__near_meet(ranks->near, "the end of the update") : SGM_OK;
+    if (ranks->near == NULL)
+        return SGM_OK;
+    if (ranks->divides)
+        SGM_TRY(sgm__ranks_exchange_values(ranks));
+    return sgm__near_meet(ranks->near, "the end of the update");
 }

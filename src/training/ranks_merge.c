@@ -19,8 +19,10 @@ enum { LOSS, CORRECT, RECORDS, HAS_ACCURACY, MEETS, STOPS, UPDATES, ACCUMULATED,
 
 void sgm__ranks_forget(sgm__ranks *ranks)
 {
-    if (ranks != NULL)
-        ranks->place_count = ranks->bucket_count = 0;
+    if (ranks == NULL)
+        return;
+    ranks->place_count = ranks->bucket_count = 0;
+    sgm__ranks_forget_values(ranks);
 }
 
 void sgm__ranks_forget_lost(const sgm_trainer *trainer)

@@ -13,7 +13,7 @@
 struct sgm__ranks;
 typedef struct sgm__near sgm__near;
 
-#define SGM__NEAR_BLOCKS 65 /* of each rank; numbered from 0 */
+#define SGM__NEAR_BLOCKS 67 /* of each rank; numbered from 0 */
 /* All ranks together. NULL in *near: not all of them are near, or not all are willing; that is no failure. */
 sgm_status sgm__near_open(struct sgm__ranks *ranks, bool willing, sgm__near **near);
 void sgm__near_close(sgm__near *near);

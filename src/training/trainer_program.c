@@ -6,7 +6,7 @@
 #include "network/again.h"
 #include "ops/ops.h"
 #include "registry/pattern.h"
-#include "training/operator.h"
+#include "training/ranks.h"
 #include <sigma/operations.h>
 #include <stdio.h>
 
@@ -412,19 +412,26 @@ static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_
     return define_states(trainer);
 }
 
-/* The second half of a step whose gradients come from so many workers; a scope's own. */
-static sgm_status record_apply(sgm_trainer *trainer, bool update, int64_t workers)
+static sgm_status record_merged(sgm_trainer *trainer, bool update, int64_t workers, bool own)
 {
     const sgm_trainer *owner = trainer->global != NULL ? trainer->global : trainer;
     sgm_value *gradients = NULL;
     sgm_graph_clear(trainer->graph);
-    SGM_TRY(sgm__operator_record_merge(trainer, (int32_t)workers, &gradients));
+    SGM_TRY(sgm__operator_record_merge(trainer, (int32_t)workers, own, &gradients));
     sgm_status status = record_update(trainer, update, gradients);
     sgm__free(gradients);
     SGM_TRY(status);
     if (owner->team->random)
         record_random_step(trainer->graph);
-    SGM_TRY(sgm_graph_status(trainer->graph));
+    return sgm_graph_status(trainer->graph);
+}
+
+/* The second half of a step whose gradients come from so many workers; a scope's own. */
+static sgm_status record_apply(sgm_trainer *trainer, bool update, int64_t workers)
+{
+    SGM_TRY(record_merged(trainer, update, workers, false));
+    if (update && sgm__ranks_divide(trainer))
+        SGM_TRY(record_merged(trainer, update, workers, true));
     return define_states(trainer);
 }
 

@@ -6,8 +6,6 @@
 
 #include <sched.h>
 
-#define MOST 4096 /* elements of a state */
-
 #define NORMALISED                                                                                           \
     "input(6) + dense(8, tanh) + dropout(0) + dense(5, relu) + dense(3) + softmax_cross_entropy"
 
@@ -150,31 +148,6 @@ RANK_PART(train)
     }
 }
 
-static void check_states(sgm_trainer *trainer, const char *path)
-{
-    const char *name;
-    size_t compared = 0;
-    sgm_bundle *bundle = sgm_bundle_load(path);
-    CHECK_OK(bundle);
-    for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++) {
-        double ours[MOST], theirs[MOST];
-        sgm_tensor *own = sgm_trainer_get(trainer, name);
-        const sgm_tensor *other = sgm_bundle_get(bundle, name);
-        CHECK_OK(own);
-        CHECK_OK(other);
-        size_t count = (size_t)sgm_shape_elements(sgm_tensor_shape(own));
-        CHECK(count <= MOST);
-        CHECK_OK(sgm_tensor_read(own, ours, count));
-        CHECK_OK(sgm_tensor_read(other, theirs, count));
-        for (size_t k = 0; k < count; k++)
-            CHECK_NEAR(theirs[k], ours[k], 1e-10);
-        sgm_tensor_free(own);
-        compared++;
-    }
-    CHECK(compared >= 6);
-    sgm_bundle_free(bundle);
-}
-
 static void check_losses(const loss_curve *curve, const char *path)
 {
     FILE *file = fopen(path, "r");
@@ -197,7 +170,7 @@ static void check_way(const way *w, const char *name)
     CHECK_OK(sgm_trainer_run(one.trainer, .epochs = 6));
     CHECK(curve.count >= 18);
     snprintf(path, sizeof path, "%s.safetensors", name);
-    check_states(one.trainer, rank_path(path));
+    check_wave_states(one.trainer, rank_path(path));
     snprintf(path, sizeof path, "%s.losses", name);
     check_losses(&curve, rank_path(path));
     free_wave_trainer(one);
@@ -325,7 +298,7 @@ TEST(ranks_that_average_parameters_do_what_workers_do)
             one.trainer, sgm_parameter_operator(.workers = a->ranks * a->workers, .every = a->every)));
         CHECK_OK(sgm_trainer_run(one.trainer, .epochs = 5));
         snprintf(name, sizeof name, "%zu.safetensors", i);
-        check_states(one.trainer, rank_path(name));
+        check_wave_states(one.trainer, rank_path(name));
         free_wave_trainer(one);
     }
     close_folder();

@@ -9,6 +9,7 @@
 #include <sigma/sigma.h>
 
 #define WAVE_RECORDS 40
+#define WAVE_MOST 4096 /* elements of a state that is compared */
 #define WAVE_NETWORK "input(6) + dense(8, tanh) + dense(5, relu) + dense(3) + softmax_cross_entropy"
 
 /* Rows 0: a vector. */
@@ -102,6 +103,32 @@ __attribute__((unused)) static void set_golden_parameters(sgm_trainer *trainer, 
 }
 
 /* Loss of each iteration; the mean of an epoch so far tells it. */
+/* Each state of a trainer is as a file has it. */
+__attribute__((unused)) static void check_wave_states(sgm_trainer *trainer, const char *path)
+{
+    const char *name;
+    size_t compared = 0;
+    sgm_bundle *bundle = sgm_bundle_load(path);
+    CHECK_OK(bundle);
+    for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++) {
+        static double ours[WAVE_MOST], theirs[WAVE_MOST];
+        sgm_tensor *own = sgm_trainer_get(trainer, name);
+        const sgm_tensor *other = sgm_bundle_get(bundle, name);
+        CHECK_OK(own);
+        CHECK_OK(other);
+        size_t count = (size_t)sgm_shape_elements(sgm_tensor_shape(own));
+        CHECK(count <= WAVE_MOST);
+        CHECK_OK(sgm_tensor_read(own, ours, count));
+        CHECK_OK(sgm_tensor_read(other, theirs, count));
+        for (size_t k = 0; k < count; k++)
+            CHECK_NEAR(theirs[k], ours[k], 1e-10);
+        sgm_tensor_free(own);
+        compared++;
+    }
+    CHECK(compared >= 6);
+    sgm_bundle_free(bundle);
+}
+
 typedef struct loss_curve {
     double losses[512];
     size_t count;

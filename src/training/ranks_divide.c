@@ -1,0 +1,167 @@
+/* Updates divided among near ranks: each parameter has an owner, which alone updates it; from its memory the
+ * others take the new values. So that they can, what is trained lies in a block that all see.
+ *
+ * That is for optimisers that remember nothing of a parameter: else their memory would have to follow, which
+ * costs more than the update. */
+#include "graph/graph_internal.h"
+#include "handlers/session.h"
+#include "ops/ops.h"
+#include "training/ranks.h"
+
+#define ALIGNED 64 /* bytes where values begin */
+
+/* Where the values of a parameter lie in the block, and whose they are. */
+typedef struct sgm__lent_value {
+    size_t first, bytes;
+    int32_t owner;
+} sgm__lent_value;
+
+void sgm__ranks_forget_values(sgm__ranks *ranks)
+{
+    ranks->value_count = 0;
+    ranks->placed = false;
+}
+
+/* --- whether --- */
+
+static bool remembers(const sgm_graph *graph)
+{
+    static const char *const prefixes[] = {SGM__SLOT_PREFIX, SGM__AVERAGE_PREFIX};
+    for (size_t i = 0; i < graph->count; i++) {
+        const char *name = sgm__graph_string(graph, graph->instructions[i].name);
+        for (int k = 0; k < 2 && graph->instructions[i].op == &sgm__op_state; k++)
+            if (strncmp(name, prefixes[k], strlen(prefixes[k])) == 0)
+                return true;
+    }
+    return false;
+}
+
+bool sgm__ranks_divide(sgm_trainer *trainer)
+{
+    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    const sgm_optimiser *optimiser = trainer->optimiser;
+    if (ranks == NULL)
+        return false;
+    ranks->divides = ranks->near != NULL && ranks->count > 1 && optimiser->type->prepare == NULL &&
+                     optimiser->options.clip_norm == 0 && !sgm_network_is_dynamic(trainer->network) &&
+                     !remembers(trainer->graph);
+    bool looked_at = trainer->gradients_until > 0 || trainer->updates_until > 0; /* those of all, here */
+    return ranks->divides && !looked_at;
+}
+
+/* --- who has what --- */
+
+/* One after the other: whose middle is in the n-th part of all is the n-th rank's. */
+static sgm_status lay_out(sgm__ranks *ranks)
+{
+    const sgm_operator *team = ranks->trainer->team;
+    size_t next = 0;
+    if (ranks->value_count == team->name_count)
+        return SGM_OK;
+    SGM_TRY(sgm__reserve(&ranks->values, &ranks->value_capacity, team->name_count, sizeof *ranks->values));
+    for (size_t i = 0; i < team->name_count; i++) {
+        sgm_type type;
+        SGM_TRY(sgm_session_state_type(ranks->trainer->session, team->names[i], &type));
+        size_t bytes = (size_t)sgm_shape_elements(&type.shape) * sgm_dtype_size(type.dtype);
+        ranks->values[i] = (sgm__lent_value){.first = next, .bytes = bytes};
+        next += (bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
+    }
+    for (size_t i = 0; i < team->name_count; i++) {
+        size_t middle = 2 * ranks->values[i].first + ranks->values[i].bytes;
+        ranks->values[i].owner = next > 0 ? (int32_t)(middle * (size_t)ranks->count / (2 * next)) : 0;
+    }
+    ranks->value_bytes = next;
+    ranks->value_count = team->name_count;
+    return SGM_OK;
+}
+
+/* Who has nothing updates the first one, too, as a program does something; it takes the owner's after that.
+ */
+sgm_status sgm__ranks_keep_own(sgm_trainer *trainer)
+{
+    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    size_t own = 0;
+    SGM_TRY(lay_out(ranks));
+    for (size_t i = 0; i < trainer->trained_count; i++)
+        if (ranks->values[i].owner == ranks->rank)
+            trainer->trained[own++] = trainer->trained[i];
+    trainer->trained_count = own > 0 ? own : 1;
+    return SGM_OK;
+}
+
+/* --- where all see it --- */
+
+/* Workers that read what the trainer has do so where it is now. */
+static void follow(const sgm_trainer *trainer, const char *name, const void *before)
+{
+    const sgm_operator *team = trainer->team;
+    void *now = sgm__session_state_memory(trainer->session, name);
+    for (int32_t i = 0; i < team->count; i++) {
+        sgm_session *session = team->workers[i].scope->session;
+        if (sgm__session_state_memory(session, name) == before)
+            sgm__session_place_state(session, name, now);
+    }
+}
+
+static void place(const sgm_trainer *trainer, const char *name, unsigned char *memory, size_t bytes)
+{
+    const void *before = sgm__session_state_memory(trainer->session, name);
+    memcpy(memory, before, bytes);
+    sgm__session_place_state(trainer->session, name, memory);
+    follow(trainer, name, before);
+}
+
+/* What is not trained any more, and is in the block that was used before. */
+static sgm_status bring_home(const sgm_trainer *trainer, const unsigned char *block, size_t bytes)
+{
+    const char *name;
+    for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++) {
+        const unsigned char *memory = sgm__session_state_memory(trainer->session, name);
+        if (block == NULL || memory < block || memory >= block + bytes)
+            continue;
+        SGM_TRY(sgm__session_bring_home(trainer->session, name));
+        follow(trainer, name, memory);
+    }
+    return SGM_OK;
+}
+
+/* Two blocks take turns, as the values come from the one before. */
+sgm_status sgm__ranks_place_values(sgm__ranks *ranks)
+{
+    const sgm_operator *team = ranks->trainer->team;
+    unsigned char *before = ranks->value_memory;
+    size_t bytes_before = ranks->placed_bytes;
+    if (ranks->placed)
+        return SGM_OK;
+    SGM_TRY(lay_out(ranks));
+    ranks->value_block = ranks->value_block == SGM__VALUE_BLOCK ? SGM__VALUE_BLOCK + 1 : SGM__VALUE_BLOCK;
+    ranks->value_memory = sgm__near_block(ranks->near, ranks->value_block, ranks->value_bytes);
+    if (ranks->value_memory == NULL)
+        return sgm__last_failure();
+    for (size_t i = 0; i < team->name_count; i++)
+        place(ranks->trainer, team->names[i], ranks->value_memory + ranks->values[i].first,
+              ranks->values[i].bytes);
+    ranks->placed = true;
+    ranks->placed_bytes = ranks->value_bytes;
+    return bring_home(ranks->trainer, before, bytes_before);
+}
+
+static void take_values(const sgm__ranks *ranks, int32_t owner, const unsigned char *values)
+{
+    for (size_t i = 0; i < ranks->value_count; i++)
+        if (ranks->values[i].owner == owner)
+            memcpy(ranks->value_memory + ranks->values[i].first, values + ranks->values[i].first,
+                   ranks->values[i].bytes);
+}
+
+sgm_status sgm__ranks_exchange_values(sgm__ranks *ranks)
+{
+    SGM_TRY(sgm__near_meet(ranks->near, "the new values"));
+    for (int32_t i = 1; i < ranks->count; i++) {
+        int32_t owner = (ranks->rank + i) % ranks->count;
+        const unsigned char *values;
+        SGM_TRY(sgm__ranks_look_at_values(ranks, owner, &values));
+        take_values(ranks, owner, values);
+    }
+    return SGM_OK;
+}
