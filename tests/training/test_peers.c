@@ -395,16 +395,12 @@ TEST(ranks_sum_between_their_devices)
     open_folder();
     run_ranks(2, "train");
     for (size_t i = 0; i < OF_RANKS; i++) {
-        char path[256], name[64];
+        char name[64];
         snprintf(name, sizeof name, "%zu.safetensors", i);
-        snprintf(path, sizeof path, "%s", rank_path(name));
-        wave_trainer one = make(&of_ranks[i], "cpu cpu"), read = make(&of_ranks[i], "cpu cpu");
+        wave_trainer one = make(&of_ranks[i], "cpu cpu");
         CHECK_OK(sgm_trainer_run(one.trainer, .epochs = 3));
-        CHECK_OK(sgm_trainer_load(read.trainer, path));
-        CHECK_INT(read.trainer->position.updates, one.trainer->position.updates);
-        check_equal_states(one.trainer, read.trainer, 1e-10);
+        check_wave_states(one.trainer, rank_path(name));
         free_wave_trainer(one);
-        free_wave_trainer(read);
     }
     close_folder();
 }
@@ -418,8 +414,8 @@ TEST(ranks_sum_between_their_devices)
 static bool stop_here(void *user, const sgm_training_progress *progress)
 {
     (void)user;
-    if (progress->kind == SGM_PROGRESS_ITERATION && progress->iteration == 3)
-        raise(SIGSTOP);
+    while (progress->kind == SGM_PROGRESS_ITERATION && progress->iteration == 3)
+        raise(SIGSTOP); /* whoever lets it go on */
     return true;
 }
 
