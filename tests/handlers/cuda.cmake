@@ -22,8 +22,8 @@ set_target_properties(test_fake_cuda PROPERTIES PREFIX "" OUTPUT_NAME libcuda SU
 target_compile_definitions(test_fake_cuda PRIVATE
     SIGMA_FAKE_CUDA_WORDS="${CMAKE_SOURCE_DIR}/tests/handlers/fake_cuda/words.h")
 target_link_libraries(test_fake_cuda PRIVATE sigma_flags Threads::Threads ${CMAKE_DL_LIBS})
-# It changes stacks behind a sanitizer's back.
-target_compile_options(test_fake_cuda PRIVATE -fno-sanitize=all)
+# It changes stacks behind a sanitizer's back. Options of files come last: behind those that ask for one.
+set_source_files_properties(${fake_cuda_sources} PROPERTIES COMPILE_OPTIONS -fno-sanitize=all)
 foreach(name libnvrtc.so.12 libcublasLt.so.12 libnccl.so.2)
     add_custom_command(TARGET test_fake_cuda POST_BUILD
         COMMAND ${CMAKE_COMMAND} -E create_symlink libcuda.so.1 "${CMAKE_BINARY_DIR}/tests/fake_cuda/${name}")
