@@ -85,7 +85,7 @@ static bool find_oldest(DIR *folder, entry *oldest, uint64_t *bytes, size_t *fil
 static void limit(const char *path)
 {
     DIR *folder = opendir(path);
-    entry oldest;
+    entry oldest = {0};
     uint64_t bytes;
     size_t files;
     while (folder != NULL && find_oldest(folder, &oldest, &bytes, &files) &&

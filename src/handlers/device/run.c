@@ -20,6 +20,7 @@ typedef struct executable {
     int32_t same;  /* runs with that memory */
     void *recording;
     bool records, is_recording;
+    bool has_run;
 } executable;
 
 sgm__device_buffer *sgm__device_buffer_of(const sgm__place *place, const sgm__memory *memory)
@@ -329,6 +330,27 @@ static sgm_status run_steps(sgm__device *device, executable *exe, const sgm__mem
     return SGM_OK;
 }
 
+/* OpenCL on a processor compiles a kernel when it is first started, which can take as long as all the rest:
+ * so it is told, step by step. */
+static sgm_status run_first(sgm__device *device, executable *exe, const sgm__memory *memory)
+{
+    char message[SGM_DEVICE_MESSAGE] = "", what[160];
+    int32_t count = exe->plan->step_count;
+    snprintf(what, sizeof what, "kernels for %.80s, as each is first started", device->info.name);
+    sgm_task task = sgm_task_begin(SGM_TASK_COMPILE, what, "steps");
+    sgm_status status = SGM_OK;
+    for (int32_t s = 0; s < count && status == SGM_OK; s++) {
+        status = run_step(device, exe, memory, s);
+        sgm_device_result result = device->driver->wait(device->self, message);
+        if (status == SGM_OK && result != SGM_DEVICE_OK)
+            status = sgm__device_fail(device, result, message);
+        sgm_task_progress(task, (uint64_t)s + 1, (uint64_t)count);
+    }
+    exe->has_run = status == SGM_OK;
+    sgm_task_end(task, status);
+    return status;
+}
+
 /* Keeps a run of all steps; without, it is queued step by step again. */
 static void record(sgm__device *device, executable *exe, const sgm__memory *memory)
 {
@@ -361,6 +383,8 @@ static sgm_status run_part(sgm__device *device, executable *exe, const sgm__memo
         record(device, exe, memory);
     if (whole && exe->recording != NULL)
         SGM__DEVICE_TRY(device, device->driver->replay(device->self, exe->recording, message));
+    else if (whole && device->info.is_processor && !exe->has_run)
+        SGM_TRY(run_first(device, exe, memory));
     else
         SGM_TRY(run_steps(device, exe, memory, first, count));
     device->runs++;
