@@ -9,6 +9,7 @@
 
 #define TEXT 48 /* bytes of a value; a longer one is told by its beginning and its hash */
 #define MOST_ROWS 16
+#define SAMPLES 64 /* records of a block that are looked at */
 
 typedef struct given_value {
     char name[TEXT], text[TEXT];
@@ -37,17 +38,65 @@ static void give_number(given_values *given, const char *name, int64_t number)
     give_text(given, name, text);
 }
 
+static void hash_records(const sgm__run *run, const sgm_tensor *values, uint64_t *hash)
+{
+    sgm_shape record = sgm__record_shape(values);
+    size_t size = (size_t)sgm_shape_elements(&record) * sgm_dtype_size(sgm_tensor_dtype(values));
+    const unsigned char *bytes = sgm_tensor_const_data(values);
+    int64_t count = run->end - run->begin, samples = count < SAMPLES ? count : SAMPLES;
+    for (int64_t i = 0; i < samples; i++) {
+        int64_t at = run->begin + (samples > 1 ? i * (count - 1) / (samples - 1) : 0);
+        *hash = sgm__hash(bytes + (size_t)at * size, size, *hash);
+    }
+}
+
+static sgm_status hash_section(const sgm__run *run, const sgm_section *section, uint64_t *hash)
+{
+    sgm_tensor *values = sgm_tensor_is_contiguous(section->values) ? sgm_tensor_retain(section->values)
+                                                                   : sgm_tensor_copy(section->values);
+    if (values == NULL)
+        return sgm_last_status();
+    *hash = sgm__hash(section->name, strlen(section->name), *hash);
+    hash_records(run, values, hash);
+    sgm_tensor_free(values);
+    return SGM_OK;
+}
+
+static sgm_status hash_block(sgm_dataset *dataset, int64_t index, uint64_t *hash)
+{
+    sgm__run run;
+    sgm_status status = sgm__dataset_fetch_run(dataset, index, &run);
+    for (int32_t i = 0; status == SGM_OK && run.block != NULL && i < run.block->section_count; i++)
+        status = hash_section(&run, &run.block->sections[i], hash);
+    sgm__run_release(&run);
+    return status;
+}
+
+/* As many records elsewhere may be others: some of the first and of the last block tell. */
+static sgm_status give_content(given_values *given, sgm_dataset *dataset, int64_t blocks)
+{
+    char text[TEXT];
+    uint64_t hash = 1;
+    SGM_TRY(hash_block(dataset, 0, &hash));
+    if (blocks > 1)
+        SGM_TRY(hash_block(dataset, blocks - 1, &hash));
+    snprintf(text, sizeof text, "%016" PRIx64, hash);
+    give_text(given, "content of the training data", text);
+    return SGM_OK;
+}
+
 static sgm_status give_data(given_values *given, const sgm_trainer *trainer)
 {
-    int64_t batches, records = 0, part;
+    int64_t batches, blocks = 0, records = 0, part;
     SGM_TRY(sgm_iterator_batches(trainer->training, &batches));
     sgm_dataset *dataset = sgm_iterator_dataset(trainer->training);
-    for (int64_t i = 0;; i++, records += part) {
-        SGM_TRY(sgm__dataset_block_records(dataset, i, &part));
+    for (;; blocks++, records += part) {
+        SGM_TRY(sgm__dataset_block_records(dataset, blocks, &part));
         if (part == 0)
             break;
     }
     give_number(given, "records of the training data", records);
+    SGM_TRY(give_content(given, dataset, blocks));
     give_number(given, "minibatches of an epoch", batches);
     give_number(given, "seed of the training data's order", (int64_t)sgm__iterator_seed(trainer->training));
     give_number(given, "shuffle", sgm__iterator_shuffles(trainer->training));
