@@ -29,8 +29,8 @@ case "${1:-}" in
 esac
 folder=${1:-$here/build/pack}
 build=$here/build/for-pack
-tests=(handlers/test_cuda_driver handlers/test_cuda_products handlers/test_cuda_peers handlers/test_cuda_compile handlers/test_devices
-    handlers/test_fuzz handlers/test_handler ops/test_ops_devices training/test_devices training/test_peers)
+tests=(handlers/test_cuda_driver handlers/test_cuda_products handlers/test_cuda_compile handlers/test_devices
+    handlers/test_fuzz handlers/test_handler ops/test_ops_devices training/test_devices)
 targets=(sigma_cli sigma_plugin_cuda bench_step)
 for test in "${tests[@]}"; do
     [ -e "$here/tests/$test.c" ] || continue

@@ -281,6 +281,15 @@ static int start_from_another(const run_parts *p, bool quiet)
                                                                          : report_error("train", CLI_FAILED);
 }
 
+static void tell_how_to_go_on(const run_parts *p)
+{
+    const sgm__ranks *ranks = sgm__trainer_ranks(p->trainer);
+    printf("stopped; go on with: ");
+    if (ranks != NULL && ranks->count > 1)
+        printf("%s -n %d ", sgm__launcher(), ranks->count);
+    printf("sigma train %s --resume\n", p->c->folder);
+}
+
 static int tell_end(const run_parts *p, sgm_status status)
 {
     const config *c = p->c;
@@ -290,7 +299,7 @@ static int tell_end(const run_parts *p, sgm_status status)
     }
     if (status == SGM_ERROR_INTERRUPTED) {
         if (!p->follows)
-            printf("stopped; go on with: sigma train %s --resume\n", c->folder);
+            tell_how_to_go_on(p);
         return CLI_INTERRUPTED;
     }
     if (status != SGM_OK)

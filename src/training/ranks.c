@@ -82,14 +82,22 @@ static const sgm_communicator alone = {.version = SGM_COMMUNICATOR_VERSION,
 
 /* --- joining --- */
 
-/* Open MPI's mpirun, MPICH's and those like it, Slurm. */
+/* Open MPI's mpirun, MPICH's and those like it; Slurm last, as it may have started an mpirun's helpers. */
 int sgm__launched_processes(void)
 {
     static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"};
-    const char *tasks = getenv("SLURM_PROCID") != NULL ? getenv("SLURM_STEP_NUM_TASKS") : NULL;
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes && tasks == NULL; i++)
-        tasks = getenv(sizes[i]);
-    return tasks != NULL ? atoi(tasks) : 0;
+    const char *count = NULL;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes && count == NULL; i++)
+        count = getenv(sizes[i]);
+    if (count == NULL && getenv("SLURM_PROCID") != NULL)
+        count = getenv("SLURM_STEP_NUM_TASKS");
+    return count != NULL ? atoi(count) : 0;
+}
+
+const char *sgm__launcher(void)
+{
+    bool mpirun = getenv("OMPI_COMM_WORLD_SIZE") != NULL || getenv("MPI_LOCALNRANKS") != NULL;
+    return getenv("SLURM_PROCID") != NULL && !mpirun ? "srun" : "mpirun";
 }
 
 static bool has_launcher(void)

@@ -43,6 +43,12 @@ told()
     sed -nE 's/^[^]]*\] info digits: (optimiser.learning_rate = .*|paused after .*|training ended after [^,]*,[^,]*),?.*/\1/p' "log.$1"
 }
 
+# process_of RANK: as its log has it
+process_of()
+{
+    sed -nE '1s/^[^[]*\[([0-9]+)\].*/\1/p' "log.$1"
+}
+
 # --- each rank tells itself when a pause and values have come to it ---
 for count in 2 4; do
     rm -f log.*
@@ -124,27 +130,29 @@ verdict "one rank tells of the end" $?
 has run/changes.jsonl '"what":"optimiser.learning_rate".*"new":0.002'
 
 # --- one rank is interrupted: all stop at the same iteration, and a checkpoint is there ---
+rm -f log.*
 ranks 2 epochs=1000000 operator.check_every=1 --folder other --quiet >train.out 2>train.err </dev/null &
 process=$!
 for _ in $(seq 200); do
     "$sigma" ctl other status >out 2>err && grep -qE '^iteration +[1-9]' out && break
     sleep 0.05
 done
-kill -TERM "$(pgrep -P "$process" | tail -n 1)"
+kill -TERM "$(process_of 1)"
 wait "$process"
 [ $? -eq 130 ]
 verdict "an interrupted job ends with 130" $? train.out train.err
 process=
 run 0 inspect other/checkpoint.safetensors
-has train.out '^stopped; go on with: sigma train other --resume$'
+has train.out '^stopped; go on with: mpirun -n 2 sigma train other --resume$'
 
 # --- the same amid a pause: the others hear of it within a second or two ---
+rm -f log.*
 ranks 2 epochs=1000000 --folder third --quiet >train.out 2>train.err </dev/null &
 process=$!
 wait_for '^state +running$' third
 run 0 ctl third pause
 wait_for '^state +paused$' third
-kill -TERM "$(pgrep -P "$process" | tail -n 1)"
+kill -TERM "$(process_of 1)"
 (sleep 20 && kill -KILL "$process") 2>/dev/null &
 killer=$!
 wait "$process"

@@ -5,7 +5,6 @@
 
 #include "test.h"
 
-#include <sigma/sigma.h>
 #include <unistd.h>
 
 __attribute__((unused)) static bool cuda_is_real(void)
@@ -30,34 +29,14 @@ __attribute__((unused)) static void use_cuda(void)
         SKIP("there is no C++ compiler (c++), with which the stand-in for CUDA compiles kernels");
 }
 
-/* The same with so many devices, of 3 at most, that sum by NCCL; skips the test where there are fewer real
- * ones, or no real NCCL. */
-__attribute__((unused)) static void use_devices(int count)
+/* The same with three devices, as no computer surely has. */
+__attribute__((unused)) static void use_three_devices(void)
 {
-    char last[64];
     use_cuda();
+    if (cuda_is_real())
+        SKIP("as many devices as these tests want are there on the stand-in only");
     setenv("SIGMA_FAKE_CUDA_DEVICES", "3", 1);
     unsetenv("SIGMA_FAKE_NCCL_SUMS");
-    if (!cuda_is_real())
-        return;
-    snprintf(last, sizeof last, "cuda(device=%d)", count - 1);
-    sgm_handler *handler = sgm_handler_create_options(last, NULL);
-    char *text = handler != NULL ? sgm_handler_describe(handler) : NULL;
-    bool sums = text != NULL && strstr(text, "summed between them") != NULL;
-    sgm_string_free(text);
-    sgm_handler_free(handler);
-    if (handler == NULL)
-        SKIP("there are fewer GPUs");
-    if (!sums)
-        SKIP("NVIDIA's NCCL is not there");
-}
-
-/* What only the stand-in can be made to do, on its 3 devices. */
-__attribute__((unused)) static void use_stand_in(void)
-{
-    if (cuda_is_real())
-        SKIP("of the stand-in only");
-    use_devices(3);
 }
 
 /* The same without NCCL, in a folder that `show_nccl` removes. What a process has loaded stays, so such a

@@ -64,28 +64,8 @@ SGM_NCCL_FUNCTIONS(REPEAT)
 
 #else
 
-#include "../../plugins/cuda/cuda_functions.h"
 #include "../../plugins/cuda/cuda_types.h"
 #include "test.h"
-
-#include <dlfcn.h>
-
-/* The real library, where it is: it needs no GPU to be looked into. */
-TEST(nccl_has_the_functions)
-{
-#define NAME(result, name, parameters) #name,
-    static const char *const names[] = {SGM_NCCL_FUNCTIONS(NAME)};
-    static const char *const files[] = {"libnccl.so.2", "/usr/local/cuda/lib64/libnccl.so.2"};
-    void *library = NULL;
-    for (size_t i = 0; i < sizeof files / sizeof *files && library == NULL; i++)
-        library = dlopen(files[i], RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL)
-        SKIP("libnccl.so.2, NVIDIA's NCCL, is not on this computer");
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (dlsym(library, names[i]) == NULL)
-            TEST_FAIL("NVIDIA's NCCL has no %s", names[i]);
-    dlclose(library);
-}
 
 #ifdef SIGMA_CUDA_HEADERS
 #define SAME_NUMBER(ours, theirs, value) CHECK_INT((int64_t)(ours), (int64_t)(theirs));

@@ -26,6 +26,7 @@ typedef struct peer {
 static void open_peers(peer *peers, uint32_t count, double seconds)
 {
     unsigned char invitation[SGM_DEVICE_INVITATION];
+    use_three_devices();
     memset(peers, 0, count * sizeof *peers);
     DONE(load()->invite(invitation, message));
     for (uint32_t i = 0; i < count; i++) {
@@ -124,11 +125,11 @@ static void go_well(peer *peers, uint32_t count, int sums)
 /* Before all others: what is loaded once stays. */
 TEST(without_nccl_a_sentence_says_so)
 {
-    use_stand_in();
     char place[32];
     unsigned char identity[SGM_DEVICE_IDENTITY];
     void *self;
     sgm_device_info info;
+    use_three_devices();
     hide_nccl(place);
     const sgm_device_driver *driver = load();
     DONE(driver->open(0, &self, &info, message));
@@ -139,31 +140,17 @@ TEST(without_nccl_a_sentence_says_so)
     show_nccl(place);
 }
 
-static void check_peers(uint32_t count)
+TEST(peers_sum_what_is_on_their_devices)
 {
-    peer peers[MOST];
-    use_devices((int)count);
-    open_peers(peers, count, 20);
-    for (uint32_t i = 0; i < count; i++) {
-        peers[i].sums = 3;
-        fill(&peers[i]);
+    for (uint32_t count = 1; count <= MOST; count++) {
+        peer peers[MOST];
+        open_peers(peers, count, 20);
+        for (uint32_t i = 0; i < count; i++) {
+            peers[i].sums = 3;
+            fill(&peers[i]);
+        }
+        go_well(peers, count, 3);
     }
-    go_well(peers, count, 3);
-}
-
-TEST(one_peer_has_its_own_sum)
-{
-    check_peers(1);
-}
-
-TEST(two_peers_sum_what_is_on_their_devices)
-{
-    check_peers(2);
-}
-
-TEST(three_peers_sum_what_is_on_their_devices)
-{
-    check_peers(3);
 }
 
 /* From the `first` one on they failed with these words. All can be used after that, and sum anew. */
@@ -186,7 +173,6 @@ static void check_failed(peer *peers, uint32_t first, uint32_t count, const char
 
 TEST(a_peer_that_does_not_sum_is_not_waited_for_without_end)
 {
-    use_stand_in();
     peer peers[MOST];
     open_peers(peers, MOST, 0.5);
     peers[0].absent = true;
@@ -197,7 +183,6 @@ TEST(a_peer_that_does_not_sum_is_not_waited_for_without_end)
 
 TEST(a_peer_that_does_not_join_is_not_waited_for_without_end)
 {
-    use_stand_in();
     peer peers[2];
     open_peers(peers, 2, 0.5);
     go(&peers[1], 1);
@@ -207,7 +192,6 @@ TEST(a_peer_that_does_not_join_is_not_waited_for_without_end)
 
 TEST(who_waits_can_be_told_to_give_up)
 {
-    use_stand_in();
     peer peers[MOST];
     open_peers(peers, MOST, 500);
     peers[0].absent = true;
@@ -222,7 +206,6 @@ TEST(who_waits_can_be_told_to_give_up)
 
 TEST(what_nccl_says_is_told)
 {
-    use_stand_in();
     peer peers[2];
     open_peers(peers, 2, 20);
     peers[0].sums = peers[1].sums = 4;
@@ -236,7 +219,6 @@ TEST(what_nccl_says_is_told)
 
 TEST(one_device_cannot_be_two_peers)
 {
-    use_stand_in();
     peer peers[2];
     open_peers(peers, 2, 20);
     void *own = peers[1].self, *buffer = peers[1].buffer;
@@ -251,7 +233,7 @@ TEST(one_device_cannot_be_two_peers)
 TEST(devices_have_identities)
 {
     unsigned char identities[MOST][SGM_DEVICE_IDENTITY];
-    use_devices(MOST);
+    use_three_devices();
     for (uint32_t i = 0; i < MOST; i++) {
         void *self;
         const sgm_device_driver *driver = open_cuda(i, &self);
@@ -264,7 +246,6 @@ TEST(devices_have_identities)
 
 TEST(who_has_not_joined_does_not_sum)
 {
-    use_devices(1);
     void *self, *buffer = NULL;
     const sgm_device_driver *driver = open_cuda(0, &self);
     DONE(driver->allocate(self, 4, &buffer, message));
@@ -278,11 +259,11 @@ TEST(who_has_not_joined_does_not_sum)
 /* Where the real one would sum nonsense or hang, the stand-in ends the process. */
 TEST(sums_of_different_lengths_are_found)
 {
-    use_stand_in();
     char text[1024] = "";
     int ends[2], status = 0;
     size_t length = 0;
     ssize_t part;
+    use_three_devices();
     fflush(stdout);
     CHECK_INT(pipe(ends), 0);
     pid_t child = fork();

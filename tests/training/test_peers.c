@@ -61,7 +61,7 @@ static wave_trainer make(const problem *p, const char *handlers)
 static void check_followed(const problem *p, const char *handlers, const char *others)
 {
     loss_curve expected = {0}, curve = {0};
-    use_devices(strstr(handlers, "device=2") != NULL ? 3 : 2);
+    use_three_devices();
     wave_trainer devices = make(p, handlers), processors = make(p, others);
     CHECK_OK(sgm_trainer_on_progress(devices.trainer, follow_losses, &curve));
     CHECK_OK(sgm_trainer_on_progress(processors.trainer, follow_losses, &expected));
@@ -82,7 +82,7 @@ TEST(without_nccl_gradients_are_merged_in_the_computers_memory)
 {
     static const problem p = {SMALL, momentum, 10};
     char place[32];
-    use_stand_in();
+    use_three_devices();
     hide_nccl(place);
     wave_trainer devices = make(&p, TWO), processors = make(&p, "cpu cpu");
     char *text = sgm_handler_describe(devices.trainer->team->workers[0].handler);
@@ -129,7 +129,7 @@ TEST(running_means_and_random_numbers_are_those_of_processors)
 TEST(a_device_that_two_workers_have_is_no_peer_of_itself)
 {
     static const problem p = {SMALL, momentum, 10};
-    use_devices(2);
+    use_three_devices();
     wave_trainer devices = make(&p, "cuda(device=1) cuda(device=1)"), processors = make(&p, "cpu cpu");
     CHECK_OK(sgm_trainer_run(devices.trainer, .epochs = 2));
     CHECK_OK(sgm_trainer_run(processors.trainer, .epochs = 2));
@@ -183,7 +183,7 @@ TEST(what_is_read_is_the_newest_and_what_is_set_reaches_all_devices)
     static const char *const handlers[] = {TWO, "cpu cpu"};
     static meddler meddlers[2];
     wave_trainer made[2];
-    use_devices(2);
+    use_three_devices();
     for (int i = 0; i < 2; i++) {
         made[i] = make(&p, handlers[i]);
         meddlers[i].trainer = made[i].trainer;
@@ -213,7 +213,7 @@ TEST(what_was_learnt_on_devices_stays_when_the_trainer_changes)
     static const problem p = {SMALL, momentum, 10};
     static const char *const handlers[] = {TWO, "cpu cpu"};
     wave_trainer made[2];
-    use_devices(2);
+    use_three_devices();
     open_folder();
     for (int i = 0; i < 2; i++) {
         made[i] = make(&p, handlers[i]);
@@ -235,7 +235,7 @@ TEST(what_was_learnt_on_devices_stays_when_the_trainer_changes)
 TEST(a_run_that_is_resumed_ends_with_the_same_bits)
 {
     static const problem p = {CHANGING, everything, 7};
-    use_devices(2);
+    use_three_devices();
     wave_trainer one = make(&p, TWO), first = make(&p, TWO), second = make(&p, TWO);
     open_folder();
     CHECK_OK(sgm_trainer_run(one.trainer, .iterations = 17));
@@ -302,7 +302,7 @@ TEST(a_worker_that_fails_is_named_and_nobody_waits_for_it)
     static const char *const sections[] = {"inputs", "targets"};
     sgm_shape shape = sgm_shape_of(8, 2);
     sgm_tensor *values[2] = {sgm_tensor_create(SGM_FLOAT32, &shape), sgm_tensor_create(SGM_FLOAT32, &shape)};
-    use_devices(2);
+    use_three_devices();
     CHECK_OK(sgm_register_op(&fragile));
     CHECK_OK(sgm_register_layer(&fragile_layer));
     sgm_tensor_set(values[0], (const int64_t[]){7, 1}, 1e7);
@@ -327,7 +327,7 @@ TEST(a_worker_that_fails_is_named_and_nobody_waits_for_it)
 TEST(what_nccl_says_ends_the_run)
 {
     static const problem p = {SMALL, momentum, 10};
-    use_stand_in();
+    use_three_devices();
     wave_trainer made = make(&p, TWO);
     setenv("SIGMA_FAKE_NCCL_SUMS", "9", 1); /* four parameters in each iteration */
     CHECK(sgm_trainer_run(made.trainer, .epochs = 2) != SGM_OK);
@@ -354,7 +354,7 @@ static bool disturb(void *user, const sgm_training_progress *progress)
 TEST(devices_that_come_apart_end_the_run)
 {
     static const problem p = {SMALL, momentum, 10};
-    use_devices(2);
+    use_three_devices();
     wave_trainer made = make(&p, TWO);
     CHECK_OK(sgm_trainer_on_progress(made.trainer, disturb, made.trainer));
     CHECK(sgm_trainer_run(made.trainer, .epochs = 2) != SGM_OK);
@@ -390,17 +390,21 @@ RANK_PART(train)
 
 TEST(ranks_sum_between_their_devices)
 {
-    use_stand_in();
+    use_three_devices();
     need_ranks();
     open_folder();
     run_ranks(2, "train");
     for (size_t i = 0; i < OF_RANKS; i++) {
-        char name[64];
+        char path[256], name[64];
         snprintf(name, sizeof name, "%zu.safetensors", i);
-        wave_trainer one = make(&of_ranks[i], "cpu cpu");
+        snprintf(path, sizeof path, "%s", rank_path(name));
+        wave_trainer one = make(&of_ranks[i], "cpu cpu"), read = make(&of_ranks[i], "cpu cpu");
         CHECK_OK(sgm_trainer_run(one.trainer, .epochs = 3));
-        check_wave_states(one.trainer, rank_path(name));
+        CHECK_OK(sgm_trainer_load(read.trainer, path));
+        CHECK_INT(read.trainer->position.updates, one.trainer->position.updates);
+        check_equal_states(one.trainer, read.trainer, 1e-10);
         free_wave_trainer(one);
+        free_wave_trainer(read);
     }
     close_folder();
 }
@@ -414,8 +418,8 @@ TEST(ranks_sum_between_their_devices)
 static bool stop_here(void *user, const sgm_training_progress *progress)
 {
     (void)user;
-    while (progress->kind == SGM_PROGRESS_ITERATION && progress->iteration == 3)
-        raise(SIGSTOP); /* whoever lets it go on */
+    if (progress->kind == SGM_PROGRESS_ITERATION && progress->iteration == 3)
+        raise(SIGSTOP);
     return true;
 }
 
@@ -434,7 +438,7 @@ RANK_PART(hang)
 TEST(a_rank_that_hangs_is_named)
 {
     char time[64];
-    use_stand_in();
+    use_three_devices();
     need_ranks();
     open_folder();
     int code = wait_ranks(start_ranks(2, "hang"), TIMEOUT + 40);

@@ -102,6 +102,7 @@ __attribute__((unused)) static void set_golden_parameters(sgm_trainer *trainer, 
     }
 }
 
+/* Loss of each iteration; the mean of an epoch so far tells it. */
 /* Each state of a trainer is as a file has it. */
 __attribute__((unused)) static void check_wave_states(sgm_trainer *trainer, const char *path)
 {
@@ -128,7 +129,6 @@ __attribute__((unused)) static void check_wave_states(sgm_trainer *trainer, cons
     sgm_bundle_free(bundle);
 }
 
-/* Loss of each iteration; the mean of an epoch so far tells it. */
 typedef struct loss_curve {
     double losses[512];
     size_t count;
