@@ -49,6 +49,17 @@ has()
     verdict "nothing in $1 matches \"$2\"" $? "$1"
 }
 
+# wait_for PATTERN [FOLDER]: the status of the run in FOLDER (run) comes to have such a line.
+wait_for()
+{
+    for _ in $(seq 200); do
+        "$sigma" ctl "${2:-run}" status >out 2>err
+        grep -qE -- "$1" out && break
+        sleep 0.05
+    done
+    has out "$1"
+}
+
 # same NAME VALUE EXPECTED
 same()
 {

@@ -11,17 +11,6 @@ ctl()
     run "$wanted" ctl "$@"
 }
 
-# wait_for PATTERN: the status comes to have such a line.
-wait_for()
-{
-    for _ in $(seq 200); do
-        "$sigma" ctl run status >out 2>err
-        grep -qE -- "$1" out && break
-        sleep 0.05
-    done
-    has out "$1"
-}
-
 # --- usage, and nobody there ---
 ctl 2
 has err 'expected the folder of a run and a command, got 0 words'

@@ -26,17 +26,6 @@ ranks()
         "$sigma" train "$examples/digits.yaml" threads=1 operator=mpi "$@"
 }
 
-# wait_for PATTERN [FOLDER]: the status comes to have such a line.
-wait_for()
-{
-    for _ in $(seq 200); do
-        "$sigma" ctl "${2:-run}" status >out 2>err
-        grep -qE -- "$1" out && break
-        sleep 0.05
-    done
-    has out "$1"
-}
-
 # A line for each iteration, and where a pause was; without times and processes.
 told()
 {

@@ -1,6 +1,7 @@
 /* L-BFGS: a small network's parameters and losses after updates are PyTorch's (lbfgs_torch.py); what it does
  * where nothing can be learnt from a step; runs that go on, and what it refuses. */
 #include "lbfgs_torch.h"
+#include "torch_numbers.h"
 #include "waves.h"
 
 #include "training/optimiser.h"
@@ -8,23 +9,10 @@
 #include <unistd.h>
 
 #define PARAMETERS 3
-#define MOST_ELEMENTS 48
 #define MOST_UPDATES 20
 #define ELEMENTS (12 + 4 + 8)
 
 static const char *const names[PARAMETERS] = {"weights", "biases", "out"};
-
-/* The same formula as in lbfgs_torch.py. */
-static sgm_tensor *numbers(sgm_dtype dtype, const sgm_shape *shape, int64_t which)
-{
-    double values[MOST_ELEMENTS];
-    int64_t count = sgm_shape_elements(shape);
-    for (int64_t i = 0; i < count; i++)
-        values[i] = (double)((i * 7919 + which * 104729 + 13) % 2003) / 1000 - 1;
-    sgm_tensor *tensor = sgm_tensor_create(dtype, shape);
-    CHECK_OK(sgm_tensor_write(tensor, values, (size_t)count));
-    return tensor;
-}
 
 typedef struct bench {
     sgm_handler *handler;
@@ -77,7 +65,7 @@ static bench start(const sgm_optimiser *optimiser, const char *handler, sgm_dtyp
         sgm_shape shape = shape_of(i);
         parameters[i] =
             (sgm__trained_parameter){.name = names[i], .value = sgm_state(b.graph, names[i], dtype, &shape)};
-        sgm_tensor *values = numbers(dtype, &shape, i);
+        sgm_tensor *values = torch_numbers(dtype, &shape, i);
         CHECK_OK(sgm_session_set(b.session, names[i], values));
         sgm_tensor_free(values);
     }
@@ -104,7 +92,8 @@ static double update(const bench *b, double rate, int which)
 {
     double loss;
     sgm_shape records = sgm_shape_of(16, 3), answers = sgm_shape_of(16, 2);
-    sgm_tensor *x = numbers(b->dtype, &records, which), *t = numbers(b->dtype, &answers, which + 1);
+    sgm_tensor *x = torch_numbers(b->dtype, &records, which),
+               *t = torch_numbers(b->dtype, &answers, which + 1);
     CHECK_OK(sgm_session_feed(b->session, b->program, "x", x));
     CHECK_OK(sgm_session_feed(b->session, b->program, "t", t));
     CHECK_OK(sgm_session_feed_number(b->session, b->program, "optimiser.learning_rate", rate));
@@ -118,7 +107,7 @@ static double update(const bench *b, double rate, int which)
 static void check_parameters(const bench *b, const double *expected, double tolerance)
 {
     for (int i = 0; i < PARAMETERS; i++) {
-        double values[MOST_ELEMENTS];
+        double values[MOST_TORCH_NUMBERS];
         sgm_shape shape = shape_of(i);
         size_t count = (size_t)sgm_shape_elements(&shape);
         sgm_tensor *now = sgm_session_get(b->session, names[i]);

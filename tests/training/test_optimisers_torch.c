@@ -1,12 +1,11 @@
 /* Matrices, a vector and a kernel after five updates: what PyTorch makes of them (optimisers_torch.py). */
 #include "optimisers_torch.h"
-#include "test.h"
+#include "torch_numbers.h"
 
 #include "training/optimiser.h"
 #include <sigma/sigma.h>
 
 #define PARAMETERS 4
-#define MOST_ELEMENTS 12
 #define STEPS 5
 
 static const sgm_shape shapes[PARAMETERS] = {{.rank = 2, .dims = {3, 4}},
@@ -14,18 +13,6 @@ static const sgm_shape shapes[PARAMETERS] = {{.rank = 2, .dims = {3, 4}},
                                              {.rank = 1, .dims = {4}},
                                              {.rank = 3, .dims = {2, 3, 2}}};
 static const char *const names[PARAMETERS] = {"0", "1", "2", "3"};
-
-/* The same formula as in optimisers_torch.py. */
-static sgm_tensor *numbers(const sgm_shape *shape, int64_t which)
-{
-    double values[MOST_ELEMENTS];
-    int64_t count = sgm_shape_elements(shape);
-    for (int64_t i = 0; i < count; i++)
-        values[i] = (double)((i * 7919 + which * 104729 + 13) % 2003) / 1000 - 1;
-    sgm_tensor *tensor = sgm_tensor_create(SGM_FLOAT64, shape);
-    CHECK_OK(sgm_tensor_write(tensor, values, (size_t)count));
-    return tensor;
-}
 
 typedef struct bench {
     sgm_handler *handler;
@@ -57,7 +44,8 @@ static bench start(const sgm_optimiser *optimiser, const char *handler, sgm_dtyp
         parameters[i] = (sgm__trained_parameter){.name = names[i],
                                                  .value = sgm_state(b.graph, names[i], dtype, &shapes[i])};
         gradients[i] = sgm_input_value(b.graph, name, dtype, &shapes[i]);
-        set_state(&b, names[i], &(sgm_type){.dtype = dtype, .shape = shapes[i]}, numbers(&shapes[i], i));
+        set_state(&b, names[i], &(sgm_type){.dtype = dtype, .shape = shapes[i]},
+                  torch_numbers(SGM_FLOAT64, &shapes[i], i));
     }
     CHECK_OK(sgm__optimiser_record(
         optimiser, b.graph,
@@ -86,7 +74,7 @@ static void step(bench *b, double rate, int t)
     for (int i = 0; i < PARAMETERS; i++) {
         char name[16];
         snprintf(name, sizeof name, "g%d", i);
-        sgm_tensor *gradient = numbers(&shapes[i], 10 * t + i);
+        sgm_tensor *gradient = torch_numbers(SGM_FLOAT64, &shapes[i], 10 * t + i);
         CHECK_OK(sgm_session_feed(b->session, b->program, name, gradient));
         sgm_tensor_free(gradient);
     }
@@ -99,7 +87,7 @@ static void step(bench *b, double rate, int t)
 static void check_parameters(bench *b, const double *expected, double tolerance)
 {
     for (int i = 0; i < PARAMETERS; i++) {
-        double values[MOST_ELEMENTS];
+        double values[MOST_TORCH_NUMBERS];
         size_t count = (size_t)sgm_shape_elements(&shapes[i]);
         sgm_tensor *now = sgm_session_get(b->session, names[i]);
         CHECK_OK(sgm_tensor_read(now, values, count));
