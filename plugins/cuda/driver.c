@@ -48,6 +48,14 @@ void cuda_leave(const cuda_device *device)
     device->library->cuda.cuCtxPopCurrent_v2(&before);
 }
 
+sgm_device_result cuda_leave_with(const cuda_device *device, cu_result result, const char *doing,
+                                  char *message)
+{
+    sgm_device_result status = cuda_check(device, result, doing, message);
+    cuda_leave(device);
+    return status;
+}
+
 cu_pointer cuda_address(sgm_device_place place)
 {
     return (cu_pointer)(uintptr_t)place.buffer + place.offset;

@@ -127,11 +127,9 @@ sgm_device_result cuda_clear(void *self, sgm_device_place place, uint64_t bytes,
     sgm_device_result status = cuda_enter(device, message);
     if (status != SGM_DEVICE_OK)
         return status;
-    status = cuda_check(device,
-                        device->library->cuda.cuMemsetD8Async(cuda_address(place), 0, bytes, device->stream),
-                        "clearing memory", message);
-    cuda_leave(device);
-    return status;
+    return cuda_leave_with(
+        device, device->library->cuda.cuMemsetD8Async(cuda_address(place), 0, bytes, device->stream),
+        "clearing memory", message);
 }
 
 /* Goes on to the next stage, once the device has fetched what was in it. */
@@ -187,10 +185,8 @@ sgm_device_result cuda_write(void *self, sgm_device_place place, const void *hos
     sgm_device_result status = cuda_enter(device, message);
     if (status != SGM_DEVICE_OK)
         return status;
-    status =
-        cuda_check(device, stage(device, cuda_address(place), host, bytes), "writing to the device", message);
-    cuda_leave(device);
-    return status;
+    return cuda_leave_with(device, stage(device, cuda_address(place), host, bytes), "writing to the device",
+                           message);
 }
 
 static cu_result fetch(cuda_device *device, unsigned char *host, cu_pointer from, uint64_t bytes)
@@ -220,10 +216,8 @@ sgm_device_result cuda_read(void *self, sgm_device_place place, void *host, uint
     sgm_device_result status = cuda_enter(device, message);
     if (status != SGM_DEVICE_OK)
         return status;
-    status = cuda_check(device, fetch(device, host, cuda_address(place), bytes), "reading from the device",
-                        message);
-    cuda_leave(device);
-    return status;
+    return cuda_leave_with(device, fetch(device, host, cuda_address(place), bytes), "reading from the device",
+                           message);
 }
 
 sgm_device_result cuda_copy(void *self, sgm_device_place from, sgm_device_place to, uint64_t bytes,
@@ -235,10 +229,8 @@ sgm_device_result cuda_copy(void *self, sgm_device_place from, sgm_device_place 
     sgm_device_result status = cuda_enter(device, message);
     if (status != SGM_DEVICE_OK)
         return status;
-    status = cuda_check(device,
-                        device->library->cuda.cuMemcpyDtoDAsync_v2(cuda_address(to), cuda_address(from),
-                                                                   bytes, device->stream),
-                        "copying on the device", message);
-    cuda_leave(device);
-    return status;
+    return cuda_leave_with(device,
+                           device->library->cuda.cuMemcpyDtoDAsync_v2(cuda_address(to), cuda_address(from),
+                                                                      bytes, device->stream),
+                           "copying on the device", message);
 }

@@ -81,6 +81,9 @@ sgm_device_result cuda_check(const cuda_device *device, cu_result result, const 
 /* All calls for a device stand between these: its context belongs to the thread until then. */
 sgm_device_result cuda_enter(const cuda_device *device, char *message);
 void cuda_leave(const cuda_device *device);
+/* Both: checks what a call gave, and leaves. */
+sgm_device_result cuda_leave_with(const cuda_device *device, cu_result result, const char *doing,
+                                  char *message);
 cu_pointer cuda_address(sgm_device_place place);
 
 /* memory.c */

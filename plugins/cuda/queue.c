@@ -49,10 +49,8 @@ sgm_device_result cuda_wait(void *self, char *message)
     sgm_device_result status = cuda_enter(device, message);
     if (status != SGM_DEVICE_OK)
         return status;
-    status =
-        cuda_check(device, device->library->cuda.cuStreamSynchronize(device->stream), "a kernel", message);
-    cuda_leave(device);
-    return status;
+    return cuda_leave_with(device, device->library->cuda.cuStreamSynchronize(device->stream), "a kernel",
+                           message);
 }
 
 sgm_device_result cuda_record(void *self, char *message)
@@ -106,10 +104,8 @@ sgm_device_result cuda_replay(void *self, void *recording, char *message)
     sgm_device_result status = cuda_enter(device, message);
     if (status != SGM_DEVICE_OK)
         return status;
-    status = cuda_check(device, device->library->cuda.cuGraphLaunch(recording, device->stream),
-                        "running a recording", message);
-    cuda_leave(device);
-    return status;
+    return cuda_leave_with(device, device->library->cuda.cuGraphLaunch(recording, device->stream),
+                           "running a recording", message);
 }
 
 void cuda_forget(void *self, void *recording)
