@@ -76,8 +76,7 @@ void sgm_session_free(sgm_session *session)
     sgm__free(session);
 }
 
-/* A run that met an index out of range may say so only now. */
-static sgm_status check_runs(sgm_session *session)
+sgm_status sgm__session_check(sgm_session *session)
 {
     const sgm_program *program = session->unchecked;
     const sgm_handler *handler = session->handler;
@@ -172,7 +171,7 @@ sgm_status sgm_session_set(sgm_session *session, const char *name, const sgm_ten
 sgm_tensor *sgm_session_get(sgm_session *session, const char *name)
 {
     sgm_type type;
-    if (sgm_session_state_type(session, name, &type) != SGM_OK || check_runs(session) != SGM_OK)
+    if (sgm_session_state_type(session, name, &type) != SGM_OK || sgm__session_check(session) != SGM_OK)
         return NULL;
     const state *known = find_state(session, name);
     sgm_tensor *tensor = sgm_tensor_create(known->type.dtype, &known->type.shape);
@@ -516,7 +515,7 @@ static sgm_status begin_run(sgm_session *session, sgm_program *program)
                             sgm__plan_string(program->plan, program->plan->inputs[i].name));
     /* What another program would do with states that were not written, nobody wants. */
     if (session->unchecked != program || session->unchecked_runs == MOST_UNCHECKED)
-        SGM_TRY(check_runs(session));
+        SGM_TRY(sgm__session_check(session));
     if (session->handler->type->check != NULL) {
         session->unchecked = program;
         session->unchecked_runs++;
@@ -563,7 +562,7 @@ sgm_status sgm_session_run(sgm_session *session, sgm_program *program)
 /* Copies output `index` to `host`, contiguous and in the program's type. */
 static sgm_status read_output(sgm_session *session, const sgm_program *program, int32_t index, void *host)
 {
-    SGM_TRY(check_runs(session));
+    SGM_TRY(sgm__session_check(session));
     const sgm__node *node = &program->plan->nodes[program->plan->outputs[index].node];
     return session->handler->type->read(session->handler->self, session->arena, (size_t)node->place.offset,
                                         host, bytes_of(&node->type));

@@ -97,6 +97,9 @@ typedef struct sgm__pieces {
     void *user;
 } sgm__pieces;
 sgm_status sgm__session_run_pieces(sgm_session *session, sgm_program *program, const sgm__pieces *pieces);
+/* What the newest runs could not say when they were queued: an index out of range. Whoever uses their states
+ * without reading them asks first. */
+sgm_status sgm__session_check(sgm_session *session);
 /* The number of steps after which an output is complete. */
 int32_t sgm__program_output_ready(const sgm_program *program, int32_t output);
 /* Copies records `first` to `first + count - 1` of a contiguous tensor into an input. */

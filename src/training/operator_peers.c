@@ -299,8 +299,10 @@ sgm_status sgm__peers_prepare(sgm__worker *worker, int64_t whole)
 /* A task: runs the program, if there are records, and sums with all others. */
 static sgm_status compute_and_sum(sgm__worker *worker)
 {
-    if (worker->records > 0)
+    if (worker->records > 0) {
         SGM_TRY(sgm__worker_run(worker));
+        SGM_TRY(sgm__session_check(worker->scope->session));
+    }
     worker->sums = true;
     return peers_of(worker)->sum(worker->handler->self, worker->addends, worker->addend_count, worker->dtype,
                                  worker->team->place.seconds);
