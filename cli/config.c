@@ -278,6 +278,7 @@ static const option operator_table[] = {
     SETTING(operator_config, check_every, sgm_operator_settings),
     SETTING(operator_config, bucket, sgm_operator_settings),
     SETTING(operator_config, bfloat16, sgm_operator_settings),
+    SETTING(operator_config, sharded, sgm_operator_settings),
 };
 
 const option config_table[] = {
@@ -542,7 +543,8 @@ sgm_operator *config_operator(const operator_config *o)
                                     .timeout = isnan(o->timeout) ? 0 : o->timeout,
                                     .check_every = given_or_0(o->check_every),
                                     .bucket = given_or_0(o->bucket),
-                                    .bfloat16 = o->bfloat16};
+                                    .bfloat16 = o->bfloat16,
+                                    .sharded = o->sharded};
     if (o->merger != NULL || o->mergers.count > 0)
         options.merger = o->merger != NULL ? sgm_merger_parse(o->merger) : sgm_average_merger();
     for (size_t i = 0; i < o->mergers.count; i++)

@@ -56,6 +56,7 @@ typedef struct operator_config {
     int64_t workers, every, threads, check_every, bucket;
     double timeout;
     bool bfloat16;
+    bool sharded;
     char *merger, *handlers;
     text_map mergers;
 } operator_config;

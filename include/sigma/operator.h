@@ -51,6 +51,10 @@ typedef struct sgm_operator_options {
     int64_t check_every; /* iterations from one comparison of the ranks' states to the next; default 1000 */
     int64_t bucket;      /* bytes of gradients that are summed by themselves; default 4 MiB */
     bool bfloat16;       /* gradients travel as bfloat16; what is lost of each goes with the next one */
+    /* Each parameter is updated by one rank, which alone has the optimiser's memory of it and brings the new
+     * values to all; not with `every`, nor for optimisers that take steps of all parameters together
+     * (SGM_ERROR_UNSUPPORTED when the training begins). Rank 0 saves for all. */
+    bool sharded;
 } sgm_operator_options;
 /* Each iteration takes one minibatch and gives each worker a part of it; the gradients are merged, and there
  * is one update. n workers do what one worker does, to rounding. Workers on GPUs of their own,

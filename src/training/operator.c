@@ -40,16 +40,20 @@ static sgm_status check_options(const sgm_operator_options *options, bool gradie
     const sgm_setting *rows = sgm_operator_settings(&count);
     for (size_t i = 0; i < count; i++)
         SGM_TRY(sgm__setting_check(&rows[i], options, "an operator"));
-    if (!ranks &&
-        (options->timeout != 0 || options->check_every != 0 || options->bucket != 0 || options->bfloat16))
-        return sgm_fail(
-            SGM_ERROR_ARGUMENT,
-            "timeout, check_every, bucket and bfloat16 are for ranks: operator mpi, sgm_mpi_operator");
+    if (!ranks && (options->timeout != 0 || options->check_every != 0 || options->bucket != 0 ||
+                   options->bfloat16 || options->sharded))
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "timeout, check_every, bucket, bfloat16 and sharded are for ranks: operator mpi, "
+                        "sgm_mpi_operator");
     if (ranks && options->merger != NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "ranks are averaged: mergers are for sgm_parameter_operator");
     if (ranks && options->bfloat16 && options->every != 0)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "bfloat16 is for gradients; with every, there are none that travel");
+    if (ranks && options->sharded && options->every != 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "sharded divides the update that all ranks make of their gradients' sum; with every, "
+                        "each has parameters of its own");
     if (gradients && !ranks && (options->merger != NULL || options->every != 0))
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "a gradient operator merges in each iteration, by the workers' shares of records: "
@@ -84,7 +88,8 @@ static sgm_status open_ranks(sgm_operator *team, const sgm_operator_options *opt
     const sgm__rank_options own = {.timeout = options->timeout > 0 ? options->timeout : 60,
                                    .check_every = options->check_every > 0 ? options->check_every : 1000,
                                    .bucket_bytes = options->bucket > 0 ? options->bucket : 4 << 20,
-                                   .narrow = options->bfloat16};
+                                   .narrow = options->bfloat16,
+                                   .sharded = options->sharded};
     team->ranks = sgm__ranks_open(&own);
     return team->ranks != NULL ? SGM_OK : sgm__last_failure();
 }
@@ -287,6 +292,10 @@ static sgm_status give(sgm_trainer *trainer, sgm_operator *team)
         return sgm_fail(SGM_ERROR_STATE, "has an operator already");
     if (sgm_trainer_state_of(trainer) != SGM_TRAINER_IDLE)
         return sgm_fail(SGM_ERROR_STATE, "is running: give it an operator before");
+    if (sgm__ranks_sharded(team->ranks) && sgm_session_state_at(trainer->session, 0) != NULL)
+        return sgm_fail(SGM_ERROR_STATE,
+                        "has an optimiser's memory already, of all parameters: give it an operator that is "
+                        "sharded before it is prepared, or loads a checkpoint");
     for (int32_t i = 0; i < team->count; i++)
         SGM_TRY(create_worker(team, trainer, i));
     team->trainer = trainer;

@@ -121,6 +121,8 @@ void sgm__scope_borrow(sgm_trainer *scope);
 void sgm__operator_forget_programs(sgm_trainer *trainer);
 /* operator_record.c */
 void sgm__operator_forget_names(sgm_operator *team);
+/* What the trainer trains, or a scope of it, as its states. */
+sgm_status sgm__operator_find_trained(sgm_trainer *trainer);
 /* Gradients of what a scope trains, as outputs. */
 sgm_status sgm__operator_record_gradients(sgm_trainer *scope);
 /* The gradients of workers, as inputs, merged by their shares; of a scope, the sums that it has made with the

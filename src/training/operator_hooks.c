@@ -1,6 +1,6 @@
 /* Local hooks: each worker has a copy, attached to its scope. */
 #include "training/hooks_internal.h"
-#include "training/operator.h"
+#include "training/ranks.h"
 #include "training/trainer.h"
 
 #include <math.h>
@@ -137,6 +137,7 @@ sgm_status sgm__operator_event(sgm_trainer *trainer, sgm_time_scale scale)
 sgm_status sgm__operator_reset(sgm_trainer *trainer)
 {
     sgm__operator_restart(trainer);
+    SGM_TRY(sgm__ranks_begin_anew(trainer));
     for (int32_t i = 0; trainer->team != NULL && i < trainer->team->count; i++) {
         sgm_trainer *scope = trainer->team->workers[i].scope;
         scope->newest_loss = NAN;

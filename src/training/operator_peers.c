@@ -54,6 +54,8 @@ static void introduce(const sgm_trainer *trainer, candidate *own)
         refuse(own, "the network is recorded anew for each minibatch");
     if (own->able && team->ranks != NULL && team->ranks->options.narrow)
         refuse(own, "operator.bfloat16 rounds them there");
+    if (own->able && sgm__ranks_sharded(team->ranks))
+        refuse(own, "operator.sharded divides the update, which each worker makes whole");
 }
 
 static bool same_device(const candidate *all, int32_t ranks)

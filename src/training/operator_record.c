@@ -73,8 +73,7 @@ sgm_status sgm__operator_record_gradients(sgm_trainer *scope)
     return status;
 }
 
-/* What the trainer trains, or a scope of it, as its states. */
-static sgm_status find_trained(sgm_trainer *trainer)
+sgm_status sgm__operator_find_trained(sgm_trainer *trainer)
 {
     const sgm_operator *team = trainer->global != NULL ? trainer->global->team : trainer->team;
     SGM_TRY(sgm__reserve(&trainer->trained, &trainer->trained_capacity, team->name_count,
@@ -85,7 +84,7 @@ static sgm_status find_trained(sgm_trainer *trainer)
         SGM_TRY(sgm_session_state_type(trainer->session, team->names[i], &type));
         trainer->trained[i] = (sgm__trained_parameter){
             team->names[i], sgm_state(trainer->graph, team->names[i], type.dtype, &type.shape),
-            sgm__network_is_sparse(trainer->network, team->names[i])};
+            sgm__network_is_sparse(trainer->network, team->names[i]), false};
     }
     return SGM_OK;
 }
@@ -108,7 +107,7 @@ static sgm_value part(sgm_trainer *trainer, const sgm__trained_parameter *parame
 /* In the order of the workers, so that each run gives the same bits. */
 sgm_status sgm__operator_record_merge(sgm_trainer *trainer, int32_t workers, bool own, sgm_value **gradients)
 {
-    SGM_TRY(find_trained(trainer));
+    SGM_TRY(sgm__operator_find_trained(trainer));
     if (own)
         SGM_TRY(sgm__ranks_keep_own(trainer));
     *gradients = sgm__calloc(trainer->trained_count, sizeof(sgm_value));

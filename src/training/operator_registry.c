@@ -62,6 +62,9 @@ static const sgm_setting option_rows[] = {
              .kind = SGM_KIND_INTEGER, .unit = "bytes", .least = 1024, .most = 1 << 30),
     OPERATOR(bfloat16, "mpi: gradients travel as bfloat16; what is lost of each goes with the next one",
              .kind = SGM_KIND_BOOLEAN),
+    OPERATOR(sharded,
+             "mpi: each rank updates its part of the parameters, and has the optimiser's memory of that",
+             .kind = SGM_KIND_BOOLEAN),
 };
 
 const sgm_setting *sgm_operator_settings(size_t *count)

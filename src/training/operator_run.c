@@ -311,8 +311,9 @@ static sgm_status step_with_ranks(sgm_trainer *trainer, const sgm_block *block, 
         return sgm_last_status();
     SGM_TRY(sgm__ranks_pass(trainer, apply));
     SGM_TRY(feed_numbers(trainer->session, apply, rate, trainer->position.updates + 1));
+    SGM_TRY(sgm__ranks_know_others(team->ranks, false));
     SGM_TRY(sgm_session_run(trainer->session, apply));
-    SGM_TRY(sgm__ranks_give_back(team->ranks));
+    SGM_TRY(update ? sgm__ranks_bring(trainer) : sgm__ranks_give_back(team->ranks));
     take_sums(trainer, &sums);
     return sgm__operator_spread_others(team);
 }

@@ -114,6 +114,12 @@ static sgm_value scale(sgm_graph *graph, sgm_value value, double factor)
     return sgm_multiply(graph, value, sgm_number(graph, factor));
 }
 
+/* Sums over minibatches are there for all parameters, too: so clipping may come while they are gathered. */
+bool sgm__optimiser_looks_across(const sgm_optimiser *optimiser)
+{
+    return optimiser->options.clip_norm > 0 || optimiser->options.accumulate > 1;
+}
+
 /* Adds the gradients of earlier minibatches; keeps the sum, or uses it up. */
 static void accumulate(const sgm_optimiser *optimiser, sgm_graph *graph,
                        const sgm__trained_parameter *parameters, size_t count, sgm_value *gradients,
@@ -170,11 +176,34 @@ static sgm_update_call call_of(const sgm_optimiser *optimiser, sgm_graph *graph,
                              .step = sgm_input_value(graph, SGM__STEP, dtype, &scalar)};
 }
 
+/* `later`: the average is only named, as it begins at what the parameter is before its first update. */
+static void average_parameter(const sgm_optimiser *optimiser, sgm_graph *graph,
+                              const sgm__trained_parameter *parameter, sgm_value updated, bool later)
+{
+    double share = 1 - optimiser->options.average;
+    if (optimiser->options.average == 0)
+        return;
+    sgm_value average = named_state(graph, SGM__AVERAGE_PREFIX, "", parameter->name, parameter->value);
+    if (later)
+        return;
+    sgm_value step = scale(graph, sgm_subtract(graph, updated, average), share);
+    sgm_assign(graph, average, sgm_add(graph, average, step));
+}
+
+sgm_status sgm__optimiser_record_averages(const sgm_optimiser *optimiser, sgm_graph *graph,
+                                          const sgm__trained_parameter *parameters, size_t count)
+{
+    sgm_graph_push_label(graph, "optimiser");
+    for (size_t i = 0; i < count; i++)
+        average_parameter(optimiser, graph, &parameters[i], parameters[i].value, false);
+    sgm_graph_pop_label(graph);
+    return sgm_graph_status(graph);
+}
+
 static void update_parameter(const sgm_optimiser *optimiser, const sgm__update_request *request,
                              const sgm__trained_parameter *parameter, const sgm_update_call *call,
                              sgm_value gradient)
 {
-    const sgm_optimiser_options *options = &optimiser->options;
     sgm_graph *graph = call->graph;
     size_t assignments = sgm__assignments_so_far(graph);
     sgm_value used = {-1};
@@ -188,11 +217,7 @@ static void update_parameter(const sgm_optimiser *optimiser, const sgm__update_r
         sgm_assign(graph, named_state(graph, SGM__STEP_PREFIX, "", parameter->name, parameter->value),
                    sgm_subtract(graph, updated, parameter->value));
     sgm_assign(graph, parameter->value, updated);
-    if (options->average > 0) {
-        sgm_value average = named_state(graph, SGM__AVERAGE_PREFIX, "", parameter->name, parameter->value);
-        sgm_value step = scale(graph, sgm_subtract(graph, updated, average), 1 - options->average);
-        sgm_assign(graph, average, sgm_add(graph, average, step));
-    }
+    average_parameter(optimiser, graph, parameter, updated, request->averages_apart);
 }
 
 static sgm_status update_parameters(const sgm_optimiser *optimiser, sgm_graph *graph,
@@ -215,8 +240,12 @@ static sgm_status update_parameters(const sgm_optimiser *optimiser, sgm_graph *g
     if (optimiser->type->prepare != NULL && request->count > 0)
         optimiser->type->prepare(calls, request->count);
     for (size_t i = 0; i < request->count; i++) {
-        sgm_graph_push_label(graph, request->parameters[i].name);
-        update_parameter(optimiser, request, &request->parameters[i], &calls[i], gradients[i]);
+        const sgm__trained_parameter *parameter = &request->parameters[i];
+        sgm_graph_push_label(graph, parameter->name);
+        if (!parameter->elsewhere)
+            update_parameter(optimiser, request, parameter, &calls[i], gradients[i]);
+        else
+            average_parameter(optimiser, graph, parameter, parameter->value, request->averages_apart);
         sgm_graph_pop_label(graph);
     }
     sgm__free(calls);
@@ -243,9 +272,11 @@ sgm_status sgm__optimiser_record(const sgm_optimiser *optimiser, sgm_graph *grap
         accumulate(optimiser, graph, request->parameters, count, gradients, request->update);
     if (status == SGM_OK && request->update) {
         for (size_t i = 0; i < count && request->keep_gradients; i++)
-            sgm_assign(graph,
-                       named_state(graph, SGM__GRADIENT_PREFIX, "", request->parameters[i].name, values[i]),
-                       gradients[i]);
+            if (!request->parameters[i].elsewhere)
+                sgm_assign(
+                    graph,
+                    named_state(graph, SGM__GRADIENT_PREFIX, "", request->parameters[i].name, values[i]),
+                    gradients[i]);
         clip(&optimiser->options, graph, gradients, count);
         status = update_parameters(optimiser, graph, request, gradients);
     }

@@ -21,7 +21,8 @@ struct sgm_optimiser {
 typedef struct sgm__trained_parameter {
     const char *name;
     sgm_value value;
-    bool sparse; /* as that of sgm_parameter */
+    bool sparse;    /* as that of sgm_parameter */
+    bool elsewhere; /* another rank updates it */
 } sgm__trained_parameter;
 
 /* option_tables.c: the row of "beta1" or "schedule.kind", and the struct that has its member; NULL: none. */
@@ -43,7 +44,13 @@ typedef struct sgm__update_request {
     size_t modifier_count;
     bool update;                       /* false: this minibatch's gradients are only accumulated */
     bool keep_gradients, keep_updates; /* in states of these prefixes */
+    bool averages_apart;               /* they are recorded by themselves */
 } sgm__update_request;
+/* Whether the update of a parameter needs the gradients of all. */
+bool sgm__optimiser_looks_across(const sgm_optimiser *optimiser);
+/* Moving averages of the parameters, as they are now. */
+sgm_status sgm__optimiser_record_averages(const sgm_optimiser *optimiser, sgm_graph *graph,
+                                          const sgm__trained_parameter *parameters, size_t count);
 /* Records gradients of the cost and what becomes of them. */
 sgm_status sgm__optimiser_record(const sgm_optimiser *optimiser, sgm_graph *graph,
                                  const sgm__update_request *request);

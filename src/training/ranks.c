@@ -125,8 +125,11 @@ sgm__ranks *sgm__ranks_open(const sgm__rank_options *options)
         return NULL;
     ranks->options = *options;
     pthread_mutex_init(&ranks->lock, NULL);
-    if (join(ranks) == SGM_OK)
+    bool joined = join(ranks) == SGM_OK;
+    if (joined && sgm__ranks_know_others(ranks, options->sharded && ranks->rank == 0) == SGM_OK)
         return ranks;
+    if (joined)
+        ranks->table->close(ranks->self);
     pthread_mutex_destroy(&ranks->lock);
     sgm__free(ranks);
     return NULL;
@@ -147,6 +150,10 @@ void sgm__ranks_close(sgm__ranks *ranks)
     sgm__free(ranks->shared);
     sgm__free(ranks->narrowed);
     sgm__free(ranks->lost);
+    for (size_t i = 0; i < ranks->owner_count; i++)
+        sgm__free(ranks->owners[i].parameter);
+    sgm__free(ranks->owners);
+    sgm_bundle_free(ranks->others);
     sgm__free(ranks->accounts);
     sgm__free(ranks->before);
     sgm__free(ranks->rows);

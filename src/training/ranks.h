@@ -19,12 +19,14 @@ typedef struct sgm__rank_options {
     int64_t check_every;
     int64_t bucket_bytes;
     bool narrow;   /* gradients travel in bfloat16 */
+    bool sharded;  /* each rank updates a part of the parameters */
     bool messages; /* gradients travel, also between ranks that see each other's memory */
 } sgm__rank_options;
 
 /* A piece of the flat gradients that is summed by itself. */
 typedef struct sgm__rank_bucket {
     size_t first, count; /* elements */
+    int32_t owner;       /* who gets the sum; -1: all */
     int32_t ticket;
     double began;
     bool done;
@@ -33,7 +35,14 @@ typedef struct sgm__rank_bucket {
 /* Where one gradient lies among the flat ones. */
 typedef struct sgm__flat_place {
     size_t first, count; /* elements */
+    int32_t owner;       /* the rank that updates the parameter; this one, if they are not divided */
 } sgm__flat_place;
+
+/* Who updates a parameter. */
+typedef struct sgm__rank_owner {
+    char *parameter;
+    int32_t rank;
+} sgm__rank_owner;
 
 /* What a rank has done in this run; numbers of 8 bytes. */
 typedef struct sgm__rank_account {
@@ -74,6 +83,7 @@ typedef struct sgm__ranks {
     size_t place_count, place_capacity;
     sgm__rank_bucket *buckets;
     size_t bucket_count, bucket_capacity;
+    bool reduces;   /* each sum goes to the parameter's owner alone */
     int64_t whole;  /* records of the minibatch */
     size_t next;    /* bucket to start */
     double *shared; /* numbers that are summed in each iteration: what all must know of it */
@@ -84,10 +94,18 @@ typedef struct sgm__ranks {
     sgm__text lines;        /* commands that were done here, for the others; guarded by the lock */
     bool meets, wants_stop; /* a meeting is due; this rank wants to stop */
     bool someone_stops;
-    bool moved;   /* rank 0 stands somewhere else: all get its states */
-    bool meeting; /* the others listen to what rank 0 has for them, */
-    bool saved;   /* and have to be told of a checkpoint that it has made */
-    bool saves;   /* rank 0 has a folder */
+    bool moved;    /* rank 0 stands somewhere else: all get its states */
+    bool meeting;  /* the others listen to what rank 0 has for them, */
+    bool saved;    /* and have to be told of a checkpoint that it has made */
+    int64_t saves; /* epochs from one checkpoint of rank 0 to the next; 0: it makes none */
+
+    /* divided updates; ranks_shard.c, ranks_slots.c */
+    sgm__rank_owner *owners;
+    size_t owner_count, owner_capacity;
+    unsigned char *shown; /* this rank's new parameters, as near ranks see them */
+    size_t shown_bytes;
+    sgm_bundle *others; /* rank 0: the optimiser's memory of the others; NULL: only they know */
+    bool anew;          /* that is what they are to begin with */
 
     /* what hooks have asked for; ranks_wishes.c */
     char wish[256];     /* the newest, in words */
@@ -160,6 +178,8 @@ void sgm__ranks_take_part(const sgm_trainer *trainer);
 void sgm__ranks_part(const sgm_trainer *trainer, const sgm_block *block, int64_t *first, int64_t *count,
                      int64_t *whole);
 void sgm__ranks_forget(sgm__ranks *ranks); /* names and shapes may be others */
+/* Where each parameter lies if they lie one after the other, and whose it is. */
+sgm_status sgm__ranks_find_places(sgm__ranks *ranks);
 /* What rounding has lost is in no checkpoint: wherever one is made, all ranks go on without it, as those do
  * that resume there. For each rank at the same iteration. */
 void sgm__ranks_forget_lost(const sgm_trainer *trainer);
@@ -192,6 +212,44 @@ sgm_status sgm__ranks_place_values(sgm__ranks *ranks);
 sgm_status sgm__ranks_exchange_values(sgm__ranks *ranks);
 void sgm__ranks_forget_values(sgm__ranks *ranks); /* names or sessions may be others */
 
+/* --- ranks_shard.c: updates divided among the ranks --- */
+bool sgm__ranks_sharded(const sgm__ranks *ranks);
+/* Who updates a parameter; this rank, where all make the same update. */
+int32_t sgm__ranks_owner(const sgm__ranks *ranks, const char *parameter);
+/* The same of several ones, as the owners of `places`, whose counts are given; who has none yet gets one. */
+sgm_status sgm__ranks_find_owners(sgm__ranks *ranks, const char *const *names, sgm__flat_place *places,
+                                  size_t count);
+/* Who alone has a state; -1: all have it. */
+int32_t sgm__ranks_slot_owner(const sgm__ranks *ranks, const char *state);
+/* Before an update is recorded: what the trainer trains finds its owners. */
+sgm_status sgm__ranks_mark_owned(sgm_trainer *trainer);
+/* Whether sums of gradients go to their owners alone, as no update looks at others'. */
+bool sgm__ranks_reduce(const sgm_trainer *trainer);
+/* After an update: the owners' new parameters for all. Nobody reads the gradients of this rank any more. */
+sgm_status sgm__ranks_bring(sgm_trainer *trainer);
+
+/* --- ranks_slots.c: the optimiser's memory in checkpoints, where it is divided --- */
+/* All ranks: rank 0 has all of it from here to the next update. */
+sgm_status sgm__ranks_complete(const sgm_trainer *trainer);
+/* The same, whatever it knows already. */
+sgm_status sgm__ranks_collect(sgm__ranks *ranks);
+/* From here on rank 0 knows nothing of the others' (it is free), or that they have none. */
+sgm_status sgm__ranks_know_others(sgm__ranks *ranks, bool knows);
+/* The trainer was reset: so will be the others. */
+sgm_status sgm__ranks_begin_anew(const sgm_trainer *trainer);
+/* It has loaded the optimiser's memory: what is others' is kept for them. */
+sgm_status sgm__ranks_loaded(const sgm_trainer *trainer, const sgm_bundle *bundle, const bool *taken);
+/* Whether a state is for this rank. */
+bool sgm__ranks_have(const sgm_trainer *trainer, const char *state);
+/* What the others have, into a checkpoint; fails where that cannot be known. */
+struct sgm__parts;
+sgm_status sgm__ranks_add_slots(const sgm_trainer *trainer, const struct sgm__parts *wanted,
+                                sgm_bundle *bundle);
+/* Of this rank's part; before it gets that of a checkpoint. */
+sgm_status sgm__ranks_clear_slots(const sgm_trainer *trainer);
+/* Fails for a state that not all have. */
+sgm_status sgm__ranks_check_set(const sgm_trainer *trainer, const char *state);
+
 /* --- ranks_average.c --- */
 /* The trainer's states become the averages of all ranks'; `all`: also the optimisers' memories. */
 sgm_status sgm__ranks_average(sgm_trainer *trainer, bool all);
@@ -218,21 +276,32 @@ void sgm__ranks_forget_wishes(sgm__ranks *ranks); /* of the run before */
 /* --- ranks_agree.c --- */
 /* What rank 0 has for all. */
 sgm_status sgm__ranks_send(sgm__ranks *ranks, void *data, size_t size, const char *what);
-/* Names of the trainer's states in their order, without what is kept for who looks; sgm__free. */
+/* What rank `from` has. */
+sgm_status sgm__ranks_send_from(sgm__ranks *ranks, int32_t from, void *data, size_t size, const char *what);
+/* Names of the states that all ranks have, in their order, without what is kept for who looks; sgm__free. */
 sgm_status sgm__ranks_states(sgm_trainer *trainer, const char ***names, size_t *count);
 /* For the run, between two iterations: whether there is a meeting now; `stops`: this rank wants to stop. */
 bool sgm__ranks_are_to_meet(sgm_trainer *trainer, bool stops);
+/* And now it is over, with all pauses in it. */
+void sgm__ranks_have_met(const sgm_trainer *trainer);
 /* For all, from the next one on; only from what all ranks do alike. */
 void sgm__ranks_must_meet(sgm_trainer *trainer);
 void sgm__ranks_moved(sgm_trainer *trainer, bool moved); /* rank 0 stands somewhere else if it did */
 /* A checkpoint is being made; in a meeting (a command has asked for it) the others hear of it. */
 void sgm__ranks_note_saved(const sgm_trainer *trainer);
+/* In a meeting, by rank 0: collects the optimiser's memory of the others. */
+sgm_status sgm__ranks_ask(sgm__ranks *ranks);
 bool sgm__ranks_stopping(const sgm_trainer *trainer);   /* some rank wants to stop */
 double sgm__ranks_patience(const sgm_trainer *trainer); /* seconds after which a pause is told again */
 /* Whether somebody waits for something to be told here. */
 bool sgm__ranks_wants_meeting(sgm__ranks *ranks);
-/* Before the first iteration: the followers get what rank 0 has, and its run's length. */
-sgm_status sgm__ranks_begin(sgm_trainer *trainer, bool has_folder);
+/* Before the first iteration: the followers get what rank 0 has. `saves`: epochs from one checkpoint of this
+ * rank to the next, 0: it makes none. */
+sgm_status sgm__ranks_begin(sgm_trainer *trainer, int64_t saves);
+/* After an epoch: whether rank 0 makes a checkpoint. */
+bool sgm__ranks_save_is_due(const sgm_trainer *trainer);
+/* All ranks, before rank 0 makes one. In a meeting it needs no others: it asks them. */
+sgm_status sgm__ranks_prepare_save(const sgm_trainer *trainer);
 /* All have come to the end, and what rank 0 keeps is kept: before, no process should end. */
 sgm_status sgm__ranks_leave(sgm_trainer *trainer);
 void sgm__ranks_end(sgm_trainer *trainer); /* the run: the data are for everybody again */

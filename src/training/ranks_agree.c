@@ -12,12 +12,18 @@
 
 sgm_status sgm__ranks_send(sgm__ranks *ranks, void *data, size_t size, const char *what)
 {
+    return sgm__ranks_send_from(ranks, 0, data, size, what);
+}
+
+sgm_status sgm__ranks_send_from(sgm__ranks *ranks, int32_t from, void *data, size_t size, const char *what)
+{
     for (size_t done = 0; done < size; done += MOST_BYTES) {
         size_t count = size - done < MOST_BYTES ? size - done : MOST_BYTES;
         sgm_communicator_work work = {.kind = SGM_COMMUNICATOR_BROADCAST,
                                       .type = SGM_COMMUNICATOR_BYTES,
                                       .data = (unsigned char *)data + done,
-                                      .count = count};
+                                      .count = count,
+                                      .root = from};
         SGM_TRY(sgm__ranks_do(ranks, &work, what));
     }
     return SGM_OK;
@@ -63,6 +69,8 @@ static sgm_status receive_file(sgm__ranks *ranks, sgm_trainer *trainer, const ch
     if (status == SGM_OK)
         status = sgm__file_write_atomic(path, data, (size_t)length);
     sgm__free(data);
+    if (status == SGM_OK)
+        status = sgm__ranks_clear_slots(trainer);
     return status == SGM_OK ? sgm_trainer_load(trainer, path) : status;
 }
 
@@ -70,10 +78,12 @@ static sgm_status send_states(sgm__ranks *ranks)
 {
     char path[4096];
     sgm_trainer *trainer = ranks->trainer;
+    SGM_TRY(sgm__ranks_complete(trainer));
     SGM_TRY(make_file(path, sizeof path));
     sgm_status status =
         ranks->rank == 0 ? send_file(ranks, trainer, path) : receive_file(ranks, trainer, path);
     unlink(path);
+    ranks->anew = false;
     return status;
 }
 
@@ -122,7 +132,7 @@ sgm_status sgm__ranks_states(sgm_trainer *trainer, const char ***names, size_t *
         return SGM_ERROR_MEMORY;
     *count = 0;
     for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++)
-        if (!is_kept(name))
+        if (!is_kept(name) && sgm__ranks_slot_owner(sgm__trainer_ranks(trainer), name) < 0)
             (*names)[(*count)++] = name;
     qsort(*names, *count, sizeof **names, by_name);
     return SGM_OK;
@@ -228,7 +238,40 @@ sgm_status sgm__ranks_compare_now_and_then(sgm_trainer *trainer)
                : SGM_OK;
 }
 
-sgm_status sgm__ranks_begin(sgm_trainer *trainer, bool has_folder)
+/* What rank 0 says first. */
+typedef struct rank_beginning {
+    int64_t saves;
+    uint8_t sharded, anew;
+} rank_beginning;
+
+static sgm_status begin_together(sgm__ranks *ranks, int64_t saves, bool *anew)
+{
+    rank_beginning first = {saves, ranks->options.sharded, ranks->anew};
+    SGM_TRY(sgm__ranks_send(ranks, &first, sizeof first, "the beginning"));
+    ranks->saves = first.saves;
+    *anew = first.anew != 0;
+    return (first.sharded != 0) == ranks->options.sharded
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_ARGUMENT,
+                          "rank %d (%s) was given other things than rank 0: operator.sharded is %d, not %d",
+                          ranks->rank, ranks->table->place(ranks->self, ranks->rank), ranks->options.sharded,
+                          first.sharded);
+}
+
+bool sgm__ranks_save_is_due(const sgm_trainer *trainer)
+{
+    const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    return ranks != NULL && ranks->saves > 0 && trainer->position.epoch % ranks->saves == 0;
+}
+
+sgm_status sgm__ranks_prepare_save(const sgm_trainer *trainer)
+{
+    const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    sgm__ranks_forget_lost(trainer);
+    return ranks != NULL && !ranks->meeting ? sgm__ranks_complete(trainer) : SGM_OK;
+}
+
+sgm_status sgm__ranks_begin(sgm_trainer *trainer, int64_t saves)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
     size_t place, each;
@@ -243,18 +286,17 @@ sgm_status sgm__ranks_begin(sgm_trainer *trainer, bool has_folder)
     ranks->records = 0;
     memset(ranks->accounts, 0, (size_t)ranks->count * sizeof *ranks->accounts);
     ranks->meets = true;
-    ranks->wants_stop = ranks->someone_stops = ranks->moved = false;
+    ranks->wants_stop = ranks->someone_stops = ranks->moved = ranks->meeting = ranks->saved = false;
     sgm__ranks_forget(ranks);
     sgm__ranks_forget_wishes(ranks);
     SGM_TRY(sgm__trainer_prepare(trainer));
     SGM_TRY(sgm__ranks_look_near(ranks));
     if (ranks->count < 2)
         return SGM_OK;
-    uint8_t saves = has_folder;
-    SGM_TRY(sgm__ranks_send(ranks, &saves, sizeof saves, "the beginning"));
-    ranks->saves = saves != 0;
+    bool anew;
+    SGM_TRY(begin_together(ranks, saves, &anew));
     SGM_TRY(compare(ranks, &place, &each, &rank, name, sizeof name));
-    if (place < each)
+    if (place < each || anew)
         SGM_TRY(send_states(ranks));
     return sgm__ranks_compare_given(ranks);
 }
@@ -296,6 +338,11 @@ void sgm__ranks_moved(sgm_trainer *trainer, bool moved)
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
     if (ranks != NULL)
         ranks->moved |= moved;
+}
+
+void sgm__ranks_have_met(const sgm_trainer *trainer)
+{
+    sgm__trainer_ranks(trainer)->meeting = false;
 }
 
 void sgm__ranks_note_saved(const sgm_trainer *trainer)
@@ -370,12 +417,20 @@ static sgm_status do_lines(sgm__ranks *ranks, const char *text, size_t length)
 typedef struct rank_message {
     uint64_t bytes; /* of commands, which follow */
     uint8_t paused, stopped, interrupted, moved, saved;
+    uint8_t asks; /* for the optimiser's memory, and all else comes behind that */
 } rank_message;
+
+sgm_status sgm__ranks_ask(sgm__ranks *ranks)
+{
+    rank_message message = {.asks = 1};
+    SGM_TRY(sgm__ranks_send(ranks, &message, sizeof message, "a meeting"));
+    return sgm__ranks_collect(ranks);
+}
 
 static sgm_status tell(sgm__ranks *ranks, const sgm__rank_news *news, char *lines, size_t length)
 {
-    rank_message message = {length,       news->paused, news->stopped, news->interrupted,
-                            ranks->moved, ranks->saved};
+    rank_message message = {
+        length, news->paused, news->stopped, news->interrupted, ranks->moved, ranks->saved, 0};
     SGM_TRY(sgm__ranks_send(ranks, &message, sizeof message, "a meeting"));
     return sgm__ranks_send(ranks, lines, length, "a meeting");
 }
@@ -395,7 +450,11 @@ static sgm_status lead(sgm__ranks *ranks, const sgm__rank_news *news)
 static sgm_status follow(sgm__ranks *ranks, sgm__rank_news *news)
 {
     rank_message message = {0};
-    SGM_TRY(sgm__ranks_send(ranks, &message, sizeof message, "a meeting"));
+    do {
+        SGM_TRY(sgm__ranks_send(ranks, &message, sizeof message, "a meeting"));
+        if (message.asks)
+            SGM_TRY(sgm__ranks_collect(ranks));
+    } while (message.asks);
     *news = (sgm__rank_news){message.paused != 0, message.stopped != 0, message.interrupted != 0};
     ranks->moved = message.moved != 0;
     ranks->saved = message.saved != 0;
@@ -433,6 +492,5 @@ sgm_status sgm__ranks_meet(sgm_trainer *trainer, bool stops, sgm__rank_news *new
         sgm__ranks_forget_lost(trainer);
     sgm_status status = ranks->moved && ranks->count > 1 ? send_states(ranks) : SGM_OK;
     ranks->moved = ranks->saved = false;
-    ranks->meeting = news->paused;
     return status;
 }

@@ -2,7 +2,7 @@
  * others take the new values. So that they can, what is trained lies in a block that all see.
  *
  * That is for optimisers that remember nothing of a parameter: else their memory would have to follow, which
- * costs more than the update. */
+ * costs more than the update, or stay apart, which operator.sharded does (ranks_shard.c). */
 #include "graph/graph_internal.h"
 #include "handlers/session.h"
 #include "ops/ops.h"
@@ -42,9 +42,9 @@ bool sgm__ranks_divide(sgm_trainer *trainer)
     const sgm_optimiser *optimiser = trainer->optimiser;
     if (ranks == NULL)
         return false;
-    ranks->divides = ranks->near != NULL && ranks->count > 1 && optimiser->type->prepare == NULL &&
-                     optimiser->options.clip_norm == 0 && !sgm_network_is_dynamic(trainer->network) &&
-                     !remembers(trainer->graph);
+    ranks->divides = ranks->near != NULL && ranks->count > 1 && !sgm__ranks_sharded(ranks) &&
+                     optimiser->type->prepare == NULL && optimiser->options.clip_norm == 0 &&
+                     !sgm_network_is_dynamic(trainer->network) && !remembers(trainer->graph);
     bool looked_at = trainer->gradients_until > 0 || trainer->updates_until > 0; /* those of all, here */
     return ranks->divides && !looked_at;
 }

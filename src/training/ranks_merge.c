@@ -32,24 +32,41 @@ void sgm__ranks_forget_lost(const sgm_trainer *trainer)
         memset(ranks->lost, 0, ranks->flat_elements * sizeof *ranks->lost);
 }
 
-static sgm_status add_bucket(sgm__ranks *ranks, size_t first, size_t count)
+static sgm_status add_bucket(sgm__ranks *ranks, size_t first, size_t count, int32_t owner)
 {
     SGM_TRY(sgm__reserve(&ranks->buckets, &ranks->bucket_capacity, ranks->bucket_count + 1,
                          sizeof *ranks->buckets));
-    ranks->buckets[ranks->bucket_count++] = (sgm__rank_bucket){.first = first, .count = count};
+    ranks->buckets[ranks->bucket_count++] =
+        (sgm__rank_bucket){.first = first, .count = count, .owner = owner};
     return SGM_OK;
 }
 
 /* The last gradients are there first. */
-static sgm_status divide(sgm__ranks *ranks)
+static sgm_status divide_range(sgm__ranks *ranks, size_t first, size_t end, int32_t owner)
 {
     size_t most = (size_t)ranks->options.bucket_bytes / sgm_dtype_size(ranks->dtype);
     size_t least = ranks->flat_elements / MOST_BUCKETS + 1;
     most = most > least ? most : least;
-    for (size_t end = ranks->flat_elements; end > 0;) {
-        size_t count = end < most + most / 2 ? end : most;
+    while (end > first) {
+        size_t left = end - first, count = left < most + most / 2 ? left : most;
         end -= count;
-        SGM_TRY(add_bucket(ranks, end, count));
+        SGM_TRY(add_bucket(ranks, end, count, owner));
+    }
+    return SGM_OK;
+}
+
+/* A bucket has one owner, if its sum goes to that alone. */
+static sgm_status divide(sgm__ranks *ranks)
+{
+    size_t end = ranks->flat_elements;
+    if (!ranks->reduces)
+        return divide_range(ranks, 0, end, -1);
+    for (size_t i = ranks->place_count; i-- > 0;) {
+        bool begins = i == 0 || ranks->places[i - 1].owner != ranks->places[i].owner;
+        if (!begins)
+            continue;
+        SGM_TRY(divide_range(ranks, ranks->places[i].first, end, ranks->places[i].owner));
+        end = ranks->places[i].first;
     }
     return SGM_OK;
 }
@@ -69,10 +86,11 @@ static sgm_status make_narrow(sgm__ranks *ranks)
     return ranks->narrowed != NULL && ranks->lost != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
-static sgm_status lay_out(sgm__ranks *ranks)
+sgm_status sgm__ranks_find_places(sgm__ranks *ranks)
 {
     const sgm_operator *team = ranks->trainer->team;
     size_t next = 0;
+    sgm__ranks_forget(ranks);
     SGM_TRY(sgm__reserve(&ranks->places, &ranks->place_capacity, team->name_count, sizeof *ranks->places));
     for (size_t i = 0; i < team->name_count; i++) {
         sgm_type type;
@@ -83,13 +101,26 @@ static sgm_status lay_out(sgm__ranks *ranks)
                 team->names[0], sgm_dtype_name(ranks->dtype), team->names[i], sgm_dtype_name(type.dtype));
         ranks->dtype = type.dtype;
         size_t each = ALIGNED / sgm_dtype_size(type.dtype), count = (size_t)sgm_shape_elements(&type.shape);
-        ranks->places[i] = (sgm__flat_place){next, count};
+        ranks->places[i] = (sgm__flat_place){.first = next, .count = count};
         next += (count + each - 1) / each * each;
     }
     if (ranks->dtype != SGM_FLOAT32 && ranks->dtype != SGM_FLOAT64)
         return sgm_fail(SGM_ERROR_UNSUPPORTED, "ranks sum gradients of float32 and float64, not of %s",
                         sgm_dtype_name(ranks->dtype));
-    size_t bytes = next * sgm_dtype_size(ranks->dtype);
+    SGM_TRY(sgm__ranks_find_owners(ranks, (const char *const *)team->names, ranks->places, team->name_count));
+    ranks->flat_elements = next;
+    ranks->place_count = team->name_count;
+    return SGM_OK;
+}
+
+static sgm_status lay_out(sgm__ranks *ranks)
+{
+    const sgm_operator *team = ranks->trainer->team;
+    SGM_TRY(sgm__ranks_find_places(ranks));
+    ranks->reduces = sgm__ranks_reduce(ranks->trainer);
+    for (int32_t i = 0; i < team->count; i++)
+        team->workers[i].cut = NULL;
+    size_t bytes = ranks->flat_elements * sgm_dtype_size(ranks->dtype);
     if (bytes > ranks->flat_capacity) {
         sgm__free_aligned(ranks->flat);
         ranks->flat = sgm__alloc_aligned(bytes);
@@ -98,9 +129,7 @@ static sgm_status lay_out(sgm__ranks *ranks)
     if (ranks->flat == NULL)
         return SGM_ERROR_MEMORY;
     memset(ranks->flat, 0, bytes);
-    ranks->flat_elements = next;
     SGM_TRY(make_narrow(ranks));
-    ranks->place_count = team->name_count;
     return divide(ranks);
 }
 
@@ -184,19 +213,20 @@ static void widen(sgm__ranks *ranks)
 
 static sgm_status start_bucket(sgm__ranks *ranks, sgm__rank_bucket *bucket)
 {
-    if (ranks->options.narrow) {
-        narrow(ranks, bucket);
-        const sgm_communicator_work half = {.kind = SGM_COMMUNICATOR_SUM,
-                                            .type = SGM_COMMUNICATOR_BFLOAT16,
-                                            .data = ranks->narrowed + bucket->first,
-                                            .count = bucket->count};
-        return sgm__ranks_start(ranks, &half, &bucket->ticket);
-    }
     sgm_communicator_work work = {.kind = SGM_COMMUNICATOR_SUM,
                                   .type = ranks->dtype == SGM_FLOAT32 ? SGM_COMMUNICATOR_FLOAT32
                                                                       : SGM_COMMUNICATOR_FLOAT64,
                                   .data = ranks->flat + bucket->first * sgm_dtype_size(ranks->dtype),
                                   .count = bucket->count};
+    if (bucket->owner >= 0) {
+        work.kind = SGM_COMMUNICATOR_REDUCE;
+        work.root = bucket->owner;
+    }
+    if (ranks->options.narrow) {
+        narrow(ranks, bucket);
+        work.type = SGM_COMMUNICATOR_BFLOAT16;
+        work.data = ranks->narrowed + bucket->first;
+    }
     return sgm__ranks_start(ranks, &work, &bucket->ticket);
 }
 
@@ -352,7 +382,7 @@ sgm_status sgm__ranks_cut(sgm_trainer *trainer, int64_t whole)
     ranks->next = 0;
     if (ranks->near != NULL)
         return sgm__ranks_prepare_lending(ranks);
-    if (ranks->place_count == 0)
+    if (ranks->place_count == 0 || ranks->reduces != sgm__ranks_reduce(trainer))
         SGM_TRY(lay_out(ranks));
     for (size_t i = 0; i < ranks->bucket_count; i++)
         ranks->buckets[i].done = false;
@@ -378,8 +408,20 @@ bool sgm__ranks_are_behind(const sgm__ranks *ranks)
     return ranks != NULL && count_ready(ranks) > ranks->next;
 }
 
+/* With many owners there are more buckets than may be under way. */
+static sgm_status make_room(sgm__ranks *ranks)
+{
+    sgm__rank_bucket *oldest =
+        ranks->next < MOST_BUCKETS ? NULL : &ranks->buckets[ranks->next - MOST_BUCKETS];
+    if (oldest == NULL || oldest->done)
+        return SGM_OK;
+    oldest->done = true;
+    return sgm__ranks_wait(ranks, oldest->ticket, "the gradients");
+}
+
 static sgm_status start_next(sgm__ranks *ranks)
 {
+    SGM_TRY(make_room(ranks));
     sgm__rank_bucket *bucket = &ranks->buckets[ranks->next++];
     SGM_TRY(combine_bucket(ranks, bucket, ranks->whole));
     bucket->began = sgm__now();
@@ -462,6 +504,8 @@ sgm_status sgm__ranks_pass(sgm_trainer *trainer, sgm_program *apply)
         return sgm__ranks_pass_lent(ranks, apply);
     for (size_t i = 0; i < ranks->place_count; i++) {
         const void *memory = ranks->flat + ranks->places[i].first * sgm_dtype_size(ranks->dtype);
+        if (ranks->reduces && ranks->places[i].owner != ranks->rank)
+            continue;
         SGM_TRY(lends ? sgm__feed_part(team, 0, apply, i, memory, NULL) : feed_copy(ranks, apply, i, memory));
     }
     return sgm__feed_part_share(team, 0, apply, 1);

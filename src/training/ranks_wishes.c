@@ -17,10 +17,9 @@
 
 static const char *verb_of(const sgm__request *request)
 {
-    static const char *const verbs[] = {[SGM__REQUEST_STOP] = "stop",
-                                        [SGM__REQUEST_SET] = "set",
-                                        [SGM__REQUEST_PAUSE] = "pause",
-                                        [SGM__REQUEST_RESET] = "reset"};
+    static const char *const verbs[] = {
+        [SGM__REQUEST_STOP] = "stop",   [SGM__REQUEST_SET] = "set",   [SGM__REQUEST_PAUSE] = "pause",
+        [SGM__REQUEST_RESET] = "reset", [SGM__REQUEST_SAVE] = "save", [SGM__REQUEST_ACT] = "save"};
     return verbs[request->kind];
 }
 
@@ -131,7 +130,8 @@ sgm_status sgm__ranks_wish(sgm_trainer *trainer, const sgm_trainer *asker, sgm__
             keep(ranks, request);
         return SGM_OK;
     }
-    if (kind == SGM__REQUEST_SAVE || kind == SGM__REQUEST_ACT)
+    bool saves = kind == SGM__REQUEST_SAVE || kind == SGM__REQUEST_ACT;
+    if (saves && (ranks->meeting || !sgm__ranks_sharded(ranks)))
         return SGM_OK; /* rank 0 alone does it */
     SGM_TRY(note(ranks, request));
     return kind == SGM__REQUEST_SET ? SGM_OK : compare_wishes(ranks, true);

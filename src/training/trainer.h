@@ -33,13 +33,14 @@ typedef struct sgm__observer {
 
 /* What a program of a trainer does with a minibatch. */
 typedef enum sgm__step_purpose {
-    SGM__ACCUMULATE, /* forward, backward, gradients are kept for later */
-    SGM__UPDATE,     /* forward, backward, update */
-    SGM__VALIDATE,   /* forward and costs */
-    SGM__PREDICT,    /* forward */
-    SGM__GRADIENTS,  /* of a worker: forward, backward, gradients are outputs */
-    SGM__APPLY,      /* gradients of workers are inputs: update */
-    SGM__APPLY_LATER /* gradients of workers are inputs, kept for later */
+    SGM__ACCUMULATE,  /* forward, backward, gradients are kept for later */
+    SGM__UPDATE,      /* forward, backward, update */
+    SGM__VALIDATE,    /* forward and costs */
+    SGM__PREDICT,     /* forward */
+    SGM__GRADIENTS,   /* of a worker: forward, backward, gradients are outputs */
+    SGM__APPLY,       /* gradients of workers are inputs: update */
+    SGM__APPLY_LATER, /* gradients of workers are inputs, kept for later */
+    SGM__AVERAGE      /* moving averages of the parameters, after updates that leave them out */
 } sgm__step_purpose;
 
 /* The newest recording of a dynamic network, which the trainer's graph still has. */

@@ -11,7 +11,7 @@ static sgm_status add_states(sgm_trainer *trainer, const sgm__parts *wanted, sgm
     const char *name;
     size_t matches = 0;
     for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++) {
-        if (!sgm__parts_have(wanted, name))
+        if (!sgm__parts_have(wanted, name) || !sgm__ranks_have(trainer, name))
             continue;
         matches += sgm__part_of_state(name) != SGM_PART_RANDOM;
         sgm_tensor *value = sgm_session_get(trainer->session, name);
@@ -40,6 +40,7 @@ static sgm_status fill_bundle(sgm_trainer *trainer, const sgm__parts *wanted, sg
     SGM_TRY(sgm__trainer_view(trainer));
     SGM_TRY(sgm__state_add(trainer, wanted->parts, bundle));
     SGM_TRY(add_states(trainer, wanted, bundle));
+    SGM_TRY(sgm__ranks_add_slots(trainer, wanted, bundle));
     return sgm__parts_are_all(wanted) ? sgm__operator_add_states(trainer, bundle) : SGM_OK;
 }
 
@@ -192,7 +193,7 @@ static sgm_status set_states(sgm_trainer *trainer, const sgm_bundle *bundle, con
 {
     for (size_t i = 0; i < sgm_bundle_count(bundle); i++) {
         const char *name = sgm_bundle_name(bundle, i);
-        if (!taken[i])
+        if (!taken[i] || !sgm__ranks_have(trainer, name))
             continue;
         SGM_TRY(sgm_session_set(trainer->session, name, sgm_bundle_get(bundle, name)));
         if (sgm__part_of_state(name) == SGM_PART_PARAMETERS)
@@ -215,6 +216,8 @@ static sgm_status take_over(sgm_trainer *trainer, sgm__fit *fit, const sgm__save
         status = sgm__state_set_learnt(trainer, state, fit->wanted->parts);
     if (status == SGM_OK)
         status = set_states(trainer, fit->bundle, taken);
+    if (status == SGM_OK && (fit->wanted->parts & SGM_PART_OPTIMISER) != 0)
+        status = sgm__ranks_loaded(trainer, fit->bundle, taken);
     sgm__free(taken);
     if (status != SGM_OK && is_new)
         return take_back_network(trainer, status);

@@ -1,7 +1,7 @@
 /* Gradients and updates in the registry. Nobody pays for them until somebody reads one: then the training
  * step is recorded anew, with states that keep them from the next iteration on. It is recorded without them
  * again when all who have read them said for how long, and that is over. */
-#include "training/operator.h"
+#include "training/ranks.h"
 #include "training/trainer_publish.h"
 
 #include <math.h>
@@ -68,6 +68,10 @@ static sgm_status get_kept(const sgm__bound *bound, sgm_content *content)
     const sgm_parameter *parameter = parameter_of(trainer, name);
     if (parameter == NULL || sgm__trainer_is_frozen(trainer, name))
         return sgm_fail(SGM_ERROR_STATE, "%s is frozen and has no %s", name, what);
+    const sgm__ranks *ranks = sgm__trainer_ranks(owner);
+    if (ranks != NULL && sgm__ranks_owner(ranks, name) != ranks->rank)
+        return sgm_fail(SGM_ERROR_STATE, "the %s of %s are with rank %d, which updates it (operator.sharded)",
+                        what, name, sgm__ranks_owner(ranks, name));
     ask(owner, kind);
     if (owner->team != NULL && owner->team->merges_gradients)
         trainer = owner; /* what workers compute is merged before it is kept */

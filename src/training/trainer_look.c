@@ -1,5 +1,5 @@
 /* Looking at a trainer: predictions, parameters, programs. */
-#include "training/operator.h"
+#include "training/ranks.h"
 #include "training/trainer_lock.h"
 
 #define LARGEST_BATCH 1000
@@ -61,6 +61,7 @@ static sgm_status set(sgm_trainer *trainer, const char *state, const sgm_tensor 
 {
     SGM_TRY(sgm__trainer_prepare(trainer));
     sgm_type type;
+    SGM_TRY(sgm__ranks_check_set(trainer, state));
     SGM_TRY(sgm_session_state_type(trainer->session, state, &type)); /* a new name would be a mistake */
     sgm__trainer_parameters_changed(trainer);
     SGM_TRY(sgm_session_set(trainer->session, state, value));

@@ -316,7 +316,7 @@ static sgm_status find_trained(sgm_trainer *trainer)
         SGM_TRY(sgm__reserve(&trainer->trained, &trainer->trained_capacity, trainer->trained_count + 1,
                              sizeof(sgm__trained_parameter)));
         trainer->trained[trainer->trained_count++] =
-            (sgm__trained_parameter){parameter->name, parameter->value, parameter->sparse};
+            (sgm__trained_parameter){parameter->name, parameter->value, parameter->sparse, false};
     }
     if (trainer->trained_count == 0)
         return sgm_fail(SGM_ERROR_STATE,
@@ -327,6 +327,8 @@ static sgm_status find_trained(sgm_trainer *trainer)
 static sgm_status record_update(sgm_trainer *trainer, bool update, const sgm_value *gradients)
 {
     const sgm_trainer *owner = trainer->global != NULL ? trainer->global : trainer;
+    bool divides = sgm__ranks_sharded(sgm__trainer_ranks(trainer));
+    SGM_TRY(sgm__ranks_mark_owned(trainer));
     return sgm__optimiser_record(trainer->optimiser, trainer->graph,
                                  &(sgm__update_request){.cost = trainer->recording.total,
                                                         .gradients = gradients,
@@ -336,7 +338,8 @@ static sgm_status record_update(sgm_trainer *trainer, bool update, const sgm_val
                                                         .modifier_count = trainer->modifier_count,
                                                         .update = update,
                                                         .keep_gradients = owner->gradients_until > 0,
-                                                        .keep_updates = owner->updates_until > 0});
+                                                        .keep_updates = owner->updates_until > 0,
+                                                        .averages_apart = divides && gradients != NULL});
 }
 
 static void record_random_step(sgm_graph *graph)
@@ -435,6 +438,29 @@ static sgm_status record_apply(sgm_trainer *trainer, bool update, int64_t worker
     return define_states(trainer);
 }
 
+static sgm_status record_averages(sgm_trainer *trainer)
+{
+    sgm_graph_clear(trainer->graph);
+    SGM_TRY(sgm__operator_find_trained(trainer));
+    SGM_TRY(sgm__optimiser_record_averages(trainer->optimiser, trainer->graph, trainer->trained,
+                                           trainer->trained_count));
+    return define_states(trainer);
+}
+
+/* What needs no records; others, the network. */
+static bool is_of_states(sgm__step_purpose purpose)
+{
+    return purpose == SGM__APPLY || purpose == SGM__APPLY_LATER || purpose == SGM__AVERAGE;
+}
+
+static sgm_status record_for(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch, bool *same)
+{
+    if (purpose == SGM__AVERAGE)
+        return record_averages(trainer);
+    return is_of_states(purpose) ? record_apply(trainer, purpose == SGM__APPLY, batch)
+                                 : record(trainer, purpose, batch, same);
+}
+
 static sgm_status check_parts(const sgm_trainer *trainer, sgm__step_purpose purpose)
 {
     if (trainer->network == NULL)
@@ -470,10 +496,8 @@ static void log_threads(const sgm_trainer *trainer, int64_t batch, const sgm_pro
 
 static sgm_program *make_program(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch)
 {
-    bool applies = purpose == SGM__APPLY || purpose == SGM__APPLY_LATER, same = false;
-    if (check_parts(trainer, purpose) != SGM_OK ||
-        (applies ? record_apply(trainer, purpose == SGM__APPLY, batch)
-                 : record(trainer, purpose, batch, &same)) != SGM_OK)
+    bool applies = is_of_states(purpose), same = false;
+    if (check_parts(trainer, purpose) != SGM_OK || record_for(trainer, purpose, batch, &same) != SGM_OK)
         return NULL;
     if (same)
         return trainer->again.program;

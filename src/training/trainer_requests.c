@@ -35,7 +35,7 @@ static sgm_status fulfil(sgm_trainer *trainer, sgm_trainer *asker, const sgm__re
     case SGM__REQUEST_STOP:
         return stop_for(trainer, request);
     case SGM__REQUEST_SAVE:
-        sgm__ranks_forget_lost(trainer);
+        SGM_TRY(sgm__ranks_prepare_save(trainer));
         if (sgm__trainer_follows(trainer))
             return SGM_OK;
         return trainer->folder != NULL
@@ -52,7 +52,7 @@ static sgm_status fulfil(sgm_trainer *trainer, sgm_trainer *asker, const sgm__re
             return SGM_OK; /* rank 0 has the same hook, and all follow it */
         return sgm__trainer_order(trainer, SGM__ORDER_RESET, (sgm__order_texts){.who = request->who}, NULL);
     case SGM__REQUEST_ACT: /* it saves, too */
-        sgm__ranks_forget_lost(trainer);
+        SGM_TRY(sgm__ranks_prepare_save(trainer));
         return sgm__trainer_follows(trainer) ? SGM_OK : request->act(request->user, trainer);
     }
     return SGM_OK;

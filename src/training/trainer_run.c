@@ -134,6 +134,13 @@ static sgm_status tell_hooks(training_run *run, sgm_time_scale scale)
     return sgm__requests_do(trainer);
 }
 
+/* 0: there are none. */
+static int64_t epochs_between_checkpoints(const sgm_run_options *options)
+{
+    int64_t every = options->checkpoint_every != 0 ? options->checkpoint_every : 1;
+    return options->folder != NULL && every > 0 ? every : 0;
+}
+
 static sgm_status end_epoch(training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
@@ -151,6 +158,8 @@ static sgm_status end_epoch(training_run *run)
     trainer->position.epoch++;
     trainer->position.batch = 0;
     SGM_TRY(sgm__trainer_forget_memories(trainer));
+    if (sgm__ranks_save_is_due(trainer))
+        SGM_TRY(sgm__ranks_prepare_save(trainer));
     /* hooks first, as observers are told what they measured */
     sgm_status status = sgm__trainer_keep(trainer, tell_hooks(run, SGM_EPOCH));
     report(run, SGM_PROGRESS_EPOCH);
@@ -160,8 +169,8 @@ static sgm_status end_epoch(training_run *run)
     sgm__trainer_forget_scores(trainer);
     trainer->ended = trainer->position.sums;
     trainer->position.sums = (sgm__metric_sums){0};
-    int64_t every = options->checkpoint_every != 0 ? options->checkpoint_every : 1;
-    run->saved = options->folder != NULL && every > 0 && trainer->position.epoch % every == 0;
+    int64_t every = epochs_between_checkpoints(options);
+    run->saved = every > 0 && trainer->position.epoch % every == 0;
     return run->saved ? sgm__run_folder_save(trainer, options->folder) : SGM_OK;
 }
 
@@ -315,7 +324,9 @@ static sgm_status do_orders(training_run *run)
     }
     if (!sgm__ranks_are_to_meet(run->trainer, run->stopped))
         return SGM_OK;
-    return sgm__trainer_follows(run->trainer) ? follow(run) : lead(run);
+    SGM_TRY(sgm__trainer_follows(run->trainer) ? follow(run) : lead(run));
+    sgm__ranks_have_met(run->trainer);
+    return SGM_OK;
 }
 
 /* Iterations done, of those wanted as far as that is known. */
@@ -418,7 +429,7 @@ static sgm_status start(training_run *run)
         SGM_TRY(go_on_in_folder(run));
     if (run->options->folder != NULL)
         sgm__changes_write(trainer);
-    SGM_TRY(sgm__ranks_begin(trainer, run->options->folder != NULL));
+    SGM_TRY(sgm__ranks_begin(trainer, epochs_between_checkpoints(run->options)));
     SGM_TRY(sgm__operator_start(trainer));
     sgm__hooks_ask(trainer->hooks, trainer->registry);
     sgm__log(SGM_LOG_INFO, trainer->name,
@@ -445,6 +456,7 @@ static sgm_status run_all(training_run *run)
     sgm__hooks_wait(run->trainer->hooks);
     sgm__operator_wait_for_hooks(run->trainer);
     SGM_TRY(sgm__operator_merge_all(run->trainer));
+    SGM_TRY(sgm__ranks_prepare_save(run->trainer));
     if (run->options->folder != NULL && !run->saved)
         SGM_TRY(sgm__run_folder_save(run->trainer, run->options->folder));
     return sgm__ranks_leave(run->trainer);

@@ -1,6 +1,6 @@
 /* States in the registry: parameters, and the optimiser's memory. */
 #include "training/change_record.h"
-#include "training/operator.h"
+#include "training/ranks.h"
 #include "training/trainer_lock.h"
 #include "training/trainer_publish.h"
 
@@ -98,7 +98,9 @@ static sgm_status set_state(void *user, const sgm_content *content)
 {
     const bound_state *bound = user;
     SGM_TRY(sgm__trainer_enter(bound->trainer));
-    sgm_status status = sgm__trainer_view(bound->trainer);
+    sgm_status status = sgm__ranks_check_set(bound->trainer, bound->name);
+    if (status == SGM_OK)
+        status = sgm__trainer_view(bound->trainer);
     sgm_tensor *before = sgm_session_get(bound->trainer->session, bound->name);
     if (status == SGM_OK)
         status = sgm_session_set(bound->trainer->session, bound->name, content->as.tensor);

@@ -407,7 +407,9 @@ TEST(alone_it_is_one_rank_with_workers)
 TEST(options_of_ranks_are_for_ranks)
 {
     CHECK_ERROR(sgm_gradient_operator(.timeout = 5),
-                "timeout, check_every, bucket and bfloat16 are for ranks");
+                "timeout, check_every, bucket, bfloat16 and sharded are for ranks");
+    CHECK_ERROR(sgm_gradient_operator(.sharded = true), "sharded are for ranks");
+    CHECK_ERROR(sgm_mpi_operator(.sharded = true, .every = 4), "with every, each has parameters of its own");
     CHECK_ERROR(sgm_mpi_operator(.timeout = 0.5), "timeout");
     CHECK_ERROR(sgm_mpi_operator(.bucket = 100), "bucket");
 }

@@ -1,0 +1,300 @@
+/* Updates divided among the ranks: each parameter has an owner, which alone has the optimiser's memory of it,
+ * makes its update, and brings the new values to all (Rajbhandari et al., 2020). */
+#include "training/ranks.h"
+
+#include "handlers/session.h"
+
+#define MOST_ELEMENTS ((size_t)1 << 28) /* of one message */
+#define MOST_MESSAGES 64                /* under way at once */
+#define SHOWN SGM__VALUE_BLOCK          /* the block with a near rank's new parameters */
+
+bool sgm__ranks_sharded(const sgm__ranks *ranks)
+{
+    return ranks != NULL && ranks->options.sharded && ranks->count > 1;
+}
+
+/* --- who has what --- */
+
+/* -1: no update of it was recorded. */
+static int32_t find_owner(const sgm__ranks *ranks, const char *parameter)
+{
+    for (size_t i = 0; i < ranks->owner_count; i++)
+        if (strcmp(ranks->owners[i].parameter, parameter) == 0)
+            return ranks->owners[i].rank;
+    return -1;
+}
+
+int32_t sgm__ranks_owner(const sgm__ranks *ranks, const char *parameter)
+{
+    int32_t owner = sgm__ranks_sharded(ranks) ? find_owner(ranks, parameter) : -1;
+    return owner >= 0 ? owner : ranks->rank;
+}
+
+int32_t sgm__ranks_slot_owner(const sgm__ranks *ranks, const char *state)
+{
+    static const char summed[] =
+        SGM__SLOT_PREFIX "accumulated."; /* who looks at all gradients has all of it */
+    size_t length = strlen(SGM__SLOT_PREFIX);
+    if (!sgm__ranks_sharded(ranks) || strncmp(state, SGM__SLOT_PREFIX, length) != 0 ||
+        strncmp(state, summed, sizeof summed - 1) == 0)
+        return -1;
+    const char *dot = strchr(state + length, '.');
+    return dot != NULL ? find_owner(ranks, dot + 1) : -1;
+}
+
+static sgm_status add_owner(sgm__ranks *ranks, const char *parameter, int32_t rank)
+{
+    SGM_TRY(
+        sgm__reserve(&ranks->owners, &ranks->owner_capacity, ranks->owner_count + 1, sizeof *ranks->owners));
+    char *copy = sgm__strdup(parameter);
+    if (copy == NULL)
+        return SGM_ERROR_MEMORY;
+    ranks->owners[ranks->owner_count++] = (sgm__rank_owner){copy, rank};
+    return SGM_OK;
+}
+
+/* In whose part of all elements a place is; behind the last one are parameters without elements. */
+static int32_t rank_at(const sgm__ranks *ranks, double place, double all)
+{
+    int32_t part = all > 0 ? (int32_t)(place / all * ranks->count) : 0;
+    return part < ranks->count ? part : ranks->count - 1;
+}
+
+/* Those that have no owner yet, one after the other: whose middle is in the n-th part is the n-th rank's. So
+ * neighbours stay together, no part is larger than its share by more than one parameter, and all ranks find
+ * the same. Who has one keeps it: what is frozen and trained again later finds its memory. */
+static sgm_status give_owners(sgm__ranks *ranks, const char *const *names, const sgm__flat_place *places,
+                              size_t count)
+{
+    double all = 0, before = 0; /* elements */
+    for (size_t i = 0; i < count; i++)
+        all += find_owner(ranks, names[i]) < 0 ? (double)places[i].count : 0;
+    for (size_t i = 0; i < count; i++) {
+        if (find_owner(ranks, names[i]) >= 0)
+            continue;
+        SGM_TRY(add_owner(ranks, names[i], rank_at(ranks, before + (double)places[i].count / 2, all)));
+        before += (double)places[i].count;
+    }
+    return SGM_OK;
+}
+
+sgm_status sgm__ranks_find_owners(sgm__ranks *ranks, const char *const *names, sgm__flat_place *places,
+                                  size_t count)
+{
+    if (sgm__ranks_sharded(ranks))
+        SGM_TRY(give_owners(ranks, names, places, count));
+    for (size_t i = 0; i < count; i++)
+        places[i].owner = sgm__ranks_owner(ranks, names[i]);
+    return SGM_OK;
+}
+
+static sgm_status check_divisible(const sgm_trainer *trainer)
+{
+    const sgm_optimiser_type *type = trainer->optimiser->type;
+    if (type->prepare != NULL)
+        return sgm_fail(
+            SGM_ERROR_UNSUPPORTED,
+            "the optimiser %s takes steps of all parameters together, so that its memory cannot be "
+            "divided among ranks: leave out sharded, or take another optimiser",
+            type->name);
+    if (sgm_network_is_dynamic(trainer->network))
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "a network that is recorded in each iteration may come to have other parameters, so "
+                        "that they cannot be divided among ranks: leave out sharded");
+    return SGM_OK;
+}
+
+static sgm_status mark(sgm__ranks *ranks, sgm_trainer *trainer, const char **names, sgm__flat_place *places)
+{
+    size_t count = trainer->trained_count;
+    for (size_t i = 0; i < count; i++) {
+        sgm_shape shape = sgm_value_type(trainer->graph, trainer->trained[i].value).shape;
+        names[i] = trainer->trained[i].name;
+        places[i].count = (size_t)sgm_shape_elements(&shape);
+    }
+    SGM_TRY(sgm__ranks_find_owners(ranks, names, places, count));
+    for (size_t i = 0; i < count; i++)
+        trainer->trained[i].elsewhere = places[i].owner != ranks->rank;
+    return SGM_OK;
+}
+
+sgm_status sgm__ranks_mark_owned(sgm_trainer *trainer)
+{
+    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    if (!sgm__ranks_sharded(ranks))
+        return SGM_OK;
+    SGM_TRY(check_divisible(trainer));
+    const char **names = sgm__calloc(trainer->trained_count, sizeof *names);
+    sgm__flat_place *places = sgm__calloc(trainer->trained_count, sizeof *places);
+    sgm_status status =
+        names != NULL && places != NULL ? mark(ranks, trainer, names, places) : SGM_ERROR_MEMORY;
+    sgm__free(places);
+    sgm__free(names);
+    return status;
+}
+
+bool sgm__ranks_reduce(const sgm_trainer *trainer)
+{
+    return sgm__ranks_sharded(sgm__trainer_ranks(trainer)) &&
+           !sgm__optimiser_looks_across(trainer->optimiser);
+}
+
+/* --- new values for all, by messages --- */
+
+/* A parameter of the session, and memory. */
+static sgm_status copy_parameter(const sgm__ranks *ranks, size_t index, unsigned char *memory, bool out)
+{
+    sgm_session *session = ranks->trainer->session;
+    const char *name = ranks->trainer->team->names[index];
+    size_t size = ranks->places[index].count * sgm_dtype_size(ranks->dtype);
+    void *own = sgm__session_state_memory(session, name);
+    if (own != NULL) {
+        memcpy(out ? memory : own, out ? own : memory, size);
+        return SGM_OK;
+    }
+    sgm_tensor *value = sgm_session_get(session, name);
+    if (value == NULL)
+        return sgm_last_status();
+    memcpy(out ? memory : sgm_tensor_data(value), out ? sgm_tensor_data(value) : memory, size);
+    sgm_status status = out ? SGM_OK : sgm_session_set(session, name, value);
+    sgm_tensor_free(value);
+    return status;
+}
+
+/* Those of this rank become flat, or the others' come from there. */
+static sgm_status copy_parameters(const sgm__ranks *ranks, bool own)
+{
+    size_t each = sgm_dtype_size(ranks->dtype);
+    for (size_t i = 0; i < ranks->place_count; i++)
+        if ((ranks->places[i].owner == ranks->rank) == own)
+            SGM_TRY(copy_parameter(ranks, i, ranks->flat + ranks->places[i].first * each, own));
+    return SGM_OK;
+}
+
+typedef struct messages {
+    int32_t tickets[MOST_MESSAGES];
+    size_t count;
+} messages;
+
+static sgm_status wait_for_all(sgm__ranks *ranks, messages *sent)
+{
+    for (size_t i = 0; i < sent->count; i++)
+        SGM_TRY(sgm__ranks_wait(ranks, sent->tickets[i], "the parameters"));
+    sent->count = 0;
+    return SGM_OK;
+}
+
+/* Elements `first` to `end - 1` of the flat ones, which are the owner's. */
+static sgm_status send_range(sgm__ranks *ranks, size_t first, size_t end, int32_t owner, messages *sent)
+{
+    for (size_t part; first < end; first += part) {
+        part = end - first < MOST_ELEMENTS ? end - first : MOST_ELEMENTS;
+        const sgm_communicator_work work = {.kind = SGM_COMMUNICATOR_BROADCAST,
+                                            .type = ranks->dtype == SGM_FLOAT32 ? SGM_COMMUNICATOR_FLOAT32
+                                                                                : SGM_COMMUNICATOR_FLOAT64,
+                                            .data = ranks->flat + first * sgm_dtype_size(ranks->dtype),
+                                            .count = part,
+                                            .root = owner};
+        if (sent->count == MOST_MESSAGES)
+            SGM_TRY(wait_for_all(ranks, sent));
+        SGM_TRY(sgm__ranks_start(ranks, &work, &sent->tickets[sent->count++]));
+    }
+    return SGM_OK;
+}
+
+/* Neighbours of one owner go together. */
+static sgm_status exchange(sgm__ranks *ranks)
+{
+    messages sent = {.count = 0};
+    for (size_t i = 0, next; i < ranks->place_count; i = next) {
+        int32_t owner = ranks->places[i].owner;
+        for (next = i + 1; next < ranks->place_count && ranks->places[next].owner == owner;)
+            next++;
+        size_t end = next < ranks->place_count ? ranks->places[next].first : ranks->flat_elements;
+        SGM_TRY(send_range(ranks, ranks->places[i].first, end, owner, &sent));
+    }
+    return wait_for_all(ranks, &sent);
+}
+
+/* The gradients that were there have been used. */
+static sgm_status bring_by_messages(sgm__ranks *ranks)
+{
+    SGM_TRY(copy_parameters(ranks, true));
+    SGM_TRY(exchange(ranks));
+    return copy_parameters(ranks, false);
+}
+
+/* --- between near ranks --- */
+
+/* Those of one owner, one after the other as in its block; *bytes: that they take. `memory` NULL: only that.
+ */
+static sgm_status copy_owned(const sgm__ranks *ranks, int32_t owner, unsigned char *memory, size_t *bytes)
+{
+    *bytes = 0;
+    for (size_t i = 0; i < ranks->place_count; i++) {
+        if (ranks->places[i].owner != owner)
+            continue;
+        if (memory != NULL)
+            SGM_TRY(copy_parameter(ranks, i, memory + *bytes, owner == ranks->rank));
+        *bytes += ranks->places[i].count * sgm_dtype_size(ranks->dtype);
+    }
+    return SGM_OK;
+}
+
+static sgm_status show_own(sgm__ranks *ranks)
+{
+    size_t bytes;
+    SGM_TRY(copy_owned(ranks, ranks->rank, NULL, &bytes));
+    if (bytes > ranks->shown_bytes) {
+        ranks->shown = sgm__near_block(ranks->near, SHOWN, bytes);
+        ranks->shown_bytes = ranks->shown != NULL ? bytes : 0;
+    }
+    if (bytes > 0 && ranks->shown == NULL)
+        return sgm__last_failure();
+    return bytes > 0 ? copy_owned(ranks, ranks->rank, ranks->shown, &bytes) : SGM_OK;
+}
+
+static sgm_status take_from(sgm__ranks *ranks, int32_t owner)
+{
+    size_t bytes;
+    const void *memory;
+    SGM_TRY(copy_owned(ranks, owner, NULL, &bytes));
+    if (bytes == 0)
+        return SGM_OK;
+    SGM_TRY(sgm__near_look(ranks->near, owner, SHOWN, &memory));
+    return copy_owned(ranks, owner, (unsigned char *)(uintptr_t)memory, &bytes); /* it is only read */
+}
+
+/* What is shown stays as it is until all have met again, for the next gradients. */
+static sgm_status bring_near(sgm__ranks *ranks)
+{
+    if (ranks->place_count == 0)
+        SGM_TRY(sgm__ranks_find_places(ranks));
+    SGM_TRY(show_own(ranks));
+    SGM_TRY(sgm__near_meet(ranks->near, "the parameters"));
+    for (int32_t i = 0; i < ranks->count; i++)
+        if (i != ranks->rank)
+            SGM_TRY(take_from(ranks, i));
+    return SGM_OK;
+}
+
+/* --- bringing --- */
+
+/* All ranks have all averages, as each of them measures: by one program for all, so that they have the same
+ * bits. */
+static sgm_status average(sgm_trainer *trainer)
+{
+    if (trainer->optimiser->options.average == 0)
+        return SGM_OK;
+    sgm_program *program = sgm__trainer_program(trainer, SGM__AVERAGE, 1);
+    return program != NULL ? sgm_session_run(trainer->session, program) : sgm_last_status();
+}
+
+sgm_status sgm__ranks_bring(sgm_trainer *trainer)
+{
+    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    if (!sgm__ranks_sharded(ranks))
+        return sgm__ranks_give_back(ranks);
+    SGM_TRY(ranks->near != NULL ? bring_near(ranks) : bring_by_messages(ranks));
+    return average(trainer);
+}
