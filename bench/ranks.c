@@ -120,7 +120,7 @@ static connection measure_sums(void)
 typedef struct outcome {
     double middle, least, computing, waiting;
     int32_t rank, ranks;
-    bool near; /* no gradients travelled */
+    bool operated, near; /* there was an operator; no gradients travelled */
     size_t pieces;
     double ready[MOST_PIECES]; /* as shares of the pass */
     double bytes[MOST_PIECES];
@@ -193,6 +193,7 @@ static outcome train(const char *sizes, long long batch, int threads, long long 
         result.waiting = ranks->waited / (double)(clock.count + 10);
         result.rank = ranks->rank;
         result.ranks = ranks->count;
+        result.operated = true;
         result.near = ranks->near != NULL;
         look_at_pieces(trainer, &result);
     }
@@ -208,6 +209,8 @@ static void print(const char *sizes, long long batch, int threads, const outcome
     size_t pieces = one->pieces > 0 ? one->pieces : 1;
     if (!one->near)
         snprintf(how, sizeof how, "%zu bucket%s", pieces, pieces > 1 ? "s" : "");
+    if (!one->operated)
+        snprintf(how, sizeof how, "no operator");
     if (one->rank == 0)
         printf("%s, batch %lld, %d rank%s of %d thread%s, %s: %.3f ms, least %.3f; computing %.3f, "
                "waiting %.3f\n",
@@ -251,13 +254,13 @@ static void compare_with_model(const outcome *whole, const outcome *pieces, cons
 /* The plug-in that was built with this program. */
 static void find_plugins(void)
 {
-    char path[4096];
-    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 16);
+    char path[4096], folder[4096 + 16];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
     path[length > 0 ? length : 0] = '\0';
     for (int i = 0; i < 2 && strrchr(path, '/') != NULL; i++)
         *strrchr(path, '/') = '\0';
-    strcat(path, "/plugins");
-    setenv("SIGMA_PLUGIN_PATH", path, 0);
+    snprintf(folder, sizeof folder, "%s/plugins", path);
+    setenv("SIGMA_PLUGIN_PATH", folder, 0);
 }
 
 int main(int argc, char **argv)
