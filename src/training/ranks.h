@@ -102,8 +102,6 @@ typedef struct sgm__ranks {
     /* divided updates; ranks_shard.c, ranks_slots.c */
     sgm__rank_owner *owners;
     size_t owner_count, owner_capacity;
-    unsigned char *shown; /* this rank's new parameters, as near ranks see them */
-    size_t shown_bytes;
     sgm_bundle *others; /* rank 0: the optimiser's memory of the others; NULL: only they know */
     bool anew;          /* that is what they are to begin with */
 
@@ -178,8 +176,6 @@ void sgm__ranks_take_part(const sgm_trainer *trainer);
 void sgm__ranks_part(const sgm_trainer *trainer, const sgm_block *block, int64_t *first, int64_t *count,
                      int64_t *whole);
 void sgm__ranks_forget(sgm__ranks *ranks); /* names and shapes may be others */
-/* Where each parameter lies if they lie one after the other, and whose it is. */
-sgm_status sgm__ranks_find_places(sgm__ranks *ranks);
 /* What rounding has lost is in no checkpoint: wherever one is made, all ranks go on without it, as those do
  * that resume there. For each rank at the same iteration. */
 void sgm__ranks_forget_lost(const sgm_trainer *trainer);
@@ -194,7 +190,7 @@ sgm_status sgm__ranks_lend(sgm__ranks *ranks);
 sgm_status sgm__ranks_pass_lent(sgm__ranks *ranks, sgm_program *apply);
 /* Of the gradients that the update takes. */
 size_t sgm__ranks_count_parts(const sgm__ranks *ranks);
-/* All have updated, and nobody reads what this rank lent any more. */
+/* Nobody reads what this rank lent any more. */
 sgm_status sgm__ranks_give_back(sgm__ranks *ranks);
 
 /* The values that a rank lends, where it told before the newest meeting. */
@@ -225,7 +221,7 @@ int32_t sgm__ranks_slot_owner(const sgm__ranks *ranks, const char *state);
 sgm_status sgm__ranks_mark_owned(sgm_trainer *trainer);
 /* Whether sums of gradients go to their owners alone, as no update looks at others'. */
 bool sgm__ranks_reduce(const sgm_trainer *trainer);
-/* After an update: the owners' new parameters for all. Nobody reads the gradients of this rank any more. */
+/* After an update: the owners' new parameters for all, where it was divided; and sgm__ranks_give_back. */
 sgm_status sgm__ranks_bring(sgm_trainer *trainer);
 
 /* --- ranks_slots.c: the optimiser's memory in checkpoints, where it is divided --- */

@@ -2,7 +2,8 @@
  * others take the new values. So that they can, what is trained lies in a block that all see.
  *
  * That is for optimisers that remember nothing of a parameter: else their memory would have to follow, which
- * costs more than the update, or stay apart, which operator.sharded does (ranks_shard.c). */
+ * costs more than the update; or that stays apart, which operator.sharded wants (ranks_shard.c has its
+ * owners). */
 #include "graph/graph_internal.h"
 #include "handlers/session.h"
 #include "ops/ops.h"
@@ -36,17 +37,23 @@ static bool remembers(const sgm_graph *graph)
     return false;
 }
 
+/* Each parameter by itself, and nothing else that its owner would have to tell. */
+static bool is_divisible(const sgm_trainer *trainer)
+{
+    const sgm_optimiser *optimiser = trainer->optimiser;
+    return optimiser->type->prepare == NULL && optimiser->options.clip_norm == 0 &&
+           !sgm_network_is_dynamic(trainer->network) && !remembers(trainer->graph);
+}
+
 bool sgm__ranks_divide(sgm_trainer *trainer)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
-    const sgm_optimiser *optimiser = trainer->optimiser;
     if (ranks == NULL)
         return false;
-    ranks->divides = ranks->near != NULL && ranks->count > 1 && !sgm__ranks_sharded(ranks) &&
-                     optimiser->type->prepare == NULL && optimiser->options.clip_norm == 0 &&
-                     !sgm_network_is_dynamic(trainer->network) && !remembers(trainer->graph);
+    bool sharded = sgm__ranks_sharded(ranks); /* then it was recorded so already */
     bool looked_at = trainer->gradients_until > 0 || trainer->updates_until > 0; /* those of all, here */
-    return ranks->divides && !looked_at;
+    ranks->divides = ranks->near != NULL && ranks->count > 1 && (sharded || is_divisible(trainer));
+    return ranks->divides && !sharded && !looked_at;
 }
 
 /* --- who has what --- */
@@ -68,7 +75,8 @@ static sgm_status lay_out(sgm__ranks *ranks)
     }
     for (size_t i = 0; i < team->name_count; i++) {
         size_t middle = 2 * ranks->values[i].first + ranks->values[i].bytes;
-        ranks->values[i].owner = next > 0 ? (int32_t)(middle * (size_t)ranks->count / (2 * next)) : 0;
+        int32_t owner = next > 0 ? (int32_t)(middle * (size_t)ranks->count / (2 * next)) : 0;
+        ranks->values[i].owner = sgm__ranks_sharded(ranks) ? sgm__ranks_owner(ranks, team->names[i]) : owner;
     }
     ranks->value_bytes = next;
     ranks->value_count = team->name_count;

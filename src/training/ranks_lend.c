@@ -189,9 +189,5 @@ size_t sgm__ranks_count_parts(const sgm__ranks *ranks)
 
 sgm_status sgm__ranks_give_back(sgm__ranks *ranks)
 {
-    if (ranks->near == NULL)
-        return SGM_OK;
-    if (ranks->divides)
-        SGM_TRY(sgm__ranks_exchange_values(ranks));
-    return sgm__near_meet(ranks->near, "the end of the update");
+    return ranks->near != NULL ? sgm__near_meet(ranks->near, "the end of the update") : SGM_OK;
 }

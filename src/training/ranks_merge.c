@@ -86,7 +86,8 @@ static sgm_status make_narrow(sgm__ranks *ranks)
     return ranks->narrowed != NULL && ranks->lost != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
-sgm_status sgm__ranks_find_places(sgm__ranks *ranks)
+/* One after the other. */
+static sgm_status find_places(sgm__ranks *ranks)
 {
     const sgm_operator *team = ranks->trainer->team;
     size_t next = 0;
@@ -116,7 +117,7 @@ sgm_status sgm__ranks_find_places(sgm__ranks *ranks)
 static sgm_status lay_out(sgm__ranks *ranks)
 {
     const sgm_operator *team = ranks->trainer->team;
-    SGM_TRY(sgm__ranks_find_places(ranks));
+    SGM_TRY(find_places(ranks));
     ranks->reduces = sgm__ranks_reduce(ranks->trainer);
     for (int32_t i = 0; i < team->count; i++)
         team->workers[i].cut = NULL;

@@ -6,7 +6,6 @@
 
 #define MOST_ELEMENTS ((size_t)1 << 28) /* of one message */
 #define MOST_MESSAGES 64                /* under way at once */
-#define SHOWN SGM__VALUE_BLOCK          /* the block with a near rank's new parameters */
 
 bool sgm__ranks_sharded(const sgm__ranks *ranks)
 {
@@ -224,60 +223,6 @@ static sgm_status bring_by_messages(sgm__ranks *ranks)
     return copy_parameters(ranks, false);
 }
 
-/* --- between near ranks --- */
-
-/* Those of one owner, one after the other as in its block; *bytes: that they take. `memory` NULL: only that.
- */
-static sgm_status copy_owned(const sgm__ranks *ranks, int32_t owner, unsigned char *memory, size_t *bytes)
-{
-    *bytes = 0;
-    for (size_t i = 0; i < ranks->place_count; i++) {
-        if (ranks->places[i].owner != owner)
-            continue;
-        if (memory != NULL)
-            SGM_TRY(copy_parameter(ranks, i, memory + *bytes, owner == ranks->rank));
-        *bytes += ranks->places[i].count * sgm_dtype_size(ranks->dtype);
-    }
-    return SGM_OK;
-}
-
-static sgm_status show_own(sgm__ranks *ranks)
-{
-    size_t bytes;
-    SGM_TRY(copy_owned(ranks, ranks->rank, NULL, &bytes));
-    if (bytes > ranks->shown_bytes) {
-        ranks->shown = sgm__near_block(ranks->near, SHOWN, bytes);
-        ranks->shown_bytes = ranks->shown != NULL ? bytes : 0;
-    }
-    if (bytes > 0 && ranks->shown == NULL)
-        return sgm__last_failure();
-    return bytes > 0 ? copy_owned(ranks, ranks->rank, ranks->shown, &bytes) : SGM_OK;
-}
-
-static sgm_status take_from(sgm__ranks *ranks, int32_t owner)
-{
-    size_t bytes;
-    const void *memory;
-    SGM_TRY(copy_owned(ranks, owner, NULL, &bytes));
-    if (bytes == 0)
-        return SGM_OK;
-    SGM_TRY(sgm__near_look(ranks->near, owner, SHOWN, &memory));
-    return copy_owned(ranks, owner, (unsigned char *)(uintptr_t)memory, &bytes); /* it is only read */
-}
-
-/* What is shown stays as it is until all have met again, for the next gradients. */
-static sgm_status bring_near(sgm__ranks *ranks)
-{
-    if (ranks->place_count == 0)
-        SGM_TRY(sgm__ranks_find_places(ranks));
-    SGM_TRY(show_own(ranks));
-    SGM_TRY(sgm__near_meet(ranks->near, "the parameters"));
-    for (int32_t i = 0; i < ranks->count; i++)
-        if (i != ranks->rank)
-            SGM_TRY(take_from(ranks, i));
-    return SGM_OK;
-}
-
 /* --- bringing --- */
 
 /* All ranks have all averages, as each of them measures: by one program for all, so that they have the same
@@ -293,8 +238,12 @@ static sgm_status average(sgm_trainer *trainer)
 sgm_status sgm__ranks_bring(sgm_trainer *trainer)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    if (ranks->divides) /* between near ones */
+        SGM_TRY(sgm__ranks_exchange_values(ranks));
+    SGM_TRY(sgm__ranks_give_back(ranks));
     if (!sgm__ranks_sharded(ranks))
-        return sgm__ranks_give_back(ranks);
-    SGM_TRY(ranks->near != NULL ? bring_near(ranks) : bring_by_messages(ranks));
+        return SGM_OK;
+    if (ranks->near == NULL)
+        SGM_TRY(bring_by_messages(ranks));
     return average(trainer);
 }

@@ -21,16 +21,23 @@ static sgm_optimiser *averaged(void)
     return sgm_gradient_descent(.learning_rate = 0.2, .average = 0.9);
 }
 
+static sgm_optimiser *adam(void)
+{
+    return sgm_adam(.learning_rate = 0.01, .clip_norm = 0.2, .average = 0.9, .accumulate = 2);
+}
+
 typedef struct way {
     sgm_optimiser *(*optimiser)(void);
     int64_t batch;
     int32_t workers;
-    bool divides;
+    bool sharded, divides;
 } way;
 
-/* What needs all gradients, or remembers, is not divided. */
-static const way ways[] = {
-    {descent, 10, 1, true}, {descent, 7, 2, true}, {clipped, 10, 1, false}, {averaged, 10, 1, false}};
+/* What needs all gradients, or remembers, is not divided where nobody asks for it. */
+static const way ways[] = {{descent, 10, 1, false, true},  {descent, 7, 2, false, true},
+                           {clipped, 10, 1, false, false}, {averaged, 10, 1, false, false},
+                           {descent, 10, 1, true, true},   {clipped, 10, 2, true, true},
+                           {adam, 7, 2, true, true}};
 #define WAYS (sizeof ways / sizeof *ways)
 
 static wave_trainer make(const way *w)
@@ -46,16 +53,17 @@ static wave_trainer make(const way *w)
 
 static sgm__ranks *give_ranks(const way *w, sgm_trainer *trainer)
 {
-    sgm_operator *ranks = sgm_mpi_operator(.workers = w->workers, .timeout = 20, .check_every = 5);
+    sgm_operator *ranks =
+        sgm_mpi_operator(.workers = w->workers, .timeout = 20, .check_every = 5, .sharded = w->sharded);
     CHECK_OK(ranks);
     CHECK_OK(sgm_trainer_operator(trainer, ranks));
     return sgm__trainer_ranks(trainer);
 }
 
-/* The last one knows it all, too. */
+/* The last one knows it all, too, but for memory that has owners. */
 static void save(const sgm__ranks *ranks, sgm_trainer *trainer, const char *name)
 {
-    if (ranks->rank == ranks->count - 1)
+    if (ranks->rank == (ranks->options.sharded ? 0 : ranks->count - 1))
         CHECK_OK(sgm_trainer_save(trainer, rank_path(name)));
 }
 
