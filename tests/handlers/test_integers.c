@@ -216,6 +216,7 @@ static void check_same(const char *output, const sgm_tensor *expected, const voi
 
 static void check_handler(const char *name)
 {
+    compile_in_haste();
     sgm_handler *handler = sgm_handler_create_options(name, NULL);
     if (handler == NULL)
         SKIP(sgm_last_error());

@@ -143,6 +143,7 @@ static void check_trial(const trial *t, sgm_session *expects, sgm_program *expec
 
 static void check_all(const char *name, sgm_dtype dtype, uint32_t shift, int32_t shapes, int32_t every)
 {
+    compile_in_haste();
     sgm_handler *handler = sgm_handler_create_options(name, NULL);
     if (handler == NULL)
         SKIP(sgm_last_error());

@@ -4,6 +4,7 @@
 #include "waves.h"
 
 #define STEPS 200
+#define FEW_STEPS 60 /* on the stand-in for a GPU, which takes longer for each than a GPU for all */
 
 typedef struct problem {
     const char *network;
@@ -38,13 +39,15 @@ static void need(const char *handler)
 static void check_followed(const char *handler, const problem *p)
 {
     static loss_curve expected, curve;
+    bool stands_in = strcmp(handler, "cuda") == 0 && getenv("SIGMA_TEST_CUDA") == NULL;
+    size_t steps = stands_in ? FEW_STEPS : STEPS;
     need(handler);
-    learn(p, "cpu", STEPS, &expected, NULL);
-    learn(p, handler, STEPS, &curve, NULL);
-    CHECK_INT(curve.count, STEPS);
-    CHECK_INT(expected.count, STEPS);
-    CHECK(expected.losses[STEPS - 1] < expected.losses[0] / 2);
-    for (size_t i = 0; i < STEPS; i++)
+    learn(p, "cpu", (int64_t)steps, &expected, NULL);
+    learn(p, handler, (int64_t)steps, &curve, NULL);
+    CHECK_INT(curve.count, steps);
+    CHECK_INT(expected.count, steps);
+    CHECK(expected.losses[steps - 1] < expected.losses[0] * (stands_in ? 0.8 : 0.5));
+    for (size_t i = 0; i < steps; i++)
         if (!test_near(curve.losses[i], expected.losses[i], 1e-4))
             TEST_FAIL("%s: the loss of step %zu is %.7g, that of cpu %.7g", handler, i + 1, curve.losses[i],
                       expected.losses[i]);
