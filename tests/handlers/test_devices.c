@@ -425,6 +425,53 @@ TEST(a_library_that_declines_a_product_is_replaced)
     sgm_set_logger(NULL, NULL, SGM_LOG_WARNING);
 }
 
+static const sgm_device_driver *true_driver;
+static bool loads_fail;
+
+static sgm_device_result load_or_fail(void *self, const void *binary, size_t bytes, void **module,
+                                      char *message)
+{
+    if (!loads_fail)
+        return true_driver->load(self, binary, bytes, module, message);
+    snprintf(message, SGM_DEVICE_MESSAGE, "it does not load today");
+    return SGM_DEVICE_FAILED;
+}
+
+/* The kernel that is to stand in for a product cannot be had, and can a run later. */
+static void check_late_kernel(sgm_handler *handler)
+{
+    sgm_session *session = sgm_session_create(handler);
+    sgm_graph *graph = product_graph(2, 3);
+    sgm_program *program = sgm_session_prepare(session, graph);
+    CHECK_OK(program);
+    feed(session, program, "x", SGM_FLOAT32, DIMS(2, 1), NUMBERS(2, -3));
+    feed(session, program, "y", SGM_FLOAT32, DIMS(1, 3), NUMBERS(1, 10, 100));
+    loads_fail = true;
+    for (int run = 0; run < 2; run++)
+        CHECK_ERROR(sgm_session_run(session, program), "it does not load today");
+    loads_fail = false;
+    CHECK_OK(sgm_session_run(session, program));
+    check_output(session, program, "sum", NUMBERS(2, 20, 200, -3, -30, -300), 0);
+    sgm_graph_free(graph);
+    sgm_session_free(session);
+}
+
+TEST(a_kernel_that_did_not_load_is_loaded_by_a_later_run)
+{
+    if (!is_here("cuda") || getenv("SIGMA_TEST_CUDA") != NULL)
+        SKIP("the stand-in for CUDA is wanted");
+    setenv("SIGMA_FAKE_CUDA_PRODUCTS", "promised", 1);
+    sgm_handler *handler = sgm_handler_create("cuda");
+    true_driver = device_of(handler)->driver;
+    sgm_device_driver driver = *true_driver;
+    driver.load = load_or_fail;
+    device_of(handler)->driver = &driver;
+    check_late_kernel(handler);
+    device_of(handler)->driver = true_driver;
+    sgm_handler_free(handler);
+    unsetenv("SIGMA_FAKE_CUDA_PRODUCTS");
+}
+
 /* --- faults --- */
 
 static void run_with_index(sgm_handler *handler, double index, char *message, size_t size)
@@ -694,40 +741,40 @@ TEST(sessions_in_threads_share_a_device)
     with_devices(check_threads);
 }
 
+static void check_times(sgm_handler *handler)
+{
+    sgm_session *session = sgm_session_create(handler);
+    sgm_graph *graph = product_graph(64, 64);
+    sgm_program *program = sgm_session_prepare(session, graph);
+    sgm__step_time times[4];
+    double values[64] = {1};
+    CHECK_OK(program);
+    CHECK(program->plan->step_count <= 4);
+    feed(session, program, "x", SGM_FLOAT32, DIMS(64, 1), values);
+    feed(session, program, "y", SGM_FLOAT32, DIMS(1, 64), values);
+    CHECK_OK(sgm__session_run_timed(session, program, times));
+    CHECK(times[0].seconds > 0 && times[0].seconds < 60);
+    CHECK_INT(times[0].with, -1);
+    sgm_graph_free(graph);
+    sgm_session_free(session);
+}
+
 TEST(times_of_steps)
 {
-    for (int i = 0; i < NAMES; i++) {
-        sgm_handler *handler = sgm_handler_create_options(names[i], NULL);
-        if (handler == NULL)
-            continue;
-        sgm_session *session = sgm_session_create(handler);
-        sgm_graph *graph = product_graph(64, 64);
-        sgm_program *program = sgm_session_prepare(session, graph);
-        sgm__step_time times[4];
-        double values[64] = {1};
-        CHECK_OK(program);
-        CHECK(program->plan->step_count <= 4);
-        feed(session, program, "x", SGM_FLOAT32, DIMS(64, 1), values);
-        feed(session, program, "y", SGM_FLOAT32, DIMS(1, 64), values);
-        CHECK_OK(sgm__session_run_timed(session, program, times));
-        CHECK(times[0].seconds > 0 && times[0].seconds < 60);
-        CHECK_INT(times[0].with, -1);
-        sgm_graph_free(graph);
-        sgm_session_free(session);
-        sgm_handler_free(handler);
-    }
+    with_devices(check_times);
+}
+
+static void check_number(sgm_handler *handler)
+{
+    const sgm_handler_options options = {.struct_size = sizeof options, .device = 99};
+    CHECK_ERROR(sgm_handler_create_options(device_of(handler)->driver->name, &options),
+                "there is no device 99: ");
+    CHECK_INT(sgm_last_status(), SGM_ERROR_NOT_FOUND);
 }
 
 TEST(devices_by_number)
 {
-    for (int i = 0; i < NAMES; i++)
-        if (is_here(names[i])) {
-            CHECK_ERROR(sgm_handler_create_options(
-                            names[i],
-                            &(sgm_handler_options){.struct_size = sizeof(sgm_handler_options), .device = 99}),
-                        "there is no device 99: ");
-            CHECK_INT(sgm_last_status(), SGM_ERROR_NOT_FOUND);
-        }
+    with_devices(check_number);
 }
 
 /* --- sums of rows by many indices: in order, so that the same bits come each time --- */

@@ -53,6 +53,7 @@ typedef struct sgm__device_kernels {
     bool *wanted;
     void **modules;
     size_t module_count, module_capacity;
+    bool incomplete; /* some are wanted and not loaded */
 } sgm__device_kernels;
 sgm_status sgm__device_kernels_create(const sgm__device_code *code, sgm__device_kernels *kernels);
 void sgm__device_kernels_free(sgm__device *device, sgm__device_kernels *kernels);

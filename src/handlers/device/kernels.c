@@ -24,8 +24,11 @@ void sgm__device_kernels_free(sgm__device *device, sgm__device_kernels *kernels)
 void sgm__device_kernels_want(sgm__device_kernels *kernels, int32_t s)
 {
     const sgm__device_step *step = &kernels->code->steps[s];
-    for (int32_t c = step->first_call; c < step->first_call + step->call_count; c++)
-        kernels->wanted[kernels->code->calls[c].kernel] = true;
+    for (int32_t c = step->first_call; c < step->first_call + step->call_count; c++) {
+        int32_t k = kernels->code->calls[c].kernel;
+        kernels->wanted[k] = true;
+        kernels->incomplete = kernels->incomplete || kernels->loaded[k] == NULL;
+    }
 }
 
 /* The text of those that are wanted and not there; their number. */
@@ -67,10 +70,13 @@ sgm_status sgm__device_kernels_load(sgm__device *device, sgm__device_kernels *ke
 {
     sgm__text source = {0};
     double begin = sgm__now();
+    if (!kernels->incomplete)
+        return SGM_OK;
     int32_t count = write_source(device, kernels, &source);
     sgm_status status = source.failed ? SGM_ERROR_MEMORY : SGM_OK;
-    if (status == SGM_OK && count > 0) {
+    if (status == SGM_OK) {
         status = load(device, kernels, source.data);
+        kernels->incomplete = status != SGM_OK;
         sgm__log(SGM_LOG_DEBUG, device->driver->name, "%d of %d kernels: %.2f s", count,
                  kernels->code->kernel_count, sgm__now() - begin);
     }

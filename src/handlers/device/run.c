@@ -229,8 +229,8 @@ static sgm_status place(sgm__device *device, executable *exe, const sgm__memory 
     for (int32_t i = 0; i < plan->state_count; i++)
         changed = note(&exe->memory[2 + plan->input_count + i], memory->states[i]) || changed;
     exe->same = changed ? 0 : exe->same + (exe->same < INT32_MAX);
-    if (!changed)
-        return SGM_OK;
+    if (!changed) /* but a run before may have failed to load its kernels */
+        return sgm__device_kernels_load(device, &exe->kernels);
     forget(device, exe);
     for (int32_t a = 0; a < exe->place_count; a++) {
         const sgm__device_argument *argument = &exe->code->arguments[a];
