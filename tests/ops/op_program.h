@@ -67,6 +67,30 @@ static inline int32_t op_variants(const op_case *c, bool also_long)
     return (c->flags & OP_SHAPES) != 0 ? shapes : 1;
 }
 
+/* How devices are tested: trial k of case `number` has the shapes of this variant, seen so. Another `shift`
+ * gives each case others. */
+static inline int32_t op_trial_variant(int32_t number, int32_t k, uint32_t shift)
+{
+    return (int32_t)((uint32_t)(number + 7 * k) + shift) % op_variants(&op_cases[number], true);
+}
+
+static inline op_view op_trial_view(int32_t number, int32_t k, uint32_t shift)
+{
+    return (op_view)((uint32_t)(number / 2 + k) + shift) % OP_VIEWS;
+}
+
+/* The one that the handler 'cuda' is tested with in each type where there is no GPU, and that it is tested
+ * with every so many-th case, since the compiler is slow. */
+static inline uint32_t op_cuda_shift(sgm_dtype dtype)
+{
+    return dtype == SGM_FLOAT32 ? 4 : dtype == SGM_FLOAT64 ? 1 : 2;
+}
+
+static inline int32_t op_cuda_every(sgm_dtype dtype)
+{
+    return dtype == SGM_FLOAT32 ? 1 : 3;
+}
+
 static inline const char *op_shape_text(const sgm_shape *shape)
 {
     static char text[128];
@@ -145,5 +169,20 @@ static inline double *op_read(sgm_session *session, sgm_program *program, const 
 }
 
 static const char *const op_names[OP_MAX_INPUTS] = {"x0", "x1", "x2"};
+
+/* Some operations are not there for each type. */
+static inline bool op_is_there(const op_case *c, sgm_dtype dtype)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value inputs[OP_MAX_INPUTS];
+    for (int32_t i = 0; i < c->input_count; i++) {
+        sgm_shape shape = op_input_shape(c, 0, i);
+        inputs[i] = sgm_input_value(graph, op_names[i], op_dtype(c->inputs[i].kind, dtype), &shape);
+    }
+    sgm_output(graph, "y", c->record(graph, inputs, dtype));
+    bool there = sgm_graph_status(graph) == SGM_OK;
+    sgm_graph_free(graph);
+    return there;
+}
 
 #endif

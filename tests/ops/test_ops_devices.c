@@ -38,21 +38,6 @@ static void add_trial(bundle *r, int32_t number, int32_t variant, op_view view)
     snprintf(t->output, sizeof t->output, "y%d", r->count++);
 }
 
-/* Some operations are not there for each type. */
-static bool is_there(const op_case *c, sgm_dtype dtype)
-{
-    sgm_graph *graph = sgm_graph_create();
-    sgm_value inputs[OP_MAX_INPUTS];
-    for (int32_t i = 0; i < c->input_count; i++) {
-        sgm_shape shape = op_input_shape(c, 0, i);
-        inputs[i] = sgm_input_value(graph, op_names[i], op_dtype(c->inputs[i].kind, dtype), &shape);
-    }
-    sgm_output(graph, "y", c->record(graph, inputs, dtype));
-    bool there = sgm_graph_status(graph) == SGM_OK;
-    sgm_graph_free(graph);
-    return there;
-}
-
 /* So many shapes of every `every`-th case, where it has so many. */
 static bundle *bundle_create(sgm_dtype dtype, uint32_t shift, int32_t shapes, int32_t every)
 {
@@ -62,9 +47,8 @@ static bundle *bundle_create(sgm_dtype dtype, uint32_t shift, int32_t shapes, in
     r->shift = shift;
     for (int32_t i = (int32_t)shift % every; i < OP_CASES_COUNT; i += every) {
         int32_t variants = op_variants(&op_cases[i], true), count = variants < shapes ? variants : shapes;
-        for (int32_t k = 0; k < count && is_there(&op_cases[i], dtype); k++)
-            add_trial(r, i, (int32_t)((uint32_t)(i + 7 * k) + shift) % variants,
-                      (op_view)((uint32_t)(i / 2 + k) + shift) % OP_VIEWS);
+        for (int32_t k = 0; k < count && op_is_there(&op_cases[i], dtype); k++)
+            add_trial(r, i, op_trial_variant(i, k, shift), op_trial_view(i, k, shift));
     }
     return r;
 }
@@ -177,25 +161,25 @@ TEST(opencl_in_bfloat16)
 }
 
 /* Of shapes and views, all on a GPU, some on the stand-in for one, whose compiler is slow. */
-static void check_cuda(sgm_dtype dtype, uint32_t shift, int32_t every)
+static void check_cuda(sgm_dtype dtype)
 {
     if (getenv("SIGMA_TEST_CUDA") == NULL)
-        check_all("cuda", dtype, shift, 1, every);
-    for (shift = 0; shift < OP_VIEWS && getenv("SIGMA_TEST_CUDA") != NULL; shift++)
+        check_all("cuda", dtype, op_cuda_shift(dtype), 1, op_cuda_every(dtype));
+    for (uint32_t shift = 0; shift < OP_VIEWS && getenv("SIGMA_TEST_CUDA") != NULL; shift++)
         check_all("cuda", dtype, shift, OP_SHAPES_COUNT, 1);
 }
 
 TEST(cuda_in_float32)
 {
-    check_cuda(SGM_FLOAT32, 4, 1);
+    check_cuda(SGM_FLOAT32);
 }
 
 TEST(cuda_in_float64)
 {
-    check_cuda(SGM_FLOAT64, 1, 3);
+    check_cuda(SGM_FLOAT64);
 }
 
 TEST(cuda_in_bfloat16)
 {
-    check_cuda(SGM_BFLOAT16, 2, 3);
+    check_cuda(SGM_BFLOAT16);
 }
