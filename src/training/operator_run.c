@@ -266,6 +266,13 @@ static sgm_status apply_gradients(sgm_trainer *trainer, const sgm_block *block, 
     return sgm__operator_spread_others(team);
 }
 
+/* A rank that has no records knows what is trained all the same. */
+static sgm_status record_without_records(sgm__worker *worker)
+{
+    sgm__scope_borrow(worker->scope);
+    return sgm__trainer_program(worker->scope, SGM__GRADIENTS, 1) != NULL ? SGM_OK : sgm_last_status();
+}
+
 /* Parts of a minibatch differ by at most one record; the smallest ones use fewer workers. */
 static sgm_status divide_block(sgm_operator *team, const sgm_block *block, int64_t first, int64_t count)
 {
@@ -277,7 +284,7 @@ static sgm_status divide_block(sgm_operator *team, const sgm_block *block, int64
         if (prepare(&team->workers[i], SGM__GRADIENTS, block, first + begin, end - begin) != SGM_OK)
             return sgm__fail_within("worker %d", i);
     }
-    return SGM_OK;
+    return parts > 0 ? SGM_OK : record_without_records(&team->workers[0]);
 }
 
 static sgm_status step_here(sgm_trainer *trainer, const sgm_block *block, bool update, double rate)

@@ -23,7 +23,7 @@ static sgm_optimiser *everything(void)
 typedef struct way {
     const char *name;
     sgm_optimiser *(*optimiser)(void);
-    int64_t batch;   /* of 40 records; the last one may have fewer records than there are ranks */
+    int64_t batch;   /* of 40 records; may have fewer records than there are ranks */
     int32_t workers; /* 0: each rank has one more than the one before */
     bool messages;   /* gradients travel in buckets, as between machines */
     int64_t bucket;
@@ -41,6 +41,8 @@ static const way ways[] = {
     {"everything", everything, 7, 2, false, 0, LARGER},
     {"everything by messages", everything, 7, 2, true, 1024, LARGER},
     {"a rest of one record", momentum, 13, 2, false, 0, SMALL},
+    {"fewer records than ranks", momentum, 3, 1, false, 0, SMALL},
+    {"fewer records by messages", momentum, 1, 1, true, 1024, SMALL},
     {"many buckets", momentum, 10, 1, true, 1024, LARGER},
     {"other numbers of workers", momentum, 10, 0, false, 0, LARGER},
     {"programs that change", momentum, 10, 2, false, 0, CHANGING},
