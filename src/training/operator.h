@@ -126,8 +126,8 @@ sgm_status sgm__operator_find_trained(sgm_trainer *trainer);
 /* Gradients of what a scope trains, as outputs. */
 sgm_status sgm__operator_record_gradients(sgm_trainer *scope);
 /* The gradients of workers, as inputs, merged by their shares; of a scope, the sums that it has made with the
- * others. Into what the trainer trains, or (`own`) this rank's part of that. The array is the caller's. */
-sgm_status sgm__operator_record_merge(sgm_trainer *trainer, int32_t workers, bool own, sgm_value **gradients);
+ * others. Into what the trainer trains. The array is the caller's. */
+sgm_status sgm__operator_record_merge(sgm_trainer *trainer, int32_t workers, sgm_value **gradients);
 void sgm__operator_recorded(sgm_trainer *trainer); /* the network recorded, for the trainer or a scope */
 
 /* Among the workers of all ranks, from 0. */

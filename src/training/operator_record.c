@@ -105,11 +105,9 @@ static sgm_value part(sgm_trainer *trainer, const sgm__trained_parameter *parame
 }
 
 /* In the order of the workers, so that each run gives the same bits. */
-sgm_status sgm__operator_record_merge(sgm_trainer *trainer, int32_t workers, bool own, sgm_value **gradients)
+sgm_status sgm__operator_record_merge(sgm_trainer *trainer, int32_t workers, sgm_value **gradients)
 {
     SGM_TRY(sgm__operator_find_trained(trainer));
-    if (own)
-        SGM_TRY(sgm__ranks_keep_own(trainer));
     *gradients = sgm__calloc(trainer->trained_count, sizeof(sgm_value));
     if (*gradients == NULL)
         return SGM_ERROR_MEMORY;

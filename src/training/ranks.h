@@ -200,8 +200,8 @@ sgm_status sgm__ranks_look_at_values(sgm__ranks *ranks, int32_t rank, const unsi
 #define SGM__VALUE_BLOCK 65 /* and the one after it: blocks of a rank for values */
 /* Whether an update that was recorded as a whole is to be recorded for this rank's parameters alone. */
 bool sgm__ranks_divide(sgm_trainer *trainer);
-/* Of what the trainer trains, only those. */
-sgm_status sgm__ranks_keep_own(sgm_trainer *trainer);
+/* Then: others' are marked as what is updated elsewhere. */
+sgm_status sgm__ranks_mark_placed(sgm_trainer *trainer);
 /* Before an update that is divided: what is trained lies where all see it. */
 sgm_status sgm__ranks_place_values(sgm__ranks *ranks);
 /* After it: the new values come from their owners. */
@@ -210,6 +210,8 @@ void sgm__ranks_forget_values(sgm__ranks *ranks); /* names or sessions may be ot
 
 /* --- ranks_shard.c: updates divided among the ranks --- */
 bool sgm__ranks_sharded(const sgm__ranks *ranks);
+/* In whose part of all a place is, where each rank has one part. */
+int32_t sgm__ranks_part_at(const sgm__ranks *ranks, double place, double all);
 /* Who updates a parameter; this rank, where all make the same update. */
 int32_t sgm__ranks_owner(const sgm__ranks *ranks, const char *parameter);
 /* The same of several ones, as the owners of `places`, whose counts are given; who has none yet gets one. */

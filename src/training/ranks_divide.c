@@ -58,7 +58,7 @@ bool sgm__ranks_divide(sgm_trainer *trainer)
 
 /* --- who has what --- */
 
-/* One after the other: whose middle is in the n-th part of all is the n-th rank's. */
+/* One after the other. */
 static sgm_status lay_out(sgm__ranks *ranks)
 {
     const sgm_operator *team = ranks->trainer->team;
@@ -74,26 +74,21 @@ static sgm_status lay_out(sgm__ranks *ranks)
         next += (bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
     }
     for (size_t i = 0; i < team->name_count; i++) {
-        size_t middle = 2 * ranks->values[i].first + ranks->values[i].bytes;
-        int32_t owner = next > 0 ? (int32_t)(middle * (size_t)ranks->count / (2 * next)) : 0;
-        ranks->values[i].owner = sgm__ranks_sharded(ranks) ? sgm__ranks_owner(ranks, team->names[i]) : owner;
+        double middle = (double)ranks->values[i].first + (double)ranks->values[i].bytes / 2;
+        ranks->values[i].owner = sgm__ranks_sharded(ranks) ? sgm__ranks_owner(ranks, team->names[i])
+                                                           : sgm__ranks_part_at(ranks, middle, (double)next);
     }
     ranks->value_bytes = next;
     ranks->value_count = team->name_count;
     return SGM_OK;
 }
 
-/* Who has nothing updates the first one, too, as a program does something; it takes the owner's after that.
- */
-sgm_status sgm__ranks_keep_own(sgm_trainer *trainer)
+sgm_status sgm__ranks_mark_placed(sgm_trainer *trainer)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
-    size_t own = 0;
     SGM_TRY(lay_out(ranks));
     for (size_t i = 0; i < trainer->trained_count; i++)
-        if (ranks->values[i].owner == ranks->rank)
-            trainer->trained[own++] = trainer->trained[i];
-    trainer->trained_count = own > 0 ? own : 1;
+        trainer->trained[i].elsewhere = ranks->values[i].owner != ranks->rank;
     return SGM_OK;
 }
 

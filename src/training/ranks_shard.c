@@ -52,8 +52,8 @@ static sgm_status add_owner(sgm__ranks *ranks, const char *parameter, int32_t ra
     return SGM_OK;
 }
 
-/* In whose part of all elements a place is; behind the last one are parameters without elements. */
-static int32_t rank_at(const sgm__ranks *ranks, double place, double all)
+/* Behind the last one are parameters without elements. */
+int32_t sgm__ranks_part_at(const sgm__ranks *ranks, double place, double all)
 {
     int32_t part = all > 0 ? (int32_t)(place / all * ranks->count) : 0;
     return part < ranks->count ? part : ranks->count - 1;
@@ -71,7 +71,8 @@ static sgm_status give_owners(sgm__ranks *ranks, const char *const *names, const
     for (size_t i = 0; i < count; i++) {
         if (find_owner(ranks, names[i]) >= 0)
             continue;
-        SGM_TRY(add_owner(ranks, names[i], rank_at(ranks, before + (double)places[i].count / 2, all)));
+        SGM_TRY(
+            add_owner(ranks, names[i], sgm__ranks_part_at(ranks, before + (double)places[i].count / 2, all)));
         before += (double)places[i].count;
     }
     return SGM_OK;

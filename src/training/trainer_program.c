@@ -420,8 +420,10 @@ static sgm_status record_merged(sgm_trainer *trainer, bool update, int64_t worke
     const sgm_trainer *owner = trainer->global != NULL ? trainer->global : trainer;
     sgm_value *gradients = NULL;
     sgm_graph_clear(trainer->graph);
-    SGM_TRY(sgm__operator_record_merge(trainer, (int32_t)workers, own, &gradients));
-    sgm_status status = record_update(trainer, update, gradients);
+    SGM_TRY(sgm__operator_record_merge(trainer, (int32_t)workers, &gradients));
+    sgm_status status = own ? sgm__ranks_mark_placed(trainer) : SGM_OK;
+    if (status == SGM_OK)
+        status = record_update(trainer, update, gradients);
     sgm__free(gradients);
     SGM_TRY(status);
     if (owner->team->random)
