@@ -39,7 +39,7 @@ SGM_API sgm_status sgm_merger_apply(const sgm_merger *merger, const char *state,
 typedef struct sgm_operator sgm_operator;
 typedef struct sgm_operator_options {
     size_t struct_size;
-    int32_t workers; /* default: one for each name in `handlers`, without them 2; at most 64 */
+    int32_t workers; /* default: one for each name in `handlers`, without them 2, with ranks 1; at most 64 */
     /* Names of handlers, separated by spaces, for each worker in turn: "cpu reference". Default: the kind
      * that the trainer has. */
     const char *handlers;
@@ -72,7 +72,7 @@ SGM_API sgm_operator *sgm_gradient_operator_create(const sgm_operator_options *o
 SGM_API sgm_operator *sgm_parameter_operator_create(const sgm_operator_options *options);
 /* Workers on several machines: each process that a launcher has started (mpirun, srun) is a rank, which has
  * the same program and workers of its own, by default one. All ranks create it, in the same order as other
- * such operators; one that waits for ranks which never do waits for as long as they live. A minibatch is
+ * such operators; a rank waits for the others as long as `timeout` says. A minibatch is
  * divided among the ranks, and the gradients are summed: n ranks do what one does, to rounding, but for
  * random numbers (dropout), which each rank draws for itself. Rank 0 leads: it alone has the run's folder,
  * and commands to it act on all ranks at the same iteration. Without a launcher it is one rank. With `every`,

@@ -31,6 +31,12 @@ static inline sgm_status sgm__last_failure(void)
     sgm_status status = sgm_last_status();
     return status != SGM_OK ? status : SGM_ERROR_STATE;
 }
+/* For an argument that is NULL: that of the failed call which should have made it, else `message`. */
+static inline sgm_status sgm__fail_null(const char *message)
+{
+    sgm_status status = sgm_last_status();
+    return status != SGM_OK ? status : sgm_fail(SGM_ERROR_ARGUMENT, "%s", message);
+}
 /* Returns from the caller with the status of a call that failed. */
 #define SGM_TRY(call)                                                                                        \
     do {                                                                                                     \

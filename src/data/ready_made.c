@@ -243,13 +243,8 @@ static bool looks_like_file(const char *name)
     return strpbrk(name, "./") != NULL;
 }
 
-sgm_dataset *sgm_dataset_open(const char *name)
+static sgm_dataset *open_named(const char *name)
 {
-    if (!name) {
-        sgm__missing_part("sgm_dataset_open: a name");
-        return NULL;
-    }
-    sgm_clear_error(); /* the parts below report their own failures */
     if (strncmp(name, "text:", 5) == 0)
         return open_text(name, name + 5);
     for (size_t i = 0; i < READY; i++)
@@ -267,4 +262,21 @@ sgm_dataset *sgm_dataset_open(const char *name)
                    "for sigma train, a reader in C"
                  : "");
     return NULL;
+}
+
+/* The parts report their own failures; one from before stays for who looks later. */
+sgm_dataset *sgm_dataset_open(const char *name)
+{
+    if (!name) {
+        sgm__missing_part("sgm_dataset_open: a name");
+        return NULL;
+    }
+    sgm_status before = sgm_last_status();
+    char *message = before != SGM_OK ? sgm__strdup(sgm_last_error()) : NULL;
+    sgm_clear_error();
+    sgm_dataset *dataset = open_named(name);
+    if (dataset != NULL && message != NULL)
+        sgm_fail(before, "%s", message);
+    sgm__free(message);
+    return dataset;
 }

@@ -270,12 +270,10 @@ sgm_status sgm_env_monitor(sgm_env *env, sgm_monitor *monitor)
 {
     if (env == NULL) {
         sgm_monitor_free(monitor);
-        return sgm_fail(SGM_ERROR_ARGUMENT, "a monitor expects an environment, got NULL");
+        return sgm__fail_null("a monitor expects an environment, got NULL");
     }
     if (monitor == NULL)
-        return sgm__env_keep(env, sgm_last_status() != SGM_OK
-                                      ? sgm_last_status()
-                                      : sgm_fail(SGM_ERROR_ARGUMENT, "expected a monitor, got NULL"));
+        return sgm__env_keep(env, sgm__fail_null("expected a monitor, got NULL"));
     if (!monitor->owned && !is_free(env, "monitor")) {
         monitor->free(monitor);
         return SGM_ERROR_STATE;
@@ -400,7 +398,7 @@ static sgm_trainer *create_trainer(sgm_env *env, const char *name, bool ghost)
 {
     sgm_trainer *trainer = NULL;
     if (env == NULL) {
-        sgm_fail(SGM_ERROR_ARGUMENT, "a trainer expects an environment, got NULL");
+        sgm__fail_null("a trainer expects an environment, got NULL");
         return NULL;
     }
     if (sgm__env_check(env) != SGM_OK || !is_free(env, "trainer") ||

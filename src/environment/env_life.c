@@ -72,9 +72,7 @@ static sgm_status prepare(sgm_env *env)
 sgm_status sgm_env_prepare(sgm_env *env)
 {
     if (env == NULL)
-        return sgm_last_status() != SGM_OK
-                   ? sgm_last_status()
-                   : sgm_fail(SGM_ERROR_ARGUMENT, "sgm_env_prepare: expected an environment, got NULL");
+        return sgm__fail_null("sgm_env_prepare: expected an environment, got NULL");
     SGM_TRY(sgm__env_check(env));
     if (is_running(env))
         return sgm_fail(SGM_ERROR_STATE, "%s: is running, and so prepared already", env->name);

@@ -26,7 +26,7 @@ sgm_model *sgm_sequential_of(sgm_env *env, sgm_layer *const *layers, size_t coun
     if (env == NULL || sgm__env_check(env) != SGM_OK) {
         sgm_layer_free(chain);
         if (env == NULL)
-            sgm_fail(SGM_ERROR_ARGUMENT, "a model expects an environment, got NULL");
+            sgm__fail_null("a model expects an environment, got NULL");
         return NULL;
     }
     sgm_model *model = chain != NULL ? sgm__calloc(1, sizeof *model) : NULL;
@@ -155,8 +155,7 @@ static sgm_status train(sgm_model *model, sgm_tensor *features, sgm_tensor *labe
 static sgm_status check_model(const sgm_model *model)
 {
     if (model == NULL)
-        return sgm_last_status() != SGM_OK ? sgm_last_status()
-                                           : sgm_fail(SGM_ERROR_ARGUMENT, "expected a model, got NULL");
+        return sgm__fail_null("expected a model, got NULL");
     return sgm__env_check(model->env);
 }
 

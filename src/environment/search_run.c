@@ -258,8 +258,7 @@ static sgm_status run(sgm_search *search)
 sgm_status sgm_search_run(sgm_search *search)
 {
     if (search == NULL)
-        return sgm_last_status() != SGM_OK ? sgm_last_status()
-                                           : sgm_fail(SGM_ERROR_ARGUMENT, "expected a search, got NULL");
+        return sgm__fail_null("expected a search, got NULL");
     if (search->ran)
         return sgm_fail(SGM_ERROR_STATE, "a search runs once; make another one to go on with the folder");
     SGM_TRY(sgm__env_begin_search(search->env, search));

@@ -71,8 +71,7 @@ void sgm_graph_clear(sgm_graph *graph)
 sgm_status sgm_graph_status(const sgm_graph *graph)
 {
     if (graph == NULL)
-        return sgm_last_status() != SGM_OK ? sgm_last_status()
-                                           : sgm_fail(SGM_ERROR_ARGUMENT, "the graph is NULL");
+        return sgm__fail_null("the graph is NULL");
     return graph->status == SGM_OK ? SGM_OK : sgm_fail(graph->status, "%s", graph->message);
 }
 

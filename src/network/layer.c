@@ -52,8 +52,7 @@ static bool is_spliced(const sgm_layer *parent, const sgm_layer *child)
 static sgm_status check_child(const sgm_layer *parent, const sgm_layer *child)
 {
     if (child == NULL)
-        return sgm_last_status() != SGM_OK ? sgm_last_status()
-                                           : sgm_fail(SGM_ERROR_ARGUMENT, "a layer to put together is NULL");
+        return sgm__fail_null("a layer to put together is NULL");
     if (child->owned)
         return sgm_fail(
             SGM_ERROR_ARGUMENT,

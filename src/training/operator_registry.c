@@ -47,7 +47,7 @@ static const sgm_option merge_row = {.name = "merge",
 static const sgm_setting option_rows[] = {
     OPERATOR(every, "parameters: iterations from merge to merge; 0: at the end of each epoch",
              .kind = SGM_KIND_INTEGER, .least = 0, .most = 1e15, .live = true),
-    OPERATOR(workers, "that train side by side; if not given: one for each name in handlers, else 2",
+    OPERATOR(workers, "that train side by side; if not given: one for each name in handlers, else 2; mpi: 1",
              .kind = SGM_KIND_INTEGER, .least = 1, .most = SGM__MOST_WORKERS),
     OPERATOR(handlers, "of the workers in turn, \"cpu reference\"; if not given: all have the run's",
              .kind = SGM_KIND_TEXT),

@@ -112,10 +112,17 @@ static sgm_status join(sgm__ranks *ranks)
     if (has_launcher())
         SGM_TRY(sgm__plugin_open("mpi", SGM_COMMUNICATOR_VERSION, PACKAGES, &table));
     ranks->table = table;
-    return ranks->table->open(&ranks->self, &ranks->rank, &ranks->count, ranks->options.timeout, message) ==
-                   SGM_COMMUNICATOR_OK
-               ? SGM_OK
-               : sgm_fail(SGM_ERROR_STATE, "the ranks do not find each other: %s", message);
+    if (ranks->table->open(&ranks->self, &ranks->rank, &ranks->count, ranks->options.timeout, message) !=
+        SGM_COMMUNICATOR_OK)
+        return sgm_fail(SGM_ERROR_STATE, "the ranks do not find each other: %s", message);
+    if (ranks->count > 1 || sgm__launched_processes() < 2)
+        return SGM_OK;
+    ranks->table->close(ranks->self);
+    return sgm_fail(
+        SGM_ERROR_STATE,
+        "%s has started %d processes, but each of them is alone for %s: its launcher has to speak "
+        "with the processes (srun --mpi=pmix, or the mpirun of the same MPI)",
+        sgm__launcher(), sgm__launched_processes(), ranks->table->name);
 }
 
 sgm__ranks *sgm__ranks_open(const sgm__rank_options *options)
@@ -172,6 +179,16 @@ bool sgm__trainer_follows(const sgm_trainer *trainer)
 {
     const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
     return ranks != NULL && ranks->rank > 0;
+}
+
+void sgm__ranks_describe(const sgm_trainer *trainer, char *text, size_t size)
+{
+    const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    *text = '\0';
+    if (ranks != NULL)
+        snprintf(text, size, ", %d rank%s of %d worker%s%s", ranks->count, ranks->count > 1 ? "s" : "",
+                 trainer->team->count, trainer->team->count > 1 ? "s" : "",
+                 ranks->count > 1 && ranks->near != NULL ? " that share memory" : "");
 }
 
 /* --- works --- */

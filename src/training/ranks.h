@@ -131,6 +131,8 @@ void sgm__ranks_close(sgm__ranks *ranks);
 sgm__ranks *sgm__trainer_ranks(const sgm_trainer *trainer);
 /* Whether this is one of several processes of which another leads. */
 bool sgm__trainer_follows(const sgm_trainer *trainer);
+/* ", 2 ranks of 1 worker that share memory"; empty for a trainer without. */
+void sgm__ranks_describe(const sgm_trainer *trainer, char *text, size_t size);
 /* Starts a work; -1 in *ticket: it is done already. */
 sgm_status sgm__ranks_start(sgm__ranks *ranks, const sgm_communicator_work *work, int32_t *ticket);
 /* Waits for a work; fails, naming who did not come, after the timeout. `what`: "the gradients". */

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #define TEXT 48 /* bytes of a value; a longer one is told by its beginning and its hash */
-#define MOST_ROWS 16
+#define MOST_ROWS 64
 #define SAMPLES 64 /* records of a block that are looked at */
 
 typedef struct given_value {
@@ -36,6 +36,34 @@ static void give_number(given_values *given, const char *name, int64_t number)
     char text[TEXT];
     snprintf(text, sizeof text, "%" PRId64, number);
     give_text(given, name, text);
+}
+
+static sgm_status give_settings(given_values *given, const char *prefix, const sgm_setting *rows,
+                                size_t count, const void *options)
+{
+    for (size_t i = 0; i < count; i++) {
+        char name[TEXT];
+        sgm_content content;
+        SGM_TRY(sgm_setting_get(&rows[i], options, &content));
+        char *text = sgm_content_describe(&content);
+        sgm_content_clear(&content);
+        if (text == NULL)
+            return SGM_ERROR_MEMORY;
+        snprintf(name, sizeof name, "%s%s", prefix, rows[i].option.name);
+        give_text(given, name, text);
+        sgm_string_free(text);
+    }
+    return SGM_OK;
+}
+
+static sgm_status give_optimiser(given_values *given, const sgm_optimiser *optimiser)
+{
+    size_t count;
+    const sgm_setting *rows = sgm_optimiser_settings(&count);
+    give_text(given, "optimiser", optimiser->type->name);
+    SGM_TRY(give_settings(given, "optimiser.", rows, count, &optimiser->options));
+    rows = sgm_schedule_settings(&count);
+    return give_settings(given, "optimiser.schedule.", rows, count, &optimiser->options.schedule);
 }
 
 static void hash_records(const sgm__run *run, const sgm_tensor *values, uint64_t *hash)
@@ -122,6 +150,7 @@ static sgm_status give_all(given_values *given, const sgm__ranks *ranks)
     give_number(given, "operator.bucket", ranks->options.bucket_bytes);
     give_number(given, "operator.bfloat16", ranks->options.narrow);
     give_number(given, "operator.workers", team->merges_gradients ? 0 : team->count);
+    SGM_TRY(give_optimiser(given, trainer->optimiser));
     return give_data(given, trainer);
 }
 

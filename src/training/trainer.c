@@ -127,8 +127,7 @@ sgm_status sgm__trainer_keep(sgm_trainer *trainer, sgm_status status)
 sgm_status sgm_trainer_status(const sgm_trainer *trainer)
 {
     if (trainer == NULL)
-        return sgm_last_status() != SGM_OK ? sgm_last_status()
-                                           : sgm_fail(SGM_ERROR_ARGUMENT, "the trainer is NULL");
+        return sgm__fail_null("the trainer is NULL");
     return trainer->status == SGM_OK ? SGM_OK : sgm_fail(trainer->status, "%s", trainer->message);
 }
 

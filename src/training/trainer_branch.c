@@ -237,7 +237,7 @@ sgm_status sgm__trainer_obey(sgm_trainer *trainer, const sgm__order *order, bool
 
 static sgm_status check_trainer(const sgm_trainer *trainer)
 {
-    return trainer != NULL ? SGM_OK : sgm_fail(SGM_ERROR_ARGUMENT, "the trainer is NULL");
+    return trainer != NULL ? SGM_OK : sgm__fail_null("the trainer is NULL");
 }
 
 sgm_status sgm_trainer_reset(sgm_trainer *trainer)

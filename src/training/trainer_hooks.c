@@ -72,7 +72,7 @@ sgm_status sgm_trainer_attach(sgm_trainer *trainer, sgm_hook *hook, char **name)
     if (name != NULL)
         *name = NULL;
     if (trainer == NULL)
-        status = sgm_fail(SGM_ERROR_ARGUMENT, "the trainer is NULL");
+        status = sgm__fail_null("the trainer is NULL");
     else if (hook == NULL)
         status = sgm__last_failure();
     else
@@ -84,7 +84,7 @@ sgm_status sgm_trainer_attach(sgm_trainer *trainer, sgm_hook *hook, char **name)
 sgm_status sgm_trainer_detach(sgm_trainer *trainer, const char *name)
 {
     if (trainer == NULL)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "the trainer is NULL");
+        return sgm__fail_null("the trainer is NULL");
     return sgm__trainer_detach(trainer, name, (sgm__hook_change){.who = "program"});
 }
 
@@ -111,7 +111,7 @@ sgm_status sgm_trainer_hooks(sgm_trainer *trainer, sgm_attached_hook **list, siz
     *list = NULL;
     *count = 0;
     if (trainer == NULL)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "the trainer is NULL");
+        return sgm__fail_null("the trainer is NULL");
     sgm_status status = sgm__hooks_list(trainer->hooks, list, count);
     if (status != SGM_OK || trainer->team == NULL)
         return status;

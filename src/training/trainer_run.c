@@ -431,12 +431,14 @@ static sgm_status start(training_run *run)
         sgm__changes_write(trainer);
     SGM_TRY(sgm__ranks_begin(trainer, epochs_between_checkpoints(run->options)));
     SGM_TRY(sgm__operator_start(trainer));
+    char who[96];
+    sgm__ranks_describe(trainer, who, sizeof who);
     sgm__hooks_ask(trainer->hooks, trainer->registry);
     sgm__log(SGM_LOG_INFO, trainer->name,
-             "training begins after epoch %lld, iteration %lld: seed %llu, %s, %s",
+             "training begins after epoch %lld, iteration %lld: seed %llu, %s, %s%s",
              (long long)trainer->position.epoch, (long long)trainer->position.iteration,
              (unsigned long long)trainer->settings.seed, sgm_handler_name(trainer->settings.handler),
-             sgm_dtype_name(trainer->settings.precision));
+             sgm_dtype_name(trainer->settings.precision), who);
     if (trainer->settings.precision == SGM_BFLOAT16)
         sgm__log(SGM_LOG_INFO, trainer->name, "products of bfloat16: %s",
                  sgm_handler_bfloat16(trainer->settings.handler));

@@ -38,6 +38,10 @@ process_of()
     sed -nE '1s/^[^[]*\[([0-9]+)\].*/\1/p' "log.$1"
 }
 
+# --- a launcher that does not speak with the processes' MPI ---
+SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=3 run 1 train "$examples/digits.yaml" operator=mpi epochs=1 --folder alone
+has err '^sigma train: .*srun has started 3 processes, but each of them is alone for '
+
 # --- each rank tells itself when a pause and values have come to it ---
 for count in 2 4; do
     rm -f log.*
@@ -57,6 +61,7 @@ for count in 2 4; do
     wait $process
     code 0 $? "$count ranks that were stopped amid a pause"
     process=
+    has log.0 "training begins .* $count ranks of 1 worker that share memory\$"
     told 0 >wanted
     for rank in $(seq $((count - 1))); do
         told "$rank" >had

@@ -101,6 +101,23 @@ TEST(nothing_to_run)
     CHECK_ERROR(sgm_run(NULL, .epochs = 1), "an environment");
 }
 
+/* A program that looks at the end only sees why there was no environment. */
+TEST(what_went_wrong_first_is_told_by_what_lacks_it)
+{
+    sgm_env *env = sgm_env_create("e", .handler = "cpuu");
+    CHECK(env == NULL);
+    sgm_trainer *trainer = sgm_trainer_create(env, "a");
+    sgm_dataset * xor = sgm_dataset_open("xor");
+    CHECK(xor != NULL);
+    sgm_trainer_network(trainer, "input(2) + dense(2) + softmax_cross_entropy");
+    sgm_trainer_data(trainer, sgm_minibatches(xor, .size = 4));
+    sgm_env_monitor(env, sgm_terminal_monitor());
+    CHECK(sgm_run(env, .epochs = 1) != SGM_OK);
+    CHECK(strstr(sgm_last_error(), "there is no handler 'cpuu'") != NULL);
+    sgm_dataset_free(xor);
+    sgm_clear_error();
+}
+
 TEST(a_missing_monitor_is_a_failure)
 {
     sgm_env *env = sgm_env_create("e");

@@ -194,6 +194,20 @@ RANK_PART(other_seeds)
     train_with(ranks, 10, 3 + (uint64_t)sgm_operator_rank(ranks));
 }
 
+RANK_PART(other_rates)
+{
+    sgm_operator *ranks = sgm_mpi_operator(.timeout = TIMEOUT);
+    wave_trainer made = make();
+    CHECK_OK(ranks);
+    CHECK_OK(sgm_trainer_optimiser(made.trainer,
+                                   sgm_adam(.learning_rate = sgm_operator_rank(ranks) == 1 ? 0.25 : 0.5)));
+    CHECK_OK(sgm_trainer_operator(made.trainer, ranks));
+    if (sgm_trainer_run(made.trainer, .epochs = 2) != SGM_OK) {
+        fprintf(stderr, "failed: %s\n", sgm_last_error());
+        exit(3);
+    }
+}
+
 /* As many records, of which the last one is another. */
 RANK_PART(other_records)
 {
@@ -231,6 +245,8 @@ TEST(ranks_that_were_given_other_things_do_not_begin)
                   ") was given other things than rank 0: minibatches of an epoch is 6, not 4;");
     check_refused("other_seeds",
                   ") was given other things than rank 0: seed of the training data's order is 4, not 3;");
+    check_refused("other_rates",
+                  ") was given other things than rank 0: optimiser.learning_rate is 0.25, not 0.5;");
     check_refused("other_records", ") was given other things than rank 0: content of the training data is ");
     close_folder();
 }
