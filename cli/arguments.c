@@ -1,12 +1,27 @@
 /* Command lines: options by table, everything else in order. */
 #include "cli.h"
+#include "training/ranks.h"
 
 #include <stdio.h>
+#include <unistd.h>
+
+/* Of several processes, on which machine somebody has to look. */
+static void print_who(void)
+{
+    char host[64] = "";
+    int number = sgm__launched_number();
+    if (number < 0)
+        return;
+    gethostname(host, sizeof host - 1);
+    fprintf(stderr, "process %d on %s: ", number, host);
+}
 
 int report_error(const char *command, int code)
 {
     fflush(stdout);
-    fprintf(stderr, "sigma %s: %s\n", command, sgm_last_error());
+    fprintf(stderr, "sigma %s: ", command);
+    print_who();
+    fprintf(stderr, "%s\n", sgm_last_error());
     return code;
 }
 

@@ -1,5 +1,6 @@
 /* sigma search: trainings with different values, and which are best. */
 #include "cli.h"
+#include "monitors/task_lines.h"
 #include "search_file.h"
 
 #include <math.h>
@@ -416,7 +417,6 @@ static int run_parts(search_run_parts *p, bool resume)
 /* A new folder goes again if nothing has come of it. */
 static int search(search_file *f, const char *folder, bool resume, bool quiet)
 {
-    const char *kind = getenv("TERM");
     config *base = &f->base;
     bool made = false;
     if (data_config_is_empty(&base->data.training))
@@ -435,8 +435,7 @@ static int search(search_file *f, const char *folder, bool resume, bool quiet)
                           .folder = folder != NULL ? folder : base->folder,
                           .objective = objective,
                           .quiet = quiet,
-                          .is_terminal =
-                              isatty(STDOUT_FILENO) && (kind == NULL || strcmp(kind, "dumb") != 0)};
+                          .is_terminal = sgm__is_terminal(STDOUT_FILENO)};
     int code = run_parts(&p, resume);
     sgm_search_free(p.search);
     sgm_env_free(p.env);

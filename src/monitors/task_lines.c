@@ -1,6 +1,8 @@
 /* Tasks as lines on stderr. */
 #include "monitors/task_lines.h"
 
+#include "training/ranks.h"
+
 #include <sigma/task.h>
 #include <sigma/units.h>
 #include <stdatomic.h>
@@ -17,10 +19,11 @@ static atomic_int holders;
 static sgm_task
     drawn; /* the one that has a line now; used in calls of `show` only, of which there is one at a time */
 
-static bool is_terminal(void)
+/* mpirun gives each process a terminal of its own, whose lines may come to lie in a file. */
+bool sgm__is_terminal(int file)
 {
     const char *kind = getenv("TERM");
-    return isatty(STDERR_FILENO) && (kind == NULL || strcmp(kind, "dumb") != 0);
+    return isatty(file) && (kind == NULL || strcmp(kind, "dumb") != 0) && sgm__launched_processes() < 2;
 }
 
 static void clear(void)
@@ -106,7 +109,8 @@ static void show(void *user, const sgm_task_info *info)
     if (info->kind == SGM_TASK_TRAIN || (info->seconds < SHOWN_AFTER && !tells_of_itself))
         return;
     if (info->status == SGM_TASK_RUNNING) {
-        if ((drawn == 0 || drawn == info->task) && atomic_load(&holders) == 0 && is_terminal())
+        if ((drawn == 0 || drawn == info->task) && atomic_load(&holders) == 0 &&
+            sgm__is_terminal(STDERR_FILENO))
             draw(info);
         return;
     }

@@ -4,6 +4,8 @@
 
 #include "base/base.h"
 
+/* Whether lines on a file can be drawn again: it is a terminal, and not a dumb one. */
+bool sgm__is_terminal(int file);
 /* From the first begin to the last end: tasks that take longer than half a second have a line on a terminal,
  * which is drawn again and again and goes when they end; downloads that took as long leave one, also
  * elsewhere. */

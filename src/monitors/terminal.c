@@ -283,8 +283,7 @@ sgm_monitor *sgm_terminal_monitor_create(const sgm_terminal_monitor_options *giv
     self->base.expect = expect;
     self->base.progress = show;
     self->base.free = release;
-    const char *kind = getenv("TERM");
-    self->is_terminal = isatty(STDOUT_FILENO) && (kind == NULL || strcmp(kind, "dumb") != 0);
+    self->is_terminal = sgm__is_terminal(STDOUT_FILENO);
     self->colour = self->is_terminal && (no_colour == NULL || no_colour[0] == '\0');
     self->curves = self->can_curve = self->is_terminal && speaks_utf8();
     self->newest.kind = SGM_PROGRESS_STOP;

@@ -94,6 +94,15 @@ int sgm__launched_processes(void)
     return count != NULL ? atoi(count) : 0;
 }
 
+int sgm__launched_number(void)
+{
+    static const char *const numbers[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"};
+    const char *number = NULL;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers && number == NULL; i++)
+        number = getenv(numbers[i]);
+    return number != NULL && sgm__launched_processes() > 1 ? atoi(number) : -1;
+}
+
 const char *sgm__launcher(void)
 {
     bool mpirun = getenv("OMPI_COMM_WORLD_SIZE") != NULL || getenv("MPI_LOCALNRANKS") != NULL;

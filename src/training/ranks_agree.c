@@ -241,21 +241,47 @@ sgm_status sgm__ranks_compare_now_and_then(sgm_trainer *trainer)
 /* What rank 0 says first. */
 typedef struct rank_beginning {
     int64_t saves;
+    uint64_t network; /* a hash of its text */
     uint8_t sharded, anew;
 } rank_beginning;
 
-static sgm_status begin_together(sgm__ranks *ranks, int64_t saves, bool *anew)
+/* 0: one that has no text. */
+static uint64_t hash_network(const sgm__ranks *ranks, char **text)
 {
-    rank_beginning first = {saves, ranks->options.sharded, ranks->anew};
-    SGM_TRY(sgm__ranks_send(ranks, &first, sizeof first, "the beginning"));
-    ranks->saves = first.saves;
-    *anew = first.anew != 0;
-    return (first.sharded != 0) == ranks->options.sharded
+    *text = sgm_network_text(ranks->trainer->network);
+    if (*text == NULL)
+        sgm_clear_error();
+    return *text != NULL ? sgm__hash(*text, strlen(*text), 3) : 0;
+}
+
+static sgm_status check_beginning(const sgm__ranks *ranks, const rank_beginning *own,
+                                  const rank_beginning *first, const char *network)
+{
+    const char *place = ranks->table->place(ranks->self, ranks->rank);
+    if (own->network != first->network)
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "rank %d (%s) was given other things than rank 0: its network is '%s'; all want the same",
+            ranks->rank, place, network != NULL ? network : "without text");
+    return own->sharded == first->sharded
                ? SGM_OK
                : sgm_fail(SGM_ERROR_ARGUMENT,
                           "rank %d (%s) was given other things than rank 0: operator.sharded is %d, not %d",
-                          ranks->rank, ranks->table->place(ranks->self, ranks->rank), ranks->options.sharded,
-                          first.sharded);
+                          ranks->rank, place, own->sharded, first->sharded);
+}
+
+static sgm_status begin_together(sgm__ranks *ranks, int64_t saves, bool *anew)
+{
+    char *network;
+    const rank_beginning own = {saves, hash_network(ranks, &network), ranks->options.sharded, ranks->anew};
+    rank_beginning first = own;
+    sgm_status status = sgm__ranks_send(ranks, &first, sizeof first, "the beginning");
+    ranks->saves = first.saves;
+    *anew = first.anew != 0;
+    if (status == SGM_OK)
+        status = check_beginning(ranks, &own, &first, network);
+    sgm_string_free(network);
+    return status;
 }
 
 bool sgm__ranks_save_is_due(const sgm_trainer *trainer)

@@ -137,11 +137,6 @@ static sgm_status give_all(given_values *given, const sgm__ranks *ranks)
 {
     const sgm_trainer *trainer = ranks->trainer;
     const sgm_operator *team = trainer->team;
-    char *network = sgm_network_text(trainer->network);
-    if (network == NULL) /* one that has no text: its states are compared */
-        sgm_clear_error();
-    give_text(given, "network", network != NULL ? network : "");
-    sgm_string_free(network);
     give_text(given, "precision", sgm_dtype_name(trainer->settings.precision));
     give_number(given, "epochs", trainer->epochs);
     give_number(given, "iterations", trainer->most);

@@ -40,7 +40,7 @@ process_of()
 
 # --- a launcher that does not speak with the processes' MPI ---
 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=3 run 1 train "$examples/digits.yaml" operator=mpi epochs=1 --folder alone
-has err '^sigma train: .*srun has started 3 processes, but each of them is alone for '
+has err '^sigma train: process 1 on [^ ]+: .*srun has started 3 processes, but each of them is alone for '
 
 # --- each rank tells itself when a pause and values have come to it ---
 for count in 2 4; do

@@ -208,6 +208,20 @@ RANK_PART(other_rates)
     }
 }
 
+RANK_PART(other_networks)
+{
+    sgm_operator *ranks = sgm_mpi_operator(.timeout = TIMEOUT);
+    wave_trainer made = make();
+    CHECK_OK(ranks);
+    if (sgm_operator_rank(ranks) == 1)
+        CHECK_OK(sgm_trainer_network(made.trainer, "input(6) + dense(3) + softmax_cross_entropy"));
+    CHECK_OK(sgm_trainer_operator(made.trainer, ranks));
+    if (sgm_trainer_run(made.trainer, .epochs = 2) != SGM_OK) {
+        fprintf(stderr, "failed: %s\n", sgm_last_error());
+        exit(3);
+    }
+}
+
 /* As many records, of which the last one is another. */
 RANK_PART(other_records)
 {
@@ -247,6 +261,7 @@ TEST(ranks_that_were_given_other_things_do_not_begin)
                   ") was given other things than rank 0: seed of the training data's order is 4, not 3;");
     check_refused("other_rates",
                   ") was given other things than rank 0: optimiser.learning_rate is 0.25, not 0.5;");
+    check_refused("other_networks", ") was given other things than rank 0: its network is 'input(6) + ");
     check_refused("other_records", ") was given other things than rank 0: content of the training data is ");
     close_folder();
 }
