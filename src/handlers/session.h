@@ -50,6 +50,10 @@ struct sgm_session {
     uint32_t unchecked_runs;
 };
 
+static inline size_t sgm__type_bytes(const sgm_type *type)
+{
+    return (size_t)sgm_shape_elements(&type->shape) * sgm_dtype_size(type->dtype);
+}
 /* Whether the memory of the session's handler is the computer's, so that others can read it where it is. */
 bool sgm__session_is_host(const sgm_session *session);
 /* The memory of a state on the host; NULL: it is elsewhere, or there is no such state. */

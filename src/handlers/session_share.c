@@ -75,7 +75,7 @@ sgm_status sgm__session_bring_home(sgm_session *session, const char *name)
 static int32_t find_binding(const sgm__plan *plan, const sgm__binding *bindings, int32_t count,
                             const char *name)
 {
-    for (int32_t i = 0; i < count; i++)
+    for (int32_t i = 0; i < count && name != NULL; i++)
         if (strcmp(sgm__plan_string(plan, bindings[i].name), name) == 0)
             return i;
     return -1;
@@ -83,12 +83,16 @@ static int32_t find_binding(const sgm__plan *plan, const sgm__binding *bindings,
 
 int32_t sgm__program_input(const sgm_program *program, const char *name)
 {
-    return find_binding(program->plan, program->plan->inputs, program->plan->input_count, name);
+    return program != NULL
+               ? find_binding(program->plan, program->plan->inputs, program->plan->input_count, name)
+               : -1;
 }
 
 int32_t sgm__program_output(const sgm_program *program, const char *name)
 {
-    return find_binding(program->plan, program->plan->outputs, program->plan->output_count, name);
+    return program != NULL
+               ? find_binding(program->plan, program->plan->outputs, program->plan->output_count, name)
+               : -1;
 }
 
 const void *sgm__session_output_memory(const sgm_session *session, const sgm_program *program, int32_t output)

@@ -14,6 +14,8 @@
 #include "training/ranks_near.h"
 #include "training/trainer.h"
 
+#define SGM__MOST_SENT ((size_t)1 << 28) /* elements of one message */
+
 typedef struct sgm__rank_options {
     double timeout; /* seconds that another rank may let this one wait */
     int64_t check_every;

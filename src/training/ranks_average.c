@@ -2,8 +2,6 @@
 #include "handlers/session.h"
 #include "training/ranks.h"
 
-#define MOST_ELEMENTS ((size_t)1 << 28) /* of one message */
-
 static bool begins(const char *name, const char *prefix)
 {
     return strncmp(name, prefix, strlen(prefix)) == 0;
@@ -21,8 +19,8 @@ static sgm_status average_memory(sgm__ranks *ranks, sgm_dtype dtype, unsigned ch
 {
     bool single = dtype == SGM_FLOAT32;
     size_t size = sgm_dtype_size(dtype);
-    for (size_t done = 0; done < count; done += MOST_ELEMENTS) {
-        size_t part = count - done < MOST_ELEMENTS ? count - done : MOST_ELEMENTS;
+    for (size_t done = 0; done < count; done += SGM__MOST_SENT) {
+        size_t part = count - done < SGM__MOST_SENT ? count - done : SGM__MOST_SENT;
         const sgm_communicator_work work = {.kind = SGM_COMMUNICATOR_SUM,
                                             .type =
                                                 single ? SGM_COMMUNICATOR_FLOAT32 : SGM_COMMUNICATOR_FLOAT64,

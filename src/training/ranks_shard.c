@@ -4,8 +4,7 @@
 
 #include "handlers/session.h"
 
-#define MOST_ELEMENTS ((size_t)1 << 28) /* of one message */
-#define MOST_MESSAGES 64                /* under way at once */
+#define MOST_MESSAGES 64 /* under way at once */
 
 bool sgm__ranks_sharded(const sgm__ranks *ranks)
 {
@@ -188,7 +187,7 @@ static sgm_status wait_for_all(sgm__ranks *ranks, messages *sent)
 static sgm_status send_range(sgm__ranks *ranks, size_t first, size_t end, int32_t owner, messages *sent)
 {
     for (size_t part; first < end; first += part) {
-        part = end - first < MOST_ELEMENTS ? end - first : MOST_ELEMENTS;
+        part = end - first < SGM__MOST_SENT ? end - first : SGM__MOST_SENT;
         const sgm_communicator_work work = {.kind = SGM_COMMUNICATOR_BROADCAST,
                                             .type = ranks->dtype == SGM_FLOAT32 ? SGM_COMMUNICATOR_FLOAT32
                                                                                 : SGM_COMMUNICATOR_FLOAT64,
