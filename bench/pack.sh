@@ -29,11 +29,9 @@ case "${1:-}" in
 esac
 folder=${1:-$here/build/pack}
 build=$here/build/for-pack
-tests=(handlers/test_cuda_driver handlers/test_cuda_products handlers/test_cuda_compile handlers/test_devices
-    handlers/test_fuzz handlers/test_handler ops/test_ops_devices training/test_devices)
+mapfile -t tests < <("$here/tests/cuda.sh" --list)
 targets=(sigma_cli sigma_plugin_cuda bench_step)
 for test in "${tests[@]}"; do
-    [ -e "$here/tests/$test.c" ] || continue
     target=${test/\/test_/_}
     targets+=("test_$target")
 done
@@ -46,7 +44,6 @@ rm -rf "$folder" "$folder.tar.xz"
 mkdir -p "$folder"/{lib,plugins,bench/results,tests} || exit 1
 cp "$build/sigma" "$folder/" && cp "$build"/plugins/libsigma-cuda.so "$folder/plugins/" && cp "$build/bench/step" "$folder/bench/" || exit 1
 for test in "${tests[@]}"; do
-    [ -e "$here/tests/$test.c" ] || continue
     mkdir -p "$folder/tests/${test%/*}"
     cp "$build/tests/$test" "$here/tests/$test.c" "$folder/tests/${test%/*}/" || exit 1
 done

@@ -1,14 +1,21 @@
 #!/bin/bash
-# Tests of the handler 'cuda' on a real GPU: tests/cuda.sh [BUILD_DIR]; `make test-cuda` builds what it needs.
+# Tests of the handler 'cuda' on a real GPU: tests/cuda.sh [BUILD_DIR]; `make test-cuda` builds what it needs. `tests/cuda.sh --list`
+# names the test programs.
 #
 # Runs the tests of devices with NVIDIA's own libraries, looks whether memory of the device stays flat, and, where it is
 # installed, lets compute-sanitizer watch (SANITIZER= to leave that out). STAND_IN=1 tries this script itself without a GPU, on the
 # stand-in for CUDA.
 set -u
+tests=(handlers/test_cuda_{driver,products,compile} handlers/test_device_{cache,indices,kernels,memory,sessions}
+    handlers/test_{fuzz,handler} ops/test_ops_devices training/test_devices)
+if [ "${1:-}" = --list ]; then
+    printf '%s\n' "${tests[@]}"
+    exit
+fi
 source_dir=$(cd "$(dirname "$0")/.." && pwd)
 build=$(cd "${1:-$source_dir/build/release}" && pwd) || exit 2
 export SIGMA_PLUGIN_PATH=$build/plugins SIGMA_DATA_DIR=${SIGMA_DATA_DIR:-$source_dir/data}
-pattern='^(handlers/test_(cuda_driver|cuda_products|cuda_compile|devices|fuzz|handler)|ops/test_ops_devices|training/test_devices)\.c$'
+pattern="^($(IFS='|' && echo "${tests[*]}"))\.c\$"
 failures=()
 if [ -n "${STAND_IN:-}" ]; then
     export SIGMA_CUDA_LIBRARIES=$build/tests/fake_cuda

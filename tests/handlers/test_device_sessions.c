@@ -1,0 +1,182 @@
+/* Sessions on devices: with operations that have no kernel, several at once, timed; devices by number. */
+#include "each_device.h"
+
+#include "handlers/session.h"
+#include <pthread.h>
+#include <sigma/op.h>
+#include <unistd.h>
+
+/* --- a user's own operations --- */
+
+static double cube_plus(const double *x, const sgm_attributes *attributes)
+{
+    (void)attributes;
+    return x[0] * x[0] * x[0] + 1;
+}
+
+static sgm_status infer_same(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
+                             sgm_type *result)
+{
+    (void)count, (void)attributes;
+    *result = inputs[0];
+    return SGM_OK;
+}
+
+static sgm_status reverse(const sgm_kernel_call *call)
+{
+    int64_t count = sgm_shape_elements(&call->output.shape);
+    for (int64_t i = 0; i < count; i++)
+        sgm_array_store(&call->output, i, sgm_array_load(&call->inputs[0], count - 1 - i));
+    return SGM_OK;
+}
+
+static const sgm_op own_element = {.api = SGM_OP_API,
+                                   .flags = SGM_OP_ELEMENTWISE,
+                                   .name = "test_cube_plus",
+                                   .doc = "of a test",
+                                   .min_inputs = 1,
+                                   .max_inputs = 1,
+                                   .infer = infer_same,
+                                   .scalar = cube_plus};
+static const sgm_op own_whole = {.api = SGM_OP_API,
+                                 .name = "test_reverse",
+                                 .doc = "of a test",
+                                 .min_inputs = 1,
+                                 .max_inputs = 1,
+                                 .infer = infer_same,
+                                 .forward = reverse};
+
+static void check_own(sgm_handler *handler)
+{
+    sgm_session *session = sgm_session_create(handler);
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(2, 3));
+    sgm_value turned = sgm_permute(graph, sgm_exp(graph, x), (const int32_t[]){1, 0});
+    sgm_value own = sgm_record(graph, &own_element, &turned, 1, NULL);
+    sgm_value y = sgm_record(graph, &own_whole, &own, 1, NULL);
+    sgm_output(graph, "y", sgm_subtract(graph, y, sgm_number(graph, 1)));
+    sgm_program *program = sgm_session_prepare(session, graph);
+    CHECK_OK(program);
+    const double k = log(2);
+    for (int run = 0; run < 2; run++) {
+        feed(session, program, "x", SGM_FLOAT32, DIMS(2, 3), NUMBERS(0, k, 0, 0, 0, k));
+        CHECK_OK(sgm_session_run(session, program));
+        check_output(session, program, "y", NUMBERS(8, 1, 1, 8, 1, 1), 1e-5);
+    }
+    CHECK_STR(sgm_handler_support(handler, "test_reverse", SGM_FLOAT32), "reference loop");
+    sgm_graph_free(graph);
+    sgm_session_free(session);
+}
+
+TEST(operations_without_a_kernel_run_on_the_host)
+{
+    CHECK_OK(sgm_register_op(&own_element));
+    CHECK_OK(sgm_register_op(&own_whole));
+    with_devices(check_own);
+}
+
+static sgm_handler *used_within; /* by an operation, in the midst of a run */
+
+static sgm_status multiply_within(const sgm_kernel_call *call)
+{
+    sgm_session *session = sgm_session_create(used_within);
+    check_small_product(session);
+    sgm_session_free(session);
+    return reverse(call);
+}
+
+static const sgm_op own_user = {.api = SGM_OP_API,
+                                .name = "test_multiply_within",
+                                .doc = "of a test",
+                                .min_inputs = 1,
+                                .max_inputs = 1,
+                                .infer = infer_same,
+                                .forward = multiply_within};
+
+static void check_used_within(sgm_handler *handler)
+{
+    used_within = handler;
+    sgm_session *session = sgm_session_create(handler);
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = sgm_exp(graph, sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(3)));
+    sgm_value y = sgm_record(graph, &own_user, &x, 1, NULL);
+    sgm_output(graph, "y", sgm_multiply(graph, y, sgm_number(graph, 2)));
+    sgm_program *program = sgm_session_prepare(session, graph);
+    CHECK_OK(program);
+    feed(session, program, "x", SGM_FLOAT32, DIMS(3), NUMBERS(0, log(2), log(3)));
+    alarm(120); /* whoever waited for itself would wait for ever */
+    CHECK_OK(sgm_session_run(session, program));
+    alarm(0);
+    check_output(session, program, "y", NUMBERS(6, 4, 2), 1e-5);
+    sgm_graph_free(graph);
+    sgm_session_free(session);
+}
+
+TEST(an_operation_may_use_the_handler_that_runs_it)
+{
+    CHECK_OK(sgm_register_op(&own_user));
+    with_devices(check_used_within);
+}
+
+/* --- several sessions, times, numbers --- */
+
+static void *run_often(void *user)
+{
+    sgm_session *session = sgm_session_create(user);
+    for (int i = 0; i < 20; i++)
+        check_small_product(session);
+    sgm_session_free(session);
+    return NULL;
+}
+
+static void check_threads(sgm_handler *handler)
+{
+    pthread_t threads[3];
+    uint64_t used = device_of(handler)->used;
+    for (int i = 0; i < 3; i++)
+        CHECK_INT(pthread_create(&threads[i], NULL, run_often, handler), 0);
+    for (int i = 0; i < 3; i++)
+        CHECK_INT(pthread_join(threads[i], NULL), 0);
+    CHECK_INT(device_of(handler)->used, used);
+}
+
+TEST(sessions_in_threads_share_a_device)
+{
+    with_devices(check_threads);
+}
+
+static void check_times(sgm_handler *handler)
+{
+    sgm_session *session = sgm_session_create(handler);
+    sgm_graph *graph = product_graph(64, 64);
+    sgm_program *program = sgm_session_prepare(session, graph);
+    sgm__step_time times[4];
+    double values[64] = {1};
+    CHECK_OK(program);
+    CHECK(program->plan->step_count <= 4);
+    feed(session, program, "x", SGM_FLOAT32, DIMS(64, 1), values);
+    feed(session, program, "y", SGM_FLOAT32, DIMS(1, 64), values);
+    CHECK_OK(sgm__session_run_timed(session, program, times));
+    CHECK(times[0].seconds > 0 && times[0].seconds < 60);
+    CHECK_INT(times[0].with, -1);
+    sgm_graph_free(graph);
+    sgm_session_free(session);
+}
+
+TEST(times_of_steps)
+{
+    with_devices(check_times);
+}
+
+static void check_number(sgm_handler *handler)
+{
+    const sgm_handler_options options = {.struct_size = sizeof options, .device = 99};
+    CHECK_ERROR(sgm_handler_create_options(device_of(handler)->driver->name, &options),
+                "there is no device 99: ");
+    CHECK_INT(sgm_last_status(), SGM_ERROR_NOT_FOUND);
+}
+
+TEST(devices_by_number)
+{
+    with_devices(check_number);
+}
