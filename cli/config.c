@@ -1,6 +1,7 @@
 /* The table of everything that a file may say, and the checks that need no data. */
 #include "config.h"
 #include "config_checks.h"
+#include "handlers/handler.h"
 #include "registry/pattern.h"
 
 #include <math.h>
@@ -272,7 +273,11 @@ static const option operator_table[] = {
      OF(operator_config, mergers),
      .check = check_merger,
      .doc = "parameters: others, by parameter, {\"*.biases\": maximum}"},
-    SETTING(operator_config, handlers, sgm_operator_settings),
+    {.name = "handlers",
+     .kind = OPTION_SETTING,
+     OF(operator_config, handlers),
+     .settings = sgm_operator_settings,
+     .check = check_handlers},
     SETTING(operator_config, threads, sgm_operator_settings),
     SETTING(operator_config, timeout, sgm_operator_settings),
     SETTING(operator_config, check_every, sgm_operator_settings),
@@ -280,6 +285,16 @@ static const option operator_table[] = {
     SETTING(operator_config, bfloat16, sgm_operator_settings),
     SETTING(operator_config, sharded, sgm_operator_settings),
 };
+
+/* ": cpu, ...": those that there are; what watches one of them follows these and is named once. */
+static void list_handlers(const option *o, sgm__text *out)
+{
+    (void)o;
+    const char *name;
+    for (size_t i = 0; (name = sgm_handler_name_at(i)) != NULL && strchr(name, ':') == NULL; i++)
+        sgm__text_append(out, "%s%s", i > 0 ? ", " : ": ", name);
+    sgm__text_append(out, ", debug:NAME");
+}
 
 const option config_table[] = {
     {.name = "name",
@@ -348,7 +363,8 @@ const option config_table[] = {
      .kind = OPTION_SETTING,
      OF(config, handler),
      .settings = sgm_env_settings,
-     .check = check_handler},
+     .check = sgm__handler_check_name,
+     .more = list_handlers},
     SETTING(config, threads, sgm_env_settings),
     SETTING(config, precision, sgm_env_settings),
     {.name = "folder",

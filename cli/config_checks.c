@@ -1,4 +1,5 @@
 #include "config_checks.h"
+#include "handlers/handler.h"
 #include "options.h"
 
 #include <math.h>
@@ -101,14 +102,16 @@ sgm_status check_operator(const char *value)
     return fail_choice(value, names, 3);
 }
 
-sgm_status check_handler(const char *value)
+sgm_status check_handlers(const char *value)
 {
-    const char *names[32];
-    size_t count = 0, length = strcspn(value, "("); /* options may follow: "cpu(dense=own)" */
-    for (; count < 32 && (names[count] = sgm_handler_name_at(count)) != NULL; count++)
-        if (strncmp(names[count], value, length) == 0 && names[count][length] == '\0')
-            return SGM_OK;
-    return fail_choice(value, names, count);
+    char **names = sgm__words(value, NULL);
+    sgm_status status = SGM_OK;
+    if (names == NULL)
+        return sgm_last_status();
+    for (size_t i = 0; status == SGM_OK && names[i] != NULL; i++)
+        status = sgm__handler_check_name(names[i]);
+    sgm__free(names);
+    return status;
 }
 
 sgm_status check_dataset(const char *value)

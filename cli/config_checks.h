@@ -14,7 +14,7 @@ sgm_status check_part(const char *value);
 sgm_status check_optimiser(const char *value);
 sgm_status check_name(const char *value);
 sgm_status check_operator(const char *value);
-sgm_status check_handler(const char *value);
+sgm_status check_handlers(const char *value);
 sgm_status check_dataset(const char *value);
 sgm_status check_separator(const char *value);
 sgm_status check_range_number(const char *value);

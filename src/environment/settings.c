@@ -12,7 +12,8 @@ static const int precision_types[] = {SGM_FLOAT32, SGM_FLOAT64, SGM_BFLOAT16};
 
 static const sgm_setting rows[] = {
     ENVIRONMENT(seed, "of all that is random", .kind = SGM_KIND_INTEGER, .most = 9e18),
-    ENVIRONMENT(handler, "who computes (see 'sigma info')", .kind = SGM_KIND_TEXT, .standard_text = "cpu"),
+    ENVIRONMENT(handler, "who computes, of those that 'sigma info' shows", .kind = SGM_KIND_TEXT,
+                .standard_text = "cpu"),
     ENVIRONMENT(threads, "if not given: one per processor", .kind = SGM_KIND_INTEGER, .least = 1,
                 .most = 1024),
     {.option = {.name = "precision",

@@ -4,6 +4,7 @@
 #include "handlers/handler_text.h"
 
 #include <stdio.h>
+#include <strings.h>
 
 /* Those that do mathematics themselves; the debugging one watches one of them. */
 #define HANDLERS(X)                                                                                          \
@@ -32,15 +33,36 @@ static const sgm__handler_type *find_type(const char *name)
     return NULL;
 }
 
+/* What the same things are called elsewhere. */
+static const struct {
+    const char *word, *handlers;
+} of_others[] = {
+    {"gpu", "'opencl' or 'cuda'"}, {"nvidia", "'cuda'"}, {"amd", "'opencl'"}, {"intel", "'cpu' or 'opencl'"}};
+
+/* " (did you mean 'cpu'?)", or "" where nothing is like it. */
+static const char *guess(const char *name, char *buffer, size_t size)
+{
+    char word[64];
+    snprintf(word, sizeof word, "%.*s", (int)sgm__handler_text_name(name), name);
+    for (size_t i = 0; i < sizeof of_others / sizeof of_others[0]; i++)
+        if (strcasecmp(word, of_others[i].word) == 0) {
+            snprintf(buffer, size, " (did you mean %s?)", of_others[i].handlers);
+            return buffer;
+        }
+    const char *near = sgm__nearest(word, names, NAME_COUNT);
+    if (near == NULL)
+        return "";
+    snprintf(buffer, size, " (did you mean '%s'?)", near);
+    return buffer;
+}
+
 static sgm_status fail_unknown(const char *name)
 {
-    char list[256] = "";
+    char list[256] = "", meant[64];
     for (size_t i = 0, length = 0; i < TYPE_COUNT && length < sizeof list; i++)
         length += (size_t)snprintf(list + length, sizeof list - length, "%s, ", types[i]->name);
-    const char *near = sgm__nearest(name, names, NAME_COUNT);
-    return sgm_fail(SGM_ERROR_NOT_FOUND, "there is no handler '%s'%s%s%s; there are %sand " WATCHING "NAME",
-                    name, near != NULL ? " (did you mean '" : "", near != NULL ? near : "",
-                    near != NULL ? "'?)" : "", list);
+    return sgm_fail(SGM_ERROR_NOT_FOUND, "there is no handler '%.60s'%s; there are %sand " WATCHING "NAME",
+                    name, guess(name, meant, sizeof meant), list);
 }
 
 static sgm_status read_options(const sgm_handler_options *given, sgm_handler_options *options)
@@ -104,17 +126,30 @@ static sgm_status check_name(const char *name)
                     sizeof((sgm_handler *)NULL)->name - 1);
 }
 
+/* What computes: behind "debug:", if that is in front. */
+static const char *watched_or_own(const char *name)
+{
+    return strncmp(name, WATCHING, strlen(WATCHING)) == 0 ? name + strlen(WATCHING) : name;
+}
+
+sgm_status sgm__handler_check_name(const char *name)
+{
+    SGM_TRY(check_name(name));
+    const char *own = watched_or_own(name);
+    if (strcmp(name, sgm__debug_handler.name) == 0 || find_type(own) != NULL)
+        return SGM_OK;
+    return fail_unknown(watched_or_own(own) != own ? name : own);
+}
+
 sgm_status sgm__handler_check(const char *name)
 {
     const sgm_handler_options none = {.struct_size = sizeof none};
     sgm__handler_text text;
-    SGM_TRY(check_name(name));
+    SGM_TRY(sgm__handler_check_name(name));
     if (strcmp(name, sgm__debug_handler.name) == 0)
         return sgm__debug_handler.open(&none, NULL); /* it watches another */
-    const char *own = strncmp(name, WATCHING, strlen(WATCHING)) == 0 ? name + strlen(WATCHING) : name;
+    const char *own = watched_or_own(name);
     const sgm__handler_type *type = find_type(own);
-    if (type == NULL)
-        return fail_unknown(strncmp(own, WATCHING, strlen(WATCHING)) == 0 ? name : own);
     SGM_TRY(read_text(type, own, &none, &text));
     if (type == &sgm__cpu_handler && sgm__cpu_check(&text.options) != SGM_OK)
         return sgm__fail_within("handler '%s'", own);

@@ -108,6 +108,7 @@ extern const sgm__handler_type sgm__reference_handler, sgm__cpu_handler, sgm__op
     sgm__cuda_handler, sgm__null_handler, sgm__debug_handler;
 /* Whether there is a handler of that text, and its options may be so; nothing is opened. */
 sgm_status sgm__handler_check(const char *text);
+sgm_status sgm__handler_check_name(const char *text); /* the name alone, as another machine may have it */
 sgm_status sgm__cpu_check(const sgm_handler_options *options);
 
 /* Where a value begins; NULL: it is never in memory. */

@@ -126,7 +126,7 @@ has err "start_from: .*nowhere"
 run 2 train "$examples/iris.yaml" name=../elsewhere
 has err "without '/'"
 run 2 train "$examples/iris.yaml" handler=debug:debug:cpu
-has err "unknown 'debug:debug:cpu'; there are cpu"
+has err "there is no handler 'debug:debug:cpu'.*; there are cpu"
 cp run/config.yaml kept.yaml
 run 1 train run/config.yaml --resume 'network=input(4) + dense(3) + softmax_cross_entropy'
 has err 'is of the network "input\(4\) \+ dense\(16'

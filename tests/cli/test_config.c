@@ -184,6 +184,11 @@ TEST(texts_are_checked_where_they_stand)
     CHECK_ERROR(refuse(NETWORK "data: {training: irs}\n", NULL), "did you mean 'iris'?");
     CHECK_ERROR(refuse(NETWORK "precision: float23\n", NULL), "did you mean 'float32'?");
     CHECK_ERROR(refuse(NETWORK "handler: referense\n", NULL), "did you mean 'reference'?");
+    CHECK_ERROR(refuse(NETWORK "handler: GPU\n", NULL),
+                "a/b.yaml:2:10: handler: there is no handler 'GPU' (did you mean 'opencl' or 'cuda'?); there "
+                "are cpu, reference, opencl, cuda, null, and debug:NAME");
+    CHECK_ERROR(refuse(NETWORK "operator: {type: gradients, handlers: cpu nvidia}\n", NULL),
+                "operator.handlers: there is no handler 'nvidia' (did you mean 'cuda'?)");
     CHECK_ERROR(refuse(NETWORK "data: {training: {csv: a, sections: {inputs: 3-1}}}\n", NULL), "got '3-1'");
 }
 

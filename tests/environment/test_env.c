@@ -44,6 +44,10 @@ TEST(an_unknown_handler_is_named_at_once)
         const char *handler, *error;
     } cases[] = {
         {"cppu", "e: there is no handler 'cppu' (did you mean 'cpu'?)"},
+        {"zzzz",
+         "e: there is no handler 'zzzz'; there are cpu, reference, opencl, cuda, null, and debug:NAME"},
+        {"gpu(device=1)", "e: there is no handler 'gpu(device=1)' (did you mean 'opencl' or 'cuda'?)"},
+        {"debug:gpu", "e: there is no handler 'gpu' (did you mean 'opencl' or 'cuda'?)"},
         {"debug", "e: handler 'debug' watches another"},
         {"debug:refrence", "e: there is no handler 'refrence'"},
         {"debug:debug:cpu", "e: there is no handler 'debug:debug:cpu'"},
