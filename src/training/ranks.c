@@ -160,7 +160,6 @@ void sgm__ranks_close(sgm__ranks *ranks)
     sgm__ranks_forget_wishes(ranks);
     sgm__free_aligned(ranks->flat);
     sgm__free(ranks->parts);
-    sgm__free(ranks->values);
     sgm__free(ranks->places);
     sgm__free(ranks->buckets);
     sgm__free(ranks->shared);

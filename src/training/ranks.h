@@ -14,7 +14,7 @@
 #include "training/ranks_near.h"
 #include "training/trainer.h"
 
-#define SGM__MOST_SENT ((size_t)1 << 28) /* elements of one message */
+#define SGM__MOST_SENT ((size_t)1 << 30) /* bytes of one message */
 
 typedef struct sgm__rank_options {
     double timeout; /* seconds that another rank may let this one wait */
@@ -27,20 +27,22 @@ typedef struct sgm__rank_options {
 
 /* A piece of the flat gradients that is summed by itself. */
 typedef struct sgm__rank_bucket {
-    size_t first, count; /* elements */
-    int32_t owner;       /* who gets the sum; -1: all */
+    size_t first, bytes;
+    int32_t owner; /* who gets the sum; -1: all */
     int32_t ticket;
     double began;
     bool done;
 } sgm__rank_bucket;
 
-/* Where one gradient lies among the flat ones. */
-typedef struct sgm__flat_place {
-    size_t first, count; /* elements */
-    int32_t owner;       /* the rank that updates the parameter; this one, if they are not divided */
-} sgm__flat_place;
+/* Where a parameter lies among all that are trained, and its gradient among all gradients. */
+typedef struct sgm__rank_place {
+    const char *name; /* the operator's */
+    sgm_dtype dtype;
+    size_t first, bytes;
+    int32_t owner; /* the rank that updates it, where updates are divided */
+} sgm__rank_place;
 
-/* Who updates a parameter. */
+/* Who updates a parameter, and has the optimiser's memory of it. */
 typedef struct sgm__rank_owner {
     char *parameter;
     int32_t rank;
@@ -68,21 +70,24 @@ typedef struct sgm__ranks {
     struct sgm__lent_part *parts; /* of the newest iteration, of all ranks */
     size_t part_count, part_capacity;
 
+    /* what lies where, and whose it is; ranks_places.c */
+    sgm__rank_place *places;
+    size_t place_count, place_capacity, place_bytes;
+    sgm__rank_owner *owners;
+    size_t owner_count, owner_capacity;
+
     /* dividing the update; ranks_divide.c */
-    bool divides, placed; /* what is trained lies where others see it */
-    struct sgm__lent_value *values;
-    size_t value_count, value_capacity, value_bytes, placed_bytes;
-    int32_t value_block;
+    bool divides, placed; /* what is trained lies where others see it, */
+    int32_t value_block;  /* in this block */
     unsigned char *value_memory;
+    size_t value_bytes;
 
     /* merging; ranks_merge.c */
     sgm_dtype dtype;
-    unsigned char *flat;
-    size_t flat_elements, flat_capacity;
+    unsigned char *flat; /* gradients, and later the new values, at their places */
+    size_t flat_capacity;
     uint16_t *narrowed; /* what travels of the flat ones, if that is bfloat16, */
     float *lost;        /* and what is missing in it: it goes with the next ones (Seide et al., 2014) */
-    sgm__flat_place *places;
-    size_t place_count, place_capacity;
     sgm__rank_bucket *buckets;
     size_t bucket_count, bucket_capacity;
     bool reduces;   /* each sum goes to the parameter's owner alone */
@@ -101,9 +106,7 @@ typedef struct sgm__ranks {
     bool saved;    /* and have to be told of a checkpoint that it has made */
     int64_t saves; /* epochs from one checkpoint of rank 0 to the next; 0: it makes none */
 
-    /* divided updates; ranks_shard.c, ranks_slots.c */
-    sgm__rank_owner *owners;
-    size_t owner_count, owner_capacity;
+    /* the optimiser's memory, divided; ranks_slots.c */
     sgm_bundle *others; /* rank 0: the optimiser's memory of the others; NULL: only they know */
     bool anew;          /* that is what they are to begin with */
 
@@ -159,6 +162,19 @@ sgm_status sgm__ranks_publish(sgm_trainer *trainer, sgm_registry *registry);
 /* In a meeting: everybody's account for everybody. */
 sgm_status sgm__ranks_account(sgm__ranks *ranks);
 
+/* --- ranks_places.c --- */
+/* Of the parameters that the operator names, in their order; what is known already stays. */
+sgm_status sgm__ranks_find_places(sgm__ranks *ranks);
+/* Owners of places whose names and bytes are given. */
+sgm_status sgm__ranks_find_owners(sgm__ranks *ranks, sgm__rank_place *places, size_t count);
+void sgm__ranks_forget(sgm__ranks *ranks); /* names, shapes or sessions may be others */
+/* Whether each rank alone has the optimiser's memory of its parameters. Then: */
+bool sgm__ranks_sharded(const sgm__ranks *ranks);
+/* Who updates a parameter; this rank, where all make the same update. */
+int32_t sgm__ranks_owner(const sgm__ranks *ranks, const char *parameter);
+/* Who alone has a state; -1: all have it. */
+int32_t sgm__ranks_slot_owner(const sgm__ranks *ranks, const char *state);
+
 /* --- ranks_merge.c --- */
 /* Before the workers run: after which steps their buckets are complete. */
 sgm_status sgm__ranks_cut(sgm_trainer *trainer, int64_t whole);
@@ -180,7 +196,6 @@ void sgm__ranks_take_part(const sgm_trainer *trainer);
 /* Which records of a block are this rank's, of how many in the whole minibatch. */
 void sgm__ranks_part(const sgm_trainer *trainer, const sgm_block *block, int64_t *first, int64_t *count,
                      int64_t *whole);
-void sgm__ranks_forget(sgm__ranks *ranks); /* names and shapes may be others */
 /* What rounding has lost is in no checkpoint: wherever one is made, all ranks go on without it, as those do
  * that resume there. For each rank at the same iteration. */
 void sgm__ranks_forget_lost(const sgm_trainer *trainer);
@@ -211,19 +226,8 @@ sgm_status sgm__ranks_mark_placed(sgm_trainer *trainer);
 sgm_status sgm__ranks_place_values(sgm__ranks *ranks);
 /* After it: the new values come from their owners. */
 sgm_status sgm__ranks_exchange_values(sgm__ranks *ranks);
-void sgm__ranks_forget_values(sgm__ranks *ranks); /* names or sessions may be others */
 
-/* --- ranks_shard.c: updates divided among the ranks --- */
-bool sgm__ranks_sharded(const sgm__ranks *ranks);
-/* In whose part of all a place is, where each rank has one part. */
-int32_t sgm__ranks_part_at(const sgm__ranks *ranks, double place, double all);
-/* Who updates a parameter; this rank, where all make the same update. */
-int32_t sgm__ranks_owner(const sgm__ranks *ranks, const char *parameter);
-/* The same of several ones, as the owners of `places`, whose counts are given; who has none yet gets one. */
-sgm_status sgm__ranks_find_owners(sgm__ranks *ranks, const char *const *names, sgm__flat_place *places,
-                                  size_t count);
-/* Who alone has a state; -1: all have it. */
-int32_t sgm__ranks_slot_owner(const sgm__ranks *ranks, const char *state);
+/* --- ranks_shard.c: updates and the optimiser's memory divided among the ranks --- */
 /* Before an update is recorded: what the trainer trains finds its owners. */
 sgm_status sgm__ranks_mark_owned(sgm_trainer *trainer);
 /* Whether sums of gradients go to their owners alone, as no update looks at others'. */

@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define ACCOUNT_SECONDS 1.0          /* between two accounts of what ranks do */
-#define MOST_BYTES ((size_t)1 << 30) /* of one message */
+#define ACCOUNT_SECONDS 1.0 /* between two accounts of what ranks do */
 
 sgm_status sgm__ranks_send(sgm__ranks *ranks, void *data, size_t size, const char *what)
 {
@@ -17,8 +16,8 @@ sgm_status sgm__ranks_send(sgm__ranks *ranks, void *data, size_t size, const cha
 
 sgm_status sgm__ranks_send_from(sgm__ranks *ranks, int32_t from, void *data, size_t size, const char *what)
 {
-    for (size_t done = 0; done < size; done += MOST_BYTES) {
-        size_t count = size - done < MOST_BYTES ? size - done : MOST_BYTES;
+    for (size_t done = 0; done < size; done += SGM__MOST_SENT) {
+        size_t count = size - done < SGM__MOST_SENT ? size - done : SGM__MOST_SENT;
         sgm_communicator_work work = {.kind = SGM_COMMUNICATOR_BROADCAST,
                                       .type = SGM_COMMUNICATOR_BYTES,
                                       .data = (unsigned char *)data + done,

@@ -2,26 +2,11 @@
  * others take the new values. So that they can, what is trained lies in a block that all see.
  *
  * That is for optimisers that remember nothing of a parameter: else their memory would have to follow, which
- * costs more than the update; or that stays apart, which operator.sharded wants (ranks_shard.c has its
- * owners). */
+ * costs more than the update; or that stays apart, which operator.sharded wants (ranks_shard.c). */
 #include "graph/graph_internal.h"
 #include "handlers/session.h"
 #include "ops/ops.h"
 #include "training/ranks.h"
-
-#define ALIGNED 64 /* bytes where values begin */
-
-/* Where the values of a parameter lie in the block, and whose they are. */
-typedef struct sgm__lent_value {
-    size_t first, bytes;
-    int32_t owner;
-} sgm__lent_value;
-
-void sgm__ranks_forget_values(sgm__ranks *ranks)
-{
-    ranks->value_count = 0;
-    ranks->placed = false;
-}
 
 /* --- whether --- */
 
@@ -56,39 +41,12 @@ bool sgm__ranks_divide(sgm_trainer *trainer)
     return ranks->divides && !sharded && !looked_at;
 }
 
-/* --- who has what --- */
-
-/* One after the other. */
-static sgm_status lay_out(sgm__ranks *ranks)
-{
-    const sgm_operator *team = ranks->trainer->team;
-    size_t next = 0;
-    if (ranks->value_count == team->name_count)
-        return SGM_OK;
-    SGM_TRY(sgm__reserve(&ranks->values, &ranks->value_capacity, team->name_count, sizeof *ranks->values));
-    for (size_t i = 0; i < team->name_count; i++) {
-        sgm_type type;
-        SGM_TRY(sgm_session_state_type(ranks->trainer->session, team->names[i], &type));
-        size_t bytes = (size_t)sgm_shape_elements(&type.shape) * sgm_dtype_size(type.dtype);
-        ranks->values[i] = (sgm__lent_value){.first = next, .bytes = bytes};
-        next += (bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
-    }
-    for (size_t i = 0; i < team->name_count; i++) {
-        double middle = (double)ranks->values[i].first + (double)ranks->values[i].bytes / 2;
-        ranks->values[i].owner = sgm__ranks_sharded(ranks) ? sgm__ranks_owner(ranks, team->names[i])
-                                                           : sgm__ranks_part_at(ranks, middle, (double)next);
-    }
-    ranks->value_bytes = next;
-    ranks->value_count = team->name_count;
-    return SGM_OK;
-}
-
 sgm_status sgm__ranks_mark_placed(sgm_trainer *trainer)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
-    SGM_TRY(lay_out(ranks));
+    SGM_TRY(sgm__ranks_find_places(ranks));
     for (size_t i = 0; i < trainer->trained_count; i++)
-        trainer->trained[i].elsewhere = ranks->values[i].owner != ranks->rank;
+        trainer->trained[i].elsewhere = ranks->places[i].owner != ranks->rank;
     return SGM_OK;
 }
 
@@ -106,12 +64,12 @@ static void follow(const sgm_trainer *trainer, const char *name, const void *bef
     }
 }
 
-static void place(const sgm_trainer *trainer, const char *name, unsigned char *memory, size_t bytes)
+static void move(const sgm_trainer *trainer, const sgm__rank_place *place, unsigned char *block)
 {
-    const void *before = sgm__session_state_memory(trainer->session, name);
-    memcpy(memory, before, bytes);
-    sgm__session_place_state(trainer->session, name, memory);
-    follow(trainer, name, before);
+    const void *before = sgm__session_state_memory(trainer->session, place->name);
+    memcpy(block + place->first, before, place->bytes);
+    sgm__session_place_state(trainer->session, place->name, block + place->first);
+    follow(trainer, place->name, before);
 }
 
 /* What is not trained any more, and is in the block that was used before. */
@@ -131,30 +89,29 @@ static sgm_status bring_home(const sgm_trainer *trainer, const unsigned char *bl
 /* Two blocks take turns, as the values come from the one before. */
 sgm_status sgm__ranks_place_values(sgm__ranks *ranks)
 {
-    const sgm_operator *team = ranks->trainer->team;
     unsigned char *before = ranks->value_memory;
-    size_t bytes_before = ranks->placed_bytes;
+    size_t bytes_before = ranks->value_bytes;
     if (ranks->placed)
         return SGM_OK;
-    SGM_TRY(lay_out(ranks));
+    SGM_TRY(sgm__ranks_find_places(ranks));
     ranks->value_block = ranks->value_block == SGM__VALUE_BLOCK ? SGM__VALUE_BLOCK + 1 : SGM__VALUE_BLOCK;
-    ranks->value_memory = sgm__near_block(ranks->near, ranks->value_block, ranks->value_bytes);
+    ranks->value_memory = sgm__near_block(ranks->near, ranks->value_block, ranks->place_bytes);
     if (ranks->value_memory == NULL)
         return sgm__last_failure();
-    for (size_t i = 0; i < team->name_count; i++)
-        place(ranks->trainer, team->names[i], ranks->value_memory + ranks->values[i].first,
-              ranks->values[i].bytes);
+    for (size_t i = 0; i < ranks->place_count; i++)
+        move(ranks->trainer, &ranks->places[i], ranks->value_memory);
     ranks->placed = true;
-    ranks->placed_bytes = ranks->value_bytes;
+    ranks->value_bytes = ranks->place_bytes;
     return bring_home(ranks->trainer, before, bytes_before);
 }
 
 static void take_values(const sgm__ranks *ranks, int32_t owner, const unsigned char *values)
 {
-    for (size_t i = 0; i < ranks->value_count; i++)
-        if (ranks->values[i].owner == owner)
-            memcpy(ranks->value_memory + ranks->values[i].first, values + ranks->values[i].first,
-                   ranks->values[i].bytes);
+    for (size_t i = 0; i < ranks->place_count; i++) {
+        const sgm__rank_place *place = &ranks->places[i];
+        if (place->owner == owner)
+            memcpy(ranks->value_memory + place->first, values + place->first, place->bytes);
+    }
 }
 
 sgm_status sgm__ranks_exchange_values(sgm__ranks *ranks)

@@ -7,7 +7,6 @@
 
 #include <math.h>
 
-#define ALIGNED 64         /* bytes where a gradient begins */
 #define MOST_BUCKETS 128   /* all may be under way at once */
 #define LOOK_SECONDS 50e-6 /* between two looks at sums that are under way, at first: */
 #define MOST_LOOK 1e-3     /* a look takes the processor from who computes */
@@ -15,42 +14,35 @@
 /* What all ranks learn of an iteration, as sums; costs and states that the network changes follow. */
 enum { LOSS, CORRECT, RECORDS, HAS_ACCURACY, MEETS, STOPS, UPDATES, ACCUMULATED, SIGNS, SHARED = SIGNS + 2 };
 
-/* --- where they lie --- */
-
-void sgm__ranks_forget(sgm__ranks *ranks)
-{
-    if (ranks == NULL)
-        return;
-    ranks->place_count = ranks->bucket_count = 0;
-    sgm__ranks_forget_values(ranks);
-}
+/* --- in pieces --- */
 
 void sgm__ranks_forget_lost(const sgm_trainer *trainer)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
     if (ranks != NULL && ranks->lost != NULL)
-        memset(ranks->lost, 0, ranks->flat_elements * sizeof *ranks->lost);
+        memset(ranks->lost, 0, ranks->place_bytes);
 }
 
-static sgm_status add_bucket(sgm__ranks *ranks, size_t first, size_t count, int32_t owner)
+static sgm_status add_bucket(sgm__ranks *ranks, size_t first, size_t bytes, int32_t owner)
 {
     SGM_TRY(sgm__reserve(&ranks->buckets, &ranks->bucket_capacity, ranks->bucket_count + 1,
                          sizeof *ranks->buckets));
     ranks->buckets[ranks->bucket_count++] =
-        (sgm__rank_bucket){.first = first, .count = count, .owner = owner};
+        (sgm__rank_bucket){.first = first, .bytes = bytes, .owner = owner};
     return SGM_OK;
 }
 
 /* The last gradients are there first. */
 static sgm_status divide_range(sgm__ranks *ranks, size_t first, size_t end, int32_t owner)
 {
-    size_t most = (size_t)ranks->options.bucket_bytes / sgm_dtype_size(ranks->dtype);
-    size_t least = ranks->flat_elements / MOST_BUCKETS + 1;
-    most = most > least ? most : least;
+    size_t each = sgm_dtype_size(ranks->dtype);
+    size_t most = (size_t)ranks->options.bucket_bytes / each;
+    size_t least = ranks->place_bytes / each / MOST_BUCKETS + 1;
+    size_t bytes = (most > least ? most : least) * each;
     while (end > first) {
-        size_t left = end - first, count = left < most + most / 2 ? left : most;
-        end -= count;
-        SGM_TRY(add_bucket(ranks, end, count, owner));
+        size_t left = end - first, part = left < bytes + bytes / 2 ? left : bytes;
+        end -= part;
+        SGM_TRY(add_bucket(ranks, end, part, owner));
     }
     return SGM_OK;
 }
@@ -58,7 +50,7 @@ static sgm_status divide_range(sgm__ranks *ranks, size_t first, size_t end, int3
 /* A bucket has one owner, if its sum goes to that alone. */
 static sgm_status divide(sgm__ranks *ranks)
 {
-    size_t end = ranks->flat_elements;
+    size_t end = ranks->place_bytes;
     if (!ranks->reduces)
         return divide_range(ranks, 0, end, -1);
     for (size_t i = ranks->place_count; i-- > 0;) {
@@ -79,57 +71,47 @@ static sgm_status make_narrow(sgm__ranks *ranks)
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
                         "gradients travel as bfloat16 where they are of float32, not of %s",
                         sgm_dtype_name(ranks->dtype));
+    size_t count = ranks->place_bytes / sizeof(float);
     sgm__free(ranks->narrowed);
     sgm__free(ranks->lost);
-    ranks->narrowed = sgm__calloc(ranks->flat_elements, sizeof *ranks->narrowed);
-    ranks->lost = sgm__calloc(ranks->flat_elements, sizeof *ranks->lost);
+    ranks->narrowed = sgm__calloc(count, sizeof *ranks->narrowed);
+    ranks->lost = sgm__calloc(count, sizeof *ranks->lost);
     return ranks->narrowed != NULL && ranks->lost != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
-/* One after the other. */
-static sgm_status find_places(sgm__ranks *ranks)
+static sgm_status find_type(sgm__ranks *ranks)
 {
-    const sgm_operator *team = ranks->trainer->team;
-    size_t next = 0;
-    sgm__ranks_forget(ranks);
-    SGM_TRY(sgm__reserve(&ranks->places, &ranks->place_capacity, team->name_count, sizeof *ranks->places));
-    for (size_t i = 0; i < team->name_count; i++) {
-        sgm_type type;
-        SGM_TRY(sgm_session_state_type(ranks->trainer->session, team->names[i], &type));
-        if (i > 0 && type.dtype != ranks->dtype)
-            return sgm_fail(
-                SGM_ERROR_UNSUPPORTED, "ranks want all parameters of one type: '%s' is of %s, '%s' of %s",
-                team->names[0], sgm_dtype_name(ranks->dtype), team->names[i], sgm_dtype_name(type.dtype));
-        ranks->dtype = type.dtype;
-        size_t each = ALIGNED / sgm_dtype_size(type.dtype), count = (size_t)sgm_shape_elements(&type.shape);
-        ranks->places[i] = (sgm__flat_place){.first = next, .count = count};
-        next += (count + each - 1) / each * each;
-    }
-    if (ranks->dtype != SGM_FLOAT32 && ranks->dtype != SGM_FLOAT64)
-        return sgm_fail(SGM_ERROR_UNSUPPORTED, "ranks sum gradients of float32 and float64, not of %s",
-                        sgm_dtype_name(ranks->dtype));
-    SGM_TRY(sgm__ranks_find_owners(ranks, (const char *const *)team->names, ranks->places, team->name_count));
-    ranks->flat_elements = next;
-    ranks->place_count = team->name_count;
-    return SGM_OK;
+    const sgm__rank_place *places = ranks->places;
+    for (size_t i = 1; i < ranks->place_count; i++)
+        if (places[i].dtype != places[0].dtype)
+            return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                            "ranks want all parameters of one type: '%s' is of %s, '%s' of %s",
+                            places[0].name, sgm_dtype_name(places[0].dtype), places[i].name,
+                            sgm_dtype_name(places[i].dtype));
+    ranks->dtype = places[0].dtype;
+    return ranks->dtype == SGM_FLOAT32 || ranks->dtype == SGM_FLOAT64
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_UNSUPPORTED, "ranks sum gradients of float32 and float64, not of %s",
+                          sgm_dtype_name(ranks->dtype));
 }
 
 static sgm_status lay_out(sgm__ranks *ranks)
 {
     const sgm_operator *team = ranks->trainer->team;
-    SGM_TRY(find_places(ranks));
+    ranks->bucket_count = 0;
+    SGM_TRY(sgm__ranks_find_places(ranks));
+    SGM_TRY(find_type(ranks));
     ranks->reduces = sgm__ranks_reduce(ranks->trainer);
     for (int32_t i = 0; i < team->count; i++)
         team->workers[i].cut = NULL;
-    size_t bytes = ranks->flat_elements * sgm_dtype_size(ranks->dtype);
-    if (bytes > ranks->flat_capacity) {
+    if (ranks->place_bytes > ranks->flat_capacity) {
         sgm__free_aligned(ranks->flat);
-        ranks->flat = sgm__alloc_aligned(bytes);
-        ranks->flat_capacity = ranks->flat != NULL ? bytes : 0;
+        ranks->flat = sgm__alloc_aligned(ranks->place_bytes);
+        ranks->flat_capacity = ranks->flat != NULL ? ranks->place_bytes : 0;
     }
     if (ranks->flat == NULL)
         return SGM_ERROR_MEMORY;
-    memset(ranks->flat, 0, bytes);
+    memset(ranks->flat, 0, ranks->place_bytes);
     SGM_TRY(make_narrow(ranks));
     return divide(ranks);
 }
@@ -148,21 +130,22 @@ static void take_double(double *to, const double *from, double share, size_t cou
         to[i] = adds ? to[i] + share * from[i] : share * from[i];
 }
 
-static void take(const sgm__ranks *ranks, size_t first, const void *from, double share, size_t count,
+/* Bytes from `first` on become a share of `from`, or it is added to them. */
+static void take(const sgm__ranks *ranks, size_t first, const void *from, double share, size_t bytes,
                  bool adds)
 {
+    void *to = ranks->flat + first;
     if (ranks->dtype == SGM_FLOAT32)
-        take_float((float *)(void *)ranks->flat + first, from, (float)share, count, adds);
+        take_float(to, from, (float)share, bytes / sizeof(float), adds);
     else
-        take_double((double *)(void *)ranks->flat + first, from, share, count, adds);
+        take_double(to, from, share, bytes / sizeof(double), adds);
 }
 
-/* Elements `first` to `end - 1` of gradient `index`, of all workers. */
+/* Bytes `first` to `end - 1` of gradient `index`, of all workers. */
 static sgm_status combine(const sgm__ranks *ranks, size_t index, size_t first, size_t end, int64_t whole)
 {
     const sgm_operator *team = ranks->trainer->team;
-    const sgm__flat_place *place = &ranks->places[index];
-    size_t size = sgm_dtype_size(ranks->dtype);
+    size_t at = ranks->places[index].first + first;
     bool adds = false;
     for (int32_t k = 0; k < team->count; k++) {
         sgm__worker *worker = &team->workers[k];
@@ -172,23 +155,22 @@ static sgm_status combine(const sgm__ranks *ranks, size_t index, size_t first, s
         sgm_tensor *copy = NULL;
         const void *memory;
         SGM_TRY(sgm__worker_gradient(worker, index, &memory, &copy));
-        take(ranks, place->first + first, (const unsigned char *)memory + first * size, share, end - first,
-             adds);
+        take(ranks, at, (const unsigned char *)memory + first, share, end - first, adds);
         sgm_tensor_free(copy);
         adds = true;
     }
     if (!adds)
-        memset(ranks->flat + (place->first + first) * size, 0, (end - first) * size);
+        memset(ranks->flat + at, 0, end - first);
     return SGM_OK;
 }
 
 static sgm_status combine_bucket(const sgm__ranks *ranks, const sgm__rank_bucket *bucket, int64_t whole)
 {
-    size_t end = bucket->first + bucket->count;
+    size_t end = bucket->first + bucket->bytes;
     for (size_t i = 0; i < ranks->place_count; i++) {
-        const sgm__flat_place *place = &ranks->places[i];
+        const sgm__rank_place *place = &ranks->places[i];
         size_t from = place->first > bucket->first ? place->first : bucket->first;
-        size_t to = place->first + place->count < end ? place->first + place->count : end;
+        size_t to = place->first + place->bytes < end ? place->first + place->bytes : end;
         if (from < to)
             SGM_TRY(combine(ranks, i, from - place->first, to - place->first, whole));
     }
@@ -198,7 +180,8 @@ static sgm_status combine_bucket(const sgm__ranks *ranks, const sgm__rank_bucket
 static void narrow(sgm__ranks *ranks, const sgm__rank_bucket *bucket)
 {
     const float *flat = (const float *)(const void *)ranks->flat;
-    for (size_t i = bucket->first; i < bucket->first + bucket->count; i++) {
+    size_t end = (bucket->first + bucket->bytes) / sizeof(float);
+    for (size_t i = bucket->first / sizeof(float); i < end; i++) {
         float wanted = flat[i] + ranks->lost[i];
         ranks->narrowed[i] = sgm__bfloat16_from_float(wanted);
         ranks->lost[i] = wanted - sgm__bfloat16_to_float(ranks->narrowed[i]);
@@ -208,7 +191,7 @@ static void narrow(sgm__ranks *ranks, const sgm__rank_bucket *bucket)
 static void widen(sgm__ranks *ranks)
 {
     float *flat = (float *)(void *)ranks->flat;
-    for (size_t i = 0; i < ranks->flat_elements; i++)
+    for (size_t i = 0; i < ranks->place_bytes / sizeof(float); i++)
         flat[i] = sgm__bfloat16_to_float(ranks->narrowed[i]);
 }
 
@@ -217,8 +200,8 @@ static sgm_status start_bucket(sgm__ranks *ranks, sgm__rank_bucket *bucket)
     sgm_communicator_work work = {.kind = SGM_COMMUNICATOR_SUM,
                                   .type = ranks->dtype == SGM_FLOAT32 ? SGM_COMMUNICATOR_FLOAT32
                                                                       : SGM_COMMUNICATOR_FLOAT64,
-                                  .data = ranks->flat + bucket->first * sgm_dtype_size(ranks->dtype),
-                                  .count = bucket->count};
+                                  .data = ranks->flat + bucket->first,
+                                  .count = bucket->bytes / sgm_dtype_size(ranks->dtype)};
     if (bucket->owner >= 0) {
         work.kind = SGM_COMMUNICATOR_REDUCE;
         work.root = bucket->owner;
@@ -226,7 +209,7 @@ static sgm_status start_bucket(sgm__ranks *ranks, sgm__rank_bucket *bucket)
     if (ranks->options.narrow) {
         narrow(ranks, bucket);
         work.type = SGM_COMMUNICATOR_BFLOAT16;
-        work.data = ranks->narrowed + bucket->first;
+        work.data = ranks->narrowed + bucket->first / sizeof(float);
     }
     return sgm__ranks_start(ranks, &work, &bucket->ticket);
 }
@@ -347,9 +330,9 @@ static sgm_status steps_for(sgm__ranks *ranks, const sgm__rank_bucket *bucket, s
                             int32_t *steps)
 {
     for (size_t i = 0; i < ranks->place_count; i++) {
-        const sgm__flat_place *place = &ranks->places[i];
+        const sgm__rank_place *place = &ranks->places[i];
         int32_t own;
-        if (place->first >= bucket->first + bucket->count || place->first + place->count <= bucket->first)
+        if (place->first >= bucket->first + bucket->bytes || place->first + place->bytes <= bucket->first)
             continue;
         SGM_TRY(sgm__worker_gradient_ready(worker, i, &own));
         *steps = own > *steps ? own : *steps;
@@ -383,7 +366,7 @@ sgm_status sgm__ranks_cut(sgm_trainer *trainer, int64_t whole)
     ranks->next = 0;
     if (ranks->near != NULL)
         return sgm__ranks_prepare_lending(ranks);
-    if (ranks->place_count == 0 || ranks->reduces != sgm__ranks_reduce(trainer))
+    if (ranks->bucket_count == 0 || ranks->reduces != sgm__ranks_reduce(trainer))
         SGM_TRY(lay_out(ranks));
     for (size_t i = 0; i < ranks->bucket_count; i++)
         ranks->buckets[i].done = false;
@@ -490,7 +473,7 @@ static sgm_status feed_copy(const sgm__ranks *ranks, sgm_program *apply, size_t 
     sgm_tensor *value = sgm_tensor_create(type.dtype, &type.shape);
     if (value == NULL)
         return SGM_ERROR_MEMORY;
-    memcpy(sgm_tensor_data(value), memory, ranks->places[index].count * sgm_dtype_size(type.dtype));
+    memcpy(sgm_tensor_data(value), memory, ranks->places[index].bytes);
     sgm_status status = sgm__feed_part(team, 0, apply, index, memory, value);
     sgm_tensor_free(value);
     return status;
@@ -504,7 +487,7 @@ sgm_status sgm__ranks_pass(sgm_trainer *trainer, sgm_program *apply)
     if (ranks->near != NULL)
         return sgm__ranks_pass_lent(ranks, apply);
     for (size_t i = 0; i < ranks->place_count; i++) {
-        const void *memory = ranks->flat + ranks->places[i].first * sgm_dtype_size(ranks->dtype);
+        const void *memory = ranks->flat + ranks->places[i].first;
         if (ranks->reduces && ranks->places[i].owner != ranks->rank)
             continue;
         SGM_TRY(lends ? sgm__feed_part(team, 0, apply, i, memory, NULL) : feed_copy(ranks, apply, i, memory));

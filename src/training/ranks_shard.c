@@ -6,86 +6,7 @@
 
 #define MOST_MESSAGES 64 /* under way at once */
 
-bool sgm__ranks_sharded(const sgm__ranks *ranks)
-{
-    return ranks != NULL && ranks->options.sharded && ranks->count > 1;
-}
-
-/* --- who has what --- */
-
-/* -1: no update of it was recorded. */
-static int32_t find_owner(const sgm__ranks *ranks, const char *parameter)
-{
-    for (size_t i = 0; i < ranks->owner_count; i++)
-        if (strcmp(ranks->owners[i].parameter, parameter) == 0)
-            return ranks->owners[i].rank;
-    return -1;
-}
-
-int32_t sgm__ranks_owner(const sgm__ranks *ranks, const char *parameter)
-{
-    int32_t owner = sgm__ranks_sharded(ranks) ? find_owner(ranks, parameter) : -1;
-    return owner >= 0 ? owner : ranks->rank;
-}
-
-int32_t sgm__ranks_slot_owner(const sgm__ranks *ranks, const char *state)
-{
-    static const char summed[] =
-        SGM__SLOT_PREFIX "accumulated."; /* who looks at all gradients has all of it */
-    size_t length = strlen(SGM__SLOT_PREFIX);
-    if (!sgm__ranks_sharded(ranks) || strncmp(state, SGM__SLOT_PREFIX, length) != 0 ||
-        strncmp(state, summed, sizeof summed - 1) == 0)
-        return -1;
-    const char *dot = strchr(state + length, '.');
-    return dot != NULL ? find_owner(ranks, dot + 1) : -1;
-}
-
-static sgm_status add_owner(sgm__ranks *ranks, const char *parameter, int32_t rank)
-{
-    SGM_TRY(
-        sgm__reserve(&ranks->owners, &ranks->owner_capacity, ranks->owner_count + 1, sizeof *ranks->owners));
-    char *copy = sgm__strdup(parameter);
-    if (copy == NULL)
-        return SGM_ERROR_MEMORY;
-    ranks->owners[ranks->owner_count++] = (sgm__rank_owner){copy, rank};
-    return SGM_OK;
-}
-
-/* Behind the last one are parameters without elements. */
-int32_t sgm__ranks_part_at(const sgm__ranks *ranks, double place, double all)
-{
-    int32_t part = all > 0 ? (int32_t)(place / all * ranks->count) : 0;
-    return part < ranks->count ? part : ranks->count - 1;
-}
-
-/* Those that have no owner yet, one after the other: whose middle is in the n-th part is the n-th rank's. So
- * neighbours stay together, no part is larger than its share by more than one parameter, and all ranks find
- * the same. Who has one keeps it: what is frozen and trained again later finds its memory. */
-static sgm_status give_owners(sgm__ranks *ranks, const char *const *names, const sgm__flat_place *places,
-                              size_t count)
-{
-    double all = 0, before = 0; /* elements */
-    for (size_t i = 0; i < count; i++)
-        all += find_owner(ranks, names[i]) < 0 ? (double)places[i].count : 0;
-    for (size_t i = 0; i < count; i++) {
-        if (find_owner(ranks, names[i]) >= 0)
-            continue;
-        SGM_TRY(
-            add_owner(ranks, names[i], sgm__ranks_part_at(ranks, before + (double)places[i].count / 2, all)));
-        before += (double)places[i].count;
-    }
-    return SGM_OK;
-}
-
-sgm_status sgm__ranks_find_owners(sgm__ranks *ranks, const char *const *names, sgm__flat_place *places,
-                                  size_t count)
-{
-    if (sgm__ranks_sharded(ranks))
-        SGM_TRY(give_owners(ranks, names, places, count));
-    for (size_t i = 0; i < count; i++)
-        places[i].owner = sgm__ranks_owner(ranks, names[i]);
-    return SGM_OK;
-}
+/* --- this rank's part --- */
 
 static sgm_status check_divisible(const sgm_trainer *trainer)
 {
@@ -103,15 +24,15 @@ static sgm_status check_divisible(const sgm_trainer *trainer)
     return SGM_OK;
 }
 
-static sgm_status mark(sgm__ranks *ranks, sgm_trainer *trainer, const char **names, sgm__flat_place *places)
+static sgm_status mark(sgm__ranks *ranks, sgm_trainer *trainer, sgm__rank_place *places)
 {
     size_t count = trainer->trained_count;
     for (size_t i = 0; i < count; i++) {
-        sgm_shape shape = sgm_value_type(trainer->graph, trainer->trained[i].value).shape;
-        names[i] = trainer->trained[i].name;
-        places[i].count = (size_t)sgm_shape_elements(&shape);
+        sgm_type type = sgm_value_type(trainer->graph, trainer->trained[i].value);
+        places[i].name = trainer->trained[i].name;
+        places[i].bytes = (size_t)sgm_shape_elements(&type.shape) * sgm_dtype_size(type.dtype);
     }
-    SGM_TRY(sgm__ranks_find_owners(ranks, names, places, count));
+    SGM_TRY(sgm__ranks_find_owners(ranks, places, count));
     for (size_t i = 0; i < count; i++)
         trainer->trained[i].elsewhere = places[i].owner != ranks->rank;
     return SGM_OK;
@@ -123,12 +44,9 @@ sgm_status sgm__ranks_mark_owned(sgm_trainer *trainer)
     if (!sgm__ranks_sharded(ranks))
         return SGM_OK;
     SGM_TRY(check_divisible(trainer));
-    const char **names = sgm__calloc(trainer->trained_count, sizeof *names);
-    sgm__flat_place *places = sgm__calloc(trainer->trained_count, sizeof *places);
-    sgm_status status =
-        names != NULL && places != NULL ? mark(ranks, trainer, names, places) : SGM_ERROR_MEMORY;
+    sgm__rank_place *places = sgm__calloc(trainer->trained_count, sizeof *places);
+    sgm_status status = places != NULL ? mark(ranks, trainer, places) : SGM_ERROR_MEMORY;
     sgm__free(places);
-    sgm__free(names);
     return status;
 }
 
@@ -144,8 +62,8 @@ bool sgm__ranks_reduce(const sgm_trainer *trainer)
 static sgm_status copy_parameter(const sgm__ranks *ranks, size_t index, unsigned char *memory, bool out)
 {
     sgm_session *session = ranks->trainer->session;
-    const char *name = ranks->trainer->team->names[index];
-    size_t size = ranks->places[index].count * sgm_dtype_size(ranks->dtype);
+    const char *name = ranks->places[index].name;
+    size_t size = ranks->places[index].bytes;
     void *own = sgm__session_state_memory(session, name);
     if (own != NULL) {
         memcpy(out ? memory : own, out ? own : memory, size);
@@ -163,10 +81,9 @@ static sgm_status copy_parameter(const sgm__ranks *ranks, size_t index, unsigned
 /* Those of this rank become flat, or the others' come from there. */
 static sgm_status copy_parameters(const sgm__ranks *ranks, bool own)
 {
-    size_t each = sgm_dtype_size(ranks->dtype);
     for (size_t i = 0; i < ranks->place_count; i++)
         if ((ranks->places[i].owner == ranks->rank) == own)
-            SGM_TRY(copy_parameter(ranks, i, ranks->flat + ranks->places[i].first * each, own));
+            SGM_TRY(copy_parameter(ranks, i, ranks->flat + ranks->places[i].first, own));
     return SGM_OK;
 }
 
@@ -183,15 +100,14 @@ static sgm_status wait_for_all(sgm__ranks *ranks, messages *sent)
     return SGM_OK;
 }
 
-/* Elements `first` to `end - 1` of the flat ones, which are the owner's. */
+/* Bytes `first` to `end - 1` of the flat ones, which are the owner's. */
 static sgm_status send_range(sgm__ranks *ranks, size_t first, size_t end, int32_t owner, messages *sent)
 {
     for (size_t part; first < end; first += part) {
         part = end - first < SGM__MOST_SENT ? end - first : SGM__MOST_SENT;
         const sgm_communicator_work work = {.kind = SGM_COMMUNICATOR_BROADCAST,
-                                            .type = ranks->dtype == SGM_FLOAT32 ? SGM_COMMUNICATOR_FLOAT32
-                                                                                : SGM_COMMUNICATOR_FLOAT64,
-                                            .data = ranks->flat + first * sgm_dtype_size(ranks->dtype),
+                                            .type = SGM_COMMUNICATOR_BYTES,
+                                            .data = ranks->flat + first,
                                             .count = part,
                                             .root = owner};
         if (sent->count == MOST_MESSAGES)
@@ -209,7 +125,7 @@ static sgm_status exchange(sgm__ranks *ranks)
         int32_t owner = ranks->places[i].owner;
         for (next = i + 1; next < ranks->place_count && ranks->places[next].owner == owner;)
             next++;
-        size_t end = next < ranks->place_count ? ranks->places[next].first : ranks->flat_elements;
+        size_t end = next < ranks->place_count ? ranks->places[next].first : ranks->place_bytes;
         SGM_TRY(send_range(ranks, ranks->places[i].first, end, owner, &sent));
     }
     return wait_for_all(ranks, &sent);
