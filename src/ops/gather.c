@@ -57,12 +57,15 @@ static sgm_status infer_scatter(const sgm_type *inputs, int32_t count, const sgm
     return SGM_OK;
 }
 
+sgm_status(sgm__fail_entry)(int64_t index, int64_t axis, int64_t entries)
+{
+    return sgm_fail(SGM_ERROR_ARGUMENT, "index %lld is out of range: axis %lld has %lld entries, from 0 on",
+                    (long long)index, (long long)axis, (long long)entries);
+}
+
 static sgm_status check_index(int64_t index, int64_t size, int32_t axis)
 {
-    if (index >= 0 && index < size)
-        return SGM_OK;
-    return sgm_fail(SGM_ERROR_ARGUMENT, "index %lld is out of range: axis %d has %lld entries, from 0 on",
-                    (long long)index, axis, (long long)size);
+    return index >= 0 && index < size ? SGM_OK : sgm__fail_entry(index, axis, size);
 }
 
 /* The part of `array` that belongs to one index: the indices' axes go away. */

@@ -19,6 +19,16 @@ static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attribu
     return sgm__read_dtype(attributes->integers[0], &result->dtype);
 }
 
+sgm_status(sgm__fail_class)(int64_t index, int64_t classes)
+{
+    if (index == (int64_t)SGM__NO_WHOLE_NUMBER)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "the number of a class is no whole number; there are %lld classes, numbered from 0",
+                        (long long)classes);
+    return sgm_fail(SGM_ERROR_ARGUMENT, "class %lld is out of range: there are %lld classes, numbered from 0",
+                    (long long)index, (long long)classes);
+}
+
 static sgm_status forward(const sgm_kernel_call *call)
 {
     const sgm_array *indices = &call->inputs[0], *y = &call->output;
@@ -27,15 +37,8 @@ static sgm_status forward(const sgm_kernel_call *call)
     sgm__cursor cursor = sgm__cursor_make(&indices->shape, indices->strides);
     for (int64_t i = 0; i < count; i++, sgm__cursor_next(&cursor)) {
         int64_t index = sgm__array_index(indices, cursor.offset);
-        if (index == (int64_t)SGM__NO_WHOLE_NUMBER)
-            return sgm_fail(SGM_ERROR_ARGUMENT,
-                            "the number of a class is no whole number; there are %lld "
-                            "classes, numbered from 0",
-                            (long long)classes);
         if (index < 0 || index >= classes)
-            return sgm_fail(SGM_ERROR_ARGUMENT,
-                            "class %lld is out of range: there are %lld classes, numbered from 0",
-                            (long long)index, (long long)classes);
+            return sgm__fail_class(index, classes);
         sgm_array_store(y, i * classes + index, 1);
     }
     return SGM_OK;

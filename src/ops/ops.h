@@ -96,6 +96,12 @@ SGM__DECLARE_OP(cast)
 #undef SGM__DECLARE_DOCUMENTED_OP
 #undef SGM__DECLARE_OP
 
+/* What stops a run: an index without an entry in its axis, and a class that is none. */
+sgm_status sgm__fail_entry(int64_t index, int64_t axis, int64_t entries);
+sgm_status sgm__fail_class(int64_t index, int64_t classes);
+#define sgm__fail_entry(...) sgm__failed(sgm__fail_entry(__VA_ARGS__))
+#define sgm__fail_class(...) sgm__failed(sgm__fail_class(__VA_ARGS__))
+
 /* Sums `gradient` down to `type`'s shape: what a broadcast's operand gets. */
 sgm_value sgm__unbroadcast(sgm_graph *graph, sgm_value gradient, const sgm_type *type);
 

@@ -83,9 +83,7 @@ static sgm_status check_indices(const lookup *l, int64_t count, int64_t size)
     for (int64_t i = 0; i < count; i++) {
         int64_t index = index_at(l, i);
         if (index < 0 || index >= size)
-            return sgm_fail(
-                SGM_ERROR_ARGUMENT, "index %lld is out of range: axis %lld has %lld entries, from 0 on",
-                (long long)index, (long long)l->call->node->attributes.integers[0], (long long)size);
+            return sgm__fail_entry(index, l->call->node->attributes.integers[0], size);
     }
     return SGM_OK;
 }

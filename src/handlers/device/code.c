@@ -59,6 +59,11 @@ bool sgm__device_code_has(const sgm_op *op, sgm_dtype dtype)
 
 /* --- steps --- */
 
+static bool reads_indices(const sgm__node *node)
+{
+    return node->op == &sgm__op_gather || node->op == &sgm__op_scatter_add || node->op == &sgm__op_one_hot;
+}
+
 static bool is_written_here(const sgm__device_render *r, int32_t s)
 {
     const sgm__plan *plan = r->writer.plan;
@@ -114,12 +119,13 @@ static sgm_status write_step(sgm__device_render *r, int32_t s)
     const sgm__step *step = &plan->steps[s];
     const sgm__node *node = &plan->nodes[plan->order[step->first]];
     sgm__device_step *made = &r->code->steps[s];
-    *made = (sgm__device_step){.kind = SGM__DEVICE_NOTHING, .first_call = r->call_count};
-    if (sgm_shape_elements(&node->type.shape) == 0)
-        return SGM_OK;
-    made->kind = SGM__DEVICE_HOST;
+    *made = (sgm__device_step){.kind = SGM__DEVICE_HOST, .first_call = r->call_count};
     if (!is_written_here(r, s))
         return SGM_OK;
+    made->kind = SGM__DEVICE_NOTHING;
+    if (sgm_shape_elements(&node->type.shape) == 0 && !reads_indices(node))
+        return SGM_OK;
+    made->kind = SGM__DEVICE_HOST;
     sgm__device_render *before = sgm__alloc(sizeof *before);
     if (before == NULL)
         return SGM_ERROR_MEMORY;
@@ -145,16 +151,6 @@ static sgm_status write_step(sgm__device_render *r, int32_t s)
 
 /* --- all of them --- */
 
-static bool reads_indices(const sgm__plan *plan)
-{
-    for (int32_t i = 0; i < plan->node_count; i++) {
-        const sgm_op *op = plan->nodes[i].op;
-        if (op == &sgm__op_gather || op == &sgm__op_scatter_add || op == &sgm__op_one_hot)
-            return true;
-    }
-    return false;
-}
-
 /* Where kernels will be when they stand behind the functions. */
 static sgm_status note_kernels(const sgm__device_render *r)
 {
@@ -172,7 +168,8 @@ static sgm_status write_steps(sgm__device_render *r)
 {
     const sgm__plan *plan = r->writer.plan;
     bool wide = false;
-    r->can_fault = reads_indices(plan);
+    for (int32_t i = 0; i < plan->node_count; i++)
+        r->can_fault = r->can_fault || reads_indices(&plan->nodes[i]);
     SGM_TRY(sgm__source_note_steps(&r->writer));
     for (int32_t s = 0; s < plan->step_count; s++)
         SGM_TRY(write_step(r, s));

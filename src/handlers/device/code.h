@@ -18,7 +18,8 @@
  *     float
  *     $exp(x), ...      what the languages have, for float and double ($ is sgm_): exp, log, log1p, sqrt,
  *                       sin, cos, tan, asin, acos, atan, tanh, erf, erfc, floor, fma(x, y, z), power(x, y)
- *     $fault(words, node, value)   notes an index out of range in SGM__DEVICE_FAULT, a GLOBAL int32_t *
+ *     $fault(words, node, place, value)
+ *                       notes an index out of range in SGM__DEVICE_FAULT, a GLOBAL int32_t *
  *     bfloat16 is uint16_t; sgm_widen(x) and sgm_narrow(x) make it float32 and back, to nearest even
  *
  * All other functions (sigmoid, gelu, random numbers, ...) the text brings along.
@@ -70,9 +71,11 @@ typedef struct sgm__device_code {
     int64_t scratch_bytes; /* that the step which needs most wants */
 } sgm__device_code;
 
-/* An index out of range is noted in SGM__DEVICE_FAULT: int32_t[4], all 0 before: 1, node, and the value's
- * lower and upper half. The first one stays. */
-#define SGM__DEVICE_FAULT_WORDS 4
+/* An index out of range is noted in SGM__DEVICE_FAULT, int32_t[5], all 0 before: 2^31 - 1 less its place
+ * among the step's indices (1 from 2^31 - 2 on), the node and 1, whether one is being noted, and the value's
+ * lower and upper half. The first step that meets one stays, and the first of those that it meets, in all
+ * runs until the words are read. */
+#define SGM__DEVICE_FAULT_WORDS 5
 
 sgm_status sgm__device_code_create(const sgm__plan *plan, const sgm_device_info *info,
                                    sgm__device_code **code);

@@ -1,6 +1,17 @@
 /* Indices: entries by their numbers, order, right answers; random numbers by their places. */
 #include "handlers/device/code_internal.h"
 
+/* The number of an index among all, in order. */
+static const char *number_of(sgm__device_render *r, int32_t indices, const char *const *index)
+{
+    const sgm__source_walk walk = sgm__device_walk(&sgm__device_node(r, indices)->type.shape, ~(uint32_t)0);
+    const char *number = walk.count > 0 ? index[walk.axes[0]] : "0";
+    for (int32_t i = 1; i < walk.count; i++)
+        number = sgm__source_format(&r->writer, "(%s * %lld + %s)", number, (long long)walk.sizes[i],
+                                    index[walk.axes[i]]);
+    return number;
+}
+
 /* "at" is the index, "fits" whether there is such an entry; if there is none, one that notes does. */
 static void read_index(sgm__device_render *r, int32_t node, int32_t indices, const char *const *index,
                        int64_t size, const char *notes)
@@ -9,17 +20,25 @@ static void read_index(sgm__device_render *r, int32_t node, int32_t indices, con
     sgm__source_line(w, "const int64_t at = %s;", sgm__source_element(w, indices, index));
     sgm__source_line(w, "const int fits = at >= 0 && at < %lld;", (long long)size);
     sgm__source_line(w, notes != NULL ? "if (!fits && %s == 0)" : "if (!fits)", notes);
-    sgm__source_line(w, "    sgm_fault(%s, %d, at);", sgm__device_fault(r), node);
+    sgm__source_line(w, "    sgm_fault(%s, %d, %s, at);", sgm__device_fault(r), node,
+                     number_of(r, indices, index));
 }
 
-/* States are written only when all indices are known to fit: they are looked at before. */
+static bool is_empty(const sgm__node *node)
+{
+    return sgm_shape_elements(&node->type.shape) == 0;
+}
+
+/* Indices are looked at before anything else where states are written, which is done only when all are known
+ * to fit, and where nothing is: the result has no elements. */
 static sgm_status look_first(sgm__device_render *r, int32_t number, int32_t indices, int64_t size)
 {
     const char *index[SGM_MAX_RANK] = {NULL};
-    if (sgm__device_node(r, number)->place.store != SGM__STORE_STATE)
+    const sgm__node *node = sgm__device_node(r, number), *looked_at = sgm__device_node(r, indices);
+    if (is_empty(looked_at) || (node->place.store != SGM__STORE_STATE && !is_empty(node)))
         return SGM_OK;
     sgm__device_begin(r);
-    sgm__source_turns(&r->writer, &sgm__device_node(r, indices)->type.shape, ~(uint32_t)0, index);
+    sgm__source_turns(&r->writer, &looked_at->type.shape, ~(uint32_t)0, index);
     read_index(r, number, indices, index, size, NULL);
     return sgm__device_end(r);
 }
@@ -43,6 +62,8 @@ sgm_status sgm__device_write_gather(sgm__device_render *r, int32_t number)
     int32_t axis = (int32_t)node->attributes.integers[0], indices = sgm__source_operand(w, number, 1);
     const char *to[SGM_MAX_RANK] = {NULL}, *from[SGM_MAX_RANK] = {NULL};
     SGM_TRY(look_first(r, number, indices, x->type.shape.dims[axis]));
+    if (is_empty(node))
+        return SGM_OK;
     sgm__device_begin(r);
     sgm__source_turns(w, &node->type.shape, ~(uint32_t)0, to);
     read_index(r, number, indices, to + axis, x->type.shape.dims[axis], NULL);
@@ -60,6 +81,8 @@ sgm_status sgm__device_write_one_hot(sgm__device_render *r, int32_t number)
     int32_t indices = sgm__source_operand(w, number, 0), last = node->type.shape.rank - 1;
     const char *index[SGM_MAX_RANK] = {NULL};
     SGM_TRY(look_first(r, number, indices, node->attributes.integers[1]));
+    if (is_empty(node))
+        return SGM_OK;
     sgm__device_begin(r);
     sgm__source_turns(w, &node->type.shape, ~(uint32_t)0, index);
     const char *class = index[last] != NULL ? index[last] : "0";
@@ -162,7 +185,9 @@ sgm_status sgm__device_write_scatter(sgm__device_render *r, int32_t number)
     chains c = {.rows = node->type.shape.dims[node->attributes.integers[0]],
                 .count = sgm_shape_elements(indices),
                 .walk = sgm__device_walk(indices, ~(uint32_t)0)};
-    if (sgm_shape_elements(&sgm__device_operand(r, number, 0)->type.shape) == 0)
+    if (is_empty(node))
+        return look_first(r, number, sgm__source_operand(&r->writer, number, 1), c.rows);
+    if (is_empty(sgm__device_operand(r, number, 0)))
         return clear(r, number);
     c.first = sgm__device_take_scratch(r, c.rows * (int64_t)sizeof(int32_t));
     c.next = sgm__device_take_scratch(r, c.count * (int64_t)sizeof(int32_t));

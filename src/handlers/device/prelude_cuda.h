@@ -36,8 +36,9 @@
     "        return (uint16_t)(bits >> 16 | 64);\n"                                                          \
     "    return (uint16_t)((bits + 0x7FFFu + (bits >> 16 & 1)) >> 16);\n"                                    \
     "}\n"                                                                                                    \
-    "FUNCTION void sgm_fault(int32_t *words, int32_t node, int64_t value)\n"                                 \
-    "{\n"                                                                                                    \
-    "    if (atomicCAS(words, 0, 1) == 0) {\n" SGM_PRELUDE_FAULT
+    "#define SWAP_IF(at, old, value) atomicCAS(at, old, value)\n"                                            \
+    "#define SWAP(at, value) atomicExch(at, value)\n"                                                        \
+    "#define LARGEST(at, value) atomicMax(at, value)\n"                                                      \
+    "#define FENCE __threadfence()\n" SGM_PRELUDE_FAULT
 
 #endif

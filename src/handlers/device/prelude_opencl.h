@@ -39,8 +39,9 @@
     "    const uint32_t bits = as_uint(x);\n"                                                                \
     "    return (uint16_t)(x != x ? bits >> 16 | 0x40u : (bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);\n"     \
     "}\n"                                                                                                    \
-    "static inline void sgm_fault(__global int32_t *words, int32_t node, int64_t value)\n"                   \
-    "{\n"                                                                                                    \
-    "    if (atomic_cmpxchg((volatile __global int *)words, 0, 1) == 0) {\n" SGM_PRELUDE_FAULT
+    "#define SWAP_IF(at, old, value) atomic_cmpxchg(at, old, value)\n"                                       \
+    "#define SWAP(at, value) atomic_xchg(at, value)\n"                                                       \
+    "#define LARGEST(at, value) atomic_max(at, value)\n"                                                     \
+    "#define FENCE mem_fence(CLK_GLOBAL_MEM_FENCE)\n" SGM_PRELUDE_FAULT
 
 #endif

@@ -246,7 +246,6 @@ static sgm_status place(sgm__device *device, executable *exe, const sgm__memory 
 
 /* --- indices out of range --- */
 
-/* Says it as the operations' own loops do. */
 static sgm_status fail_index(const sgm__plan *plan, int32_t number, int64_t value)
 {
     const sgm__node *node = &plan->nodes[number];
@@ -254,12 +253,10 @@ static sgm_status fail_index(const sgm__plan *plan, int32_t number, int64_t valu
     const sgm_shape *first = &plan->nodes[plan->operands[node->first_input]].type.shape;
     char where[320];
     if (node->op == &sgm__op_one_hot)
-        sgm_fail(SGM_ERROR_ARGUMENT, "class %lld is out of range: there are %lld classes, numbered from 0",
-                 (long long)value, (long long)integers[1]);
+        sgm__fail_class(value, integers[1]);
     else
-        sgm_fail(SGM_ERROR_ARGUMENT, "index %lld is out of range: axis %lld has %lld entries, from 0 on",
-                 (long long)value, (long long)integers[0],
-                 (long long)(node->op == &sgm__op_scatter_add ? integers[1] : first->dims[integers[0]]));
+        sgm__fail_entry(value, integers[0],
+                        node->op == &sgm__op_scatter_add ? integers[1] : first->dims[integers[0]]);
     return sgm__fail_within("%s", sgm__plan_describe(plan, number, where, sizeof where));
 }
 
@@ -275,10 +272,11 @@ static sgm_status check_fault(sgm__device *device, const executable *exe)
     if (words[0] == 0)
         return SGM_OK;
     SGM__DEVICE_TRY(device, device->driver->clear(device->self, place, sizeof words, message));
-    int64_t value = (int64_t)((uint64_t)(uint32_t)words[3] << 32 | (uint32_t)words[2]);
-    if (words[1] < 0 || words[1] >= exe->plan->node_count)
+    int32_t node = words[1] - 1;
+    int64_t value = (int64_t)((uint64_t)(uint32_t)words[4] << 32 | (uint32_t)words[3]);
+    if (node < 0 || node >= exe->plan->node_count)
         return sgm_fail(SGM_ERROR_ARGUMENT, "index %lld is out of range", (long long)value);
-    return fail_index(exe->plan, words[1], value);
+    return fail_index(exe->plan, node, value);
 }
 
 /* --- running --- */

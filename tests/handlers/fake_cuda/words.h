@@ -103,6 +103,21 @@ template <typename T> static inline T atomicCAS(T *at, T expected, T value)
         *at = value;
     return old;
 }
+template <typename T> static inline T atomicExch(T *at, T value)
+{
+    T old = *at;
+    *at = value;
+    return old;
+}
+template <typename T> static inline T atomicMax(T *at, T value)
+{
+    T old = *at;
+    *at = old > value ? old : value;
+    return old;
+}
+static inline void __threadfence(void)
+{
+}
 template <typename T> static inline T atomicAdd(T *at, T value)
 {
     T old = *at;
