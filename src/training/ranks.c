@@ -168,6 +168,9 @@ void sgm__ranks_close(sgm__ranks *ranks)
     for (size_t i = 0; i < ranks->owner_count; i++)
         sgm__free(ranks->owners[i].parameter);
     sgm__free(ranks->owners);
+    for (size_t i = 0; i < ranks->slot_count; i++)
+        sgm__free(ranks->slots[i].state);
+    sgm__free(ranks->slots);
     sgm_bundle_free(ranks->others);
     sgm__free(ranks->accounts);
     sgm__free(ranks->before);

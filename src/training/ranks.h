@@ -48,6 +48,12 @@ typedef struct sgm__rank_owner {
     int32_t rank;
 } sgm__rank_owner;
 
+/* Optimiser's memory of a parameter that another rank updates. */
+typedef struct sgm__rank_slot {
+    char *state;
+    sgm_type type;
+} sgm__rank_slot;
+
 /* What a rank has done in this run; numbers of 8 bytes. */
 typedef struct sgm__rank_account {
     double moment; /* seconds since its run began */
@@ -106,9 +112,11 @@ typedef struct sgm__ranks {
     bool saved;    /* and have to be told of a checkpoint that it has made */
     int64_t saves; /* epochs from one checkpoint of rank 0 to the next; 0: it makes none */
 
-    /* the optimiser's memory, divided; ranks_slots.c */
-    sgm_bundle *others; /* rank 0: the optimiser's memory of the others; NULL: only they know */
-    bool anew;          /* that is what they are to begin with */
+    /* the optimiser's memory, divided; ranks_slots.c, ranks_look.c */
+    sgm_bundle *others;    /* rank 0: the optimiser's memory of the others; NULL: only they know */
+    bool anew;             /* that is what they are to begin with */
+    sgm__rank_slot *slots; /* what others have; `shown`: so many are in the registry */
+    size_t slot_count, slot_capacity, shown;
 
     /* what hooks have asked for; ranks_wishes.c */
     char wish[256];     /* the newest, in words */
@@ -252,10 +260,20 @@ bool sgm__ranks_have(const sgm_trainer *trainer, const char *state);
 struct sgm__parts;
 sgm_status sgm__ranks_add_slots(const sgm_trainer *trainer, const struct sgm__parts *wanted,
                                 sgm_bundle *bundle);
+/* All ranks, in a meeting: its owner gives it to the others; NULL: it has none. */
+sgm_status sgm__ranks_bring_slot(sgm__ranks *ranks, const char *state, sgm_tensor **value);
 /* Of this rank's part; before it gets that of a checkpoint. */
 sgm_status sgm__ranks_clear_slots(const sgm_trainer *trainer);
 /* Fails for a state that not all have. */
 sgm_status sgm__ranks_check_set(const sgm_trainer *trainer, const char *state);
+
+/* --- ranks_look.c --- */
+/* After the updates' owners were found: which slots others have. */
+sgm_status sgm__ranks_find_slots(const sgm_trainer *trainer);
+/* False: it is none of them. */
+bool sgm__ranks_slot_type(const sgm_trainer *trainer, const char *state, sgm_type *type);
+/* One of another rank, at rank 0, in a meeting or where it knows them all; sgm_tensor_free. */
+sgm_tensor *sgm__ranks_get_slot(const sgm_trainer *trainer, const char *state);
 
 /* --- ranks_average.c --- */
 /* The trainer's states become the averages of all ranks'; `all`: also the optimisers' memories. */
@@ -298,6 +316,8 @@ void sgm__ranks_moved(sgm_trainer *trainer, bool moved); /* rank 0 stands somewh
 void sgm__ranks_note_saved(const sgm_trainer *trainer);
 /* In a meeting, by rank 0: collects the optimiser's memory of the others. */
 sgm_status sgm__ranks_ask(sgm__ranks *ranks);
+/* The same of one state; NULL: its owner has none. */
+sgm_status sgm__ranks_ask_slot(sgm__ranks *ranks, const char *state, sgm_tensor **value);
 bool sgm__ranks_stopping(const sgm_trainer *trainer);   /* some rank wants to stop */
 double sgm__ranks_patience(const sgm_trainer *trainer); /* seconds after which a pause is told again */
 /* Whether somebody waits for something to be told here. */

@@ -440,9 +440,9 @@ static sgm_status do_lines(sgm__ranks *ranks, const char *text, size_t length)
 }
 
 typedef struct rank_message {
-    uint64_t bytes; /* of commands, which follow */
+    uint64_t bytes; /* of commands, which follow, or of the name of what is asked for */
     uint8_t paused, stopped, interrupted, moved, saved;
-    uint8_t asks; /* for the optimiser's memory, and all else comes behind that */
+    uint8_t asks; /* for the optimiser's memory, or what of it is named; all else comes behind that */
 } rank_message;
 
 sgm_status sgm__ranks_ask(sgm__ranks *ranks)
@@ -450,6 +450,36 @@ sgm_status sgm__ranks_ask(sgm__ranks *ranks)
     rank_message message = {.asks = 1};
     SGM_TRY(sgm__ranks_send(ranks, &message, sizeof message, "a meeting"));
     return sgm__ranks_collect(ranks);
+}
+
+sgm_status sgm__ranks_ask_slot(sgm__ranks *ranks, const char *state, sgm_tensor **value)
+{
+    char *name = sgm__strdup(state);
+    rank_message message = {.bytes = strlen(state), .asks = 1};
+    *value = NULL;
+    if (name == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_status status = sgm__ranks_send(ranks, &message, sizeof message, "a meeting");
+    if (status == SGM_OK)
+        status = sgm__ranks_send(ranks, name, message.bytes, "a meeting");
+    sgm__free(name);
+    return status == SGM_OK ? sgm__ranks_bring_slot(ranks, state, value) : status;
+}
+
+/* What rank 0 asks for. */
+static sgm_status answer(sgm__ranks *ranks, const rank_message *message)
+{
+    sgm_tensor *value = NULL;
+    if (message->bytes == 0)
+        return sgm__ranks_collect(ranks);
+    char *name = sgm__calloc(message->bytes + 1, 1);
+    sgm_status status =
+        name != NULL ? sgm__ranks_send(ranks, name, message->bytes, "a meeting") : SGM_ERROR_MEMORY;
+    if (status == SGM_OK)
+        status = sgm__ranks_bring_slot(ranks, name, &value);
+    sgm_tensor_free(value);
+    sgm__free(name);
+    return status;
 }
 
 static sgm_status tell(sgm__ranks *ranks, const sgm__rank_news *news, char *lines, size_t length)
@@ -478,7 +508,7 @@ static sgm_status follow(sgm__ranks *ranks, sgm__rank_news *news)
     do {
         SGM_TRY(sgm__ranks_send(ranks, &message, sizeof message, "a meeting"));
         if (message.asks)
-            SGM_TRY(sgm__ranks_collect(ranks));
+            SGM_TRY(answer(ranks, &message));
     } while (message.asks);
     *news = (sgm__rank_news){message.paused != 0, message.stopped != 0, message.interrupted != 0};
     ranks->moved = message.moved != 0;

@@ -47,7 +47,7 @@ sgm_status sgm__ranks_mark_owned(sgm_trainer *trainer)
     sgm__rank_place *places = sgm__calloc(trainer->trained_count, sizeof *places);
     sgm_status status = places != NULL ? mark(ranks, trainer, places) : SGM_ERROR_MEMORY;
     sgm__free(places);
-    return status;
+    return status == SGM_OK ? sgm__ranks_find_slots(trainer) : status;
 }
 
 bool sgm__ranks_reduce(const sgm_trainer *trainer)

@@ -47,33 +47,41 @@ static sgm_status give_slots(sgm__ranks *ranks)
     return sgm__ranks_send_from(ranks, ranks->rank, &end, sizeof end, what);
 }
 
-/* Only rank 0 keeps it. */
-static sgm_status take_slot(sgm__ranks *ranks, int32_t owner, const slot_header *header)
+/* Both are the caller's then; NULL behind the last one. */
+static sgm_status take_slot(sgm__ranks *ranks, int32_t owner, char **name, sgm_tensor **value)
 {
-    char *name = sgm__calloc(header->name + 1, 1);
-    sgm_tensor *value = sgm_tensor_create(header->dtype, &header->shape);
-    sgm_status status = name != NULL && value != NULL ? SGM_OK : SGM_ERROR_MEMORY;
-    size_t size = (size_t)sgm_shape_elements(&header->shape) * sgm_dtype_size(header->dtype);
+    slot_header header = {0};
+    *name = NULL;
+    *value = NULL;
+    SGM_TRY(sgm__ranks_send_from(ranks, owner, &header, sizeof header, what));
+    if (header.name == 0)
+        return SGM_OK;
+    size_t size = (size_t)sgm_shape_elements(&header.shape) * sgm_dtype_size(header.dtype);
+    *name = sgm__calloc(header.name + 1, 1);
+    *value = sgm_tensor_create(header.dtype, &header.shape);
+    sgm_status status = *name != NULL && *value != NULL ? SGM_OK : SGM_ERROR_MEMORY;
     if (status == SGM_OK)
-        status = sgm__ranks_send_from(ranks, owner, name, header->name, what);
+        status = sgm__ranks_send_from(ranks, owner, *name, header.name, what);
     if (status == SGM_OK)
-        status = sgm__ranks_send_from(ranks, owner, sgm_tensor_data(value), size, what);
-    if (status == SGM_OK && ranks->rank == 0)
-        status = sgm_bundle_add(ranks->others, name, value);
-    sgm_tensor_free(value);
-    sgm__free(name);
+        status = sgm__ranks_send_from(ranks, owner, sgm_tensor_data(*value), size, what);
     return status;
 }
 
+/* Only rank 0 keeps them. */
 static sgm_status take_slots(sgm__ranks *ranks, int32_t owner)
 {
-    slot_header header;
-    for (;;) {
-        SGM_TRY(sgm__ranks_send_from(ranks, owner, &header, sizeof header, what));
-        if (header.name == 0)
-            return SGM_OK;
-        SGM_TRY(take_slot(ranks, owner, &header));
+    sgm_status status = SGM_OK;
+    for (bool more = true; more && status == SGM_OK;) {
+        char *name;
+        sgm_tensor *value;
+        status = take_slot(ranks, owner, &name, &value);
+        more = name != NULL;
+        if (status == SGM_OK && more && ranks->rank == 0)
+            status = sgm_bundle_add(ranks->others, name, value);
+        sgm_tensor_free(value);
+        sgm__free(name);
     }
+    return status;
 }
 
 sgm_status sgm__ranks_collect(sgm__ranks *ranks)
@@ -92,6 +100,22 @@ sgm_status sgm__ranks_complete(const sgm_trainer *trainer)
     uint8_t knows = ranks->others != NULL;
     SGM_TRY(sgm__ranks_send(ranks, &knows, sizeof knows, what));
     return knows ? SGM_OK : sgm__ranks_collect(ranks);
+}
+
+sgm_status sgm__ranks_bring_slot(sgm__ranks *ranks, const char *state, sgm_tensor **value)
+{
+    int32_t owner = sgm__ranks_slot_owner(ranks, state);
+    slot_header none = {0};
+    char *name = NULL;
+    *value = NULL;
+    if (owner != ranks->rank) {
+        sgm_status status = take_slot(ranks, owner, &name, value);
+        sgm__free(name);
+        return status;
+    }
+    return sgm_session_has(ranks->trainer->session, state)
+               ? give_slot(ranks, state)
+               : sgm__ranks_send_from(ranks, owner, &none, sizeof none, what);
 }
 
 /* --- what rank 0 knows --- */

@@ -54,8 +54,9 @@ sgm_status sgm__trainer_tensor_type(const sgm_trainer *trainer, const char *iden
     if (!found)
         return sgm_fail(SGM_ERROR_NOT_FOUND, "'%s' is no state of the trainer", identifier);
     char *state = sgm__format("%s%s", prefix, name);
-    sgm_status status =
-        state != NULL ? sgm_session_state_type(trainer->session, state, type) : SGM_ERROR_MEMORY;
+    sgm_status status = state != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    if (status == SGM_OK && !sgm__ranks_slot_type(trainer, state, type))
+        status = sgm_session_state_type(trainer->session, state, type);
     sgm__free(state);
     return status;
 }
@@ -66,12 +67,21 @@ typedef struct bound_state {
     char name[]; /* in the session, then the entry's */
 } bound_state;
 
+/* sgm_tensor_free; NULL: it failed. */
+static sgm_tensor *value_of(const bound_state *bound)
+{
+    sgm_trainer *trainer = bound->trainer;
+    if (sgm__trainer_view(trainer) != SGM_OK)
+        return NULL;
+    return sgm__ranks_have(trainer, bound->name) ? sgm_session_get(trainer->session, bound->name)
+                                                 : sgm__ranks_get_slot(trainer, bound->name);
+}
+
 static sgm_status get_state(void *user, sgm_content *content)
 {
     const bound_state *bound = user;
     SGM_TRY(sgm__trainer_enter(bound->trainer));
-    sgm_status status = sgm__trainer_view(bound->trainer);
-    sgm_tensor *value = status == SGM_OK ? sgm_session_get(bound->trainer->session, bound->name) : NULL;
+    sgm_tensor *value = value_of(bound);
     sgm__trainer_unlock(bound->trainer);
     if (value == NULL)
         return sgm_last_status();
@@ -101,7 +111,7 @@ static sgm_status set_state(void *user, const sgm_content *content)
     sgm_status status = sgm__ranks_check_set(bound->trainer, bound->name);
     if (status == SGM_OK)
         status = sgm__trainer_view(bound->trainer);
-    sgm_tensor *before = sgm_session_get(bound->trainer->session, bound->name);
+    sgm_tensor *before = status == SGM_OK ? sgm_session_get(bound->trainer->session, bound->name) : NULL;
     if (status == SGM_OK)
         status = sgm_session_set(bound->trainer->session, bound->name, content->as.tensor);
     if (status == SGM_OK)
@@ -162,5 +172,8 @@ sgm_status sgm__trainer_publish_states(sgm_trainer *trainer)
     for (; (name = sgm_session_state_at(trainer->session, trainer->published)) != NULL; trainer->published++)
         if (strncmp(name, SGM__KEPT_PREFIX, strlen(SGM__KEPT_PREFIX)) != 0)
             SGM_TRY(publish(trainer, name));
+    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    for (; ranks != NULL && ranks->shown < ranks->slot_count; ranks->shown++)
+        SGM_TRY(publish(trainer, ranks->slots[ranks->shown].state));
     return trainer->optimiser != NULL ? sgm__publish_kept(trainer) : SGM_OK;
 }

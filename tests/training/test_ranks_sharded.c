@@ -5,6 +5,7 @@
 
 #include "training/parts.h"
 #include "training/ranks.h"
+#include "training/trainer_lock.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #define TIMEOUT 12 /* seconds */
@@ -260,7 +261,36 @@ TEST(four_sharded_ranks_do_what_one_trainer_does)
 /* --- going on --- */
 
 /* What a thread of rank 0 does beside the run, as commands would. */
-enum { NOTHING, SAVE, RESTORE, RESET };
+enum { NOTHING, SAVE, RESTORE, RESET, LOOK };
+
+/* One after the other, as rank 0 knows none; and then all in a checkpoint, between the same two iterations.
+ */
+static void look_beside(sgm_trainer *trainer, const char *path)
+{
+    static const char prefix[] = "optimiser.slots.";
+    sgm_matches slots = {0};
+    CHECK_OK(sgm_trainer_status(trainer));
+    sgm__trainer_lock(trainer);
+    CHECK_OK(sgm_resolve(trainer->registry, "optimiser.slots.*.*.*", &slots));
+    CHECK_OK(sgm_trainer_save(trainer, path));
+    sgm__trainer_unlock(trainer);
+    sgm_bundle *bundle = sgm_bundle_load(path);
+    CHECK_OK(bundle);
+    CHECK_INT(slots.count, 6 * 2);
+    for (size_t i = 0; i < slots.count; i++) {
+        double seen[MOST], saved[MOST];
+        char state[128];
+        const sgm_tensor *value = slots.items[i].content.as.tensor;
+        snprintf(state, sizeof state, SGM__SLOT_PREFIX "%s", slots.items[i].identifier + strlen(prefix));
+        size_t count = (size_t)sgm_shape_elements(sgm_tensor_shape(value));
+        CHECK_OK(sgm_bundle_get(bundle, state));
+        CHECK_OK(sgm_tensor_read(value, seen, count));
+        CHECK_OK(sgm_tensor_read(sgm_bundle_get(bundle, state), saved, count));
+        CHECK(memcmp(seen, saved, count * sizeof *seen) == 0);
+    }
+    sgm_bundle_free(bundle);
+    sgm_matches_free(&slots);
+}
 
 static void *act_beside(void *argument)
 {
@@ -269,6 +299,8 @@ static void *act_beside(void *argument)
     int64_t act = number_of("TEST_BESIDE");
     if (act == RESET)
         CHECK_OK(sgm_trainer_reset(argument));
+    else if (act == LOOK)
+        look_beside(argument, path);
     else
         CHECK_OK(sgm_trainer_save(argument, path));
     if (act == RESTORE)
@@ -414,7 +446,7 @@ TEST(commands_reach_the_memory_of_all_ranks)
         check_near(whole, train_to("sharded", 3, 6, true, NOTHING), 0);
     }
     close_folder();
-    for (int act = RESTORE; act <= RESET; act++) {
+    for (int act = RESTORE; act <= LOOK; act++) {
         open_folder();
         check_near(whole, train_to("sharded", 3, 6, false, act), 0);
         close_folder();
@@ -522,6 +554,25 @@ RANK_PART(prepared)
     free_wave_trainer(made);
 }
 
+/* Rank 0 has all of it at the end of a run; the other ranks their own. */
+static void check_far(sgm_trainer *trainer, const char *name, bool first)
+{
+    double values[MOST] = {0}, sum = 0;
+    sgm_content content = {0};
+    if (!first) {
+        CHECK_ERROR(sgm_resolve_one(trainer->registry, name, &content), "is in rank 0's part");
+        return;
+    }
+    CHECK_OK(sgm_resolve_one(trainer->registry, name, &content));
+    size_t count = (size_t)sgm_shape_elements(sgm_tensor_shape(content.as.tensor));
+    CHECK_OK(sgm_tensor_read(content.as.tensor, values, count));
+    for (size_t i = 0; i < count; i++)
+        sum += values[i] * values[i];
+    CHECK(sum > 0);
+    CHECK_ERROR(sgm_resolve_set(trainer->registry, name, content, NULL, NULL), "is in rank 1's part");
+    sgm_content_clear(&content);
+}
+
 RANK_PART(looked_at)
 {
     wave_trainer made = make_wave_trainer((wave_options){.handler = "cpu"});
@@ -540,6 +591,8 @@ RANK_PART(looked_at)
     CHECK_ERROR(sgm_resolve_set(registry, name, content, NULL, NULL),
                 "cannot be set; a checkpoint can be restored");
     sgm_content_clear(&content);
+    snprintf(name, sizeof name, "optimiser.slots.momentum.%s", other);
+    check_far(made.trainer, name, !last);
     snprintf(name, sizeof name, "optimiser.gradients.%s", other);
     CHECK_ERROR(sgm_resolve_one(registry, name, &content), "which updates it");
     free_wave_trainer(made);
