@@ -158,7 +158,7 @@ static void look_at_pieces(const sgm_trainer *trainer, outcome *result)
         return;
     result->pieces = worker->end_count;
     for (size_t k = 0; k < result->pieces; k++)
-        result->bytes[k] = (double)(ranks->buckets[k].count * sizeof(float));
+        result->bytes[k] = (double)ranks->buckets[k].bytes;
     time_steps(worker->scope->session, worker->program, worker->ends, result);
 }
 
