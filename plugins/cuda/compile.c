@@ -32,6 +32,24 @@ sgm_device_result cuda_choose_target(cuda_device *device, int capability, char *
     return SGM_DEVICE_OK;
 }
 
+#define OPTIONS 2
+
+/* The compiler's; `target` has room for the one that depends on the device. */
+static void take_options(const cuda_device *device, char target[64], const char *options[OPTIONS])
+{
+    snprintf(target, 64, "--gpu-architecture=%s", device->target);
+    options[0] = target;
+    options[1] = "--fmad=false";
+}
+
+void cuda_describe_options(const cuda_device *device, char *text, size_t size)
+{
+    char target[64];
+    const char *options[OPTIONS];
+    take_options(device, target, options);
+    snprintf(text, size, "%s %s", options[0], options[1]);
+}
+
 /* What the compiler complains about, as far as there is room. */
 static void take_log(const cuda_device *device, nvrtc_program program, char *message)
 {
@@ -70,15 +88,15 @@ sgm_device_result cuda_build(void *self, const char *source, void **binary, size
     const cuda_device *device = self;
     const cuda_libraries *l = device->library;
     char target[64];
-    const char *options[] = {target, "--fmad=false"};
+    const char *options[OPTIONS];
     nvrtc_program program = NULL;
-    snprintf(target, sizeof target, "--gpu-architecture=%s", device->target);
+    take_options(device, target, options);
     nvrtc_result result = l->nvrtc.nvrtcCreateProgram(&program, source, "sigma.cu", 0, NULL, NULL);
     if (result != NVRTC_DONE) {
         cuda_say(message, "compiling cannot begin: %s", l->nvrtc.nvrtcGetErrorString(result));
         return SGM_DEVICE_FAILED;
     }
-    result = l->nvrtc.nvrtcCompileProgram(program, (int)(sizeof options / sizeof *options), options);
+    result = l->nvrtc.nvrtcCompileProgram(program, OPTIONS, options);
     sgm_device_result status = SGM_DEVICE_SOURCE;
     if (result == NVRTC_DONE)
         status = take_binary(device, program, binary, bytes, message);

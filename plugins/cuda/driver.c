@@ -118,6 +118,7 @@ static void describe_driver(const cuda_device *device, sgm_device_info *info)
     snprintf(info->driver, sizeof info->driver, "CUDA %d.%d, NVRTC %d.%d, %s",
              device->library->version / 1000, device->library->version % 1000 / 10, major, minor,
              device->target);
+    cuda_describe_options(device, info->compiler, sizeof info->compiler);
 }
 
 static void close_device(void *self)

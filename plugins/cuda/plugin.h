@@ -101,6 +101,8 @@ sgm_device_result cuda_copy(void *self, sgm_device_place from, sgm_device_place 
 
 /* compile.c */
 sgm_device_result cuda_choose_target(cuda_device *device, int capability, char *message);
+/* Those that the compiler is given. */
+void cuda_describe_options(const cuda_device *device, char *text, size_t size);
 sgm_device_result cuda_build(void *self, const char *source, void **binary, size_t *bytes, char *message);
 void cuda_drop(void *binary);
 sgm_device_result cuda_load_module(void *self, const void *binary, size_t bytes, void **module,

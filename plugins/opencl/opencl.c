@@ -108,6 +108,25 @@ static void string_of(cl_device_id id, cl_device_info what, char *text, size_t s
     snprintf(text, size, "%.*s", (int)size - 1, start);
 }
 
+static const char *options_for(cl_device_id id)
+{
+    bool rounds =
+        (number_of(id, CL_DEVICE_SINGLE_FP_CONFIG) & (uint64_t)CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
+    return rounds ? "-cl-std=CL1.2 -w -cl-fp32-correctly-rounded-divide-sqrt" : "-cl-std=CL1.2 -w";
+}
+
+/* The platform's version has that of the compiler in it, where drivers take another one's. */
+static void describe_compiler(cl_device_id id, sgm_device_info *info)
+{
+    char version[sizeof info->compiler - 128] = "";
+    cl_platform_id platform;
+    if (clGetDeviceInfo(id, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL) != CL_SUCCESS ||
+        clGetPlatformInfo(platform, CL_PLATFORM_VERSION, sizeof version, version, NULL) != CL_SUCCESS)
+        version[0] = '\0';
+    snprintf(info->compiler, sizeof info->compiler, "%.*s; %s", (int)sizeof version - 1, version,
+             options_for(id));
+}
+
 static void describe(cl_device_id id, sgm_device_info *info)
 {
     char version[128], driver[96];
@@ -126,6 +145,7 @@ static void describe(cl_device_id id, sgm_device_info *info)
     /* PoCL's version has its whole configuration in it. */
     version[strcspn(version, ",")] = '\0';
     snprintf(info->driver, sizeof info->driver, "%s, driver %s", version, driver);
+    describe_compiler(id, info);
 }
 
 static sgm_device_result check(cl_device_id id, const sgm_device_info *info, char *message)
@@ -176,9 +196,7 @@ static sgm_device_result start(device *d, const sgm_device_info *info, char *mes
     if (error != CL_SUCCESS)
         return opencl_fail(SGM_DEVICE_ABSENT, message, "device '%s' cannot be opened: %s (OpenCL error %d)",
                            info->name, opencl_text(error), (int)error);
-    bool rounds =
-        (number_of(d->id, CL_DEVICE_SINGLE_FP_CONFIG) & (uint64_t)CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
-    d->options = rounds ? "-cl-std=CL1.2 -w -cl-fp32-correctly-rounded-divide-sqrt" : "-cl-std=CL1.2 -w";
+    d->options = options_for(d->id);
     return SGM_DEVICE_OK;
 }
 

@@ -113,3 +113,64 @@ TEST(compiled_kernels_are_kept_and_damaged_ones_made_again)
 {
     with_devices(check_kept);
 }
+
+/* --- what a file is named by --- */
+
+static int count_kept(void)
+{
+    char command[160];
+    int count = -1;
+    snprintf(command, sizeof command, "ls '%s'/kernels | wc -l", folder);
+    FILE *list = popen(command, "r");
+    CHECK(list != NULL);
+    CHECK_INT(fscanf(list, "%d", &count), 1);
+    pclose(list);
+    return count;
+}
+
+static void check_kept_count(sgm_handler *handler, int count)
+{
+    sgm_session *session = sgm_session_create(handler);
+    check_chain(session);
+    sgm_session_free(session);
+    CHECK_INT(count_kept(), count);
+}
+
+/* A change of `text` is that of what compiles: its file is another one. */
+static void check_named_by(sgm_handler *handler, char *text, int count)
+{
+    CHECK(text[0] != '\0');
+    text[0] ^= 1;
+    check_kept_count(handler, count);
+    text[0] ^= 1;
+    check_kept_count(handler, count);
+}
+
+static void check_names(sgm_handler *handler)
+{
+    sgm__device *device = device_of(handler);
+    bool opencl = strcmp(device->driver->name, "opencl") == 0;
+    open_folder();
+    setenv("SIGMA_CACHE_DIR", folder, 1);
+    check_kept_count(handler, 1);
+    check_kept_count(handler, 1);
+    check_named_by(handler, device->info.name, 2);
+    check_named_by(handler, device->info.driver, 3);
+    check_named_by(handler, device->info.compiler, 4);
+    const sgm_device_driver *driver = device->driver;
+    sgm_device_driver newer = *driver;
+    char *prelude = sgm__format("/* another one */\n%s", driver->prelude);
+    newer.prelude = prelude;
+    device->driver = &newer;
+    check_kept_count(handler, 5);
+    device->driver = driver;
+    sgm__free(prelude);
+    CHECK(strstr(device->info.compiler, opencl ? "-cl-std=CL1.2" : "--fmad=false") != NULL);
+    unsetenv("SIGMA_CACHE_DIR");
+    close_folder();
+}
+
+TEST(a_file_is_of_a_device_a_driver_a_compiler_its_options_and_the_source)
+{
+    with_devices(check_names);
+}

@@ -33,6 +33,7 @@ static char *path_of(const sgm__device *device, const char *source, char **folde
         halves[i] = add(halves[i], device->driver->name);
         halves[i] = add(halves[i], device->info.name);
         halves[i] = add(halves[i], device->info.driver);
+        halves[i] = add(halves[i], device->info.compiler);
         halves[i] = add(halves[i], source);
     }
     char *cache = sgm_folder_path(SGM_FOLDER_CACHE);

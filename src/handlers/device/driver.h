@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SGM_DEVICE_DRIVER_VERSION 2
+#define SGM_DEVICE_DRIVER_VERSION 3
 #define SGM_DEVICE_MESSAGE 1024
 #define SGM_DEVICE_IDENTITY 16
 #define SGM_DEVICE_INVITATION 128
@@ -29,9 +29,10 @@ typedef enum sgm_device_result {
 } sgm_device_result;
 
 typedef struct sgm_device_info {
-    char name[256];   /* "NVIDIA H200" */
-    char driver[256]; /* "OpenCL 3.0 PoCL 3.1", "CUDA 13.0" */
-    uint64_t memory;  /* bytes in all, and of one buffer at most */
+    char name[256];     /* "NVIDIA H200" */
+    char driver[256];   /* "OpenCL 3.0 PoCL 3.1", "CUDA 13.0" */
+    char compiler[512]; /* all else that a compiled source depends on: which compiler, our options for it */
+    uint64_t memory;    /* bytes in all, and of one buffer at most */
     uint64_t largest;
     uint32_t local;    /* bytes that a group of work-items shares */
     uint32_t units;    /* processors that work side by side */
