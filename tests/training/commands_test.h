@@ -3,7 +3,7 @@
 #define SIGMA_COMMANDS_TEST_H
 
 #include "base/folder.h"
-#include "waves.h"
+#include "by_name.h"
 
 #include <pthread.h>
 #include <unistd.h>
@@ -29,13 +29,6 @@ __attribute__((unused)) static wave_trainer make(void)
         .optimiser = sgm_adam(.learning_rate = 0.01, .average = 0.9),
         .shuffle = true,
         .seed = 5});
-}
-
-__attribute__((unused)) static double number_of(sgm_trainer *trainer, const char *identifier)
-{
-    sgm_content content;
-    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(trainer), identifier, &content));
-    return content.kind == SGM_KIND_NUMBER ? content.as.number : (double)content.as.integer;
 }
 
 /* Whether all states of two trainers have the same bits. */

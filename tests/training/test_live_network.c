@@ -1,73 +1,11 @@
-/* Layers, costs, iterators, gradients and updates by name: reading, and changing them while training runs. */
-#include "waves.h"
+/* Layers, costs and iterators by name: reading, and changing them while training runs. */
+#include "by_name.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 #define TWO_COSTS                                                                                            \
     "body = input(6) + dense(8, tanh); body + dense(3) + softmax_cross_entropy;"                             \
     " body + dense(3) + mean_squared(importance=0.5)"
-
-static char *text_at(sgm_trainer *trainer, const char *identifier)
-{
-    static char texts[4][256];
-    static int next;
-    char *text = texts[next++ % 4];
-    sgm_content content;
-    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(trainer), identifier, &content));
-    char *described = sgm_content_describe(&content);
-    snprintf(text, sizeof texts[0], "%s", described);
-    sgm_string_free(described);
-    sgm_content_clear(&content);
-    return text;
-}
-
-static double number_at(sgm_trainer *trainer, const char *identifier)
-{
-    sgm_content content;
-    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(trainer), identifier, &content));
-    return content.kind == SGM_KIND_INTEGER ? (double)content.as.integer : content.as.number;
-}
-
-static const char *identifiers(sgm_trainer *trainer, const char *identifier)
-{
-    static char text[1024];
-    sgm_matches matches;
-    CHECK_OK(sgm_resolve(sgm_trainer_registry(trainer), identifier, &matches));
-    text[0] = '\0';
-    for (size_t i = 0; i < matches.count; i++) {
-        size_t length = strlen(text);
-        snprintf(text + length, sizeof text - length, "%s%s", i > 0 ? " " : "", matches.items[i].identifier);
-    }
-    sgm_matches_free(&matches);
-    return text;
-}
-
-static sgm_status set(sgm_trainer *trainer, const char *identifier, sgm_content content)
-{
-    return sgm_resolve_set(sgm_trainer_registry(trainer), identifier, content, NULL, NULL);
-}
-
-static double element(sgm_tensor *tensor)
-{
-    CHECK_OK(tensor);
-    double value = sgm_tensor_get(tensor, (const int64_t[]){2, 1});
-    sgm_tensor_free(tensor);
-    return value;
-}
-
-static double weight_of(sgm_trainer *trainer, const char *name)
-{
-    return element(sgm_trainer_get(trainer, name));
-}
-
-static double element_at(sgm_trainer *trainer, const char *identifier)
-{
-    sgm_content content;
-    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(trainer), identifier, &content));
-    CHECK_INT(content.kind, SGM_KIND_TENSOR);
-    return element(content.as.tensor);
-}
 
 typedef struct shown {
     const char *identifier, *text;
@@ -90,12 +28,12 @@ TEST(a_network_shows_its_layers_before_it_is_prepared)
     wave_trainer made = make_wave_trainer(
         (wave_options){.network = "input(6) + dropout(0.25) + dense(3, no_bias) + softmax_cross_entropy"});
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
-        CHECK_STR(text_at(made.trainer, values[i].identifier), values[i].text);
+        CHECK_STR(described(made.trainer, values[i].identifier), values[i].text);
     sgm_content content;
     CHECK_ERROR(sgm_resolve_one(sgm_trainer_registry(made.trainer), "network.parameter_count", &content),
                 "network.parameter_count: the trainer is not prepared yet");
     CHECK_OK(sgm_trainer_prepare(made.trainer));
-    CHECK_NEAR(number_at(made.trainer, "network.parameter_count"), 18, 0);
+    CHECK_NEAR(number_of(made.trainer, "network.parameter_count"), 18, 0);
     free_wave_trainer(made);
 }
 
@@ -119,7 +57,7 @@ TEST(tags_find_what_they_say)
     CHECK_ERROR(sgm_trainer_add_data(made.trainer, "seed", sgm_undivided(dataset)), "choose another name");
     sgm_dataset_free(dataset);
     for (size_t i = 0; i < sizeof tags / sizeof *tags; i++)
-        CHECK_STR(identifiers(made.trainer, tags[i].identifier), tags[i].text);
+        CHECK_STR(identifiers_of(made.trainer, tags[i].identifier), tags[i].text);
     CHECK(sgm_registry_has_tag(sgm_trainer_registry(made.trainer), "trainer"));
     free_wave_trainer(made);
 }
@@ -129,10 +67,10 @@ TEST(another_network_replaces_what_is_shown)
     wave_trainer made = make_wave_trainer((wave_options){0});
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 2));
     CHECK_OK(sgm_trainer_network(made.trainer, "input(6) + dropout(0.5) + dense(3) + softmax_cross_entropy"));
-    CHECK_STR(identifiers(made.trainer, "network.layers.*<layer>"),
+    CHECK_STR(identifiers_of(made.trainer, "network.layers.*<layer>"),
               "network.layers.0-input network.layers.1-dropout network.layers.2-dense "
               "network.layers.3-softmax_cross_entropy");
-    CHECK_STR(identifiers(made.trainer, "optimiser.costs.*"), "optimiser.costs.3-softmax_cross_entropy");
+    CHECK_STR(identifiers_of(made.trainer, "optimiser.costs.*"), "optimiser.costs.3-softmax_cross_entropy");
     free_wave_trainer(made);
 }
 
@@ -195,10 +133,10 @@ TEST(a_repeated_layer_changes_alone)
     wave_trainer made = make_wave_trainer((wave_options){
         .network = "input(6) + 2 * (dense(8, tanh) + dropout(0.5)) + dense(3) + softmax_cross_entropy"});
     CHECK_OK(set(made.trainer, "network.layers.2-dropout.rate", sgm_number_content(0.125)));
-    CHECK_STR(text_at(made.trainer, "network.layers.2-dropout.rate"), "0.125");
-    CHECK_STR(text_at(made.trainer, "network.layers.4-dropout.rate"), "0.5");
+    CHECK_STR(described(made.trainer, "network.layers.2-dropout.rate"), "0.125");
+    CHECK_STR(described(made.trainer, "network.layers.4-dropout.rate"), "0.5");
     CHECK_OK(set(made.trainer, "network.layers.*<dropout>.rate", sgm_number_content(0.25)));
-    CHECK_STR(text_at(made.trainer, "network.layers.4-dropout.rate"), "0.25");
+    CHECK_STR(described(made.trainer, "network.layers.4-dropout.rate"), "0.25");
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 1));
     free_wave_trainer(made);
 }
@@ -208,185 +146,28 @@ TEST(a_repeated_layer_changes_alone)
 TEST(costs_are_told_one_by_one)
 {
     wave_trainer made = make_wave_trainer((wave_options){.network = TWO_COSTS});
-    CHECK_STR(identifiers(made.trainer, "optimiser.costs.*"),
+    CHECK_STR(identifiers_of(made.trainer, "optimiser.costs.*"),
               "optimiser.costs.3-softmax_cross_entropy optimiser.costs.5-mean_squared");
     for (int i = 1; i < 4; i++) {
         CHECK_OK(sgm_trainer_run(made.trainer, .iterations = i));
-        double entropy = number_at(made.trainer, "optimiser.costs.3-softmax_cross_entropy.partial"),
-               squared = number_at(made.trainer, "optimiser.costs.5-mean_squared.partial");
+        double entropy = number_of(made.trainer, "optimiser.costs.3-softmax_cross_entropy.partial"),
+               squared = number_of(made.trainer, "optimiser.costs.5-mean_squared.partial");
         CHECK(entropy > 0 && squared > 0 && entropy != squared);
-        CHECK_NEAR(number_at(made.trainer, "optimiser.cost_total"), entropy + 0.5 * squared, 1e-6);
+        CHECK_NEAR(number_of(made.trainer, "optimiser.cost_total"), entropy + 0.5 * squared, 1e-6);
     }
     CHECK_OK(set(made.trainer, "optimiser.costs.5-mean_squared.importance", sgm_number_content(4)));
-    CHECK_STR(text_at(made.trainer, "network.layers.5-mean_squared.importance"), "4");
+    CHECK_STR(described(made.trainer, "network.layers.5-mean_squared.importance"), "4");
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 4));
-    CHECK_NEAR(number_at(made.trainer, "optimiser.cost_total"),
-               number_at(made.trainer, "optimiser.costs.3-softmax_cross_entropy.partial") +
-                   4 * number_at(made.trainer, "optimiser.costs.5-mean_squared.partial"),
+    CHECK_NEAR(number_of(made.trainer, "optimiser.cost_total"),
+               number_of(made.trainer, "optimiser.costs.3-softmax_cross_entropy.partial") +
+                   4 * number_of(made.trainer, "optimiser.costs.5-mean_squared.partial"),
                1e-6);
     free_wave_trainer(made);
     made = make_wave_trainer((wave_options){0});
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 1));
-    CHECK_NEAR(number_at(made.trainer, "optimiser.costs.4-softmax_cross_entropy.partial"),
-               number_at(made.trainer, "optimiser.cost_total"), 0);
+    CHECK_NEAR(number_of(made.trainer, "optimiser.costs.4-softmax_cross_entropy.partial"),
+               number_of(made.trainer, "optimiser.cost_total"), 0);
     free_wave_trainer(made);
-}
-
-/* --- gradients and updates --- */
-
-TEST(gradients_are_kept_for_who_reads_them)
-{
-    wave_trainer made =
-        make_wave_trainer((wave_options){.optimiser = sgm_gradient_descent(.learning_rate = 0.5)});
-    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 1));
-    sgm_content content;
-    sgm_registry *registry = sgm_trainer_registry(made.trainer);
-    CHECK_ERROR(sgm_resolve_one(registry, "optimiser.gradients.2-dense.weights", &content),
-                "optimiser.gradients.2-dense.weights: gradients are kept from now on");
-    CHECK_INT(sgm_last_status(), SGM_ERROR_STATE);
-    CHECK_ERROR(sgm_resolve_one(registry, "optimiser.updates.2-dense.weights", &content), "updates are kept");
-    double before = weight_of(made.trainer, "2-dense.weights");
-    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 2));
-    double after = weight_of(made.trainer, "2-dense.weights");
-    CHECK_NEAR(element_at(made.trainer, "optimiser.updates.2-dense.weights"), after - before, 1e-7);
-    CHECK_NEAR(element_at(made.trainer, "optimiser.gradients.2-dense.weights"), (before - after) / 0.5, 1e-6);
-    CHECK_OK(set(made.trainer, "optimiser.frozen", sgm_text_content("1-dense.*")));
-    CHECK_ERROR(sgm_resolve_one(registry, "optimiser.gradients.1-dense.weights", &content),
-                "1-dense.weights is frozen and has no gradients");
-    CHECK_ERROR(set(made.trainer, "optimiser.gradients.2-dense.weights", sgm_number_content(1)),
-                "is read-only");
-    free_wave_trainer(made);
-}
-
-static bool keeps(sgm_trainer *trainer, const char *what)
-{
-    char *text = sgm_trainer_graph_text(trainer, 10);
-    CHECK(text != NULL);
-    bool found = strstr(text, what) != NULL;
-    sgm_string_free(text);
-    return found;
-}
-
-/* Who says for how long they are wanted, as a monitor does, does not have them kept for good; a program does,
- * which may read them once an epoch. */
-TEST(gradients_are_let_go_of_after_a_while)
-{
-    wave_trainer made = make_wave_trainer((wave_options){0});
-    sgm_registry *registry = sgm_trainer_registry(made.trainer);
-    sgm_content content;
-    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 1));
-    made.trainer->read_for = 0.05;
-    CHECK_ERROR(sgm_resolve_one(registry, "optimiser.gradients.2-dense.weights", &content), "from now on");
-    made.trainer->read_for = 0;
-    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 2));
-    CHECK(keeps(made.trainer, "trainer.gradients.2-dense.weights"));
-    usleep(60000);
-    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 4));
-    CHECK(!keeps(made.trainer, "trainer.gradients.2-dense.weights"));
-    CHECK_ERROR(sgm_resolve_one(registry, "optimiser.gradients.2-dense.weights", &content), "from now on");
-    made.trainer->read_for = 0.01;
-    CHECK_ERROR(sgm_resolve_one(registry, "optimiser.gradients.2-dense.weights", &content), "from now on");
-    made.trainer->read_for = 0;
-    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 5));
-    usleep(20000);
-    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 7));
-    CHECK(keeps(made.trainer, "trainer.gradients.2-dense.weights"));
-    CHECK_OK(sgm_resolve_one(registry, "optimiser.gradients.2-dense.weights", &content));
-    sgm_content_clear(&content);
-    free_wave_trainer(made);
-}
-
-/* Nobody reads: nothing is kept, and the step is the one that it was. */
-TEST(what_nobody_reads_is_not_recorded)
-{
-    wave_trainer made = make_wave_trainer((wave_options){0});
-    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 2));
-    char *text = sgm_trainer_graph_text(made.trainer, 10);
-    CHECK(text != NULL && strstr(text, "trainer.gradients") == NULL && strstr(text, "trainer.cost") == NULL);
-    sgm_string_free(text);
-    sgm_registry *copy = sgm_registry_copy(sgm_trainer_registry(made.trainer)); /* reads all there is */
-    CHECK_OK(copy);
-    CHECK_STR(text_at(made.trainer, "iteration"), "2");
-    sgm_registry_free(copy);
-    text = sgm_trainer_graph_text(made.trainer, 10);
-    CHECK(strstr(text, "trainer.gradients.2-dense.weights") != NULL);
-    sgm_string_free(text);
-    free_wave_trainer(made);
-}
-
-/* The mean over the minibatches of an update, before it is clipped. */
-TEST(accumulated_gradients_are_those_of_the_update)
-{
-    double whole = 0, parts = 0;
-    static const char *const name = "optimiser.gradients.2-dense.weights";
-    for (int i = 0; i < 2; i++) {
-        sgm_optimiser *plain = sgm_gradient_descent(.learning_rate = 0.5, .clip_norm = 1e-3),
-                      *in_two =
-                          sgm_gradient_descent(.learning_rate = 0.5, .clip_norm = 1e-3, .accumulate = 2);
-        wave_trainer made = make_wave_trainer(
-            (wave_options){.optimiser = i == 0 ? plain : in_two, .batch = i == 0 ? 20 : 10});
-        sgm_optimiser_free(i == 0 ? in_two : plain);
-        sgm_content content;
-        CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1));
-        CHECK_ERROR(sgm_resolve_one(sgm_trainer_registry(made.trainer), name, &content), "are kept");
-        CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
-        *(i == 0 ? &whole : &parts) = element_at(made.trainer, name);
-        free_wave_trainer(made);
-    }
-    CHECK(fabs(whole) > 1e-4);
-    CHECK_NEAR(parts, whole, 1e-7);
-}
-
-static sgm_status look_at_updates(void *self, sgm_hook_call *call)
-{
-    sgm_content content;
-    SGM_TRY(sgm_hook_get(call, "optimiser.updates.2-dense.weights", &content));
-    sgm_content_clear(&content);
-    ++*(int *)self;
-    return SGM_OK;
-}
-
-static const sgm_hook_type looker = {.api = SGM_HOOK_API, .name = "looker", .invoke = look_at_updates};
-
-TEST(a_hook_that_names_them_has_them_from_the_first_iteration_on)
-{
-    static const char *const reads[] = {"optimiser.updates.*.weights", NULL};
-    for (int background = 0; background < 2; background++) {
-        int looks = 0;
-        wave_trainer made = make_wave_trainer((wave_options){0});
-        CHECK_OK(sgm_trainer_hook(made.trainer,
-                                  sgm_hook_create(&looker, &looks, .reads = reads, .failure = SGM_HOOK_STOP,
-                                                  .background = background == 1)));
-        CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 3));
-        CHECK(background == 1 ? looks >= 1 : looks == 3);
-        free_wave_trainer(made);
-    }
-}
-
-TEST(checkpoints_do_without_what_is_kept)
-{
-    char folder[64] = "/tmp/sigma-test-XXXXXX", path[2][128], command[128], *bytes[2];
-    size_t lengths[2];
-    CHECK(mkdtemp(folder) != NULL);
-    for (int i = 0; i < 2; i++) {
-        wave_trainer made = make_wave_trainer((wave_options){0});
-        CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 1));
-        sgm_matches matches;
-        if (i == 1)
-            CHECK_ERROR(sgm_resolve(sgm_trainer_registry(made.trainer), "optimiser.updates.*.*", &matches),
-                        "updates are kept from now on");
-        CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 4));
-        snprintf(path[i], sizeof path[i], "%s/%d.safetensors", folder, i);
-        CHECK_OK(sgm_trainer_save(made.trainer, path[i]));
-        CHECK_OK(sgm__file_read(path[i], 1 << 20, &bytes[i], &lengths[i]));
-        free_wave_trainer(made);
-    }
-    CHECK_INT(lengths[0], lengths[1]);
-    CHECK(memcmp(bytes[0], bytes[1], lengths[0]) == 0);
-    sgm__free(bytes[0]);
-    sgm__free(bytes[1]);
-    snprintf(command, sizeof command, "rm -r '%s'", folder);
-    CHECK_INT(system(command), 0);
 }
 
 /* --- iterators --- */
@@ -432,10 +213,10 @@ TEST(another_minibatch_size_counts_from_the_next_epoch_on)
     CHECK_INT(counted.records_in_epoch[1], 40);
     CHECK_INT(counted.records_in_epoch[2], 32);
     CHECK_INT(counted.records_in_epoch[3], 40);
-    CHECK_STR(text_at(made.trainer, "iterator.minibatch_size"), "16");
-    CHECK_STR(text_at(made.trainer, "iterator.batches"), "3");
-    CHECK_STR(text_at(made.trainer, "iterator.epoch"), "3");
-    CHECK_STR(text_at(made.trainer, "iterator.batch"), "0");
+    CHECK_STR(described(made.trainer, "iterator.minibatch_size"), "16");
+    CHECK_STR(described(made.trainer, "iterator.batches"), "3");
+    CHECK_STR(described(made.trainer, "iterator.epoch"), "3");
+    CHECK_STR(described(made.trainer, "iterator.batch"), "0");
     CHECK_ERROR(set(made.trainer, "iterator.minibatch_size", sgm_integer_content(0)),
                 "iterator.minibatch_size: expected an integer from 1 to 10000000 records, got 0");
     CHECK_ERROR(set(made.trainer, "iterator.shuffle", sgm_text_content("no")),
@@ -451,7 +232,7 @@ TEST(a_schedule_knows_the_new_number_of_batches)
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1));
     CHECK_OK(set(made.trainer, "iterator.minibatch_size", sgm_integer_content(20)));
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 5)); /* one of two batches of the second epoch */
-    CHECK_NEAR(number_at(made.trainer, "optimiser.current_learning_rate"),
+    CHECK_NEAR(number_of(made.trainer, "optimiser.current_learning_rate"),
                (1 + cos(3.14159265358979323846 * 1.5 / 4)) / 2, 1e-12);
     free_wave_trainer(made);
 }
@@ -487,8 +268,8 @@ TEST(a_resumed_run_goes_on_with_changed_layers_and_iterators)
                                         "epoch",
                                         "batch"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        CHECK_STR(text_at(made[2].trainer, names[i]), text_at(made[0].trainer, names[i]));
-    CHECK_STR(text_at(made[2].trainer, "iterator.minibatch_size"), "7");
+        CHECK_STR(described(made[2].trainer, names[i]), described(made[0].trainer, names[i]));
+    CHECK_STR(described(made[2].trainer, "iterator.minibatch_size"), "7");
     CHECK(weight_of(made[2].trainer, "3-dense.weights") == weight_of(made[0].trainer, "3-dense.weights"));
     for (int i = 0; i < 3; i++)
         free_wave_trainer(made[i]);
@@ -521,9 +302,9 @@ TEST(rules_set_numbers_texts_and_booleans)
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         CHECK_OK(sgm_trainer_hook(made.trainer, sgm_rule_hook(rules[i])));
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 8));
-    CHECK_STR(text_at(made.trainer, "iteration"), "8");
+    CHECK_STR(described(made.trainer, "iteration"), "8");
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
-        CHECK_STR(text_at(made.trainer, values[i].identifier), values[i].text);
+        CHECK_STR(described(made.trainer, values[i].identifier), values[i].text);
     free_wave_trainer(made);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         made = make_wave_trainer((wave_options){.network = DROPPING});
@@ -539,15 +320,15 @@ TEST(iterators_of_validation_change_too)
     sgm_dataset *dataset = wave_dataset();
     CHECK_OK(sgm_trainer_add_data(made.trainer, "held_out", sgm_minibatches(dataset, .size = 10)));
     sgm_dataset_free(dataset);
-    CHECK_STR(text_at(made.trainer, "held_out.iterator.batches"), "4");
+    CHECK_STR(described(made.trainer, "held_out.iterator.batches"), "4");
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1));
     CHECK_OK(set(made.trainer, "optimiser.learning_rate", sgm_number_content(0)));
     CHECK_OK(set(made.trainer, "optimiser.momentum", sgm_number_content(0)));
-    double before = number_at(made.trainer, "held_out.loss");
+    double before = number_of(made.trainer, "held_out.loss");
     CHECK_OK(set(made.trainer, "held_out.iterator.minibatch_size", sgm_integer_content(16)));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
-    CHECK_STR(text_at(made.trainer, "held_out.iterator.batches"), "3");
-    CHECK_NEAR(number_at(made.trainer, "held_out.loss"), before, 1e-6); /* of the same records */
+    CHECK_STR(described(made.trainer, "held_out.iterator.batches"), "3");
+    CHECK_NEAR(number_of(made.trainer, "held_out.loss"), before, 1e-6); /* of the same records */
     free_wave_trainer(made);
 }
 
@@ -558,77 +339,13 @@ TEST(states_are_shown_where_they_belong)
         (wave_options){.network = DROPPING, .optimiser = sgm_momentum(.learning_rate = 0.1, .average = 0.5)});
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 1));
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 2));
-    CHECK_STR(identifiers(made.trainer, "network.layers.*"),
+    CHECK_STR(identifiers_of(made.trainer, "network.layers.*"),
               "network.layers.0-input network.layers.1-dense network.layers.2-dropout network.layers.3-dense "
               "network.layers.4-softmax_cross_entropy");
-    CHECK_STR(identifiers(made.trainer, "network.averages.*.weights"),
+    CHECK_STR(identifiers_of(made.trainer, "network.averages.*.weights"),
               "network.averages.1-dense.weights network.averages.3-dense.weights");
-    CHECK_STR(identifiers(made.trainer, "random.*"), "random.seed random.step");
-    CHECK_STR(identifiers(made.trainer, "optimiser.slots.*.3-dense.biases"),
+    CHECK_STR(identifiers_of(made.trainer, "random.*"), "random.seed random.step");
+    CHECK_STR(identifiers_of(made.trainer, "optimiser.slots.*.3-dense.biases"),
               "optimiser.slots.momentum.3-dense.biases");
-    free_wave_trainer(made);
-}
-
-/* --- workers --- */
-
-static bool change_for_workers(void *user, const sgm_training_progress *progress)
-{
-    if (progress->kind != SGM_PROGRESS_ITERATION)
-        return true;
-    if (progress->iteration == 2) {
-        CHECK_OK(set(user, "iterator.minibatch_size", sgm_integer_content(8)));
-        CHECK_OK(set(user, "optimiser.costs.*.importance", sgm_number_content(2)));
-        CHECK_OK(set(user, "optimiser.accumulate", sgm_integer_content(2)));
-    }
-    if (progress->iteration == 6)
-        CHECK_OK(set(user, "optimiser.frozen", sgm_text_content("1-dense.*")));
-    return true;
-}
-
-/* Two workers do what one does, to rounding, whatever is changed and looked at. */
-TEST(changes_reach_all_workers)
-{
-    static const char *const reads[] = {"optimiser.updates.*.weights", "optimiser.gradients.*.weights", NULL};
-    static const char *const tensors[] = {"optimiser.gradients.2-dense.weights",
-                                          "optimiser.updates.2-dense.weights",
-                                          "network.layers.1-dense.weights", "network.layers.2-dense.weights"};
-    static const char *const numbers[] = {"updates", "iterator.batches", "optimiser.cost_total",
-                                          "optimiser.costs.4-softmax_cross_entropy.partial"};
-    wave_trainer made[2];
-    int looks[2] = {0};
-    for (int i = 0; i < 2; i++) {
-        made[i] = make_wave_trainer((wave_options){.shuffle = true, .precision = SGM_FLOAT64});
-        if (i == 1)
-            CHECK_OK(sgm_trainer_operator(made[i].trainer, sgm_gradient_operator(.workers = 2)));
-        CHECK_OK(sgm_trainer_on_progress(made[i].trainer, change_for_workers, made[i].trainer));
-        CHECK_OK(sgm_trainer_hook(
-            made[i].trainer, sgm_hook_create(&looker, &looks[i], .reads = reads, .failure = SGM_HOOK_STOP)));
-        CHECK_OK(sgm_trainer_run(made[i].trainer, .iterations = 12));
-        CHECK_INT(looks[i], 12);
-    }
-    for (size_t i = 0; i < 4; i++) {
-        CHECK_NEAR(element_at(made[1].trainer, tensors[i]), element_at(made[0].trainer, tensors[i]), 1e-9);
-        CHECK_NEAR(number_at(made[1].trainer, numbers[i]), number_at(made[0].trainer, numbers[i]), 1e-9);
-    }
-    CHECK_STR(text_at(made[1].trainer, "iterator.batches"), "5");
-    free_wave_trainer(made[0]);
-    free_wave_trainer(made[1]);
-}
-
-/* Workers that merge parameters each have gradients of their own; the trainer's are their mean. */
-TEST(workers_that_merge_parameters_have_gradients_too)
-{
-    static const char *const reads[] = {"optimiser.updates.*.weights", NULL};
-    int looks = 0;
-    wave_trainer made = make_wave_trainer((wave_options){.batch = 20});
-    CHECK_OK(sgm_trainer_operator(made.trainer, sgm_parameter_operator(.workers = 2, .every = 1)));
-    CHECK_OK(sgm_trainer_hook(made.trainer,
-                              sgm_hook_create(&looker, &looks, .reads = reads, .failure = SGM_HOOK_STOP)));
-    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 3));
-    CHECK_INT(looks, 3);
-    double before = weight_of(made.trainer, "2-dense.weights");
-    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 4));
-    CHECK_NEAR(element_at(made.trainer, "optimiser.updates.2-dense.weights"),
-               weight_of(made.trainer, "2-dense.weights") - before, 1e-6);
     free_wave_trainer(made);
 }

@@ -1,35 +1,9 @@
 /* What may be set of an optimiser while it runs, the moment from which it counts, and that a resumed run goes
  * on with it. */
-#include "waves.h"
+#include "by_name.h"
 
 #include <stdlib.h>
 #include <unistd.h>
-
-static char *text_at(sgm_trainer *trainer, const char *identifier)
-{
-    static char text[256];
-    sgm_content content;
-    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(trainer), identifier, &content));
-    char *described = sgm_content_describe(&content);
-    snprintf(text, sizeof text, "%s", described);
-    sgm_string_free(described);
-    sgm_content_clear(&content);
-    return text;
-}
-
-static sgm_status set(sgm_trainer *trainer, const char *identifier, sgm_content content)
-{
-    return sgm_resolve_set(sgm_trainer_registry(trainer), identifier, content, NULL, NULL);
-}
-
-static double weight_of(sgm_trainer *trainer, const char *name)
-{
-    sgm_tensor *tensor = sgm_trainer_get(trainer, name);
-    CHECK_OK(tensor);
-    double value = sgm_tensor_get(tensor, (const int64_t[]){2, 3});
-    sgm_tensor_free(tensor);
-    return value;
-}
 
 /* --- every setting: what is refused, with identifier, type, bounds and value --- */
 
@@ -72,8 +46,8 @@ TEST(what_does_not_fit_is_told_with_identifier_bounds_and_value)
     CHECK_OK(sgm_trainer_prepare(made.trainer));
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
         CHECK_ERROR(set(made.trainer, refusals[i].identifier, refusals[i].content), refusals[i].error);
-    CHECK_STR(text_at(made.trainer, "optimiser.frozen"), "''");
-    CHECK_STR(text_at(made.trainer, "optimiser.schedule.kind"), "'constant'");
+    CHECK_STR(described(made.trainer, "optimiser.frozen"), "''");
+    CHECK_STR(described(made.trainer, "optimiser.schedule.kind"), "'constant'");
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1)); /* nothing of it has stayed */
     free_wave_trainer(made);
 }
@@ -130,11 +104,11 @@ TEST(what_is_computed_cannot_be_observed)
 TEST(facts_can_be_read)
 {
     wave_trainer made = make_wave_trainer((wave_options){.precision = SGM_FLOAT64, .seed = 77});
-    CHECK_STR(text_at(made.trainer, "name"), "'waves'");
-    CHECK_STR(text_at(made.trainer, "handler"), "'reference'");
-    CHECK_STR(text_at(made.trainer, "precision"), "'float64'");
-    CHECK_STR(text_at(made.trainer, "seed"), "77");
-    CHECK_STR(text_at(made.trainer, "optimiser.type"), "'momentum'");
+    CHECK_STR(described(made.trainer, "name"), "'waves'");
+    CHECK_STR(described(made.trainer, "handler"), "'reference'");
+    CHECK_STR(described(made.trainer, "precision"), "'float64'");
+    CHECK_STR(described(made.trainer, "seed"), "77");
+    CHECK_STR(described(made.trainer, "optimiser.type"), "'momentum'");
     free_wave_trainer(made);
 }
 
@@ -165,14 +139,14 @@ TEST(a_schedule_changes_the_next_iteration)
 {
     wave_trainer made = make_wave_trainer((wave_options){0}); /* 4 batches an epoch, rate 0.1 */
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 4));
-    CHECK_STR(text_at(made.trainer, "optimiser.current_learning_rate"), "0.1");
+    CHECK_STR(described(made.trainer, "optimiser.current_learning_rate"), "0.1");
     CHECK_OK(set(made.trainer, "optimiser.schedule.kind", sgm_text_content("step")));
     CHECK_OK(set(made.trainer, "optimiser.schedule.factor", sgm_number_content(0.5)));
-    CHECK_STR(text_at(made.trainer, "optimiser.current_learning_rate"), "0.05");
+    CHECK_STR(described(made.trainer, "optimiser.current_learning_rate"), "0.05");
     CHECK_OK(set(made.trainer, "optimiser.schedule.period", sgm_integer_content(2)));
-    CHECK_STR(text_at(made.trainer, "optimiser.current_learning_rate"), "0.1");
+    CHECK_STR(described(made.trainer, "optimiser.current_learning_rate"), "0.1");
     CHECK_OK(set(made.trainer, "optimiser.schedule.warm_up", sgm_number_content(4)));
-    CHECK_STR(text_at(made.trainer, "optimiser.current_learning_rate"), "0.025");
+    CHECK_STR(described(made.trainer, "optimiser.current_learning_rate"), "0.025");
     free_wave_trainer(made);
 }
 
@@ -185,10 +159,10 @@ TEST(accumulation_changes_after_the_update_that_it_is_in)
     change to_two = {.iteration = 2, .identifier = "optimiser.accumulate", .content = sgm_integer_content(2)};
     at_iteration(made.trainer, &to_two);
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 3));
-    CHECK_STR(text_at(made.trainer, "updates"), "0");
-    CHECK_STR(text_at(made.trainer, "optimiser.accumulate"), "2");
+    CHECK_STR(described(made.trainer, "updates"), "0");
+    CHECK_STR(described(made.trainer, "optimiser.accumulate"), "2");
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 8));
-    CHECK_STR(text_at(made.trainer, "updates"), "3");
+    CHECK_STR(described(made.trainer, "updates"), "3");
 
     /* the same by hand: an update of four, and from there on a trainer that accumulates two */
     sgm_optimiser *first = sgm_gradient_descent(.learning_rate = 0.1, .accumulate = 4);
@@ -209,7 +183,7 @@ TEST(what_is_frozen_stays_from_the_next_iteration_on)
     double first = weight_of(made.trainer, "1-dense.weights"),
            second = weight_of(made.trainer, "2-dense.weights");
     CHECK_OK(set(made.trainer, "optimiser.frozen", sgm_text_content(" 1-dense.* , 3-dense.biases")));
-    CHECK_STR(text_at(made.trainer, "optimiser.frozen"), "'1-dense.*, 3-dense.biases'");
+    CHECK_STR(described(made.trainer, "optimiser.frozen"), "'1-dense.*, 3-dense.biases'");
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 4));
     CHECK(weight_of(made.trainer, "1-dense.weights") == first);
     CHECK(weight_of(made.trainer, "2-dense.weights") != second);
@@ -299,10 +273,10 @@ TEST(a_resumed_run_goes_on_with_what_was_changed)
     CHECK_OK(sgm_trainer_run(second.trainer, .iterations = 15, .folder = folder, .resume = true));
     for (size_t i = 0; i < count; i++) {
         char expected[256];
-        snprintf(expected, sizeof expected, "%s", text_at(whole.trainer, cases[i].identifier));
-        CHECK_STR(text_at(second.trainer, cases[i].identifier), expected);
+        snprintf(expected, sizeof expected, "%s", described(whole.trainer, cases[i].identifier));
+        CHECK_STR(described(second.trainer, cases[i].identifier), expected);
     }
-    CHECK_STR(text_at(second.trainer, "updates"), text_at(whole.trainer, "updates"));
+    CHECK_STR(described(second.trainer, "updates"), described(whole.trainer, "updates"));
     static const char *const states[] = {"1-dense.weights", "2-dense.weights", "average.2-dense.weights"};
     for (size_t i = 0; i < 3; i++)
         CHECK(weight_of(second.trainer, states[i]) == weight_of(whole.trainer, states[i]));
@@ -325,8 +299,8 @@ TEST(what_a_program_gives_anew_counts_more_than_an_old_change)
     wave_trainer second = make_wave_trainer((wave_options){
         .optimiser = sgm_adam(.learning_rate = 0.02, .accumulate = 3, .weight_decay = 0.1), .shuffle = true});
     CHECK_OK(sgm_trainer_run(second.trainer, .iterations = 3, .folder = folder, .resume = true));
-    CHECK_STR(text_at(second.trainer, "optimiser.learning_rate"), "0.02");
-    CHECK_STR(text_at(second.trainer, "optimiser.beta1"), "0.5");
+    CHECK_STR(described(second.trainer, "optimiser.learning_rate"), "0.02");
+    CHECK_STR(described(second.trainer, "optimiser.beta1"), "0.5");
     free_wave_trainer(first);
     free_wave_trainer(second);
     snprintf(command, sizeof command, "rm -r '%s'", folder);

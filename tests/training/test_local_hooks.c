@@ -1,5 +1,5 @@
 /* Ready-made hooks as local ones: each worker has its own sums, times and series. */
-#include "waves.h"
+#include "by_name.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -14,13 +14,6 @@ static sgm_operator *gradients(void)
 static sgm_operator *parameters(void)
 {
     return sgm_parameter_operator(.workers = 2, .every = 3);
-}
-
-static double number_of(sgm_trainer *trainer, const char *identifier)
-{
-    sgm_content content;
-    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(trainer), identifier, &content));
-    return content.as.number;
 }
 
 /* --- accumulators --- */

@@ -1,28 +1,8 @@
 /* Metrics as hooks of trainers: what they leave, when, and for whom. */
+#include "by_name.h"
 #include "hooks_test.h"
-#include "waves.h"
 
 #include <unistd.h>
-
-static wave_trainer make(uint64_t seed)
-{
-    wave_trainer made = make_wave_trainer((wave_options){.seed = seed, .shuffle = true});
-    sgm_dataset *dataset = wave_dataset();
-    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation",
-                                  sgm_minibatches(dataset, .size = 16, .no_shuffle = true)));
-    sgm_dataset_free(dataset);
-    return made;
-}
-
-static double number(sgm_trainer *trainer, const char *identifier)
-{
-    sgm_content content;
-    if (sgm_resolve_one(sgm_trainer_registry(trainer), identifier, &content) != SGM_OK)
-        return -1;
-    double value = content.kind == SGM_KIND_NUMBER ? content.as.number : -2;
-    sgm_content_clear(&content);
-    return value;
-}
 
 /* By the definitions, from predictions made one record at a time. */
 typedef struct by_hand {
@@ -76,7 +56,7 @@ static void count_observed(void *user, const char *identifier, const sgm_content
 
 TEST(metrics_of_one_event_share_one_pass)
 {
-    wave_trainer made = make(3);
+    wave_trainer made = make_validated_trainer(3);
     observed = 0;
     CHECK_OK(sgm_trainer_hook(made.trainer, sgm_f1_metric("validation")));
     CHECK_OK(sgm_trainer_hook(made.trainer, sgm_top_k_metric("validation", .tops = {1, 2})));
@@ -93,12 +73,13 @@ TEST(metrics_of_one_event_share_one_pass)
     by_hand expected = measure_by_hand(made.trainer);
     sgm_content confusion;
     double counts[9];
-    CHECK_NEAR(number(made.trainer, "validation.top_1"), expected.top_1, 1e-12);
-    CHECK_NEAR(number(made.trainer, "validation.top_1"), number(made.trainer, "validation.accuracy"), 1e-12);
-    CHECK_NEAR(number(made.trainer, "validation.top_2"), expected.top_2, 1e-12);
-    CHECK_NEAR(number(made.trainer, "validation.f1"), expected.macro_f1, 1e-12);
-    CHECK_NEAR(number(made.trainer, "validation.cost"), number(made.trainer, "validation.loss"), 0);
-    CHECK(number(made.trainer, "validation.roc_auc") > 0); /* of epoch 4 */
+    CHECK_NEAR(number_of(made.trainer, "validation.top_1"), expected.top_1, 1e-12);
+    CHECK_NEAR(number_of(made.trainer, "validation.top_1"), number_of(made.trainer, "validation.accuracy"),
+               1e-12);
+    CHECK_NEAR(number_of(made.trainer, "validation.top_2"), expected.top_2, 1e-12);
+    CHECK_NEAR(number_of(made.trainer, "validation.f1"), expected.macro_f1, 1e-12);
+    CHECK_NEAR(number_of(made.trainer, "validation.cost"), number_of(made.trainer, "validation.loss"), 0);
+    CHECK(number_of(made.trainer, "validation.roc_auc") > 0); /* of epoch 4 */
     CHECK_OK(sgm_resolve_one(sgm_trainer_registry(made.trainer), "validation.confusion", &confusion));
     CHECK_OK(sgm_tensor_read(confusion.as.tensor, counts, 9));
     sgm_content_clear(&confusion);
@@ -112,12 +93,12 @@ TEST(training_goes_on_as_without_metrics)
 {
     sgm_tensor *weights[2];
     for (int i = 0; i < 2; i++) {
-        wave_trainer made = make(5);
+        wave_trainer made = make_validated_trainer(5);
         if (i == 1)
             CHECK_OK(sgm_trainer_hook(made.trainer,
                                       sgm_f1_metric("training", .when = sgm_every(3, SGM_ITERATION))));
         CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 4));
-        CHECK(i == 0 || number(made.trainer, "training.f1") > 0);
+        CHECK(i == 0 || number_of(made.trainer, "training.f1") > 0);
         weights[i] = sgm_trainer_get(made.trainer, "2-dense.weights");
         CHECK_OK(weights[i]);
         free_wave_trainer(made);
@@ -130,7 +111,7 @@ TEST(training_goes_on_as_without_metrics)
 TEST(rules_see_the_metrics_of_their_event)
 {
     char folder[64] = "/tmp/sigma-test-XXXXXX", path[128], command[128];
-    wave_trainer made = make(3);
+    wave_trainer made = make_validated_trainer(3);
     CHECK(mkdtemp(folder) != NULL);
     CHECK_OK(
         sgm_trainer_hook(made.trainer, sgm_rule_hook("if validation.top_1 >= 0 then stop \"measured\"")));
@@ -161,7 +142,7 @@ static char *read_lines(const char *folder)
 
 static void run_in(const char *folder, int64_t epochs)
 {
-    wave_trainer made = make(11);
+    wave_trainer made = make_validated_trainer(11);
     CHECK_OK(sgm_trainer_hook(made.trainer, sgm_f1_metric("validation")));
     CHECK_OK(
         sgm_trainer_hook(made.trainer, sgm_perplexity_metric("validation", .when = sgm_every(2, SGM_EPOCH))));
@@ -210,14 +191,14 @@ static bool see_scores(void *user, const sgm_training_progress *progress)
 
 TEST(observers_are_told_what_was_measured_in_the_epoch)
 {
-    wave_trainer made = make(3);
+    wave_trainer made = make_validated_trainer(3);
     score_seen = -1;
     CHECK_OK(sgm_trainer_on_progress(made.trainer, see_scores, NULL));
     CHECK_OK(sgm_trainer_hook(made.trainer, sgm_top_k_metric("validation", .name = "left", .tops = {1, 2},
                                                              .when = sgm_after(1, SGM_EPOCH))));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1));
     CHECK_INT(scores_seen, 2);
-    CHECK_NEAR(score_seen, number(made.trainer, "validation.left_top_2"), 0);
+    CHECK_NEAR(score_seen, number_of(made.trainer, "validation.left_top_2"), 0);
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
     CHECK_INT(scores_seen, 0);
     free_wave_trainer(made);
@@ -241,12 +222,12 @@ static const sgm_hook_type spoiler = {.api = SGM_HOOK_API, .name = "spoiler", .i
 /* All answers are class 1, of which there are 13 of 40 records. */
 TEST(a_hook_that_sets_parameters_first_is_seen)
 {
-    wave_trainer made = make(3);
+    wave_trainer made = make_validated_trainer(3);
     CHECK_OK(sgm_trainer_hook(made.trainer, sgm_f1_metric("validation")));
     CHECK_OK(sgm_trainer_hook(made.trainer, sgm_hook_create(&spoiler, NULL, .when = sgm_every(2, SGM_EPOCH),
                                                             .priority = SGM_METRIC_PRIORITY - 1)));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 4));
-    CHECK_NEAR(number(made.trainer, "validation.f1_micro"), 13 / 40.0, 1e-12);
+    CHECK_NEAR(number_of(made.trainer, "validation.f1_micro"), 13 / 40.0, 1e-12);
     free_wave_trainer(made);
 }
 
@@ -266,12 +247,12 @@ static const sgm_hook_type counter = {.api = SGM_HOOK_API, .name = "counter", .i
 
 TEST(hooks_of_a_program_use_the_pass_and_leave_scores)
 {
-    wave_trainer made = make(3);
+    wave_trainer made = make_validated_trainer(3);
     sgm_hook *hook = sgm_hook_create(&counter, NULL, .when = sgm_every(1, SGM_EPOCH));
     CHECK_OK(sgm_hook_require(hook, sgm_predictions_hook("validation")));
     CHECK_OK(sgm_trainer_hook(made.trainer, hook));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1));
-    CHECK_NEAR(number(made.trainer, "validation.records_seen"), 40, 0);
+    CHECK_NEAR(number_of(made.trainer, "validation.records_seen"), 40, 0);
     hook = sgm_hook_create(&counter, &observed, .background = true, .when = sgm_every(1, SGM_EPOCH));
     CHECK_OK(sgm_hook_require(hook, sgm_predictions_hook("validation")));
     CHECK_ERROR(sgm_trainer_hook(made.trainer, hook),
@@ -283,31 +264,30 @@ TEST(hooks_of_a_program_use_the_pass_and_leave_scores)
  */
 TEST(values_go_with_a_detached_hook)
 {
-    wave_trainer made = make(3);
+    wave_trainer made = make_validated_trainer(3);
     CHECK_OK(sgm_trainer_hook(made.trainer, sgm_f1_metric("validation")));
     CHECK_OK(sgm_trainer_hook(made.trainer, sgm_f1_metric("validation", .when = sgm_every(2, SGM_EPOCH))));
     CHECK_OK(sgm_trainer_hook(made.trainer, sgm_top_k_metric("validation", .name = "other")));
     CHECK_OK(
         sgm_trainer_hook(made.trainer, sgm_perplexity_metric("training", .when = sgm_after(1, SGM_EPOCH))));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
-    CHECK(number(made.trainer, "validation.f1_macro") >= 0 &&
-          number(made.trainer, "validation.other_top_1") >= 0);
+    CHECK(number_of(made.trainer, "validation.f1_macro") >= 0 &&
+          number_of(made.trainer, "validation.other_top_1") >= 0);
     CHECK_OK(sgm_trainer_detach(made.trainer, "f1#1"));
-    CHECK(number(made.trainer, "validation.f1_macro") >= 0);
+    CHECK(number_of(made.trainer, "validation.f1_macro") >= 0);
     CHECK_OK(sgm_trainer_detach(made.trainer, "f1"));
-    CHECK(number(made.trainer, "validation.f1_macro") == -1);
-    CHECK(number(made.trainer, "validation.other_top_1") >= 0 &&
-          number(made.trainer, "validation.cost") >= 0);
+    CHECK(!has(made.trainer, "validation.f1_macro"));
+    CHECK(number_of(made.trainer, "validation.other_top_1") >= 0 &&
+          number_of(made.trainer, "validation.cost") >= 0);
     CHECK_OK(sgm_trainer_detach(made.trainer, "top_k"));
-    CHECK(number(made.trainer, "validation.other_top_1") == -1 &&
-          number(made.trainer, "validation.cost") == -1);
-    CHECK(number(made.trainer, "training.perplexity") >= 1); /* of a hook whose time was over */
-    CHECK(number(made.trainer, "validation.loss") >= 0);
+    CHECK(!has(made.trainer, "validation.other_top_1") && !has(made.trainer, "validation.cost"));
+    CHECK(number_of(made.trainer, "training.perplexity") >= 1); /* of a hook whose time was over */
+    CHECK(number_of(made.trainer, "validation.loss") >= 0);
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 3)); /* nothing gathers any more */
-    CHECK(number(made.trainer, "validation.cost") == -1);
+    CHECK(!has(made.trainer, "validation.cost"));
     CHECK_OK(sgm_trainer_hook(made.trainer, sgm_f1_metric("validation")));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 4));
-    CHECK(number(made.trainer, "validation.f1_macro") >= 0);
+    CHECK(number_of(made.trainer, "validation.f1_macro") >= 0);
     free_wave_trainer(made);
 }
 
@@ -321,21 +301,21 @@ static sgm_status leave_late(void *trainer, sgm_hook_call *call)
 TEST(a_hook_that_was_detached_while_it_measured_leaves_nothing)
 {
     static const sgm_hook_type late = {.api = SGM_HOOK_API, .name = "late", .invoke = leave_late};
-    wave_trainer made = make(3);
+    wave_trainer made = make_validated_trainer(3);
     sgm_hook *hook = sgm_hook_create(&late, made.trainer, .when = sgm_every(1, SGM_EPOCH));
     sgm_hook_retain(hook);
     CHECK_OK(sgm_trainer_hook(made.trainer, hook));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1));
-    CHECK(number(made.trainer, "validation.late") == -1);
+    CHECK(!has(made.trainer, "validation.late"));
     CHECK_OK(sgm_trainer_hook(made.trainer, hook)); /* again */
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
-    CHECK(number(made.trainer, "validation.late") == -1);
+    CHECK(!has(made.trainer, "validation.late"));
     free_wave_trainer(made);
 }
 
 TEST(what_cannot_be_measured_is_said_and_training_goes_on)
 {
-    wave_trainer made = make(3);
+    wave_trainer made = make_validated_trainer(3);
     seen_clear();
     CHECK_OK(sgm_trainer_hook(made.trainer, sgm_uni_accuracy_metric("validation")));
     CHECK_OK(sgm_trainer_hook(made.trainer, sgm_roc_auc_metric("validation", .output = "9-none")));
@@ -362,226 +342,6 @@ TEST(what_cannot_be_measured_is_said_and_training_goes_on)
     close_floor(&at);
 }
 
-TEST(numbers_are_measured_too)
-{
-    wave_trainer made =
-        make_wave_trainer((wave_options){.seed = 3, .network = "input(6) + dense(3) + mean_squared"});
-    sgm_dataset *dataset = wave_dataset();
-    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_undivided(dataset)));
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_regression_metric("validation")));
-    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 3));
-    double root = number(made.trainer, "validation.root_mean_squared_error");
-    CHECK_NEAR(root * root, number(made.trainer, "validation.loss"), 1e-6);
-    sgm_iterator *all = sgm_undivided(dataset);
-    sgm_registry *results = sgm_registry_create();
-    double value;
-    CHECK_OK(sgm_trainer_score(made.trainer, all, NULL, results));
-    CHECK_OK(sgm_registry_get_number(results, "root_mean_squared_error", &value));
-    CHECK_NEAR(value, root, 1e-12);
-    CHECK_OK(sgm_registry_get_number(results, "records", &value));
-    CHECK_NEAR(value, 40, 0);
-    CHECK(!sgm_registry_has(results, "accuracy"));
-    CHECK_ERROR(sgm_trainer_score(made.trainer, all, "f2", results), "unknown metric 'f2'");
-    CHECK_ERROR(sgm_trainer_score(made.trainer, NULL, NULL, results), "expected an iterator");
-    sgm_registry_free(results);
-    sgm_iterator_free(all);
-    sgm_dataset_free(dataset);
-    free_wave_trainer(made);
-}
-
-/* --- reports --- */
-
-static char lines[2048];
-
-static void note_line(void *user, const char *line)
-{
-    (void)user;
-    seen_append(lines, sizeof lines, line);
-    seen_append(lines, sizeof lines, "|");
-}
-
-TEST(reporters_bring_their_metrics)
-{
-    static const char *const names[] = {"a", "b", "c", NULL}, *const few[] = {"a", NULL};
-    char expected[128];
-    wave_trainer made = make(3);
-    lines[0] = 0;
-    sgm_time_step at_the_end = sgm_every(3, SGM_EPOCH);
-    CHECK_OK(sgm_trainer_hook(
-        made.trainer, sgm_accuracy_reporter("validation", at_the_end, .tops = {1, 2}, .report = note_line)));
-    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 4));
-    snprintf(expected, sizeof expected, "top1 = %.4g, top2 = %.4g |",
-             number(made.trainer, "validation.top_1"), number(made.trainer, "validation.top_2"));
-    CHECK_STR(lines, expected);
-    lines[0] = 0;
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_confusion_reporter("validation", sgm_every(1, SGM_EPOCH),
-                                                                   .report = note_line, .classes = names)));
-    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 5));
-    CHECK(strncmp(lines, "target \\ answer ", 16) == 0 && strstr(lines, "records   recall | 0 a ") != NULL);
-    seen_clear();
-    CHECK_OK(sgm_trainer_hook(made.trainer,
-                              sgm_confusion_reporter("validation", sgm_every(1, SGM_EPOCH), .classes = few)));
-    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 6));
-    CHECK(strstr(seen_log, "there are 3 classes, but names for 1") != NULL);
-    free_wave_trainer(made);
-}
-
-static void hook_from_text(sgm_trainer *trainer, const char *text)
-{
-    sgm_hook *hook = sgm_hook_parse(text);
-    CHECK_OK(hook);
-    CHECK_OK(sgm_trainer_hook(trainer, hook));
-}
-
-TEST(metrics_come_as_text)
-{
-    wave_trainer made = make(3);
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_top_k_metric("validation", .tops = {1, 2})));
-    size_t count = sgm__hooks_count(made.trainer->hooks);
-    hook_from_text(made.trainer, "every epoch top_k(validation, 1 2)");
-    CHECK_INT(sgm__hooks_count(made.trainer->hooks), count);
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_f1_metric("validation")));
-    count = sgm__hooks_count(made.trainer->hooks);
-    hook_from_text(made.trainer, "f1"); /* of validation, every epoch */
-    CHECK_INT(sgm__hooks_count(made.trainer->hooks), count);
-    hook_from_text(made.trainer, "after 1 epoch roc_auc(training, name=own)");
-    hook_from_text(made.trainer, "every 2 epochs confusion_reporter(validation, \"a b c\")");
-    hook_from_text(made.trainer, "metric_processor(network.layers.*.weights, spread, standard_deviation)");
-    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
-    CHECK(number(made.trainer, "validation.top_2") > 0);
-    CHECK(number(made.trainer, "training.own_roc_auc") > 0);
-    CHECK(number(made.trainer, "shared.spread") > 0);
-    free_wave_trainer(made);
-    CHECK_ERROR(sgm_hook_parse("top_k(validation, 0)"), "tops: expected whole numbers from 1, got 0");
-    CHECK_ERROR(sgm_hook_parse("uni_accuracy(validation, lower=2, upper=1)"),
-                "must not be above the upper one");
-}
-
-/* --- processors --- */
-
-static double largest(void *user, const sgm_content *content)
-{
-    (void)user;
-    return content->kind == SGM_KIND_NUMBER && content->as.number < 100 ? content->as.number : NAN;
-}
-
-TEST(processors_average_over_matches)
-{
-    floor_of_test at = open_floor();
-    sgm_registry *layers = sgm_registry_create(), *inner = sgm_registry_create();
-    sgm_shape shape = sgm_shape_of(2, 2);
-    sgm_tensor *tensor = sgm_tensor_from(SGM_FLOAT32, &shape, (const float[]){1, 3, 5, 7});
-    CHECK_OK(sgm_registry_put(at.registry, "layers", layers));
-    CHECK_OK(sgm_registry_put(layers, "inner", inner));
-    attach(&at, sgm_metric_processor("layers.*", largest, "of_layers"));
-    attach(&at, sgm_metric_processor("layers.inner", sgm_metric_mean, "mean"));
-    attach(&at, sgm_metric_processor("layers.inner.t gone", sgm_metric_standard_deviation, "deviation",
-                                     .background = true));
-    CHECK(!attach(&at, sgm_metric_processor("layers.*", largest, "of_layers")));
-    iterate(&at, 1);
-    sgm__hooks_wait(at.hooks);
-    CHECK(isnan(shared_number(&at, "of_layers")));
-    CHECK_OK(sgm_registry_set(layers, "a", sgm_number_content(2)));
-    CHECK_OK(sgm_registry_set(layers, "b", sgm_number_content(1000)));
-    CHECK_OK(sgm_registry_set(inner, "c", sgm_number_content(6)));
-    CHECK_OK(sgm_registry_set(inner, "t", sgm_tensor_content(tensor)));
-    iterate(&at, 1);
-    sgm__hooks_wait(at.hooks);
-    CHECK_NEAR(shared_number(&at, "of_layers"), 4, 0);
-    CHECK_NEAR(shared_number(&at, "mean"), 5, 0);
-    CHECK_NEAR(shared_number(&at, "deviation"), sqrt(5), 1e-12);
-    close_floor(&at);
-    sgm_tensor_free(tensor);
-    sgm_registry_free(layers);
-    sgm_registry_free(inner);
-    CHECK_ERROR(sgm_metric_processor("", largest, "x"), "needs identifiers");
-    CHECK_ERROR(sgm_metric_processor("a", NULL, "x"), "needs a function");
-}
-
-/* --- several outputs, one output, averages --- */
-
-/* Inputs as in the waves; whether the first is above 0, and the sum of all. */
-static sgm_dataset *two_targets(void)
-{
-    static const char *const sections[] = {"inputs", "signs", "sums"};
-    sgm_shape shape = sgm_shape_of(WAVE_RECORDS, 1);
-    sgm_tensor *tensors[3] = {wave(WAVE_RECORDS, 6, 0.3, 1, SGM_FLOAT32),
-                              sgm_tensor_create(SGM_FLOAT32, &shape), sgm_tensor_create(SGM_FLOAT32, &shape)};
-    for (int64_t i = 0; i < WAVE_RECORDS; i++) {
-        double sum = 0;
-        for (int64_t j = 0; j < 6; j++)
-            sum += sgm_tensor_get(tensors[0], (const int64_t[]){i, j});
-        sgm_tensor_set(tensors[1], (const int64_t[]){i, 0},
-                       sgm_tensor_get(tensors[0], (const int64_t[]){i, 0}) > 0);
-        sgm_tensor_set(tensors[2], (const int64_t[]){i, 0}, sum);
-    }
-    sgm_dataset *dataset = sgm_dataset_from("two", sections, tensors, 3);
-    for (int i = 0; i < 3; i++)
-        sgm_tensor_free(tensors[i]);
-    CHECK_OK(dataset);
-    return dataset;
-}
-
-TEST(a_second_output_has_metrics_of_its_own)
-{
-    wave_trainer made = make_wave_trainer((wave_options){.seed = 3});
-    sgm_dataset *dataset = two_targets();
-    CHECK_OK(sgm_trainer_network(made.trainer,
-                                 "x = input(6) + dense(8, tanh);"
-                                 "x + dense(1, name=sign) + binary_cross_entropy(targets=signs);"
-                                 "x + dense(1, name=sum) + mean_squared(targets=sums)"));
-    CHECK_OK(sgm_trainer_data(made.trainer, sgm_minibatches(dataset, .size = 8)));
-    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_undivided(dataset)));
-    const char *sum = "sum";
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_f1_metric("validation")));
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_regression_metric("validation", .output = sum,
-                                                                  .targets = "sums", .name = "second")));
-    lines[0] = 0;
-    CHECK_OK(sgm_trainer_hook(made.trainer,
-                              sgm_uni_accuracy_reporter("validation", sgm_every(1, SGM_EPOCH), .lower = 0.4,
-                                                        .upper = 0.6, .report = note_line)));
-    seen_clear();
-    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 3));
-    CHECK_STR(seen_log, "");
-    CHECK(number(made.trainer, "validation.f1") > 0);
-    CHECK(strncmp(lines, "accuracy = ", 11) == 0);
-    CHECK(number(made.trainer, "validation.uni_accuracy_bounds") <=
-          number(made.trainer, "validation.f1_micro"));
-    CHECK_NEAR(number(made.trainer, "validation.f1_micro"), number(made.trainer, "validation.accuracy"),
-               1e-12);
-    /* by hand, from the second output */
-    sgm_tensor *inputs = wave(WAVE_RECORDS, 6, 0.3, 1, SGM_FLOAT32), *found = NULL;
-    CHECK_OK(found = sgm_trainer_predict(made.trainer, inputs, sum));
-    double squares = 0;
-    for (int64_t i = 0; i < WAVE_RECORDS; i++) {
-        double expected = 0;
-        for (int64_t j = 0; j < 6; j++)
-            expected += sgm_tensor_get(inputs, (const int64_t[]){i, j});
-        expected -= sgm_tensor_get(found, (const int64_t[]){i, 0});
-        squares += expected * expected / WAVE_RECORDS;
-    }
-    CHECK_NEAR(number(made.trainer, "validation.second_root_mean_squared_error"), sqrt(squares), 1e-5);
-    sgm_tensor_free(inputs);
-    sgm_tensor_free(found);
-    sgm_dataset_free(dataset);
-    free_wave_trainer(made);
-}
-
-/* What is measured are the averaged parameters, as in validation. */
-TEST(averages_are_measured_where_there_are_any)
-{
-    wave_trainer made = make_wave_trainer(
-        (wave_options){.seed = 3, .optimiser = sgm_momentum(.learning_rate = 0.1, .average = 0.95)});
-    sgm_dataset *dataset = wave_dataset();
-    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_undivided(dataset)));
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_perplexity_metric("validation")));
-    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 3));
-    CHECK_NEAR(number(made.trainer, "validation.perplexity"), exp(number(made.trainer, "validation.loss")),
-               1e-5);
-    sgm_dataset_free(dataset);
-    free_wave_trainer(made);
-}
-
 /* --- side by side --- */
 
 TEST(each_of_two_trainers_has_its_own)
@@ -605,9 +365,9 @@ TEST(each_of_two_trainers_has_its_own)
     CHECK_OK(sgm_run(env, .epochs = 15));
     for (int i = 0; i < 2; i++) {
         by_hand expected = measure_by_hand(trainers[i]);
-        CHECK_NEAR(number(trainers[i], "validation.f1"), expected.macro_f1, 1e-12);
-        CHECK_NEAR(number(trainers[i], "validation.top_2"), expected.top_2, 1e-12);
+        CHECK_NEAR(number_of(trainers[i], "validation.f1"), expected.macro_f1, 1e-12);
+        CHECK_NEAR(number_of(trainers[i], "validation.top_2"), expected.top_2, 1e-12);
     }
-    CHECK(number(trainers[0], "validation.cost") != number(trainers[1], "validation.cost"));
+    CHECK(number_of(trainers[0], "validation.cost") != number_of(trainers[1], "validation.cost"));
     sgm_env_free(env);
 }

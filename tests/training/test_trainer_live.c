@@ -1,16 +1,8 @@
 /* A trainer while it runs: values by name, changes and their record, commands from another thread. */
-#include "waves.h"
+#include "by_name.h"
 
 #include <stdlib.h>
 #include <unistd.h>
-
-static double number_of(sgm_trainer *trainer, const char *identifier)
-{
-    sgm_content content;
-    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(trainer), identifier, &content));
-    CHECK(content.kind == SGM_KIND_NUMBER || content.kind == SGM_KIND_INTEGER);
-    return content.kind == SGM_KIND_NUMBER ? content.as.number : (double)content.as.integer;
-}
 
 TEST(everything_has_a_name)
 {
@@ -58,15 +50,6 @@ static bool set_rate_to_zero(void *user, const sgm_training_progress *progress)
     return true;
 }
 
-static double weight_of(sgm_trainer *trainer)
-{
-    sgm_tensor *tensor = sgm_trainer_get(trainer, "1-dense.weights");
-    CHECK_OK(tensor);
-    double value = sgm_tensor_get(tensor, (const int64_t[]){2, 3});
-    sgm_tensor_free(tensor);
-    return value;
-}
-
 TEST(a_change_counts_from_the_next_iteration_on_and_is_recorded)
 {
     char folder[64] = "/tmp/sigma-test-XXXXXX", path[128], *text;
@@ -79,7 +62,7 @@ TEST(a_change_counts_from_the_next_iteration_on_and_is_recorded)
         make_wave_trainer((wave_options){.optimiser = sgm_gradient_descent(.learning_rate = 0.1)});
     CHECK_OK(sgm_trainer_on_progress(made.trainer, set_rate_to_zero, made.trainer));
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 5, .folder = folder));
-    CHECK(weight_of(made.trainer) == weight_of(two.trainer));
+    CHECK(weight_of(made.trainer, "1-dense.weights") == weight_of(two.trainer, "1-dense.weights"));
     snprintf(path, sizeof path, "%s/changes.jsonl", folder);
     CHECK_OK(sgm__file_read(path, 65536, &text, &length));
     CHECK(strstr(text, "\"iteration\":2,\"who\":\"program\",\"what\":\"optimiser.learning_rate\"") != NULL);
@@ -106,7 +89,7 @@ TEST(momentum_may_change_too)
     CHECK_OK(sgm_trainer_on_progress(made.trainer, change_momentum, made.trainer));
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 4));
     CHECK_OK(sgm_trainer_run(plain.trainer, .iterations = 4));
-    CHECK(weight_of(made.trainer) != weight_of(plain.trainer));
+    CHECK(weight_of(made.trainer, "1-dense.weights") != weight_of(plain.trainer, "1-dense.weights"));
     free_wave_trainer(plain);
     free_wave_trainer(made);
 }

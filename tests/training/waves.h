@@ -79,6 +79,17 @@ __attribute__((unused)) static wave_trainer make_wave_trainer(wave_options optio
     return made;
 }
 
+/* Shuffled, with all records in their order as "validation". */
+__attribute__((unused)) static wave_trainer make_validated_trainer(uint64_t seed)
+{
+    wave_trainer made = make_wave_trainer((wave_options){.seed = seed, .shuffle = true});
+    sgm_dataset *dataset = wave_dataset();
+    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation",
+                                  sgm_minibatches(dataset, .size = 16, .no_shuffle = true)));
+    sgm_dataset_free(dataset);
+    return made;
+}
+
 __attribute__((unused)) static void free_wave_trainer(wave_trainer made)
 {
     sgm__trainer_free(made.trainer);
@@ -102,7 +113,6 @@ __attribute__((unused)) static void set_golden_parameters(sgm_trainer *trainer, 
     }
 }
 
-/* Loss of each iteration; the mean of an epoch so far tells it. */
 /* Each state of a trainer is as a file has it. */
 __attribute__((unused)) static void check_wave_states(sgm_trainer *trainer, const char *path)
 {
@@ -129,6 +139,7 @@ __attribute__((unused)) static void check_wave_states(sgm_trainer *trainer, cons
     sgm_bundle_free(bundle);
 }
 
+/* Loss of each iteration; the mean of an epoch so far tells it. */
 typedef struct loss_curve {
     double losses[512];
     size_t count;
