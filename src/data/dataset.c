@@ -403,6 +403,17 @@ sgm_status sgm__dataset_block_records(sgm_dataset *dataset, int64_t index, int64
     return SGM_OK;
 }
 
+sgm_status sgm__dataset_number(sgm_dataset *dataset, int64_t index, int64_t row, int64_t *number)
+{
+    if (dataset->kind != SGM__BLOCKS)
+        return sgm__view_number(dataset, index, row, number);
+    int64_t records;
+    *number = row;
+    for (int64_t i = 0; i < index; i++, *number += records)
+        SGM_TRY(sgm__dataset_block_records(dataset, i, &records));
+    return SGM_OK;
+}
+
 bool sgm__dataset_ends_at(sgm_dataset *dataset, int64_t count)
 {
     if (dataset->kind != SGM__BLOCKS)

@@ -109,6 +109,8 @@ void sgm__run_release(sgm__run *run);
 const sgm_block *sgm__run_block(sgm__run *run);
 /* Number of records of block `index`, 0 past the last one. Reads the source if it must. */
 sgm_status sgm__dataset_block_records(sgm_dataset *dataset, int64_t index, int64_t *records);
+/* The place of record `row` of block `index` among all of the dataset's, or of what it is a view of. */
+sgm_status sgm__dataset_number(sgm_dataset *dataset, int64_t index, int64_t row, int64_t *number);
 /* True when it is known, without reading, that there are no more than `count` blocks. */
 bool sgm__dataset_ends_at(sgm_dataset *dataset, int64_t count);
 
@@ -128,6 +130,9 @@ typedef struct sgm__given_part {
     int64_t first, count, whole;
 } sgm__given_part;
 void sgm__iterator_given(const sgm_iterator *iterator, const sgm_block *batch, sgm__given_part *given);
+/* Puts the dataset's name, and which of its records it was, from 0, before a failure that is about a record
+ * of the newest minibatch (sgm__fail_record); returns its status. */
+sgm_status sgm__iterator_fail(sgm_iterator *iterator, sgm_status status);
 uint64_t sgm__iterator_seed(const sgm_iterator *iterator);
 bool sgm__iterator_shuffles(const sgm_iterator *iterator);
 bool sgm__iterator_augments(const sgm_iterator *iterator);

@@ -68,6 +68,7 @@ sgm_status sgm__cache_read(const sgm_dataset *dataset, int64_t where, int64_t re
 /* --- dataset_view.c --- */
 sgm_status sgm__view_fetch_run(sgm_dataset *view, int64_t index, sgm__run *run);
 sgm_status sgm__view_block_records(sgm_dataset *view, int64_t index, int64_t *records);
+sgm_status sgm__view_number(sgm_dataset *view, int64_t index, int64_t row, int64_t *number);
 
 /* --- dataset_create.c --- */
 sgm_dataset *sgm__dataset_allocate(const char *name, sgm__dataset_kind kind);

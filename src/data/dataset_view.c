@@ -86,6 +86,20 @@ sgm_status sgm__view_block_records(sgm_dataset *view, int64_t index, int64_t *re
     return SGM_OK;
 }
 
+sgm_status sgm__view_number(sgm_dataset *view, int64_t index, int64_t row, int64_t *number)
+{
+    int64_t block, records, begin = 0, end;
+    SGM_TRY(map_index(view, index, &block));
+    if (block < 0)
+        return sgm_fail(SGM_ERROR_NOT_FOUND, "dataset \"%s\" has no block %lld", view->name,
+                        (long long)index);
+    if (view->kind == SGM__VIEW_RECORDS) {
+        SGM_TRY(sgm__dataset_block_records(view->base, block, &records));
+        share_of(view, records, &begin, &end);
+    }
+    return sgm__dataset_number(view->base, block, begin + row, number);
+}
+
 /* --- making them --- */
 
 static sgm_dataset *create_view(sgm_dataset *base, sgm__dataset_kind kind)

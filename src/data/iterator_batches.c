@@ -35,6 +35,13 @@ static int64_t block_at(const sgm_iterator *iterator, int64_t place)
     return place < iterator->block_count ? iterator->order[place] : -1;
 }
 
+/* The order of the records of a block. */
+static void permute_rows(const sgm_iterator *iterator, int64_t block, int64_t *rows, int64_t count)
+{
+    sgm__random random = random_of(iterator, block + 1);
+    sgm__permutation(&random, rows, count);
+}
+
 static sgm_status open_block(sgm_iterator *iterator)
 {
     int64_t index = block_at(iterator, iterator->place);
@@ -45,8 +52,7 @@ static sgm_status open_block(sgm_iterator *iterator)
         return SGM_OK;
     int64_t count = iterator->run.end - iterator->run.begin;
     SGM_TRY(sgm__reserve(&iterator->rows, &iterator->rows_capacity, (size_t)count, sizeof *iterator->rows));
-    sgm__random random = random_of(iterator, index + 1);
-    sgm__permutation(&random, iterator->rows, count);
+    permute_rows(iterator, index, iterator->rows, count);
     return SGM_OK;
 }
 
@@ -318,6 +324,56 @@ sgm_status sgm__iterator_next_minibatch(sgm_iterator *iterator, const sgm_block 
         *batch = iterator->full;
     }
     return SGM_OK;
+}
+
+/* --- where a record came from --- */
+
+/* The block, and the row in it, of record `record` of the newest minibatch. */
+static sgm_status find_record(sgm_iterator *iterator, int64_t record, int64_t *block, int64_t *row)
+{
+    bool cut = iterator->kind == SGM__MINIBATCHES && !iterator->ahead && iterator->parts > 1;
+    int64_t batches = iterator->state.batches - 1, records = 0;
+    *block = iterator->kind == SGM__UNDIVIDED ? batches : 0;
+    *row = record + (cut ? iterator->given.first : 0);
+    if (iterator->kind == SGM__UNDIVIDED)
+        return SGM_OK;
+    if (iterator->kind == SGM__MINIBATCHES)
+        *row += batches * iterator->size;
+    for (int64_t place = 0;; place++, *row -= records) {
+        *block = iterator->kind == SGM__MINIBATCHES ? block_at(iterator, place) : place;
+        records = 0;
+        if (*block >= 0)
+            SGM_TRY(sgm__dataset_block_records(iterator->dataset, *block, &records));
+        if (*row < records)
+            break;
+        if (records == 0)
+            return sgm_fail(SGM_ERROR_NOT_FOUND, "dataset \"%s\" ends before",
+                            sgm_dataset_name(iterator->dataset));
+    }
+    if (!iterator->shuffle)
+        return SGM_OK;
+    int64_t *rows = sgm__calloc((size_t)records, sizeof *rows);
+    if (!rows)
+        return SGM_ERROR_MEMORY;
+    permute_rows(iterator, *block, rows, records);
+    *row = rows[*row];
+    sgm__free(rows);
+    return SGM_OK;
+}
+
+sgm_status sgm__iterator_fail(sgm_iterator *iterator, sgm_status status)
+{
+    int64_t record = sgm__failed_record(), block, row, number;
+    char *message = record >= 0 && iterator->state.batches > 0 ? sgm__strdup(sgm_last_error()) : NULL;
+    if (!message)
+        return status;
+    bool found = find_record(iterator, record, &block, &row) == SGM_OK &&
+                 sgm__dataset_number(iterator->dataset, block, row, &number) == SGM_OK;
+    status = found ? sgm_fail(status, "dataset \"%s\", record %lld (from 0): %s",
+                              sgm_dataset_name(iterator->dataset), (long long)number, message)
+                   : sgm_fail(status, "%s", message);
+    sgm__free(message);
+    return status;
 }
 
 void sgm__iterator_free_batches(sgm_iterator *iterator)

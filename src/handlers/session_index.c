@@ -72,10 +72,11 @@ static sgm_status fail_first(const sgm_program *program, const struct sgm__index
                                    (long long)(at / below % array->shape.dims[axis]));
     }
     bool inside = value >= rule->least && value <= rule->most;
-    return sgm_fail(SGM_ERROR_ARGUMENT, "input '%s'%s%s: %.9g %s: %s takes whole numbers from %.15g to %.15g",
-                    sgm__plan_string(program->plan, program->plan->inputs[rule->input].name), place,
-                    length > 0 ? "]" : "", value, inside ? "is no whole number" : "is out of range",
-                    rule->user, rule->least, rule->most);
+    sgm_fail(SGM_ERROR_ARGUMENT, "input '%s'%s%s: %.9g %s: %s takes whole numbers from %.15g to %.15g",
+             sgm__plan_string(program->plan, program->plan->inputs[rule->input].name), place,
+             length > 0 ? "]" : "", value, inside ? "is no whole number" : "is out of range", rule->user,
+             rule->least, rule->most);
+    return sgm__fail_record(array->shape.rank > 0 ? at / (count / array->shape.dims[0]) : 0);
 }
 
 sgm_status sgm__program_check_index(const sgm_program *program, int32_t input, const void *data,

@@ -158,7 +158,8 @@ static sgm_status forward_alphas(const sgm_kernel_call *call)
         rows[i] = NEVER;
     for (int64_t number = 0; number < batch; number++, rows += time * states) {
         record r;
-        SGM_TRY(see(call, number, &r));
+        if (see(call, number, &r) != SGM_OK)
+            return sgm__fail_record(number);
         begin(&r, rows);
         for (int64_t t = 1; t < r.length; t++)
             step_forward(&r, t, rows + (t - 1) * states, rows + t * states);
@@ -230,7 +231,8 @@ static sgm_status forward_states(const sgm_kernel_call *call)
     memset(rows, 0, (size_t)(batch * time * states) * sizeof *rows);
     for (int64_t number = 0; number < batch; number++) {
         record r;
-        SGM_TRY(see(call, number, &r));
+        if (see(call, number, &r) != SGM_OK)
+            return sgm__fail_record(number);
         shares_of_record(&r, alphas + number * time * states, states, rows + number * time * states);
     }
     return SGM_OK;
@@ -264,7 +266,8 @@ static sgm_status forward_classes(const sgm_kernel_call *call)
     memset(y->data, 0, (size_t)(batch * time * classes) * sgm_dtype_size(y->dtype));
     for (int64_t number = 0; number < batch; number++) {
         record r;
-        SGM_TRY(see(call, number, &r));
+        if (see(call, number, &r) != SGM_OK)
+            return sgm__fail_record(number);
         for (int64_t t = 0; t < time; t++)
             for (int64_t s = 0; s < r.states; s++) {
                 int64_t place = (number * time + t) * classes + class_of(&r, s);

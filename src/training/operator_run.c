@@ -281,8 +281,11 @@ static sgm_status divide_block(sgm_operator *team, const sgm_block *block, int64
         team->workers[i].records = 0;
     for (int32_t i = 0; i < parts; i++) {
         int64_t begin = count * i / parts, end = count * (i + 1) / parts;
-        if (prepare(&team->workers[i], SGM__GRADIENTS, block, first + begin, end - begin) != SGM_OK)
+        if (prepare(&team->workers[i], SGM__GRADIENTS, block, first + begin, end - begin) != SGM_OK) {
+            if (sgm__failed_record() >= 0)
+                sgm__fail_record(first + begin + sgm__failed_record());
             return sgm__fail_within("worker %d", i);
+        }
     }
     return parts > 0 ? SGM_OK : record_without_records(&team->workers[0]);
 }

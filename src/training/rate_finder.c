@@ -1,4 +1,5 @@
 /* The learning rate finder. Smith, Cyclical learning rates for training neural networks, 2015. */
+#include "data/dataset.h"
 #include "training/snapshot.h"
 #include "training/trainer_lock.h"
 
@@ -82,7 +83,7 @@ static sgm_status raise_rate(sgm_trainer *trainer, const sgm_rate_finder_options
         SGM_TRY(next_block(trainer, &block));
         sgm_status status = sgm__trainer_step(trainer, block, rate);
         if (status != SGM_OK && status != SGM_ERROR_NUMERIC)
-            return status;
+            return sgm__iterator_fail(trainer->training, status);
         if (status == SGM_ERROR_NUMERIC || !isfinite(trainer->newest_loss)) {
             curve->diverged = true;
             break;

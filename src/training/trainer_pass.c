@@ -206,8 +206,11 @@ static sgm_status pass_on(sgm_trainer *trainer, sgm_iterator *iterator, gatherin
         sgm_program *program = sgm__trainer_program(trainer, SGM__VALIDATE, block->count);
         if (program == NULL)
             return sgm_last_status();
-        SGM_TRY(sgm__trainer_feed(trainer, program, block));
-        SGM_TRY(sgm_session_run(trainer->session, program));
+        sgm_status status = sgm__trainer_feed(trainer, program, block);
+        if (status == SGM_OK)
+            status = sgm_session_run(trainer->session, program);
+        if (status != SGM_OK)
+            return sgm__iterator_fail(iterator, status);
         SGM_TRY(sgm__trainer_count(trainer, program, block->count, sums));
         gather(to, trainer, program, block);
     }

@@ -1,4 +1,5 @@
 /* Running: iterations and epochs, validation, progress, stopping. */
+#include "data/dataset.h"
 #include "training/checkpoints.h"
 #include "training/control_socket.h"
 #include "training/nan_watch.h"
@@ -114,6 +115,8 @@ static sgm_status train_on(training_run *run, const sgm_block *block)
     double rate = sgm__trainer_learning_rate(trainer, trainer->batches);
     int64_t records = trainer->position.sums.records;
     sgm_status status = sgm__trainer_step(trainer, block, rate);
+    if (status != SGM_OK)
+        status = sgm__iterator_fail(trainer->training, status);
     if (status == SGM_OK) {
         run->records += trainer->position.sums.records - records;
         status = sgm__trainer_check_loss(trainer);

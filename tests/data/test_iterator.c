@@ -434,3 +434,69 @@ TEST(a_part_goes_on_from_a_state)
     sgm_iterator_free(second);
     sgm_dataset_free(dataset);
 }
+
+/* A failure about any record of any minibatch names that record as the dataset numbers it: its own number. */
+static void check_named(sgm_iterator *iterator, int epochs)
+{
+    int64_t named = 0;
+    for (int e = 0; e < epochs; e++)
+        for (const sgm_block *batch;;) {
+            CHECK_OK(sgm_iterator_next(iterator, &batch));
+            if (!batch)
+                break;
+            for (int64_t i = 0; i < batch->count; i++, named++) {
+                char expected[80];
+                snprintf(expected, sizeof expected, "dataset \"numbers\", record %.0f (from 0): bad",
+                         pipeline_at(batch, "targets", i, 0));
+                sgm_fail(SGM_ERROR_ARGUMENT, "bad");
+                sgm_status status = sgm__fail_record(i);
+                CHECK_INT(sgm__iterator_fail(iterator, status), SGM_ERROR_ARGUMENT);
+                CHECK_STR(sgm_last_error(), expected);
+            }
+        }
+    CHECK(named > TOTAL / 4);
+    sgm_iterator_free(iterator);
+}
+
+TEST(failures_name_the_record)
+{
+    static const int64_t blocks[] = {1, 10, 200};
+    for (int b = 0; b < 3; b++) {
+        sgm_dataset *all = numbers(blocks[b]);
+        sgm_dataset *views[] = {all, sgm_dataset_split_records(all, 0.4, 0.6),
+                                sgm_dataset_split_blocks(all, 0, -1, 2)};
+        for (int v = 0; v < 3; v++) {
+            check_named(sgm_minibatches(views[v], .size = 7, .seed = 3), 2);
+            check_named(sgm_minibatches(views[v], .size = 16, .no_shuffle = true), 2);
+            check_named(sgm_minibatches(views[v], .size = 7, .seed = 4, .augment = "noise(0)"), 2);
+            check_named(sgm_undivided(views[v]), 2);
+            check_named(sgm_unified(views[v]), 2);
+            sgm_iterator *part = sgm_minibatches(views[v], .size = 16, .seed = 5);
+            sgm__iterator_set_part(part, 1, 2);
+            check_named(part, 2);
+        }
+        for (int v = 0; v < 3; v++)
+            sgm_dataset_free(views[v]);
+    }
+    CHECK_INT(atomic_load(&allocator_live), 0);
+}
+
+TEST(failures_about_no_record_stay_as_they_are)
+{
+    sgm_dataset *dataset = numbers(10);
+    sgm_iterator *iterator = sgm_minibatches(dataset, .size = 7);
+    const sgm_block *batch;
+    sgm_fail(SGM_ERROR_ARGUMENT, "bad");
+    sgm_status status = sgm__fail_record(0);
+    CHECK_INT(sgm__iterator_fail(iterator, status), SGM_ERROR_ARGUMENT); /* no minibatch was given */
+    CHECK_STR(sgm_last_error(), "bad");
+    CHECK_OK(sgm_iterator_next(iterator, &batch));
+    status = sgm_fail(SGM_ERROR_ARGUMENT, "bad");
+    CHECK_INT(sgm__iterator_fail(iterator, status), SGM_ERROR_ARGUMENT);
+    CHECK_STR(sgm_last_error(), "bad");
+    status = sgm__fail_record(1000); /* no such record */
+    CHECK_INT(sgm__iterator_fail(iterator, status), SGM_ERROR_ARGUMENT);
+    CHECK_STR(sgm_last_error(), "bad");
+    sgm_iterator_free(iterator);
+    sgm_dataset_free(dataset);
+}

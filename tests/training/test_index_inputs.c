@@ -80,9 +80,16 @@ TEST(tokens)
     check(&p, NULL);
     p.tokens[11] = 2.5;
     check(&p,
-          "input 'inputs' at [0, 2]: 2.5 is no whole number: layer 'words' takes whole numbers from 0 to 3");
+          "dataset \"numbers\", record 3 (from 0): input 'inputs' at [0, 2]: 2.5 is no whole number: layer "
+          "'words' takes whole numbers from 0 to 3");
     p.workers = true;
-    check(&p, "2.5 is no whole number: layer 'words'");
+    check(&p, "dataset \"numbers\", record 3 (from 0): worker 0: input 'inputs' at [0, 2]: 2.5 is no whole "
+              "number: layer 'words'");
+    p.tokens[11] = 3;
+    p.tokens[15] = 7;
+    check(&p,
+          "dataset \"numbers\", record 5 (from 0): worker 1: input 'inputs' at [1, 0]: 7 is out of range");
+    p.tokens[15] = 3;
     p.workers = false;
     p.precision = SGM_FLOAT64;
     p.tokens[11] = 4;
@@ -134,7 +141,10 @@ TEST(labels_without_times)
         p.targets[i] = 1;
     check(&p, NULL);
     p.targets[1] = 1.5;
-    check(&p, "label 0 of record 1 is no whole number");
+    check(&p, "layer 3-ctc: label 0 of record 1 is no whole number");
+    p.targets[1] = 1;
+    p.targets[4] = 1.5;
+    check(&p, "dataset \"numbers\", record 4 (from 0): instruction");
 }
 
 TEST(questions_are_checked_too)
