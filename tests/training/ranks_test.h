@@ -130,4 +130,12 @@ __attribute__((unused)) static const char *rank_path(const char *name)
     return path;
 }
 
+/* The checkpoint there of what is trained as number `i`. */
+__attribute__((unused)) static const char *rank_file(size_t i)
+{
+    char name[48];
+    snprintf(name, sizeof name, "%zu.safetensors", i);
+    return rank_path(name);
+}
+
 #endif

@@ -375,15 +375,12 @@ RANK_PART(train)
     use_cuda();
     setenv("CUDA_VISIBLE_DEVICES", getenv("OMPI_COMM_WORLD_RANK"), 1);
     for (size_t i = 0; i < OF_RANKS; i++) {
-        char name[64];
         sgm_operator *ranks = sgm_mpi_operator(.handlers = "cuda", .timeout = 20, .check_every = 3);
         wave_trainer made = make_with(&of_ranks[i], ranks);
         CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 3));
         CHECK(sums_between_devices(made.trainer));
-        if (sgm_operator_rank(ranks) == 1) {
-            snprintf(name, sizeof name, "%zu.safetensors", i);
-            CHECK_OK(sgm_trainer_save(made.trainer, rank_path(name)));
-        }
+        if (sgm_operator_rank(ranks) == 1)
+            CHECK_OK(sgm_trainer_save(made.trainer, rank_file(i)));
         free_wave_trainer(made);
     }
 }
@@ -395,12 +392,9 @@ TEST(ranks_sum_between_their_devices)
     open_folder();
     run_ranks(2, "train");
     for (size_t i = 0; i < OF_RANKS; i++) {
-        char path[256], name[64];
-        snprintf(name, sizeof name, "%zu.safetensors", i);
-        snprintf(path, sizeof path, "%s", rank_path(name));
         wave_trainer one = make(&of_ranks[i], "cpu cpu"), read = make(&of_ranks[i], "cpu cpu");
         CHECK_OK(sgm_trainer_run(one.trainer, .epochs = 3));
-        CHECK_OK(sgm_trainer_load(read.trainer, path));
+        CHECK_OK(sgm_trainer_load(read.trainer, rank_file(i)));
         CHECK_INT(read.trainer->position.updates, one.trainer->position.updates);
         check_equal_states(one.trainer, read.trainer, 1e-10);
         free_wave_trainer(one);

@@ -271,7 +271,6 @@ static wave_trainer make_averaged(const averaging *a)
 RANK_PART(average)
 {
     for (size_t i = 0; i < AVERAGINGS; i++) {
-        char name[64];
         wave_trainer made = make_averaged(&averagings[i]);
         sgm_operator *ranks =
             sgm_mpi_operator(.workers = averagings[i].workers, .every = averagings[i].every, .timeout = 20);
@@ -279,10 +278,8 @@ RANK_PART(average)
         CHECK_OK(sgm_trainer_operator(made.trainer, ranks));
         CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 5));
         CHECK_INT(made.trainer->position.batch, 0);
-        if (sgm_operator_rank(ranks) == 1) {
-            snprintf(name, sizeof name, "%zu.safetensors", i);
-            CHECK_OK(sgm_trainer_save(made.trainer, rank_path(name)));
-        }
+        if (sgm_operator_rank(ranks) == 1)
+            CHECK_OK(sgm_trainer_save(made.trainer, rank_file(i)));
         free_wave_trainer(made);
     }
 }
@@ -293,14 +290,12 @@ TEST(ranks_that_average_parameters_do_what_workers_do)
     open_folder();
     run_ranks(2, "average");
     for (size_t i = 0; i < AVERAGINGS; i++) {
-        char name[64];
         const averaging *a = &averagings[i];
         wave_trainer one = make_averaged(a);
         CHECK_OK(sgm_trainer_operator(
             one.trainer, sgm_parameter_operator(.workers = a->ranks * a->workers, .every = a->every)));
         CHECK_OK(sgm_trainer_run(one.trainer, .epochs = 5));
-        snprintf(name, sizeof name, "%zu.safetensors", i);
-        check_wave_states(one.trainer, rank_path(name));
+        check_wave_states(one.trainer, rank_file(i));
         free_wave_trainer(one);
     }
     close_folder();

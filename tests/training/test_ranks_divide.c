@@ -61,23 +61,21 @@ static sgm__ranks *give_ranks(const way *w, sgm_trainer *trainer)
 }
 
 /* The last one knows it all, too, but for memory that has owners. */
-static void save(const sgm__ranks *ranks, sgm_trainer *trainer, const char *name)
+static void save(const sgm__ranks *ranks, sgm_trainer *trainer, const char *path)
 {
     if (ranks->rank == (ranks->options.sharded ? 0 : ranks->count - 1))
-        CHECK_OK(sgm_trainer_save(trainer, rank_path(name)));
+        CHECK_OK(sgm_trainer_save(trainer, path));
 }
 
 RANK_PART(train)
 {
     for (size_t i = 0; i < WAYS; i++) {
-        char name[32];
         wave_trainer made = make(&ways[i]);
         sgm__ranks *ranks = give_ranks(&ways[i], made.trainer);
         CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 6));
         CHECK(ranks->near != NULL);
         CHECK(ranks->divides == ways[i].divides);
-        snprintf(name, sizeof name, "%zu.safetensors", i);
-        save(ranks, made.trainer, name);
+        save(ranks, made.trainer, rank_file(i));
         free_wave_trainer(made);
     }
 }
@@ -88,11 +86,9 @@ static void check_equality(int count)
     open_folder();
     run_ranks(count, "train");
     for (size_t i = 0; i < WAYS; i++) {
-        char name[32];
         wave_trainer one = make(&ways[i]);
         CHECK_OK(sgm_trainer_run(one.trainer, .epochs = 6));
-        snprintf(name, sizeof name, "%zu.safetensors", i);
-        check_wave_states(one.trainer, rank_path(name));
+        check_wave_states(one.trainer, rank_file(i));
         free_wave_trainer(one);
     }
     close_folder();
@@ -156,7 +152,7 @@ RANK_PART(eventful)
     char *file = sgm__strdup(rank_path(name));
     train_eventfully(made.trainer, file);
     CHECK(ranks->divides);
-    save(ranks, made.trainer, "end.safetensors");
+    save(ranks, made.trainer, rank_path("end.safetensors"));
     sgm__free(file);
     free_wave_trainer(made);
 }
@@ -222,7 +218,7 @@ RANK_PART(watched)
     char *file = sgm__strdup(rank_path("gradients"));
     watch(made.trainer, ranks->rank == 0 ? file : NULL);
     CHECK(ranks->divides);
-    save(ranks, made.trainer, "end.safetensors");
+    save(ranks, made.trainer, rank_path("end.safetensors"));
     sgm__free(file);
     free_wave_trainer(made);
 }

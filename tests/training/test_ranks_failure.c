@@ -283,23 +283,6 @@ static sgm_bundle *train_to(int ranks, int64_t epochs, bool resume)
     return run_to("train", ranks, epochs, resume);
 }
 
-static void check_near(const sgm_bundle *a, const sgm_bundle *b, double tolerance)
-{
-    CHECK_INT(sgm_bundle_count(a), sgm_bundle_count(b));
-    CHECK(sgm_bundle_count(a) >= 12);
-    for (size_t i = 0; i < sgm_bundle_count(a); i++) {
-        double left[512], right[512];
-        const sgm_tensor *first = sgm_bundle_get(a, sgm_bundle_name(a, i));
-        const sgm_tensor *second = sgm_bundle_get(b, sgm_bundle_name(a, i));
-        CHECK_OK(second);
-        size_t count = (size_t)sgm_shape_elements(sgm_tensor_shape(first));
-        CHECK_OK(sgm_tensor_read(first, left, count));
-        CHECK_OK(sgm_tensor_read(second, right, count));
-        for (size_t k = 0; k < count; k++)
-            CHECK_NEAR(left[k], right[k], tolerance);
-    }
-}
-
 TEST(a_resume_goes_on_exactly_and_on_other_numbers_of_ranks)
 {
     static const int others[] = {2, 3, 1};
@@ -311,7 +294,7 @@ TEST(a_resume_goes_on_exactly_and_on_other_numbers_of_ranks)
         open_folder();
         sgm_bundle_free(train_to(2, 3, false));
         sgm_bundle *resumed = train_to(others[i], 6, true);
-        check_near(whole, resumed, i == 0 ? 0 : 1e-10);
+        check_near_bundles(whole, resumed, i == 0 ? 0 : 1e-10);
         sgm_bundle_free(resumed);
         close_folder();
     }
@@ -370,7 +353,7 @@ TEST(a_resume_is_exact_when_gradients_travel_as_bfloat16)
     close_folder();
     open_folder();
     sgm_bundle *whole = run_to("narrow", 2, 6, false);
-    check_near(whole, resumed, 0);
+    check_near_bundles(whole, resumed, 0);
     sgm_bundle_free(resumed);
     for (int i = 0; i < 3; i++) {
         char path[256], name[64];
@@ -378,7 +361,7 @@ TEST(a_resume_is_exact_when_gradients_travel_as_bfloat16)
         snprintf(path, sizeof path, "%s", rank_path(name));
         CHECK_INT(rename(path, rank_path("run/checkpoint.safetensors")), 0);
         resumed = run_to("narrow", 2, 6, true);
-        check_near(whole, resumed, 0);
+        check_near_bundles(whole, resumed, 0);
         sgm_bundle_free(resumed);
     }
     sgm_bundle_free(whole);
@@ -448,7 +431,7 @@ static int64_t check_states(void)
     sgm_bundle *right = sgm_bundle_load(rank_path("one"));
     CHECK_OK(left);
     CHECK_OK(right);
-    check_near(left, right, 1e-10);
+    check_near_bundles(left, right, 1e-10);
     sgm_bundle_free(left);
     sgm_bundle_free(right);
     free_wave_trainer(saved);

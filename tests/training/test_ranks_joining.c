@@ -105,31 +105,9 @@ RANK_PART(side_by_side)
 {
     sgm_trainer *trainers[TRAINERS];
     sgm_env *env = train_all(trainers, true);
-    for (int i = 0; i < TRAINERS && launched_rank() == 1; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "trainer-%d", i);
-        CHECK_OK(sgm_trainer_save(trainers[i], rank_path(name)));
-    }
+    for (size_t i = 0; i < TRAINERS && launched_rank() == 1; i++)
+        CHECK_OK(sgm_trainer_save(trainers[i], rank_file(i)));
     sgm_env_free(env);
-}
-
-static void check_states(sgm_trainer *trainer, const char *path)
-{
-    const char *name;
-    sgm_bundle *bundle = sgm_bundle_load(path);
-    CHECK_OK(bundle);
-    for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++) {
-        double ours[64], theirs[64];
-        sgm_tensor *own = sgm_trainer_get(trainer, name);
-        size_t count = (size_t)sgm_shape_elements(sgm_tensor_shape(own));
-        CHECK(count <= 64);
-        CHECK_OK(sgm_tensor_read(own, ours, count));
-        CHECK_OK(sgm_tensor_read(sgm_bundle_get(bundle, name), theirs, count));
-        for (size_t k = 0; k < count; k++)
-            CHECK_NEAR(theirs[k], ours[k], 1e-9);
-        sgm_tensor_free(own);
-    }
-    sgm_bundle_free(bundle);
 }
 
 TEST(trainers_side_by_side_have_ranks_each)
@@ -139,11 +117,8 @@ TEST(trainers_side_by_side_have_ranks_each)
     open_folder();
     run_ranks(2, "side_by_side");
     sgm_env *env = train_all(trainers, false);
-    for (int i = 0; i < TRAINERS; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "trainer-%d", i);
-        check_states(trainers[i], rank_path(name));
-    }
+    for (size_t i = 0; i < TRAINERS; i++)
+        check_wave_states(trainers[i], rank_file(i));
     sgm_env_free(env);
     close_folder();
 }

@@ -131,7 +131,6 @@ static void write_slots(const sgm_trainer *trainer, size_t number, int32_t rank)
 RANK_PART(train)
 {
     for (size_t i = 0; i < WAYS; i++) {
-        char name[64];
         wave_trainer made = make(&ways[i]);
         sgm_operator *ranks = sgm_mpi_operator(.workers = ways[i].workers, .bucket = ways[i].bucket,
                                                .timeout = TIMEOUT, .check_every = 7, .sharded = true);
@@ -142,38 +141,13 @@ RANK_PART(train)
         CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 6)); /* goes on with what each has */
         int32_t rank = sgm_operator_rank(ranks);
         write_slots(made.trainer, i, rank);
-        snprintf(name, sizeof name, "%zu.safetensors", i);
         if (rank == 0)
-            CHECK_OK(sgm_trainer_save(made.trainer, rank_path(name)));
+            CHECK_OK(sgm_trainer_save(made.trainer, rank_file(i)));
         else
             CHECK_ERROR(sgm_trainer_save(made.trainer, rank_path("other.safetensors")),
                         "rank 0 saves all of it");
         free_wave_trainer(made);
     }
-}
-
-static void check_states(sgm_trainer *trainer, const char *path)
-{
-    const char *name;
-    size_t count = 0;
-    sgm_bundle *bundle = sgm_bundle_load(path);
-    CHECK_OK(bundle);
-    for (; (name = sgm_session_state_at(trainer->session, count)) != NULL; count++) {
-        double ours[MOST], theirs[MOST];
-        sgm_tensor *own = sgm_trainer_get(trainer, name);
-        const sgm_tensor *other = sgm_bundle_get(bundle, name);
-        CHECK_OK(own);
-        CHECK_OK(other);
-        size_t elements = (size_t)sgm_shape_elements(sgm_tensor_shape(own));
-        CHECK(elements <= MOST);
-        CHECK_OK(sgm_tensor_read(own, ours, elements));
-        CHECK_OK(sgm_tensor_read(other, theirs, elements));
-        for (size_t k = 0; k < elements; k++)
-            CHECK_NEAR(theirs[k], ours[k], 1e-10);
-        sgm_tensor_free(own);
-    }
-    CHECK_INT(sgm_bundle_count(bundle), count);
-    sgm_bundle_free(bundle);
 }
 
 static size_t bytes_of_slots(const sgm_trainer *trainer, const char *beside, size_t *largest, size_t *count)
@@ -230,11 +204,9 @@ static void check_equality(int ranks, bool messages)
     set_number("TEST_MESSAGES", messages);
     run_ranks(ranks, "train");
     for (size_t i = 0; i < WAYS; i++) {
-        char name[64];
         wave_trainer one = make(&ways[i]);
         CHECK_OK(sgm_trainer_run(one.trainer, .epochs = 6));
-        snprintf(name, sizeof name, "%zu.safetensors", i);
-        check_states(one.trainer, rank_path(name));
+        check_wave_states(one.trainer, rank_file(i));
         check_slots(one.trainer, i, ranks);
         free_wave_trainer(one);
     }
@@ -386,22 +358,11 @@ static sgm_bundle *train_to(const char *part, int ranks, int64_t epochs, bool re
     return bundle;
 }
 
-/* Frees the second one. */
+/* Parameters, and the two slots that adam has of each; frees the second one. */
 static void check_near(const sgm_bundle *a, sgm_bundle *b, double tolerance)
 {
-    CHECK_INT(sgm_bundle_count(a), sgm_bundle_count(b));
-    CHECK_INT(sgm_bundle_count(a), 6 * 3); /* parameters, and the two slots that adam has of each */
-    for (size_t i = 0; i < sgm_bundle_count(a); i++) {
-        double left[512], right[512];
-        const sgm_tensor *first = sgm_bundle_get(a, sgm_bundle_name(a, i));
-        const sgm_tensor *second = sgm_bundle_get(b, sgm_bundle_name(a, i));
-        CHECK_OK(second);
-        size_t count = (size_t)sgm_shape_elements(sgm_tensor_shape(first));
-        CHECK_OK(sgm_tensor_read(first, left, count));
-        CHECK_OK(sgm_tensor_read(second, right, count));
-        for (size_t k = 0; k < count; k++)
-            CHECK_NEAR(left[k], right[k], tolerance);
-    }
+    CHECK_INT(sgm_bundle_count(a), 6 * 3);
+    check_near_bundles(a, b, tolerance);
     sgm_bundle_free(b);
 }
 
