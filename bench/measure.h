@@ -15,11 +15,18 @@ static inline double now(void)
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-/* Of doubles, for qsort. */
+/* Of doubles. */
 static inline int compare(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
+}
+
+/* Sorts them. */
+static inline double median(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, compare);
+    return count > 0 ? (values[(count - 1) / 2] + values[count / 2]) / 2 : 0;
 }
 
 /* The most memory that this process has had. */

@@ -121,12 +121,12 @@ static void measure(sgm_session *session, sgm_program *program, int steps, bool 
         times[i] = sgm__now() - begin;
         check(sgm_session_read_number(session, program, "cost", i == 0 ? &first : &last) == SGM_OK);
     }
-    qsort(times, (size_t)steps, sizeof *times, compare);
+    double middle = median(times, (size_t)steps);
     if (only_median)
-        printf("%.4g\n", times[steps / 2] * 1e3);
+        printf("%.4g\n", middle * 1e3);
     else
         printf("step: median %.3f ms, best %.3f ms, 90 %% below %.3f ms; cost %.6f to %.6f in %d steps\n",
-               times[steps / 2] * 1e3, times[0] * 1e3, times[steps * 9 / 10] * 1e3, first, last, steps);
+               middle * 1e3, times[0] * 1e3, times[steps * 9 / 10] * 1e3, first, last, steps);
     sgm__free(times);
 }
 

@@ -137,12 +137,6 @@ static runner begin(const workload *work, const way *w, sgm_dataset *data)
     return made;
 }
 
-static double median(double *values, size_t count)
-{
-    qsort(values, count, sizeof *values, compare);
-    return (values[(count - 1) / 2] + values[count / 2]) / 2;
-}
-
 static void print_way(const workload *work, size_t index, double *times, double *shares, size_t rounds)
 {
     double share = median(shares, rounds) - 1;

@@ -9,7 +9,7 @@
 #include "base/base.h"
 #include "handlers/cpu/pool.h"
 #include "random_data.h"
-#include <sigma/sigma.h>
+#include "steps.h"
 
 #include <libgen.h>
 #include <limits.h>
@@ -20,7 +20,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MOST_STEPS 200000
 #define WARM_UP_STEPS 20
 #define LOOPS 2000
 #define STARTS 15
@@ -40,18 +39,6 @@ static void check(bool good)
     exit(1);
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *times, int64_t count)
-{
-    qsort(times, (size_t)count, sizeof *times, compare);
-    return count > 0 ? times[count / 2] : 0;
-}
-
 static void print_row(const char *what, double value, const char *unit, double most)
 {
     printf("  %-58s %9.3f %-4s", what, value, unit);
@@ -62,30 +49,14 @@ static void print_row(const char *what, double value, const char *unit, double m
 
 /* --- steps --- */
 
-typedef struct timing {
-    double *times, began, before;
-    int64_t count;
-} timing;
-
-static bool note_step(void *user, const sgm_training_progress *progress)
-{
-    timing *t = user;
-    double moment = sgm__now();
-    if (progress->kind == SGM_PROGRESS_ITERATION && progress->iteration > WARM_UP_STEPS &&
-        t->count < MOST_STEPS)
-        t->times[t->count++] = moment - t->before;
-    if (progress->iteration == WARM_UP_STEPS)
-        t->began = moment;
-    t->before = sgm__now();
-    return progress->iteration <= WARM_UP_STEPS ||
-           (t->count < MOST_STEPS && (moment - t->began < seconds || t->count < 10));
-}
-
 /* Microseconds of a step through a trainer; `again`: recorded anew at each iteration. */
 static double trainer_step(const char *notation, int64_t inputs, int64_t classes, int64_t batch, bool again)
 {
     char network[256];
-    timing t = {.times = sgm__alloc(MOST_STEPS * sizeof(double))};
+    steps timed = {.warm_up = WARM_UP_STEPS,
+                   .least = 10,
+                   .seconds = seconds,
+                   .times = sgm__alloc(MOST_STEPS * sizeof(double))};
     snprintf(network, sizeof network, notation, again ? " + recorded_again" : "");
     sgm_env *env = sgm_env_create("overhead", .seed = 1);
     sgm_trainer *trainer = sgm_trainer_create(env, "trainer");
@@ -93,13 +64,13 @@ static double trainer_step(const char *notation, int64_t inputs, int64_t classes
     sgm_trainer_network(trainer, network);
     sgm_trainer_data(trainer, sgm_minibatches(data, .size = batch));
     sgm_trainer_optimiser(trainer, sgm_gradient_descent(.learning_rate = 0.01));
-    sgm_trainer_on_progress(trainer, note_step, &t);
-    check(data != NULL && t.times != NULL &&
+    sgm_trainer_on_progress(trainer, note_step, &timed);
+    check(data != NULL && timed.times != NULL &&
           sgm_trainer_run(trainer, .iterations = 1000000000) == SGM_ERROR_INTERRUPTED);
-    double middle = median(t.times, t.count) * 1e6;
+    double middle = median(timed.times, timed.count) * 1e6;
     sgm_env_free(env);
     sgm_dataset_free(data);
-    sgm__free(t.times);
+    sgm__free(timed.times);
     return middle;
 }
 
@@ -173,7 +144,7 @@ static double bare_step(void)
             check(sgm_session_run(session, program) == SGM_OK);
         times[count++] = (sgm__now() - before) / 10;
     }
-    double middle = median(times, count) * 1e6;
+    double middle = median(times, (size_t)count) * 1e6;
     sgm__free(times);
     sgm_graph_free(graph);
     sgm_session_free(session);

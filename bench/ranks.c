@@ -11,34 +11,14 @@
 #include "training/ranks.h"
 #include "base/base.h"
 #include "handlers/session.h"
-#include "measure.h"
 #include "random_data.h"
+#include "steps.h"
 
-#include <sigma/sigma.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#define MOST 65536
-
-typedef struct stopwatch {
-    double last, end, times[MOST];
-    size_t count;
-} stopwatch;
-
-static bool watch(void *user, const sgm_training_progress *progress)
-{
-    stopwatch *clock = user;
-    if (progress->kind != SGM_PROGRESS_ITERATION)
-        return true;
-    double moment = sgm__now();
-    if (progress->iteration == 10)
-        clock->end += moment;
-    if (progress->iteration > 10 && clock->count < MOST)
-        clock->times[clock->count++] = moment - clock->last;
-    clock->last = moment;
-    return progress->iteration < 10 || moment < clock->end;
-}
+#define WARM_UP_STEPS 10
 
 /* "784-1024-10" as layers. */
 static char *layers_of(const char *sizes, int64_t *inputs, int64_t *classes)
@@ -165,14 +145,14 @@ static void look_at_pieces(const sgm_trainer *trainer, outcome *result)
 static outcome train(const char *sizes, long long batch, int threads, long long bucket, bool messages,
                      double seconds)
 {
-    static stopwatch clock;
+    static double times[MOST_STEPS];
+    steps timed = {.warm_up = WARM_UP_STEPS, .least = 1, .seconds = seconds, .times = times};
     outcome result = {.ranks = 1};
     int64_t inputs = 0, classes = 0;
     char *layers = layers_of(sizes, &inputs, &classes);
     sgm_dataset *dataset = random_classes(batch > 1000 ? 4 * batch : 4000, inputs, classes);
     sgm_env *env = sgm_env_create("bench", .threads = threads);
     sgm_trainer *trainer = sgm_trainer_create(env, "bench");
-    clock = (stopwatch){.end = seconds};
     sgm_trainer_network(trainer, layers);
     sgm_trainer_data(trainer, sgm_minibatches(dataset, .size = batch, .drop_last = true));
     sgm_trainer_optimiser(trainer, sgm_gradient_descent(.learning_rate = 0.01));
@@ -180,17 +160,16 @@ static outcome train(const char *sizes, long long batch, int threads, long long 
         sgm_trainer_operator(trainer, sgm_mpi_operator(.workers = 1, .bucket = bucket));
     if (sgm__trainer_ranks(trainer) != NULL)
         sgm__trainer_ranks(trainer)->options.messages = messages;
-    sgm_trainer_on_progress(trainer, watch, &clock);
+    sgm_trainer_on_progress(trainer, note_step, &timed);
     sgm_status status = sgm_trainer_run(trainer, .iterations = 1000000);
-    if ((status != SGM_OK && status != SGM_ERROR_INTERRUPTED) || clock.count == 0)
+    if ((status != SGM_OK && status != SGM_ERROR_INTERRUPTED) || timed.count == 0)
         complain();
     const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
-    qsort(clock.times, clock.count, sizeof(double), compare);
-    result.middle = clock.times[clock.count / 2];
-    result.least = clock.times[0];
+    result.middle = median(times, timed.count);
+    result.least = times[0];
     if (ranks != NULL) {
-        result.computing = ranks->computed / (double)(clock.count + 10);
-        result.waiting = ranks->waited / (double)(clock.count + 10);
+        result.computing = ranks->computed / (double)(timed.count + WARM_UP_STEPS);
+        result.waiting = ranks->waited / (double)(timed.count + WARM_UP_STEPS);
         result.rank = ranks->rank;
         result.ranks = ranks->count;
         result.operated = true;

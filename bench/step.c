@@ -10,7 +10,7 @@
  * form that the cost wants; of as many records as fit a few minibatches. With -c gradients are clipped to
  * this norm. With -s 0 it only looks whether the network can be trained. Exit code 3: it cannot.
  */
-#include "measure.h"
+#include "steps.h"
 #include <sigma/sigma.h>
 
 #include <stdio.h>
@@ -18,19 +18,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MOST_STEPS 200000
 #define LEAST_STEPS 5
 #define WARM_UP_STEPS 5
 #define DEVICE_WARM_UP_STEPS 33       /* more than wait in a device's queue */
 #define MINIBATCHES 4                 /* of different data */
 #define MOST_ITERATIONS 1000000000000 /* never reached: note_step ends the run */
-
-typedef struct timing {
-    double seconds; /* to measure for */
-    double began, before;
-    double *steps;
-    int64_t count, warm_up;
-} timing;
 
 static void check(bool good)
 {
@@ -38,18 +30,6 @@ static void check(bool good)
         return;
     fprintf(stderr, "step: %s\n", sgm_last_error());
     exit(1);
-}
-
-static bool note_step(void *user, const sgm_training_progress *progress)
-{
-    timing *t = user;
-    double moment = now();
-    if (progress->kind == SGM_PROGRESS_ITERATION && progress->iteration > t->warm_up && t->count < MOST_STEPS)
-        t->steps[t->count++] = moment - t->before;
-    if (progress->iteration == t->warm_up)
-        t->began = moment;
-    t->before = now();
-    return t->count < LEAST_STEPS || (t->count < MOST_STEPS && moment - t->began < t->seconds);
 }
 
 /* What the network wants to be fed, found by recording it for one record. */
@@ -198,9 +178,10 @@ int main(int argc, char **argv)
     }
     if (c.seconds <= 0)
         return 0;
-    timing t = {.seconds = c.seconds,
-                .steps = malloc(MOST_STEPS * sizeof(double)),
-                .warm_up = c.mean ? DEVICE_WARM_UP_STEPS : WARM_UP_STEPS};
+    steps timed = {.warm_up = c.mean ? DEVICE_WARM_UP_STEPS : WARM_UP_STEPS,
+                   .least = LEAST_STEPS,
+                   .seconds = c.seconds,
+                   .times = malloc(MOST_STEPS * sizeof(double))};
     sgm_env *env = sgm_env_create("bench", .seed = 1, .handler = c.handler, .threads = c.threads,
                                   .precision = c.precision);
     check(env != NULL);
@@ -209,15 +190,15 @@ int main(int argc, char **argv)
     sgm_trainer_network(trainer, c.notation);
     sgm_trainer_data(trainer, sgm_minibatches(data, .size = c.batch));
     sgm_trainer_optimiser(trainer, SGM_OPTIMISER(c.optimiser, .clip_norm = c.clip_norm));
-    sgm_trainer_on_progress(trainer, note_step, &t);
-    check(t.steps != NULL &&
+    sgm_trainer_on_progress(trainer, note_step, &timed);
+    check(timed.times != NULL &&
           sgm_trainer_run(trainer, .iterations = MOST_ITERATIONS) == SGM_ERROR_INTERRUPTED);
-    qsort(t.steps, (size_t)t.count, sizeof *t.steps, compare);
-    double step = c.mean ? (t.before - t.began) / (double)t.count : t.steps[t.count / 2];
-    printf("%.3f %.3f %.3f %.1f\n", step * 1e6, t.steps[t.count / 10] * 1e6, t.steps[t.count * 9 / 10] * 1e6,
-           peak_megabytes());
+    double middle = median(timed.times, timed.count);
+    double step = c.mean ? (timed.before - timed.began) / (double)timed.count : middle;
+    printf("%.3f %.3f %.3f %.1f\n", step * 1e6, timed.times[timed.count / 10] * 1e6,
+           timed.times[timed.count * 9 / 10] * 1e6, peak_megabytes());
     sgm_env_free(env);
     sgm_dataset_free(data);
-    free(t.steps);
+    free(timed.times);
     return 0;
 }
