@@ -5,23 +5,22 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* Of several processes, on which machine somebody has to look. */
-static void print_who(void)
+const char *this_process(char *text, size_t size)
 {
     char host[64] = "";
     int number = sgm__launched_number();
-    if (number < 0)
-        return;
+    *text = '\0';
     gethostname(host, sizeof host - 1);
-    fprintf(stderr, "process %d on %s: ", number, host);
+    if (number >= 0)
+        snprintf(text, size, "process %d on %s: ", number, host);
+    return text;
 }
 
 int report_error(const char *command, int code)
 {
+    char who[96];
     fflush(stdout);
-    fprintf(stderr, "sigma %s: ", command);
-    print_who();
-    fprintf(stderr, "%s\n", sgm_last_error());
+    fprintf(stderr, "sigma %s: %s%s\n", command, this_process(who, sizeof who), sgm_last_error());
     return code;
 }
 

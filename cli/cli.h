@@ -55,6 +55,9 @@ void arguments_free(arguments *a);
 int usage_error(const char *command, const char *format, ...) SGM_PRINTF(2, 3);
 /* "sigma COMMAND: the newest error"; returns `code`. */
 int report_error(const char *command, int code);
+/* "process 2 on beta: ", as somebody may have to look there; empty where there are not several. Returns
+ * `text`. */
+const char *this_process(char *text, size_t size);
 
 /* --- train.c --- */
 /* Makes a folder for a run, "runs/NAME-TIME", and names it in *c. */
@@ -70,6 +73,10 @@ sgm_status train_open_data(const config *c, const data_config *data, const char 
  */
 void signals_hold(void);
 void signals_wait(void);
+/* They end the process with CLI_INTERRUPTED and "sigma COMMAND: words", until signals_as_before(); a run that
+ * begins meanwhile catches them itself. */
+void signals_end_at_once(const char *command, const char *words);
+void signals_as_before(void);
 
 /* --- text.c --- */
 void print_metrics(const char *name, const sgm_metrics *metrics);

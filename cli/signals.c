@@ -1,7 +1,9 @@
-/* Servers run until Ctrl-C, or until they are told to end. */
+/* Servers run until Ctrl-C, or until they are told to end; what has not begun ends at once. */
 #include "cli.h"
 
 #include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
 
 static sigset_t ending(void)
 {
@@ -23,4 +25,36 @@ void signals_wait(void)
     sigset_t signals = ending();
     int came;
     sigwait(&signals, &came);
+}
+
+static char last_words[256];
+static struct sigaction before[2];
+static const int endings[] = {SIGINT, SIGTERM};
+
+static void end_at_once(int number)
+{
+    (void)number;
+    ssize_t written = write(STDERR_FILENO, last_words, strlen(last_words));
+    (void)written; /* nobody is left who could be told */
+    _exit(CLI_INTERRUPTED);
+}
+
+/* What is ignored (nohup) stays so. */
+void signals_end_at_once(const char *command, const char *words)
+{
+    const struct sigaction action = {.sa_handler = end_at_once, .sa_flags = (int)SA_RESETHAND};
+    char who[96];
+    snprintf(last_words, sizeof last_words, "sigma %s: %s%s\n", command, this_process(who, sizeof who),
+             words);
+    for (int i = 0; i < 2; i++) {
+        sigaction(endings[i], NULL, &before[i]);
+        if (before[i].sa_handler != SIG_IGN)
+            sigaction(endings[i], &action, NULL);
+    }
+}
+
+void signals_as_before(void)
+{
+    for (int i = 0; i < 2; i++)
+        sigaction(endings[i], &before[i], NULL);
 }

@@ -35,7 +35,7 @@ static const char usage_text[] =
     "  --tensorboard[=DIR]\n"
     "                 writes files for TensorBoard into DIR (default: tensorboard in the run's folder)\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 130 interrupted (a checkpoint was "
-    "written).\n\nKeys:\n";
+    "written,\nif training had begun).\n\nKeys:\n";
 
 static char *full_help(void)
 {
@@ -332,6 +332,7 @@ static int train(config *c, const train_arguments *given)
     if (data_config_is_empty(&c->data.training))
         return usage_error("train", "there is no training data; name some as data.training");
     warn_of_launcher(c);
+    signals_end_at_once("train", "interrupted before training began: nothing was saved");
     /* What can be wrong without training is found before there is a folder for the run. */
     if (open_parts(&parts, c, given) != SGM_OK || sgm_trainer_prepare(parts.trainer) != SGM_OK)
         code = report_error("train", CLI_FAILED);
@@ -349,6 +350,7 @@ static int train(config *c, const train_arguments *given)
                     .iterations = c->iterations != OPTION_UNSET ? c->iterations : 0, .folder = c->folder,
                     .checkpoint_every = c->checkpoint_every, .resume = given->resume, .paused = given->paused,
                     .catch_interrupt = true);
+        signals_as_before();
         code = tell_end(&parts, status);
     }
     close_parts(&parts);
@@ -434,6 +436,12 @@ static int train_words(const arguments *a, const train_arguments *given)
                            "'%s' has no config.yaml, so no 'sigma train' has run there; a program's run "
                            "goes on in the program: .resume = true",
                            a->words[0]);
+    if (given->resume && !ends_with(a->words[0], ".yaml") && !sgm__file_exists(a->words[0]))
+        return usage_error(
+            "train",
+            "there is no run '%s' to resume: one that never began has no folder; begin it with "
+            "its file, sigma train FILE.yaml --folder %s",
+            a->words[0], a->words[0]);
     if (given->from != NULL && given->resume)
         return usage_error("train", "--resume goes on from the run's own checkpoint; leave --from out");
     char *folder = sgm__format("folder=%s", given->folder != NULL ? given->folder : "");

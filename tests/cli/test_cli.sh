@@ -476,4 +476,28 @@ run 0 inspect long
 epochs=$(wc -l <long/metrics.jsonl)
 run 0 train long "epochs=$((epochs + 1))" --resume --quiet
 
+# Before there is anything to keep, it ends at once: here it waits for its data.
+mkfifo slow.csv
+cat >slow.yaml <<END
+network: input(2) + dense(2) + softmax_cross_entropy
+data:
+  training: {csv: slow.csv, sections: {inputs: 0-1, targets: 2}}
+optimiser: {type: adam}
+END
+for signal in INT TERM; do
+    env --default-signal=INT "$sigma" train slow.yaml --folder never >out 2>err </dev/null &
+    process=$!
+    for _ in $(seq 100); do
+        grep -qE '^SigCgt:.*[4-7c-f]...$' "/proc/$process/status" && break # SIGTERM, number 15, is caught
+        sleep 0.05
+    done
+    kill -"$signal" "$process"
+    wait "$process"
+    code 130 $? "SIG$signal while data are read"
+    process=
+    has err '^sigma train: interrupted before training began: nothing was saved$'
+done
+run 2 train never --resume
+has err "there is no run 'never' to resume: one that never began has no folder; begin it with its file"
+
 finish

@@ -42,6 +42,26 @@ process_of()
 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=3 run 1 train "$examples/digits.yaml" operator=mpi epochs=1 --folder alone
 has err '^sigma train: process 1 on [^ ]+: .*srun has started 3 processes, but each of them is alone for '
 
+# --- interrupted while ranks join: it says so, and the launcher ends the others ---
+# shellcheck disable=SC2016 # each rank has its own
+mpirun -n 2 --oversubscribe --bind-to none bash -c \
+    'rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; echo $$ >"joins.$rank"; [ "$rank" = 0 ] || sleep 60; exec "$0" "$@"' \
+    "$sigma" train "$examples/digits.yaml" operator=mpi epochs=1 --folder never >train.out 2>train.err </dev/null &
+process=$!
+for _ in $(seq 200); do
+    [ -s joins.0 ] && grep -q libsigma-mpi "/proc/$(cat joins.0)/maps" && break
+    sleep 0.05
+done
+kill -TERM "$(cat joins.0)"
+wait "$process"
+code 130 $? "ranks that were interrupted while they joined"
+process=
+has train.err '^sigma train: process 0 on [^ ]+: interrupted before training began: nothing was saved$'
+ranks 2 epochs=1 --folder never --resume --quiet >train.out 2>train.err </dev/null &
+wait $!
+code 0 $? "resuming what never began"
+has train.out '^never has no checkpoint to resume from: training begins anew$'
+
 # --- each rank tells itself when a pause and values have come to it ---
 for count in 2 4; do
     rm -f log.*
