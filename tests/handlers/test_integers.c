@@ -1,11 +1,10 @@
 /* Whole numbers at the ends of their types: the reference by numbers worked out here, then all other handlers
  * and exported C by the reference, bit by bit. */
+#include "compiled.h"
 #include "devices.h"
 #include "graphs.h"
 
 #include "handlers/source/source.h"
-#include <dlfcn.h>
-#include <unistd.h>
 
 #define EDGES 11
 #define MANY 70000 /* enough to be summed in parts */
@@ -329,27 +328,6 @@ static void write_source(const sgm__plan *plan, sgm__text *text)
     sgm__text_free(&calls);
 }
 
-/* What no C compiler promises to do, such as sums beyond a type, ends the process. */
-static void *compile_text(const sgm__text *text)
-{
-    char path[] = "/tmp/sigma-integers-XXXXXX", command[320], object[64];
-    int file = mkstemp(path);
-    CHECK(file >= 0);
-    close(file);
-    CHECK_OK(sgm__file_write_atomic(path, text->data, text->length));
-    snprintf(object, sizeof object, "%s.so", path);
-    snprintf(command, sizeof command,
-             "cc -x c -std=c99 -pedantic -Wall -Wextra -Wno-type-limits -Werror -O1 "
-             "-fsanitize=undefined -fsanitize-undefined-trap-on-error -fPIC -shared -o %s %s",
-             object, path);
-    CHECK_INT(system(command), 0);
-    void *library = dlopen(object, RTLD_NOW | RTLD_LOCAL);
-    unlink(path);
-    unlink(object);
-    CHECK(library != NULL);
-    return library;
-}
-
 typedef int (*test_function)(const void *const *in, void *const *out);
 
 /* Into tensors like those of `expected`. */
@@ -374,6 +352,9 @@ static results run_source(const whole_type *type, test_function function, const 
     return r;
 }
 
+/* What no C compiler promises to do, such as sums beyond a type, ends the process. */
+#define TRAPPING "-Wno-type-limits -O1 -fsanitize=undefined -fsanitize-undefined-trap-on-error"
+
 TEST(exported_c)
 {
     for (int t = 0; t < TYPES; t++) {
@@ -383,16 +364,14 @@ TEST(exported_c)
         test_function function;
         CHECK_OK(sgm__plan_create(graph, sgm__source_handler(), &plan));
         write_source(plan, &text);
-        void *library = compile_text(&text), *found = dlsym(library, "test");
-        CHECK(found != NULL);
-        memcpy(&function, &found, sizeof found);
+        void *library = load_c(&text, TRAPPING);
+        find_c(library, "test", &function);
         results expected = run_reference(&types[t]), got = run_source(&types[t], function, &expected);
         for (int32_t i = 0; i < OUTPUT_COUNT; i++)
             check_same(outputs[i], expected.tensors[i], sgm_tensor_const_data(got.tensors[i]));
         discard(&expected);
         discard(&got);
         dlclose(library);
-        sgm__text_free(&text);
         sgm__plan_free(plan);
         sgm_graph_free(graph);
     }

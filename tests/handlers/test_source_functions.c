@@ -1,9 +1,7 @@
 /* The functions that exported files bring along, against those of the C library. */
-#include "handlers/source/source.h"
-#include "test.h"
+#include "compiled.h"
 
-#include <dlfcn.h>
-#include <unistd.h>
+#include "handlers/source/source.h"
 
 typedef double (*real_function)(double x);
 
@@ -47,7 +45,7 @@ static const struct compared {
     {"floor", floor, -1e6, 1e6, 0, 1},
 };
 
-static void write_file(const char *path, const sgm__source_request *request)
+static sgm__text write_all(const sgm__source_request *request)
 {
     sgm__text text = {0};
     char real[SGM__SOURCE_NAME];
@@ -71,36 +69,20 @@ static void write_file(const char *path, const sgm__source_request *request)
         "{ all_draw(seed, step, stream, block, words); }\n"
         "double test_slope(double x) { return (double)all_gelu_slope((%s)x); }\n",
         real, real, real, real);
-    CHECK(!text.failed);
-    CHECK(sgm__file_write_atomic(path, text.data, text.length) == SGM_OK);
-    sgm__text_free(&text);
+    return text;
 }
 
 static void *load(sgm_dtype dtype)
 {
-    char path[] = "/tmp/sigma-functions-XXXXXX", command[256], object[64];
-    int file = mkstemp(path);
-    CHECK(file >= 0);
-    close(file);
-    write_file(path, &(sgm__source_request){.name = "all", .real = dtype});
-    snprintf(object, sizeof object, "%s.so", path);
-    snprintf(command, sizeof command,
-             "cc -x c -std=c99 -pedantic -Wall -Wextra -Werror -O1 -fPIC -shared -o %s %s", object, path);
-    CHECK_INT(system(command), 0);
-    void *library = dlopen(object, RTLD_NOW | RTLD_LOCAL);
-    unlink(path);
-    unlink(object);
-    CHECK(library != NULL);
-    return library;
+    sgm__text text = write_all(&(sgm__source_request){.name = "all", .real = dtype});
+    return load_c(&text, "-O1");
 }
 
 static void find(void *library, const char *name, void *function)
 {
     char symbol[64];
     snprintf(symbol, sizeof symbol, "test_%s", name);
-    void *found = dlsym(library, symbol);
-    CHECK(found != NULL);
-    memcpy(function, &found, sizeof found);
+    find_c(library, symbol, function);
 }
 
 static void check_all(sgm_dtype dtype)

@@ -2,10 +2,8 @@
 #ifndef EXPORT_C_TEST_H
 #define EXPORT_C_TEST_H
 
-#include "test.h"
-#include <dlfcn.h>
+#include "compiled.h"
 #include <sigma/sigma.h>
-#include <unistd.h>
 
 #define EXPORT_STEPS 5
 #define EXPORT_RATE 0.01
@@ -104,24 +102,11 @@ static exported export_start(const export_case *c)
     return e;
 }
 
-static void export_compile(const exported *e, const char *options, const char *ending)
-{
-    char command[512];
-    snprintf(command, sizeof command, "cc -x c -std=c99 -pedantic -Wall -Wextra -Werror %s -o %s%s %s",
-             options, e->path, ending, e->path);
-    CHECK_INT(system(command), 0);
-}
-
-/* As strict as a compiler is. */
 __attribute__((unused)) static void export_load(exported *e, const char *more)
 {
-    char options[128], object[80];
-    snprintf(options, sizeof options, "-fPIC -shared %s", more);
+    char object[80];
     snprintf(object, sizeof object, "%s.so", e->path);
-    export_compile(e, options, ".so");
-    e->library = dlopen(object, RTLD_NOW | RTLD_LOCAL);
-    if (e->library == NULL)
-        TEST_FAIL("%s", dlerror());
+    e->library = load_c_file(e->path, more, object);
 }
 
 static void export_end(exported *e)
@@ -136,15 +121,6 @@ static void export_end(exported *e)
     sgm_tensor_free(e->inputs);
     sgm_tensor_free(e->targets);
     sgm_env_free(e->env);
-}
-
-/* A function of the file; the pointer to it is `*function`. */
-__attribute__((unused)) static void export_find(const exported *e, const char *name, void *function)
-{
-    void *found = dlsym(e->library, name);
-    if (found == NULL)
-        TEST_FAIL("%s", dlerror());
-    memcpy(function, &found, sizeof found);
 }
 
 #endif

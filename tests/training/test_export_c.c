@@ -22,7 +22,7 @@ static void check_equal(const char *what, const float *values, const sgm_tensor 
 static void check_predictions(exported *e, const export_case *c, double tolerance)
 {
     predict_function predict;
-    export_find(e, "net_predict", &predict);
+    find_c(e->library, "net_predict", &predict);
     sgm_tensor *records = sgm_tensor_slice(e->inputs, 0, 0, c->batch, 1);
     sgm_tensor *expected = sgm_trainer_predict(e->trainer, records, NULL);
     CHECK(expected != NULL);
@@ -38,8 +38,8 @@ static void check_training(exported *e, const export_case *c, double tolerance)
 {
     train_function step;
     state_function state;
-    export_find(e, "net_train_step", &step);
-    export_find(e, "net_state", &state);
+    find_c(e->library, "net_train_step", &step);
+    find_c(e->library, "net_state", &state);
     const float *inputs = sgm_tensor_const_data(e->inputs), *targets = sgm_tensor_const_data(e->targets);
     float loss = 0, *values;
     const char *name;
@@ -95,9 +95,9 @@ TEST(a_device_that_starts_again_goes_on)
     train_function step;
     state_function state;
     count_function counts;
-    export_find(&e, "net_train_step", &step);
-    export_find(&e, "net_state", &state);
-    export_find(&e, "net_count", &counts);
+    find_c(e.library, "net_train_step", &step);
+    find_c(e.library, "net_state", &state);
+    find_c(e.library, "net_count", &counts);
     take_steps(&e, step, 3);
     float kept[32][64], *values;
     int64_t kept_counts[8], *number;
@@ -129,10 +129,12 @@ TEST(digits_in_less_than_100_kilobytes)
     exported e = export_start(&digits);
     CHECK_OK(sgm_export_c(e.trainer, e.path, .name = "net"));
     export_load(&e, "-O2");
-    export_compile(&e, "-O2 -ffreestanding -nostdlib -c", ".o"); /* for a place without an operating system */
+    char object[80], command[256], line[128] = "";
+    snprintf(object, sizeof object, "%s.o", e.path);
+    compile_c(e.path, "-O2 -ffreestanding -nostdlib -c",
+              object); /* for a place without an operating system */
     check_predictions(&e, &digits, 1e-5);
-    char command[256], line[128] = "";
-    snprintf(command, sizeof command, "size -A %s.o", e.path);
+    snprintf(command, sizeof command, "size -A %s", object);
     FILE *sizes = popen(command, "r");
     CHECK(sizes != NULL);
     long written = 0, constant = 0, size;

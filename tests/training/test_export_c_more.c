@@ -29,7 +29,7 @@ static void check_doubles(exported *e, double tolerance)
 {
     int (*predict)(const double *inputs, double *outputs);
     double inputs[8], outputs[4], expected[4];
-    export_find(e, "net_predict", &predict);
+    find_c(e->library, "net_predict", &predict);
     expect(e, 2, expected, 4);
     for (int i = 0; i < 8; i++)
         inputs[i] = (double)((const float *)sgm_tensor_const_data(e->inputs))[i];
@@ -68,7 +68,7 @@ TEST(networks_of_bfloat16_are_written_in_float32)
     double expected[4];
     CHECK_OK(sgm_export_c(e.trainer, e.path, .name = "net", .batch = 2, .train = 2));
     export_load(&e, "");
-    export_find(&e, "net_predict", &predict);
+    find_c(e.library, "net_predict", &predict);
     expect(&e, 2, expected, 4);
     CHECK_INT(predict(sgm_tensor_const_data(e.inputs), outputs), 0);
     for (int i = 0; i < 4; i++)
@@ -84,7 +84,7 @@ TEST(a_row_that_is_none_is_told)
     float outputs[2] = {7, 7};
     CHECK_OK(sgm_export_c(e.trainer, e.path));
     export_load(&e, "");
-    export_find(&e, "model_predict", &predict);
+    find_c(e.library, "model_predict", &predict);
     CHECK_INT(predict((float[]){0, 4, 1}, outputs), 0);
     outputs[0] = 7;
     CHECK_INT(predict((float[]){0, 5, 1}, outputs), 1);
@@ -131,7 +131,7 @@ TEST(several_inputs_and_outputs)
     free(text);
     int (*predict)(const float *left, const float *right, float *answers, float *seen);
     float answers[4], seen[12];
-    export_find(&e, "net_predict", &predict);
+    find_c(e.library, "net_predict", &predict);
     CHECK_INT(predict(sgm_tensor_const_data(e.inputs), sgm_tensor_const_data(right), answers, seen), 0);
     sgm_dataset *data = sgm_dataset_from("random", sections, (sgm_tensor *[]){e.inputs, right, e.targets}, 3);
     sgm_iterator *batches = sgm_minibatches(data, .size = 2, .no_shuffle = true);
