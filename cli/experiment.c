@@ -233,18 +233,6 @@ static sgm_shape record_shape(const recorded_network *r, const sgm_named_value *
     return sgm_shape_make(whole.rank - 1, whole.dims + 1);
 }
 
-/* Targets of softmax_cross_entropy come in two ways. */
-static const char *shape_hint(const sgm_shape *there, const sgm_shape *wanted)
-{
-    bool shares = there->rank == wanted->rank + 1 &&
-                  memcmp(there->dims, wanted->dims, (size_t)wanted->rank * sizeof *wanted->dims) == 0;
-    bool one = there->rank == 1 && there->dims[0] == 1 && wanted->rank == 1 && wanted->dims[0] > 1;
-    return shares ? "; where there is a share for each class: input(...) with that dimension, "
-                    "softmax_cross_entropy(shares)"
-           : one  ? "; for numbers of classes: 'classes' of the data, or softmax_cross_entropy(classes)"
-                  : "";
-}
-
 /* Rows of a table get their form from the network. */
 static bool is_fit(const sgm_shape *there, const sgm_shape *wanted)
 {
@@ -257,13 +245,9 @@ static sgm_status check_sections(const recorded_network *r, const sgm_named_valu
 {
     for (size_t i = 0; i < count; i++) {
         sgm_shape shape = record_shape(r, &wanted[i]), there;
-        char want[128], have[128];
         SGM_TRY(sgm_dataset_section_shape(dataset, wanted[i].name, &there));
         if (!is_fit(&there, &shape))
-            return sgm_fail(SGM_ERROR_SHAPE,
-                            "section '%s' has records of the shape %s, the network wants %s%s",
-                            wanted[i].name, sgm_shape_text(&there, have, sizeof have),
-                            sgm_shape_text(&shape, want, sizeof want), shape_hint(&there, &shape));
+            return sgm__network_misfit(r->network, r->graph, wanted[i].name, &there, &shape);
     }
     return SGM_OK;
 }

@@ -25,5 +25,9 @@ bool sgm__network_index_at(const sgm_network *network, size_t index, const char 
                            int64_t *most);
 /* Whether the parameter of that name is sparse, in what was recorded last. */
 bool sgm__network_is_sparse(const sgm_network *network, const char *parameter);
+/* Fails: the records of a section, `there`, are none that fit the `wanted` ones of a recording. Says which
+ * layer wants them so, and what would fit (misfit.c). */
+sgm_status sgm__network_misfit(const sgm_network *network, const sgm_graph *graph, const char *section,
+                               const sgm_shape *there, const sgm_shape *wanted);
 
 #endif

@@ -79,7 +79,12 @@ static sgm_status prepare(sgm__worker *worker, sgm__step_purpose purpose, const 
         sgm_tensor *values = sgm_block_section(block, name);
         if (values == NULL)
             return sgm_last_status();
-        SGM_TRY(sgm__session_feed_part(scope->session, worker->program, name, values, first, count));
+        sgm_status status =
+            sgm__session_feed_part(scope->session, worker->program, name, values, first, count);
+        if (status != SGM_OK)
+            return status == SGM_ERROR_SHAPE
+                       ? sgm__trainer_misfit(worker->team->trainer, worker->program, (int32_t)i, values)
+                       : status;
     }
     worker->records = count;
     return SGM_OK;

@@ -259,6 +259,9 @@ bool sgm__trainer_is_frozen(const sgm_trainer *trainer, const char *parameter);
 
 /* trainer_ends.c. Feeds a block's sections into the program's inputs of their names. */
 sgm_status sgm__trainer_feed(sgm_trainer *trainer, sgm_program *program, const sgm_block *block);
+/* Tells a failure to feed an input as what the network wants of the section. */
+sgm_status sgm__trainer_misfit(const sgm_trainer *trainer, const sgm_program *program, int32_t input,
+                               const sgm_tensor *values);
 /* The learning rate and the number of the update, as far as the program wants them. */
 sgm_status sgm__trainer_feed_update(sgm_trainer *trainer, sgm_program *program, double rate, int64_t step);
 /* Adds loss and correct answers of a run to the sums. */

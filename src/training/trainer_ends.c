@@ -1,6 +1,7 @@
 /* What goes into a trainer's programs and comes out of them. A small network's step is over before its names
  * are compared, so places that each step needs are noted in the program. */
 #include "handlers/session.h"
+#include "network/again.h"
 #include "training/trainer.h"
 
 enum { RATE, STEP, LOSS, CORRECT };
@@ -17,6 +18,21 @@ static const int32_t *places_in(sgm_program *program)
     return program->places;
 }
 
+/* The newest failure stays where it is no record's shape that does not fit. */
+sgm_status sgm__trainer_misfit(const sgm_trainer *trainer, const sgm_program *program, int32_t input,
+                               const sgm_tensor *values)
+{
+    const sgm_shape *fed = sgm_tensor_shape(values), *shape = &program->plan->inputs[input].type.shape;
+    if (fed->rank == 0 || shape->rank == 0)
+        return sgm_last_status();
+    sgm_shape there = sgm_shape_make(fed->rank - 1, fed->dims + 1),
+              wanted = sgm_shape_make(shape->rank - 1, shape->dims + 1);
+    if (sgm_shape_elements(&there) == sgm_shape_elements(&wanted))
+        return sgm_last_status();
+    return sgm__network_misfit(trainer->network, program->graph, sgm_program_input_at(program, (size_t)input),
+                               &there, &wanted);
+}
+
 /* By the names of the program's own inputs: the newest recording may be another one's. */
 sgm_status sgm__trainer_feed(sgm_trainer *trainer, sgm_program *program, const sgm_block *block)
 {
@@ -28,7 +44,9 @@ sgm_status sgm__trainer_feed(sgm_trainer *trainer, sgm_program *program, const s
         sgm_tensor *values = sgm_block_section(block, name);
         if (values == NULL)
             return sgm_last_status();
-        SGM_TRY(sgm__session_feed_at(trainer->session, program, i, values));
+        sgm_status status = sgm__session_feed_at(trainer->session, program, i, values);
+        if (status != SGM_OK)
+            return status == SGM_ERROR_SHAPE ? sgm__trainer_misfit(trainer, program, i, values) : status;
     }
     return SGM_OK;
 }

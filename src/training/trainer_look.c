@@ -1,4 +1,5 @@
 /* Looking at a trainer: predictions, parameters, programs. */
+#include "handlers/session.h"
 #include "training/ranks.h"
 #include "training/trainer_lock.h"
 
@@ -104,6 +105,8 @@ static sgm_status predict_part(sgm_trainer *trainer, sgm_tensor *inputs, int64_t
     sgm_tensor *part = sgm_tensor_slice(inputs, 0, first, first + count, 1);
     sgm_status status =
         part != NULL ? sgm_session_feed(trainer->session, program, input, part) : sgm_last_status();
+    if (part != NULL && status == SGM_ERROR_SHAPE)
+        status = sgm__trainer_misfit(trainer, program, sgm__program_input(program, input), part);
     sgm_tensor_free(part);
     SGM_TRY(status);
     SGM_TRY(sgm_session_run(trainer->session, program));

@@ -50,7 +50,7 @@ network: input(64) + embedding(256, 4) + dense(256, each_step) + softmax_cross_e
 data: text:shares.yaml
 EOF
 run 1 train shares.yaml
-has err 'records of the shape \(64, 256\), the network wants \(64,\); .*softmax_cross_entropy\(shares\)'
+has err "records of the shape \(64, 256\), layer '0-input' wants \(64,\): .*of a text, 'text: FILE' gives numbers"
 run 2 train "$examples/iris.yaml" epochs=none
 has err "argument 'epochs=none': epochs: expected a whole number"
 run 2 train "$examples/iris.yaml" optimiser.learning_rat=1
@@ -85,7 +85,7 @@ same "resumed like uninterrupted" "$(cat resumed.txt)" "$(cat whole.txt)"
 run 0 train "$examples/iris.yaml" epochs=1
 has out '^checkpoint: runs/iris-[0-9]{8}-[0-9]{6}/checkpoint.safetensors$'
 run 1 train "$examples/iris.yaml" 'network=input(5) + dense(3) + softmax_cross_entropy' --folder shapes
-has err "data.training: section 'inputs' has records of the shape \(4,\), the network wants \(5,\)"
+has err "data.training: section 'inputs' has records of the shape \(4,\), layer '0-input' wants \(5,\): let it have the shape \(4,\)"
 same "no folder is left by data that do not fit" "$(ls -d shapes 2>/dev/null)" ""
 
 # An optimiser whose memory has shapes of its own.
@@ -326,7 +326,7 @@ has err "expected a number, got 'nan'"
 run 1 predict run missing.csv
 has err '^sigma predict: missing.csv: cannot be opened'
 run 1 eval run --data digits
-has err "data 'digits': section 'inputs' has records of the shape \(8, 8\), the network wants \(4,\)"
+has err "data 'digits': section 'inputs' has records of the shape \(8, 8\), layer '0-input' wants \(4,\)"
 # Numbers of a file are scaled as those of the training were.
 printf '0,10,0\n10,0,1\n8,3,1\n2,9,0\n' >scale.csv
 cut -d, -f1,2 scale.csv >scale-inputs.csv
