@@ -6,7 +6,7 @@
 # installed, lets compute-sanitizer watch (SANITIZER= to leave that out). STAND_IN=1 tries this script itself without a GPU, on the
 # stand-in for CUDA.
 set -u
-tests=(handlers/test_cuda_{driver,products,compile} handlers/test_device_{cache,indices,kernels,memory,sessions}
+tests=(handlers/test_cuda_{driver,products,compile} handlers/test_device_{cache,indices,kernels,memory,products,sessions}
     handlers/test_{fuzz,handler} ops/test_ops_devices training/test_devices)
 if [ "${1:-}" = --list ]; then
     printf '%s\n' "${tests[@]}"

@@ -101,6 +101,12 @@ typedef struct cublaslt_choice {
     X(CUBLAS_TRANSPOSED, CUBLAS_OP_T, 1)                                                                     \
     X(CUBLASLT_TRANSPOSE_A, CUBLASLT_MATMUL_DESC_TRANSA, 3)                                                  \
     X(CUBLASLT_TRANSPOSE_B, CUBLASLT_MATMUL_DESC_TRANSB, 4)                                                  \
+    X(CUBLASLT_EPILOGUE, CUBLASLT_MATMUL_DESC_EPILOGUE, 7)                                                   \
+    X(CUBLASLT_BIAS, CUBLASLT_MATMUL_DESC_BIAS_POINTER, 8)                                                   \
+    X(CUBLASLT_NO_EPILOGUE, CUBLASLT_EPILOGUE_DEFAULT, 1)                                                    \
+    X(CUBLASLT_RECTIFIED, CUBLASLT_EPILOGUE_RELU, 2)                                                         \
+    X(CUBLASLT_BIASED, CUBLASLT_EPILOGUE_BIAS, 4)                                                            \
+    X(CUBLASLT_BIASED_RECTIFIED, CUBLASLT_EPILOGUE_RELU_BIAS, 6)                                             \
     X(CUBLASLT_BATCH_COUNT, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, 5)                                           \
     X(CUBLASLT_BATCH_STRIDE, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, 6)                                 \
     X(CUBLASLT_WORKSPACE, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, 1)                                       \

@@ -8,12 +8,16 @@
 
 #define BUCKETS 256
 
-/* A product as cuBLASLt sees it: d = op(a) op(b), all in columns. No gaps, as bytes are compared. */
+/* A product as cuBLASLt sees it: d = op(a) op(b) + c + bias, all in columns; c lies as d does. */
+enum { A, B, D, C, BIAS, PLACES };
+
+/* No gaps, as bytes are compared. */
 typedef struct shape {
     int64_t rows, columns, depth, batch; /* of d */
     int64_t leading[3], stride[3];       /* of a, b, d: elements from column to column, matrix to matrix */
-    uint32_t type[3], transposed[3], aligned[3]; /* bytes */
-    uint32_t compute;
+    uint32_t type[3], transposed[3];
+    uint32_t aligned[PLACES];         /* bytes */
+    uint32_t compute, epilogue, adds; /* adds: there is a c */
 } shape;
 
 typedef struct product {
@@ -134,30 +138,38 @@ static bool set_types(shape *key, const sgm_device_product *p)
     key->compute = left == SGM_DEVICE_FLOAT64                ? CUBLAS_IN_FLOAT64
                    : left == SGM_DEVICE_FLOAT32 && p->narrow ? CUBLAS_IN_TF32
                                                              : CUBLAS_IN_FLOAT32;
-    key->type[0] = key->type[1] = type_of(left);
-    key->type[2] = type_of(result);
+    key->type[A] = key->type[B] = type_of(left);
+    key->type[D] = type_of(result);
     return true;
 }
 
-/* Which of the product's matrices are a, b and d. False: cuBLASLt cannot see it so. */
-static bool shape_of(const sgm_device_product *p, shape *key, const sgm_device_matrix **matrices)
+static void set_epilogue(shape *key, const sgm_device_product *p)
+{
+    key->adds = p->has_addend;
+    key->epilogue = p->has_bias && p->rectified ? CUBLASLT_BIASED_RECTIFIED
+                    : p->has_bias               ? CUBLASLT_BIASED
+                    : p->rectified              ? CUBLASLT_RECTIFIED
+                                                : CUBLASLT_NO_EPILOGUE;
+}
+
+/* Where a, b, c, d and the bias are. False: cuBLASLt cannot see the product so. */
+static bool shape_of(const sgm_device_product *p, shape *key, const sgm_device_place **places)
 {
     sgm_device_product turned = *p;
+    const sgm_device_matrix *matrices[3] = {&p->right, &p->left, &p->result};
     memset(key, 0, sizeof *key);
     if (p->rows <= 0 || p->columns <= 0 || p->depth <= 0 || p->batch <= 0 || p->batch > INT32_MAX)
         return false;
-    matrices[0] = &p->right;
-    matrices[1] = &p->left;
-    matrices[2] = &p->result;
-    if (!lies_in_rows(&p->result, p->rows, p->columns, &key->leading[2])) {
+    if (!lies_in_rows(&p->result, p->rows, p->columns, &key->leading[D])) {
         turned.rows = p->columns;
         turned.columns = p->rows;
         turned.left = flipped(p->right);
         turned.right = flipped(p->left);
         turned.result = flipped(p->result);
-        matrices[0] = &p->left;
-        matrices[1] = &p->right;
-        if (!lies_in_rows(&turned.result, turned.rows, turned.columns, &key->leading[2]))
+        matrices[A] = &p->left;
+        matrices[B] = &p->right;
+        if (p->has_bias || /* it adds them to its rows, which are ours now */
+            !lies_in_rows(&turned.result, turned.rows, turned.columns, &key->leading[D]))
             return false;
     }
     key->rows = turned.columns;
@@ -166,27 +178,42 @@ static bool shape_of(const sgm_device_product *p, shape *key, const sgm_device_m
     key->batch = p->batch;
     for (int i = 0; i < 3; i++) {
         key->stride[i] = p->batch > 1 ? matrices[i]->batch : 0;
-        key->aligned[i] = alignment(matrices[i]->place);
+        places[i] = &matrices[i]->place;
     }
+    places[C] = p->has_addend ? &p->addend.place : &p->result.place;
+    places[BIAS] = p->has_bias ? &p->bias : &p->result.place;
+    for (int i = 0; i < PLACES; i++)
+        key->aligned[i] = alignment(*places[i]);
+    set_epilogue(key, p);
     return (p->batch == 1 || p->result.batch > 0) && set_types(key, p) &&
-           set_operand(key, 0, &turned.right, p->depth, turned.columns) &&
-           set_operand(key, 1, &turned.left, turned.rows, p->depth);
+           set_operand(key, A, &turned.right, p->depth, turned.columns) &&
+           set_operand(key, B, &turned.left, turned.rows, p->depth);
 }
 
 /* --- what is known about a shape --- */
 
-static bool describe(const cuda_device *device, product *p)
+static bool describe_operation(const cuda_libraries *l, product *p)
 {
-    const cuda_libraries *l = device->library;
     const shape *key = &p->key;
     uint32_t scale = key->compute == CUBLAS_IN_FLOAT64 ? CUBLAS_FLOAT64 : CUBLAS_FLOAT32;
-    int32_t batch = (int32_t)key->batch,
-            transposed[2] = {(int32_t)key->transposed[0], (int32_t)key->transposed[1]};
-    bool ok = l->cublas.cublasLtMatmulDescCreate(&p->operation, key->compute, scale) == CUBLAS_DONE &&
-              l->cublas.cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_TRANSPOSE_A, &transposed[0],
-                                                       sizeof *transposed) == CUBLAS_DONE &&
-              l->cublas.cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_TRANSPOSE_B, &transposed[1],
-                                                       sizeof *transposed) == CUBLAS_DONE;
+    const struct {
+        cublaslt_operation_attribute attribute;
+        uint32_t value;
+    } words[] = {{CUBLASLT_TRANSPOSE_A, key->transposed[A]},
+                 {CUBLASLT_TRANSPOSE_B, key->transposed[B]},
+                 {CUBLASLT_EPILOGUE, key->epilogue}};
+    bool ok = l->cublas.cublasLtMatmulDescCreate(&p->operation, key->compute, scale) == CUBLAS_DONE;
+    for (size_t i = 0; i < sizeof words / sizeof *words && ok; i++)
+        ok = l->cublas.cublasLtMatmulDescSetAttribute(p->operation, words[i].attribute, &words[i].value,
+                                                      sizeof words[i].value) == CUBLAS_DONE;
+    return ok;
+}
+
+static bool describe_matrices(const cuda_libraries *l, product *p)
+{
+    const shape *key = &p->key;
+    int32_t batch = (int32_t)key->batch;
+    bool ok = true;
     const int64_t sizes[3][2] = {
         {key->rows, key->depth}, {key->depth, key->columns}, {key->rows, key->columns}};
     for (int i = 0; i < 3 && ok; i++) {
@@ -203,6 +230,14 @@ static bool describe(const cuda_device *device, product *p)
     return ok;
 }
 
+static bool point_to_bias(const cuda_libraries *l, const product *p, uint64_t address)
+{
+    const void *place = (const void *)(uintptr_t)address;
+    return (p->key.epilogue & CUBLASLT_BIASED) == 0 ||
+           l->cublas.cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_BIAS, &place, sizeof place) ==
+               CUBLAS_DONE;
+}
+
 static bool choose(const cuda_device *device, product *p)
 {
     const cuda_libraries *l = device->library;
@@ -216,16 +251,16 @@ static bool choose(const cuda_device *device, product *p)
         const void *value;
         size_t bytes;
     } wishes[] = {{CUBLASLT_WORKSPACE, &workspace, sizeof workspace},
-                  {CUBLASLT_ALIGNMENT_A, &aligned[0], sizeof *aligned},
-                  {CUBLASLT_ALIGNMENT_B, &aligned[1], sizeof *aligned},
-                  {CUBLASLT_ALIGNMENT_C, &aligned[2], sizeof *aligned},
-                  {CUBLASLT_ALIGNMENT_D, &aligned[2], sizeof *aligned}};
+                  {CUBLASLT_ALIGNMENT_A, &aligned[A], sizeof *aligned},
+                  {CUBLASLT_ALIGNMENT_B, &aligned[B], sizeof *aligned},
+                  {CUBLASLT_ALIGNMENT_C, &aligned[C], sizeof *aligned},
+                  {CUBLASLT_ALIGNMENT_D, &aligned[D], sizeof *aligned}};
     bool ok = l->cublas.cublasLtMatmulPreferenceCreate(&preference) == CUBLAS_DONE;
     for (size_t i = 0; i < sizeof wishes / sizeof *wishes && ok; i++)
         ok = l->cublas.cublasLtMatmulPreferenceSetAttribute(preference, wishes[i].attribute, wishes[i].value,
                                                             wishes[i].bytes) == CUBLAS_DONE;
-    ok = ok && l->cublas.cublasLtMatmulAlgoGetHeuristic(device->products->handle, p->operation, p->layouts[0],
-                                                        p->layouts[1], p->layouts[2], p->layouts[2],
+    ok = ok && l->cublas.cublasLtMatmulAlgoGetHeuristic(device->products->handle, p->operation, p->layouts[A],
+                                                        p->layouts[B], p->layouts[D], p->layouts[D],
                                                         preference, 1, &choice, &count) == CUBLAS_DONE;
     if (preference != NULL)
         l->cublas.cublasLtMatmulPreferenceDestroy(preference);
@@ -246,13 +281,16 @@ static uint32_t bucket_of(const shape *key)
 /* NULL: cuBLASLt does not multiply so. Its context is current. */
 static product *find(const cuda_device *device, const shape *key)
 {
+    const cuda_libraries *l = device->library;
     product **bucket = &device->products->known[bucket_of(key)];
     product *p = *bucket;
     while (p != NULL && memcmp(&p->key, key, sizeof *key) != 0)
         p = p->next;
     if (p == NULL && (p = calloc(1, sizeof *p)) != NULL) {
         p->key = *key;
-        p->usable = describe(device, p) && choose(device, p);
+        /* An algorithm is chosen for what the bias's address is a multiple of. */
+        p->usable = describe_operation(l, p) && describe_matrices(l, p) &&
+                    point_to_bias(l, p, key->aligned[BIAS]) && choose(device, p);
         p->next = *bucket;
         *bucket = p;
     }
@@ -263,9 +301,9 @@ bool cuda_takes(void *self, const sgm_device_product *wanted)
 {
     cuda_device *device = self;
     char message[SGM_DEVICE_MESSAGE];
-    const sgm_device_matrix *matrices[3];
+    const sgm_device_place *places[PLACES];
     shape key;
-    if (device->no_products || !shape_of(wanted, &key, matrices) ||
+    if (device->no_products || !shape_of(wanted, &key, places) ||
         cuda_enter(device, message) != SGM_DEVICE_OK)
         return false;
     bool taken = open_products(device) && find(device, &key) != NULL;
@@ -300,21 +338,25 @@ static bool is_declined(cublas_status status)
            status == CUBLAS_UNSUPPORTED;
 }
 
-static sgm_device_result multiply(const cuda_device *device, product *p, const sgm_device_matrix **matrices,
+static sgm_device_result multiply(const cuda_device *device, product *p, const sgm_device_place **places,
                                   char *message)
 {
-    static const float one = 1, zero = 0;
-    static const double wide_one = 1, wide_zero = 0;
+    static const float zero_and_one[] = {0, 1};
+    static const double wide_zero_and_one[] = {0, 1};
     const cuda_products *products = device->products;
-    bool wide = p->key.compute == CUBLAS_IN_FLOAT64;
-    void *places[3];
-    for (int i = 0; i < 3; i++)
-        places[i] = (void *)(uintptr_t)cuda_address(matrices[i]->place);
-    cublas_status status = device->library->cublas.cublasLtMatmul(
-        products->handle, p->operation, wide ? (const void *)&wide_one : &one, places[0], p->layouts[0],
-        places[1], p->layouts[1], wide ? (const void *)&wide_zero : &zero, places[2], p->layouts[2],
-        places[2], p->layouts[2], &p->algorithm, (void *)(uintptr_t)products->workspace,
-        products->workspace_bytes, device->stream);
+    bool wide = p->key.compute == CUBLAS_IN_FLOAT64, adds = p->key.adds != 0;
+    const void *one = wide ? (const void *)&wide_zero_and_one[1] : &zero_and_one[1];
+    const void *c_times = wide ? (const void *)&wide_zero_and_one[adds] : &zero_and_one[adds];
+    void *at[BIAS];
+    for (int i = 0; i < BIAS; i++)
+        at[i] = (void *)(uintptr_t)cuda_address(*places[i]);
+    cublas_status status =
+        !point_to_bias(device->library, p, cuda_address(*places[BIAS]))
+            ? CUBLAS_INVALID
+            : device->library->cublas.cublasLtMatmul(
+                  products->handle, p->operation, one, at[A], p->layouts[A], at[B], p->layouts[B], c_times,
+                  at[C], p->layouts[D], at[D], p->layouts[D], &p->algorithm,
+                  (void *)(uintptr_t)products->workspace, products->workspace_bytes, device->stream);
     if (status == CUBLAS_DONE)
         return SGM_DEVICE_OK;
     cuda_say(message, "a matrix product by cuBLASLt failed: %s (status %u)", words_for(status), status);
@@ -325,17 +367,17 @@ static sgm_device_result multiply(const cuda_device *device, product *p, const s
 sgm_device_result cuda_multiply(void *self, const sgm_device_product *wanted, char *message)
 {
     cuda_device *device = self;
-    const sgm_device_matrix *matrices[3];
+    const sgm_device_place *places[PLACES];
     product *p = NULL;
     shape key;
     sgm_device_result status = cuda_enter(device, message);
     if (status != SGM_DEVICE_OK)
         return status;
-    if (shape_of(wanted, &key, matrices) &&
+    if (shape_of(wanted, &key, places) &&
         (device->products != NULL || (!device->recording && open_products(device))))
         p = find(device, &key);
     if (p != NULL) {
-        status = multiply(device, p, matrices, message);
+        status = multiply(device, p, places, message);
     } else {
         cuda_say(message, "cuBLASLt does not take this product");
         status = SGM_DEVICE_DECLINED;

@@ -61,8 +61,16 @@ void sgm__device_kernels_free(sgm__device *device, sgm__device_kernels *kernels)
 void sgm__device_kernels_want(sgm__device_kernels *kernels, int32_t step);
 sgm_status sgm__device_kernels_load(sgm__device *device, sgm__device_kernels *kernels);
 
-/* product.c: whether a step is a product that the driver can be asked for; places are not filled in. */
-bool sgm__device_product(const sgm__plan *plan, int32_t step, bool narrow, sgm_device_product *product);
+/* product.c: products that the driver can be asked for */
+typedef struct sgm__device_product {
+    sgm_device_product asked;    /* its places are filled in when they are known; `batch` 0: nothing */
+    int32_t left, right, result; /* nodes */
+    int32_t addend, bias;        /* with `asked.has_addend`, `asked.has_bias` */
+} sgm__device_product;
+/* Whether a step is one. */
+bool sgm__device_product_of(const sgm__plan *plan, int32_t step, bool narrow, sgm__device_product *product);
+/* Whether the step after it can be the product's epilogue, which makes both one. */
+bool sgm__device_product_continue(const sgm__plan *plan, int32_t step, sgm__device_product *product);
 
 /* host.c: steps that the reference handler runs. */
 typedef struct sgm__device_host sgm__device_host;

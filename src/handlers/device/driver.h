@@ -57,8 +57,8 @@ typedef struct sgm_device_launch {
 
 typedef enum sgm_device_type { SGM_DEVICE_FLOAT32, SGM_DEVICE_FLOAT64, SGM_DEVICE_BFLOAT16 } sgm_device_type;
 
-/* result = left right, for each of `batch`; sums in float32 or wider. Strides are in elements; of each
- * matrix one of `row` and `column` is 1. */
+/* result = left right + addend + bias, for each of `batch`, and 0 where that is less if `rectified`; sums in
+ * float32 or wider. Strides are in elements; of each matrix one of `row` and `column` is 1. NaN stays NaN. */
 typedef struct sgm_device_matrix {
     sgm_device_place place;
     sgm_device_type type;
@@ -68,6 +68,9 @@ typedef struct sgm_device_product {
     int64_t rows, columns, depth, batch;
     sgm_device_matrix left, right, result;
     bool narrow; /* float32 may be rounded to tf32 */
+    bool has_addend, has_bias, rectified;
+    sgm_device_matrix addend; /* of the result's type and strides; it may be the result */
+    sgm_device_place bias;    /* a number for each column, side by side, of the result's type */
 } sgm_device_product;
 
 /* Elements that become the sums of all peers' elements there. */

@@ -49,21 +49,131 @@ static bool matrix_of(const sgm__node *node, sgm_device_matrix *matrix)
            matrix->batch >= 0;
 }
 
-bool sgm__device_product(const sgm__plan *plan, int32_t step, bool narrow, sgm_device_product *product)
+bool sgm__device_product_of(const sgm__plan *plan, int32_t step, bool narrow, sgm__device_product *product)
 {
-    const sgm__node *node = &plan->nodes[plan->order[plan->steps[step].first]];
+    int32_t number = plan->order[plan->steps[step].first];
+    const sgm__node *node = &plan->nodes[number];
     if (node->op != &sgm__op_matmul || sgm_shape_elements(&node->type.shape) == 0)
         return false;
-    const sgm__node *left = &plan->nodes[plan->operands[node->first_input]];
-    const sgm__node *right = &plan->nodes[plan->operands[node->first_input + 1]];
+    product->left = plan->operands[node->first_input];
+    product->right = plan->operands[node->first_input + 1];
+    product->result = number;
+    const sgm__node *left = &plan->nodes[product->left], *right = &plan->nodes[product->right];
     int32_t rank = node->type.shape.rank;
-    *product = (sgm_device_product){.rows = node->type.shape.dims[rank - 2],
-                                    .columns = node->type.shape.dims[rank - 1],
-                                    .depth = left->type.shape.dims[rank - 1],
-                                    .batch = 1,
-                                    .narrow = narrow};
+    sgm_device_product *asked = &product->asked;
+    *asked = (sgm_device_product){.rows = node->type.shape.dims[rank - 2],
+                                  .columns = node->type.shape.dims[rank - 1],
+                                  .depth = left->type.shape.dims[rank - 1],
+                                  .batch = 1,
+                                  .narrow = narrow};
     for (int32_t i = 0; i < rank - 2; i++)
-        product->batch *= node->type.shape.dims[i];
-    return product->depth > 0 && matrix_of(left, &product->left) && matrix_of(right, &product->right) &&
-           matrix_of(node, &product->result);
+        asked->batch *= node->type.shape.dims[i];
+    return asked->depth > 0 && matrix_of(left, &asked->left) && matrix_of(right, &asked->right) &&
+           matrix_of(node, &asked->result);
+}
+
+/* --- the step after a product --- */
+
+static bool is_zero(const sgm__plan *plan, int32_t number)
+{
+    const sgm__node *node = &plan->nodes[number];
+    while ((node->op->flags & SGM_OP_VIEW) != 0)
+        node = &plan->nodes[plan->operands[node->first_input]];
+    return node->op == &sgm__op_number && node->attributes.numbers[0] == 0;
+}
+
+/* A number for each column. */
+static bool is_bias(const sgm__node *node)
+{
+    int32_t column = node->type.shape.rank - 1;
+    bool same = node->type.shape.dims[column] == 1 || node->place.strides[column] == 1;
+    for (int32_t i = 0; i < column; i++)
+        same = same && (node->type.shape.dims[i] == 1 || node->place.strides[i] == 0);
+    return same;
+}
+
+static bool is_like(const sgm_device_matrix *a, const sgm_device_matrix *b)
+{
+    return a->type == b->type && a->row == b->row && a->column == b->column && a->batch == b->batch;
+}
+
+/* One more operation on a result, with another operand. */
+static bool continue_with(const sgm__plan *plan, const sgm_op *op, int32_t other,
+                          sgm__device_product *product)
+{
+    const sgm__node *node = &plan->nodes[other];
+    sgm_device_product *asked = &product->asked;
+    sgm_device_type type;
+    if (asked->rectified)
+        return false;
+    if (op == &sgm__op_maximum)
+        return asked->rectified = is_zero(plan, other);
+    if (op != &sgm__op_add || node->place.store == SGM__STORE_NONE || !type_of(node->type.dtype, &type) ||
+        type != asked->result.type)
+        return false;
+    if (!asked->has_bias && is_bias(node)) {
+        product->bias = other;
+        return asked->has_bias = true;
+    }
+    if (asked->has_addend || !matrix_of(node, &asked->addend) || !is_like(&asked->addend, &asked->result))
+        return false;
+    product->addend = other;
+    return asked->has_addend = true;
+}
+
+static bool is_read_once(const sgm__plan *plan, int32_t number)
+{
+    int32_t readers = 0;
+    for (int32_t i = 0; i < plan->operand_count; i++)
+        readers += plan->operands[i] == number;
+    for (int32_t i = 0; i < plan->output_count; i++)
+        readers += plan->outputs[i].node == number;
+    return readers == 1;
+}
+
+static bool share_place(const sgm__place *a, const sgm__place *b)
+{
+    return a->store == b->store && a->index == b->index && a->offset == b->offset;
+}
+
+/* What is written a step early must not lie on what the product reads: only where the product itself would
+ * be, or an operand that lives on. */
+static bool can_be_early(const sgm__plan *plan, const sgm__device_product *product, int32_t number)
+{
+    const sgm__place *place = &plan->nodes[number].place;
+    return place->store == SGM__STORE_ARENA &&
+           (share_place(place, &plan->nodes[product->result].place) ||
+            (product->asked.has_addend && share_place(place, &plan->nodes[product->addend].place)));
+}
+
+/* The operand of an operation on `number` and one more value; -1: it is something else. */
+static int32_t other_operand(const sgm__plan *plan, const sgm__node *node, int32_t number)
+{
+    const int32_t *operands = plan->operands + node->first_input;
+    if (node->input_count != 2 || (operands[0] != number && operands[1] != number))
+        return -1;
+    return operands[0] == number ? operands[1] : operands[0];
+}
+
+bool sgm__device_product_continue(const sgm__plan *plan, int32_t step, sgm__device_product *product)
+{
+    sgm_device_matrix result;
+    if (step + 1 >= plan->step_count || plan->steps[step + 1].kind != SGM__STEP_ELEMENTWISE ||
+        !is_read_once(plan, product->result))
+        return false;
+    const sgm__step *next = &plan->steps[step + 1];
+    int32_t number = product->result;
+    for (int32_t p = 0; p < next->count; p++) {
+        int32_t following = plan->order[next->first + p];
+        int32_t other = other_operand(plan, &plan->nodes[following], number);
+        bool in_passing = p == 0 || plan->nodes[number].place.store == SGM__STORE_NONE;
+        if (other < 0 || !in_passing || !continue_with(plan, plan->nodes[following].op, other, product))
+            return false;
+        number = following;
+    }
+    if (!can_be_early(plan, product, number) || !matrix_of(&plan->nodes[number], &result) ||
+        !is_like(&result, &product->asked.result))
+        return false;
+    product->result = number;
+    return true;
 }

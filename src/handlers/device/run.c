@@ -10,8 +10,9 @@ typedef struct executable {
     sgm__device_kernels kernels;
     sgm_device_place *places; /* one for each of the code's arguments */
     int32_t place_count;
-    sgm_device_product *products; /* of steps; `batch` 0: not the driver's */
-    int32_t *host_of;             /* of steps: its number among the host's; -1 */
+    sgm__device_product *products; /* of steps: those that the driver multiplies, */
+    sgm__device_product *longer;   /* and with the step after it as its epilogue */
+    int32_t *host_of;              /* of steps: its number among the host's; -1 */
     int32_t host_count;
     sgm__device_host *host;
     sgm__device_buffer *scratch, *fault;
@@ -63,6 +64,7 @@ void sgm__device_discard(void *self, void *compiled)
     sgm__device_code_free(exe->code);
     sgm__free(exe->places);
     sgm__free(exe->products);
+    sgm__free(exe->longer);
     sgm__free(exe->host_of);
     sgm__free(exe->memory);
     sgm__free(exe);
@@ -87,14 +89,25 @@ static bool is_free(const executable *exe, int32_t s)
     return !exe->can_fault || plan->nodes[plan->order[plan->steps[s].first]].place.store != SGM__STORE_STATE;
 }
 
+static void find_product(const sgm__device *device, executable *exe, int32_t s)
+{
+    sgm__device_product product, longer;
+    if (!sgm__device_product_of(exe->plan, s, device->narrow, &product))
+        return;
+    exe->products[s] = longer = product;
+    if (sgm__device_product_continue(exe->plan, s, &longer))
+        exe->longer[s] = longer;
+}
+
 /* Which steps are whose. */
 static sgm_status sort_steps(const sgm__device *device, executable *exe)
 {
     size_t steps = (size_t)exe->plan->step_count;
     exe->products = sgm__calloc(steps + 1, sizeof *exe->products);
+    exe->longer = sgm__calloc(steps + 1, sizeof *exe->longer);
     exe->host_of = sgm__calloc(steps + 1, sizeof *exe->host_of);
     int32_t *hosted = sgm__calloc(steps + 1, sizeof *hosted);
-    if (exe->products == NULL || exe->host_of == NULL || hosted == NULL) {
+    if (exe->products == NULL || exe->longer == NULL || exe->host_of == NULL || hosted == NULL) {
         sgm__free(hosted);
         return SGM_ERROR_MEMORY;
     }
@@ -105,9 +118,8 @@ static sgm_status sort_steps(const sgm__device *device, executable *exe)
             hosted[exe->host_count] = s;
             exe->host_of[s] = exe->host_count++;
         }
-        if (kind != SGM__DEVICE_PRODUCT || device->driver->takes == NULL || !is_free(exe, s) ||
-            !sgm__device_product(exe->plan, s, device->narrow, &exe->products[s]))
-            exe->products[s].batch = 0;
+        if (kind == SGM__DEVICE_PRODUCT && device->driver->takes != NULL && is_free(exe, s))
+            find_product(device, exe, s);
     }
     sgm_status status = exe->host_count > 0
                             ? sgm__device_host_create(exe->plan, hosted, exe->host_count, &exe->host)
@@ -143,28 +155,47 @@ static sgm_device_place place_of(const executable *exe, const sgm__memory *memor
     return (sgm_device_place){buffer != NULL ? buffer->memory : NULL, (uint64_t)place->offset};
 }
 
-static void place_product(executable *exe, const sgm__memory *memory, int32_t s)
+static bool takes(const sgm__device *device, const executable *exe, const sgm__memory *memory,
+                  sgm__device_product *product)
 {
-    int32_t number = exe->plan->order[exe->plan->steps[s].first];
-    const int32_t *operands = exe->plan->operands + exe->plan->nodes[number].first_input;
-    exe->products[s].left.place = place_of(exe, memory, operands[0]);
-    exe->products[s].right.place = place_of(exe, memory, operands[1]);
-    exe->products[s].result.place = place_of(exe, memory, number);
+    sgm_device_product *asked = &product->asked;
+    if (asked->batch == 0)
+        return false;
+    asked->left.place = place_of(exe, memory, product->left);
+    asked->right.place = place_of(exe, memory, product->right);
+    asked->result.place = place_of(exe, memory, product->result);
+    if (asked->has_addend)
+        asked->addend.place = place_of(exe, memory, product->addend);
+    if (asked->has_bias)
+        asked->bias = place_of(exe, memory, product->bias);
+    if (!device->driver->takes(device->self, asked))
+        asked->batch = 0;
+    return asked->batch > 0;
 }
 
 /* Asks for products where they lie now; what the driver's library does not take wants kernels. */
 static sgm_status load_kernels(sgm__device *device, executable *exe, const sgm__memory *memory)
 {
     for (int32_t s = 0; s < exe->plan->step_count; s++) {
-        sgm_device_product *product = &exe->products[s];
-        if (product->batch > 0)
-            place_product(exe, memory, s);
-        if (product->batch > 0 && !device->driver->takes(device->self, product))
-            product->batch = 0;
-        if (product->batch == 0)
+        bool alone = takes(device, exe, memory, &exe->products[s]);
+        if (!alone)
             sgm__device_kernels_want(&exe->kernels, s);
+        else if (takes(device, exe, memory, &exe->longer[s]))
+            s++;
     }
     return sgm__device_kernels_load(device, &exe->kernels);
+}
+
+static void log_products(const sgm__device *device, const executable *exe)
+{
+    int32_t products = 0, longer = 0;
+    for (int32_t s = 0; s < exe->plan->step_count; s++) {
+        products += exe->products[s].asked.batch > 0;
+        longer += exe->longer[s].asked.batch > 0;
+    }
+    if (products > 0)
+        sgm__log(SGM_LOG_DEBUG, device->driver->name, "%d products are a library's, %d with an epilogue",
+                 products, longer);
 }
 
 static sgm_status load(sgm__device *device, executable *exe)
@@ -176,7 +207,9 @@ static sgm_status load(sgm__device *device, executable *exe)
     if (exe->host_count > 0)
         sgm__log(SGM_LOG_DEBUG, device->driver->name, "%d of %d steps are the host's", exe->host_count,
                  exe->plan->step_count);
-    return load_kernels(device, exe, NULL);
+    SGM_TRY(load_kernels(device, exe, NULL));
+    log_products(device, exe);
+    return SGM_OK;
 }
 
 static sgm_status prepare(sgm__device *device, executable *exe)
@@ -281,9 +314,10 @@ static sgm_status check_fault(sgm__device *device, const executable *exe)
 
 /* --- running --- */
 
-static sgm_status run_calls(sgm__device *device, const executable *exe, const sgm__device_step *step)
+static sgm_status run_calls(sgm__device *device, executable *exe, int32_t s)
 {
     char message[SGM_DEVICE_MESSAGE] = "";
+    const sgm__device_step *step = &exe->code->steps[s];
     for (int32_t c = step->first_call; c < step->first_call + step->call_count; c++) {
         const sgm__device_call *call = &exe->code->calls[c];
         const sgm_device_launch launch = {.kernel = exe->kernels.loaded[call->kernel],
@@ -296,18 +330,23 @@ static sgm_status run_calls(sgm__device *device, const executable *exe, const sg
     return SGM_OK;
 }
 
-/* What the library declines after all goes our own way, from now on. */
-static sgm_status run_product(sgm__device *device, executable *exe, int32_t s)
+/* Kernels of a step that was an epilogue so far, or whose product is the library's no more. */
+static sgm_status load_step(sgm__device *device, executable *exe, int32_t s)
+{
+    sgm__device_kernels_want(&exe->kernels, s);
+    return sgm__device_kernels_load(device, &exe->kernels);
+}
+
+/* What the library declines after all goes another way, from now on. */
+static sgm_status multiply(sgm__device *device, const executable *exe, sgm__device_product *product)
 {
     char message[SGM_DEVICE_MESSAGE] = "";
-    sgm_device_result result = device->driver->multiply(device->self, &exe->products[s], message);
+    sgm_device_result result = device->driver->multiply(device->self, &product->asked, message);
     if (result != SGM_DEVICE_DECLINED || exe->is_recording)
         return result == SGM_DEVICE_OK ? SGM_OK : sgm__device_fail(device, result, message);
-    sgm__log(SGM_LOG_DEBUG, device->driver->name, "%s; a kernel of our own multiplies", message);
-    exe->products[s].batch = 0;
-    sgm__device_kernels_want(&exe->kernels, s);
-    SGM_TRY(sgm__device_kernels_load(device, &exe->kernels));
-    return run_calls(device, exe, &exe->code->steps[s]);
+    sgm__log(SGM_LOG_DEBUG, device->driver->name, "%s; it is done by other kernels", message);
+    product->asked.batch = 0;
+    return SGM_OK;
 }
 
 static sgm_status run_step(sgm__device *device, executable *exe, const sgm__memory *memory, int32_t s)
@@ -316,15 +355,35 @@ static sgm_status run_step(sgm__device *device, executable *exe, const sgm__memo
         SGM_TRY(check_fault(device, exe)); /* it may write states; and it waits in any case */
         return sgm__device_host_run(device, exe->host, memory, exe->host_of[s]);
     }
-    return exe->products[s].batch > 0 ? run_product(device, exe, s)
-                                      : run_calls(device, exe, &exe->code->steps[s]);
+    if (exe->products[s].asked.batch > 0) {
+        SGM_TRY(multiply(device, exe, &exe->products[s]));
+        if (exe->products[s].asked.batch > 0)
+            return SGM_OK;
+    }
+    SGM_TRY(load_step(device, exe, s));
+    return run_calls(device, exe, s);
+}
+
+/* A step, or a product and its epilogue if both come before `end`; `*s` is behind it then. */
+static sgm_status run_next(sgm__device *device, executable *exe, const sgm__memory *memory, int32_t end,
+                           int32_t *s)
+{
+    int32_t here = (*s)++;
+    if (here + 1 < end && exe->longer[here].asked.batch > 0) {
+        SGM_TRY(multiply(device, exe, &exe->longer[here]));
+        if (exe->longer[here].asked.batch > 0) {
+            (*s)++;
+            return SGM_OK;
+        }
+    }
+    return run_step(device, exe, memory, here);
 }
 
 static sgm_status run_steps(sgm__device *device, executable *exe, const sgm__memory *memory, int32_t first,
                             int32_t count)
 {
-    for (int32_t s = first; s < first + count; s++)
-        SGM_TRY(run_step(device, exe, memory, s));
+    for (int32_t s = first; s < first + count;)
+        SGM_TRY(run_next(device, exe, memory, first + count, &s));
     return SGM_OK;
 }
 
@@ -337,12 +396,12 @@ static sgm_status run_first(sgm__device *device, executable *exe, const sgm__mem
     snprintf(what, sizeof what, "kernels for %.80s, as each is first started", device->info.name);
     sgm_task task = sgm_task_begin(SGM_TASK_COMPILE, what, "steps");
     sgm_status status = SGM_OK;
-    for (int32_t s = 0; s < count && status == SGM_OK; s++) {
-        status = run_step(device, exe, memory, s);
+    for (int32_t s = 0; s < count && status == SGM_OK;) {
+        status = run_next(device, exe, memory, count, &s);
         sgm_device_result result = device->driver->wait(device->self, message);
         if (status == SGM_OK && result != SGM_DEVICE_OK)
             status = sgm__device_fail(device, result, message);
-        sgm_task_progress(task, (uint64_t)s + 1, (uint64_t)count);
+        sgm_task_progress(task, (uint64_t)s, (uint64_t)count);
     }
     exe->has_run = status == SGM_OK;
     sgm_task_end(task, status);
@@ -415,11 +474,13 @@ static sgm_status time_steps(sgm__device *device, executable *exe, const sgm__me
     SGM_TRY(place(device, exe, memory));
     SGM__DEVICE_TRY(device, device->driver->wait(device->self, message));
     double since = sgm__now();
-    for (int32_t s = 0; s < exe->plan->step_count; s++) {
-        SGM_TRY(run_step(device, exe, memory, s));
+    for (int32_t s = 0, at = 0; s < exe->plan->step_count; at = s) {
+        SGM_TRY(run_next(device, exe, memory, exe->plan->step_count, &s));
         SGM__DEVICE_TRY(device, device->driver->wait(device->self, message));
         double now = sgm__now();
-        times[s].seconds = now - since;
+        times[at].seconds = now - since;
+        for (int32_t with = at + 1; with < s; with++)
+            times[with].with = at;
         since = now;
     }
     return SGM_OK;

@@ -1,11 +1,13 @@
-/* cuBLASLt: plain loops, in double. With SIGMA_FAKE_CUDA_PRODUCTS=no it cannot be used, with "promised" it
- * takes every product and multiplies none. */
+/* cuBLASLt: plain loops, in double; epilogues but in float64. With SIGMA_FAKE_CUDA_PRODUCTS=no it cannot be
+ * used, with "promised" it takes every product and multiplies none. */
 #include "fake.h"
 
 struct cublaslt_operation_ {
     cublas_compute compute;
     cublas_type scale;
     int32_t transposed[2];
+    uint32_t epilogue;
+    const void *bias;
 };
 
 struct cublaslt_layout_ {
@@ -46,6 +48,7 @@ cublas_status cublasLtMatmulDescCreate(cublaslt_operation *operation, cublas_com
         return CUBLAS_NO_MEMORY;
     (*operation)->compute = compute;
     (*operation)->scale = scale;
+    (*operation)->epilogue = CUBLASLT_NO_EPILOGUE;
     return CUBLAS_DONE;
 }
 
@@ -59,9 +62,15 @@ cublas_status cublasLtMatmulDescSetAttribute(cublaslt_operation operation,
                                              cublaslt_operation_attribute attribute, const void *value,
                                              size_t bytes)
 {
-    if (bytes != sizeof(int32_t) || (attribute != CUBLASLT_TRANSPOSE_A && attribute != CUBLASLT_TRANSPOSE_B))
+    if (attribute == CUBLASLT_BIAS && bytes == sizeof operation->bias)
+        memcpy(&operation->bias, value, bytes);
+    else if (attribute == CUBLASLT_EPILOGUE && bytes == sizeof operation->epilogue)
+        memcpy(&operation->epilogue, value, bytes);
+    else if ((attribute == CUBLASLT_TRANSPOSE_A || attribute == CUBLASLT_TRANSPOSE_B) &&
+             bytes == sizeof *operation->transposed)
+        memcpy(&operation->transposed[attribute == CUBLASLT_TRANSPOSE_B], value, bytes);
+    else
         return CUBLAS_INVALID;
-    memcpy(&operation->transposed[attribute == CUBLASLT_TRANSPOSE_B], value, bytes);
     return CUBLAS_DONE;
 }
 
@@ -132,6 +141,19 @@ static bool fits(const struct cublaslt_layout_ *layout, int32_t transposed, int6
            (transposed != 0 ? layout->rows : layout->columns) == columns;
 }
 
+static bool has_bias(const struct cublaslt_operation_ *operation)
+{
+    return (operation->epilogue & CUBLASLT_BIASED) != 0;
+}
+
+static bool is_epilogue_known(const struct cublaslt_operation_ *operation)
+{
+    uint32_t e = operation->epilogue;
+    return e == CUBLASLT_NO_EPILOGUE ||
+           (operation->scale != CUBLAS_FLOAT64 && (!has_bias(operation) || operation->bias != NULL) &&
+            (e == CUBLASLT_BIASED || e == CUBLASLT_RECTIFIED || e == CUBLASLT_BIASED_RECTIFIED));
+}
+
 cublas_status cublasLtMatmulAlgoGetHeuristic(cublaslt_handle handle, cublaslt_operation operation,
                                              cublaslt_layout a, cublaslt_layout b, cublaslt_layout c,
                                              cublaslt_layout d, cublaslt_preference preference, int wanted,
@@ -141,7 +163,7 @@ cublas_status cublasLtMatmulAlgoGetHeuristic(cublaslt_handle handle, cublaslt_op
     bool known = handle != NULL && preference != NULL && wanted >= 1 && c == d && a->type == b->type &&
                  fits(a, operation->transposed[0], d->rows, depth) &&
                  fits(b, operation->transposed[1], depth, d->columns) && a->batch == d->batch &&
-                 b->batch == d->batch;
+                 b->batch == d->batch && is_epilogue_known(operation);
     *count = known ? 1 : 0;
     memset(choices, 0, sizeof *choices);
     return known ? CUBLAS_DONE : CUBLAS_UNSUPPORTED;
@@ -187,8 +209,15 @@ static void store(void *memory, cublas_type type, int64_t at, double value)
 typedef struct queued {
     struct cublaslt_operation_ operation;
     struct cublaslt_layout_ a, b, d;
-    cu_pointer places[3];
+    cu_pointer places[4]; /* of a, b, d and c; c 0: it is not added */
 } queued;
+
+static double finish(const queued *q, const void *bias, int64_t row, double sum)
+{
+    if (bias != NULL)
+        sum += load(bias, q->d.type, row);
+    return (q->operation.epilogue & CUBLASLT_RECTIFIED) != 0 && sum < 0 ? 0 : sum;
+}
 
 void fake_multiply(struct cu_context_ *context, const void *what)
 {
@@ -197,12 +226,20 @@ void fake_multiply(struct cu_context_ *context, const void *what)
     const void *a = fake_memory(context, q.places[0], (size_t)reach(&q.a) * size_of(q.a.type), "a product");
     const void *b = fake_memory(context, q.places[1], (size_t)reach(&q.b) * size_of(q.b.type), "a product");
     void *d = fake_memory(context, q.places[2], (size_t)reach(&q.d) * size_of(q.d.type), "a product");
+    const void *c = q.places[3] == 0 ? NULL
+                                     : fake_memory(context, q.places[3],
+                                                   (size_t)reach(&q.d) * size_of(q.d.type), "a product");
+    const void *bias = !has_bias(&q.operation)
+                           ? NULL
+                           : fake_memory(context, (cu_pointer)(uintptr_t)q.operation.bias,
+                                         (size_t)q.d.rows * size_of(q.d.type), "a product's bias");
     bool turn_a = q.operation.transposed[0] != 0, turn_b = q.operation.transposed[1] != 0;
     int64_t depth = turn_a ? q.a.rows : q.a.columns;
     for (int32_t batch = 0; batch < q.d.batch; batch++)
         for (int64_t column = 0; column < q.d.columns; column++)
             for (int64_t row = 0; row < q.d.rows; row++) {
-                double sum = 0;
+                int64_t at = batch * q.d.stride + row + column * q.d.leading;
+                double sum = c != NULL ? load(c, q.d.type, at) : 0;
                 for (int64_t k = 0; k < depth; k++)
                     sum +=
                         load(a, q.a.type,
@@ -210,7 +247,7 @@ void fake_multiply(struct cu_context_ *context, const void *what)
                         load(b, q.b.type,
                              batch * q.b.stride +
                                  (turn_b ? column + k * q.b.leading : k + column * q.b.leading));
-                store(d, q.d.type, batch * q.d.stride + row + column * q.d.leading, sum);
+                store(d, q.d.type, at, finish(&q, bias, row, sum));
             }
 }
 
@@ -223,8 +260,9 @@ cublas_status cublasLtMatmul(cublaslt_handle handle, cublaslt_operation operatio
     bool wide = operation->scale == CUBLAS_FLOAT64;
     double factor = wide ? *(const double *)alpha : (double)*(const float *)alpha;
     double keep = wide ? *(const double *)beta : (double)*(const float *)beta;
-    if (handle == NULL || factor != 1 || keep != 0 || c != d || layout_c != layout_d || algorithm == NULL)
-        fake_wrong("a product that is not d = a b");
+    if (handle == NULL || factor != 1 || (keep != 0 && keep != 1) || (keep == 0 && c != d) ||
+        layout_c != layout_d || algorithm == NULL)
+        fake_wrong("a product that is not d = a b or d = a b + c");
     if (is_set_to("promised"))
         return CUBLAS_UNSUPPORTED;
     if (workspace_bytes > 0)
@@ -234,6 +272,7 @@ cublas_status cublasLtMatmul(cublaslt_handle handle, cublaslt_operation operatio
     q.places[0] = (cu_pointer)(uintptr_t)a;
     q.places[1] = (cu_pointer)(uintptr_t)b;
     q.places[2] = (cu_pointer)(uintptr_t)d;
+    q.places[3] = keep != 0 ? (cu_pointer)(uintptr_t)c : 0;
     fake_work *work =
         fake_enqueue(stream, FAKE_PRODUCT, (int)((sizeof q + sizeof(void *) - 1) / sizeof(void *)));
     memcpy(work->parameters, &q, sizeof q);
