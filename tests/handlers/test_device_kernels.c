@@ -1,4 +1,4 @@
-/* When kernels come to a device: as they are first started, for a library's product, in a later run. */
+/* When kernels come to a device: as they are first started, or in a later run. */
 #include "each_device.h"
 
 #include "handlers/session.h"
@@ -50,69 +50,7 @@ TEST(kernels_that_are_compiled_when_they_start_are_told_of)
     with_devices(check_told);
 }
 
-/* --- products of a library --- */
-
-static int kernels_compiled; /* as the log tells */
-
-static void count_kernels(void *user, sgm_log_level level, const char *component, const char *message)
-{
-    int count, of;
-    (void)user, (void)level;
-    if (strcmp(component, "cuda") == 0 && sscanf(message, "%d of %d kernels", &count, &of) == 2)
-        kernels_compiled += count;
-}
-
-#define SIDE 8
-
-/* (x y + 1) z; z is twice the identity. */
-static void check_products(sgm_handler *handler, const char *products, int expected)
-{
-    double values[SIDE * SIDE], z[SIDE * SIDE] = {0}, results[SIDE * SIDE];
-    for (int i = 0; i < SIDE * SIDE; i++) {
-        values[i] = i % 7 - 3;
-        z[i] = i / SIDE == i % SIDE ? 2 : 0;
-    }
-    for (int i = 0; i < SIDE * SIDE; i++) {
-        results[i] = 2;
-        for (int k = 0; k < SIDE; k++)
-            results[i] += 2 * values[i / SIDE * SIDE + k] * values[k * SIDE + i % SIDE];
-    }
-    setenv("SIGMA_FAKE_CUDA_PRODUCTS", products, 1);
-    sgm_session *session = sgm_session_create(handler);
-    sgm_graph *graph = sgm_graph_create();
-    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(SIDE, SIDE));
-    sgm_value y = sgm_input_value(graph, "y", SGM_FLOAT32, DIMS(SIDE, SIDE));
-    sgm_value sum = sgm_add(graph, sgm_matmul(graph, x, y), sgm_number(graph, 1));
-    sgm_output(graph, "r",
-               sgm_matmul(graph, sum, sgm_input_value(graph, "z", SGM_FLOAT32, DIMS(SIDE, SIDE))));
-    kernels_compiled = 0;
-    sgm_program *program = sgm_session_prepare(session, graph);
-    CHECK_OK(program);
-    CHECK_INT(kernels_compiled, 1); /* the addition's alone */
-    feed(session, program, "x", SGM_FLOAT32, DIMS(SIDE, SIDE), values);
-    feed(session, program, "y", SGM_FLOAT32, DIMS(SIDE, SIDE), values);
-    feed(session, program, "z", SGM_FLOAT32, DIMS(SIDE, SIDE), z);
-    for (int run = 0; run < 4; run++) { /* the later ones are recorded */
-        CHECK_OK(sgm_session_run(session, program));
-        check_output(session, program, "r", results, 0);
-    }
-    CHECK_INT(kernels_compiled, expected);
-    sgm_graph_free(graph);
-    sgm_session_free(session);
-    unsetenv("SIGMA_FAKE_CUDA_PRODUCTS");
-}
-
-TEST(a_library_that_declines_a_product_is_replaced)
-{
-    if (!is_here("cuda") || getenv("SIGMA_TEST_CUDA") != NULL)
-        SKIP("the stand-in for CUDA is wanted");
-    sgm_set_logger(count_kernels, NULL, SGM_LOG_DEBUG);
-    sgm_handler *handler = sgm_handler_create("cuda");
-    check_products(handler, "yes", 1);
-    check_products(handler, "promised", 2); /* both products have the same kernel */
-    sgm_handler_free(handler);
-    sgm_set_logger(NULL, NULL, SGM_LOG_WARNING);
-}
+/* --- a kernel that comes late --- */
 
 static const sgm_device_driver *true_driver;
 static bool loads_fail;
