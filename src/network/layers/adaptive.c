@@ -182,19 +182,12 @@ static sgm_value upsample(sgm_layer_call *call, sgm_graph *graph, sgm_value x, i
                   : repeat(graph, x, dimensions, factors);
 }
 
-#define FORWARD(name, expression)                                                                            \
-    static sgm_value forward_##name(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,         \
-                                    int32_t count)                                                           \
-    {                                                                                                        \
-        (void)count;                                                                                         \
-        return expression;                                                                                   \
-    }
-FORWARD(adaptive_average_pooling, adaptive(call, graph, inputs[0], 2, false))
-FORWARD(adaptive_average_pooling_1d, adaptive(call, graph, inputs[0], 1, false))
-FORWARD(adaptive_max_pooling, adaptive(call, graph, inputs[0], 2, true))
-FORWARD(adaptive_max_pooling_1d, adaptive(call, graph, inputs[0], 1, true))
-FORWARD(upsampling, upsample(call, graph, inputs[0], 2, sgm_layer_flag(call, "bilinear")))
-FORWARD(upsampling_1d, upsample(call, graph, inputs[0], 1, sgm_layer_flag(call, "linear")))
+SGM__LAYER_FORWARD(adaptive_average_pooling, adaptive(call, graph, inputs[0], 2, false))
+SGM__LAYER_FORWARD(adaptive_average_pooling_1d, adaptive(call, graph, inputs[0], 1, false))
+SGM__LAYER_FORWARD(adaptive_max_pooling, adaptive(call, graph, inputs[0], 2, true))
+SGM__LAYER_FORWARD(adaptive_max_pooling_1d, adaptive(call, graph, inputs[0], 1, true))
+SGM__LAYER_FORWARD(upsampling, upsample(call, graph, inputs[0], 2, sgm_layer_flag(call, "bilinear")))
+SGM__LAYER_FORWARD(upsampling_1d, upsample(call, graph, inputs[0], 1, sgm_layer_flag(call, "linear")))
 
 static const sgm_argument adaptive_arguments[] = {
     {.name = "size",

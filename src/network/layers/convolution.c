@@ -72,17 +72,10 @@ static sgm_value transposed(sgm_layer_call *call, sgm_graph *graph, sgm_value x,
     return sgm_layer_activate(call, graph, sgm_layer_text(call, "activation"), y);
 }
 
-#define FORWARD(name, function, dimensions)                                                                  \
-    static sgm_value forward_##name(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,         \
-                                    int32_t count)                                                           \
-    {                                                                                                        \
-        (void)count;                                                                                         \
-        return function(call, graph, inputs[0], dimensions);                                                 \
-    }
-FORWARD(convolution, convolve, 2)
-FORWARD(convolution_1d, convolve, 1)
-FORWARD(transposed_convolution, transposed, 2)
-FORWARD(transposed_convolution_1d, transposed, 1)
+SGM__LAYER_FORWARD(convolution, convolve(call, graph, inputs[0], 2))
+SGM__LAYER_FORWARD(convolution_1d, convolve(call, graph, inputs[0], 1))
+SGM__LAYER_FORWARD(transposed_convolution, transposed(call, graph, inputs[0], 2))
+SGM__LAYER_FORWARD(transposed_convolution_1d, transposed(call, graph, inputs[0], 1))
 
 #define FIRST_ARGUMENTS                                                                                      \
     {.name = "size",                                                                                         \

@@ -74,19 +74,12 @@ static sgm_value global(sgm_layer_call *call, sgm_graph *graph, sgm_value x, boo
                   : sgm_reduce_mean(graph, x, axes, shape.rank - 2, false);
 }
 
-#define FORWARD(name, expression)                                                                            \
-    static sgm_value forward_##name(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,         \
-                                    int32_t count)                                                           \
-    {                                                                                                        \
-        (void)count;                                                                                         \
-        return expression;                                                                                   \
-    }
-FORWARD(max_pooling, largest(call, graph, inputs[0], 2))
-FORWARD(max_pooling_1d, largest(call, graph, inputs[0], 1))
-FORWARD(average_pooling, average(call, graph, inputs[0], 2))
-FORWARD(average_pooling_1d, average(call, graph, inputs[0], 1))
-FORWARD(global_average_pooling, global(call, graph, inputs[0], false))
-FORWARD(global_max_pooling, global(call, graph, inputs[0], true))
+SGM__LAYER_FORWARD(max_pooling, largest(call, graph, inputs[0], 2))
+SGM__LAYER_FORWARD(max_pooling_1d, largest(call, graph, inputs[0], 1))
+SGM__LAYER_FORWARD(average_pooling, average(call, graph, inputs[0], 2))
+SGM__LAYER_FORWARD(average_pooling_1d, average(call, graph, inputs[0], 1))
+SGM__LAYER_FORWARD(global_average_pooling, global(call, graph, inputs[0], false))
+SGM__LAYER_FORWARD(global_max_pooling, global(call, graph, inputs[0], true))
 
 #define SIZE                                                                                                 \
     {                                                                                                        \

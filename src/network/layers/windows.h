@@ -15,6 +15,15 @@ bool sgm__layer_pair(const sgm_layer_call *call, sgm_graph *graph, const char *a
 bool sgm__layer_window(const sgm_layer_call *call, sgm_graph *graph, int32_t dimensions, sgm_value x,
                        const int64_t *stride, sgm_window_options *window);
 
+/* forward_NAME, of a layer with one input. */
+#define SGM__LAYER_FORWARD(name, expression)                                                                 \
+    static sgm_value forward_##name(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,         \
+                                    int32_t count)                                                           \
+    {                                                                                                        \
+        (void)count;                                                                                         \
+        return expression;                                                                                   \
+    }
+
 #define SGM__ARGUMENT_PAIR(argument_name, lowest, argument_doc)                                              \
     {                                                                                                        \
         .name = argument_name, .kind = SGM_ARGUMENT_SHAPE, .least = lowest, .most = 1e6, .doc = argument_doc \
