@@ -2,20 +2,7 @@
 #ifndef SIGMA_TEST_LAYER_BENCH_H
 #define SIGMA_TEST_LAYER_BENCH_H
 
-#include "test.h"
-
-#include <sigma/handler.h>
-#include <sigma/network.h>
-
-/* A network recorded and ready to run on the reference handler; parameters are zero. */
-typedef struct bench {
-    sgm_network *network;
-    sgm_graph *graph;
-    sgm_recording recording;
-    sgm_handler *handler;
-    sgm_session *session;
-    sgm_program *program;
-} bench;
+#include "bench.h"
 
 __attribute__((unused)) static const sgm_recording_options *options(int64_t batch, bool training)
 {
@@ -38,14 +25,6 @@ __attribute__((unused)) static void set(bench *b, const char *state, const doubl
     sgm_tensor_free(tensor);
 }
 #define SET(b, state, ...) set(b, state, (const double[]){__VA_ARGS__})
-
-__attribute__((unused)) static void add_state(bench *b, const char *name, sgm_dtype dtype,
-                                              const sgm_shape *shape)
-{
-    sgm_tensor *zeros = sgm_tensor_create(dtype, shape);
-    CHECK_OK(sgm_session_set(b->session, name, zeros));
-    sgm_tensor_free(zeros);
-}
 
 /* Outputs of the program: what the recording names, costs after "cost of", and the total. */
 __attribute__((unused)) static void add_outputs(bench *b)
@@ -77,11 +56,7 @@ __attribute__((unused)) static bench start(sgm_network *network, int64_t batch, 
     for (size_t i = 0; i < b.recording.parameter_count; i++)
         add_state(&b, b.recording.parameters[i].name, b.recording.parameters[i].type.dtype,
                   &b.recording.parameters[i].type.shape);
-    if (b.recording.random) {
-        sgm_shape scalar = sgm_shape_scalar();
-        add_state(&b, "random.seed", SGM_INT64, &scalar);
-        add_state(&b, "random.step", SGM_INT64, &scalar);
-    }
+    add_random(&b);
     b.program = sgm_session_prepare(b.session, b.graph);
     CHECK_OK(b.program);
     return b;
@@ -92,34 +67,6 @@ __attribute__((unused)) static bench open_text(const char *text, int64_t batch, 
     return start(sgm_network_parse(text), batch, training);
 }
 
-__attribute__((unused)) static void stop(bench *b)
-{
-    sgm_session_free(b->session);
-    sgm_handler_free(b->handler);
-    sgm_graph_free(b->graph);
-    sgm_network_free(b->network);
-}
-
-__attribute__((unused)) static sgm_type type_of_input(const bench *b, const char *name)
-{
-    for (size_t i = 0; i < b->recording.input_count; i++)
-        if (strcmp(b->recording.inputs[i].name, name) == 0)
-            return sgm_value_type(b->graph, b->recording.inputs[i].value);
-    for (size_t i = 0; i < b->recording.target_count; i++)
-        if (strcmp(b->recording.targets[i].name, name) == 0)
-            return sgm_value_type(b->graph, b->recording.targets[i].value);
-    TEST_FAIL("the network has no input '%s'", name);
-    return (sgm_type){0};
-}
-
-__attribute__((unused)) static void feed(bench *b, const char *name, const double *values)
-{
-    sgm_type type = type_of_input(b, name);
-    sgm_tensor *tensor = sgm_tensor_create(type.dtype, &type.shape);
-    CHECK_OK(sgm_tensor_write(tensor, values, (size_t)sgm_shape_elements(&type.shape)));
-    CHECK_OK(sgm_session_feed(b->session, b->program, name, tensor));
-    sgm_tensor_free(tensor);
-}
 #define FEED(b, name, ...) feed(b, name, (const double[]){__VA_ARGS__})
 
 __attribute__((unused)) static void read_output(bench *b, const char *name, double *values, size_t count)

@@ -1,35 +1,11 @@
 /* Layers of attention against PyTorch (attention_torch.py), on two handlers; what they refuse. */
-#include "test.h"
+#include "bench.h"
 
 #include "attention_torch.h"
-#include <sigma/handler.h>
-#include <sigma/network.h>
 
 #include <stdlib.h>
 
 #define MOST_PARAMETERS 40
-
-/* A network with its loss and gradients, recorded and ready to run. */
-typedef struct bench {
-    sgm_network *network;
-    sgm_graph *graph;
-    sgm_handler *handler;
-    sgm_session *session;
-    sgm_program *program;
-    sgm_recording recording;
-} bench;
-
-/* A section of the data: inputs or targets. */
-static void put(bench *b, const char *name, const double *values)
-{
-    const sgm_recording *r = &b->recording;
-    sgm_value value = strcmp(name, "inputs") == 0 ? r->inputs[0].value : r->targets[0].value;
-    sgm_type type = sgm_value_type(b->graph, value);
-    sgm_tensor *tensor = sgm_tensor_create(type.dtype, &type.shape);
-    CHECK_OK(sgm_tensor_write(tensor, values, (size_t)sgm_shape_elements(&type.shape)));
-    CHECK_OK(sgm_session_feed(b->session, b->program, name, tensor));
-    sgm_tensor_free(tensor);
-}
 
 /* base + 0.3 sin(1 + 0.7 i + 1.3 number) */
 static void fill_parameter(bench *b, size_t number)
@@ -75,24 +51,10 @@ static bench start(const char *text, const char *handler, int threads, sgm_dtype
     b.session = sgm_session_create(b.handler);
     for (size_t i = 0; i < b.recording.parameter_count; i++)
         fill_parameter(&b, i);
-    if (b.recording.random) {
-        sgm_shape scalar = sgm_shape_scalar();
-        sgm_tensor *zero = sgm_tensor_create(SGM_INT64, &scalar);
-        CHECK_OK(sgm_session_set(b.session, "random.seed", zero));
-        CHECK_OK(sgm_session_set(b.session, "random.step", zero));
-        sgm_tensor_free(zero);
-    }
+    add_random(&b);
     b.program = sgm_session_prepare(b.session, b.graph);
     CHECK_OK(b.program);
     return b;
-}
-
-static void stop(bench *b)
-{
-    sgm_session_free(b->session);
-    sgm_handler_free(b->handler);
-    sgm_graph_free(b->graph);
-    sgm_network_free(b->network);
 }
 
 /* An output times cos(0.9 i), added up. */
@@ -145,8 +107,8 @@ static void feed_all(bench *b, bool tokens)
             inputs[i] = tokens ? (3 * record + 2 * step) % 5 : sin(0.37 * i + 0.2);
         targets[i] = tokens ? (record + 3 * step + 1) % 5 : cos(0.5 * i);
     }
-    put(b, "inputs", inputs);
-    put(b, "targets", targets);
+    feed(b, "inputs", inputs);
+    feed(b, "targets", targets);
 }
 
 /* The loss and a number of each parameter's gradient. */
@@ -195,8 +157,8 @@ TEST(threads_make_no_difference)
         inputs[i] = i * i % 5;
     for (int t = 0; t < 2; t++) {
         bench b = start(text, "cpu", t + 1, SGM_FLOAT32);
-        put(&b, "inputs", inputs);
-        put(&b, "targets", inputs);
+        feed(&b, "inputs", inputs);
+        feed(&b, "targets", inputs);
         CHECK_OK(sgm_session_run(b.session, b.program));
         for (size_t i = 0; i < b.recording.parameter_count; i++) {
             char name[32];

@@ -1,9 +1,6 @@
 /* batch_norm and group_norm: PyTorch's values, gradients and running statistics (channel_norms_data.py). */
+#include "bench.h"
 #include "channel_norms_data.h"
-#include "test.h"
-
-#include <sigma/handler.h>
-#include <sigma/network.h>
 
 #define RECORDS 3
 #define ELEMENTS (RECORDS * 4 * 2 * 3)
@@ -23,18 +20,9 @@ static sgm_tensor *numbers(const sgm_shape *shape, int64_t which, bool variances
     return tensor;
 }
 
-typedef struct run {
-    sgm_network *network;
-    sgm_graph *graph;
-    sgm_handler *handler;
-    sgm_session *session;
-    sgm_program *program;
-    sgm_recording recording;
-} run;
-
 static const sgm_shape channels = {.rank = 1, .dims = {4}}, image = {.rank = 4, .dims = {RECORDS, 4, 2, 3}};
 
-static void set_state(run *r, const char *name, int64_t which, bool variances)
+static void set_state(bench *r, const char *name, int64_t which, bool variances)
 {
     sgm_tensor *tensor = numbers(&channels, which, variances);
     CHECK_OK(sgm_session_set(r->session, name, tensor));
@@ -42,7 +30,7 @@ static void set_state(run *r, const char *name, int64_t which, bool variances)
 }
 
 /* The network recorded, with the gradients of sum(y * weights) by the input, "x", and both parameters. */
-static void record(run *r, const char *text, bool training)
+static void record(bench *r, const char *text, bool training)
 {
     sgm_network_free(r->network);
     r->network = sgm_network_parse(text);
@@ -67,9 +55,9 @@ static void record(run *r, const char *text, bool training)
     CHECK_OK(r->program);
 }
 
-static run start(const char *text, const char *handler)
+static bench start(const char *text, const char *handler)
 {
-    run r = {.graph = sgm_graph_create(), .handler = sgm_handler_create_options(handler, NULL)};
+    bench r = {.graph = sgm_graph_create(), .handler = sgm_handler_create_options(handler, NULL)};
     r.session = sgm_session_create(r.handler);
     set_state(&r, "n.gains", 2, false);
     set_state(&r, "n.biases", 3, false);
@@ -79,15 +67,7 @@ static run start(const char *text, const char *handler)
     return r;
 }
 
-static void stop(run *r)
-{
-    sgm_session_free(r->session);
-    sgm_handler_free(r->handler);
-    sgm_graph_free(r->graph);
-    sgm_network_free(r->network);
-}
-
-static void step(run *r, int64_t which)
+static void step(bench *r, int64_t which)
 {
     sgm_tensor *x = numbers(&image, which, false);
     CHECK_OK(sgm_session_feed(r->session, r->program, "inputs", x));
@@ -105,7 +85,7 @@ static void check_values(const sgm_tensor *tensor, const char *name, const doubl
             TEST_FAIL("element %zu of %s is %.17g, PyTorch has %.17g", i, name, values[i], expected[i]);
 }
 
-static void check_output(run *r, const char *name, const double *expected)
+static void check_output(bench *r, const char *name, const double *expected)
 {
     sgm_type type = sgm_program_output_type(r->program, name);
     sgm_tensor *tensor = sgm_tensor_create(type.dtype, &type.shape);
@@ -114,7 +94,7 @@ static void check_output(run *r, const char *name, const double *expected)
     sgm_tensor_free(tensor);
 }
 
-static void check_state(run *r, const char *name, const double *expected)
+static void check_state(bench *r, const char *name, const double *expected)
 {
     sgm_tensor *tensor = sgm_session_get(r->session, name);
     CHECK_OK(tensor);
@@ -124,7 +104,7 @@ static void check_state(run *r, const char *name, const double *expected)
 
 static void check_batch_norm(const char *handler)
 {
-    run r = start("input(4, 2, 3) + batch_norm(name=n)", handler);
+    bench r = start("input(4, 2, 3) + batch_norm(name=n)", handler);
     step(&r, 0);
     step(&r, 1);
     check_output(&r, "y", trained);
@@ -148,7 +128,7 @@ TEST(batches_are_normalised_as_pytorch_does_it)
 
 TEST(groups_are_normalised_as_pytorch_does_it)
 {
-    run r = start("input(4, 2, 3) + group_norm(2, name=n)", "cpu");
+    bench r = start("input(4, 2, 3) + group_norm(2, name=n)", "cpu");
     step(&r, 1);
     check_output(&r, "y", grouped);
     stop(&r);
