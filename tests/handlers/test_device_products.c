@@ -281,6 +281,38 @@ TEST(an_epilogue_that_is_not_taken_is_a_kernel)
     sgm_set_logger(NULL, NULL, SGM_LOG_WARNING);
 }
 
+static bool take_nothing(void *self, const sgm_device_product *product)
+{
+    (void)self, (void)product;
+    return false;
+}
+
+static sgm_device_result fail_to_multiply(void *self, const sgm_device_product *product, char *text)
+{
+    (void)self, (void)product;
+    snprintf(text, SGM_DEVICE_MESSAGE, "it was never asked whether it takes this");
+    return SGM_DEVICE_FAILED;
+}
+
+TEST(a_library_multiplies_only_what_it_takes)
+{
+    use_cuda();
+    sgm_handler *handler = sgm_handler_create("cuda");
+    CHECK_OK(handler);
+    sgm__device *device = handler->self;
+    sgm_device_driver driver = *device->driver;
+    driver.takes = take_nothing;
+    driver.multiply = fail_to_multiply;
+    device->driver = &driver;
+    sgm_session *session = sgm_session_create(handler);
+    sgm_graph *graph = make(EVERYTHING, SGM_FLOAT32);
+    sgm_program *program = prepare(session, graph, SGM_FLOAT32);
+    CHECK_OK(sgm_session_run(session, program));
+    sgm_graph_free(graph);
+    sgm_session_free(session);
+    sgm_handler_free(handler);
+}
+
 TEST(one_step_at_a_time_each_gives_its_own_result)
 {
     use_cuda();

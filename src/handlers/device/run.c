@@ -178,10 +178,12 @@ static sgm_status load_kernels(sgm__device *device, executable *exe, const sgm__
 {
     for (int32_t s = 0; s < exe->plan->step_count; s++) {
         bool alone = takes(device, exe, memory, &exe->products[s]);
-        if (!alone)
+        if (!alone) {
+            exe->longer[s].asked.batch = 0;
             sgm__device_kernels_want(&exe->kernels, s);
-        else if (takes(device, exe, memory, &exe->longer[s]))
+        } else if (takes(device, exe, memory, &exe->longer[s])) {
             s++;
+        }
     }
     return sgm__device_kernels_load(device, &exe->kernels);
 }
