@@ -25,9 +25,9 @@ static const char usage_text[] =
     "  save [NAME [replace]] write NAME.safetensors into the folder (default iteration-N); one that is\n"
     "                        there stays, unless it is to be replaced\n"
     "  restore NAME          back to NAME.safetensors; what is left becomes a branch (branches.jsonl)\n"
-    "  get IDENTIFIER [FILE.npy]\n"
-    "                        print values: optimiser.learning_rate, 'network.layers.*.weights'; or write\n"
-    "                        a tensor to a file\n"
+    "  get IDENTIFIER ...    print values: optimiser.learning_rate, 'network.layers.*.weights'\n"
+    "  get IDENTIFIER FILE.npy\n"
+    "                        write a tensor to a file\n"
     "  set IDENTIFIER VALUE|FILE.npy\n"
     "                        change values, from the next iteration on; changes.jsonl tells of it. Tensors\n"
     "                        are lists, '[0, 1, 2]', or come from a file\n"
@@ -355,6 +355,29 @@ static int control(const char *folder, const char *const *words, size_t count, b
     return code;
 }
 
+/* A file stands behind one identifier; what is no file is one more. */
+static bool gets_several(const char *const *words, size_t count)
+{
+    return strcmp(words[0], "get") == 0 && count > 2 && !ends_in_npy(words[count - 1]);
+}
+
+/* A question for each, up to the first that fails. */
+static int get_each(const char *folder, const char *const *words, size_t count, bool as_json)
+{
+    int code = CLI_OK;
+    for (size_t i = 1; i < count && code == CLI_OK; i++) {
+        const char *const one[] = {words[0], words[i]};
+        code = control(folder, one, 2, as_json);
+    }
+    return code;
+}
+
+static int do_command(const char *folder, const char *const *words, size_t count, bool as_json)
+{
+    return gets_several(words, count) ? get_each(folder, words, count, as_json)
+                                      : control(folder, words, count, as_json);
+}
+
 int ctl_run(int argc, char **argv)
 {
     bool as_json = false;
@@ -363,7 +386,7 @@ int ctl_run(int argc, char **argv)
     int code;
     if (arguments_read(&a, argc, argv, &code))
         code = a.word_count >= 2
-                   ? control(a.words[0], a.words + 1, a.word_count - 1, as_json)
+                   ? do_command(a.words[0], a.words + 1, a.word_count - 1, as_json)
                    : usage_error("ctl", "expected the folder of a run and a command, got %zu words",
                                  a.word_count);
     arguments_free(&a);

@@ -80,6 +80,15 @@ has err "optimiser.frozen: freezing '.*' matches no parameter"
 ctl 0 run set optimiser.beta2 0.5
 ctl 0 run undo
 has out '^undone +[0-9]+$'
+ctl 0 run get optimiser.beta1 optimiser.beta2 optimiser.epsilon
+same "several values, in their order" "$(cut -d ' ' -f 1 out | tr '\n' ' ')" \
+    "optimiser.beta1 optimiser.beta2 optimiser.epsilon "
+ctl 1 run get optimiser.beta1 optimiser.beta3 optimiser.epsilon
+has out '^optimiser.beta1 = '
+has err 'beta3'
+same "nothing behind the one that is not there" "$(grep -c epsilon out)" 0
+ctl 2 run get optimiser.beta1 optimiser.beta2 beta.npy
+has err 'get takes at most 2 words, got 3'
 ctl 0 run get optimiser.beta2
 has out '^optimiser.beta2 = 0.999$'
 ctl 1 run undo 1000000
