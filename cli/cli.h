@@ -103,6 +103,8 @@ sgm_iterator *experiment_measuring(sgm_dataset *dataset, const config *c);
 /* The sections that the network wants, with records of the shapes that it wants. Reads the beginning. data
  * (NULL: not known): a tokenizer must have as many tokens as layers know. */
 sgm_status experiment_check(const char *network, const data_config *data, sgm_dataset *dataset);
+/* The same of a tokenizer that was read from `file` (NULL: bytes, of which a text may use some). */
+sgm_status experiment_check_tokens(const char *network, const sgm_tokenizer *tokenizer, const char *file);
 /* Warns when a part of a file, taken in the file's order, lacks a class: it may be sorted. */
 void experiment_warn_sorted(const data_config *data, const char *name, sgm_dataset *dataset);
 /* What the network wants of a question. */
@@ -119,6 +121,10 @@ typedef struct saved {
 bool is_folder(const char *path);
 char *saved_path(const char *path); /* of the checkpoint in a folder, or the path itself; sgm__free */
 sgm_status saved_open(saved *s, const char *path);
+/* The same in two parts: what network it is, and how it was trained; then the trainer, with what it learnt.
+ */
+sgm_status saved_describe(saved *s, const char *path);
+sgm_status saved_load(saved *s);
 void saved_close(saved *s);
 /* Gives a trainer what its configuration begins with; says so unless `quiet`, and in any case what was left.
  */

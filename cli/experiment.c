@@ -253,20 +253,14 @@ static sgm_status check_sections(const recorded_network *r, const sgm_named_valu
 }
 
 /* A tokenizer has as many tokens as the layers that read and say them; of bytes a text may use some. */
-static sgm_status check_tokens(const recorded_network *r, const data_config *data)
+static sgm_status check_tokens(const recorded_network *r, const sgm_tokenizer *tokenizer, const char *file)
 {
-    const char *section, *layer;
-    int64_t most;
-    sgm_tokenizer *tokenizer = data->text != NULL ? experiment_tokenizer(data) : NULL;
-    if (tokenizer == NULL)
-        return data->text != NULL ? sgm__last_failure() : SGM_OK;
-    int64_t tokens = sgm_tokenizer_vocabulary(tokenizer);
-    sgm_tokenizer_free(tokenizer);
-    const char *name = data->tokenizer != NULL ? data->tokenizer : "of bytes";
+    const char *section, *layer, *name = file != NULL ? file : "of bytes";
+    int64_t most, tokens = sgm_tokenizer_vocabulary(tokenizer);
     for (size_t i = 0; sgm__network_index_at(r->network, i, &section, &layer, &most); i++) {
         if (strcmp(section, "inputs") != 0 && strcmp(section, "targets") != 0)
             continue;
-        if (tokens > most + 1 && data->tokenizer != NULL)
+        if (tokens > most + 1 && file != NULL)
             return sgm_fail(
                 SGM_ERROR_ARGUMENT,
                 "the tokenizer %s has %lld tokens, but layer '%s' knows %lld: both must be of one "
@@ -281,6 +275,25 @@ static sgm_status check_tokens(const recorded_network *r, const data_config *dat
     return SGM_OK;
 }
 
+sgm_status experiment_check_tokens(const char *network, const sgm_tokenizer *tokenizer, const char *file)
+{
+    recorded_network r;
+    SGM_TRY(recorded_open(&r, network));
+    sgm_status status = check_tokens(&r, tokenizer, file);
+    recorded_close(&r);
+    return status;
+}
+
+static sgm_status check_text(const recorded_network *r, const data_config *data)
+{
+    sgm_tokenizer *tokenizer = experiment_tokenizer(data);
+    if (tokenizer == NULL)
+        return sgm__last_failure();
+    sgm_status status = check_tokens(r, tokenizer, data->tokenizer);
+    sgm_tokenizer_free(tokenizer);
+    return status;
+}
+
 sgm_status experiment_check(const char *network, const data_config *data, sgm_dataset *dataset)
 {
     recorded_network r;
@@ -288,8 +301,8 @@ sgm_status experiment_check(const char *network, const data_config *data, sgm_da
     sgm_status status = check_sections(&r, r.recording.inputs, r.recording.input_count, dataset);
     if (status == SGM_OK)
         status = check_sections(&r, r.recording.targets, r.recording.target_count, dataset);
-    if (status == SGM_OK && data != NULL)
-        status = check_tokens(&r, data);
+    if (status == SGM_OK && data != NULL && data->text != NULL)
+        status = check_text(&r, data);
     recorded_close(&r);
     return status;
 }

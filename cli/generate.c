@@ -22,7 +22,8 @@ static const char usage_text[] =
 
 typedef struct generation {
     saved s;
-    const char *text, *tokenizer_path;
+    const char *text;
+    char *tokenizer_path;
     sgm_tokenizer *tokenizer; /* NULL: numbers */
     sgm_generator *generator;
     int64_t count, seed;
@@ -52,22 +53,16 @@ static sgm_status open_tokenizer(generation *g)
 {
     if (g->numbers)
         return SGM_OK;
-    const data_config *training = &g->s.c.data.training;
-    if (g->tokenizer_path != NULL)
-        g->tokenizer = sgm_tokenizer_load(g->tokenizer_path);
-    else
-        g->tokenizer = g->s.has_config ? experiment_tokenizer(training) : sgm_tokenizer_bytes();
+    data_config named = {.tokenizer = g->tokenizer_path};
+    const data_config *data = g->tokenizer_path == NULL && g->s.has_config ? &g->s.c.data.training : &named;
+    g->tokenizer = experiment_tokenizer(data);
     if (g->tokenizer == NULL)
         return sgm__last_failure();
-    int64_t there = sgm_generator_vocabulary(g->generator), wanted = sgm_tokenizer_vocabulary(g->tokenizer);
-    if (wanted <= there)
+    if (experiment_check_tokens(g->s.network, g->tokenizer, data->tokenizer) == SGM_OK)
         return SGM_OK;
-    return sgm_fail(SGM_ERROR_ARGUMENT,
-                    "the network knows %lld tokens, but there are %lld%s: --tokenizer names the file that "
-                    "its tokens come "
-                    "from, --numbers takes and prints their numbers",
-                    (long long)there, (long long)wanted,
-                    g->tokenizer_path == NULL && training->tokenizer == NULL ? " bytes" : "");
+    return sgm_fail(sgm_last_status(),
+                    "%s; --tokenizer names another, --numbers takes and prints numbers of tokens",
+                    sgm_last_error());
 }
 
 static sgm_tensor *read_numbers(const char *text)
@@ -107,13 +102,15 @@ static sgm_status go_on(generation *g)
 
 static int generate(const char *checkpoint, generation *g)
 {
-    sgm_status status = saved_open(&g->s, checkpoint);
+    sgm_status status = saved_describe(&g->s, checkpoint);
+    if (status == SGM_OK)
+        status = open_tokenizer(g);
+    if (status == SGM_OK)
+        status = saved_load(&g->s);
     if (status == SGM_OK) {
         g->generator = sgm_generator_create(g->s.trainer);
         status = g->generator != NULL ? SGM_OK : sgm__last_failure();
     }
-    if (status == SGM_OK)
-        status = open_tokenizer(g);
     if (status == SGM_OK)
         status = go_on(g);
     int code = status == SGM_OK ? CLI_OK : report_error("generate", CLI_FAILED);

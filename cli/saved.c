@@ -57,7 +57,7 @@ static sgm_status find_config(saved *s, const char *path)
     return status;
 }
 
-static sgm_status open_all(saved *s, const char *path)
+static sgm_status describe(saved *s, const char *path)
 {
     s->checkpoint = saved_path(path);
     if (s->checkpoint == NULL)
@@ -72,7 +72,20 @@ static sgm_status open_all(saved *s, const char *path)
         return sgm_last_status() == SGM_ERROR_FORMAT
                    ? sgm__fail_within("a checkpoint or the folder of a run is expected here")
                    : sgm_last_status();
-    SGM_TRY(find_config(s, path));
+    return find_config(s, path);
+}
+
+sgm_status saved_describe(saved *s, const char *path)
+{
+    memset(s, 0, sizeof *s);
+    sgm_status status = describe(s, path);
+    if (status != SGM_OK)
+        saved_close(s);
+    return status;
+}
+
+static sgm_status load(saved *s)
+{
     s->env = experiment_env(&s->c);
     s->trainer = s->env != NULL ? experiment_trainer(s->env, &s->c) : NULL;
     if (s->trainer == NULL)
@@ -80,13 +93,18 @@ static sgm_status open_all(saved *s, const char *path)
     return sgm_trainer_load(s->trainer, s->checkpoint);
 }
 
-sgm_status saved_open(saved *s, const char *path)
+sgm_status saved_load(saved *s)
 {
-    memset(s, 0, sizeof *s);
-    sgm_status status = open_all(s, path);
+    sgm_status status = load(s);
     if (status != SGM_OK)
         saved_close(s);
     return status;
+}
+
+sgm_status saved_open(saved *s, const char *path)
+{
+    SGM_TRY(saved_describe(s, path));
+    return saved_load(s);
 }
 
 void saved_close(saved *s)

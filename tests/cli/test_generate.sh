@@ -54,7 +54,10 @@ run 0 generate pairs --tokenizer song.tokens --text 'merrily' --count 3 --top-p 
 
 # --- mistakes ---
 run 1 generate bytes --tokenizer song.tokens
-has err 'the network knows 256 tokens, but there are 280: --tokenizer names the file'
+has err "the tokenizer song.tokens has 280 tokens, but layer '1-embedding' knows 256: both must be of one size; --tokenizer names another"
+cp pairs/checkpoint.safetensors alone.safetensors
+run 0 generate alone.safetensors --text row --count 3 --seed 1
+has err "^warning: the tokenizer of bytes has 256 tokens, but layer '1-embedding' knows 280"
 run 1 generate bytes --tokenizer song.txt
 has err 'song.txt: this is no tokenizer'
 run 1 generate bytes --numbers --text '1 x'
