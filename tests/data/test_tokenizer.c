@@ -1,4 +1,5 @@
 /* Tokenizers: any bytes come back, what is learnt, files that are wrong; windows of tokens. */
+#include "base/base.h"
 #include "test.h"
 
 #include <sigma/data.h>
@@ -69,6 +70,80 @@ TEST(the_most_frequent_pairs_are_learnt_first)
     CHECK_INT(count_of(tokenizer, "lo w"), 3);   /* no pair across words */
     sgm_string_free(text);
     sgm_tokenizer_free(tokenizer);
+}
+
+enum { MOST_TOKENS = 256 + 200, MOST_LETTERS = 6000 };
+
+/* Tokens in a row, and which of them begin a word: no pair goes over that. */
+typedef struct plain {
+    int tokens[MOST_LETTERS], count;
+    bool begins[MOST_LETTERS];
+    int pairs[MOST_TOKENS][MOST_TOKENS];
+} plain;
+
+/* The definition itself: all pairs are counted anew for each token. False: none comes twice. */
+static bool learn_one(plain *p, int token, int *left, int *right)
+{
+    int best = 1, kept = 0;
+    memset(p->pairs, 0, sizeof p->pairs);
+    for (int i = 0; i + 1 < p->count; i++)
+        if (!p->begins[i + 1])
+            p->pairs[p->tokens[i]][p->tokens[i + 1]]++;
+    for (int a = 0; a < token; a++)
+        for (int b = 0; b < token; b++)
+            if (p->pairs[a][b] > best) {
+                best = p->pairs[a][b];
+                *left = a;
+                *right = b;
+            }
+    for (int i = 0; i < p->count; i++, kept++) {
+        bool pair =
+            i + 1 < p->count && !p->begins[i + 1] && p->tokens[i] == *left && p->tokens[i + 1] == *right;
+        p->begins[kept] = p->begins[i];
+        p->tokens[kept] = best > 1 && pair ? token : p->tokens[i];
+        i += best > 1 && pair;
+    }
+    p->count = kept;
+    return best > 1;
+}
+
+/* Few letters, so that pairs of equal ones lie over each other, and many are equally frequent. */
+TEST(what_is_learnt_is_what_counting_anew_gives)
+{
+    static char text[MOST_LETTERS + 1];
+    static plain p;
+    sgm__random random = sgm__random_make(3, 0);
+    for (int letters = 2; letters <= 20; letters += 6) {
+        p.count = MOST_LETTERS;
+        for (int i = 0; i < MOST_LETTERS; i++) {
+            bool space = i > 0 && text[i - 1] != ' ' && i + 1 < MOST_LETTERS &&
+                         (i % 40 == 39 || sgm__random_uint32(&random) % 8 == 0);
+            text[i] = (char)(space ? ' ' : 'a' + (int)(sgm__random_uint32(&random) % (unsigned)letters));
+            p.tokens[i] = text[i];
+            p.begins[i] = space; /* the space goes with the word */
+        }
+        sgm_tokenizer *learnt = sgm_tokenizer_learn(text, MOST_LETTERS, MOST_TOKENS);
+        CHECK_OK(learnt);
+        char *bytes[MOST_TOKENS] = {NULL};
+        int left = 0, right = 0;
+        for (int token = 256; token < MOST_TOKENS; token++) {
+            CHECK(learn_one(&p, token, &left, &right));
+            char expected[200];
+            snprintf(expected, sizeof expected, "%s%s", left < 256 ? (char[]){(char)left, '\0'} : bytes[left],
+                     right < 256 ? (char[]){(char)right, '\0'} : bytes[right]);
+            int64_t number = token;
+            bytes[token] = sgm_tokenizer_decode(learnt, &number, 1, NULL);
+            CHECK_STR(bytes[token], expected);
+        }
+        sgm_tensor *encoded = sgm_tokenizer_encode(learnt, text, MOST_LETTERS);
+        CHECK_INT(sgm_tensor_shape(encoded)->dims[0], p.count);
+        for (int i = 0; i < p.count; i++)
+            CHECK_INT(((const int64_t *)sgm_tensor_const_data(encoded))[i], p.tokens[i]);
+        sgm_tensor_free(encoded);
+        for (int token = 256; token < MOST_TOKENS; token++)
+            sgm_string_free(bytes[token]);
+        sgm_tokenizer_free(learnt);
+    }
 }
 
 TEST(a_larger_vocabulary_makes_texts_shorter)
