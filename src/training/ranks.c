@@ -1,18 +1,12 @@
-/* Ranks: joining, starting works and waiting for them. */
+/* Ranks: processes that a launcher has started join each other, or this one is alone. */
 #include "training/ranks.h"
 
 #include "base/plugin.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #define PACKAGES "Debian: libopenmpi-dev openmpi-bin, then build again"
-#define ANSWER_SECONDS 1.0 /* that a rank has to say that it is there */
-/* Of waiting for memory: */
-#define LOOKS 64 /* between two glances at the clock */
-#define SPIN_SECONDS 200e-6
-#define REST_SECONDS 20e-6
 
 /* --- alone --- */
 
@@ -200,152 +194,4 @@ void sgm__ranks_describe(const sgm_trainer *trainer, char *text, size_t size)
         snprintf(text, size, ", %d rank%s of %d worker%s%s", ranks->count, ranks->count > 1 ? "s" : "",
                  trainer->team->count, trainer->team->count > 1 ? "s" : "",
                  ranks->count > 1 && ranks->near != NULL ? " that share memory" : "");
-}
-
-/* --- works --- */
-
-static sgm_status fail(sgm__ranks *ranks, const char *what, const char *message)
-{
-    sgm__ranks_fail(ranks);
-    return sgm_fail(SGM_ERROR_STATE, "%s of rank %d (%s): %s", what, ranks->rank,
-                    ranks->table->place(ranks->self, ranks->rank), message);
-}
-
-void sgm__ranks_fail(sgm__ranks *ranks)
-{
-    if (ranks == NULL || ranks->broken)
-        return;
-    ranks->broken = true;
-    ranks->table->fail(ranks->self);
-}
-
-sgm_status sgm__ranks_start(sgm__ranks *ranks, const sgm_communicator_work *work, int32_t *ticket)
-{
-    static const size_t sizes[] = {4, 8, 2, 1};
-    char message[SGM_COMMUNICATOR_MESSAGE] = "";
-    if (ranks->broken)
-        return sgm_fail(SGM_ERROR_STATE, "the other ranks cannot be reached any more");
-    if (ranks->table->start(ranks->self, work, ticket, message) != SGM_COMMUNICATOR_OK)
-        return fail(ranks, "a message", message);
-    ranks->bytes += work->count * sizes[work->type];
-    return SGM_OK;
-}
-
-/* Names those who do not answer; *missing: how many. */
-static sgm_status find_silent(sgm__ranks *ranks, const char *what, sgm__text *names, int32_t *missing)
-{
-    char message[SGM_COMMUNICATOR_MESSAGE] = "";
-    bool *silent = sgm__calloc((size_t)ranks->count, sizeof *silent);
-    *missing = 0;
-    if (silent == NULL)
-        return SGM_ERROR_MEMORY;
-    bool asked = ranks->table->call(ranks->self, ANSWER_SECONDS, silent, message) == SGM_COMMUNICATOR_OK;
-    for (int32_t i = 0; i < ranks->count && asked; i++)
-        if (silent[i] && (*missing)++ < 8)
-            sgm__text_append(names, "%srank %d (%s)", *missing > 1 ? ", " : "", i,
-                             ranks->table->place(ranks->self, i));
-    if (*missing > 8)
-        sgm__text_append(names, ", ...");
-    sgm__free(silent);
-    return asked ? SGM_OK : fail(ranks, what, message);
-}
-
-static sgm_status fail_waiting(sgm__ranks *ranks, const char *what, double seconds)
-{
-    sgm__text names = {0};
-    int32_t missing;
-    SGM_TRY(find_silent(ranks, what, &names, &missing));
-    sgm__ranks_fail(ranks);
-    sgm_status status =
-        missing > 0
-            ? sgm_fail(
-                  SGM_ERROR_STATE,
-                  "rank %d has waited for %s for %g seconds (operator.timeout), and there is no answer from "
-                  "%s: it has ended, is stopped, or takes longer than that",
-                  ranks->rank, what, seconds, names.data)
-            : sgm_fail(SGM_ERROR_STATE,
-                       "rank %d has waited for %s for %g seconds (operator.timeout), though all ranks are "
-                       "there: they do not do the same, or the network is slower than that",
-                       ranks->rank, what, seconds);
-    sgm__text_free(&names);
-    return status;
-}
-
-sgm_status sgm__ranks_name_silent(sgm__ranks *ranks, const char *what)
-{
-    sgm__text names = {0};
-    int32_t missing;
-    sgm_status status = sgm_last_status();
-    char *message = sgm__strdup(sgm_last_error());
-    if (message == NULL)
-        return SGM_ERROR_MEMORY;
-    if (find_silent(ranks, what, &names, &missing) == SGM_OK)
-        sgm_fail(status, "%s%s%s", message, missing > 0 ? "; there is no answer from " : "",
-                 missing > 0 ? names.data : "");
-    sgm__free(message);
-    sgm__text_free(&names);
-    return status;
-}
-
-sgm_status sgm__ranks_wait_for(sgm__ranks *ranks, int32_t ticket, const char *what, double seconds)
-{
-    char message[SGM_COMMUNICATOR_MESSAGE] = "";
-    double began = sgm__now();
-    for (bool done = false; !done;) {
-        double left = seconds - (sgm__now() - began);
-        if (ranks->table->test(ranks->self, ticket, left < 0.25 ? left : 0.25, &done, message) !=
-            SGM_COMMUNICATOR_OK)
-            return fail(ranks, what, message);
-        if (!done && left <= 0)
-            return fail_waiting(ranks, what, seconds);
-    }
-    ranks->waited += sgm__now() - began;
-    return SGM_OK;
-}
-
-sgm_status sgm__ranks_wait(sgm__ranks *ranks, int32_t ticket, const char *what)
-{
-    return sgm__ranks_wait_for(ranks, ticket, what, ranks->options.timeout);
-}
-
-static void pause_briefly(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#endif
-}
-
-/* Others may need the processor: after a moment, or at once where there are fewer than ranks, it is theirs.
- */
-sgm_status sgm__ranks_wait_until(sgm__ranks *ranks, bool (*has_come)(const void *user), const void *user,
-                                 const char *what)
-{
-    char message[SGM_COMMUNICATOR_MESSAGE] = "";
-    if (has_come(user))
-        return SGM_OK;
-    double began = sgm__now(), spins = ranks->count <= sgm__processors() ? SPIN_SECONDS : 0;
-    for (int look = 1; !has_come(user); look++) {
-        bool done;
-        if (look % LOOKS != 0) {
-            pause_briefly();
-            continue;
-        }
-        double waited = sgm__now() - began;
-        if (waited < spins)
-            sched_yield();
-        else if (waited > ranks->options.timeout)
-            return fail_waiting(ranks, what, ranks->options.timeout);
-        else if (ranks->table->test(ranks->self, SGM_COMMUNICATOR_NO_WORK, REST_SECONDS, &done, message) !=
-                 SGM_COMMUNICATOR_OK)
-            return fail(ranks, what, message);
-    }
-    ranks->waited += sgm__now() - began;
-    return SGM_OK;
-}
-
-sgm_status sgm__ranks_do(sgm__ranks *ranks, const sgm_communicator_work *work, const char *what)
-{
-    int32_t ticket;
-    SGM_TRY(sgm__ranks_start(ranks, work, &ticket));
-    return sgm__ranks_wait(ranks, ticket, what);
 }

@@ -147,6 +147,8 @@ sgm__ranks *sgm__trainer_ranks(const sgm_trainer *trainer);
 bool sgm__trainer_follows(const sgm_trainer *trainer);
 /* ", 2 ranks of 1 worker that share memory"; empty for a trainer without. */
 void sgm__ranks_describe(const sgm_trainer *trainer, char *text, size_t size);
+
+/* --- ranks_works.c --- */
 /* Starts a work; -1 in *ticket: it is done already. */
 sgm_status sgm__ranks_start(sgm__ranks *ranks, const sgm_communicator_work *work, int32_t *ticket);
 /* Waits for a work; fails, naming who did not come, after the timeout. `what`: "the gradients". */
@@ -163,6 +165,10 @@ sgm_status sgm__ranks_do(sgm__ranks *ranks, const sgm_communicator_work *work, c
 sgm_status sgm__ranks_name_silent(sgm__ranks *ranks, const char *what);
 /* This rank's run has failed: the others must not wait for it for long. */
 void sgm__ranks_fail(sgm__ranks *ranks);
+/* What rank 0 has for all. */
+sgm_status sgm__ranks_send(sgm__ranks *ranks, void *data, size_t size, const char *what);
+/* What rank `from` has. */
+sgm_status sgm__ranks_send_from(sgm__ranks *ranks, int32_t from, void *data, size_t size, const char *what);
 
 /* --- ranks_registry.c --- */
 /* operator.ranks.N.waiting ... */
@@ -279,6 +285,16 @@ sgm_tensor *sgm__ranks_get_slot(const sgm_trainer *trainer, const char *state);
 /* The trainer's states become the averages of all ranks'; `all`: also the optimisers' memories. */
 sgm_status sgm__ranks_average(sgm_trainer *trainer, bool all);
 
+/* --- ranks_compare.c --- */
+/* Names of the states that all ranks have, in their order, without what is kept for who looks; sgm__free. */
+sgm_status sgm__ranks_states(sgm_trainer *trainer, const char ***names, size_t *count);
+/* Whether all ranks have the same of them, and are at the same place. */
+sgm_status sgm__ranks_are_alike(sgm__ranks *ranks, bool *alike);
+/* The same; fails with the first that differs. */
+sgm_status sgm__ranks_compare(sgm_trainer *trainer);
+/* The same after an iteration, when it is time. */
+sgm_status sgm__ranks_compare_now_and_then(sgm_trainer *trainer);
+
 /* --- ranks_alike.c --- */
 /* Fails, naming what, where a rank was given other data or options than rank 0. */
 sgm_status sgm__ranks_compare_given(sgm__ranks *ranks);
@@ -299,12 +315,6 @@ sgm_status sgm__ranks_check_signs(sgm__ranks *ranks, const double signs[2]);
 void sgm__ranks_forget_wishes(sgm__ranks *ranks); /* of the run before */
 
 /* --- ranks_agree.c --- */
-/* What rank 0 has for all. */
-sgm_status sgm__ranks_send(sgm__ranks *ranks, void *data, size_t size, const char *what);
-/* What rank `from` has. */
-sgm_status sgm__ranks_send_from(sgm__ranks *ranks, int32_t from, void *data, size_t size, const char *what);
-/* Names of the states that all ranks have, in their order, without what is kept for who looks; sgm__free. */
-sgm_status sgm__ranks_states(sgm_trainer *trainer, const char ***names, size_t *count);
 /* For the run, between two iterations: whether there is a meeting now; `stops`: this rank wants to stop. */
 bool sgm__ranks_are_to_meet(sgm_trainer *trainer, bool stops);
 /* And now it is over, with all pauses in it. */
@@ -342,9 +352,5 @@ sgm_status sgm__ranks_meet(sgm_trainer *trainer, bool stops, sgm__rank_news *new
 /* A command was done here: {"command": ...}. Any thread that has the trainer's lock. */
 struct json_t;
 void sgm__ranks_note(sgm_trainer *trainer, const char *who, const struct json_t *request);
-/* Whether all ranks have the same states; fails with the first that differs. */
-sgm_status sgm__ranks_compare(sgm_trainer *trainer);
-/* The same after an iteration, when it is time. */
-sgm_status sgm__ranks_compare_now_and_then(sgm_trainer *trainer);
 
 #endif
