@@ -68,6 +68,10 @@ SGM_API sgm_value sgm_state(sgm_graph *graph, const char *name, sgm_dtype dtype,
 SGM_API sgm_value sgm_constant(sgm_graph *graph, const sgm_tensor *tensor);
 /* A number of rank 0; in an elementwise operation it takes the type of the other operands. */
 SGM_API sgm_value sgm_number(sgm_graph *graph, double number);
+/* The same for a number that is another one in a later recording, such as a layer's argument that is set
+ * while training runs: devices read it where they would have it in the text of their kernels, which so stay.
+ */
+SGM_API sgm_value sgm_live_number(sgm_graph *graph, double number);
 /* `number` in the type and shape of `like`. */
 SGM_API sgm_value sgm_filled_like(sgm_graph *graph, sgm_value like, double number);
 

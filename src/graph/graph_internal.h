@@ -60,6 +60,8 @@ struct sgm_graph {
 
 /* Operations that a graph itself needs (src/graph/sources.c): no inputs, no kernels. */
 extern const sgm_op sgm__op_input, sgm__op_state, sgm__op_constant, sgm__op_number;
+/* Whether it is a sgm_live_number(). */
+bool sgm__number_is_live(const sgm__instruction *instruction);
 
 /* Operations that broadcasting, autodiff and passes record (src/ops). */
 extern const sgm_op sgm__op_broadcast, sgm__op_reshape, sgm__op_permute, sgm__op_copy, sgm__op_stop_gradient,

@@ -149,13 +149,15 @@ static bool is_identity_order(const sgm_attributes *attributes)
     return true;
 }
 
-/* True if `value` is the number 1, broadcast or not. */
+/* True if `value` is the number 1, broadcast or not, and will be: what is computed does not hang on live
+ * ones. */
 static bool is_one(const sgm_graph *graph, sgm_value value)
 {
     const sgm__instruction *instruction = &graph->instructions[value.index];
     while (instruction->op == &sgm__op_broadcast)
         instruction = &graph->instructions[graph->operands[instruction->first_input].index];
-    return instruction->op == &sgm__op_number && instruction->attributes.numbers[0] == 1;
+    return instruction->op == &sgm__op_number && !sgm__number_is_live(instruction) &&
+           instruction->attributes.numbers[0] == 1;
 }
 
 /* Which of its (mapped) operands an instruction is equal to; -1: none. */
@@ -236,9 +238,9 @@ static bool is_same(const sgm__rebuild *work, const sgm__instruction *instructio
 static sgm_value find_or_transcribe(sgm__rebuild *work, const sgm__instruction *instruction)
 {
     bool source = (instruction->op->flags & SGM_OP_SOURCE) != 0;
-    if (source && instruction->op != &sgm__op_number)
-        return sgm__rebuild_transcribe(
-            work, instruction); /* unique by name, or tensors that are not worth comparing */
+    /* unique by name, tensors that are not worth comparing, numbers that may not stay equal */
+    if (source && (instruction->op != &sgm__op_number || sgm__number_is_live(instruction)))
+        return sgm__rebuild_transcribe(work, instruction);
     size_t slot = hash_of(work, instruction) % work->bucket_count;
     while (work->buckets[slot] >= 0) {
         if (is_same(work, instruction, &work->graph->instructions[work->buckets[slot]]))
@@ -260,20 +262,25 @@ static bool fold(const sgm__rebuild *work, const sgm__instruction *instruction, 
         instruction->type.shape.rank != 0 || (dtype != SGM_FLOAT32 && dtype != SGM_FLOAT64))
         return false;
     double values[2];
+    bool live = false;
     for (int32_t k = 0; k < 2; k++) {
         const sgm__instruction *operand = &work->graph->instructions[work->inputs[k].index];
+        live = live || sgm__number_is_live(operand);
         if (operand->op != &sgm__op_number || operand->type.dtype != dtype)
             return false;
         double value = operand->attributes.numbers[0];
         values[k] = dtype == SGM_FLOAT32 ? (double)(float)value : value;
     }
     double result = op->scalar(values, &instruction->attributes);
-    *number = (sgm__instruction){
-        .op = &sgm__op_number,
-        .type = instruction->type,
-        .attributes = {.number_count = 1, .numbers = {dtype == SGM_FLOAT32 ? (double)(float)result : result}},
-        .label = instruction->label,
-        .constant = -1};
+    *number =
+        (sgm__instruction){.op = &sgm__op_number,
+                           .type = instruction->type,
+                           .attributes = {.integer_count = live,
+                                          .integers = {live},
+                                          .number_count = 1,
+                                          .numbers = {dtype == SGM_FLOAT32 ? (double)(float)result : result}},
+                           .label = instruction->label,
+                           .constant = -1};
     return true;
 }
 

@@ -86,15 +86,32 @@ sgm_value sgm_constant(sgm_graph *graph, const sgm_tensor *tensor)
         graph, &(sgm__instruction){.op = &sgm__op_constant, .type = type, .constant = index}, NULL);
 }
 
-sgm_value sgm_number(sgm_graph *graph, double number)
+/* A live one has an attribute more. */
+static sgm_value record_number(sgm_graph *graph, double number, sgm_dtype dtype, bool live)
 {
     if (graph == NULL || graph->status != SGM_OK)
         return (sgm_value){-1};
-    sgm__instruction instruction = {.op = &sgm__op_number,
-                                    .type = {.dtype = SGM_FLOAT32},
-                                    .attributes = {.number_count = 1, .numbers = {number}},
-                                    .constant = -1};
+    sgm__instruction instruction = {
+        .op = &sgm__op_number,
+        .type = {.dtype = dtype},
+        .attributes = {.integer_count = live, .integers = {live}, .number_count = 1, .numbers = {number}},
+        .constant = -1};
     return sgm__graph_append(graph, &instruction, NULL);
+}
+
+sgm_value sgm_number(sgm_graph *graph, double number)
+{
+    return record_number(graph, number, SGM_FLOAT32, false);
+}
+
+sgm_value sgm_live_number(sgm_graph *graph, double number)
+{
+    return record_number(graph, number, SGM_FLOAT32, true);
+}
+
+bool sgm__number_is_live(const sgm__instruction *instruction)
+{
+    return instruction->op == &sgm__op_number && instruction->attributes.integer_count > 0;
 }
 
 sgm_value sgm_filled_like(sgm_graph *graph, sgm_value like, double number)
@@ -102,9 +119,5 @@ sgm_value sgm_filled_like(sgm_graph *graph, sgm_value like, double number)
     if (graph == NULL || graph->status != SGM_OK || !sgm_value_is(like))
         return (sgm_value){-1};
     sgm_type type = sgm_value_type(graph, like);
-    sgm__instruction instruction = {.op = &sgm__op_number,
-                                    .type = {.dtype = type.dtype},
-                                    .attributes = {.number_count = 1, .numbers = {number}},
-                                    .constant = -1};
-    return sgm_broadcast(graph, sgm__graph_append(graph, &instruction, NULL), &type.shape);
+    return sgm_broadcast(graph, record_number(graph, number, type.dtype, false), &type.shape);
 }

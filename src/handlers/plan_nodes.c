@@ -100,6 +100,7 @@ static sgm_status lay_out_constant(sgm__plan_build *build, int32_t source, int32
                    build->notes[source].view_offset * (int64_t)size;
     SGM_TRY(
         add_constant_bytes(build->plan, (size_t)sgm_shape_elements(&view.type.shape) * size, &node.place));
+    node.place.live = build->plan->nodes[build->notes[source].root].place.live;
     SGM_TRY(add_node(build, &node, NULL, copy));
     unsigned char *constants = build->plan->constants;
     sgm__copy_strided(&view.type.shape, view.type.dtype, constants + node.place.offset,
@@ -260,6 +261,7 @@ static sgm_status store_constant(sgm__plan_build *build, const sgm__instruction 
     } else {
         sgm_array array = {.dtype = instruction->type.dtype, .data = plan->constants + place->offset};
         sgm_array_store(&array, 0, instruction->attributes.numbers[0]);
+        place->live = sgm__number_is_live(instruction);
     }
     return SGM_OK;
 }

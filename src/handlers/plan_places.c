@@ -228,6 +228,7 @@ static void place_views(sgm__plan_build *build)
         const sgm__place *root = &build->plan->nodes[notes->root].place;
         place->store = root->store;
         place->index = root->index;
+        place->live = root->live;
         place->offset =
             root->offset + notes->view_offset * (int64_t)sgm_dtype_size(build->plan->nodes[i].type.dtype);
     }

@@ -25,6 +25,7 @@ typedef struct sgm__place {
     int32_t index;                 /* of the input or state; else 0 */
     int64_t offset;                /* bytes from the start of that memory to the first element */
     int64_t strides[SGM_MAX_RANK]; /* in elements */
+    bool live; /* a constant that is another one in plans which are equal else: no text may have it in it */
 } sgm__place;
 
 typedef struct sgm__node {

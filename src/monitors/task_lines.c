@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define SHOWN_AFTER 0.5 /* seconds */
+#define LEAST_DESCRIPTION 12
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int users; /* guarded by `lock` */
@@ -55,11 +56,26 @@ static void append_rate(sgm__text *line, const sgm_task_info *info)
         sgm__text_append(line, ", %s", sgm_rate_text(info->rate, info->unit, text, sizeof text));
 }
 
-/* "downloading train-images-idx3-ubyte.gz: 4.2 MB of 9.9 MB (42 %), 3.1 MB/s, 0:02 left" */
-static void append_running(sgm__text *line, const sgm_task_info *info)
+/* "train-images-idx...", of so many bytes at most. */
+static void append_shortened(sgm__text *line, const char *text, size_t most)
+{
+    size_t length = strlen(text);
+    if (length > most) {
+        for (length = most - strlen("..."); length > 0 && ((unsigned char)text[length] & 0xC0) == 0x80;)
+            length--; /* no part of a character */
+        sgm__text_append_bytes(line, text, length);
+        text = "...";
+    }
+    sgm__text_append(line, "%s", text);
+}
+
+/* "downloading train-images-idx3-ubyte.gz: 4.2 MB of 9.9 MB (42 %), 3.1 MB/s, 0:02 left", with so many bytes
+ * of the description at most. */
+static void append_running(sgm__text *line, const sgm_task_info *info, size_t most)
 {
     char text[64];
-    sgm__text_append(line, "%s %s", sgm_task_kind_going(info->kind), info->description);
+    sgm__text_append(line, "%s ", sgm_task_kind_going(info->kind));
+    append_shortened(line, info->description, most);
     if (info->done > 0) {
         sgm__text_append(line, ": ");
         append_amount(line, info, info->done);
@@ -80,7 +96,13 @@ static void draw(const sgm_task_info *info)
     struct winsize size;
     size_t width = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
     sgm__text line = {0};
-    append_running(&line, info);
+    append_running(&line, info, SIZE_MAX);
+    size_t length = strlen(info->description), excess = line.length >= width ? line.length - width + 1 : 0;
+    if (excess > 0 && length >= excess + LEAST_DESCRIPTION) { /* numbers say more than the end of a name */
+        sgm__text_free(&line);
+        line = (sgm__text){0};
+        append_running(&line, info, length - excess);
+    }
     if (!line.failed) {
         fprintf(stderr, "\r\033[K%.*s", (int)(line.length < width ? line.length : width - 1), line.data);
         sgm__log_line_is_open(true);
@@ -101,15 +123,17 @@ static void leave_line(const sgm_task_info *info)
     sgm__text_free(&line);
 }
 
-/* A line belongs to one task until that ends, so that several do not fight for it. */
+/* A line belongs to one task until that ends, so that several do not fight for it. While a training is drawn,
+ * it waits for what is compiled, and for nothing else. */
 static void show(void *user, const sgm_task_info *info)
 {
     (void)user;
-    bool tells_of_itself = info->kind == SGM_TASK_COMPILE; /* it takes long, and cannot say how far it is */
-    if (info->kind == SGM_TASK_TRAIN || (info->seconds < SHOWN_AFTER && !tells_of_itself))
+    bool compiles = info->kind == SGM_TASK_COMPILE;
+    bool at_once = compiles && info->unit[0] == '\0'; /* it takes long, and cannot say how far it is */
+    if (info->kind == SGM_TASK_TRAIN || (info->seconds < SHOWN_AFTER && !at_once))
         return;
     if (info->status == SGM_TASK_RUNNING) {
-        if ((drawn == 0 || drawn == info->task) && atomic_load(&holders) == 0 &&
+        if ((drawn == 0 || drawn == info->task) && (compiles || atomic_load(&holders) == 0) &&
             sgm__is_terminal(STDERR_FILENO))
             draw(info);
         return;

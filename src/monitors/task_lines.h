@@ -11,7 +11,7 @@ bool sgm__is_terminal(int file);
  * elsewhere. */
 void sgm__task_lines_begin(void);
 void sgm__task_lines_end(void);
-/* While a training is drawn, only that. */
+/* While a training is drawn, only that, and what compiles. */
 void sgm__task_lines_hold(bool hold);
 
 #endif

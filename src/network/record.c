@@ -450,7 +450,7 @@ sgm_status sgm__network_record_layer(sgm_network *network, sgm_graph *graph,
     if (cost) {
         double importance = importance_of(call.entry);
         sgm_value weighted =
-            importance == 1 ? value : sgm_multiply(graph, value, sgm_number(graph, importance));
+            importance == 1 ? value : sgm_multiply(graph, value, sgm_live_number(graph, importance));
         *total = network->cost_count == 0 ? weighted : sgm_add(graph, *total, weighted);
         sgm_named_value named = {call.entry->name, value, importance};
         if (add_named(network, &network->costs, &network->cost_count, &network->cost_capacity, named) !=

@@ -112,6 +112,26 @@ TEST(arithmetic_of_numbers_is_done_before)
     sgm_graph_free(simple);
 }
 
+/* What is computed from them does not hang on what they are now. */
+TEST(live_numbers_are_neither_merged_nor_left_out)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = input(graph, DIMS(2)), one = sgm_live_number(graph, 1), other = sgm_live_number(graph, 1);
+    sgm_value half = sgm_divide(graph, one, sgm_number(graph, 2));
+    sgm_output(graph, "a", sgm_multiply(graph, x, one));
+    sgm_output(graph, "b", sgm_multiply(graph, x, other));
+    sgm_output(graph, "c", sgm_multiply(graph, x, half));
+    sgm_output(graph, "d", sgm_multiply(graph, x, sgm_multiply(graph, half, sgm_number(graph, 2))));
+    sgm_graph *simple = simplify(graph);
+    CHECK_INT(count_ops(simple, "multiply"), 4);
+    CHECK_INT(count_ops(simple, "divide"), 0);
+    CHECK_INT(count_ops(simple, "number"), 4);
+    for (size_t i = 0; i < simple->count; i++)
+        CHECK_INT(sgm__number_is_live(&simple->instructions[i]),
+                  simple->instructions[i].op == &sgm__op_number);
+    sgm_graph_free(simple);
+}
+
 TEST(chains_of_reshapes_are_one)
 {
     sgm_graph *graph = sgm_graph_create();

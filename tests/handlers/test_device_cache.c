@@ -174,3 +174,41 @@ TEST(a_file_is_of_a_device_a_driver_a_compiler_its_options_and_the_source)
 {
     with_devices(check_names);
 }
+
+/* --- numbers that are set while training runs --- */
+
+static void check_factor(sgm_handler *handler, sgm_value (*number)(sgm_graph *graph, double number),
+                         double factor, int count)
+{
+    sgm_session *session = sgm_session_create(handler);
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(3));
+    sgm_value y = sgm_minimum(graph, sgm_multiply(graph, x, number(graph, factor)), sgm_number(graph, 7));
+    sgm_output(graph, "y", y);
+    sgm_program *program = sgm_session_prepare(session, graph);
+    CHECK_OK(program);
+    feed(session, program, "x", SGM_FLOAT32, DIMS(3), NUMBERS(2, -3, 100));
+    CHECK_OK(sgm_session_run(session, program));
+    check_output(session, program, "y", NUMBERS(2 * factor, -3 * factor, 7), 0);
+    CHECK_INT(count_kept(), count);
+    sgm_graph_free(graph);
+    sgm_session_free(session);
+}
+
+static void check_live_numbers(sgm_handler *handler)
+{
+    open_folder();
+    setenv("SIGMA_CACHE_DIR", folder, 1);
+    check_factor(handler, sgm_live_number, 2, 1);
+    check_factor(handler, sgm_live_number, 0.5, 1);
+    check_factor(handler, sgm_live_number, 1, 1);
+    check_factor(handler, sgm_number, 2, 2);
+    check_factor(handler, sgm_number, 0.5, 3);
+    unsetenv("SIGMA_CACHE_DIR");
+    close_folder();
+}
+
+TEST(live_numbers_are_read_not_compiled)
+{
+    with_devices(check_live_numbers);
+}

@@ -2,6 +2,7 @@
 #include "handlers/device/code.h"
 #include "handlers/graphs.h"
 #include "ops/ops.h"
+#include <sigma/network.h>
 
 static const char *support(void *self, const sgm_op *op, sgm_dtype dtype)
 {
@@ -180,6 +181,61 @@ TEST(indices_can_be_at_fault_and_constants_are_in_the_text)
     CHECK(faults);
     CHECK(strstr(r.code->source.data, "0.123456f") != NULL);
     discard(&r);
+}
+
+/* The kernels of a step of training, with that argument of a layer. */
+static char *kernels_with(const char *notation, size_t layer, const char *argument, double number)
+{
+    sgm_network *network = sgm_network_parse(notation);
+    sgm_graph *graph = sgm_graph_create();
+    sgm_recording recording;
+    sgm_content content = sgm_number_content(number);
+    CHECK_OK(network);
+    CHECK_OK(sgm_network_set_argument(network, layer, argument, &content));
+    CHECK_OK(sgm_network_record(network, graph,
+                                &(sgm_recording_options){.struct_size = sizeof(sgm_recording_options),
+                                                         .batch = 12,
+                                                         .dtype = SGM_FLOAT32,
+                                                         .training = true},
+                                &recording));
+    sgm_value slope;
+    CHECK_OK(sgm_gradients(graph, recording.total, &recording.parameters[0].value, 1, &slope));
+    sgm_output(graph, "slope", slope);
+    rendered r = render(graph, &gpu);
+    char *text = sgm__strdup(r.code->source.data);
+    discard(&r);
+    sgm_network_free(network);
+    return text;
+}
+
+/* So that setting one while training runs needs no compiler. */
+TEST(arguments_that_may_be_set_are_not_in_the_text)
+{
+    static const struct {
+        const char *network;
+        size_t layer;
+        const char *argument;
+        double from, to;
+    } rows[] = {
+        {"input(8) + dense(6) + dropout(0.2) + dense(4) + softmax_cross_entropy", 2, "rate", 0.2, 0.5},
+        {"input(3, 8) + transformer(2, dropout=0.2) + dense(4) + mean_squared", 1, "dropout", 0.2, 0.1},
+        {"input(8) + dense(4) + softmax_cross_entropy", 2, "importance", 0.5, 3},
+        {"input(8) + dense(4) + softmax_cross_entropy", 2, "label_smoothing", 0.1, 0.2},
+        {"input(8) + dense(4) + focal", 2, "focus", 1, 2},
+        {"input(8) + dense(4) + focal", 2, "balance", 0.5, 0.25},
+        {"input(8) + dense(4) + huber", 2, "bend", 1, 0.5},
+        {"input(8) + dense(4) + hinge", 2, "margin", 1, 2},
+        {"input(8) + dense(4) + batch_norm + mean_squared", 2, "epsilon", 0.001, 1},
+        {"input(8) + dense(4) + batch_norm + mean_squared", 2, "momentum", 0.1, 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char *from = kernels_with(rows[i].network, rows[i].layer, rows[i].argument, rows[i].from);
+        char *to = kernels_with(rows[i].network, rows[i].layer, rows[i].argument, rows[i].to);
+        if (strcmp(from, to) != 0)
+            TEST_FAIL("the kernels of %s depend on %s", rows[i].network, rows[i].argument);
+        sgm__free(from);
+        sgm__free(to);
+    }
 }
 
 TEST(constants_are_no_integers)

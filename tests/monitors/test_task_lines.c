@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 static char output[65536];
+static const char *long_name = "long.gz"; /* of the task that takes long */
 
 static void pause_for(double seconds) /* less than one */
 {
@@ -21,7 +22,7 @@ static void work(sgm_task_kind kind, sgm_status outcome)
     sgm_task first = sgm_task_begin(SGM_TASK_DOWNLOAD, "short.gz", "bytes");
     sgm_task_progress(first, 1000, 2000);
     sgm_task_end(first, SGM_OK);
-    sgm_task task = sgm_task_begin(kind, "long.gz", "bytes");
+    sgm_task task = sgm_task_begin(kind, long_name, "bytes");
     sgm_task other = sgm_task_begin(SGM_TASK_TRAIN, "other", NULL);
     sgm_task_progress(task, 100000, 2000000);
     pause_for(0.55);
@@ -95,6 +96,16 @@ TEST(other_tasks_leave_none_and_lines_fit_the_terminal)
     CHECK(!has("extracted") && strcmp(output + strlen(output) - 4, "\r\033[K") == 0);
 }
 
+TEST(a_name_is_shortened_rather_than_numbers)
+{
+    long_name = "the_longest_name_that_anybody_ever_gave_to_a_file.gz";
+    watch_terminal(70, SGM_TASK_EXTRACT, SGM_OK);
+    long_name = "long.gz";
+    CHECK(has("\r\033[Kextracting the_longest_"));
+    CHECK(has("...: 1.5 MB of 2.0 MB (75 %), ") && has(" left\r"));
+    CHECK(!has("ever_gave_to_a_file"));
+}
+
 TEST(a_pipe_gets_one_line_for_a_long_download)
 {
     int ends[2];
@@ -110,4 +121,13 @@ TEST(nothing_is_drawn_over_a_training_and_failures_leave_no_line)
     watch_terminal(100, SGM_TASK_DOWNLOAD, SGM_ERROR_NETWORK);
     sgm__task_lines_hold(false);
     CHECK(!has("long.gz") && has("a message meanwhile"));
+}
+
+TEST(what_is_compiled_is_drawn_over_a_training_that_waits_for_it)
+{
+    sgm__task_lines_hold(true);
+    watch_terminal(100, SGM_TASK_COMPILE, SGM_OK);
+    sgm__task_lines_hold(false);
+    CHECK(has("\r\033[Kcompiling long.gz: 1.5 MB of 2.0 MB (75 %), "));
+    CHECK(strcmp(output + strlen(output) - 4, "\r\033[K") == 0);
 }

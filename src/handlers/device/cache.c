@@ -169,6 +169,7 @@ static sgm_status build(sgm__device *device, const char *source, void **binary, 
 {
     char message[SGM_DEVICE_MESSAGE] = "", what[160];
     snprintf(what, sizeof what, "kernels for %.100s; they are kept", device->info.name);
+    sgm__log(SGM_LOG_INFO, device->driver->name, "compiling %s", what);
     sgm_task task = sgm_task_begin(SGM_TASK_COMPILE, what, NULL);
     sgm_device_result result = device->driver->build(device->self, source, binary, bytes, message);
     sgm_status status = result == SGM_DEVICE_OK ? SGM_OK : sgm__device_fail(device, result, message);

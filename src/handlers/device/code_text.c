@@ -129,7 +129,7 @@ static bool is_single(const sgm__node *node)
 static const char *known(sgm__source_writer *w, int32_t number)
 {
     const sgm__node *node = &w->plan->nodes[number];
-    if (node->place.store != SGM__STORE_CONSTANT || !is_single(node))
+    if (node->place.store != SGM__STORE_CONSTANT || node->place.live || !is_single(node))
         return NULL;
     return sgm__source_literal(w, node->type.dtype, w->plan->constants + node->place.offset);
 }

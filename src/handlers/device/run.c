@@ -396,6 +396,7 @@ static sgm_status run_first(sgm__device *device, executable *exe, const sgm__mem
     char message[SGM_DEVICE_MESSAGE] = "", what[160];
     int32_t count = exe->plan->step_count;
     snprintf(what, sizeof what, "kernels for %.80s, as each is first started", device->info.name);
+    sgm__log(SGM_LOG_INFO, device->driver->name, "compiling %s", what);
     sgm_task task = sgm_task_begin(SGM_TASK_COMPILE, what, "steps");
     sgm_status status = SGM_OK;
     for (int32_t s = 0; s < count && status == SGM_OK;) {

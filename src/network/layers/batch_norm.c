@@ -53,13 +53,13 @@ static void follow(sgm_layer_call *call, sgm_graph *graph, const channels *c, sg
     double momentum = sgm_layer_number(call, "momentum");
     value = sgm_reshape(graph, sgm_stop_gradient(graph, value), &c->line);
     sgm_assign(graph, running,
-               sgm_add(graph, sgm_multiply(graph, running, sgm_number(graph, 1 - momentum)),
-                       sgm_multiply(graph, value, sgm_number(graph, momentum))));
+               sgm_add(graph, sgm_multiply(graph, running, sgm_live_number(graph, 1 - momentum)),
+                       sgm_multiply(graph, value, sgm_live_number(graph, momentum))));
 }
 
 static sgm_value normalise(sgm_layer_call *call, sgm_graph *graph, sgm_value centred, sgm_value variance)
 {
-    sgm_value epsilon = sgm_number(graph, sgm_layer_number(call, "epsilon"));
+    sgm_value epsilon = sgm_live_number(graph, sgm_layer_number(call, "epsilon"));
     return sgm_divide(graph, centred, sgm_square_root(graph, sgm_add(graph, variance, epsilon)));
 }
 

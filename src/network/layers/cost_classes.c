@@ -22,7 +22,7 @@ static sgm_value predict_softmax(sgm_layer_call *call, sgm_graph *graph, sgm_val
 static sgm_value focal_of(sgm_graph *graph, sgm_value x, double focus)
 {
     sgm_value right = sgm_softplus(graph, sgm_negate(graph, x)), wrong = sgm_softplus(graph, x);
-    sgm_value factor = sgm_exp(graph, sgm_multiply(graph, wrong, sgm_number(graph, -focus)));
+    sgm_value factor = sgm_exp(graph, sgm_multiply(graph, wrong, sgm_live_number(graph, -focus)));
     return sgm_multiply(graph, right, factor);
 }
 
@@ -36,8 +36,8 @@ static sgm_value focal(sgm_layer_call *call, sgm_graph *graph, const sgm_value *
     sgm_value yes = sgm_multiply(graph, targets, focal_of(graph, inputs[0], focus));
     sgm_value no = sgm_multiply(graph, others, focal_of(graph, sgm_negate(graph, inputs[0]), focus));
     if (balance > 0) {
-        yes = sgm_multiply(graph, yes, sgm_number(graph, balance));
-        no = sgm_multiply(graph, no, sgm_number(graph, 1 - balance));
+        yes = sgm_multiply(graph, yes, sgm_live_number(graph, balance));
+        no = sgm_multiply(graph, no, sgm_live_number(graph, 1 - balance));
     }
     return sgm__cost_sum_of_records(call, graph, sgm_add(graph, yes, no));
 }
@@ -62,7 +62,7 @@ static sgm_value hinge(sgm_layer_call *call, sgm_graph *graph, const sgm_value *
 static sgm_value predict_side(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction)
 {
     double margin = sgm_layer_number(call, "margin");
-    sgm_value scaled = sgm_multiply(graph, prediction, sgm_number(graph, 0.5 / margin));
+    sgm_value scaled = sgm_multiply(graph, prediction, sgm_live_number(graph, 0.5 / margin));
     return sgm_add(graph, scaled, sgm_number(graph, 0.5));
 }
 

@@ -18,7 +18,7 @@ static sgm_value huber(sgm_layer_call *call, sgm_graph *graph, const sgm_value *
 {
     (void)count;
     sgm_value far = distance(call, graph, inputs[0]);
-    sgm_value near = sgm_minimum(graph, far, sgm_number(graph, sgm_layer_number(call, "bend")));
+    sgm_value near = sgm_minimum(graph, far, sgm_live_number(graph, sgm_layer_number(call, "bend")));
     sgm_value half = sgm_multiply(graph, near, sgm_number(graph, 0.5));
     return sgm__cost_mean(call, graph, sgm_multiply(graph, near, sgm_subtract(graph, far, half)));
 }

@@ -84,7 +84,7 @@ sgm_value sgm__cost_sum_of_last(sgm_graph *graph, sgm_value x, bool keep)
 
 sgm_value sgm__cost_margin(const sgm_layer_call *call, sgm_graph *graph, sgm_value x)
 {
-    sgm_value margin = sgm_number(graph, sgm_layer_number(call, "margin"));
+    sgm_value margin = sgm_live_number(graph, sgm_layer_number(call, "margin"));
     sgm_value missing = sgm_relu(graph, sgm_subtract(graph, margin, x));
     return sgm_layer_flag(call, "squared") ? sgm_square(graph, missing) : missing;
 }

@@ -40,8 +40,8 @@ static sgm_value wanted_shares(sgm_layer_call *call, sgm_graph *graph, sgm_value
         return shares;
     if (smoothing > 0) {
         double all = smoothing / (double)shape.dims[shape.rank - 1];
-        shares = sgm_add(graph, sgm_multiply(graph, shares, sgm_number(graph, 1 - smoothing)),
-                         sgm_number(graph, all));
+        shares = sgm_add(graph, sgm_multiply(graph, shares, sgm_live_number(graph, 1 - smoothing)),
+                         sgm_live_number(graph, all));
     }
     if (sgm_layer_numbers(call, "class_weights", &count) != NULL)
         shares = sgm_multiply(graph, shares, class_weights(call, graph, prediction));
