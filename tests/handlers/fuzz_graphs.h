@@ -465,6 +465,12 @@ static void fuzz_sources(fuzz *f)
     fuzz_add(f, fuzz_constant(f, &shape));
 }
 
+/* The graphs that devices are tested with: the first of each type. On the stand-in for a GPU so many: each is
+ * compiled. */
+#define FUZZ_DEVICE_FLOAT32 2000
+#define FUZZ_DEVICE_FLOAT64 3000
+#define FUZZ_STAND_IN_GRAPHS 3
+
 static fuzz fuzz_create(uint64_t seed, sgm_dtype dtype, bool smooth)
 {
     static void (*const steps[])(fuzz *) = {fuzz_unary,  fuzz_unary,   fuzz_binary, fuzz_binary,

@@ -179,8 +179,10 @@ static void play_on_device(const char *handler, int count)
 {
     if (!is_here(handler))
         SKIP(sgm_last_error());
-    play(&(const contest){handler, SGM_FLOAT32, SGM_FLOAT64, true, 1e-4}, 2000, (uint64_t)count);
-    play(&(const contest){handler, SGM_FLOAT64, SGM_FLOAT64, true, 1e-12}, 3000, (uint64_t)count);
+    play(&(const contest){handler, SGM_FLOAT32, SGM_FLOAT64, true, 1e-4}, FUZZ_DEVICE_FLOAT32,
+         (uint64_t)count);
+    play(&(const contest){handler, SGM_FLOAT64, SGM_FLOAT64, true, 1e-12}, FUZZ_DEVICE_FLOAT64,
+         (uint64_t)count);
 }
 
 TEST(opencl)
@@ -190,5 +192,5 @@ TEST(opencl)
 
 TEST(cuda)
 {
-    play_on_device("cuda", getenv("SIGMA_TEST_CUDA") != NULL ? 100 : 3);
+    play_on_device("cuda", getenv("SIGMA_TEST_CUDA") != NULL ? 100 : FUZZ_STAND_IN_GRAPHS);
 }

@@ -1,32 +1,24 @@
 /* Training on devices: the losses of the cpu, the same weights and masks for the same seed, the same bits
  * twice. */
 #include "../handlers/devices.h"
+#include "device_trainings.h"
 #include "waves.h"
 
 #define STEPS 200
 #define FEW_STEPS 60 /* on the stand-in for a GPU, which takes longer for each than a GPU for all */
 
-typedef struct problem {
-    const char *network;
-    double learning_rate;
-} problem;
-
 /* Losses of each step, and the weights in the end. */
-static void learn(const problem *p, const char *handler, int64_t steps, loss_curve *curve,
+static void learn(const char *network, const char *handler, int64_t steps, loss_curve *curve,
                   sgm_tensor **weights)
 {
-    sgm_env *env = sgm_env_create("device", .seed = 7, .handler = handler);
+    sgm_env *env = sgm_env_create("device", .seed = DEVICE_SEED, .handler = handler);
     sgm_trainer *trainer = sgm_trainer_create(env, "t");
-    sgm_dataset *digits = sgm_dataset_open("digits");
     memset(curve, 0, sizeof *curve);
-    CHECK_OK(sgm_trainer_network(trainer, p->network));
-    CHECK_OK(sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = p->learning_rate)));
-    CHECK_OK(sgm_trainer_data(trainer, sgm_minibatches(digits, .size = 30, .seed = 3)));
+    CHECK_OK(set_device_training(trainer, network));
     CHECK_OK(sgm_trainer_on_progress(trainer, follow_losses, curve));
     CHECK_OK(sgm_run(env, .iterations = steps));
     if (weights != NULL)
         CHECK_OK(*weights = sgm_trainer_get(trainer, "1-dense.weights"));
-    sgm_dataset_free(digits);
     sgm_env_free(env);
 }
 
@@ -36,14 +28,14 @@ static void need(const char *handler)
         SKIP(sgm_last_error());
 }
 
-static void check_followed(const char *handler, const problem *p)
+static void check_followed(const char *handler, const char *network)
 {
     static loss_curve expected, curve;
     bool stands_in = strcmp(handler, "cuda") == 0 && getenv("SIGMA_TEST_CUDA") == NULL;
     size_t steps = stands_in ? FEW_STEPS : STEPS;
     need(handler);
-    learn(p, "cpu", (int64_t)steps, &expected, NULL);
-    learn(p, handler, (int64_t)steps, &curve, NULL);
+    learn(network, "cpu", (int64_t)steps, &expected, NULL);
+    learn(network, handler, (int64_t)steps, &curve, NULL);
     CHECK_INT(curve.count, steps);
     CHECK_INT(expected.count, steps);
     CHECK(expected.losses[steps - 1] < expected.losses[0] * (stands_in ? 0.8 : 0.5));
@@ -53,44 +45,34 @@ static void check_followed(const char *handler, const problem *p)
                       expected.losses[i]);
 }
 
-static const problem dense = {"input(8, 8) + dense(64, relu) + dropout(0.2) + dense(32, tanh) + dense(10) + "
-                              "softmax_cross_entropy",
-                              0.002};
-static const problem convolution = {"input(8, 8) + convolution(8, 3, relu) + batch_norm + max_pooling(2) + "
-                                    "dense(10) + softmax_cross_entropy",
-                                    0.002};
-static const problem recurrent = {"input(8, 8) + gru(16) + attention(heads=2) + layer_norm + flatten + "
-                                  "dense(10) + softmax_cross_entropy",
-                                  0.002};
-
 TEST(opencl_dense)
 {
-    check_followed("opencl", &dense);
+    check_followed("opencl", device_dense);
 }
 
 TEST(opencl_convolution)
 {
-    check_followed("opencl", &convolution);
+    check_followed("opencl", device_convolution);
 }
 
 TEST(opencl_recurrent_and_attention)
 {
-    check_followed("opencl", &recurrent);
+    check_followed("opencl", device_recurrent);
 }
 
 TEST(cuda_dense)
 {
-    check_followed("cuda", &dense);
+    check_followed("cuda", device_dense);
 }
 
 TEST(cuda_convolution)
 {
-    check_followed("cuda", &convolution);
+    check_followed("cuda", device_convolution);
 }
 
 TEST(cuda_recurrent_and_attention)
 {
-    check_followed("cuda", &recurrent);
+    check_followed("cuda", device_recurrent);
 }
 
 /* Masks of dropout decide the first loss, and so do the weights that it began with. */
@@ -99,9 +81,9 @@ static void check_bits(const char *handler)
     static loss_curve first, second, other;
     sgm_tensor *a = NULL, *b = NULL;
     need(handler);
-    learn(&dense, handler, 30, &first, &a);
-    learn(&dense, handler, 30, &second, &b);
-    learn(&dense, "cpu", 1, &other, NULL);
+    learn(device_dense, handler, 30, &first, &a);
+    learn(device_dense, handler, 30, &second, &b);
+    learn(device_dense, "cpu", 1, &other, NULL);
     CHECK_NEAR(first.losses[0], other.losses[0], 1e-6);
     CHECK_INT(memcmp(first.losses, second.losses, 30 * sizeof first.losses[0]), 0);
     size_t bytes = (size_t)sgm_shape_elements(sgm_tensor_shape(a)) * sizeof(float);
@@ -154,13 +136,11 @@ TEST(two_gpus_train_as_two_processors_do)
 static sgm_status learn_a_little(double *loss)
 {
     static loss_curve curve;
-    sgm_env *env = sgm_env_create("device", .seed = 7, .handler = "cuda");
+    sgm_env *env = sgm_env_create("device", .seed = DEVICE_SEED, .handler = "cuda");
     sgm_trainer *trainer = sgm_trainer_create(env, "t");
     sgm_dataset *digits = sgm_dataset_open("digits");
     memset(&curve, 0, sizeof curve);
-    sgm_trainer_network(trainer, dense.network);
-    sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.002));
-    sgm_trainer_data(trainer, sgm_minibatches(digits, .size = 30, .seed = 3));
+    set_device_training(trainer, device_dense);
     sgm_trainer_add_data(trainer, "validation", sgm_undivided(digits));
     sgm_trainer_on_progress(trainer, follow_losses, &curve);
     sgm_status status = sgm_run(env, .iterations = 2);
