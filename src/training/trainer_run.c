@@ -9,6 +9,7 @@
 #include "training/trainer_lock.h"
 #include "training/trainer_publish.h"
 #include "training/trainer_requests.h"
+#include "training/updates.h"
 
 /* --- one run --- */
 
@@ -406,6 +407,20 @@ static sgm_status end_as_before(const training_run *run)
     return sgm__trainer_end_for_good(trainer, ended->by);
 }
 
+/* What learns from the difference of two gradients takes other records for what its step changed. */
+static void warn_of_minibatches(const sgm_trainer *trainer)
+{
+    int64_t together = trainer->optimiser->options.accumulate;
+    if (trainer->optimiser->type->prepare != sgm__prepare_lbfgs || trainer->batches <= together)
+        return;
+    sgm__log(
+        SGM_LOG_WARNING, trainer->name,
+        "lbfgs compares the gradients of updates, but these are of other records each time: an epoch has "
+        "%lld updates; let a minibatch have all records (data.batch, or iterator.minibatch_size of a run; "
+        "sgm_unified in C), or take another optimiser",
+        (long long)(trainer->batches / together));
+}
+
 static sgm_status start(training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
@@ -445,6 +460,7 @@ static sgm_status start(training_run *run)
     if (trainer->settings.precision == SGM_BFLOAT16)
         sgm__log(SGM_LOG_INFO, trainer->name, "products of bfloat16: %s",
                  sgm_handler_bfloat16(trainer->settings.handler));
+    warn_of_minibatches(trainer);
     run->begun = true;
     report(run, SGM_PROGRESS_START);
     SGM_TRY(sgm__nan_watch_begin(trainer));

@@ -232,6 +232,40 @@ TEST(workers_whose_gradients_are_merged_take_the_same_steps)
     free_wave_trainer(team);
 }
 
+static char warning[512];
+static int warnings;
+
+static void note_warning(void *user, sgm_log_level level, const char *source, const char *message)
+{
+    (void)user, (void)level, (void)source;
+    snprintf(warning, sizeof warning, "%s", message);
+    warnings++;
+}
+
+/* Forty records. */
+static void check_warnings(int64_t batch, sgm_optimiser *optimiser, const char *expected)
+{
+    wave_trainer made = make_wave_trainer((wave_options){.optimiser = optimiser, .batch = batch});
+    warnings = 0;
+    sgm_set_logger(note_warning, NULL, SGM_LOG_WARNING);
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
+    sgm_set_logger(NULL, NULL, SGM_LOG_WARNING);
+    CHECK_INT(warnings, expected != NULL);
+    if (expected != NULL)
+        CHECK(strstr(warning, expected) != NULL);
+    free_wave_trainer(made);
+}
+
+TEST(minibatches_are_warned_of_once)
+{
+    check_warnings(10, sgm_lbfgs(.learning_rate = 0.1),
+                   "an epoch has 4 updates; let a minibatch have all records");
+    check_warnings(10, sgm_lbfgs(.learning_rate = 0.1, .accumulate = 2), "an epoch has 2 updates");
+    check_warnings(10, sgm_lbfgs(.learning_rate = 0.1, .accumulate = 4), NULL);
+    check_warnings(40, sgm_lbfgs(.learning_rate = 0.1), NULL);
+    check_warnings(10, sgm_adam(), NULL);
+}
+
 TEST(the_number_of_steps_remembered_may_change)
 {
     wave_trainer made = make(10, SGM_FLOAT32);
