@@ -3,7 +3,6 @@
  * A low temperature says what is most likely, a high one dares more. Without a file: a nursery rhyme. */
 #include <sigma/sigma.h>
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,17 +32,30 @@ static sgm_dataset *make_data(int64_t length)
     return data;
 }
 
-/* A letter by its probability to the power of 1 / temperature. */
-static int draw(const sgm_tensor *answer, double temperature)
+/* Each letter as it is drawn. */
+static bool say(void *user, int64_t letter)
 {
-    double weights[256] = {0}, sum = 0;
-    for (int k = 0; k < letters; k++)
-        sum += weights[k] = pow(sgm_tensor_get(answer, (const int64_t[]){0, TIME - 1, k}), 1 / temperature);
-    double left = sum * rand() / ((double)RAND_MAX + 1);
-    int k = 0;
-    while (k + 1 < letters && (left -= weights[k]) >= 0)
-        k++;
-    return k;
+    (void)user;
+    putchar(letter_of[letter]);
+    return fflush(stdout) == 0;
+}
+
+/* Reads the beginning of the text and goes on: the network keeps what it has read, and reads a letter at a
+ * time. */
+static sgm_status go_on(sgm_trainer *trainer, double temperature)
+{
+    int64_t begin[TIME];
+    for (int t = 0; t < TIME; t++)
+        begin[t] = number_of[(unsigned char)text[t]];
+    sgm_generator *generator = sgm_generator_create(trainer);
+    sgm_status status = generator != NULL ? SGM_OK : sgm_last_status();
+    printf("%.*s|", TIME, text);
+    if (generator != NULL)
+        status = sgm_generate(generator, begin, TIME, NULL, 200,
+                              SGM_GENERATION(.seed = 1, .temperature = temperature, .told = say));
+    putchar('\n');
+    sgm_generator_free(generator);
+    return status;
 }
 
 int main(int argc, char **argv)
@@ -75,24 +87,10 @@ int main(int argc, char **argv)
     sgm_trainer_data(trainer, sgm_minibatches(data, .size = 16));
     sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.005));
     sgm_status status = sgm_trainer_run(trainer, .epochs = epochs);
-    sgm_shape one = sgm_shape_of(1, TIME);
-    sgm_tensor *read = sgm_tensor_create(SGM_FLOAT32, &one), *answer;
-    for (int64_t t = 0; t < TIME && read != NULL; t++)
-        sgm_tensor_set(read, (const int64_t[]){0, t}, number_of[(unsigned char)text[t]]);
-    printf("%.*s|", TIME, text);
-    for (int n = 0;
-         n < 200 && status == SGM_OK && (answer = sgm_trainer_predict(trainer, read, NULL)) != NULL; n++) {
-        int letter = draw(answer, argc > 3 ? atof(argv[3]) : 0.5);
-        for (int64_t t = 0; t + 1 < TIME; t++)
-            sgm_tensor_set(read, (const int64_t[]){0, t}, sgm_tensor_get(read, (const int64_t[]){0, t + 1}));
-        sgm_tensor_set(read, (const int64_t[]){0, TIME - 1}, letter);
-        putchar(letter_of[letter]);
-        sgm_tensor_free(answer);
-    }
-    putchar('\n');
+    if (status == SGM_OK)
+        status = go_on(trainer, argc > 3 ? atof(argv[3]) : 0.5);
     if (status != SGM_OK)
         fprintf(stderr, "characters: %s\n", sgm_last_error());
-    sgm_tensor_free(read);
     sgm_env_free(env);
     sgm_dataset_free(data);
     return status != SGM_OK;
