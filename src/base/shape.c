@@ -18,14 +18,14 @@ static const dtype_facts dtypes[] = {
 #undef DTYPE_FACTS
 };
 
-bool sgm__dtype_is_valid(sgm_dtype dtype)
+static bool is_valid(sgm_dtype dtype)
 {
     return (int)dtype >= 0 && dtype < SGM_DTYPE_COUNT;
 }
 
 sgm_status sgm__dtype_check(sgm_dtype dtype)
 {
-    if (sgm__dtype_is_valid(dtype))
+    if (is_valid(dtype))
         return SGM_OK;
     return sgm_fail(SGM_ERROR_TYPE, "expected an element type such as SGM_FLOAT32, got the number %d",
                     (int)dtype);
@@ -33,12 +33,12 @@ sgm_status sgm__dtype_check(sgm_dtype dtype)
 
 size_t sgm_dtype_size(sgm_dtype dtype)
 {
-    return sgm__dtype_is_valid(dtype) ? dtypes[dtype].size : 0;
+    return is_valid(dtype) ? dtypes[dtype].size : 0;
 }
 
 const char *sgm_dtype_name(sgm_dtype dtype)
 {
-    return sgm__dtype_is_valid(dtype) ? dtypes[dtype].name : "unknown";
+    return is_valid(dtype) ? dtypes[dtype].name : "unknown";
 }
 
 bool sgm_dtype_is_float(sgm_dtype dtype)

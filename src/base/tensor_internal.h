@@ -6,7 +6,6 @@
 #include <sigma/tensor.h>
 
 /* --- shapes (shape.c) --- */
-bool sgm__dtype_is_valid(sgm_dtype dtype);
 sgm_status sgm__dtype_check(sgm_dtype dtype);
 /* Rank 0 to 8, no negative dimension, and a number of elements that can be counted; NULL is refused. */
 sgm_status sgm__shape_check(const sgm_shape *shape);

@@ -20,7 +20,8 @@ sgm_status sgm__preprocess_sections(sgm_block *block, const char *name, sgm__sec
     return SGM_ERROR_NOT_FOUND;
 }
 
-sgm_status sgm__preprocess_replace(sgm_section *section, sgm_tensor *values)
+/* Puts other values in place; NULL (a failed allocation) is passed on. */
+static sgm_status replace(sgm_section *section, sgm_tensor *values)
 {
     if (!values)
         return sgm_last_status();
@@ -192,7 +193,7 @@ static sgm_status one_hot_section(void *user, sgm_section *section, int32_t inde
         }
         target[i * self->classes + class] = 1;
     }
-    return sgm__preprocess_replace(section, encoded);
+    return replace(section, encoded);
 }
 
 static sgm_status one_hot_extract(void *self, sgm_extractor *parent, int64_t count, sgm_block **block)
@@ -243,7 +244,7 @@ static sgm_status permute_values(void *user, sgm_section *section, int32_t index
     sgm_tensor *seen = sgm_tensor_permute(section->values, self->axes);
     sgm_tensor *copy = sgm_tensor_copy(seen);
     sgm_tensor_free(seen);
-    return sgm__preprocess_replace(section, copy);
+    return replace(section, copy);
 }
 
 static sgm_status permute_extract(void *self, sgm_extractor *parent, int64_t count, sgm_block **block)
@@ -303,7 +304,7 @@ static sgm_status shuffle_section(void *user, sgm_section *section, int32_t inde
     for (int64_t i = 0; i < shape->dims[0]; i++)
         memcpy(target + (size_t)i * elements, values + (size_t)order[i] * elements,
                elements * sizeof *target);
-    return sgm__preprocess_replace(section, mixed);
+    return replace(section, mixed);
 }
 
 static sgm_status shuffle_extract(void *pointer, sgm_extractor *parent, int64_t count, sgm_block **block)

@@ -9,8 +9,6 @@ typedef sgm_status (*sgm__section_change)(void *user, sgm_section *section, int3
 /* Calls `change` for the section of that name, or for all when the name is "". */
 sgm_status sgm__preprocess_sections(sgm_block *block, const char *name, sgm__section_change change,
                                     void *user);
-/* Puts other values in place; NULL (a failed allocation) is passed on. */
-sgm_status sgm__preprocess_replace(sgm_section *section, sgm_tensor *values);
 
 typedef struct sgm__range {
     double input_min, input_max, output_min, output_max;

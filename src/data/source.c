@@ -21,7 +21,7 @@ void *sgm__source_create(size_t size, const sgm__source_type *type, const char *
     return source;
 }
 
-sgm_source *sgm__source_retain(sgm_source *source)
+static sgm_source *retain(sgm_source *source)
 {
     if (source != NULL)
         atomic_fetch_add(&source->references, 1);
@@ -83,7 +83,7 @@ void *sgm__stream_create(size_t size, const sgm__stream_type *type, sgm_source *
         return NULL;
     }
     stream->type = type;
-    stream->source = sgm__source_retain(source);
+    stream->source = retain(source);
     return stream;
 }
 

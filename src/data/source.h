@@ -41,7 +41,6 @@ struct sgm_stream {
 sgm_status sgm__fail_missing(const char *what);
 /* Allocates a zeroed concrete source of `size` bytes with its name (copied); NULL on failure. */
 void *sgm__source_create(size_t size, const sgm__source_type *type, const char *name);
-sgm_source *sgm__source_retain(sgm_source *source);
 /* The same for a stream; retains `source`, which may be NULL for a stream on top of another one. */
 void *sgm__stream_create(size_t size, const sgm__stream_type *type, sgm_source *source, const char *name);
 /* Exactly `size` bytes; `what` ("the header") is named when the stream ends before. */

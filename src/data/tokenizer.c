@@ -45,7 +45,8 @@ struct sgm__pair *sgm__pairs_add(sgm__pairs *pairs, int32_t left, int32_t right)
     return slot;
 }
 
-const struct sgm__pair *sgm__pairs_find(const sgm__pairs *pairs, int32_t left, int32_t right)
+/* NULL without an error if there is none. */
+static const struct sgm__pair *find_pair(const sgm__pairs *pairs, int32_t left, int32_t right)
 {
     if (pairs->room == 0)
         return NULL;
@@ -164,7 +165,7 @@ static size_t encode_piece(const sgm_tokenizer *tokenizer, const unsigned char *
     while (count > 1) {
         const struct sgm__pair *first = NULL;
         for (size_t i = 0; i + 1 < count; i++) {
-            const struct sgm__pair *pair = sgm__pairs_find(&tokenizer->tokens, tokens[i], tokens[i + 1]);
+            const struct sgm__pair *pair = find_pair(&tokenizer->tokens, tokens[i], tokens[i + 1]);
             if (pair != NULL && (first == NULL || pair->number < first->number))
                 first = pair;
         }

@@ -20,8 +20,6 @@ typedef struct sgm__pairs {
 } sgm__pairs;
 /* The slot of a pair; NULL and an error when memory ends. A new one has number 0. */
 struct sgm__pair *sgm__pairs_add(sgm__pairs *pairs, int32_t left, int32_t right);
-/* NULL without an error if there is none. */
-const struct sgm__pair *sgm__pairs_find(const sgm__pairs *pairs, int32_t left, int32_t right);
 void sgm__pairs_free(sgm__pairs *pairs);
 
 struct sgm_tokenizer {

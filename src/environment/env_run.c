@@ -8,8 +8,8 @@
 
 /* --- one trainer --- */
 
-/* Those that have ended refuse. */
-size_t sgm__env_stop_all(sgm_env *env, const sgm__runner *but, const char *reason)
+/* How many have stopped: those that have ended refuse. With sgm__env_lock. */
+static size_t stop_all(sgm_env *env, const sgm__runner *but, const char *reason)
 {
     size_t stopped = 0;
     for (size_t i = 0; i < env->runner_count; i++)
@@ -32,7 +32,7 @@ static void keep_outcome(sgm__runner *runner, sgm_status status)
     char reason[160];
     snprintf(reason, sizeof reason, "the failure of trainer '%.100s'", sgm_trainer_name(runner->trainer));
     sgm__env_lock();
-    sgm__env_stop_all(runner->env, runner, reason);
+    stop_all(runner->env, runner, reason);
     sgm__env_unlock();
 }
 
@@ -311,7 +311,7 @@ sgm_status sgm_stop(sgm_env *env, const char *reason)
     if (env == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_stop: expected an environment, got NULL");
     sgm__env_lock();
-    size_t stopped = sgm__env_stop_all(env, NULL, reason);
+    size_t stopped = stop_all(env, NULL, reason);
     if (env->search != NULL)
         sgm__search_stop(env->search);
     stopped += env->search != NULL;

@@ -97,8 +97,6 @@ sgm_status sgm__env_enter_trainer(sgm_env *env, sgm_trainer *trainer);
 void sgm__env_drop_trainer(sgm_env *env, sgm_trainer *trainer);
 /* env_run.c: tells monitors how many trainers run side by side. */
 void sgm__env_expect(const sgm_env *env, size_t trainers);
-/* env_run.c: stops all that run; how many did. With sgm__env_lock. */
-size_t sgm__env_stop_all(sgm_env *env, const sgm__runner *but, const char *reason);
 /* env_branch.c: for monitors; `env` is the environment. */
 struct sgm__branch_wish;
 sgm_status sgm__env_branch(void *env, sgm_trainer *from, const struct sgm__branch_wish *wish);

@@ -48,7 +48,8 @@ static sgm_graph *lower(const sgm_graph *graph, const sgm_handler *handler)
     return expanded;
 }
 
-sgm_status sgm__plan_index_readers(sgm__plan_build *build)
+/* In order of nodes; nodes and operands stay as they are from then on. */
+static sgm_status index_readers(sgm__plan_build *build)
 {
     const sgm__plan *plan = build->plan;
     size_t nodes = (size_t)plan->node_count, reads = 0;
@@ -86,7 +87,7 @@ static sgm_status build_plan(sgm__plan_build *build)
         return SGM_ERROR_MEMORY;
     SGM_TRY(sgm__plan_find_homes(build));
     SGM_TRY(sgm__plan_build_nodes(build));
-    SGM_TRY(sgm__plan_index_readers(build));
+    SGM_TRY(index_readers(build));
     SGM_TRY(sgm__plan_build_steps(build));
     return sgm__plan_build_places(build);
 }

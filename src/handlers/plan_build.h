@@ -40,7 +40,7 @@ typedef struct sgm__plan_build {
     sgm__plan_node_notes *notes;
     sgm__plan_home *homes; /* of values */
     size_t node_capacity, notes_capacity, operand_capacity;
-    int32_t *first_reader; /* these two: from sgm__plan_index_readers on */
+    int32_t *first_reader; /* these two: once all nodes are there */
     sgm__plan_reader *readers;
 } sgm__plan_build;
 
@@ -49,9 +49,6 @@ sgm_status sgm__plan_find_homes(sgm__plan_build *build);
 /* plan_nodes.c: nodes, views, copies where contiguous memory is wanted, inputs, states, constants, outputs.
  */
 sgm_status sgm__plan_build_nodes(sgm__plan_build *build);
-/* plan.c: fills in the index of readers, in order of nodes; nodes and operands stay as they are from then on.
- */
-sgm_status sgm__plan_index_readers(sgm__plan_build *build);
 /* plan_steps.c: the order of execution, elementwise chains in one step. */
 sgm_status sgm__plan_build_steps(sgm__plan_build *build);
 /* plan_merge.c: elementwise steps join the only step that reads them; nodes' steps and positions change. */
@@ -61,7 +58,6 @@ sgm_status sgm__plan_order_steps(sgm__plan_build *build, int32_t count);
 /* plan_places.c: every value's memory. */
 sgm_status sgm__plan_build_places(sgm__plan_build *build);
 
-bool sgm__plan_is_contiguous(const sgm__node *node);
 bool sgm__plan_is_fusable(const sgm_op *op);
 /* Random numbers that the step that reads them draws itself. */
 bool sgm__plan_is_drawn(const sgm__plan_build *build, int32_t node);

@@ -6,7 +6,7 @@
 #define MANY_PRODUCTS 4
 #define MOST_REPEATED 16384 /* elements of a constant, which the program keeps */
 
-bool sgm__plan_is_contiguous(const sgm__node *node)
+static bool is_contiguous(const sgm__node *node)
 {
     int64_t stride = 1;
     for (int32_t i = node->type.shape.rank; i-- > 0;) {
@@ -112,7 +112,7 @@ static sgm_status lay_out_constant(sgm__plan_build *build, int32_t source, int32
 static sgm_status make_contiguous(sgm__plan_build *build, int32_t *node)
 {
     const sgm__node *view = &build->plan->nodes[*node];
-    if (sgm__plan_is_contiguous(view))
+    if (is_contiguous(view))
         return SGM_OK;
     if (build->notes[*node].contiguous < 0) {
         int32_t copy;
@@ -361,7 +361,7 @@ static sgm_status add_instruction(sgm__plan_build *build, int32_t value)
 static bool is_own_memory(const sgm__plan_build *build, int32_t node)
 {
     sgm__store store = build->plan->nodes[build->notes[node].root].place.store;
-    return store == SGM__STORE_ARENA && sgm__plan_is_contiguous(&build->plan->nodes[node]);
+    return store == SGM__STORE_ARENA && is_contiguous(&build->plan->nodes[node]);
 }
 
 static sgm_status add_outputs(sgm__plan_build *build)

@@ -100,7 +100,6 @@ const char *sgm__layer_type_nearest(const char *name, const char *const *more, s
 bool sgm__is_word(const char *text);
 /* "1", or "(1, 2.5)". */
 void sgm__numbers_write(sgm__text *text, const double *numbers, size_t count);
-void sgm__layer_write(sgm__text *text, const sgm_layer *layer);
 
 /* --- networks (network.c, record.c) --- */
 typedef struct sgm__entry {

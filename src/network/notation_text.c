@@ -95,12 +95,14 @@ static void write_arguments(sgm__text *text, const sgm_layer *layer, const char 
     }
 }
 
+static void write_part(sgm__text *text, const sgm_layer *part);
+
 static void write_children(sgm__text *text, const sgm_layer *layer, const char *separator)
 {
     for (size_t i = 0; i < layer->child_count; i++) {
         if (i > 0)
             sgm__text_append(text, "%s", separator);
-        sgm__layer_write(text, layer->children[i]);
+        write_part(text, layer->children[i]);
     }
 }
 
@@ -117,35 +119,35 @@ static void write_layer(sgm__text *text, const sgm_layer *layer)
     sgm__text_append(text, ")");
 }
 
-void sgm__layer_write(sgm__text *text, const sgm_layer *layer)
+static void write_part(sgm__text *text, const sgm_layer *part)
 {
-    switch (layer->kind) {
+    switch (part->kind) {
     case SGM__NODE_LAYER:
-        write_layer(text, layer);
+        write_layer(text, part);
         break;
     case SGM__NODE_CHAIN:
-        write_children(text, layer, " + ");
+        write_children(text, part, " + ");
         break;
     case SGM__NODE_REPEAT:
-        sgm__text_append(text, "%d * (", layer->times);
-        write_children(text, layer, "");
+        sgm__text_append(text, "%d * (", part->times);
+        write_children(text, part, "");
         sgm__text_append(text, ")");
         break;
     case SGM__NODE_BRANCHES:
-        sgm__text_append(text, "%s(", layer->type->name);
-        write_children(text, layer, ", ");
-        write_arguments(text, layer, ", ");
+        sgm__text_append(text, "%s(", part->type->name);
+        write_children(text, part, ", ");
+        write_arguments(text, part, ", ");
         sgm__text_append(text, ")");
         break;
     case SGM__NODE_REFERENCE:
-        sgm__text_append(text, "%s", layer->name);
+        sgm__text_append(text, "%s", part->name);
         break;
     case SGM__NODE_DEFINITION:
-        sgm__text_append(text, "%s = ", layer->name);
-        write_children(text, layer, "");
+        sgm__text_append(text, "%s = ", part->name);
+        write_children(text, part, "");
         break;
     case SGM__NODE_STATEMENTS:
-        write_children(text, layer, "; ");
+        write_children(text, part, "; ");
         break;
     }
 }
@@ -157,6 +159,6 @@ char *sgm_network_text(const sgm_network *network)
         return NULL;
     }
     sgm__text text = {0};
-    sgm__layer_write(&text, network->root);
+    write_part(&text, network->root);
     return sgm__text_take(&text);
 }

@@ -159,8 +159,9 @@ static sgm_status record_initialisers(sgm__onnx_import *import, const Onnx__Grap
     return SGM_OK;
 }
 
-sgm_status sgm__onnx_record_nodes(sgm__onnx_import *import, const Onnx__GraphProto *graph,
-                                  sgm__onnx_scope *scope)
+/* Records the nodes of a graph whose inputs are in the scope. */
+static sgm_status record_nodes(sgm__onnx_import *import, const Onnx__GraphProto *graph,
+                               sgm__onnx_scope *scope)
 {
     SGM_TRY(record_initialisers(import, graph, scope));
     for (size_t i = 0; i < graph->n_node; i++) {
@@ -203,7 +204,7 @@ sgm_status sgm__onnx_record_subgraph(sgm__onnx_import *import, const Onnx__Graph
         status = sgm__onnx_define(&scope, sgm__onnx_text(graph->input[i]->name), inputs[i]);
     import->depth++;
     if (status == SGM_OK)
-        status = sgm__onnx_record_nodes(import, graph, &scope);
+        status = record_nodes(import, graph, &scope);
     import->depth--;
     if (status == SGM_OK)
         status = find_outputs(graph, &scope, outputs);
@@ -249,7 +250,7 @@ static sgm_status record_all(sgm__onnx_import *import, sgm__onnx_scope *scope)
     const Onnx__GraphProto *proto = import->model->proto->graph;
     for (size_t i = 0; i < import->model->input_count; i++)
         SGM_TRY(record_input(import, &import->model->inputs[i], scope));
-    SGM_TRY(sgm__onnx_record_nodes(import, proto, scope));
+    SGM_TRY(record_nodes(import, proto, scope));
     return record_outputs(import, proto, scope);
 }
 

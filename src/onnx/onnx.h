@@ -68,10 +68,7 @@ typedef struct sgm__onnx_import {
 sgm_value sgm__onnx_find(const sgm__onnx_scope *scope, const char *name);
 sgm_status sgm__onnx_define(sgm__onnx_scope *scope, const char *name, sgm_value value);
 void sgm__onnx_scope_free(sgm__onnx_scope *scope);
-/* Records the nodes of a graph whose inputs are in the scope. */
-sgm_status sgm__onnx_record_nodes(sgm__onnx_import *import, const Onnx__GraphProto *graph,
-                                  sgm__onnx_scope *scope);
-/* The same for a subgraph with these inputs; fills `outputs`, as many as it declares. */
+/* Records the nodes of a subgraph with these inputs; fills `outputs`, as many as it declares. */
 sgm_status sgm__onnx_record_subgraph(sgm__onnx_import *import, const Onnx__GraphProto *graph,
                                      const sgm__onnx_scope *outer, const sgm_value *inputs,
                                      size_t input_count, sgm_value *outputs);
@@ -178,8 +175,6 @@ struct sgm__onnx_operator {
 };
 /* NULL: there is none. */
 const sgm__onnx_operator *sgm__onnx_operator_find(const char *name);
-/* By index from 0; NULL past the last. */
-const sgm__onnx_operator *sgm__onnx_operator_at(size_t index);
 /* The row that writes an operation; NULL: none does. */
 const sgm__onnx_operator *sgm__onnx_operator_for(const sgm_op *op);
 

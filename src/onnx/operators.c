@@ -160,11 +160,6 @@ static const sgm__onnx_operator table[] = {
 };
 #define COUNT (sizeof table / sizeof table[0])
 
-const sgm__onnx_operator *sgm__onnx_operator_at(size_t index)
-{
-    return index < COUNT ? &table[index] : NULL;
-}
-
 const sgm__onnx_operator *sgm__onnx_operator_find(const char *name)
 {
     for (size_t i = 0; i < COUNT; i++)

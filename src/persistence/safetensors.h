@@ -11,8 +11,6 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "the format is little-endian, and so must the machine be");
 
-/* "F32"; NULL if the format has no such type. */
-const char *sgm__safetensors_dtype_name(sgm_dtype dtype);
 bool sgm__safetensors_dtype_parse(const char *name, sgm_dtype *dtype);
 
 #endif

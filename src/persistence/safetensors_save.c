@@ -9,7 +9,8 @@ static const char *const dtype_names[SGM_DTYPE_COUNT] = {
     [SGM_UINT8] = "U8",    [SGM_BOOL] = "BOOL",   [SGM_BFLOAT16] = "BF16",
 };
 
-const char *sgm__safetensors_dtype_name(sgm_dtype dtype)
+/* "F32"; NULL if the format has no such type. */
+static const char *dtype_name(sgm_dtype dtype)
 {
     return (unsigned)dtype < SGM_DTYPE_COUNT ? dtype_names[dtype] : NULL;
 }
@@ -76,8 +77,8 @@ static json_t *describe_tensor(const sgm_tensor *tensor, const place *where)
     json_t *dims = json_array();
     for (int32_t i = 0; i < shape->rank; i++)
         json_array_append_new(dims, json_integer(shape->dims[i]));
-    return json_pack("{s:s, s:o, s:[I, I]}", "dtype", sgm__safetensors_dtype_name(sgm_tensor_dtype(tensor)),
-                     "shape", dims, "data_offsets", (json_int_t)where->begin, (json_int_t)where->end);
+    return json_pack("{s:s, s:o, s:[I, I]}", "dtype", dtype_name(sgm_tensor_dtype(tensor)), "shape", dims,
+                     "data_offsets", (json_int_t)where->begin, (json_int_t)where->end);
 }
 
 static bool describe_texts(const sgm_bundle *bundle, json_t *header)

@@ -18,7 +18,8 @@ static json_t *number_json(double value)
     return isfinite(value) ? json_real(value) : json_string(text);
 }
 
-json_t *sgm__tensor_change_json(const sgm_tensor *tensor)
+/* {"shape", "norm", "sample"} */
+static json_t *tensor_json(const sgm_tensor *tensor)
 {
     const sgm_shape *shape = sgm_tensor_shape(tensor);
     int64_t count = sgm_shape_elements(shape);
@@ -49,7 +50,7 @@ json_t *sgm__content_change_json(const sgm_content *content)
     case SGM_KIND_TEXT:
         return json_string(content->as.text);
     case SGM_KIND_TENSOR:
-        return sgm__tensor_change_json(content->as.tensor);
+        return tensor_json(content->as.tensor);
     case SGM_KIND_NOTHING:
     case SGM_KIND_REGISTRY:
         break;

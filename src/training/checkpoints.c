@@ -17,7 +17,8 @@
 
 /* --- names --- */
 
-sgm_status sgm__checkpoint_check_name(const char *name)
+/* 1 to 200 bytes without '/' and control characters, not beginning with '.'. */
+static sgm_status check_name(const char *name)
 {
     size_t length = strlen(name);
     bool good = length > 0 && length <= SGM__CHECKPOINT_NAME && *name != '.' && strchr(name, '/') == NULL;
@@ -139,7 +140,7 @@ sgm_status sgm__checkpoint_path(sgm_trainer *trainer, const char *name, bool mak
     char *folder = NULL;
     bool run;
     *path = NULL;
-    SGM_TRY(sgm__checkpoint_check_name(name));
+    SGM_TRY(check_name(name));
     SGM_TRY(folder_of(trainer, make, &folder, &run));
     bool failed = false, found = false;
     /* "best", or "best.safetensors" as it is called in the folder */

@@ -9,8 +9,6 @@
 
 #define SGM__CHECKPOINT_NAME 200 /* bytes of one */
 
-/* 1 to 200 bytes without '/' and control characters, not beginning with '.'. */
-sgm_status sgm__checkpoint_check_name(const char *name);
 /* A run in this folder begins: that is where checkpoints are from now on. */
 sgm_status sgm__checkpoints_begin(sgm_trainer *trainer, const char *folder);
 /* With the trainer's end: the folder of its own goes. */

@@ -309,7 +309,8 @@ const char *sgm_criteria_identifier(const sgm_criteria *criteria, size_t index)
 
 /* --- what they remember --- */
 
-size_t sgm__criteria_memory_size(const sgm_criteria *node)
+/* How many places of `memory` (external: of it) this node uses. */
+static size_t memory_size(const sgm_criteria *node)
 {
     switch (node->kind) {
     case SGM__CRITERIA_THRESHOLD:
@@ -333,7 +334,7 @@ size_t sgm__criteria_memory_size(const sgm_criteria *node)
 
 static size_t state_size(const sgm_criteria *node)
 {
-    size_t size = sgm__criteria_memory_size(node);
+    size_t size = memory_size(node);
     for (size_t i = 0; i < node->part_count; i++)
         size += state_size(node->parts[i]);
     return size;
@@ -341,7 +342,7 @@ static size_t state_size(const sgm_criteria *node)
 
 static double *write_state(const sgm_criteria *node, double *numbers)
 {
-    size_t size = sgm__criteria_memory_size(node);
+    size_t size = memory_size(node);
     if (node->kind == SGM__CRITERIA_EXTERNAL)
         *numbers = (double)atomic_load(&node->external);
     else
@@ -404,7 +405,7 @@ static const double *check_state(const sgm_criteria *node, const double *numbers
 {
     if (!is_good_memory(node, numbers))
         return NULL;
-    numbers += sgm__criteria_memory_size(node);
+    numbers += memory_size(node);
     for (size_t i = 0; i < node->part_count && numbers != NULL; i++)
         numbers = check_state(node->parts[i], numbers);
     return numbers;
@@ -412,7 +413,7 @@ static const double *check_state(const sgm_criteria *node, const double *numbers
 
 static const double *read_state(sgm_criteria *node, const double *numbers)
 {
-    size_t size = sgm__criteria_memory_size(node);
+    size_t size = memory_size(node);
     if (node->kind == SGM__CRITERIA_EXTERNAL)
         atomic_store(&node->external, (int64_t)*numbers);
     else if (size > 0)

@@ -51,8 +51,6 @@ struct sgm_criteria {
     _Atomic int64_t external;
 };
 
-/* How many places of `memory` (external: of it) this node uses. */
-size_t sgm__criteria_memory_size(const sgm_criteria *node);
 /* Whether an identifier should fall by default: losses and the like. */
 bool sgm__criteria_falls(const char *identifier);
 

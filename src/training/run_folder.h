@@ -29,8 +29,6 @@ sgm_status sgm__run_folder_epoch(const sgm_trainer *trainer, const char *folder,
 sgm_status sgm__run_folder_change(const char *folder, const sgm__noted_change *change);
 /* --- changes.c --- */
 json_t *sgm__content_change_json(const sgm_content *content);
-/* {"shape", "norm", "sample"} */
-json_t *sgm__tensor_change_json(const sgm_tensor *tensor);
 /* The members of `head`, then these; sgm__free. */
 char *sgm__change_line(const json_t *head, const json_t *before, const json_t *after, int64_t branch);
 /* After a resume: finds what ctl or the program set after the checkpoint, to be made again when training is

@@ -45,8 +45,4 @@ const char *sgm__option_effect(const sgm_option *option);
 /* trainer_states.c: of a tensor, by its identifier, without reading it; with the lock. */
 sgm_status sgm__trainer_tensor_type(const sgm_trainer *trainer, const char *identifier, sgm_type *type);
 
-/* Notes a change for checkpoints, and writes it to the run's folder; when that fails, the log says so. */
-void sgm__trainer_changed(sgm_trainer *trainer, const char *identifier, const sgm_content *before,
-                          const sgm_content *after);
-
 #endif

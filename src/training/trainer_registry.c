@@ -34,8 +34,9 @@ static char *plain_text(const sgm_content *content)
     return sgm__strdup(sgm_kind_name(content->kind));
 }
 
-void sgm__trainer_changed(sgm_trainer *trainer, const char *identifier, const sgm_content *before,
-                          const sgm_content *after)
+/* Notes a change for checkpoints, and writes it to the run's folder; when that fails, the log says so. */
+static void note_change(sgm_trainer *trainer, const char *identifier, const sgm_content *before,
+                        const sgm_content *after)
 {
     char *old = plain_text(before), *new = plain_text(after);
     trainer = owner_of(trainer);
@@ -68,7 +69,7 @@ static sgm_status change(const sgm__bound *bound, const sgm_content *content)
     if (!sgm_content_equal(&before, content)) {
         status = bound->access->set(bound, content);
         if (status == SGM_OK)
-            sgm__trainer_changed(bound->trainer, bound->identifier, &before, content);
+            note_change(bound->trainer, bound->identifier, &before, content);
     }
     sgm_content_clear(&before);
     return status;

@@ -95,11 +95,6 @@ void sgm__convolution_pad(const sgm__convolution *c, unsigned char *to, const un
     }
 }
 
-#define TEN(n) n, n + 1, n + 2, n + 3, n + 4, n + 5, n + 6, n + 7, n + 8, n + 9
-const int64_t sgm__convolution_order[SGM__CONVOLUTION_ORDER] = {
-    TEN(0),   TEN(10),  TEN(20), TEN(30), TEN(40), TEN(50), TEN(60), TEN(70), TEN(80), TEN(90),
-    TEN(100), TEN(110), 120,     121,     122,     123,     124,     125,     126,     127};
-
 void sgm__convolution_rows(const sgm__panel *panel, sgm__gather *tile, const int64_t *rows,
                            const int64_t *c_rows, int64_t count)
 {
@@ -209,6 +204,12 @@ static void pack_forward(void *context, int64_t group, int32_t thread)
     }
 }
 
+/* Where the rows of a block lie: one after the other. */
+#define EIGHT(n) n, n + 1, n + 2, n + 3, n + 4, n + 5, n + 6, n + 7
+static const int64_t block_rows[BLOCK_PIXELS] = {EIGHT(0),  EIGHT(8),  EIGHT(16), EIGHT(24),
+                                                 EIGHT(32), EIGHT(40), EIGHT(48), EIGHT(56),
+                                                 EIGHT(64), EIGHT(72), EIGHT(80), EIGHT(88)};
+
 /* Pixels first .. last - 1 of all filters of a group of an image, whose result is `to`. */
 static void forward_pixels(const run_state *r, const unsigned char *image, int64_t group, int64_t first,
                            int64_t last, unsigned char *block, unsigned char *to)
@@ -230,7 +231,7 @@ static void forward_pixels(const run_state *r, const unsigned char *image, int64
                                 .steps = all_steps + k,
                                 .c = block,
                                 .add = k > 0};
-            sgm__convolution_rows(&p, &tile, pixels + first, sgm__convolution_order, last - first);
+            sgm__convolution_rows(&p, &tile, pixels + first, block_rows, last - first);
         }
         const unsigned char *biases = r->call->input_count == 3 ? r->call->inputs[2].data : NULL;
         c->tiles->spread(to + (filter * c->pixels + first) * size, c->pixels, block, p.width, p.count,

@@ -47,9 +47,6 @@ void sgm__convolution_pad(const sgm__convolution *c, unsigned char *to, const un
 void sgm__convolution_rows(const sgm__panel *panel, sgm__gather *tile, const int64_t *rows,
                            const int64_t *c_rows, int64_t count);
 
-extern const int64_t sgm__convolution_order[]; /* 0, 1, 2, ... */
-#define SGM__CONVOLUTION_ORDER 128
-
 static inline size_t sgm__convolution_align(int64_t bytes)
 {
     return ((size_t)bytes + 127) / 64 * 64; /* and room to read to the end of a vector */

@@ -451,10 +451,3 @@ void sgm__product_post(const sgm__vector *vector, sgm__pool *pool, const sgm__pr
     else
         post_columns(pool, &w, threads);
 }
-
-void sgm__product_run(const sgm__vector *vector, sgm__pool *pool, const sgm__product *product,
-                      unsigned char *scratch)
-{
-    sgm__product_post(vector, pool, product, scratch);
-    sgm__pool_finish(pool);
-}

@@ -24,12 +24,10 @@ typedef struct sgm__product {
     int64_t c_row;
 } sgm__product;
 
-/* Bytes of memory that sgm__product_run needs, 64-byte aligned. */
+/* Bytes of memory that sgm__product_post needs, 64-byte aligned. */
 size_t sgm__product_scratch(const sgm__vector *vector, const sgm__product *product, int32_t threads);
-/* `pool` NULL: in this thread only, with scratch for one. */
-void sgm__product_run(const sgm__vector *vector, sgm__pool *pool, const sgm__product *product,
-                      unsigned char *scratch);
-/* May return before the product is there: see sgm__pool_post. */
+/* May return before the product is there: see sgm__pool_post. `pool` NULL: in this thread only, with scratch
+ * for one. */
 void sgm__product_post(const sgm__vector *vector, sgm__pool *pool, const sgm__product *product,
                        unsigned char *scratch);
 /* Those that are not worth packing: in this thread, with scratch for one. */

@@ -76,8 +76,6 @@ const char *sgm__device_scratch(sgm__device_render *r, int64_t offset, const cha
 /* Room in the step's scratch memory. */
 int64_t sgm__device_take_scratch(sgm__device_render *r, int64_t bytes);
 const char *sgm__device_fault(sgm__device_render *r);
-/* What elements of a type are in memory. */
-const char *sgm__device_memory_type(sgm_dtype dtype);
 /* "c": the type of indices. */
 const char *sgm__device_counter(const sgm__device_render *r);
 

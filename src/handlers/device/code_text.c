@@ -13,7 +13,8 @@ const char *sgm__device_counter(const sgm__device_render *r)
     return r->writer.dialect->counter;
 }
 
-const char *sgm__device_memory_type(sgm_dtype dtype)
+/* What elements of a type are in memory. */
+static const char *memory_type(sgm_dtype dtype)
 {
     switch ((int)dtype) {
     case SGM_FLOAT32:
@@ -84,7 +85,7 @@ static const char *array(sgm__source_writer *w, int32_t number, bool written, co
 {
     const sgm__node *node = &w->plan->nodes[number];
     sgm__device_parameter added = {.argument = {.kind = SGM__DEVICE_NODE, .node = number},
-                                   .type = sgm__device_memory_type(node->type.dtype),
+                                   .type = memory_type(node->type.dtype),
                                    .place = &node->place,
                                    .written = written};
     span(node, &added.low, &added.high);

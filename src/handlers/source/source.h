@@ -156,8 +156,6 @@ void sgm__source_store_flat(sgm__source_writer *w, int32_t node, const char *exp
 const char *sgm__source_times(sgm__source_writer *w, const char *a, int64_t factor);
 /* "a + b"; NULL is 0. */
 const char *sgm__source_plus(sgm__source_writer *w, const char *a, const char *b);
-/* The constant that a node sees lies in it. */
-int32_t sgm__source_constant(const sgm__source_writer *w, int32_t node);
 void sgm__source_need(sgm__source_writer *w, sgm__source_function function);
 int32_t sgm__source_operand(const sgm__source_writer *w, int32_t node, int32_t number);
 
@@ -167,20 +165,13 @@ int32_t sgm__source_operand(const sgm__source_writer *w, int32_t node, int32_t n
 sgm_status sgm__source_note_steps(sgm__source_writer *w);
 sgm_status sgm__source_write_elementwise(sgm__source_writer *w, int32_t step);
 bool sgm__source_has_formula(const sgm_op *op);
-/* An element of another type; what becomes an integer that could not hold it becomes its least or most. */
-const char *sgm__source_cast(sgm__source_writer *w, sgm_dtype from, sgm_dtype to, const char *operand);
 /* Integers of fewer than 64 bits: they are added up in 64, and brought within limits when that is stored. */
 bool sgm__source_is_narrow(sgm_dtype dtype);
 const char *sgm__source_sum_type(const sgm__source_writer *w, sgm_dtype dtype);
 const char *sgm__source_of_sum(sgm__source_writer *w, sgm_dtype dtype, const char *sum);
 /* A line that adds a product of two elements to "sum". */
 void sgm__source_add_product(sgm__source_writer *w, sgm_dtype dtype, const char *a, const char *b);
-/* Whether all formulas of a step are known, and how it is walked through. */
-sgm_status sgm__source_check_elementwise(sgm__source_writer *w, int32_t step);
 void sgm__source_find_walk(const sgm__source_writer *w, int32_t step, sgm__source_walk *walk);
-/* The number of an element in row-major order. */
-const char *sgm__source_number_of(sgm__source_writer *w, const sgm__source_walk *walk,
-                                  const char *const *index);
 /* Lines that compute one element of each member, and store those that others read. */
 void sgm__source_write_members(sgm__source_writer *w, int32_t step, const sgm__source_walk *walk,
                                const char *const *index);

@@ -91,7 +91,8 @@ static const char *fill_in(sgm__source_writer *w, const char *text, const char *
     return filled;
 }
 
-const char *sgm__source_cast(sgm__source_writer *w, sgm_dtype from, sgm_dtype to, const char *operand)
+/* An element of another type; what becomes an integer that could not hold it becomes its least or most. */
+static const char *cast_to(sgm__source_writer *w, sgm_dtype from, sgm_dtype to, const char *operand)
 {
     bool is_float = sgm_dtype_is_float(from);
     if (to == SGM_BOOL)
@@ -117,7 +118,7 @@ const char *sgm__source_sum_type(const sgm__source_writer *w, sgm_dtype dtype)
 
 const char *sgm__source_of_sum(sgm__source_writer *w, sgm_dtype dtype, const char *sum)
 {
-    return sgm__source_is_narrow(dtype) ? sgm__source_cast(w, SGM_INT64, dtype, sum) : sum;
+    return sgm__source_is_narrow(dtype) ? cast_to(w, SGM_INT64, dtype, sum) : sum;
 }
 
 void sgm__source_add_product(sgm__source_writer *w, sgm_dtype dtype, const char *a, const char *b)
@@ -144,11 +145,11 @@ static const char *formula_of(sgm__source_writer *w, int32_t number, const char 
     const sgm__node *node = &w->plan->nodes[number];
     sgm_dtype from = w->plan->nodes[sgm__source_operand(w, number, 0)].type.dtype;
     if (node->op == &sgm__op_cast)
-        return sgm__source_cast(w, from, node->type.dtype, operands[0]);
+        return cast_to(w, from, node->type.dtype, operands[0]);
     const formula *known = find_formula(node->op);
     if (known->grows && sgm__source_is_narrow(from)) {
         const char *wide[] = {sgm__source_format(w, "(int64_t)%s", operands[0]), operands[1]};
-        return sgm__source_cast(w, SGM_INT64, from, fill_in(w, known->text, wide));
+        return cast_to(w, SGM_INT64, from, fill_in(w, known->text, wide));
     }
     bool pair = operands[1] != NULL; /* the larger or smaller of both: only NaN needs the longer formula */
     bool comparable = !sgm_dtype_is_float(from) || (pair && is_literal(operands[0]));
@@ -255,8 +256,8 @@ static void declare_draws(sgm__source_writer *w, const sgm__step *step)
         }
 }
 
-const char *sgm__source_number_of(sgm__source_writer *w, const sgm__source_walk *axes,
-                                  const char *const *index)
+/* The number of an element in row-major order. */
+static const char *number_of(sgm__source_writer *w, const sgm__source_walk *axes, const char *const *index)
 {
     const char *number = NULL;
     int64_t below = 1;
@@ -305,7 +306,8 @@ static sgm_status check_formula(sgm__source_writer *w, int32_t number)
                     sgm__plan_describe(w->plan, number, where, sizeof where));
 }
 
-sgm_status sgm__source_check_elementwise(sgm__source_writer *w, int32_t s)
+/* Whether all formulas of a step are known, and how it is walked through. */
+static sgm_status check_step(sgm__source_writer *w, int32_t s)
 {
     const sgm__step *step = &w->plan->steps[s];
     for (int32_t p = 0; p < step->count; p++)
@@ -318,7 +320,7 @@ void sgm__source_write_members(sgm__source_writer *w, int32_t s, const sgm__sour
 {
     const sgm__step *step = &w->plan->steps[s];
     for (int32_t p = 0; p < step->count; p++)
-        write_member(w, s, w->plan->order[step->first + p], index, sgm__source_number_of(w, walk, index));
+        write_member(w, s, w->plan->order[step->first + p], index, number_of(w, walk, index));
     for (int32_t p = 0; p < step->count; p++) {
         int32_t number = w->plan->order[step->first + p];
         if (w->plan->nodes[number].place.store != SGM__STORE_NONE)
@@ -331,7 +333,7 @@ sgm_status sgm__source_write_elementwise(sgm__source_writer *w, int32_t s)
     static const char *const variables[] = {"i", "j", "k", "l", "m", "n", "o", "p", "q", "r"};
     const char *index[SGM_MAX_RANK] = {NULL};
     sgm__source_walk walk;
-    SGM_TRY(sgm__source_check_elementwise(w, s));
+    SGM_TRY(check_step(w, s));
     sgm__source_find_walk(w, s, &walk);
     declare_draws(w, &w->plan->steps[s]);
     for (int32_t i = 0; i < walk.count; i++)

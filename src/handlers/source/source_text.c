@@ -178,7 +178,8 @@ const char *sgm__source_plus(sgm__source_writer *w, const char *a, const char *b
     return sgm__source_format(w, "%s + %s", a, b);
 }
 
-int32_t sgm__source_constant(const sgm__source_writer *w, int32_t node)
+/* The constant that a node sees lies in it. */
+static int32_t constant_of(const sgm__source_writer *w, int32_t node)
 {
     int64_t offset = w->plan->nodes[node].place.offset;
     for (int32_t i = 0; i < w->plan->node_count; i++) {
@@ -228,7 +229,7 @@ static const char *array_of(sgm__source_writer *w, int32_t number, bool written,
         name = sgm__source_format(w, "%s_%s", name, w->states[node->place.index]);
         break;
     case SGM__STORE_CONSTANT: {
-        int32_t root = sgm__source_constant(w, number);
+        int32_t root = constant_of(w, number);
         w->constants[root] = true;
         first -= w->plan->nodes[root].place.offset / (int64_t)sgm_dtype_size(node->type.dtype);
         name = sgm__source_format(w, "%s_%s_%d", name, w->program->function, root);

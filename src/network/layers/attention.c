@@ -7,32 +7,17 @@
 #define WEIGHTS "gaussian(0.02)"
 #define EPSILON 1e-5 /* of the norms in a transformer */
 
-sgm_value sgm__layer_steps(sgm_graph *graph, sgm_value lengths, int64_t time)
-{
-    int64_t batch = sgm_value_type(graph, lengths).shape.dims[0];
-    sgm_shape line = sgm_shape_of(1, time), column = sgm_shape_of(batch, 1);
-    return sgm_less(graph, sgm_iota(graph, SGM_INT64, &line, 1), sgm_reshape(graph, lengths, &column));
-}
-
-sgm_value sgm__layer_prefixed(sgm_layer_call *call, sgm_graph *graph, const char *prefix, const char *name,
-                              const sgm_shape *shape, const char *initialiser)
-{
-    char full[64];
-    bool matrix = shape->rank == 2;
-    snprintf(full, sizeof full, "%s%s", prefix, name);
-    return sgm_layer_parameter(call, graph, full, shape, matrix ? shape->dims[0] : 0,
-                               matrix ? shape->dims[1] : 0, true, initialiser);
-}
-
-sgm_value sgm__layer_rows(sgm_graph *graph, sgm_value x)
+/* (..., features) as (rows, features). */
+static sgm_value as_rows(sgm_graph *graph, sgm_value x)
 {
     sgm_shape shape = sgm_value_type(graph, x).shape;
     sgm_shape rows = sgm_shape_of(-1, shape.rank > 0 ? shape.dims[shape.rank - 1] : 1);
     return shape.rank == 2 ? x : sgm_reshape(graph, x, &rows);
 }
 
-sgm_value sgm__layer_project(sgm_layer_call *call, sgm_graph *graph, sgm_value x, int64_t size,
-                             const char *prefix, bool biased)
+/* x * weights + biases of rows (rows, features); parameters "PREFIXweights" and "PREFIXbiases". */
+static sgm_value project(sgm_layer_call *call, sgm_graph *graph, sgm_value x, int64_t size,
+                         const char *prefix, bool biased)
 {
     sgm_shape weights_shape = sgm_shape_of(sgm_value_type(graph, x).shape.dims[1], size);
     sgm_shape biases_shape = sgm_shape_of(size);
@@ -44,7 +29,8 @@ sgm_value sgm__layer_project(sgm_layer_call *call, sgm_graph *graph, sgm_value x
     return sgm_add(graph, sgm_matmul(graph, x, weights), biases);
 }
 
-sgm_value sgm__layer_drop(sgm_layer_call *call, sgm_graph *graph, sgm_value x, double rate)
+/* Dropout at this rate, while training. */
+static sgm_value drop(sgm_layer_call *call, sgm_graph *graph, sgm_value x, double rate)
 {
     if (!sgm_layer_is_training(call) || rate == 0)
         return x;
@@ -92,17 +78,18 @@ static bool is_sequence(sgm_layer_call *call, sgm_graph *graph, sgm_value x)
     return true;
 }
 
-sgm_value sgm__layer_attend(sgm_layer_call *call, sgm_graph *graph, sgm_value x, int64_t time,
-                            const char *prefix)
+/* Of sequences of `time` rows each, with its projections: "PREFIXweights", "PREFIXbiases",
+ * "PREFIXoutput_weights", "PREFIXoutput_biases". */
+static sgm_value attend(sgm_layer_call *call, sgm_graph *graph, sgm_value x, int64_t time, const char *prefix)
 {
     int64_t features = sgm_value_type(graph, x).shape.dims[1], heads = sgm_layer_integer(call, "heads");
     bool biased = !sgm_layer_flag(call, "no_bias");
     char output[64];
     snprintf(output, sizeof output, "%soutput_", prefix);
     int64_t wide = features + 2 * sgm__layer_key_heads(call) * (features / heads);
-    sgm_value all = sgm__layer_project(call, graph, x, wide, prefix, biased);
+    sgm_value all = project(call, graph, x, wide, prefix, biased);
     sgm_value y = sgm__layer_look(call, graph, all, time, features, prefix);
-    return sgm__layer_project(call, graph, y, features, output, biased);
+    return project(call, graph, y, features, output, biased);
 }
 
 static sgm_value forward_attention(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
@@ -112,7 +99,7 @@ static sgm_value forward_attention(sgm_layer_call *call, sgm_graph *graph, const
     if (!is_sequence(call, graph, inputs[0]))
         return (sgm_value){-1};
     sgm_shape shape = sgm_value_type(graph, inputs[0]).shape;
-    sgm_value y = sgm__layer_attend(call, graph, sgm__layer_rows(graph, inputs[0]), shape.dims[1], "");
+    sgm_value y = attend(call, graph, as_rows(graph, inputs[0]), shape.dims[1], "");
     return sgm_reshape(graph, y, &shape);
 }
 
@@ -128,15 +115,15 @@ static sgm_value forward_transformer(sgm_layer_call *call, sgm_graph *graph, con
     int64_t features = shape.dims[2], hidden = sgm_layer_integer(call, "hidden");
     bool biased = !sgm_layer_flag(call, "no_bias");
     double rate = sgm_layer_number(call, "dropout");
-    sgm_value x = sgm__layer_rows(graph, inputs[0]);
+    sgm_value x = as_rows(graph, inputs[0]);
     sgm_value y = sgm__layer_normalise(call, graph, x, true, biased, "attention_norm_", EPSILON);
-    y = sgm__layer_attend(call, graph, y, shape.dims[1], "attention_");
-    x = sgm_add(graph, x, sgm__layer_drop(call, graph, y, rate));
+    y = attend(call, graph, y, shape.dims[1], "attention_");
+    x = sgm_add(graph, x, drop(call, graph, y, rate));
     y = sgm__layer_normalise(call, graph, x, true, biased, "hidden_norm_", EPSILON);
-    y = sgm__layer_project(call, graph, y, hidden > 0 ? hidden : 4 * features, "hidden_", biased);
+    y = project(call, graph, y, hidden > 0 ? hidden : 4 * features, "hidden_", biased);
     y = sgm_layer_activate(call, graph, sgm_layer_text(call, "activation"), y);
-    y = sgm__layer_project(call, graph, y, features, "output_", biased);
-    x = sgm_add(graph, x, sgm__layer_drop(call, graph, y, rate));
+    y = project(call, graph, y, features, "output_", biased);
+    x = sgm_add(graph, x, drop(call, graph, y, rate));
     return sgm_reshape(graph, x, &shape);
 }
 

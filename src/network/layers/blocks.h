@@ -10,25 +10,16 @@ sgm_value sgm__layer_steps(sgm_graph *graph, sgm_value lengths, int64_t time);
 /* A parameter "PREFIXNAME" of this layer. Matrices have (inputs, outputs). */
 sgm_value sgm__layer_prefixed(sgm_layer_call *call, sgm_graph *graph, const char *prefix, const char *name,
                               const sgm_shape *shape, const char *initialiser);
-/* (..., features) as (rows, features). */
-sgm_value sgm__layer_rows(sgm_graph *graph, sgm_value x);
-/* x * weights + biases of rows (rows, features); parameters "PREFIXweights" and "PREFIXbiases". */
-sgm_value sgm__layer_project(sgm_layer_call *call, sgm_graph *graph, sgm_value x, int64_t size,
-                             const char *prefix, bool biased);
+/* --- norms.c --- */
 /* Times "PREFIXgains" and, if biased, plus "PREFIXbiases". `centred`: layer_norm, else rms_norm. */
 sgm_value sgm__layer_normalise(sgm_layer_call *call, sgm_graph *graph, sgm_value x, bool centred, bool biased,
                                const char *prefix, double epsilon);
-/* Of sequences of `time` rows each, with its projections: "PREFIXweights", "PREFIXbiases",
- * "PREFIXoutput_weights", "PREFIXoutput_biases". */
-sgm_value sgm__layer_attend(sgm_layer_call *call, sgm_graph *graph, sgm_value x, int64_t time,
-                            const char *prefix);
+/* --- heads.c --- */
 /* How many heads of keys and values there are. */
 int64_t sgm__layer_key_heads(sgm_layer_call *call);
 /* What the heads find: (batch * time, features) of queries, keys and values side by side in each row. Of a
  * single step with what was kept of those before it, as "PREFIXcache_keys" and "PREFIXcache_values". */
 sgm_value sgm__layer_look(sgm_layer_call *call, sgm_graph *graph, sgm_value all, int64_t time,
                           int64_t features, const char *prefix);
-/* Dropout at this rate, while training. */
-sgm_value sgm__layer_drop(sgm_layer_call *call, sgm_graph *graph, sgm_value x, double rate);
 
 #endif
