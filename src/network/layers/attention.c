@@ -29,20 +29,6 @@ static sgm_value project(sgm_layer_call *call, sgm_graph *graph, sgm_value x, in
     return sgm_add(graph, sgm_matmul(graph, x, weights), biases);
 }
 
-/* Dropout at this rate, while training. */
-static sgm_value drop(sgm_layer_call *call, sgm_graph *graph, sgm_value x, double rate)
-{
-    if (!sgm_layer_is_training(call) || rate == 0)
-        return x;
-    sgm_shape shape = sgm_value_type(graph, x).shape;
-    /* with all its digits, so that the share is the same in bfloat16 */
-    sgm_value random = sgm__mixed_cast(graph, sgm_layer_random(call, graph, &shape), SGM_FLOAT32);
-    sgm_value kept = sgm_greater_equal(graph, random, sgm_live_number(graph, rate));
-    /* so that the expected value does not depend on whether the network trains */
-    sgm_value scaled = sgm_multiply(graph, x, sgm_live_number(graph, 1 / (1 - rate)));
-    return sgm_select(graph, kept, scaled, sgm_filled_like(graph, scaled, 0));
-}
-
 /* A failure's value if `x` is no sequence that the heads divide. */
 static bool is_sequence(sgm_layer_call *call, sgm_graph *graph, sgm_value x)
 {
@@ -118,12 +104,12 @@ static sgm_value forward_transformer(sgm_layer_call *call, sgm_graph *graph, con
     sgm_value x = as_rows(graph, inputs[0]);
     sgm_value y = sgm__layer_normalise(call, graph, x, true, biased, "attention_norm_", EPSILON);
     y = attend(call, graph, y, shape.dims[1], "attention_");
-    x = sgm_add(graph, x, drop(call, graph, y, rate));
+    x = sgm_add(graph, x, sgm__layer_drop(call, graph, y, rate));
     y = sgm__layer_normalise(call, graph, x, true, biased, "hidden_norm_", EPSILON);
     y = project(call, graph, y, hidden > 0 ? hidden : 4 * features, "hidden_", biased);
     y = sgm_layer_activate(call, graph, sgm_layer_text(call, "activation"), y);
     y = project(call, graph, y, features, "output_", biased);
-    x = sgm_add(graph, x, drop(call, graph, y, rate));
+    x = sgm_add(graph, x, sgm__layer_drop(call, graph, y, rate));
     return sgm_reshape(graph, x, &shape);
 }
 

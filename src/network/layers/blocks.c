@@ -19,3 +19,16 @@ sgm_value sgm__layer_prefixed(sgm_layer_call *call, sgm_graph *graph, const char
     return sgm_layer_parameter(call, graph, full, shape, matrix ? shape->dims[0] : 0,
                                matrix ? shape->dims[1] : 0, true, initialiser);
 }
+
+sgm_value sgm__layer_drop(sgm_layer_call *call, sgm_graph *graph, sgm_value x, double rate)
+{
+    if (!sgm_layer_is_training(call) || rate == 0)
+        return x;
+    sgm_shape shape = sgm_value_type(graph, x).shape;
+    /* with all its digits, so that the share is the same in bfloat16 */
+    sgm_value random = sgm__mixed_cast(graph, sgm_layer_random(call, graph, &shape), SGM_FLOAT32);
+    sgm_value kept = sgm_greater_equal(graph, random, sgm_live_number(graph, rate));
+    /* so that the expected value does not depend on whether the network trains */
+    sgm_value scaled = sgm_multiply(graph, x, sgm_live_number(graph, 1 / (1 - rate)));
+    return sgm_select(graph, kept, scaled, sgm_filled_like(graph, scaled, 0));
+}

@@ -10,6 +10,8 @@ sgm_value sgm__layer_steps(sgm_graph *graph, sgm_value lengths, int64_t time);
 /* A parameter "PREFIXNAME" of this layer. Matrices have (inputs, outputs). */
 sgm_value sgm__layer_prefixed(sgm_layer_call *call, sgm_graph *graph, const char *prefix, const char *name,
                               const sgm_shape *shape, const char *initialiser);
+/* Dropout at this rate, while training. */
+sgm_value sgm__layer_drop(sgm_layer_call *call, sgm_graph *graph, sgm_value x, double rate);
 /* --- norms.c --- */
 /* Times "PREFIXgains" and, if biased, plus "PREFIXbiases". `centred`: layer_norm, else rms_norm. */
 sgm_value sgm__layer_normalise(sgm_layer_call *call, sgm_graph *graph, sgm_value x, bool centred, bool biased,
