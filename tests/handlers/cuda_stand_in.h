@@ -5,6 +5,7 @@
 
 #include "test.h"
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 __attribute__((unused)) static bool cuda_is_real(void)
@@ -27,6 +28,33 @@ __attribute__((unused)) static void use_cuda(void)
     setenv("SIGMA_CUDA_LIBRARIES", place, 1);
     if (system("c++ --version >/dev/null 2>&1") != 0)
         SKIP("there is no C++ compiler (c++), with which the stand-in for CUDA compiles kernels");
+}
+
+/* Does in a process of its own what the stand-in ends processes for; `text` is what it says then. */
+#define MISTAKE_TEXT 1024
+__attribute__((unused)) static void make_mistake(void (*mistake)(void), char text[MISTAKE_TEXT])
+{
+    int ends[2], status = 0;
+    size_t length = 0;
+    ssize_t part;
+    fflush(stdout);
+    CHECK_INT(pipe(ends), 0);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        dup2(ends[1], 2);
+        test_can_leave = false; /* the tests that follow are the other process's */
+        mistake();
+        _exit(0);
+    }
+    close(ends[1]);
+    while ((part = read(ends[0], text + length, MISTAKE_TEXT - 1 - length)) > 0)
+        length += (size_t)part;
+    text[length] = '\0';
+    close(ends[0]);
+    waitpid(child, &status, 0);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        TEST_FAIL("nothing was found; %s", text);
 }
 
 /* The same with three devices, as no computer surely has. */

@@ -145,6 +145,7 @@ static void check_all(const char *name, sgm_dtype dtype, uint32_t shift, int32_t
     sgm_handler_free(handler);
 }
 
+/* Every case in every type: where nothing is kept yet, a type is 18 s of a core, then 1 s. */
 TEST(opencl_in_float32)
 {
     check_all("opencl", SGM_FLOAT32, 0, 1, 1);
@@ -152,12 +153,12 @@ TEST(opencl_in_float32)
 
 TEST(opencl_in_float64)
 {
-    check_all("opencl", SGM_FLOAT64, 1, 1, 5);
+    check_all("opencl", SGM_FLOAT64, 1, 1, 1);
 }
 
 TEST(opencl_in_bfloat16)
 {
-    check_all("opencl", SGM_BFLOAT16, 2, 1, 5);
+    check_all("opencl", SGM_BFLOAT16, 2, 1, 1);
 }
 
 /* Of shapes and views, all on a GPU, some on the stand-in for one, whose compiler is slow. */
