@@ -134,6 +134,7 @@ void sgm__iterator_given(const sgm_iterator *iterator, const sgm_block *batch, s
  * of the newest minibatch (sgm__fail_record); returns its status. */
 sgm_status sgm__iterator_fail(sgm_iterator *iterator, sgm_status status);
 uint64_t sgm__iterator_seed(const sgm_iterator *iterator);
+int64_t sgm__iterator_size(const sgm_iterator *iterator); /* records of a minibatch, as it is wanted */
 bool sgm__iterator_shuffles(const sgm_iterator *iterator);
 bool sgm__iterator_augments(const sgm_iterator *iterator);
 /* Another one over the same dataset, with the same options as they are wanted now, at its beginning. */

@@ -396,6 +396,11 @@ uint64_t sgm__iterator_seed(const sgm_iterator *iterator)
     return iterator ? iterator->seed : 0;
 }
 
+int64_t sgm__iterator_size(const sgm_iterator *iterator)
+{
+    return iterator->wanted.size;
+}
+
 bool sgm__iterator_shuffles(const sgm_iterator *iterator)
 {
     return iterator && iterator->shuffle;

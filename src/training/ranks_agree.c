@@ -73,6 +73,7 @@ static sgm_status send_states(sgm__ranks *ranks)
 typedef struct rank_beginning {
     int64_t saves;
     uint64_t network; /* a hash of its text */
+    int32_t precision;
     uint8_t sharded, anew;
 } rank_beginning;
 
@@ -85,26 +86,34 @@ static uint64_t hash_network(const sgm__ranks *ranks, char **text)
     return *text != NULL ? sgm__hash(*text, strlen(*text), 3) : 0;
 }
 
+/* That without which rank 0's states would not fit. */
 static sgm_status check_beginning(const sgm__ranks *ranks, const rank_beginning *own,
                                   const rank_beginning *first, const char *network)
 {
-    const char *place = ranks->table->place(ranks->self, ranks->rank);
+    sgm_status status = SGM_OK;
     if (own->network != first->network)
-        return sgm_fail(
-            SGM_ERROR_ARGUMENT,
-            "rank %d (%s) was given other things than rank 0: its network is '%s'; all want the same",
-            ranks->rank, place, network != NULL ? network : "without text");
-    return own->sharded == first->sharded
-               ? SGM_OK
-               : sgm_fail(SGM_ERROR_ARGUMENT,
-                          "rank %d (%s) was given other things than rank 0: operator.sharded is %d, not %d",
-                          ranks->rank, place, own->sharded, first->sharded);
+        status = sgm_fail(SGM_ERROR_ARGUMENT, "its network is '%s'; all want the same",
+                          network != NULL ? network : "without text");
+    else if (own->precision != first->precision)
+        status =
+            sgm_fail(SGM_ERROR_ARGUMENT, "precision is %s, not %s; all want the same",
+                     sgm_dtype_name((sgm_dtype)own->precision), sgm_dtype_name((sgm_dtype)first->precision));
+    else if (own->sharded != first->sharded)
+        status = sgm_fail(SGM_ERROR_ARGUMENT, "operator.sharded is %d, not %d; all want the same",
+                          own->sharded, first->sharded);
+    return status == SGM_OK ? SGM_OK
+                            : sgm__fail_within("rank %d (%s) was given other things than rank 0", ranks->rank,
+                                               ranks->table->place(ranks->self, ranks->rank));
 }
 
 static sgm_status begin_together(sgm__ranks *ranks, int64_t saves, bool *anew)
 {
     char *network;
-    const rank_beginning own = {saves, hash_network(ranks, &network), ranks->options.sharded, ranks->anew};
+    const rank_beginning own = {.saves = saves,
+                                .network = hash_network(ranks, &network),
+                                .precision = (int32_t)ranks->trainer->settings.precision,
+                                .sharded = ranks->options.sharded,
+                                .anew = ranks->anew};
     rank_beginning first = own;
     sgm_status status = sgm__ranks_send(ranks, &first, sizeof first, "the beginning");
     ranks->saves = first.saves;

@@ -66,6 +66,21 @@ static sgm_status give_optimiser(given_values *given, const sgm_optimiser *optim
     return give_settings(given, "optimiser.schedule.", rows, count, &optimiser->options.schedule);
 }
 
+/* By its names, as patterns of two texts may mean the same. */
+static sgm_status give_frozen(given_values *given, const sgm_trainer *trainer)
+{
+    sgm__text names = {0};
+    for (size_t i = 0; i < trainer->recording.parameter_count; i++) {
+        const char *name = trainer->recording.parameters[i].name;
+        if (sgm__trainer_is_frozen(trainer, name))
+            sgm__text_append(&names, "%s%s", names.length > 0 ? ", " : "", name);
+    }
+    bool failed = names.failed;
+    give_text(given, "what is frozen", names.length > 0 ? names.data : "nothing");
+    sgm__text_free(&names);
+    return failed ? SGM_ERROR_MEMORY : SGM_OK;
+}
+
 static void hash_records(const sgm__run *run, const sgm_tensor *values, uint64_t *hash)
 {
     sgm_shape record = sgm__record_shape(values);
@@ -126,6 +141,7 @@ static sgm_status give_data(given_values *given, const sgm_trainer *trainer)
     give_number(given, "records of the training data", records);
     SGM_TRY(give_content(given, dataset, blocks));
     give_number(given, "minibatches of an epoch", batches);
+    give_number(given, "records of a minibatch", sgm__iterator_size(trainer->training));
     give_number(given, "seed of the training data's order", (int64_t)sgm__iterator_seed(trainer->training));
     give_number(given, "shuffle", sgm__iterator_shuffles(trainer->training));
     give_number(given, "augment", sgm__iterator_augments(trainer->training));
@@ -137,7 +153,6 @@ static sgm_status give_all(given_values *given, const sgm__ranks *ranks)
 {
     const sgm_trainer *trainer = ranks->trainer;
     const sgm_operator *team = trainer->team;
-    give_text(given, "precision", sgm_dtype_name(trainer->settings.precision));
     give_number(given, "epochs", trainer->epochs);
     give_number(given, "iterations", trainer->most);
     give_number(given, "operator.every", team->every);
@@ -146,6 +161,7 @@ static sgm_status give_all(given_values *given, const sgm__ranks *ranks)
     give_number(given, "operator.bfloat16", ranks->options.narrow);
     give_number(given, "operator.workers", team->merges_gradients ? 0 : team->count);
     SGM_TRY(give_optimiser(given, trainer->optimiser));
+    SGM_TRY(give_frozen(given, trainer));
     return give_data(given, trainer);
 }
 

@@ -169,16 +169,21 @@ TEST(ranks_that_differ_stop_and_name_the_state)
 
 /* --- given other things --- */
 
+static void run_or_say(sgm_trainer *trainer)
+{
+    if (sgm_trainer_run(trainer, .epochs = 2) == SGM_OK)
+        return;
+    fprintf(stderr, "failed: %s\n", sgm_last_error());
+    exit(3);
+}
+
 static void train_with(sgm_operator *ranks, int64_t batch, uint64_t seed)
 {
     CHECK_OK(ranks);
     wave_trainer made =
         make_wave_trainer((wave_options){.handler = "cpu", .shuffle = true, .seed = seed, .batch = batch});
     CHECK_OK(sgm_trainer_operator(made.trainer, ranks));
-    if (sgm_trainer_run(made.trainer, .epochs = 2) != SGM_OK) {
-        fprintf(stderr, "failed: %s\n", sgm_last_error());
-        exit(3);
-    }
+    run_or_say(made.trainer);
     free_wave_trainer(made);
 }
 
@@ -186,6 +191,13 @@ RANK_PART(other_batches)
 {
     sgm_operator *ranks = sgm_mpi_operator(.timeout = TIMEOUT);
     train_with(ranks, sgm_operator_rank(ranks) == 1 ? 7 : 10, 3);
+}
+
+/* As many minibatches, of which the first is larger. */
+RANK_PART(other_minibatches)
+{
+    sgm_operator *ranks = sgm_mpi_operator(.timeout = TIMEOUT);
+    train_with(ranks, sgm_operator_rank(ranks) == 1 ? 25 : 20, 3);
 }
 
 RANK_PART(other_seeds)
@@ -202,10 +214,7 @@ RANK_PART(other_rates)
     CHECK_OK(sgm_trainer_optimiser(made.trainer,
                                    sgm_adam(.learning_rate = sgm_operator_rank(ranks) == 1 ? 0.25 : 0.5)));
     CHECK_OK(sgm_trainer_operator(made.trainer, ranks));
-    if (sgm_trainer_run(made.trainer, .epochs = 2) != SGM_OK) {
-        fprintf(stderr, "failed: %s\n", sgm_last_error());
-        exit(3);
-    }
+    run_or_say(made.trainer);
 }
 
 RANK_PART(other_networks)
@@ -216,10 +225,7 @@ RANK_PART(other_networks)
     if (sgm_operator_rank(ranks) == 1)
         CHECK_OK(sgm_trainer_network(made.trainer, "input(6) + dense(3) + softmax_cross_entropy"));
     CHECK_OK(sgm_trainer_operator(made.trainer, ranks));
-    if (sgm_trainer_run(made.trainer, .epochs = 2) != SGM_OK) {
-        fprintf(stderr, "failed: %s\n", sgm_last_error());
-        exit(3);
-    }
+    run_or_say(made.trainer);
 }
 
 /* As many records, of which the last one is another. */
@@ -237,10 +243,27 @@ RANK_PART(other_records)
     sgm_dataset *dataset = sgm_dataset_from("waves", sections, tensors, 2);
     CHECK_OK(sgm_trainer_operator(made.trainer, ranks));
     CHECK_OK(sgm_trainer_data(made.trainer, sgm_minibatches(dataset, .size = 10)));
-    if (sgm_trainer_run(made.trainer, .epochs = 2) != SGM_OK) {
-        fprintf(stderr, "failed: %s\n", sgm_last_error());
-        exit(3);
-    }
+    run_or_say(made.trainer);
+}
+
+RANK_PART(others_frozen)
+{
+    sgm_operator *ranks = sgm_mpi_operator(.timeout = TIMEOUT);
+    wave_trainer made = make();
+    CHECK_OK(ranks);
+    CHECK_OK(sgm_trainer_freeze(made.trainer, sgm_operator_rank(ranks) == 1 ? "1-dense.*" : "2-dense.*"));
+    CHECK_OK(sgm_trainer_operator(made.trainer, ranks));
+    run_or_say(made.trainer);
+}
+
+RANK_PART(other_precisions)
+{
+    sgm_operator *ranks = sgm_mpi_operator(.timeout = TIMEOUT);
+    CHECK_OK(ranks);
+    wave_trainer made = make_wave_trainer((wave_options){
+        .handler = "cpu", .precision = sgm_operator_rank(ranks) == 1 ? SGM_FLOAT32 : SGM_FLOAT64});
+    CHECK_OK(sgm_trainer_operator(made.trainer, ranks));
+    run_or_say(made.trainer);
 }
 
 static void check_refused(const char *part, const char *message)
@@ -257,6 +280,12 @@ TEST(ranks_that_were_given_other_things_do_not_begin)
     open_folder();
     check_refused("other_batches",
                   ") was given other things than rank 0: minibatches of an epoch is 6, not 4;");
+    check_refused("other_minibatches",
+                  ") was given other things than rank 0: records of a minibatch is 25, not 20;");
+    check_refused("others_frozen",
+                  ") was given other things than rank 0: what is frozen is 1-dense.weights, ");
+    check_refused("other_precisions",
+                  ") was given other things than rank 0: precision is float32, not float64;");
     check_refused("other_seeds",
                   ") was given other things than rank 0: seed of the training data's order is 4, not 3;");
     check_refused("other_rates",
