@@ -100,6 +100,18 @@ sgm_status experiment_feed(sgm_trainer *trainer, const config *c, sgm_dataset *t
                            sgm_dataset *validation);
 /* In order, for measuring. Takes nothing. */
 sgm_iterator *experiment_measuring(sgm_dataset *dataset, const config *c);
+/* --- table.c: a CSV file as the configuration describes it --- */
+sgm_extractor *table_extractor(const data_config *data);
+/* NULL at the end; NULL: no memory. The names are the configuration's; sgm__free. */
+const char **table_class_names(const data_config *data);
+/* "red, green" as its words, NULL at the end; NULL: no memory. sgm__free */
+char **table_split(const char *texts);
+/* The number that a cell (NULL: missing) of the inputs stands for; false: none. data NULL: no table is known.
+ */
+bool table_input_number(const data_config *data, int64_t element, const char *cell, double *number);
+const char *table_input_texts(const data_config *data,
+                              int64_t element); /* those that may stand there; or NULL */
+
 /* The sections that the network wants, with records of the shapes that it wants. Reads the beginning. data
  * (NULL: not known): a tokenizer must have as many tokens as layers know. */
 sgm_status experiment_check(const char *network, const data_config *data, sgm_dataset *dataset);

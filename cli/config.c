@@ -70,7 +70,7 @@ static const option data_table[] = {
     {.name = "missing",
      .kind = OPTION_TEXT,
      OF(data_config, missing),
-     .doc = "csv: a cell with this text is missing and becomes 0"},
+     .doc = "csv: a cell with this text, or with none, is missing and becomes 0"},
     {.name = "skip_ragged",
      .kind = OPTION_FLAG,
      OF(data_config, skip_ragged),
@@ -85,6 +85,12 @@ static const option data_table[] = {
      .kind = OPTION_LIST,
      OF(data_config, class_names),
      .doc = "csv: texts in the targets' column, class 0 first"},
+    {.name = "texts",
+     .kind = OPTION_MAP,
+     OF(data_config, texts),
+     .check = check_texts,
+     .joins = true,
+     .doc = "csv: texts of other columns as numbers from 0, such as {1: [red, green, blue]}"},
     {.name = "classes",
      .kind = OPTION_INTEGER,
      OF(data_config, classes),
@@ -382,6 +388,20 @@ bool data_config_is_empty(const data_config *data)
     return data->dataset == NULL && data->csv == NULL && data->inputs == NULL && data->text == NULL;
 }
 
+/* Of a table. */
+static sgm_status check_texts_of(const char *name, const char *role, const data_config *data)
+{
+    if (data->texts.count > 0 && data->csv == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s.texts: are for csv", name, role);
+    if (data->texts.count > 7)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s.texts: at most 7, got %zu", name, role,
+                        data->texts.count);
+    for (size_t i = 0; i < data->texts.count; i++)
+        if (check_columns(data->texts.keys[i]) != SGM_OK)
+            return sgm__fail_within("%s: data.%s.texts", name, role);
+    return SGM_OK;
+}
+
 static sgm_status check_data(const char *name, const char *role, const data_config *data)
 {
     int sources =
@@ -409,6 +429,7 @@ static sgm_status check_data(const char *name, const char *role, const data_conf
             SGM_ERROR_ARGUMENT,
             "%s: data.%s.sections: expected columns for inputs, such as {inputs: 0-3, targets: 4}", name,
             role);
+    SGM_TRY(check_texts_of(name, role, data));
     if (data->input_range.count != 0 && data->input_range.count != 2)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "%s: data.%s.input_range: expected [least, most], got %zu numbers", name, role,

@@ -17,6 +17,7 @@ typedef struct data_config {
     bool skip_ragged;
     text_map sections;
     text_list class_names;
+    text_map texts; /* by column */
     int64_t classes;
     text_list input_range;
     bool shuffled;

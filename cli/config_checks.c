@@ -1,4 +1,5 @@
 #include "config_checks.h"
+#include "cli.h"
 #include "handlers/handler.h"
 #include "options.h"
 
@@ -130,6 +131,17 @@ sgm_status check_dataset(const char *value)
             "{inputs: FILE.npy, targets: FILE.npy} or text:FILE",
             value);
     return fail_choice(value, names, count);
+}
+
+sgm_status check_texts(const char *value)
+{
+    char **words = table_split(value);
+    bool all = words != NULL;
+    for (size_t i = 0; words != NULL && words[i] != NULL; i++)
+        all &= words[i][0] != '\0';
+    sgm__free(words);
+    return all ? SGM_OK
+               : sgm_fail(SGM_ERROR_ARGUMENT, "expected texts with a comma between them, got '%.60s'", value);
 }
 
 sgm_status check_separator(const char *value)

@@ -16,6 +16,7 @@ sgm_status check_name(const char *value);
 sgm_status check_operator(const char *value);
 sgm_status check_handlers(const char *value);
 sgm_status check_dataset(const char *value);
+sgm_status check_texts(const char *value);
 sgm_status check_separator(const char *value);
 sgm_status check_range_number(const char *value);
 sgm_status check_columns(const char *value);

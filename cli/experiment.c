@@ -6,49 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* "0-3" or "4"; checked when it was read. */
-static sgm_columns columns_of(const char *section, const char *text)
-{
-    char *end;
-    int32_t first = (int32_t)strtol(text, &end, 10), last = first;
-    if (*end == '-')
-        last = (int32_t)strtol(end + 1, NULL, 10);
-    return (sgm_columns){.section = section, .first = first, .last = last};
-}
-
-/* NULL at the end; NULL: no memory. Of the configuration's texts. */
-static const char **names_of(const data_config *data)
-{
-    const char **names = sgm__calloc(data->class_names.count + 1, sizeof *names);
-    for (size_t i = 0; names != NULL && i < data->class_names.count; i++)
-        names[i] = data->class_names.items[i];
-    return names;
-}
-
-static sgm_extractor *csv_data(const data_config *data)
-{
-    sgm_csv_extractor_options options = {
-        .struct_size = sizeof options, .has_missing = data->missing != NULL, .missing = 0};
-    for (size_t i = 0; i < data->sections.count; i++)
-        options.sections[i] = columns_of(data->sections.keys[i], data->sections.values[i]);
-    const char *targets = text_map_get(&data->sections, "targets");
-    const char **names = NULL;
-    if (data->class_names.count > 0 && targets != NULL) {
-        sgm_columns columns = columns_of("targets", targets);
-        names = names_of(data);
-        if (names == NULL)
-            return NULL;
-        options.mappings[0] = (sgm_value_mapping){columns.first, columns.last, names, NULL};
-    }
-    sgm_reader *reader = sgm_csv_reader(
-        sgm_file_source(data->csv), .separator = data->separator != NULL ? data->separator[0] : ',',
-        .skip_rows = data->skip_rows != OPTION_UNSET ? (int)data->skip_rows : 0, .missing = data->missing,
-        .skip_ragged = data->skip_ragged);
-    sgm_extractor *extractor = sgm_csv_extractor_create(reader, &options);
-    sgm__free(names);
-    return extractor;
-}
-
 static sgm_extractor *array_data(const char *path, const char *section)
 {
     bool packed = ends_with(path, ".gz") || ends_with(path, ".xz") || ends_with(path, ".bz2");
@@ -64,7 +21,7 @@ static sgm_extractor *extractor_of(const data_config *data)
 {
     sgm_extractor *extractor;
     if (data->csv != NULL) {
-        extractor = csv_data(data);
+        extractor = table_extractor(data);
     } else {
         extractor = array_data(data->inputs, "inputs");
         if (data->targets != NULL)
@@ -86,7 +43,7 @@ static sgm_dataset *name_classes(sgm_dataset *dataset, const data_config *data)
 {
     if (dataset == NULL || data->class_names.count == 0)
         return dataset;
-    const char **names = names_of(data);
+    const char **names = table_class_names(data);
     sgm_status status = names != NULL ? sgm_dataset_name_classes(dataset, names) : SGM_ERROR_MEMORY;
     sgm__free(names);
     if (status == SGM_OK)

@@ -310,10 +310,34 @@ const char *text_map_get(const text_map *map, const char *key)
     return NULL;
 }
 
+/* "red, green": a list as one text. NULL: memory, or a list of something else. */
+static char *join(const yaml_node *list)
+{
+    sgm__text text = {0};
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->children[i]->kind != YAML_TEXT) {
+            sgm__text_free(&text);
+            return NULL;
+        }
+        sgm__text_append(&text, "%s%s", i > 0 ? ", " : "", list->children[i]->text);
+    }
+    return sgm__text_take(&text);
+}
+
 static sgm_status set_entry(const option *o, void *base, const arrival *at, const char *key,
                             const yaml_node *value)
 {
     text_map *map = field(base, o);
+    if (value->kind == YAML_LIST && o->joins) {
+        const yaml_node joined = {
+            .kind = YAML_TEXT, .text = join(value), .line = value->line, .column = value->column};
+        option list = *o;
+        list.kind = OPTION_LIST;
+        sgm_status status =
+            joined.text != NULL ? set_entry(o, base, at, key, &joined) : fail_expected(&list, at, value);
+        sgm__free(joined.text);
+        return status;
+    }
     if (value->kind != YAML_TEXT || (value->plain && value->text[0] == '\0')) {
         option text = *o;
         text.kind = OPTION_TEXT;

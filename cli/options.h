@@ -41,6 +41,7 @@ typedef struct option {
     const char *doc;
     sgm_status (*check)(const char *value);               /* texts, items, values of maps */
     void (*more)(const struct option *o, sgm__text *out); /* adds to the words of the help */
+    bool joins;                                           /* a map: a list is a text with commas */
     const char *path_after; /* a text that begins so goes on with a path, as OPTION_PATH has them */
     const struct option *children;
     size_t child_count;

@@ -34,8 +34,9 @@ typedef struct prediction {
     int64_t elements, limit, done; /* of a record; records wanted (-1: all), printed */
     double *lengths;               /* of the records of a file; NULL: all steps count */
     int64_t length_count;
-    int64_t classes; /* of the last dimension of what the network gives */
-    bool scales;     /* inputs of files from this range to 0 to 1, as the run's own were */
+    int64_t classes;          /* of the last dimension of what the network gives */
+    const data_config *table; /* that the run learnt from; NULL: it was none */
+    bool scales;              /* inputs of files from this range to 0 to 1, as the run's own were */
     double least, most;
 } prediction;
 
@@ -243,9 +244,12 @@ static sgm_status predict_dataset(prediction *p, const char *name)
     return status;
 }
 
-static void find_range(prediction *p)
+/* What the run's configuration says of its own data. */
+static void find_table(prediction *p)
 {
-    const text_list *range = &p->s.c.data.training.input_range;
+    const data_config *training = &p->s.c.data.training;
+    const text_list *range = &training->input_range;
+    p->table = p->s.has_config && training->csv != NULL ? training : NULL;
     p->scales = p->s.has_config && range->count == 2 && sgm__parse_double(range->items[0], &p->least) &&
                 sgm__parse_double(range->items[1], &p->most);
 }
@@ -288,11 +292,14 @@ static sgm_status read_rows(const prediction *p, const sgm_records *rows, int64_
     double *out = sgm_tensor_data(table);
     for (int64_t i = first * rows->columns; i < rows->count * rows->columns; i++) {
         const char *cell = rows->cells[i];
-        if (cell == NULL || !sgm__parse_double(cell, out) || !isfinite(*out++)) {
+        int64_t column = i % rows->columns;
+        if (!table_input_number(p->table, column, cell, out) || !isfinite(*out++)) {
+            const char *texts = table_input_texts(p->table, column);
             sgm_tensor_free(table);
-            return sgm_fail(
-                SGM_ERROR_FORMAT, "line %lld, column %lld (from 0): expected a number, got '%.40s'",
-                line_of(rows, i / rows->columns), (long long)(i % rows->columns), cell != NULL ? cell : "");
+            return sgm_fail(SGM_ERROR_FORMAT, "line %lld, column %lld (from 0): expected %s%s, got '%.40s'",
+                            line_of(rows, i / rows->columns), (long long)column,
+                            texts != NULL ? "one of " : "a number", texts != NULL ? texts : "",
+                            cell != NULL ? cell : "");
         }
     }
     *values = table;
@@ -306,7 +313,7 @@ static bool is_heading(const prediction *p, const sgm_records *rows)
     if (rows->columns != p->elements)
         return false;
     for (int32_t i = 0; i < rows->columns; i++)
-        if (rows->cells[i] == NULL || sgm__parse_double(rows->cells[i], &number))
+        if (rows->cells[i] == NULL || table_input_number(p->table, i, rows->cells[i], &number))
             return false;
     return true;
 }
@@ -364,13 +371,13 @@ static sgm_source *standard_input(void)
     return source;
 }
 
-static sgm_reader *open_reader(const char *path, char separator)
+static sgm_reader *open_reader(const char *path, char separator, const char *missing)
 {
     if (strcmp(path, "-") == 0)
-        return sgm_csv_reader(standard_input(), .separator = separator);
+        return sgm_csv_reader(standard_input(), .separator = separator, .missing = missing);
     if (ends_with(path, ".npy") || ends_with(path, ".npz"))
         return sgm_npy_reader(sgm_file_source(path), NULL);
-    return sgm_csv_reader(sgm_file_source(path), .separator = separator);
+    return sgm_csv_reader(sgm_file_source(path), .separator = separator, .missing = missing);
 }
 
 static sgm_status add_lengths(prediction *p, const sgm_records *records)
@@ -399,7 +406,7 @@ static sgm_status read_lengths(prediction *p, const char *path)
     sgm_records records;
     if (p->asked.lengths[0] == '\0')
         return sgm_fail(SGM_ERROR_ARGUMENT, "--lengths: the network's input has no lengths");
-    sgm_reader *reader = open_reader(path, ',');
+    sgm_reader *reader = open_reader(path, ',', NULL);
     sgm_status status = reader != NULL ? sgm_reader_prepare(reader) : sgm__last_failure();
     for (bool more = true; more && status == SGM_OK;) {
         status = sgm_reader_read(reader, CHUNK, &records);
@@ -413,10 +420,10 @@ static sgm_status read_lengths(prediction *p, const char *path)
 
 static sgm_status predict_file(prediction *p, const char *path, const char *lengths, char separator)
 {
-    find_range(p);
+    find_table(p);
     if (lengths != NULL)
         SGM_TRY(read_lengths(p, lengths));
-    sgm_reader *reader = open_reader(path, separator);
+    sgm_reader *reader = open_reader(path, separator, p->table != NULL ? p->table->missing : NULL);
     sgm_status status = predict_reader(p, reader);
     sgm_reader_free(reader);
     return status;

@@ -353,6 +353,44 @@ printf 'network: input(2) + dense(2) + softmax_cross_entropy\ndata: {training: {
 run 1 train names.yaml
 has err '"virginica" is none of the 2 texts that are mapped \(keys for such a table: skip_rows, class_names'
 run 0 train names.yaml 'data.training.class_names=[setosa, virginica]'
+
+# Texts of other columns: numbers, for training and for questions.
+{
+    echo 'colour,size,kind'
+    for i in 1 2 3 4 5 6 7 8; do printf 'red,%s,good\nblue,%s,poor\n"light green",NA,good\n' "$i" "$i"; done
+} >apples.csv
+cat >apples.yaml <<'EOF'
+network: input(2) + dense(8, tanh) + dense(2) + softmax_cross_entropy
+data:
+  training: {csv: apples.csv, skip_rows: 1, missing: NA, sections: {inputs: 0-1, targets: 2}, class_names: [poor, good],
+             texts: {0: [blue, red, light green]}}
+  batch: 24
+optimiser: {type: adam, learning_rate: 0.1}
+epochs: 60
+EOF
+run 0 train apples.yaml --folder apples --quiet
+has apples/config.yaml '^ *"?0"?: "?blue, red, light green"?$'
+run 0 data apples.yaml --count 3
+has out 'inputs: 1 1$'
+has out 'inputs: 0 1$'
+has out 'inputs: 2 0$'
+printf 'colour,size\nred,3\nblue,3\nlight green,NA\nlight green,\n' >asked.csv
+run 0 predict apples asked.csv
+same "texts of a question are those of the training" "$(cut -d ' ' -f 1 out | tr '\n' ' ')" "1 0 1 1 "
+printf 'green,3\n' >asked.csv
+run 1 predict apples asked.csv
+has err "line 1, column 0 \(from 0\): expected one of blue, red, light green, got 'green'"
+run 1 train apples.yaml --folder other 'data.training.texts={0: blue}'
+has err '"red" is none of the 1 texts that are mapped \(keys for such a table: skip_rows, class_names, texts'
+run 2 train apples.yaml 'data.training.texts={colour: blue}'
+has err "data.training.texts: expected columns from 0, such as 0-3 or 4, got 'colour'"
+run 2 train apples.yaml 'data.training.texts={0: [blue, [red]]}'
+has err 'data.training.texts.0: expected a list of texts, got a list'
+run 2 train apples.yaml 'data.training.texts={0: "blue,,red"}'
+has err "expected texts with a comma between them, got 'blue,,red'"
+sed 's/csv: apples.csv, skip_rows: 1, /dataset: iris, /' apples.yaml >iris-texts.yaml
+run 2 train iris-texts.yaml
+has err 'data.training.texts: are for csv'
 run 0 inspect run --graph --program
 has out '^  1-dense.weights +64  float32  \(4, 16\)$'
 has out '^  all +131  524 bytes$'
