@@ -1,6 +1,13 @@
 /* Blocks: named sections of float32 tensors with the same number of records. */
 #include "data/dataset.h"
 
+sgm_status sgm__missing_part(const char *what)
+{
+    if (sgm_last_status() != SGM_OK)
+        return sgm_last_status();
+    return sgm_fail(SGM_ERROR_ARGUMENT, "%s is needed, got NULL", what);
+}
+
 sgm_block *sgm_block_create(int64_t count)
 {
     if (count < 1) {

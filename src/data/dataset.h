@@ -10,6 +10,8 @@
 #define SGM__SECTION_NAME sizeof((sgm_section){0}.name)
 
 /* --- blocks (block.c) --- */
+/* Reports a missing part, unless the part's own failure is known already. */
+sgm_status sgm__missing_part(const char *what);
 
 /* Records of one block of a dataset: [begin, end) of `block`, which belongs to `owner`. */
 typedef struct sgm__run {
@@ -81,8 +83,6 @@ typedef struct sgm__extractor_parts {
     void (*passed_over)(void *self); /* told that a block went by unseen; NULL: needs not know */
 } sgm__extractor_parts;
 sgm_extractor *sgm__extractor_create(const sgm__extractor_parts *parts);
-/* Reports a missing part, unless the part's own failure is known already. */
-sgm_status sgm__missing_part(const char *what);
 /* Lets adaptive preprocessors learn, in blocks of `count` records (0: as many as fit in a few megabytes). */
 sgm_status sgm__extractor_fit(sgm_extractor *extractor, int64_t count);
 /* Like extract, without the block. */

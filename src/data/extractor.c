@@ -14,13 +14,6 @@ struct sgm_extractor {
     fit_state fit;
 };
 
-sgm_status sgm__missing_part(const char *what)
-{
-    if (sgm_last_status() != SGM_OK)
-        return sgm_last_status();
-    return sgm_fail(SGM_ERROR_ARGUMENT, "%s is needed, got NULL", what);
-}
-
 static sgm_status check_parts(const sgm__extractor_parts *parts)
 {
     if (!parts->type || !parts->type->extract)

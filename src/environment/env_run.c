@@ -1,8 +1,7 @@
 /* Running an environment: its trainers side by side, each on a thread; a single one on the caller's. */
 #include "environment/environment.h"
 #include "monitors/monitor.h"
-#include "training/hooks.h"
-#include "training/trainer.h"
+#include "training/trainer_lock.h"
 
 #include <stdio.h>
 

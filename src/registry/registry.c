@@ -373,3 +373,23 @@ char *sgm_registry_path(sgm_registry *registry)
     sgm__tree_unlock(tree);
     return sgm__text_take(&text);
 }
+
+void sgm__registry_clear(sgm_registry *registry)
+{
+    char **names = NULL;
+    size_t count = 0;
+    if (sgm_registry_names(registry, &names, &count) == SGM_OK)
+        for (size_t i = 0; i < count; i++)
+            sgm_registry_remove(registry, names[i]);
+    sgm_names_free(names, count);
+}
+
+void sgm__registry_clear_child(sgm_registry *registry, const char *name)
+{
+    sgm_content content = {0};
+    if (!sgm_registry_has(registry, name) || sgm_registry_get(registry, name, &content) != SGM_OK)
+        return;
+    if (content.kind == SGM_KIND_REGISTRY)
+        sgm__registry_clear(content.as.registry);
+    sgm_content_clear(&content);
+}

@@ -99,6 +99,10 @@ sgm_status sgm__fail_binding(const char *identifier, sgm_status status);
 sgm_status sgm__entry_check(const sgm__core *core, const sgm__entry *entry, bool own,
                             const sgm_content *content, sgm_content *value);
 
+/* Removes what a registry holds, or a child of it, if it has that. */
+void sgm__registry_clear(sgm_registry *registry);
+void sgm__registry_clear_child(sgm_registry *registry, const char *name);
+
 /* --- contents (content.c) --- */
 sgm_status sgm__content_check(const sgm_content *content); /* a kind there is, and no NULL */
 sgm_status sgm__content_copy(const sgm_content *content, bool read_only, sgm_content *copy);

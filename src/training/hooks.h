@@ -109,9 +109,4 @@ sgm_status sgm__hooks_set_state(sgm__hooks *hooks, const double *numbers, size_t
 /* The state in new memory, also while other threads attach and detach hooks; free with sgm__free. */
 sgm_status sgm__hooks_copy_state(sgm__hooks *hooks, double **numbers, size_t *count);
 
-/* trainer_order.c: a thread that runs a hook, or holds a trainer's lock, must not wait for any trainer. */
-void sgm__busy_begin(void);
-void sgm__busy_end(void);
-bool sgm__is_busy(void);
-
 #endif

@@ -1,4 +1,5 @@
 /* Local hooks: each worker has a copy, attached to its scope. */
+#include "registry/registry_internal.h"
 #include "training/hooks_internal.h"
 #include "training/ranks.h"
 #include "training/trainer.h"

@@ -307,9 +307,6 @@ void sgm__orders_drop(sgm__control *control); /* that nobody waits for; with the
 /* trainer_branch.c. Does an order; with the trainer's lock. *broken: it failed half-way, and nothing can go
  * on. After SGM_OK *moved says whether the training stands somewhere else now. */
 sgm_status sgm__trainer_obey(sgm_trainer *trainer, const sgm__order *order, bool *moved, bool *broken);
-/* Removes what a child of a registry holds. */
-void sgm__registry_clear(sgm_registry *registry);
-void sgm__registry_clear_child(sgm_registry *registry, const char *name);
 /* trainer_hooks.c. From any thread; `ending` as above. Who does it, and which change it takes back (0: none).
  */
 typedef struct sgm__hook_change {

@@ -4,6 +4,7 @@
  * it and the newest checkpoint is of the new branch. What goes wrong before the change leaves all as it was.
  */
 #include "registry/pattern.h"
+#include "registry/registry_internal.h"
 #include "training/operator.h"
 #include "training/run_folder.h"
 
@@ -65,26 +66,6 @@ static sgm_status begin(sgm_trainer *trainer, const sgm__branch *branch, const c
 }
 
 /* --- what was measured --- */
-
-void sgm__registry_clear(sgm_registry *registry)
-{
-    char **names = NULL;
-    size_t count = 0;
-    if (sgm_registry_names(registry, &names, &count) == SGM_OK)
-        for (size_t i = 0; i < count; i++)
-            sgm_registry_remove(registry, names[i]);
-    sgm_names_free(names, count);
-}
-
-void sgm__registry_clear_child(sgm_registry *registry, const char *name)
-{
-    sgm_content content = {0};
-    if (!sgm_registry_has(registry, name) || sgm_registry_get(registry, name, &content) != SGM_OK)
-        return;
-    if (content.kind == SGM_KIND_REGISTRY)
-        sgm__registry_clear(content.as.registry);
-    sgm_content_clear(&content);
-}
 
 /* Values of a training that is no more. */
 static void forget_measured(sgm_trainer *trainer)

@@ -18,6 +18,22 @@ typedef struct held_lock {
 
 static _Thread_local held_lock held[MOST_HELD];
 static _Thread_local size_t held_count;
+static _Thread_local int busy;
+
+void sgm__busy_begin(void)
+{
+    busy++;
+}
+
+void sgm__busy_end(void)
+{
+    busy--;
+}
+
+bool sgm__is_busy(void)
+{
+    return busy > 0;
+}
 
 /* Scopes have no steps of their own. */
 static sgm_trainer *owner_of(sgm_trainer *trainer)

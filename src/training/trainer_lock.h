@@ -23,4 +23,9 @@ sgm_status sgm__trainer_enter(sgm_trainer *trainer);
  * the state of hooks. SGM_ERROR_STATE also where that would be waiting for each other. */
 sgm_status sgm__trainer_enter_for_hooks(sgm_trainer *trainer);
 
+/* A thread that runs a hook, or holds a trainer's lock, must not wait for any trainer. */
+void sgm__busy_begin(void);
+void sgm__busy_end(void);
+bool sgm__is_busy(void);
+
 #endif

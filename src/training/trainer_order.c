@@ -7,27 +7,6 @@
 
 #include <stdio.h>
 
-/* --- busy threads --- */
-
-static _Thread_local int busy;
-
-void sgm__busy_begin(void)
-{
-    busy++;
-}
-
-void sgm__busy_end(void)
-{
-    busy--;
-}
-
-bool sgm__is_busy(void)
-{
-    return busy > 0;
-}
-
-/* --- orders --- */
-
 static void free_order(sgm__order *order)
 {
     if (order == NULL)
@@ -175,8 +154,8 @@ static bool do_idle(sgm_trainer *trainer, const sgm__order *order, sgm_status *s
 {
     if (order->kind != SGM__ORDER_NOTE && (*status = sgm__trainer_check_thread(trainer)) != SGM_OK)
         return true;
-    bool has_locked = busy > 0 && pthread_mutex_trylock(&trainer->lock) == 0;
-    if (busy > 0 && !has_locked) {
+    bool has_locked = sgm__is_busy() && pthread_mutex_trylock(&trainer->lock) == 0;
+    if (sgm__is_busy() && !has_locked) {
         *status = sgm_fail(SGM_ERROR_STATE, "trainer '%s' is being changed by another thread", trainer->name);
         return true;
     }
@@ -205,10 +184,10 @@ sgm_status sgm__trainer_order(sgm_trainer *trainer, sgm__order_kind kind, sgm__o
     sgm__order *order = create_order(kind, &texts);
     if (order == NULL)
         return SGM_ERROR_MEMORY;
-    order->waited = busy == 0;
+    order->waited = !sgm__is_busy();
     for (;;) {
         if (leave_to_run(trainer, order, ending)) {
-            if (busy > 0)
+            if (sgm__is_busy())
                 return SGM_OK; /* it may be gone already */
             status = order->status == SGM_OK ? SGM_OK : sgm_fail(order->status, "%s", order->message);
             break;

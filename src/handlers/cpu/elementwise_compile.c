@@ -90,17 +90,6 @@ static sgm_status add_micro(sgm__elementwise *e, const sgm__cpu *cpu, int32_t in
 
 /* --- copies at the end --- */
 
-bool sgm__slot_is_dense(const sgm__elementwise *e, const sgm__slot *slot)
-{
-    int64_t stride = 1;
-    for (int32_t i = e->rank; i-- > 0;) {
-        if (e->dims[i] != 1 && slot->strides[i] != stride)
-            return false;
-        stride *= e->dims[i];
-    }
-    return true;
-}
-
 static bool overlaps(const sgm__elementwise *e, const sgm__slot *a, const sgm__slot *b)
 {
     if (a->place.store != b->place.store || a->place.index != b->place.index)

@@ -23,6 +23,17 @@ static sgm_status collapse(sgm__elementwise *e)
     return SGM_OK;
 }
 
+bool sgm__slot_is_dense(const sgm__elementwise *e, const sgm__slot *slot)
+{
+    int64_t stride = 1;
+    for (int32_t i = e->rank; i-- > 0;) {
+        if (e->dims[i] != 1 && slot->strides[i] != stride)
+            return false;
+        stride *= e->dims[i];
+    }
+    return true;
+}
+
 static bool is_equal_in_rows(const sgm__elementwise *e, const sgm__slot *slot)
 {
     for (int32_t i = 0; i + 1 < e->rank; i++)

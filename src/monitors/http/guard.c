@@ -11,7 +11,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <nettle/memops.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <strings.h>
 #include <sys/random.h>
@@ -29,50 +28,6 @@ sgm_status sgm__http_random_token(char *text)
     for (size_t i = 0; i < sizeof bytes; i++)
         snprintf(text + 2 * i, 3, "%02x", (unsigned)bytes[i]);
     return SGM_OK;
-}
-
-void sgm__http_refuse(sgm__http_exchange *exchange, int code, const char *format, ...)
-{
-    if (exchange->refusal != 0)
-        return;
-    va_list arguments;
-    va_start(arguments, format);
-    exchange->refusal = code;
-    vsnprintf(exchange->why, sizeof exchange->why, format, arguments);
-    va_end(arguments);
-}
-
-/* --- headers --- */
-
-typedef struct header_search {
-    const char *name, *value;
-    size_t count;
-} header_search;
-
-static enum MHD_Result look_at_header(void *user, enum MHD_ValueKind kind, const char *name,
-                                      const char *value)
-{
-    (void)kind;
-    header_search *search = user;
-    if (strcasecmp(name, search->name) == 0) {
-        search->value = value != NULL ? value : "";
-        search->count++;
-    }
-    return MHD_YES;
-}
-
-bool sgm__http_header(const sgm__http_exchange *exchange, const char *name, const char **value)
-{
-    header_search search = {.name = name};
-    MHD_get_connection_values(exchange->connection, MHD_HEADER_KIND, look_at_header, &search);
-    *value = search.value;
-    return search.count <= 1;
-}
-
-bool sgm__http_last_header(const sgm__http_exchange *exchange, const char *name, const char **value)
-{
-    sgm__http_header(exchange, name, value);
-    return *value != NULL;
 }
 
 /* --- host and origin --- */

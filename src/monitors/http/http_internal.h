@@ -145,8 +145,8 @@ void sgm__http_release(sgm__http *server); /* one of its users goes */
 sgm_status sgm__http_random_token(char *text); /* 2 * SGM__HTTP_TOKEN_BYTES letters and a 0 */
 /* Sets the exchange's refusal if whoever asks may not. */
 void sgm__http_guard(sgm__http_exchange *exchange);
-/* The refusal of an exchange, which stays as it was if there was one. */
-void sgm__http_refuse(sgm__http_exchange *exchange, int code, const char *format, ...) SGM_PRINTF(3, 4);
+
+/* headers.c */
 bool sgm__http_header(const sgm__http_exchange *exchange, const char *name,
                       const char **value); /* false: twice */
 bool sgm__http_last_header(const sgm__http_exchange *exchange, const char *name,
@@ -180,6 +180,8 @@ void sgm__http_on_completed(void *user, struct MHD_Connection *connection, void 
 void sgm__http_exchange_free(sgm__http_exchange *exchange);
 /* Cuts and decodes exchange->target; refuses what is no plain path. */
 void sgm__http_target_read(sgm__http_exchange *exchange);
+/* The refusal of an exchange, which stays as it was if there was one. */
+void sgm__http_refuse(sgm__http_exchange *exchange, int code, const char *format, ...) SGM_PRINTF(3, 4);
 enum MHD_Result sgm__http_respond_refusal(sgm__http_exchange *exchange);
 enum MHD_Result sgm__http_respond_answer(sgm__http_exchange *exchange);
 enum MHD_Result sgm__http_respond_asset(sgm__http_exchange *exchange, const sgm__asset *asset);

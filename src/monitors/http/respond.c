@@ -2,6 +2,7 @@
 #include "base/json_text.h"
 #include "monitors/http/http_internal.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -20,6 +21,17 @@ static const struct {
     {"Cross-Origin-Opener-Policy", "same-origin"},
     {"Cross-Origin-Resource-Policy", "same-origin"},
 };
+
+void sgm__http_refuse(sgm__http_exchange *exchange, int code, const char *format, ...)
+{
+    if (exchange->refusal != 0)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    exchange->refusal = code;
+    vsnprintf(exchange->why, sizeof exchange->why, format, arguments);
+    va_end(arguments);
+}
 
 static int code_of(sgm_status status)
 {

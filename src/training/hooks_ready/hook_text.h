@@ -85,6 +85,10 @@ struct sgm__hook_text {
     sgm__hook_value values[SGM__HOOK_MOST_ARGUMENTS];
 };
 
+/* --- hook_arguments.c --- */
+size_t sgm__hook_argument_count(const sgm__hook_row *row);
+/* What stands in parentheses, if anything, and all that is standard; `call` has its row. */
+sgm_status sgm__hook_read_arguments(sgm__phrase *phrase, sgm__hook_text *call);
 /* For create(), by the argument's name. */
 bool sgm__hook_has(const sgm__hook_text *call, const char *name);            /* given, or it has a standard */
 const char *sgm__hook_text_of(const sgm__hook_text *call, const char *name); /* NULL: none; belongs to call */
