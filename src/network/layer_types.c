@@ -36,6 +36,8 @@ static const sgm_layer_type *const built_in[] = {
     &sgm__layer_geglu,
     &sgm__layer_dropout,
     &sgm__layer_flatten,
+    &sgm__layer_reshape,
+    &sgm__layer_permute,
     &sgm__layer_layer_norm,
     &sgm__layer_rms_norm,
     &sgm__layer_positions,

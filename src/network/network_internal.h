@@ -73,10 +73,10 @@ bool sgm__activation_is_none(const char *name);
 
 /* --- types of layers (layer_types.c) --- */
 extern const sgm_layer_type sgm__layer_input, sgm__layer_output, sgm__layer_dense, sgm__layer_elementwise,
-    sgm__layer_activation, sgm__layer_dropout, sgm__layer_flatten, sgm__layer_identity, sgm__layer_add,
-    sgm__layer_concatenate, sgm__layer_softmax_cross_entropy, sgm__layer_squared_difference,
-    sgm__layer_mean_squared, sgm__layer_binary_cross_entropy, sgm__layer_negative_log_likelihood,
-    sgm__layer_embedding, sgm__layer_rnn, sgm__layer_gru, sgm__layer_lstm;
+    sgm__layer_activation, sgm__layer_dropout, sgm__layer_flatten, sgm__layer_reshape, sgm__layer_permute,
+    sgm__layer_identity, sgm__layer_add, sgm__layer_concatenate, sgm__layer_softmax_cross_entropy,
+    sgm__layer_squared_difference, sgm__layer_mean_squared, sgm__layer_binary_cross_entropy,
+    sgm__layer_negative_log_likelihood, sgm__layer_embedding, sgm__layer_rnn, sgm__layer_gru, sgm__layer_lstm;
 extern const sgm_layer_type sgm__layer_mean_absolute, sgm__layer_huber, sgm__layer_cosine_distance,
     sgm__layer_kl_divergence, sgm__layer_focal, sgm__layer_hinge, sgm__layer_multi_class_hinge,
     sgm__layer_triplet, sgm__layer_ctc;

@@ -212,6 +212,10 @@ TEST(layers_of_all_kinds)
                      "input(3, 4) + attention(heads=2, key_heads=1, rotary) + transformer(heads=2, rotary)"
                      " + dense(2) + mean_squared",
                  .batch = 2, .optimiser = "muon");
+    EXPORT_CHECK(.network =
+                     "input(12) + dense(24, tanh) + reshape(4, 2, 3) + permute(3, 1, 2) + convolution(2, 2)"
+                     " + flatten + dense(2) + mean_squared",
+                 .batch = 3);
     EXPORT_CHECK(.network = "input(2, 4, 4) + upsampling(2) + adaptive_average_pooling(3) + instance_norm"
                             " + adaptive_max_pooling(2) + flatten + dense(4, hard_silu) + dense(4, mish)"
                             " + dense(4, erf) + dense(3, cos) + kl_divergence",

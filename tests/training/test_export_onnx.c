@@ -113,6 +113,10 @@ TEST(more_layers)
     EXPORT_CHECK(.network = "input(6) + embedding(9, 8) + transformer(heads=4, causal, rotary, key_heads=2)"
                             " + dense(9, each_step) + softmax_cross_entropy",
                  .batch = 2, .tokens = 9);
+    EXPORT_CHECK(.network =
+                     "input(12) + dense(24, tanh) + reshape(4, 2, 3) + permute(3, 1, 2) + convolution(2, 2)"
+                     " + flatten + dense(2) + mean_squared",
+                 .batch = 3);
     EXPORT_CHECK(.network = "input(3, 8, 8) + upsampling(2, bilinear) + convolution(4, 3)"
                             " + adaptive_average_pooling(3) + flatten + dense(2) + mean_squared",
                  .batch = 2);

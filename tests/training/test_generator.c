@@ -189,6 +189,10 @@ TEST(networks_that_look_ahead_are_told)
     check_refused("input(6) + embedding(5, 4) + convolution_1d(6, 3, same) + dense(5, each_step) + "
                   "softmax_cross_entropy",
                   "its windows may lie across steps");
+    check_refused("input(6) + embedding(5, 4) + permute(2, 1) + dense(5) + softmax_cross_entropy",
+                  "it puts another dimension in the place of the steps");
+    check_refused("input(6) + embedding(5, 4) + reshape(24) + dense(5) + softmax_cross_entropy",
+                  "its shape is that of all steps together");
     check_refused("input(6) + embedding(5, 4) + dense(5) + softmax_cross_entropy",
                   "2-dense.weights is (4, 5) for one step, but (24, 5) for all");
     check_refused("input(6, 3) + lstm(4) + dense(5, each_step) + softmax_cross_entropy",
