@@ -270,6 +270,64 @@ TEST(a_product_and_its_epilogue_need_no_kernel_and_give_the_same)
     sgm_set_logger(NULL, NULL, SGM_LOG_WARNING);
 }
 
+/* Scores of attention: queries and keys lie in one matrix (records, places, 2 * heads * width). */
+static sgm_graph *scores(int64_t records, int64_t heads)
+{
+    const int64_t places = 3, width = 2;
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(records, places, 2 * heads * width)),
+              parts[2];
+    x = sgm_reshape(graph, x, DIMS(records, places, 2, heads, width));
+    for (int64_t i = 0; i < 2; i++) {
+        parts[i] =
+            sgm_reshape(graph, sgm_slice(graph, x, 2, i, i + 1, 1), DIMS(records, places, heads, width));
+        parts[i] = sgm_permute(graph, parts[i], (const int32_t[]){0, 2, 1, 3});
+    }
+    sgm_output(graph, "y", sgm_matmul(graph, parts[0], sgm_transpose(graph, parts[1])));
+    return graph;
+}
+
+static void check_scores(int64_t records, int64_t heads)
+{
+    enum { MOST = 72 };
+    double values[MOST], expected[MOST];
+    fill(values, (int)(records * heads * 12), 5);
+    for (int64_t i = 0; i < records * heads * 9; i++) {
+        int64_t record = i / 9 / heads, head = i / 9 % heads, row = i / 3 % 3, column = i % 3;
+        const double *q = values + (record * 3 + row) * heads * 4 + head * 2;
+        const double *k = values + (record * 3 + column) * heads * 4 + (heads + head) * 2;
+        expected[i] = q[0] * k[0] + q[1] * k[1];
+    }
+    sgm_handler *handler = sgm_handler_create("cuda");
+    CHECK_OK(handler);
+    sgm_session *session = sgm_session_create(handler);
+    sgm_graph *graph = scores(records, heads);
+    kernels_compiled = 0;
+    sgm_program *program = sgm_session_prepare(session, graph);
+    CHECK_OK(program);
+    feed(session, program, "x", SGM_FLOAT32, DIMS(records, 3, 4 * heads), values);
+    for (int run = 0; run < 4; run++) { /* the later ones are recorded */
+        CHECK_OK(sgm_session_run(session, program));
+        check_output(session, program, "y", expected, 0);
+    }
+    if (!cuda_is_real())
+        CHECK_INT(kernels_compiled, 0);
+    sgm_graph_free(graph);
+    sgm_session_free(session);
+    sgm_handler_free(handler);
+}
+
+TEST(heads_of_attention_are_products_of_the_library)
+{
+    use_cuda();
+    sgm_set_logger(count_kernels, NULL, SGM_LOG_DEBUG);
+    check_scores(2, 3);
+    check_scores(3, 2);
+    check_scores(1, 4);
+    check_scores(5, 1);
+    sgm_set_logger(NULL, NULL, SGM_LOG_WARNING);
+}
+
 TEST(an_epilogue_that_is_not_taken_is_a_kernel)
 {
     use_cuda();

@@ -65,6 +65,7 @@ sgm_status sgm__device_kernels_load(sgm__device *device, sgm__device_kernels *ke
 typedef struct sgm__device_product {
     sgm_device_product asked;    /* its places are filled in when they are known; `batch` 0: nothing */
     int32_t left, right, result; /* nodes */
+    int64_t times, apart[3];     /* asked so often: bytes from one left, right, result to the next */
     int32_t addend, bias;        /* with `asked.has_addend`, `asked.has_bias` */
 } sgm__device_product;
 /* Whether a step is one. */

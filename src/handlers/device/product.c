@@ -11,21 +11,25 @@ static bool type_of(sgm_dtype dtype, sgm_device_type *type)
     return dtype == SGM_FLOAT32 || dtype == SGM_FLOAT64 || dtype == SGM_BFLOAT16;
 }
 
-/* The leading axes as one: false if they do not follow each other in memory. */
-static bool batch_of(const sgm__node *node, int64_t *stride)
+/* Leading axes of a result as one: how far apart an operand's matrices are along them. False: they do not
+ * follow each other in its memory. */
+static bool join_axes(const sgm__node *node, const int64_t *dims, int32_t first, int32_t end, int64_t *stride)
 {
-    int32_t last = -1;
+    int64_t next = 0; /* the stride that a further axis must have */
+    bool any = false;
     *stride = 0;
-    for (int32_t i = node->type.shape.rank - 2; i-- > 0;) {
-        if (node->type.shape.dims[i] == 1)
+    for (int32_t i = end; i-- > first;) {
+        int64_t own = node->type.shape.dims[i] == 1 ? 0 : node->place.strides[i];
+        if (dims[i] == 1)
             continue;
-        if (last < 0)
-            *stride = node->place.strides[i];
-        else if (node->place.strides[i] != node->place.strides[last] * node->type.shape.dims[last])
+        if (!any)
+            *stride = own;
+        else if (own != next)
             return false;
-        last = i;
+        next = own * dims[i];
+        any = true;
     }
-    return true;
+    return *stride >= 0;
 }
 
 static bool matrix_of(const sgm__node *node, sgm_device_matrix *matrix)
@@ -45,8 +49,44 @@ static bool matrix_of(const sgm__node *node, sgm_device_matrix *matrix)
         matrix->column = dims[row];
     bool dense = (matrix->column == 1 && matrix->row >= dims[column]) ||
                  (matrix->row == 1 && matrix->column >= dims[row]);
-    return type_of(node->type.dtype, &matrix->type) && dense && batch_of(node, &matrix->batch) &&
-           matrix->batch >= 0;
+    return type_of(node->type.dtype, &matrix->type) && dense;
+}
+
+static bool matrices_of(const sgm__node *node, sgm_device_matrix *matrix)
+{
+    const sgm_shape *shape = &node->type.shape;
+    return matrix_of(node, matrix) && join_axes(node, shape->dims, 0, shape->rank - 2, &matrix->batch);
+}
+
+/* Two groups of leading axes may be left (the records and the heads of attention, cut out of one matrix): the
+ * larger one is the library's batch, and it is asked as often as the other one says. */
+static bool set_batch(const sgm__node *const *nodes, sgm__device_product *product)
+{
+    const sgm_shape *shape = &nodes[2]->type.shape;
+    int32_t axes = shape->rank - 2;
+    int64_t inner[3], outer[3];
+    bool joined = false;
+    for (int32_t split = 0; (split == 0 || split < axes) && !joined; split++) {
+        joined = true;
+        product->asked.batch = product->times = 1;
+        for (int32_t i = 0; i < axes; i++)
+            *(i < split ? &product->times : &product->asked.batch) *= shape->dims[i];
+        for (int i = 0; i < 3 && joined; i++)
+            joined = join_axes(nodes[i], shape->dims, split, axes, &inner[i]) &&
+                     join_axes(nodes[i], shape->dims, 0, split, &outer[i]);
+    }
+    bool swap = product->times > product->asked.batch;
+    if (swap) {
+        int64_t times = product->times;
+        product->times = product->asked.batch;
+        product->asked.batch = times;
+    }
+    sgm_device_matrix *matrices[3] = {&product->asked.left, &product->asked.right, &product->asked.result};
+    for (int i = 0; i < 3 && joined; i++) {
+        matrices[i]->batch = swap ? outer[i] : inner[i];
+        product->apart[i] = (swap ? inner[i] : outer[i]) * (int64_t)sgm_dtype_size(nodes[i]->type.dtype);
+    }
+    return joined;
 }
 
 bool sgm__device_product_of(const sgm__plan *plan, int32_t step, bool narrow, sgm__device_product *product)
@@ -58,18 +98,15 @@ bool sgm__device_product_of(const sgm__plan *plan, int32_t step, bool narrow, sg
     product->left = plan->operands[node->first_input];
     product->right = plan->operands[node->first_input + 1];
     product->result = number;
-    const sgm__node *left = &plan->nodes[product->left], *right = &plan->nodes[product->right];
-    int32_t rank = node->type.shape.rank;
+    const sgm__node *nodes[3] = {&plan->nodes[product->left], &plan->nodes[product->right], node};
+    int32_t row = node->type.shape.rank - 2;
     sgm_device_product *asked = &product->asked;
-    *asked = (sgm_device_product){.rows = node->type.shape.dims[rank - 2],
-                                  .columns = node->type.shape.dims[rank - 1],
-                                  .depth = left->type.shape.dims[rank - 1],
-                                  .batch = 1,
+    *asked = (sgm_device_product){.rows = node->type.shape.dims[row],
+                                  .columns = node->type.shape.dims[row + 1],
+                                  .depth = nodes[0]->type.shape.dims[row + 1],
                                   .narrow = narrow};
-    for (int32_t i = 0; i < rank - 2; i++)
-        asked->batch *= node->type.shape.dims[i];
-    return asked->depth > 0 && matrix_of(left, &asked->left) && matrix_of(right, &asked->right) &&
-           matrix_of(node, &asked->result);
+    return asked->depth > 0 && matrix_of(nodes[0], &asked->left) && matrix_of(nodes[1], &asked->right) &&
+           matrix_of(node, &asked->result) && set_batch(nodes, product);
 }
 
 /* --- the step after a product --- */
@@ -115,7 +152,7 @@ static bool continue_with(const sgm__plan *plan, const sgm_op *op, int32_t other
         product->bias = other;
         return asked->has_bias = true;
     }
-    if (asked->has_addend || !matrix_of(node, &asked->addend) || !is_like(&asked->addend, &asked->result))
+    if (asked->has_addend || !matrices_of(node, &asked->addend) || !is_like(&asked->addend, &asked->result))
         return false;
     product->addend = other;
     return asked->has_addend = true;
@@ -158,8 +195,8 @@ static int32_t other_operand(const sgm__plan *plan, const sgm__node *node, int32
 bool sgm__device_product_continue(const sgm__plan *plan, int32_t step, sgm__device_product *product)
 {
     sgm_device_matrix result;
-    if (step + 1 >= plan->step_count || plan->steps[step + 1].kind != SGM__STEP_ELEMENTWISE ||
-        !is_read_once(plan, product->result))
+    if (product->times > 1 || step + 1 >= plan->step_count ||
+        plan->steps[step + 1].kind != SGM__STEP_ELEMENTWISE || !is_read_once(plan, product->result))
         return false;
     const sgm__step *next = &plan->steps[step + 1];
     int32_t number = product->result;
@@ -171,7 +208,7 @@ bool sgm__device_product_continue(const sgm__plan *plan, int32_t step, sgm__devi
             return false;
         number = following;
     }
-    if (!can_be_early(plan, product, number) || !matrix_of(&plan->nodes[number], &result) ||
+    if (!can_be_early(plan, product, number) || !matrices_of(&plan->nodes[number], &result) ||
         !is_like(&result, &product->asked.result))
         return false;
     product->result = number;

@@ -155,6 +155,15 @@ static sgm_device_place place_of(const executable *exe, const sgm__memory *memor
     return (sgm_device_place){buffer != NULL ? buffer->memory : NULL, (uint64_t)place->offset};
 }
 
+static sgm_device_product at_time(const sgm__device_product *product, int64_t time)
+{
+    sgm_device_product asked = product->asked;
+    asked.left.place.offset += (uint64_t)(time * product->apart[0]);
+    asked.right.place.offset += (uint64_t)(time * product->apart[1]);
+    asked.result.place.offset += (uint64_t)(time * product->apart[2]);
+    return asked;
+}
+
 static bool takes(const sgm__device *device, const executable *exe, const sgm__memory *memory,
                   sgm__device_product *product)
 {
@@ -168,7 +177,9 @@ static bool takes(const sgm__device *device, const executable *exe, const sgm__m
         asked->addend.place = place_of(exe, memory, product->addend);
     if (asked->has_bias)
         asked->bias = place_of(exe, memory, product->bias);
-    if (!device->driver->takes(device->self, asked))
+    const sgm_device_product second = at_time(product, 1);
+    if (!device->driver->takes(device->self, asked) ||
+        (product->times > 1 && !device->driver->takes(device->self, &second)))
         asked->batch = 0;
     return asked->batch > 0;
 }
@@ -343,7 +354,11 @@ static sgm_status load_step(sgm__device *device, executable *exe, int32_t s)
 static sgm_status multiply(sgm__device *device, const executable *exe, sgm__device_product *product)
 {
     char message[SGM_DEVICE_MESSAGE] = "";
-    sgm_device_result result = device->driver->multiply(device->self, &product->asked, message);
+    sgm_device_result result = SGM_DEVICE_OK;
+    for (int64_t time = 0; time < product->times && result == SGM_DEVICE_OK; time++) {
+        const sgm_device_product asked = at_time(product, time);
+        result = device->driver->multiply(device->self, &asked, message);
+    }
     if (result != SGM_DEVICE_DECLINED || exe->is_recording)
         return result == SGM_DEVICE_OK ? SGM_OK : sgm__device_fail(device, result, message);
     sgm__log(SGM_LOG_DEBUG, device->driver->name, "%s; it is done by other kernels", message);
