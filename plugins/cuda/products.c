@@ -168,7 +168,7 @@ static bool shape_of(const sgm_device_product *p, shape *key, const sgm_device_p
         turned.result = flipped(p->result);
         matrices[A] = &p->left;
         matrices[B] = &p->right;
-        if (p->has_bias || /* it adds them to its rows, which are ours now */
+        if (p->has_bias || /* it adds one to each of its rows, which are ours now */
             !lies_in_rows(&turned.result, turned.rows, turned.columns, &key->leading[D]))
             return false;
     }
@@ -185,8 +185,9 @@ static bool shape_of(const sgm_device_product *p, shape *key, const sgm_device_p
     for (int i = 0; i < PLACES; i++)
         key->aligned[i] = alignment(*places[i]);
     set_epilogue(key, p);
-    return (p->batch == 1 || p->result.batch > 0) && set_types(key, p) &&
-           set_operand(key, A, &turned.right, p->depth, turned.columns) &&
+    /* Of a bias, algorithms want more than they say. */
+    return (!p->has_bias || key->aligned[BIAS] >= 16) && (p->batch == 1 || p->result.batch > 0) &&
+           set_types(key, p) && set_operand(key, A, &turned.right, p->depth, turned.columns) &&
            set_operand(key, B, &turned.left, turned.rows, p->depth);
 }
 

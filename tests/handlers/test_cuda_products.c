@@ -148,7 +148,7 @@ static sgm_device_matrix matrix(const bench *b, int which, sgm_device_type type,
 static void check_ways(const bench *b, sgm_device_type type, sgm_device_type result, const int64_t *sizes)
 {
     for (int way = 0; way < 8; way++)
-        for (int64_t gap = 0; gap <= 4; gap += 4) {
+        for (int64_t gap = 0; gap <= 8; gap += 8) {
             sgm_device_product p = {
                 .rows = sizes[0], .columns = sizes[1], .depth = sizes[2], .batch = sizes[3]};
             p.left = matrix(b, LEFT, type, way & 1, p.rows, p.depth, gap);

@@ -153,6 +153,28 @@ static const struct {
     {"a sum that is wanted, too", kept_between, {0}},
 };
 
+/* x + x w and its like: the sum may take the place of x, which the product still reads. */
+typedef enum itself { LEFT, RIGHT, TURNED, BOTH, ITSELF } itself;
+
+static sgm_graph *with_operand(itself which)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = sgm_tanh(graph, sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(8, 8)));
+    sgm_value w = sgm_state(graph, "w", SGM_FLOAT32, DIMS(8, 8));
+    sgm_value product = which == LEFT    ? sgm_matmul(graph, x, w)
+                        : which == RIGHT ? sgm_matmul(graph, w, x)
+                        : which == BOTH  ? sgm_matmul(graph, x, x)
+                                         : sgm_matmul(graph, sgm_transpose(graph, x), w);
+    sgm_output(graph, "y", sgm_add(graph, x, product));
+    return graph;
+}
+
+TEST(a_sum_on_an_operand_of_the_product_waits_for_it)
+{
+    for (int i = 0; i < ITSELF; i++)
+        check_plan("an operand's place", with_operand((itself)i), (wanted){0});
+}
+
 #define CASES (sizeof continuations / sizeof *continuations)
 #define EVERYTHING 4 /* the case of that name */
 
@@ -369,6 +391,27 @@ TEST(a_library_multiplies_only_what_it_takes)
     sgm_graph_free(graph);
     sgm_session_free(session);
     sgm_handler_free(handler);
+}
+
+static void check_told(const char *products, const char *words)
+{
+    setenv("SIGMA_FAKE_CUDA_PRODUCTS", products, 1);
+    sgm_handler *handler = sgm_handler_create("cuda");
+    CHECK_OK(handler);
+    char *text = sgm_handler_describe(handler);
+    CHECK(strstr(text, words) != NULL);
+    sgm_string_free(text);
+    sgm_handler_free(handler);
+    unsetenv("SIGMA_FAKE_CUDA_PRODUCTS");
+}
+
+TEST(whose_products_they_are_is_told)
+{
+    use_cuda();
+    if (cuda_is_real())
+        SKIP("the stand-in for CUDA is wanted");
+    check_told("yes", "matrix products: the vendor's library\n");
+    check_told("no", "matrix products: own kernels\n");
 }
 
 TEST(one_step_at_a_time_each_gives_its_own_result)

@@ -90,6 +90,20 @@ static void describe_device(const sgm__device *device, const sgm_device_info *in
                      number == device->number && device->of > 1 ? " (this one)" : "");
 }
 
+/* Asks for a product that every library takes. */
+static bool has_library(const sgm__device *device, sgm_device_type type)
+{
+    const sgm_device_matrix matrix = {.type = type, .row = 64, .column = 1, .batch = 4096};
+    const sgm_device_product product = {.rows = 64,
+                                        .columns = 64,
+                                        .depth = 64,
+                                        .batch = 1,
+                                        .left = matrix,
+                                        .right = matrix,
+                                        .result = matrix};
+    return device->driver->takes != NULL && device->driver->takes(device->self, &product);
+}
+
 static void describe(void *self, sgm__text *text)
 {
     sgm__device *device = self;
@@ -107,26 +121,18 @@ static void describe(void *self, sgm__text *text)
             sgm__text_append(text, "%s: device %u is not usable: %s\n", device->driver->name, i, message);
         }
     }
+    bool library = has_library(device, SGM_DEVICE_FLOAT32);
     pthread_mutex_unlock(&device->lock);
     sgm__text_append(text, "driver: %s\n", device->info.driver);
-    sgm__text_append(text, "matrix products: %s\n",
-                     device->driver->takes != NULL ? "the vendor's library" : "own kernels");
+    sgm__text_append(text, "matrix products: %s\n", library ? "the vendor's library" : "own kernels");
     sgm__device_describe_sums(device, text);
 }
 
 static const char *bfloat16(void *self)
 {
     sgm__device *device = self;
-    const sgm_device_matrix matrix = {.type = SGM_DEVICE_BFLOAT16, .row = 64, .column = 1, .batch = 4096};
-    const sgm_device_product product = {.rows = 64,
-                                        .columns = 64,
-                                        .depth = 64,
-                                        .batch = 1,
-                                        .left = matrix,
-                                        .right = matrix,
-                                        .result = matrix};
     pthread_mutex_lock(&device->lock);
-    bool taken = device->driver->takes != NULL && device->driver->takes(device->self, &product);
+    bool taken = has_library(device, SGM_DEVICE_BFLOAT16);
     pthread_mutex_unlock(&device->lock);
     return taken ? "the vendor's library, with float32 sums" : "own kernels, with float32 sums";
 }

@@ -111,11 +111,17 @@ bool sgm__device_product_of(const sgm__plan *plan, int32_t step, bool narrow, sg
 
 /* --- the step after a product --- */
 
+/* The node that a view is of. */
+static int32_t root_of(const sgm__plan *plan, int32_t number)
+{
+    while ((plan->nodes[number].op->flags & SGM_OP_VIEW) != 0)
+        number = plan->operands[plan->nodes[number].first_input];
+    return number;
+}
+
 static bool is_zero(const sgm__plan *plan, int32_t number)
 {
-    const sgm__node *node = &plan->nodes[number];
-    while ((node->op->flags & SGM_OP_VIEW) != 0)
-        node = &plan->nodes[plan->operands[node->first_input]];
+    const sgm__node *node = &plan->nodes[root_of(plan, number)];
     return node->op == &sgm__op_number && node->attributes.numbers[0] == 0;
 }
 
@@ -174,13 +180,17 @@ static bool share_place(const sgm__place *a, const sgm__place *b)
 }
 
 /* What is written a step early must not lie on what the product reads: only where the product itself would
- * be, or an operand that lives on. */
+ * be, or on the addend, unless that is an operand of the product, too (x + x w). */
 static bool can_be_early(const sgm__plan *plan, const sgm__device_product *product, int32_t number)
 {
     const sgm__place *place = &plan->nodes[number].place;
-    return place->store == SGM__STORE_ARENA &&
-           (share_place(place, &plan->nodes[product->result].place) ||
-            (product->asked.has_addend && share_place(place, &plan->nodes[product->addend].place)));
+    if (place->store != SGM__STORE_ARENA)
+        return false;
+    if (share_place(place, &plan->nodes[product->result].place))
+        return true;
+    int32_t addend = product->asked.has_addend ? root_of(plan, product->addend) : -1;
+    return addend >= 0 && share_place(place, &plan->nodes[product->addend].place) &&
+           root_of(plan, product->left) != addend && root_of(plan, product->right) != addend;
 }
 
 /* The operand of an operation on `number` and one more value; -1: it is something else. */
