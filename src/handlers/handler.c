@@ -219,13 +219,3 @@ const char *sgm_handler_support(const sgm_handler *handler, const char *operatio
     bool whole = strcmp(support, "kernel") == 0 || strcmp(support, SGM__THROUGH_FLOAT32) == 0;
     return op->compose != NULL && !whole ? "composed" : support;
 }
-
-sgm_array sgm__plan_array(const sgm__plan *plan, int32_t node, const sgm__memory *memory)
-{
-    const sgm__node *value = &plan->nodes[node];
-    sgm_array array = {.dtype = value->type.dtype,
-                       .shape = value->type.shape,
-                       .data = sgm__place_address(&value->place, memory)};
-    memcpy(array.strides, value->place.strides, sizeof array.strides);
-    return array;
-}

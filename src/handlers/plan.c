@@ -146,6 +146,16 @@ char *sgm__plan_describe(const sgm__plan *plan, int32_t node, char *buffer, size
     return buffer;
 }
 
+sgm_array sgm__plan_array(const sgm__plan *plan, int32_t node, const sgm__memory *memory)
+{
+    const sgm__node *value = &plan->nodes[node];
+    sgm_array array = {.dtype = value->type.dtype,
+                       .shape = value->type.shape,
+                       .data = sgm__place_address(&value->place, memory)};
+    memcpy(array.strides, value->place.strides, sizeof array.strides);
+    return array;
+}
+
 /* --- text --- */
 
 static const char *binding_name(const sgm__plan *plan, const sgm__binding *bindings, int32_t count,

@@ -41,6 +41,8 @@ sgm_status sgm__device_fail(const sgm__device *device, sgm_device_result result,
 sgm_status sgm__device_take(sgm__device *device, uint64_t bytes, sgm__device_buffer **buffer);
 /* NULL is fine. It is kept for the next one of its size, up to a limit. */
 void sgm__device_give(sgm__device *device, sgm__device_buffer *buffer);
+/* The memory that a place is in; NULL: it is never in memory. */
+sgm__device_buffer *sgm__device_buffer_of(const sgm__place *place, const sgm__memory *memory);
 void sgm__device_empty(sgm__device *device); /* frees what is kept */
 
 /* cache.c: compiled source, from the disk where it was compiled before. With the lock held. */
@@ -101,8 +103,5 @@ void sgm__device_give_up(void *self);
 void sgm__device_leave(void *self);
 /* A line that says how they come together. */
 void sgm__device_describe_sums(sgm__device *device, sgm__text *text);
-
-/* The memory that a place is in; NULL: it is never in memory. */
-sgm__device_buffer *sgm__device_buffer_of(const sgm__place *place, const sgm__memory *memory);
 
 #endif
