@@ -11,18 +11,20 @@ usage: bench/device.sh HANDLER [BUILD]
 
 Measures training steps of networks of several sizes on a device by a handler ("cuda", "cuda(device=1)", "opencl"), and, on
 CUDA, in PyTorch on the same device: eager, compiled, and compiled with CUDA graphs. Prints a table and writes
-bench/results/HOST-DATE-HANDLER.jsonl. BUILD is where `bench-programs` were built (build/release).
+HOST-DATE-HANDLER.jsonl into RESULTS. BUILD is where `bench-programs` were built (build/release).
 
 Environment:
   WORKLOADS     of these names alone ("A small iris lenet lstm gpt wide lenet-large gpt2")
   PRECISIONS    of these alone ("float32 tf32 bfloat16")
   WAYS          of PyTorch ("eager compiled graphs"); empty: none
+  RESULTS       a folder (bench/results)
   PYTHON        a Python with PyTorch (python3)
   SECONDS_EACH  seconds for each measurement (2)
   SIZE          tiny: networks of the same kinds, small enough to try the benchmark itself
   TORCH_DEVICE  cpu: to try it without a GPU
 
-Time: about 10 minutes with all; a step is the mean over all steps that fit the time, the queue's end waited for.
+A step is the mean over all steps that fit the time, the queue's end waited for. Each row and way also starts and compiles,
+up to 300 s: where a command may take only minutes, name WORKLOADS or WAYS.
 END
 }
 
@@ -92,8 +94,9 @@ done
     echo "device: no workload is called '${WORKLOADS:-}' with precision '${wanted_precisions:-any}'" >&2
     exit 2
 }
-mkdir -p "$here/results"
-results=$here/results/$(hostname)-$(date +%Y%m%d-%H%M%S)-${handler%%(*}.jsonl
+folder=${RESULTS:-$here/results}
+mkdir -p "$folder" || exit 1
+results=$folder/$(hostname)-$(date +%Y%m%d-%H%M%S)-${handler%%(*}.jsonl
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 
@@ -131,6 +134,8 @@ ours() # row
     if answer=$(timeout 300 "$build/bench/step" -n "${notation_of[$1]}" -b "${batch_of[$1]}" -o "$type" -p "$precision" \
         ${extra_of[$1]} -h "$on" -s "$seconds" -m 2>"$scratch/errors"); then
         echo "${answer%% *}"
+    elif [ $? = 124 ]; then
+        echo "failed not ended within 300 s"
     else
         echo "failed $(tail -n 1 "$scratch/errors" | cut -c 1-300)"
     fi
