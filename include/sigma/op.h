@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-#define SGM_OP_API 1
+#define SGM_OP_API 2
 
 typedef enum sgm_op_flags {
     SGM_OP_ELEMENTWISE = 1, /* inputs are broadcast to one shape, which is the result's */
@@ -75,6 +75,9 @@ struct sgm_op {
     /* Elementwise: the formula for one element. This is the reference that all handlers are tested against.
      */
     double (*scalar)(const double *inputs, const sgm_attributes *attributes);
+    /* Elementwise, of int64: the same, exactly; what int64 does not hold wraps around. NULL: by `scalar`,
+     * which is exact up to 2^53. */
+    int64_t (*whole)(const int64_t *inputs, const sgm_attributes *attributes);
     /* Others: the whole array by plain loops, in double precision. Must not allocate. */
     sgm_status (*forward)(const sgm_kernel_call *call);
 };

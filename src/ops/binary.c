@@ -22,6 +22,24 @@
     X(logical_and, bool, a != 0 && b != 0)                                                                   \
     X(logical_or, bool, a != 0 || b != 0)
 
+/* Those of int64. */
+#define WHOLE_FORMULAS(X)                                                                                    \
+    X(add, (int64_t)((uint64_t)a + (uint64_t)b))                                                             \
+    X(subtract, (int64_t)((uint64_t)a - (uint64_t)b))                                                        \
+    X(multiply, (int64_t)((uint64_t)a * (uint64_t)b))                                                        \
+    X(maximum, a >= b ? a : b)                                                                               \
+    X(minimum, a <= b ? a : b)                                                                               \
+    X(equal, a == b)                                                                                         \
+    X(not_equal, a != b)                                                                                     \
+    X(less, a < b)                                                                                           \
+    X(less_equal, a <= b)                                                                                    \
+    X(greater, a > b)                                                                                        \
+    X(greater_equal, a >= b)
+#define whole_divide NULL
+#define whole_power NULL
+#define whole_logical_and NULL
+#define whole_logical_or NULL
+
 static sgm_status infer_any(const sgm_type *inputs, sgm_type *result)
 {
     SGM_TRY(sgm__want_equal(&inputs[0], &inputs[1]));
@@ -166,6 +184,15 @@ static void gradient_minimum(sgm_graph *graph, const sgm_gradient_call *call, sg
     }
 FORMULAS(DEFINE_PARTS)
 
+#define DEFINE_WHOLE(name, formula)                                                                          \
+    static int64_t whole_##name(const int64_t *inputs, const sgm_attributes *attributes)                     \
+    {                                                                                                        \
+        (void)attributes;                                                                                    \
+        int64_t a = inputs[0], b = inputs[1];                                                                \
+        return formula;                                                                                      \
+    }
+WHOLE_FORMULAS(DEFINE_WHOLE)
+
 #define DEFINE_OP(op_name, op_doc)                                                                           \
     const sgm_op sgm__op_##op_name = {.api = SGM_OP_API,                                                     \
                                       .flags = SGM_OP_ELEMENTWISE,                                           \
@@ -175,7 +202,8 @@ FORMULAS(DEFINE_PARTS)
                                       .max_inputs = 2,                                                       \
                                       .infer = infer_of_##op_name,                                           \
                                       .gradient = gradient_##op_name,                                        \
-                                      .scalar = scalar_##op_name};                                           \
+                                      .scalar = scalar_##op_name,                                            \
+                                      .whole = whole_##op_name};                                             \
     sgm_value sgm_##op_name(sgm_graph *graph, sgm_value a, sgm_value b)                                      \
     {                                                                                                        \
         return sgm_record(graph, &sgm__op_##op_name, (sgm_value[]){a, b}, 2, NULL);                          \

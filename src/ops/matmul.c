@@ -52,6 +52,23 @@ static double compute_dot(const dot_product *dot)
     return sum;
 }
 
+static uint64_t compute_whole_dot(const dot_product *dot)
+{
+    uint64_t sum = 0; /* wraps around like machine arithmetic */
+    for (int64_t k = 0; k < dot->count; k++)
+        sum += (uint64_t)sgm__array_index(dot->a, dot->a_offset + k * dot->a_stride) *
+               (uint64_t)sgm__array_index(dot->b, dot->b_offset + k * dot->b_stride);
+    return sum;
+}
+
+static void store_dot(const dot_product *dot, const sgm_array *y, int64_t offset)
+{
+    if (y->dtype == SGM_INT64)
+        ((uint64_t *)y->data)[offset] = compute_whole_dot(dot);
+    else
+        sgm_array_store(y, offset, compute_dot(dot));
+}
+
 static sgm_status forward(const sgm_kernel_call *call)
 {
     const sgm_array *a = &call->inputs[0], *b = &call->inputs[1], *y = &call->output;
@@ -65,8 +82,7 @@ static sgm_status forward(const sgm_kernel_call *call)
             for (int64_t k = 0; k < y->shape.dims[column]; k++) {
                 dot.a_offset = a_batch.offset + i * a->strides[row];
                 dot.b_offset = b_batch.offset + k * b->strides[column];
-                sgm_array_store(y, y_batch.offset + i * y->strides[row] + k * y->strides[column],
-                                compute_dot(&dot));
+                store_dot(&dot, y, y_batch.offset + i * y->strides[row] + k * y->strides[column]);
             }
         sgm__cursor_next(&a_batch);
         sgm__cursor_next(&b_batch);

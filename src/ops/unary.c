@@ -3,32 +3,56 @@
 
 #include <math.h>
 
-/* name, what types it takes, flags beside elementwise, formula */
+/* name, what types it takes, flags beside elementwise, formula, and the one of int64; NULL: it moves that, or
+ * does not take it */
 #define FORMULAS(X)                                                                                          \
-    X(negate, number, 0, -x)                                                                                 \
-    X(absolute, number, SGM_OP_ACTIVATION, fabs(x))                                                          \
-    X(sign, number, 0, (x > 0) - (x < 0))                                                                    \
-    X(square_root, float, 0, sqrt(x))                                                                        \
-    X(exp, float, SGM_OP_ACTIVATION, exp(x))                                                                 \
-    X(log, float, 0, log(x))                                                                                 \
-    X(log1p, float, 0, log1p(x))                                                                             \
-    X(sin, float, SGM_OP_ACTIVATION, sin(x))                                                                 \
-    X(cos, float, SGM_OP_ACTIVATION, cos(x))                                                                 \
-    X(tan, float, 0, tan(x))                                                                                 \
-    X(asin, float, 0, asin(x))                                                                               \
-    X(acos, float, 0, acos(x))                                                                               \
-    X(atan, float, SGM_OP_ACTIVATION, atan(x))                                                               \
-    X(tanh, float, SGM_OP_ACTIVATION, tanh(x))                                                               \
-    X(erf, float, SGM_OP_ACTIVATION, erf(x))                                                                 \
-    X(sigmoid, float, SGM_OP_ACTIVATION, sigmoid(x))                                                         \
-    X(gelu, float, SGM_OP_ACTIVATION, gelu(x))                                                               \
-    X(gelu_slope, float, 0, gelu_slope(x))                                                                   \
-    X(floor, number, 0, floor(x))                                                                            \
-    X(copy, any, 0, x)                                                                                       \
-    X(stop_gradient, any, 0, x)                                                                              \
-    X(logical_not, bool, 0, x == 0)                                                                          \
-    X(is_nan, any_to_bool, 0, x != x)                                                                        \
-    X(is_finite, any_to_bool, 0, isfinite(x) != 0)
+    X(negate, number, 0, -x, whole_negate)                                                                   \
+    X(absolute, number, SGM_OP_ACTIVATION, fabs(x), whole_absolute)                                          \
+    X(sign, number, 0, (x > 0) - (x < 0), whole_sign)                                                        \
+    X(square_root, float, 0, sqrt(x), NULL)                                                                  \
+    X(exp, float, SGM_OP_ACTIVATION, exp(x), NULL)                                                           \
+    X(log, float, 0, log(x), NULL)                                                                           \
+    X(log1p, float, 0, log1p(x), NULL)                                                                       \
+    X(sin, float, SGM_OP_ACTIVATION, sin(x), NULL)                                                           \
+    X(cos, float, SGM_OP_ACTIVATION, cos(x), NULL)                                                           \
+    X(tan, float, 0, tan(x), NULL)                                                                           \
+    X(asin, float, 0, asin(x), NULL)                                                                         \
+    X(acos, float, 0, acos(x), NULL)                                                                         \
+    X(atan, float, SGM_OP_ACTIVATION, atan(x), NULL)                                                         \
+    X(tanh, float, SGM_OP_ACTIVATION, tanh(x), NULL)                                                         \
+    X(erf, float, SGM_OP_ACTIVATION, erf(x), NULL)                                                           \
+    X(sigmoid, float, SGM_OP_ACTIVATION, sigmoid(x), NULL)                                                   \
+    X(gelu, float, SGM_OP_ACTIVATION, gelu(x), NULL)                                                         \
+    X(gelu_slope, float, 0, gelu_slope(x), NULL)                                                             \
+    X(floor, number, 0, floor(x), whole_floor)                                                               \
+    X(copy, any, 0, x, NULL)                                                                                 \
+    X(stop_gradient, any, 0, x, NULL)                                                                        \
+    X(logical_not, bool, 0, x == 0, NULL)                                                                    \
+    X(is_nan, any_to_bool, 0, x != x, NULL)                                                                  \
+    X(is_finite, any_to_bool, 0, isfinite(x) != 0, NULL)
+
+static int64_t whole_negate(const int64_t *inputs, const sgm_attributes *attributes)
+{
+    (void)attributes;
+    return (int64_t)(0 - (uint64_t)inputs[0]);
+}
+
+static int64_t whole_absolute(const int64_t *inputs, const sgm_attributes *attributes)
+{
+    return inputs[0] < 0 ? whole_negate(inputs, attributes) : inputs[0];
+}
+
+static int64_t whole_sign(const int64_t *inputs, const sgm_attributes *attributes)
+{
+    (void)attributes;
+    return (inputs[0] > 0) - (inputs[0] < 0);
+}
+
+static int64_t whole_floor(const int64_t *inputs, const sgm_attributes *attributes)
+{
+    (void)attributes;
+    return inputs[0];
+}
 
 /* An exponential that is infinite ends it at 0. */
 static double sigmoid(double x)
@@ -224,8 +248,7 @@ static sgm_value slope_zero(sgm_graph *graph, sgm_value x, sgm_value y, sgm_valu
 
 /* --- tables and functions --- */
 
-#define DEFINE_PARTS(name, types, extra_flags, formula)                                                      \
-    enum { flags_##name = SGM_OP_ELEMENTWISE | (extra_flags) };                                              \
+#define DEFINE_PARTS(name, types, extra_flags, formula, of_int64)                                            \
     static double scalar_##name(const double *inputs, const sgm_attributes *attributes)                      \
     {                                                                                                        \
         (void)attributes;                                                                                    \
@@ -244,18 +267,22 @@ static sgm_value slope_zero(sgm_graph *graph, sgm_value x, sgm_value y, sgm_valu
     }
 FORMULAS(DEFINE_PARTS)
 
-#define DEFINE_OP(op_name, op_doc)                                                                           \
+#define DEFINE_DOC(name, text) static const char doc_##name[] = text;
+SGM_UNARY_LIST(DEFINE_DOC)
+
+#define DEFINE_OP(op_name, types, extra_flags, formula, of_int64)                                            \
     const sgm_op sgm__op_##op_name = {.api = SGM_OP_API,                                                     \
-                                      .flags = flags_##op_name,                                              \
+                                      .flags = SGM_OP_ELEMENTWISE | (extra_flags),                           \
                                       .name = #op_name,                                                      \
-                                      .doc = op_doc,                                                         \
+                                      .doc = doc_##op_name,                                                  \
                                       .min_inputs = 1,                                                       \
                                       .max_inputs = 1,                                                       \
                                       .infer = infer_of_##op_name,                                           \
                                       .gradient = gradient_##op_name,                                        \
-                                      .scalar = scalar_##op_name};                                           \
+                                      .scalar = scalar_##op_name,                                            \
+                                      .whole = of_int64};                                                    \
     sgm_value sgm_##op_name(sgm_graph *graph, sgm_value x)                                                   \
     {                                                                                                        \
         return sgm__record_one(graph, &sgm__op_##op_name, x, NULL);                                          \
     }
-SGM_UNARY_LIST(DEFINE_OP)
+FORMULAS(DEFINE_OP)

@@ -4,7 +4,11 @@
 #include "devices.h"
 #include "graphs.h"
 
+#include "base/tensor_internal.h"
 #include "handlers/source/source.h"
+#include <sigma/op.h>
+
+__extension__ typedef __int128 wide; /* of all sums and products of two int64 */
 
 #define EDGES 11
 #define MANY 70000 /* enough to be summed in parts */
@@ -16,9 +20,13 @@ typedef struct whole_type {
     int64_t edges[EDGES];
 } whole_type;
 
-/* Numbers of int64 are the same everywhere up to 2^53, which sums of their products stay below here. */
+/* Sums of int64 wrap around, and their products. */
 static const whole_type types[] = {
-    {SGM_INT64, INT64_MIN, INT64_MAX, {0, 1, -1, 2, -3, 255, -256, 28000000, -27999999, 65537, 4096}},
+    {SGM_INT64,
+     INT64_MIN,
+     INT64_MAX,
+     {0, 1, -1, 2, -3, (INT64_C(1) << 53) + 1, -(INT64_C(1) << 60) - 7, INT64_MAX, INT64_MIN, 3037000501,
+      INT64_MAX - 1}},
     {SGM_INT32,
      INT32_MIN,
      INT32_MAX,
@@ -145,11 +153,11 @@ static sgm_tensor *make_input(const whole_type *type, int32_t input)
     int64_t count = input_size(input);
     sgm_dtype dtype = input == 3 ? SGM_INT64 : type->dtype;
     sgm_tensor *tensor = sgm_tensor_create(dtype, input < 2 ? DIMS(EDGES, EDGES) : DIMS(count));
-    double *values = malloc((size_t)count * sizeof *values);
-    for (int64_t i = 0; i < count; i++)
-        values[i] = (double)input_value(type, input, i);
-    CHECK_OK(sgm_tensor_write(tensor, values, (size_t)count));
-    free(values);
+    unsigned char *data = sgm_tensor_data(tensor);
+    for (int64_t i = 0; i < count; i++, data += sgm_dtype_size(dtype)) {
+        int64_t value = input_value(type, input, i);
+        sgm__element_convert(dtype, data, SGM_INT64, &value);
+    }
     return tensor;
 }
 
@@ -231,18 +239,24 @@ static void check_handler(const char *name)
 
 /* --- the reference --- */
 
-static int64_t limited(const whole_type *type, int64_t value)
+/* What a type makes of it: int64 wraps around, others end at their least and most. */
+static int64_t limited(const whole_type *type, wide value)
 {
-    return value < type->least ? type->least : value > type->most ? type->most : value;
+    if (type->dtype == SGM_INT64)
+        return (int64_t)value;
+    return (int64_t)(value < type->least ? type->least : value > type->most ? type->most : value);
 }
 
 static void check_element(const results *r, const char *output, int64_t i, int64_t expected)
 {
     const sgm_tensor *tensor = r->tensors[number_in(outputs, OUTPUT_COUNT, output)];
-    double got = element(tensor, sgm_tensor_const_data(tensor), i);
-    if (got != (double)expected)
-        TEST_FAIL("%s of %s: element %lld is %.17g, expected %lld", output,
-                  sgm_dtype_name(sgm_tensor_dtype(tensor)), (long long)i, got, (long long)expected);
+    sgm_dtype dtype = sgm_tensor_dtype(tensor);
+    int64_t got;
+    sgm__element_convert(SGM_INT64, &got, dtype,
+                         (const char *)sgm_tensor_const_data(tensor) + (size_t)i * sgm_dtype_size(dtype));
+    if (got != expected)
+        TEST_FAIL("%s of %s: element %lld is %lld, expected %lld", output, sgm_dtype_name(dtype),
+                  (long long)i, (long long)got, (long long)expected);
 }
 
 TEST(the_reference_gives_the_least_or_most_of_a_type)
@@ -250,14 +264,19 @@ TEST(the_reference_gives_the_least_or_most_of_a_type)
     for (int t = 0; t < TYPES; t++) {
         const whole_type *type = &types[t];
         results r = run_reference(type);
-        int64_t sum = 0, many = 0;
+        wide sum = 0, many = 0;
         for (int64_t i = 0; i < EDGES * EDGES; i++) {
-            int64_t a = input_value(type, 0, i), b = input_value(type, 1, i);
+            wide a = input_value(type, 0, i), b = input_value(type, 1, i);
             check_element(&r, "negate", i, limited(type, -a));
             check_element(&r, "absolute", i, limited(type, a < 0 ? -a : a));
+            check_element(&r, "sign", i, (a > 0) - (a < 0));
+            check_element(&r, "floor", i, (int64_t)a);
             check_element(&r, "add", i, limited(type, a + b));
             check_element(&r, "subtract", i, limited(type, a - b));
             check_element(&r, "multiply", i, limited(type, a * b));
+            check_element(&r, "maximum", i, (int64_t)(a > b ? a : b));
+            check_element(&r, "minimum", i, (int64_t)(a < b ? a : b));
+            check_element(&r, "less_of_sum", i, limited(type, a + b) < a);
             check_element(&r, "there_and_back", i, limited(type, limited(type, a + b) - b));
             const sgm_tensor *constants = r.tensors[number_in(outputs, OUTPUT_COUNT, "constants")];
             CHECK_INT(((const int64_t *)sgm_tensor_const_data(constants))[i],
@@ -266,6 +285,10 @@ TEST(the_reference_gives_the_least_or_most_of_a_type)
             check_element(&r, "cumulative_sum", i, limited(type, sum));
             if (i % EDGES == EDGES - 1)
                 check_element(&r, "sum_of_rows", i / EDGES, limited(type, sum));
+            wide product = (wide)type->edges[i / EDGES] * type->edges[i % EDGES];
+            if (type->dtype == SGM_INT64) /* before so many of them */
+                product = (int64_t)product;
+            check_element(&r, "matmul", i, limited(type, EDGES * product));
         }
         for (int64_t i = 0; i < MANY; i++)
             many += input_value(type, 2, i);
@@ -273,6 +296,79 @@ TEST(the_reference_gives_the_least_or_most_of_a_type)
         discard(&r);
     }
 }
+
+/* --- a user's own formula --- */
+
+static sgm_status infer_own(const sgm_type *given, int32_t count, const sgm_attributes *attributes,
+                            sgm_type *result)
+{
+    (void)count, (void)attributes;
+    *result = given[0];
+    return SGM_OK;
+}
+
+static double own_scalar(const double *x, const sgm_attributes *attributes)
+{
+    (void)attributes;
+    return 3 * x[0] - x[1];
+}
+
+static int64_t own_whole(const int64_t *x, const sgm_attributes *attributes)
+{
+    (void)attributes;
+    return (int64_t)(3 * (uint64_t)x[0] - (uint64_t)x[1]);
+}
+
+static const sgm_op own = {.api = SGM_OP_API,
+                           .flags = SGM_OP_ELEMENTWISE,
+                           .name = "test_own_whole",
+                           .doc = "of a test",
+                           .min_inputs = 2,
+                           .max_inputs = 2,
+                           .infer = infer_own,
+                           .scalar = own_scalar,
+                           .whole = own_whole};
+
+static void check_own(const char *name)
+{
+    sgm_handler *handler = sgm_handler_create_options(name, NULL);
+    if (handler == NULL && is_device_name(name))
+        return;
+    CHECK_OK(handler);
+    sgm_session *session = sgm_session_create(handler);
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = constant(graph, EDGES), narrow = sgm_cast(graph, x, SGM_INT32);
+    sgm_output(graph, "y", sgm_record(graph, &own, (sgm_value[]){x, sgm_negate(graph, x)}, 2, NULL));
+    sgm_output(graph, "z", sgm_record(graph, &own, (sgm_value[]){narrow, narrow}, 2, NULL));
+    sgm_program *program = sgm_session_prepare(session, graph);
+    CHECK_OK(program);
+    CHECK_OK(sgm_session_run(session, program));
+    sgm_tensor *y = sgm_tensor_create(SGM_INT64, DIMS(EDGES)), *z = sgm_tensor_create(SGM_INT32, DIMS(EDGES));
+    CHECK_OK(sgm_session_read(session, program, "y", y));
+    CHECK_OK(sgm_session_read(session, program, "z", z));
+    for (int i = 0; i < EDGES; i++) {
+        int64_t end = beyond_double[i] > 7    ? INT32_MAX
+                      : beyond_double[i] < -7 ? INT32_MIN
+                                              : 2 * beyond_double[i];
+        CHECK_INT(((const int64_t *)sgm_tensor_const_data(y))[i], (int64_t)(4 * (uint64_t)beyond_double[i]));
+        CHECK_INT(((const int32_t *)sgm_tensor_const_data(z))[i], end);
+    }
+    sgm_tensor_free(y);
+    sgm_tensor_free(z);
+    sgm_graph_free(graph);
+    sgm_session_free(session);
+    sgm_handler_free(handler);
+}
+
+TEST(a_formula_of_int64_is_used_for_that_alone)
+{
+    static const char *const handlers[] = {"reference", "cpu", "opencl", "cuda"};
+    CHECK_OK(sgm_register_op(&own));
+    for (size_t i = 0; i < sizeof handlers / sizeof *handlers; i++)
+        check_own(handlers[i]);
+}
+
+/* --- all handlers --- */
 
 TEST(cpu)
 {

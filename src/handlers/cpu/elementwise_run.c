@@ -1,4 +1,5 @@
 /* Runs compiled elementwise steps. */
+#include "base/tensor_internal.h"
 #include "handlers/cpu/elementwise.h"
 #include "ops/ops.h"
 
@@ -71,21 +72,41 @@ static void load_tile(const sgm__elementwise *e, const sgm__slot *slot, const un
     }
 }
 
-/* Operations without a loop of their own: element by element, in double. */
+static void compute_number(const sgm__micro *micro, const sgm_array *operands, const sgm_array *result,
+                           int64_t i)
+{
+    double values[SGM__ELEMENTWISE_MOST_INPUTS];
+    for (int32_t k = 0; k < micro->input_count; k++)
+        values[k] = sgm_array_load(&operands[k], (micro->still >> k & 1) != 0 ? 0 : i);
+    sgm_array_store(result, i, micro->op->scalar(values, micro->attributes));
+}
+
+static void compute_whole(const sgm__micro *micro, const sgm_array *operands, const sgm_array *result,
+                          int64_t i)
+{
+    int64_t values[SGM__ELEMENTWISE_MOST_INPUTS];
+    for (int32_t k = 0; k < micro->input_count; k++)
+        sgm__element_convert(SGM_INT64, &values[k], SGM_INT64,
+                             (const int64_t *)operands[k].data + ((micro->still >> k & 1) != 0 ? 0 : i));
+    int64_t value = micro->op->whole(values, micro->attributes);
+    sgm__element_convert(result->dtype, (char *)result->data + (size_t)i * sgm_dtype_size(result->dtype),
+                         SGM_INT64, &value);
+}
+
+/* Operations without a loop of their own: element by element, in double, or of int64. */
 static void run_formula(const sgm__elementwise *e, const sgm__micro *micro, int64_t n, void *out,
                         const void *const *in)
 {
     sgm_array operands[SGM__ELEMENTWISE_MOST_INPUTS], result = {.data = out};
     result.dtype = e->plan->nodes[e->slots[micro->output].node].type.dtype;
-    for (int32_t k = 0; k < micro->input_count; k++)
+    bool whole = micro->op->whole != NULL;
+    for (int32_t k = 0; k < micro->input_count; k++) {
         operands[k] = (sgm_array){.dtype = e->plan->nodes[e->slots[micro->inputs[k]].node].type.dtype,
                                   .data = (void *)(uintptr_t)in[k]};
-    for (int64_t i = 0; i < n; i++) {
-        double values[SGM__ELEMENTWISE_MOST_INPUTS];
-        for (int32_t k = 0; k < micro->input_count; k++)
-            values[k] = sgm_array_load(&operands[k], (micro->still >> k & 1) != 0 ? 0 : i);
-        sgm_array_store(&result, i, micro->op->scalar(values, micro->attributes));
+        whole = whole && operands[k].dtype == SGM_INT64;
     }
+    for (int64_t i = 0; i < n; i++)
+        (whole ? compute_whole : compute_number)(micro, operands, &result, i);
 }
 
 /* A thread's memory: single numbers, then buffers of tiles. */

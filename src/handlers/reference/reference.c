@@ -1,6 +1,6 @@
-/* The reference: every operation by its own formula or loops, in double precision, on one thread. It is slow,
- * and what the other handlers are tested against. It runs the same fused steps as they do; "debug:reference"
- * runs one instruction at a time. */
+/* The reference: every operation by its own formula or loops, in double precision (int64: in its own), on one
+ * thread. It is slow, and what the other handlers are tested against. It runs the same fused steps as they
+ * do; "debug:reference" runs one instruction at a time. */
 #include "base/tensor_internal.h"
 #include "handlers/host.h"
 #include "ops/ops.h"
@@ -22,9 +22,10 @@ typedef struct executable {
     const sgm__plan *plan;
     int32_t *step_of, *position_of; /* of a node that an elementwise step computes; -1 */
     /* Scratch, large enough for every step: */
-    slot *slots;       /* values of the members of an elementwise step */
-    cursor *cursors;   /* of their operands, then of their results in memory */
-    double *numbers;   /* operands of one formula */
+    slot *slots;     /* values of the members of an elementwise step */
+    cursor *cursors; /* of their operands, then of their results in memory */
+    double *numbers; /* operands of one formula, and of one of int64 */
+    int64_t *wholes;
     sgm_array *arrays; /* operands of one kernel */
 } executable;
 
@@ -52,6 +53,7 @@ static void discard(void *self, void *compiled)
     sgm__free(exe->slots);
     sgm__free(exe->cursors);
     sgm__free(exe->numbers);
+    sgm__free(exe->wholes);
     sgm__free(exe->arrays);
     sgm__free(exe);
 }
@@ -106,8 +108,10 @@ static sgm_status prepare(executable *exe)
     exe->slots = sgm__calloc(members, sizeof(slot));
     exe->cursors = sgm__calloc(cursors, sizeof(cursor));
     exe->numbers = sgm__calloc(operands, sizeof(double));
+    exe->wholes = sgm__calloc(operands, sizeof(int64_t));
     exe->arrays = sgm__calloc(operands, sizeof(sgm_array));
-    if (exe->slots == NULL || exe->cursors == NULL || exe->numbers == NULL || exe->arrays == NULL)
+    if (exe->slots == NULL || exe->cursors == NULL || exe->numbers == NULL || exe->wholes == NULL ||
+        exe->arrays == NULL)
         return SGM_ERROR_MEMORY;
     return SGM_OK;
 }
@@ -187,6 +191,14 @@ static double draw(const sgm__node *node, const cursor *operands, int64_t elemen
     return (double)(words[element % 4] >> 8) * 0x1p-24;
 }
 
+static void compute_whole(const executable *exe, const sgm__node *node, const cursor *operands, slot *result)
+{
+    for (int32_t k = 0; k < node->input_count; k++)
+        sgm__element_convert(SGM_INT64, &exe->wholes[k], operands[k].dtype, operands[k].at);
+    int64_t value = node->op->whole(exe->wholes, &node->attributes);
+    sgm__element_convert(node->type.dtype, result, SGM_INT64, &value);
+}
+
 static void compute_member(const executable *exe, const sgm__node *node, const cursor *operands,
                            int64_t element, slot *result)
 {
@@ -197,6 +209,10 @@ static void compute_member(const executable *exe, const sgm__node *node, const c
     int32_t moved = moved_operand(node->op, operands);
     if (moved >= 0) {
         sgm__element_convert(node->type.dtype, result, operands[moved].dtype, operands[moved].at);
+        return;
+    }
+    if (node->op->whole != NULL && operands[0].dtype == SGM_INT64) {
+        compute_whole(exe, node, operands, result);
         return;
     }
     for (int32_t k = 0; k < node->input_count; k++)

@@ -3,7 +3,8 @@
 #include "handlers/source/source.h"
 #include "ops/ops.h"
 
-/* $a, $b, $c: operands; $F: the prefix of functions. Of integers where another formula is given for them. */
+/* $a, $b, $c: operands; $F: the prefix of functions. Of integers where another formula is given for them;
+ * where it grows, of those in 64 bits, which wrap around. */
 typedef struct formula {
     const sgm_op *op;
     const char *text, *of_integers;
@@ -16,17 +17,17 @@ typedef struct formula {
     {                                                                                                        \
         &sgm__op_##name, text, NULL, 0, false                                                                \
     }
-#define GROWS(name, text)                                                                                    \
+#define GROWS(name, text, of_unsigned)                                                                       \
     {                                                                                                        \
-        &sgm__op_##name, text, NULL, 0, true                                                                 \
+        &sgm__op_##name, text, "(int64_t)(" of_unsigned ")", 0, true                                         \
     }
 #define CALL(name, FUNCTION, function)                                                                       \
     {                                                                                                        \
         &sgm__op_##name, "$F" function "($a)", NULL, NEEDS(FUNCTION), false                                  \
     }
 static const formula formulas[] = {
-    GROWS(negate, "-$a"),
-    GROWS(absolute, "$a < 0 ? -$a : $a"),
+    GROWS(negate, "-$a", "0 - (uint64_t)$a"),
+    GROWS(absolute, "$a < 0 ? -$a : $a", "$a < 0 ? 0 - (uint64_t)$a : (uint64_t)$a"),
     PLAIN(sign, "($a > 0) - ($a < 0)"),
     PLAIN(copy, "$a"),
     PLAIN(stop_gradient, "$a"),
@@ -50,9 +51,9 @@ static const formula formulas[] = {
     CALL(gelu_slope, GELU_SLOPE, "gelu_slope"),
     {&sgm__op_floor, "$Ffloor($a)", "$a", NEEDS(FLOOR), false},
     {&sgm__op_power, "$Fpower($a, $b)", NULL, NEEDS(POWER), false},
-    GROWS(add, "$a + $b"),
-    GROWS(subtract, "$a - $b"),
-    GROWS(multiply, "$a * $b"),
+    GROWS(add, "$a + $b", "(uint64_t)$a + (uint64_t)$b"),
+    GROWS(subtract, "$a - $b", "(uint64_t)$a - (uint64_t)$b"),
+    GROWS(multiply, "$a * $b", "(uint64_t)$a * (uint64_t)$b"),
     PLAIN(divide, "$a / $b"),
     {&sgm__op_maximum, "$a >= $b || $a != $a ? $a : $b", "$a >= $b ? $a : $b", 0, false},
     {&sgm__op_minimum, "$a <= $b || $a != $a ? $a : $b", "$a <= $b ? $a : $b", 0, false},
@@ -113,17 +114,21 @@ bool sgm__source_is_narrow(sgm_dtype dtype)
 
 const char *sgm__source_sum_type(const sgm__source_writer *w, sgm_dtype dtype)
 {
+    if (dtype == SGM_INT64)
+        return "uint64_t"; /* which wraps around */
     return sgm__source_type(w, sgm__source_is_narrow(dtype) ? SGM_INT64 : dtype);
 }
 
 const char *sgm__source_of_sum(sgm__source_writer *w, sgm_dtype dtype, const char *sum)
 {
+    if (dtype == SGM_INT64)
+        return sgm__source_format(w, "(int64_t)(%s)", sum);
     return sgm__source_is_narrow(dtype) ? cast_to(w, SGM_INT64, dtype, sum) : sum;
 }
 
 void sgm__source_add_product(sgm__source_writer *w, sgm_dtype dtype, const char *a, const char *b)
 {
-    const char *wide = sgm__source_is_narrow(dtype) ? "(int64_t)" : "";
+    const char *wide = sgm__source_is_narrow(dtype) ? "(int64_t)" : dtype == SGM_INT64 ? "(uint64_t)" : "";
     if (dtype != SGM_INT32) {
         sgm__source_line(w, "sum += %s%s * %s;", wide, a, b);
         return;
@@ -152,7 +157,7 @@ static const char *formula_of(sgm__source_writer *w, int32_t number, const char 
         return cast_to(w, SGM_INT64, from, fill_in(w, known->text, wide));
     }
     bool pair = operands[1] != NULL; /* the larger or smaller of both: only NaN needs the longer formula */
-    bool comparable = !sgm_dtype_is_float(from) || (pair && is_literal(operands[0]));
+    bool comparable = !sgm_dtype_is_float(from) || (pair && !known->grows && is_literal(operands[0]));
     bool integers = comparable && known->of_integers != NULL;
     w->functions |= integers ? 0 : known->functions;
     return fill_in(w, integers ? known->of_integers : known->text, operands);

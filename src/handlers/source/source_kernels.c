@@ -164,7 +164,7 @@ static bool write_matmul(sgm__source_writer *w, int32_t number)
     const char *type = sgm__source_type(w, node->type.dtype);
     int64_t depth = node_at(w, left)->type.shape.dims[column], columns = node->type.shape.dims[column];
     bool dots = node_at(w, right)->place.strides[row] == 1 || columns == 1 || depth == 1 ||
-                sgm__source_is_narrow(node->type.dtype);
+                !sgm_dtype_is_float(node->type.dtype);
     sgm__source_loops(w, &node->type.shape, 0, dots ? column + 1 : column, to);
     sgm__source_block(w);
     memcpy(a, to, sizeof a);
@@ -300,11 +300,9 @@ static bool write_scatter(sgm__source_writer *w, int32_t number)
     open_indexed(w, &node_at(w, updates)->type.shape, sgm__source_operand(w, number, 1), axis,
                  node->type.shape.dims[axis], from, to);
     const char *place = sgm__source_element(w, number, to), *added = sgm__source_element(w, updates, from);
-    const char *sum = sgm__source_format(w, "(int64_t)%s + %s", place, added);
-    if (sgm__source_is_narrow(node->type.dtype))
-        sgm__source_line(w, "%s = %s;", place, sgm__source_of_sum(w, node->type.dtype, sum));
-    else
-        sgm__source_line(w, "%s += %s;", place, added);
+    const char *sum =
+        sgm__source_format(w, "(%s)%s + %s", sgm__source_sum_type(w, node->type.dtype), place, added);
+    sgm__source_line(w, "%s = %s;", place, sgm__source_of_sum(w, node->type.dtype, sum));
     return true;
 }
 
