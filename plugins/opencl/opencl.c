@@ -22,6 +22,7 @@ typedef struct device {
     cl_command_queue queue;
     opencl_staging staging;
     const char *options; /* of the compiler */
+    bool keeps_itself;   /* what it compiles, on disk */
     uint32_t waiting;    /* launches that were not handed over yet */
 } device;
 
@@ -115,6 +116,16 @@ static const char *options_for(cl_device_id id)
     return rounds ? "-cl-std=CL1.2 -w -cl-fp32-correctly-rounded-divide-sqrt" : "-cl-std=CL1.2 -w";
 }
 
+/* PoCL compiles a kernel when it is first started, and finds it again by its source. */
+static bool is_pocl(cl_device_id id)
+{
+    char name[64] = "";
+    cl_platform_id platform;
+    return clGetDeviceInfo(id, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL) == CL_SUCCESS &&
+           clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof name, name, NULL) == CL_SUCCESS &&
+           strcmp(name, "Portable Computing Language") == 0;
+}
+
 /* The platform's version has that of the compiler in it, where drivers take another one's. */
 static void describe_compiler(cl_device_id id, sgm_device_info *info)
 {
@@ -197,6 +208,7 @@ static sgm_device_result start(device *d, const sgm_device_info *info, char *mes
         return opencl_fail(SGM_DEVICE_ABSENT, message, "device '%s' cannot be opened: %s (OpenCL error %d)",
                            info->name, opencl_text(error), (int)error);
     d->options = options_for(d->id);
+    d->keeps_itself = is_pocl(d->id);
     return SGM_DEVICE_OK;
 }
 
@@ -317,6 +329,16 @@ static sgm_device_result take_binary(cl_program program, void **binary, size_t *
     return SGM_DEVICE_OK;
 }
 
+/* For a driver that keeps what it compiles: a binary of PoCL's has all kernels compiled for groups of any
+ * size, which takes as long as all that is compiled for those that are started. */
+static sgm_device_result take_source(const char *source, void **binary, size_t *bytes, char *message)
+{
+    *binary = strdup(source);
+    *bytes = strlen(source);
+    return *binary != NULL ? SGM_DEVICE_OK
+                           : opencl_fail(SGM_DEVICE_FAILED, message, "the computer's memory is used up");
+}
+
 static sgm_device_result build(void *self, const char *source, void **binary, size_t *bytes, char *message)
 {
     const device *d = self;
@@ -327,7 +349,8 @@ static sgm_device_result build(void *self, const char *source, void **binary, si
     error = clBuildProgram(program, 1, &d->id, d->options, NULL, NULL);
     sgm_device_result result = error == CL_BUILD_PROGRAM_FAILURE ? fail_source(d, program, message)
                                : error != CL_SUCCESS             ? opencl_result(error, "compiling", message)
-                                                     : take_binary(program, binary, bytes, message);
+                               : d->keeps_itself                 ? take_source(source, binary, bytes, message)
+                                                 : take_binary(program, binary, bytes, message);
     clReleaseProgram(program);
     return result;
 }
@@ -357,7 +380,9 @@ static sgm_device_result load(void *self, const void *binary, size_t bytes, void
     module *m = calloc(1, sizeof *m);
     if (m == NULL)
         return opencl_fail(SGM_DEVICE_FAILED, message, "the computer's memory is used up");
-    m->program = clCreateProgramWithBinary(d->context, 1, &d->id, &bytes, binaries, &status, &error);
+    m->program = d->keeps_itself
+                     ? clCreateProgramWithSource(d->context, 1, &(const char *){binary}, &bytes, &error)
+                     : clCreateProgramWithBinary(d->context, 1, &d->id, &bytes, binaries, &status, &error);
     if (error == CL_SUCCESS && status != CL_SUCCESS)
         error = status;
     if (error == CL_SUCCESS)
