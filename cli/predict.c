@@ -128,10 +128,15 @@ static void print_record(const prediction *p, const answer *a)
     }
 }
 
-/* Asks about records (count, ...), and prints what comes. */
-static sgm_status ask(prediction *p, sgm_tensor *records, const double *lengths)
+static bool is_done(const prediction *p)
 {
-    sgm_tensor *answers = sgm__asked_answer(&p->asked, p->s.trainer, records, lengths), *labels = NULL;
+    return p->limit >= 0 && p->done >= p->limit;
+}
+
+/* Prints answers up to the limit, and frees them; NULL: asking failed. */
+static sgm_status print_answers(prediction *p, sgm_tensor *answers, const double *lengths)
+{
+    sgm_tensor *labels = NULL;
     if (answers == NULL)
         return sgm__last_failure();
     const sgm_shape *shape = sgm_tensor_shape(answers);
@@ -145,7 +150,7 @@ static sgm_status ask(prediction *p, sgm_tensor *records, const double *lengths)
         labels = sgm__asked_labels(&p->asked, answers, lengths);
         status = labels != NULL ? SGM_OK : sgm__last_failure();
     }
-    for (int64_t i = 0; i < shape->dims[0] && status == SGM_OK; i++, p->done++) {
+    for (int64_t i = 0; i < shape->dims[0] && status == SGM_OK && !is_done(p); i++, p->done++) {
         answer a = {.outputs = numbers + i * each, .count = each};
         if (p->classes > 0)
             a.steps = sgm__asked_steps(lengths, i, each / p->classes);
@@ -197,31 +202,35 @@ static sgm_status predict_chunk(prediction *p, sgm_tensor *values, const double 
         SGM_TRY(lengths_of_file(p, records, &lengths));
     sgm_tensor *shaped = sgm_tensor_reshape(values, &shape);
     sgm_tensor *wanted = shaped != NULL ? sgm_tensor_slice(shaped, 0, 0, records, 1) : NULL;
-    sgm_status status = wanted != NULL ? ask(p, wanted, lengths) : sgm__last_failure();
+    sgm_status status =
+        wanted != NULL
+            ? print_answers(p, sgm__asked_answer(&p->asked, p->s.trainer, wanted, lengths), lengths)
+            : sgm__last_failure();
     sgm_tensor_free(wanted);
     sgm_tensor_free(shaped);
     return status;
 }
 
-static bool is_done(const prediction *p)
+/* Of several inputs the block has all. */
+static sgm_status ask_block(prediction *p, const sgm_block *block, const double *lengths)
 {
-    return p->limit >= 0 && p->done >= p->limit;
+    if (p->asked.inputs > 1)
+        return print_answers(p, sgm_trainer_predict_block(p->s.trainer, block, NULL), lengths);
+    sgm_tensor *inputs = sgm_block_section(block, p->asked.input);
+    return inputs != NULL ? predict_chunk(p, inputs, lengths) : sgm__last_failure();
 }
 
 static sgm_status predict_block(prediction *p, const sgm_block *block)
 {
-    sgm_tensor *inputs = sgm_block_section(block, p->asked.input);
-    if (inputs == NULL)
-        return sgm__last_failure();
     if (p->asked.lengths[0] == '\0')
-        return predict_chunk(p, inputs, NULL);
+        return ask_block(p, block, NULL);
     sgm_tensor *section = sgm_block_section(block, p->asked.lengths);
     double *lengths = section != NULL ? sgm__calloc((size_t)block->count + 1, sizeof *lengths) : NULL;
     if (lengths == NULL)
         return sgm__last_failure();
     sgm_status status = sgm_tensor_read(section, lengths, (size_t)block->count);
     if (status == SGM_OK)
-        status = predict_chunk(p, inputs, lengths);
+        status = ask_block(p, block, lengths);
     sgm__free(lengths);
     return status;
 }
@@ -420,6 +429,8 @@ static sgm_status read_lengths(prediction *p, const char *path)
 
 static sgm_status predict_file(prediction *p, const char *path, const char *lengths, char separator)
 {
+    if (sgm__asked_check_one(&p->asked) != SGM_OK)
+        return sgm__fail_within("%s (--data NAME asks about data with all of them)", path);
     find_table(p);
     if (lengths != NULL)
         SGM_TRY(read_lengths(p, lengths));

@@ -30,22 +30,29 @@ static sgm_shape record_of(const sgm_graph *graph, sgm_value value)
 sgm_status sgm__asked_find(const sgm_network *network, const sgm_graph *graph, const sgm_recording *recording,
                            sgm__asked *asked)
 {
-    size_t inputs = 0;
     *asked = (sgm__asked){.blank = -1, .classifies = recording->classifies};
     look_at_layers(network, asked);
     for (size_t i = 0; i < recording->input_count; i++) {
         if (strcmp(recording->inputs[i].name, asked->lengths) == 0)
             continue;
-        inputs++;
+        asked->inputs++;
         snprintf(asked->input, sizeof asked->input, "%s", recording->inputs[i].name);
         asked->record = record_of(graph, recording->inputs[i].value);
     }
-    if (inputs != 1 || recording->output_count == 0)
+    if (asked->inputs == 0 || recording->output_count == 0)
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
-                        "a network of one input and an output can be asked; this one has %zu and %zu", inputs,
-                        recording->output_count);
+                        "a network with inputs and an output can be asked; this one has %zu and %zu",
+                        asked->inputs, recording->output_count);
     asked->output = record_of(graph, recording->outputs[0].value);
     return SGM_OK;
+}
+
+sgm_status sgm__asked_check_one(const sgm__asked *asked)
+{
+    return asked->inputs == 1
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_UNSUPPORTED,
+                          "a question is the records of one input; this network has %zu", asked->inputs);
 }
 
 /* A network may not look at them, and its answers are cut by them all the same. */

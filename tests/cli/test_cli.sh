@@ -377,6 +377,17 @@ has out 'inputs: 2 0$'
 printf 'colour,size\nred,3\nblue,3\nlight green,NA\nlight green,\n' >asked.csv
 run 0 predict apples asked.csv
 same "texts of a question are those of the training" "$(cut -d ' ' -f 1 out | tr '\n' ' ')" "1 0 1 1 "
+network='n = input(1); c = input(1, name=colour) + embedding(3, 2) + flatten; concatenate(n, c) + dense(8, tanh) + dense(2)'
+run 0 train apples.yaml --folder kinds --quiet "network=$network + softmax_cross_entropy" \
+    'data.training.sections={inputs: 1, colour: 0, targets: 2}'
+run 0 predict kinds --data training --count 3
+same "a network of two sections is asked about data" "$(cut -d ' ' -f 1 out | tr '\n' ' ')" "1 0 1 "
+run 0 predict kinds --data training
+same "all records of it" "$(wc -l <out)" 24
+run 1 predict kinds asked.csv
+has err 'asked.csv \(--data NAME asks about data with all of them\): a question is the records of one input; this network has 2'
+run 1 serve kinds
+has err 'a question is the records of one input; this network has 2'
 printf 'green,3\n' >asked.csv
 run 1 predict apples asked.csv
 has err "line 1, column 0 \(from 0\): expected one of blue, red, light green, got 'green'"

@@ -447,6 +447,8 @@ static sgm_status look_at_network(sgm__serve *serve, const sgm__serve_options *o
                             : sgm__last_failure();
     if (status == SGM_OK)
         status = sgm__asked_find(serve->network, graph, &recording, &serve->asked);
+    if (status == SGM_OK)
+        status = sgm__asked_check_one(&serve->asked);
     serve->elements = sgm_shape_elements(&serve->asked.record);
     serve->wide = options->precision == SGM_FLOAT64;
     if (status == SGM_OK)
