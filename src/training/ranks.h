@@ -66,7 +66,8 @@ typedef struct sgm__ranks {
     int32_t rank, count;
     sgm__rank_options options;
     sgm_trainer *trainer;
-    bool broken; /* the others cannot be reached any more */
+    bool broken;   /* the others cannot be reached any more; */
+    char why[512]; /* the first failure that said so */
 
     /* lending; ranks_lend.c */
     sgm__near *near; /* NULL: gradients travel */

@@ -3,6 +3,7 @@
 #include "training/control.h"
 #include "training/ranks.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -13,13 +14,13 @@
 
 static sgm_status make_file(char *path, size_t size)
 {
-    const char *folder = getenv("TMPDIR");
-    int length =
-        snprintf(path, size, "%s/sigma-rank-XXXXXX", folder != NULL && folder[0] == '/' ? folder : "/tmp");
+    const char *given = getenv("TMPDIR"), *folder = given != NULL && given[0] == '/' ? given : "/tmp";
+    int length = snprintf(path, size, "%s/sigma-rank-XXXXXX", folder);
+    errno = ENAMETOOLONG;
     int file = length > 0 && (size_t)length < size ? mkstemp(path) : -1;
     if (file < 0)
-        return sgm_fail(SGM_ERROR_FILE, "no temporary file can be made in %s",
-                        folder != NULL ? folder : "/tmp");
+        return sgm_fail(SGM_ERROR_FILE, "no temporary file can be made in %.100s: %s", folder,
+                        sgm__errno_text(errno));
     close(file);
     return SGM_OK;
 }

@@ -2,6 +2,7 @@
 #include "training/ranks.h"
 
 #include <sched.h>
+#include <stdio.h>
 
 #define ANSWER_SECONDS 1.0 /* that a rank has to say that it is there */
 /* Of waiting for memory: */
@@ -9,11 +10,20 @@
 #define SPIN_SECONDS 200e-6
 #define REST_SECONDS 20e-6
 
+/* Who meets the failure may be a command: the run that it ends has to say why, too. */
+static sgm_status fail_for_good(sgm__ranks *ranks)
+{
+    if (!ranks->broken)
+        snprintf(ranks->why, sizeof ranks->why, "%s", sgm_last_error());
+    sgm__ranks_fail(ranks);
+    return sgm_last_status();
+}
+
 static sgm_status fail(sgm__ranks *ranks, const char *what, const char *message)
 {
-    sgm__ranks_fail(ranks);
-    return sgm_fail(SGM_ERROR_STATE, "%s of rank %d (%s): %s", what, ranks->rank,
-                    ranks->table->place(ranks->self, ranks->rank), message);
+    sgm_fail(SGM_ERROR_STATE, "%s of rank %d (%s): %s", what, ranks->rank,
+             ranks->table->place(ranks->self, ranks->rank), message);
+    return fail_for_good(ranks);
 }
 
 void sgm__ranks_fail(sgm__ranks *ranks)
@@ -29,7 +39,8 @@ sgm_status sgm__ranks_start(sgm__ranks *ranks, const sgm_communicator_work *work
     static const size_t sizes[] = {4, 8, 2, 1};
     char message[SGM_COMMUNICATOR_MESSAGE] = "";
     if (ranks->broken)
-        return sgm_fail(SGM_ERROR_STATE, "the other ranks cannot be reached any more");
+        return sgm_fail(SGM_ERROR_STATE, "the other ranks cannot be reached any more%s%s",
+                        ranks->why[0] != '\0' ? ": " : "", ranks->why);
     if (ranks->table->start(ranks->self, work, ticket, message) != SGM_COMMUNICATOR_OK)
         return fail(ranks, "a message", message);
     ranks->bytes += work->count * sizes[work->type];
@@ -60,20 +71,18 @@ static sgm_status fail_waiting(sgm__ranks *ranks, const char *what, double secon
     sgm__text names = {0};
     int32_t missing;
     SGM_TRY(find_silent(ranks, what, &names, &missing));
-    sgm__ranks_fail(ranks);
-    sgm_status status =
-        missing > 0
-            ? sgm_fail(
-                  SGM_ERROR_STATE,
-                  "rank %d has waited for %s for %g seconds (operator.timeout), and there is no answer from "
-                  "%s: it has ended, is stopped, or takes longer than that",
-                  ranks->rank, what, seconds, names.data)
-            : sgm_fail(SGM_ERROR_STATE,
-                       "rank %d has waited for %s for %g seconds (operator.timeout), though all ranks are "
-                       "there: they do not do the same, or the network is slower than that",
-                       ranks->rank, what, seconds);
+    if (missing > 0)
+        sgm_fail(SGM_ERROR_STATE,
+                 "rank %d has waited for %s for %g seconds (operator.timeout), and there is no answer from "
+                 "%s: it has ended, is stopped, or takes longer than that",
+                 ranks->rank, what, seconds, names.data);
+    else
+        sgm_fail(SGM_ERROR_STATE,
+                 "rank %d has waited for %s for %g seconds (operator.timeout), though all ranks are "
+                 "there: they do not do the same, or the network is slower than that",
+                 ranks->rank, what, seconds);
     sgm__text_free(&names);
-    return status;
+    return fail_for_good(ranks);
 }
 
 sgm_status sgm__ranks_name_silent(sgm__ranks *ranks, const char *what)

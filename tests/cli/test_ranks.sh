@@ -157,6 +157,23 @@ wait "$process"
 code 0 $? "ranks of whose memory one was shown"
 process=
 
+# Who asks a rank that hangs is told which it is, and so is who looks at what the run has said.
+rm -f log.*
+ranks 2 epochs=1000000 operator.sharded=true operator.timeout=5 --folder hung --quiet >train.out 2>train.err </dev/null &
+process=$!
+wait_for '^iteration +[1-9]' hung
+run 0 ctl hung pause
+wait_for '^state +paused$' hung
+hung=$(process_of 1)
+kill -STOP "$hung"
+run 1 ctl hung get optimiser.slots.momentum.3-dense.biases
+has err 'has waited for .* for 5 seconds .*there is no answer from rank 1 '
+wait "$process"
+code 1 $? "ranks of which one hung"
+process=
+kill -KILL "$hung" 2>/dev/null
+has train.err 'process 0 .*there is no answer from rank 1 '
+
 # --- one rank is interrupted: all stop at the same iteration, and a checkpoint is there ---
 rm -f log.*
 ranks 2 epochs=1000000 operator.check_every=1 --folder other --quiet >train.out 2>train.err </dev/null &
