@@ -189,24 +189,33 @@ struct sgm_layer_call {
 /* --- what goes on from run to run (memory.c) --- */
 /* A state "LAYER.name" that is not trained: zeros at the beginning of each epoch. */
 sgm_value sgm__layer_memory(sgm_layer_call *call, sgm_graph *graph, const char *name, const sgm_shape *shape);
-/* The step after this one has the next place. */
-void sgm__network_next_place(sgm_graph *graph);
-
-/* --- recording (record.c) --- */
 /* The number of the step that is recorded, from 0, int64 of rank 0; the layer can take no more steps than the
  * input has. */
 sgm_value sgm__layer_place(sgm_layer_call *call, sgm_graph *graph);
 /* Fails if steps are recorded, for a layer that looks ahead or at all of them: true if it did. */
 bool sgm__layer_refuses_step(const sgm_layer_call *call, sgm_graph *graph, const char *why);
+/* The step after this one has the next place. */
+void sgm__network_next_place(sgm_graph *graph);
+
+/* --- whole numbers (indices.c) --- */
+/* x, a section of the data, as int64: whole numbers from 0 to `most`. What is fed to it is checked. */
+sgm_value sgm__layer_index(sgm_layer_call *call, sgm_graph *graph, sgm_value x, int64_t most);
+/* The same where others may stand in places that do not count: a fraction becomes SGM__NO_WHOLE_NUMBER. */
+sgm_value sgm__layer_whole(sgm_graph *graph, sgm_value x);
+
+/* --- what a layer may ask (layer_call.c) --- */
 /* What the layer gives has other lengths than what it gets; nothing: all steps count. */
 void sgm__layer_set_lengths(sgm_layer_call *call, sgm_value lengths);
 /* The parameter that was asked for last is sparse (sgm_parameter). */
 void sgm__layer_sparse(sgm_layer_call *call);
-/* x, a section of the data, as int64: whole numbers from 0 to `most`. What is fed to it is checked
- * (indices.c). */
-sgm_value sgm__layer_index(sgm_layer_call *call, sgm_graph *graph, sgm_value x, int64_t most);
-/* The same where others may stand in places that do not count: a fraction becomes SGM__NO_WHOLE_NUMBER. */
-sgm_value sgm__layer_whole(sgm_graph *graph, sgm_value x);
+bool sgm__entry_is_cost(const sgm__entry *entry);
+/* The thread's newest error becomes the graph's. */
+sgm_value sgm__record_fail(sgm_graph *graph);
+/* What is recorded, into one of the network's lists; compared with what is known, if there is something. */
+sgm_status sgm__network_add_named(sgm_network *network, sgm_named_value **list, size_t *count,
+                                  size_t *capacity, sgm_named_value value);
+
+/* --- recording (record.c) --- */
 sgm__layer_mark sgm__network_mark(const sgm_network *network, const sgm_graph *graph, sgm_value total);
 /* Layers from place `first` of the order on, then the outputs; fills in `recording`. */
 sgm_status sgm__network_record_from(sgm_network *network, sgm_graph *graph,

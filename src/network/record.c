@@ -1,347 +1,6 @@
 /* Recording: the layers of a network, one after the other, into a graph. */
 #include "network/network_internal.h"
 
-#include <stdio.h>
-
-/* --- strings that stay until the next recording ---
- *
- * A network mostly records the same names again, in the same order; then nothing is allocated. */
-static const char *keep_string(sgm_network *network, const char *text)
-{
-    if (network->string_next < network->string_count) {
-        char **slot = &network->strings[network->string_next];
-        if (strcmp(*slot, text) != 0) {
-            char *copy = sgm__strdup(text);
-            if (copy == NULL)
-                return NULL;
-            sgm__free(*slot);
-            *slot = copy;
-        }
-        network->string_next++;
-        return *slot;
-    }
-    if (sgm__reserve(&network->strings, &network->string_capacity, network->string_count + 1,
-                     sizeof(char *)) != SGM_OK)
-        return NULL;
-    char *copy = sgm__strdup(text);
-    if (copy == NULL)
-        return NULL;
-    network->strings[network->string_count++] = copy;
-    network->string_next = network->string_count;
-    return copy;
-}
-
-/* The thread's newest error becomes the graph's. */
-static sgm_value fail_newest(sgm_graph *graph)
-{
-    char message[400];
-    snprintf(message, sizeof message, "%s", sgm_last_error());
-    sgm_status status = sgm_last_status();
-    return sgm_graph_fail(graph, status != SGM_OK ? status : SGM_ERROR_ARGUMENT, "%s", message);
-}
-
-/* How many there are of the recording that this one is compared with. */
-static size_t known_count(const sgm_network *network, sgm_named_value *const *list)
-{
-    const sgm_recording *known = &network->newest.recording;
-    return list == &network->inputs    ? known->input_count
-           : list == &network->targets ? known->target_count
-                                       : known->cost_count;
-}
-
-/* Texts that are kept are the same ones. */
-static bool is_same_named(const sgm_named_value *a, const sgm_named_value *b)
-{
-    return a->name == b->name && a->value.index == b->value.index && a->importance == b->importance;
-}
-
-static sgm_status add_named(sgm_network *network, sgm_named_value **list, size_t *count, size_t *capacity,
-                            sgm_named_value value)
-{
-    SGM_TRY(sgm__reserve(list, capacity, *count + 1, sizeof(sgm_named_value)));
-    if (network->compares)
-        network->differs = network->differs || *count >= known_count(network, list) ||
-                           !is_same_named(&(*list)[*count], &value);
-    (*list)[(*count)++] = value;
-    return SGM_OK;
-}
-
-/* --- what a layer may ask --- */
-
-static const sgm__argument_value *find_argument(const sgm_layer_call *call, const char *name,
-                                                sgm_argument_kind kind, const sgm_argument **table)
-{
-    const sgm_layer *layer = call->entry->layer;
-    int32_t index = sgm__argument_find(layer->type, name);
-    if (index < 0 || layer->type->arguments[index].kind != kind) {
-        sgm_graph_fail(call->graph, SGM_ERROR_ARGUMENT,
-                       "its type '%s' has no argument '%s' of the kind it asks for", layer->type->name, name);
-        return NULL;
-    }
-    *table = &layer->type->arguments[index];
-    return &sgm__entry_arguments(call->entry)[index];
-}
-
-int64_t sgm_layer_integer(const sgm_layer_call *call, const char *argument)
-{
-    const sgm_argument *table;
-    const sgm__argument_value *value = find_argument(call, argument, SGM_ARGUMENT_INTEGER, &table);
-    if (value == NULL)
-        return 0;
-    return value->given ? value->integer : (int64_t)table->standard;
-}
-
-double sgm_layer_number(const sgm_layer_call *call, const char *argument)
-{
-    const sgm_argument *table;
-    const sgm__argument_value *value = find_argument(call, argument, SGM_ARGUMENT_NUMBER, &table);
-    if (value == NULL)
-        return 0;
-    return value->given ? value->number : table->standard;
-}
-
-const char *sgm_layer_text(const sgm_layer_call *call, const char *argument)
-{
-    const sgm_argument *table;
-    const sgm__argument_value *value = find_argument(call, argument, SGM_ARGUMENT_TEXT, &table);
-    if (value == NULL)
-        return NULL;
-    return value->given ? value->text : table->standard_text;
-}
-
-bool sgm_layer_flag(const sgm_layer_call *call, const char *argument)
-{
-    const sgm_argument *table;
-    const sgm__argument_value *value = find_argument(call, argument, SGM_ARGUMENT_FLAG, &table);
-    if (value == NULL)
-        return false;
-    return value->given ? value->integer != 0 : table->standard != 0;
-}
-
-sgm_shape sgm_layer_shape(const sgm_layer_call *call, const char *argument)
-{
-    const sgm_argument *table;
-    const sgm__argument_value *value = find_argument(call, argument, SGM_ARGUMENT_SHAPE, &table);
-    return value != NULL ? value->shape : sgm_shape_scalar();
-}
-
-const double *sgm_layer_numbers(const sgm_layer_call *call, const char *argument, size_t *count)
-{
-    const sgm_argument *table;
-    const sgm__argument_value *value = find_argument(call, argument, SGM_ARGUMENT_NUMBERS, &table);
-    *count = value != NULL ? value->number_count : 0;
-    return value != NULL && value->given ? value->numbers : NULL;
-}
-
-const char *sgm_layer_name(const sgm_layer_call *call)
-{
-    return call->entry->name;
-}
-
-bool sgm_layer_is_training(const sgm_layer_call *call)
-{
-    return call->options->training;
-}
-
-static bool is_cost(const sgm__entry *entry)
-{
-    return (entry->layer->type->flags & SGM_LAYER_COST) != 0;
-}
-
-sgm_dtype sgm_layer_dtype(const sgm_layer_call *call)
-{
-    return is_cost(call->entry) ? sgm__master_dtype(call->options) : call->options->dtype;
-}
-
-int64_t sgm_layer_batch(const sgm_layer_call *call)
-{
-    return call->options->batch;
-}
-
-sgm_value sgm_layer_lengths(const sgm_layer_call *call)
-{
-    return call->lengths;
-}
-
-void sgm__layer_set_lengths(sgm_layer_call *call, sgm_value lengths)
-{
-    call->lengths = lengths;
-    call->other_lengths = true;
-}
-
-uint64_t sgm_layer_iteration(const sgm_layer_call *call)
-{
-    return call->options->iteration;
-}
-
-/* Texts that are kept are the same ones; the graph says whether the type is the same. */
-static bool is_same_parameter(const sgm_parameter *a, const sgm_parameter *b)
-{
-    return a->name == b->name && a->initialiser == b->initialiser && a->value.index == b->value.index &&
-           a->trainable == b->trainable && a->fan_in == b->fan_in && a->fan_out == b->fan_out;
-}
-
-static sgm_status add_parameter(sgm_layer_call *call, const sgm_parameter *parameter)
-{
-    sgm_network *network = call->network;
-    for (size_t i = call->first_parameter; i < network->parameter_count; i++)
-        if (strcmp(network->parameters[i].name, parameter->name) == 0)
-            return SGM_OK;
-    SGM_TRY(sgm__reserve(&network->parameters, &network->parameter_capacity, network->parameter_count + 1,
-                         sizeof(sgm_parameter)));
-    sgm_parameter *place = &network->parameters[network->parameter_count], added = *parameter;
-    added.name = keep_string(network, parameter->name);
-    added.initialiser = added.name != NULL ? keep_string(network, parameter->initialiser) : NULL;
-    if (added.initialiser == NULL)
-        return SGM_ERROR_MEMORY;
-    if (network->compares)
-        network->differs = network->differs ||
-                           network->parameter_count >= network->newest.recording.parameter_count ||
-                           !is_same_parameter(place, &added);
-    *place = added;
-    network->parameter_count++;
-    return SGM_OK;
-}
-
-/* What is not trained has one value; of the others there may be averages, whose names have a prefix. */
-static sgm_value parameter_state(const sgm_layer_call *call, sgm_graph *graph, const char *name,
-                                 const sgm_shape *shape, bool trainable)
-{
-    const char *prefix = call->options->prefix;
-    if (!trainable || prefix == NULL || *prefix == '\0')
-        return sgm_state(graph, name, sgm__master_dtype(call->options), shape);
-    char *full = sgm__format("%s%s", prefix, name);
-    if (full == NULL)
-        return fail_newest(graph);
-    sgm_value value = sgm_state(graph, full, sgm__master_dtype(call->options), shape);
-    sgm__free(full);
-    return value;
-}
-
-sgm_value sgm_layer_parameter(sgm_layer_call *call, sgm_graph *graph, const char *name,
-                              const sgm_shape *shape, int64_t fan_in, int64_t fan_out, bool trainable,
-                              const char *initialiser)
-{
-    char full[2 * SGM__MAX_NAME + 16];
-    if (name == NULL || shape == NULL || sgm__name_check(name, "a parameter", false) != SGM_OK)
-        return sgm_graph_fail(graph, SGM_ERROR_ARGUMENT,
-                              "a parameter needs a shape and a name of 1 to %d letters, digits, '_' and '-'",
-                              SGM__MAX_NAME);
-    snprintf(full, sizeof full, "%s.%s", call->entry->name, name);
-    sgm_value value = parameter_state(call, graph, full, shape, trainable);
-    if (!sgm_value_is(value))
-        return value;
-    const sgm_parameter parameter = {.name = full,
-                                     .type = sgm_value_type(graph, value),
-                                     .fan_in = fan_in,
-                                     .fan_out = fan_out,
-                                     .trainable = trainable,
-                                     .initialiser = initialiser != NULL ? initialiser : "glorot",
-                                     .value = value};
-    if (add_parameter(call, &parameter) != SGM_OK)
-        return fail_newest(graph);
-    return trainable ? sgm__mixed_cast(graph, value, sgm_layer_dtype(call)) : value;
-}
-
-void sgm__layer_sparse(sgm_layer_call *call)
-{
-    if (call->network->parameter_count > 0)
-        call->network->parameters[call->network->parameter_count - 1].sparse = true;
-}
-
-bool sgm__network_is_sparse(const sgm_network *network, const char *parameter)
-{
-    for (size_t i = 0; i < network->parameter_count; i++)
-        if (strcmp(network->parameters[i].name, parameter) == 0)
-            return network->parameters[i].sparse;
-    return false;
-}
-
-/* The value of a section that was asked for before; nothing if it was not. */
-static sgm_value known_section(const sgm_network *network, const char *section)
-{
-    for (size_t i = 0; i < network->input_count; i++)
-        if (strcmp(network->inputs[i].name, section) == 0)
-            return network->inputs[i].value;
-    for (size_t i = 0; i < network->target_count; i++)
-        if (strcmp(network->targets[i].name, section) == 0)
-            return network->targets[i].value;
-    return (sgm_value){-1};
-}
-
-/* A section may be used twice (an autoencoder's target is its input), also in another shape. */
-static sgm_value reuse_section(sgm_graph *graph, const char *section, sgm_value known, const sgm_shape *shape)
-{
-    sgm_shape old = sgm_value_type(graph, known).shape;
-    if (sgm_shape_equal(&old, shape))
-        return known;
-    char old_text[128], new_text[128];
-    if (sgm_shape_elements(&old) != sgm_shape_elements(shape))
-        return sgm_graph_fail(
-            graph, SGM_ERROR_SHAPE,
-            "section '%s' of the data is used here as %s, but as %s elsewhere in the network", section,
-            sgm_shape_text(shape, new_text, sizeof new_text),
-            sgm_shape_text(&old, old_text, sizeof old_text));
-    return sgm_reshape(graph, known, shape);
-}
-
-static sgm_status add_section(const sgm_layer_call *call, const char *section, sgm_value value)
-{
-    sgm_network *network = call->network;
-    const char *name = keep_string(network, section);
-    if (name == NULL)
-        return SGM_ERROR_MEMORY;
-    sgm_named_value added = {name, value, 0};
-    if (is_cost(call->entry))
-        return add_named(network, &network->targets, &network->target_count, &network->target_capacity,
-                         added);
-    return add_named(network, &network->inputs, &network->input_count, &network->input_capacity, added);
-}
-
-sgm_value sgm_layer_section(sgm_layer_call *call, sgm_graph *graph, const char *section,
-                            const sgm_shape *record)
-{
-    if (section == NULL || section[0] == '\0' || record == NULL || record->rank >= SGM_MAX_RANK)
-        return sgm_graph_fail(graph, SGM_ERROR_ARGUMENT,
-                              "a section of the data needs a name and a record of at most %d dimensions",
-                              SGM_MAX_RANK - 1);
-    sgm_shape shape = {.rank = record->rank + 1, .dims = {call->options->batch}};
-    for (int32_t i = 0; i < record->rank; i++)
-        shape.dims[i + 1] = record->dims[i];
-    if (sgm_shape_elements(&shape) < 0)
-        return sgm_graph_fail(graph, SGM_ERROR_SHAPE,
-                              "section '%s' with %lld records has more elements than memory can address",
-                              section, (long long)call->options->batch);
-    sgm_value known = known_section(call->network, section);
-    sgm_value value = sgm_value_is(known)
-                          ? reuse_section(graph, section, known, &shape)
-                          : sgm_input_value(graph, section, sgm__master_dtype(call->options), &shape);
-    if (!sgm_value_is(known) && sgm_value_is(value) && add_section(call, section, value) != SGM_OK)
-        return fail_newest(graph);
-    return sgm__mixed_cast(graph, value, sgm_layer_dtype(call));
-}
-
-sgm_value sgm_layer_random(sgm_layer_call *call, sgm_graph *graph, const sgm_shape *shape)
-{
-    sgm_shape scalar = sgm_shape_scalar();
-    sgm_value seed = sgm_state(graph, "random.seed", SGM_INT64, &scalar);
-    sgm_value step = sgm_state(graph, "random.step", SGM_INT64, &scalar);
-    sgm_value value = sgm_random_uniform(graph, seed, step, call->network->streams++,
-                                         sgm__master_dtype(call->options), shape);
-    return sgm__mixed_cast(graph, value, sgm_layer_dtype(call));
-}
-
-sgm_value sgm_layer_activate(sgm_layer_call *call, sgm_graph *graph, const char *activation, sgm_value x)
-{
-    (void)call;
-    if (sgm__activation_is_none(activation))
-        return x;
-    const sgm_op *op = sgm__activation_find(activation);
-    return op != NULL ? sgm__mixed_activation(graph, op, x) : fail_newest(graph);
-}
-
-/* --- recording --- */
-
 static double importance_of(const sgm__entry *entry)
 {
     const sgm_layer *layer = entry->layer;
@@ -391,7 +50,7 @@ static sgm_value run_forward(sgm_layer_call *call)
 {
     sgm_value few[8], *inputs;
     if (gather_inputs(call, few, &inputs) != SGM_OK)
-        return fail_newest(call->graph);
+        return sgm__record_fail(call->graph);
     sgm_value value = call->entry->layer->type->forward(call, call->graph, inputs, call->entry->input_count);
     if (inputs != few)
         sgm__free(inputs);
@@ -438,7 +97,7 @@ static sgm_layer_call begin(sgm_network *network, sgm_graph *graph, const sgm_re
 sgm_status sgm__network_record_layer(sgm_network *network, sgm_graph *graph,
                                      const sgm_recording_options *options, int32_t entry, sgm_value *total)
 {
-    bool cost = is_cost(&network->entries[entry]);
+    bool cost = sgm__entry_is_cost(&network->entries[entry]);
     if (cost && !options->training && !options->costs)
         return SGM_OK;
     sgm_layer_call call = begin(network, graph, options, entry);
@@ -453,9 +112,9 @@ sgm_status sgm__network_record_layer(sgm_network *network, sgm_graph *graph,
             importance == 1 ? value : sgm_multiply(graph, value, sgm_live_number(graph, importance));
         *total = network->cost_count == 0 ? weighted : sgm_add(graph, *total, weighted);
         sgm_named_value named = {call.entry->name, value, importance};
-        if (add_named(network, &network->costs, &network->cost_count, &network->cost_capacity, named) !=
-            SGM_OK)
-            fail_newest(graph);
+        if (sgm__network_add_named(network, &network->costs, &network->cost_count, &network->cost_capacity,
+                                   named) != SGM_OK)
+            sgm__record_fail(graph);
     }
     sgm_graph_pop_label(graph);
     return sgm_graph_status(graph);
@@ -474,8 +133,8 @@ static sgm_status record_outputs(sgm_network *network, sgm_graph *graph, const s
         }
         SGM_TRY(sgm_graph_status(graph));
         sgm_named_value named = {network->entries[output->producer].name, value, 0};
-        SGM_TRY(add_named(network, &network->predictions, &network->prediction_count,
-                          &network->prediction_capacity, named));
+        SGM_TRY(sgm__network_add_named(network, &network->predictions, &network->prediction_count,
+                                       &network->prediction_capacity, named));
     }
     return SGM_OK;
 }
@@ -513,7 +172,7 @@ static void note_newest(sgm_network *network, const sgm_graph *graph, const sgm_
 {
     bool fit = network->dynamic && (options->prefix == NULL || *options->prefix == '\0');
     for (size_t i = 0; i < network->entry_count && fit; i++) /* whose predictions would not be asked for */
-        fit = !is_cost(&network->entries[i]) ||
+        fit = !sgm__entry_is_cost(&network->entries[i]) ||
               (network->entries[i].layer->type->flags & SGM_LAYER_DYNAMIC) == 0;
     network->newest = (sgm__newest){.graph = fit ? graph : NULL,
                                     .serial = graph->serial,
