@@ -414,8 +414,11 @@ sgm_status options_apply(const option *table, size_t count, void *base, const op
     arrival at = {.source = source, .node = map};
     if (map->kind != YAML_MAP) {
         char where[PATH_MAX + 400], got[100];
-        return sgm_fail(SGM_ERROR_FORMAT, "%s: expected a map of options, got %s",
-                        place(&at, where, sizeof where), yaml_node_describe(map, got, sizeof got));
+        return sgm_fail(
+            SGM_ERROR_FORMAT,
+            "%s: expected a map of options, got %s; a file of data is named in one, 'data: {training: "
+            "{csv: FILE, ...}}'",
+            place(&at, where, sizeof where), yaml_node_describe(map, got, sizeof got));
     }
     return apply_map(table, count, base, &at);
 }

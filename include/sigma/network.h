@@ -54,7 +54,7 @@ SGM_API sgm_layer *sgm_statements_of(sgm_layer *const *statements, size_t count)
 typedef struct sgm_layer_options {
     size_t struct_size;
     const char *name;
-    int64_t shape[SGM_MAX_RANK]; /* input: of one record, ends at the first 0 */
+    int64_t shape[SGM_MAX_RANK]; /* input, reshape: of one record, ends at the first 0 */
     int64_t size; /* dense, embedding, rnn, gru, lstm; convolutions: channels; poolings: the window's */
     const char *activation; /* dense, elementwise, activation, rnn: any operation with that flag; default:
                              * none, of rnn: tanh */

@@ -169,7 +169,10 @@ TEST(mistakes_have_a_place)
     CHECK_ERROR(refuse(NETWORK "initialisers: {\"*\": [he]}\n", NULL), "expected a text, got a list");
     CHECK_ERROR(refuse(NETWORK "seed: 1\nseed: 2\n", NULL),
                 "a/b.yaml:3:1: key 'seed' is here twice, first in line 2");
-    CHECK_ERROR(refuse("[1, 2]\n", NULL), "a/b.yaml:1:1: expected a map of options, got a list");
+    CHECK_ERROR(refuse("[1, 2]\n", NULL),
+                "a/b.yaml:1:1: expected a map of options, got a list; a file of data is named in one");
+    CHECK_ERROR(refuse("id,colour,size\n1,red,2\n", NULL),
+                "expected a map of options, got 'id,colour,size 1,red,2'");
 }
 
 TEST(texts_are_checked_where_they_stand)
