@@ -1,18 +1,9 @@
 /* Running with workers: what an iteration is. */
 #include "data/dataset.h"
 #include "handlers/session.h"
-#include "registry/pattern.h"
 #include "training/ranks.h"
 
 #include <stdio.h>
-
-static bool matches_any(const sgm_trainer *trainer, const char *pattern)
-{
-    for (size_t i = 0; i < trainer->recording.parameter_count; i++)
-        if (sgm__pattern_matches(pattern, trainer->recording.parameters[i].name))
-            return true;
-    return false;
-}
 
 /* A pattern without a parameter is a mistake. */
 static sgm_status check_patterns(const sgm_trainer *trainer)
@@ -22,7 +13,7 @@ static sgm_status check_patterns(const sgm_trainer *trainer)
     if (merger == NULL || sgm_network_is_dynamic(trainer->network))
         return SGM_OK;
     for (size_t i = 0; (pattern = sgm__merger_pattern(merger, i)) != NULL; i++)
-        if (!matches_any(trainer, pattern))
+        if (!sgm__trainer_matches_any(trainer, pattern))
             return sgm_fail(SGM_ERROR_NOT_FOUND, "the merger for '%s' matches no parameter of the network",
                             pattern);
     return SGM_OK;

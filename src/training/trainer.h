@@ -386,7 +386,9 @@ sgm_status sgm__trainer_publish_training(sgm_trainer *trainer);
 /* `name` stays. */
 sgm_status sgm__trainer_publish_validation(sgm_trainer *trainer, const char *name, sgm_iterator *iterator);
 
-/* trainer_program.c: whether training can go on with these frozen. */
+/* trainer_program.c: whether the network, as it was recorded last, has a parameter like that. */
+bool sgm__trainer_matches_any(const sgm_trainer *trainer, const char *pattern);
+/* Whether training can go on with these frozen. */
 sgm_status sgm__trainer_check_frozen(const sgm_trainer *trainer, char *const *patterns, size_t count);
 
 sgm_metrics sgm__metrics_of(const sgm__metric_sums *sums);

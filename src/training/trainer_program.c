@@ -245,7 +245,7 @@ static void record_correct(sgm_trainer *trainer)
 
 /* --- patterns --- */
 
-static bool matches_any(const sgm_trainer *trainer, const char *pattern)
+bool sgm__trainer_matches_any(const sgm_trainer *trainer, const char *pattern)
 {
     for (size_t i = 0; i < trainer->recording.parameter_count; i++)
         if (sgm__pattern_matches(pattern, trainer->recording.parameters[i].name))
@@ -272,13 +272,13 @@ static sgm_status check_patterns(const sgm_trainer *trainer)
     if (sgm_network_is_dynamic(trainer->network))
         return SGM_OK;
     for (size_t i = 0; i < trainer->frozen_count; i++)
-        if (!matches_any(trainer, trainer->frozen[i]))
+        if (!sgm__trainer_matches_any(trainer, trainer->frozen[i]))
             return fail_unmatched(trainer, "freezing", trainer->frozen[i]);
     for (size_t i = 0; i < trainer->rule_count; i++)
-        if (!matches_any(trainer, trainer->rules[i].pattern))
+        if (!sgm__trainer_matches_any(trainer, trainer->rules[i].pattern))
             return fail_unmatched(trainer, "the initialiser for", trainer->rules[i].pattern);
     for (size_t i = 0; i < trainer->modifier_count; i++)
-        if (!matches_any(trainer, trainer->modifiers[i].pattern))
+        if (!sgm__trainer_matches_any(trainer, trainer->modifiers[i].pattern))
             return fail_unmatched(trainer, "the modifier for", trainer->modifiers[i].pattern);
     return SGM_OK;
 }
@@ -297,7 +297,7 @@ sgm_status sgm__trainer_check_frozen(const sgm_trainer *trainer, char *const *pa
     const sgm_recording *recording = &trainer->recording;
     bool any = recording->parameter_count == 0;
     for (size_t i = 0; i < count && !any && !sgm_network_is_dynamic(trainer->network); i++)
-        if (!matches_any(trainer, patterns[i]))
+        if (!sgm__trainer_matches_any(trainer, patterns[i]))
             return fail_unmatched(trainer, "freezing", patterns[i]);
     for (size_t i = 0; i < recording->parameter_count && !any; i++)
         any = recording->parameters[i].trainable && !is_among(recording->parameters[i].name, patterns, count);
