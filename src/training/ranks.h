@@ -268,7 +268,7 @@ struct sgm__parts;
 sgm_status sgm__ranks_add_slots(const sgm_trainer *trainer, const struct sgm__parts *wanted,
                                 sgm_bundle *bundle);
 /* All ranks, in a meeting: its owner gives it to the others; NULL: it has none. */
-sgm_status sgm__ranks_bring_slot(sgm__ranks *ranks, const char *state, sgm_tensor **value);
+sgm_status sgm__ranks_bring_slot(sgm__ranks *ranks, int32_t owner, const char *state, sgm_tensor **value);
 /* Of this rank's part; before it gets that of a checkpoint. */
 sgm_status sgm__ranks_clear_slots(const sgm_trainer *trainer);
 /* Fails for a state that not all have. */

@@ -281,7 +281,8 @@ static sgm_status do_lines(sgm__ranks *ranks, const char *text, size_t length)
 typedef struct rank_message {
     uint64_t bytes; /* of commands, which follow, or of the name of what is asked for */
     uint8_t paused, stopped, interrupted, moved, saved;
-    uint8_t asks; /* for the optimiser's memory, or what of it is named; all else comes behind that */
+    uint8_t asks;  /* for the optimiser's memory, or what of it is named; all else comes behind that */
+    int32_t owner; /* who has that, as rank 0 knows it */
 } rank_message;
 
 sgm_status sgm__ranks_ask(sgm__ranks *ranks)
@@ -294,7 +295,7 @@ sgm_status sgm__ranks_ask(sgm__ranks *ranks)
 sgm_status sgm__ranks_ask_slot(sgm__ranks *ranks, const char *state, sgm_tensor **value)
 {
     char *name = sgm__strdup(state);
-    rank_message message = {.bytes = strlen(state), .asks = 1};
+    rank_message message = {.bytes = strlen(state), .asks = 1, .owner = sgm__ranks_slot_owner(ranks, state)};
     *value = NULL;
     if (name == NULL)
         return SGM_ERROR_MEMORY;
@@ -302,7 +303,7 @@ sgm_status sgm__ranks_ask_slot(sgm__ranks *ranks, const char *state, sgm_tensor 
     if (status == SGM_OK)
         status = sgm__ranks_send(ranks, name, message.bytes, "a meeting");
     sgm__free(name);
-    return status == SGM_OK ? sgm__ranks_bring_slot(ranks, state, value) : status;
+    return status == SGM_OK ? sgm__ranks_bring_slot(ranks, message.owner, state, value) : status;
 }
 
 /* What rank 0 asks for. */
@@ -315,7 +316,7 @@ static sgm_status answer(sgm__ranks *ranks, const rank_message *message)
     sgm_status status =
         name != NULL ? sgm__ranks_send(ranks, name, message->bytes, "a meeting") : SGM_ERROR_MEMORY;
     if (status == SGM_OK)
-        status = sgm__ranks_bring_slot(ranks, name, &value);
+        status = sgm__ranks_bring_slot(ranks, message->owner, name, &value);
     sgm_tensor_free(value);
     sgm__free(name);
     return status;
@@ -323,8 +324,12 @@ static sgm_status answer(sgm__ranks *ranks, const rank_message *message)
 
 static sgm_status tell(sgm__ranks *ranks, const sgm__rank_news *news, char *lines, size_t length)
 {
-    rank_message message = {
-        length, news->paused, news->stopped, news->interrupted, ranks->moved, ranks->saved, 0};
+    rank_message message = {.bytes = length,
+                            .paused = news->paused,
+                            .stopped = news->stopped,
+                            .interrupted = news->interrupted,
+                            .moved = ranks->moved,
+                            .saved = ranks->saved};
     SGM_TRY(sgm__ranks_send(ranks, &message, sizeof message, "a meeting"));
     return sgm__ranks_send(ranks, lines, length, "a meeting");
 }

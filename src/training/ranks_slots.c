@@ -102,9 +102,8 @@ sgm_status sgm__ranks_complete(const sgm_trainer *trainer)
     return knows ? SGM_OK : sgm__ranks_collect(ranks);
 }
 
-sgm_status sgm__ranks_bring_slot(sgm__ranks *ranks, const char *state, sgm_tensor **value)
+sgm_status sgm__ranks_bring_slot(sgm__ranks *ranks, int32_t owner, const char *state, sgm_tensor **value)
 {
-    int32_t owner = sgm__ranks_slot_owner(ranks, state);
     slot_header none = {0};
     char *name = NULL;
     *value = NULL;
