@@ -86,7 +86,7 @@ static void advise(const sgm_network *network, const sgm_graph *graph, const sgm
             advice, ADVICE,
             ": it compares them with what '%s' gives; let that give %s, or take other columns of the data",
             name, words);
-    else
+    else if (takes_classes(type))
         snprintf(advice, ADVICE, ": a number of a class for each place of what '%s' gives", name);
 }
 

@@ -77,6 +77,19 @@ TEST(targets_of_classes)
           "wants (4,): a number of a class for each place of what '2-dense' gives");
 }
 
+TEST(targets_of_other_costs)
+{
+    wave_trainer made = trainer_of("input(4) + embedding(5, 2) + dense(3, each_step) + ctc(2)", false);
+    sgm_dataset *dataset = dataset_of(4, 3);
+    CHECK_OK(sgm_trainer_data(made.trainer, sgm_minibatches(dataset, .size = 3)));
+    sgm_dataset_free(dataset);
+    CHECK_INT(sgm_trainer_run(made.trainer, .epochs = 1), SGM_ERROR_SHAPE);
+    CHECK_STR(sgm_last_error(),
+              "trainer 'misfit': section 'targets' has records of the shape (3,), layer '3-ctc' "
+              "wants (2,)");
+    free_wave_trainer(made);
+}
+
 TEST(inputs)
 {
     check("input(4) + dense(3) + mean_squared", 5, 3,
