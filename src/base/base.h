@@ -64,10 +64,6 @@ void *sgm__alloc_aligned(size_t size); /* 64-byte aligned; free with sgm__free_a
 void sgm__free_aligned(void *memory);
 char *sgm__strdup(const char *text); /* NULL in, NULL out (without an error) */
 char *sgm__strndup(const char *text, size_t length);
-/* The words between spaces, tabs and line ends, NULL behind the last; one block for sgm__free. `count` and
- * `text` may be NULL. */
-char **sgm__words(const char *text, size_t *count);
-char *sgm__format(const char *format, ...) SGM_PRINTF(1, 2);
 /* Grows `*items` so that it holds `needed` entries of `size` bytes; `*capacity` is kept up to date. */
 sgm_status sgm__reserve(void *items, size_t *capacity, size_t needed, size_t size);
 bool sgm__mul_overflows(size_t a, size_t b, size_t *product);
@@ -83,6 +79,10 @@ void sgm__text_append(sgm__text *text, const char *format, ...) SGM_PRINTF(2, 3)
 void sgm__text_append_bytes(sgm__text *text, const char *bytes, size_t length);
 char *sgm__text_take(sgm__text *text); /* the string (caller frees), NULL when failed; resets `text` */
 void sgm__text_free(sgm__text *text);
+/* The words between spaces, tabs and line ends, NULL behind the last; one block for sgm__free. `count` and
+ * `text` may be NULL. */
+char **sgm__words(const char *text, size_t *count);
+char *sgm__format(const char *format, ...) SGM_PRINTF(1, 2);
 /* Strict numbers, independent of the locale: the whole of `text` (spaces around allowed) must be one number.
  */
 bool sgm__parse_double(const char *text, double *value);
@@ -90,7 +90,7 @@ bool sgm__parse_int64(const char *text, int64_t *value);
 /* The shortest decimal that reads back as `number`, whatever the locale; 32 bytes are enough. Returns the
  * buffer. */
 char *sgm__number_text(double number, char *buffer, size_t size);
-/* The shortest that reads back as the same float32, in at most 9 digits; returns `buffer`. */
+/* float_text.c: the shortest that reads back as the same float32, in at most 9 digits; returns `buffer`. */
 #define SGM__FLOAT_TEXT 32 /* bytes that do */
 char *sgm__float_text(float number, char *buffer, size_t size);
 /* The nearest of `names` (count entries) to `name` by edit distance, NULL when none is near: "did you mean".

@@ -95,7 +95,7 @@ const sgm_layer_type *sgm__layer_type_find(const char *name);
 /* The nearest name of a layer, or of `more`; NULL if none is near. */
 const char *sgm__layer_type_nearest(const char *name, const char *const *more, size_t more_count);
 
-/* --- text (notation_text.c) --- */
+/* --- text (lexer.c, notation_text.c) --- */
 /* True if `text` can stand in the notation without quotes. */
 bool sgm__is_word(const char *text);
 /* "1", or "(1, 2.5)". */

@@ -1,7 +1,6 @@
 /* RNN, GRU and LSTM: one step after the other, in one or both directions. */
 #include "onnx/onnx.h"
 
-#define MOST_GATES 4
 #define MOST_STEPS 100000
 #define MOST_HIDDEN ((int64_t)1 << 24)
 

@@ -128,9 +128,9 @@ sgm_value sgm__onnx_convolve(sgm__onnx_node *n, sgm_value x, sgm_value weights, 
 sgm_value sgm__onnx_round_even(sgm_graph *g, sgm_value x);
 #define sgm__onnx_unsupported(n, ...) sgm_graph_fail((n)->graph, SGM_ERROR_UNSUPPORTED, __VA_ARGS__)
 
-/* --- writing (export.c) --- */
 typedef struct sgm__onnx_export sgm__onnx_export;
 
+/* --- parts of what is written (parts.c) --- */
 /* A new node; `count` names of inputs. Its output is `output`, or a new name where that is NULL. NULL: no
  * memory, which is noted in the export. */
 Onnx__NodeProto *sgm__onnx_emit(sgm__onnx_export *e, const char *type, const char *output, int32_t count,
@@ -144,12 +144,15 @@ void sgm__onnx_put_integers(sgm__onnx_export *e, Onnx__NodeProto *node, const ch
                             int32_t count);
 /* A node's second output is the value, and its first is for nobody. */
 sgm_status sgm__onnx_put_second_output(sgm__onnx_export *e, Onnx__NodeProto *node, const char *name);
-/* The name of a value, of a list of integers, and of a number of a type, which become initialisers. */
-const char *sgm__onnx_name(sgm__onnx_export *e, sgm_value value);
+/* The name of a list of integers, and of a number of a type, which become initialisers. */
 const char *sgm__onnx_name_integers(sgm__onnx_export *e, const int64_t *list, int32_t count);
 const char *sgm__onnx_name_number(sgm__onnx_export *e, sgm_dtype dtype, double number);
 /* The name of an initialiser that holds the tensor, which is taken. */
 const char *sgm__onnx_name_tensor(sgm__onnx_export *e, sgm_tensor *tensor);
+
+/* --- writing (export.c) --- */
+/* The name of a value. */
+const char *sgm__onnx_name(sgm__onnx_export *e, sgm_value value);
 /* The value whose name may stand for this one where ONNX broadcasts by itself. */
 sgm_value sgm__onnx_before_broadcast(const sgm__onnx_export *e, sgm_value value);
 const sgm_graph *sgm__onnx_written(const sgm__onnx_export *e);

@@ -61,6 +61,7 @@ struct sgm__core {
     size_t observer_count, observer_capacity;
 };
 
+/* tree.c */
 sgm__tree *sgm__tree_create(void);
 void sgm__tree_release(sgm__tree *tree);
 sgm__tree *sgm__tree_lock(sgm__core *core);
@@ -72,6 +73,7 @@ void sgm__tree_changed(sgm__tree *tree);
 /* Moves a core and all below it to `tree`; both trees are locked. */
 void sgm__tree_move(sgm__tree *tree, sgm__core *core);
 
+/* registry.c */
 void sgm__core_retain(sgm__core *core);
 void sgm__core_release(sgm__core *core); /* without the lock */
 sgm__entry *sgm__core_find(const sgm__core *core, const char *name);
@@ -85,6 +87,7 @@ sgm_status sgm__writable(sgm_registry *registry, sgm__core **core);
 char *sgm__core_path(const sgm__core *core, const char *name, char buffer[SGM__MOST_TEXT]);
 sgm_status sgm__no_entry(const sgm__core *core, const char *name);
 
+/* entry.c */
 sgm_status sgm__check_name(const char *what, const char *name);
 sgm__entry *sgm__entry_create(const char *name, const sgm_option *option, sgm_kind kind);
 sgm__entry *sgm__entry_retain(sgm__entry *entry);
@@ -99,7 +102,7 @@ sgm_status sgm__fail_binding(const char *identifier, sgm_status status);
 sgm_status sgm__entry_check(const sgm__core *core, const sgm__entry *entry, bool own,
                             const sgm_content *content, sgm_content *value);
 
-/* Removes what a registry holds, or a child of it, if it has that. */
+/* registry.c: removes what a registry holds, or a child of it, if it has that. */
 void sgm__registry_clear(sgm_registry *registry);
 void sgm__registry_clear_child(sgm_registry *registry, const char *name);
 

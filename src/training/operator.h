@@ -199,9 +199,6 @@ sgm_status sgm__operator_synchronise(sgm_trainer *trainer);
 /* From the next run (or iteration) on, the workers go on from the trainer's states. */
 void sgm__operator_restart(sgm_trainer *trainer);
 
-/* The trainer is as at its beginning: so are hooks and results of the workers. */
-sgm_status sgm__operator_reset(sgm_trainer *trainer);
-
 /* --- operator_checkpoint.c --- */
 struct json_t;
 sgm_status sgm__operator_add_states(sgm_trainer *trainer, sgm_bundle *bundle);
@@ -225,6 +222,8 @@ sgm_status sgm__operator_event(sgm_trainer *trainer, sgm_time_scale scale);
 void sgm__operator_wait_for_hooks(sgm_trainer *trainer);
 /* The oldest request of a local hook; *scope: whose. NULL: none. */
 sgm__request *sgm__operator_take_request(sgm_trainer *trainer, sgm_trainer **scope);
+/* The trainer is as at its beginning: so are hooks and results of the workers. */
+sgm_status sgm__operator_reset(sgm_trainer *trainer);
 
 /* --- operator_registry.c --- */
 sgm_status sgm__operator_publish(sgm_trainer *trainer);

@@ -193,7 +193,7 @@ void sgm__flow_plan(const sgm__plan *plan, sgm__flow *steps);
 /* Some bytes between the first and the last of both are the same. */
 bool sgm__cpu_overlap(const sgm__node *a, const sgm__node *b);
 /* Joins neighbouring dimensions that all `count` lists of strides walk through in one go, and drops those of
- * 1. At least one dimension stays. `count` is at most SGM__CPU_MOST_LISTS. */
+ * 1. At least one dimension stays. */
 void sgm__cpu_collapse(int32_t *rank, int64_t *dims, int64_t **strides, int32_t count);
 /* Elements from the first to this one in row-major order. */
 int64_t sgm__cpu_offset(int64_t number, int32_t rank, const int64_t *dims, const int64_t *strides);

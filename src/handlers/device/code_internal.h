@@ -52,11 +52,6 @@ typedef struct sgm__device_render {
 /* With indices of 64 bits where a plan has so many elements: they are slower. */
 const sgm__source_dialect *sgm__device_dialect(const sgm__plan *plan);
 
-static inline sgm__source_writer *sgm__device_writer(sgm__device_render *r)
-{
-    return &r->writer;
-}
-
 void sgm__device_begin(sgm__device_render *r);
 /* Adds the kernel, unless there is one with that text, and its launch. */
 sgm_status sgm__device_end(sgm__device_render *r);

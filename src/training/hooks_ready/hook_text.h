@@ -4,19 +4,19 @@
  * to be listed by `sigma info --hooks`. To add one, export it from the hook's file, and name it in the list
  * at the end of this header:
  *
- *     static sgm_hook *parse_confusion(const sgm__hook_text *call)
+ *     static sgm_hook *parse_quantile(const sgm__hook_text *call)
  *     {
- *         return sgm_confusion_matrix(sgm__hook_text_of(call, "data"), call->when,
- *                                     .classes = sgm__hook_count_of(call, "classes"));
+ *         return sgm_quantile_hook(sgm__hook_text_of(call, "data"), call->when,
+ *                                  .parts = sgm__hook_count_of(call, "parts"));
  *     }
  *
- *     const sgm__hook_row sgm__confusion_row = {
- *         .name = "confusion_matrix",
- *         .doc = "how often each class was taken for each other one, as shared.confusion",
+ *     const sgm__hook_row sgm__quantile_row = {
+ *         .name = "quantile",
+ *         .doc = "below which outputs lie, part by part, as shared.quantile",
  *         .when = {SGM_EPOCH, 1, 0},
  *         .arguments = {{"data", SGM__ARGUMENT_WORD, .needed = true, .doc = "a data set of the trainer"},
- *                       {"classes", SGM__ARGUMENT_COUNT, .standard = "10", .doc = "number of classes"}},
- *         .create = parse_confusion,
+ *                       {"parts", SGM__ARGUMENT_COUNT, .standard = "10", .doc = "number of parts"}},
+ *         .create = parse_quantile,
  *     };
  *
  * `local` in front of all, and "if" behind, are no matter of the row. The hook's type has the row's name. The
@@ -101,10 +101,11 @@ size_t sgm__hook_choice_of(const sgm__hook_text *call, const char *name); /* SIZ
 sgm_hook *sgm__hook_text_fail(const sgm__hook_text *call, const char *name, const char *format, ...)
     SGM_PRINTF(3, 4);
 
-/* hook.c: one more condition, checked before those that it has; taken over, also on failure. Before the hook
+/* --- hook.c, hook_local.c --- */
+/* One more condition, checked before those that it has; taken over, also on failure. Before the hook
  * is attached. */
 sgm_status sgm__hook_add_condition(sgm_hook *hook, sgm_criteria *condition);
-/* hook_local.c: "worker 1: " if the call is of a local hook, else "". */
+/* "worker 1: " if the call is of a local hook, else "". */
 const char *sgm__hook_worker_text(const sgm_hook_call *call, char *buffer, size_t size);
 /* The self of the first hook that the one which is called requires: a worker's has a copy of its own. */
 void *sgm__hook_required_self(const sgm_hook_call *call);
