@@ -6,17 +6,17 @@
 
 #include <sigma/sigma.h>
 
-enum { RECORDS = 64, INPUTS = 512, HEAVY = 1, LIGHT = 2, COST = 3, OTHERS = 4 };
+enum { RECORDS = 64, WIDTH = 512, FEW = 64, HEAVY = 1, LIGHT = 2, COST = 3, OTHERS = 4 };
 
-static sgm_dataset *random_dataset(void)
+static sgm_dataset *random_dataset(int width)
 {
     static const char *const sections[] = {"inputs", "targets"};
-    static float x[RECORDS * INPUTS], y[RECORDS * 2];
-    for (int i = 0; i < RECORDS * INPUTS; i++)
+    static float x[RECORDS * WIDTH], y[RECORDS * 2];
+    for (int i = 0; i < RECORDS * width; i++)
         x[i] = (float)sin(1.7 * i);
     for (int i = 0; i < RECORDS * 2; i++)
         y[i] = (float)cos(2.3 * i);
-    sgm_shape inputs = sgm_shape_of(RECORDS, INPUTS), targets = sgm_shape_of(RECORDS, 2);
+    sgm_shape inputs = sgm_shape_of(RECORDS, width), targets = sgm_shape_of(RECORDS, 2);
     sgm_tensor *tensors[] = {sgm_tensor_from(SGM_FLOAT32, &inputs, x),
                              sgm_tensor_from(SGM_FLOAT32, &targets, y)};
     sgm_dataset *dataset = sgm_dataset_from("random", sections, tensors, 2);
@@ -25,12 +25,14 @@ static sgm_dataset *random_dataset(void)
     return dataset;
 }
 
-/* A dense layer with 256 times the products of the next one. */
-static sgm_trainer *make(sgm_env *env)
+/* A dense layer with `width` / 2 times the products of the next one. */
+static sgm_trainer *make(sgm_env *env, int width)
 {
-    sgm_dataset *dataset = random_dataset();
+    char network[96];
+    sgm_dataset *dataset = random_dataset(width);
     sgm_trainer *trainer = sgm_trainer_create(env, "timed");
-    sgm_trainer_network(trainer, "input(512) + dense(512, relu) + dense(2) + mean_squared");
+    snprintf(network, sizeof network, "input(%d) + dense(%d, relu) + dense(2) + mean_squared", width, width);
+    sgm_trainer_network(trainer, network);
     sgm_trainer_data(trainer, sgm_minibatches(dataset, .size = 32));
     sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.001));
     sgm_dataset_free(dataset);
@@ -51,10 +53,10 @@ static double sum_of(const sgm__layer_time *time)
     return time->seconds[SGM__FORWARD] + time->seconds[SGM__BACKWARD] + time->seconds[SGM__UPDATING];
 }
 
-static void check_times(const char *handler, int threads)
+static void check_times(const char *handler, int threads, int width)
 {
     sgm_env *env = sgm_env_create("times", .handler = handler, .threads = threads, .seed = 1);
-    sgm_trainer *trainer = make(env);
+    sgm_trainer *trainer = make(env, width);
     CHECK_OK(sgm_trainer_run(trainer, .iterations = 10));
     CHECK(trainer->times == NULL);
     want(trainer, 5);
@@ -93,23 +95,23 @@ static void check_times(const char *handler, int threads)
 
 TEST(layers_share_the_time_of_a_step)
 {
-    check_times("cpu", 1);
+    check_times("cpu", 1, WIDTH);
 }
 
 TEST(with_threads_too)
 {
-    check_times("cpu", 2);
+    check_times("cpu", 2, WIDTH);
 }
 
 TEST(a_handler_that_cannot_measure_runs_step_by_step)
 {
-    check_times("reference", 1);
+    check_times("reference", 1, FEW); /* it is slow */
 }
 
 static sgm_tensor *weights_after(bool timed)
 {
     sgm_env *env = sgm_env_create("times", .threads = 2, .seed = 1);
-    sgm_trainer *trainer = make(env);
+    sgm_trainer *trainer = make(env, WIDTH);
     CHECK_OK(sgm_trainer_prepare(trainer));
     if (timed)
         want(trainer, 1000);
@@ -124,7 +126,7 @@ TEST(measuring_changes_no_value)
 {
     sgm_tensor *plain = weights_after(false), *timed = weights_after(true);
     CHECK_INT(
-        memcmp(sgm_tensor_const_data(plain), sgm_tensor_const_data(timed), INPUTS * 512 * sizeof(float)), 0);
+        memcmp(sgm_tensor_const_data(plain), sgm_tensor_const_data(timed), WIDTH * WIDTH * sizeof(float)), 0);
     sgm_tensor_free(plain);
     sgm_tensor_free(timed);
 }
