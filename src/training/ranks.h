@@ -100,7 +100,7 @@ typedef struct sgm__ranks {
     bool reduces;   /* each sum goes to the parameter's owner alone */
     int64_t whole;  /* records of the minibatch */
     size_t next;    /* bucket to start */
-    double *shared; /* numbers that are summed in each iteration: what all must know of it */
+    double *shared; /* numbers that are summed in each iteration; ranks_share.c */
     size_t shared_count, shared_capacity;
 
     /* agreeing; ranks_agree.c */
@@ -201,19 +201,30 @@ bool sgm__ranks_are_behind(const sgm__ranks *ranks);
 /* What this rank's workers have computed, summed with that of all ranks; `whole`: records of all. Leaves the
  * sums where `apply` reads them, and the minibatch's metrics in *sums. */
 sgm_status sgm__ranks_merge(sgm_trainer *trainer, int64_t whole, sgm__metric_sums *sums);
-/* For parameters: only what all learn of the iteration; *updates: of rank 0. */
-sgm_status sgm__ranks_share(sgm_trainer *trainer, sgm__metric_sums *sums, int64_t *updates,
-                            int64_t *accumulated);
 /* The sums become the inputs of the update. */
 sgm_status sgm__ranks_pass(sgm_trainer *trainer, sgm_program *apply);
+/* What rounding has lost is in no checkpoint: wherever one is made, all ranks go on without it, as those do
+ * that resume there. For each rank at the same iteration. */
+void sgm__ranks_forget_lost(const sgm_trainer *trainer);
+
+/* --- ranks_share.c --- */
 /* The data give this rank's part of the minibatches only, as far as they can. */
 void sgm__ranks_take_part(const sgm_trainer *trainer);
 /* Which records of a block are this rank's, of how many in the whole minibatch. */
 void sgm__ranks_part(const sgm_trainer *trainer, const sgm_block *block, int64_t *first, int64_t *count,
                      int64_t *whole);
-/* What rounding has lost is in no checkpoint: wherever one is made, all ranks go on without it, as those do
- * that resume there. For each rank at the same iteration. */
-void sgm__ranks_forget_lost(const sgm_trainer *trainer);
+/* The numbers that are summed: this rank's, and behind them a share of each state that the network changes.
+ */
+sgm_status sgm__ranks_put_shared(sgm__ranks *ranks, const sgm__metric_sums *own);
+sgm_status sgm__ranks_put_states(sgm__ranks *ranks, double share);
+/* Between ranks that are not near. */
+sgm_status sgm__ranks_sum_shared(sgm__ranks *ranks, int32_t *ticket);
+/* Once they are those of all. */
+sgm_status sgm__ranks_get_shared(sgm__ranks *ranks, sgm__metric_sums *sums);
+sgm_status sgm__ranks_get_states(sgm__ranks *ranks);
+/* For parameters: only what all learn of the iteration; *updates: of rank 0. */
+sgm_status sgm__ranks_share(sgm_trainer *trainer, sgm__metric_sums *sums, int64_t *updates,
+                            int64_t *accumulated);
 
 /* --- ranks_lend.c --- */
 /* Whether all ranks are near, and lend each other their gradients; once. */
