@@ -319,6 +319,7 @@ TEST(help_is_shown_and_other_keys_do_nothing)
     pause_it();
     type("h");
     WAIT_FOR(strstr(screen, "one iteration"));
+    WAIT_FOR(strstr(screen, "this help"));
     WAIT_FOR(strstr(strstr(screen, "this help"), "paused")); /* the line is there again */
     type("\033Oq");                                          /* a key of the number pad, not q */
     usleep(20000);
