@@ -198,6 +198,10 @@ if [ -n "$ways" ]; then
                 "$answer$([ "$answer" = failed ] && echo " $memory $rest")" "$memory" ;;
             esac
         done
-    [ "${PIPESTATUS[0]}" = 77 ] && echo "PyTorch with CUDA is not here to compare with: PYTHON names a Python that has it."
+    case ${PIPESTATUS[0]} in
+    0) ;;
+    77) echo "PyTorch with CUDA is not here to compare with: PYTHON names a Python that has it." ;;
+    *) echo "PyTorch ended: $(tail -n 1 "$scratch/errors" | cut -c 1-300)" ;;
+    esac
 fi
 echo "Written to $results"

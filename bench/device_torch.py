@@ -91,6 +91,8 @@ def main():
         import torch
     except ImportError:
         sys.exit(77)
+    if not hasattr(torch, "compile"):
+        sys.exit("PyTorch %s: 2.0 or newer is wanted" % torch.__version__)
     if device == "cuda" and not torch.cuda.is_available():
         sys.exit(77)
     print("PyTorch %s, %s" % (torch.__version__, torch.cuda.get_device_name() if device == "cuda" else "CPU"), flush=True)
