@@ -50,6 +50,11 @@ size=${SIZE:-full}
     echo "device: $build has no bench/step; cmake --build $build --target bench-programs makes it" >&2
     exit 1
 }
+export SIGMA_PLUGIN_PATH=${SIGMA_PLUGIN_PATH:-$build/plugins}
+answer=$("$build/bench/step" -n "input(4) + dense(4) + mean_squared" -b 2 -o gradient_descent -h "$handler" -s 0.01 2>&1) || {
+    echo "device: there is nothing to measure: ${answer##*$'\n'}" >&2
+    exit 1
+}
 [[ $handler == cuda* || -n ${TORCH_DEVICE:-} ]] || ways=
 # shellcheck source=bench/workloads.sh
 PRECISIONS='' . "$here/workloads.sh"

@@ -251,6 +251,7 @@ TEST(known_source_looks_in_the_data_folders)
     data_write("d/one/two/deep.csv", "deep", 4);
     data_write("d/one/packed.csv.gz", bytes, length);
     setenv("SIGMA_DATA_DIR", data_path("d"), 1);
+    unsetenv("SIGMA_CACHE_DIR");
     setenv("XDG_CACHE_HOME", data_path("cache"), 1);
     CHECK_STR(data_text(sgm_known_source("deep.csv", NULL, NULL)), "deep");
     CHECK_STR(data_text(sgm_known_source("packed.csv", NULL, NULL)), "zipped");
@@ -550,6 +551,7 @@ TEST(several_threads_download_once)
 
 TEST(known_source_is_fetched_into_the_cache)
 {
+    unsetenv("SIGMA_CACHE_DIR");
     setenv("XDG_CACHE_HOME", data_path("cache2"), 1);
     CHECK_STR(data_text(sgm_known_source("fetched.txt", url("/good.txt"), BODY_SHA256)), BODY);
     CHECK(access(data_path("cache2/sigma/fetched.txt"), F_OK) == 0);
