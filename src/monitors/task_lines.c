@@ -36,13 +36,15 @@ static void clear(void)
     drawn = 0;
 }
 
-static void append_amount(sgm__text *line, const sgm_task_info *info, uint64_t amount)
+/* Of the two in "10 of 20 steps" the second one alone has the unit. */
+static void append_amount(sgm__text *line, const sgm_task_info *info, uint64_t amount, bool unit)
 {
     char text[64];
     if (strcmp(info->unit, "bytes") == 0)
         sgm__text_append(line, "%s", sgm_bytes_text((double)amount, text, sizeof text));
     else
-        sgm__text_append(line, "%s %s", sgm_count_text((int64_t)amount, text, sizeof text), info->unit);
+        sgm__text_append(line, "%s%s%s", sgm_count_text((int64_t)amount, text, sizeof text), unit ? " " : "",
+                         unit ? info->unit : "");
 }
 
 static void append_rate(sgm__text *line, const sgm_task_info *info)
@@ -77,13 +79,14 @@ static void append_running(sgm__text *line, const sgm_task_info *info, size_t mo
     sgm__text_append(line, "%s ", sgm_task_kind_going(info->kind));
     append_shortened(line, info->description, most);
     if (info->done > 0) {
+        bool of_many = info->progress >= 0;
         sgm__text_append(line, ": ");
-        append_amount(line, info, info->done);
-    }
-    if (info->done > 0 && info->progress >= 0) {
-        sgm__text_append(line, " of ");
-        append_amount(line, info, info->total);
-        sgm__text_append(line, " (%d %%)", (int)(100 * info->progress));
+        append_amount(line, info, info->done, !of_many);
+        if (of_many) {
+            sgm__text_append(line, " of ");
+            append_amount(line, info, info->total, true);
+            sgm__text_append(line, " (%d %%)", (int)(100 * info->progress));
+        }
     }
     append_rate(line, info);
     if (info->rate > 0 && info->total > info->done)
@@ -115,7 +118,7 @@ static void leave_line(const sgm_task_info *info)
 {
     sgm__text line = {0};
     char took[64];
-    append_amount(&line, info, info->done);
+    append_amount(&line, info, info->done, true);
     sgm__text_append(&line, " in %s", sgm_duration_text(info->seconds, took, sizeof took));
     append_rate(&line, info);
     if (!line.failed)

@@ -22,7 +22,7 @@ static void work(sgm_task_kind kind, sgm_status outcome)
     sgm_task first = sgm_task_begin(SGM_TASK_DOWNLOAD, "short.gz", "bytes");
     sgm_task_progress(first, 1000, 2000);
     sgm_task_end(first, SGM_OK);
-    sgm_task task = sgm_task_begin(kind, long_name, "bytes");
+    sgm_task task = sgm_task_begin(kind, long_name, kind == SGM_TASK_COMPILE ? "steps" : "bytes");
     sgm_task other = sgm_task_begin(SGM_TASK_TRAIN, "other", NULL);
     sgm_task_progress(task, 100000, 2000000);
     pause_for(0.55);
@@ -128,6 +128,6 @@ TEST(what_is_compiled_is_drawn_over_a_training_that_waits_for_it)
     sgm__task_lines_hold(true);
     watch_terminal(100, SGM_TASK_COMPILE, SGM_OK);
     sgm__task_lines_hold(false);
-    CHECK(has("\r\033[Kcompiling long.gz: 1.5 MB of 2.0 MB (75 %), "));
+    CHECK(has("\r\033[Kcompiling long.gz: 1,500,000 of 2,000,000 steps (75 %), "));
     CHECK(strcmp(output + strlen(output) - 4, "\r\033[K") == 0);
 }
