@@ -388,20 +388,6 @@ bool data_config_is_empty(const data_config *data)
     return data->dataset == NULL && data->csv == NULL && data->inputs == NULL && data->text == NULL;
 }
 
-/* Of a table. */
-static sgm_status check_texts_of(const char *name, const char *role, const data_config *data)
-{
-    if (data->texts.count > 0 && data->csv == NULL)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s.texts: are for csv", name, role);
-    if (data->texts.count > 7)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s.texts: at most 7, got %zu", name, role,
-                        data->texts.count);
-    for (size_t i = 0; i < data->texts.count; i++)
-        if (check_columns(data->texts.keys[i]) != SGM_OK)
-            return sgm__fail_within("%s: data.%s.texts", name, role);
-    return SGM_OK;
-}
-
 static sgm_status check_data(const char *name, const char *role, const data_config *data)
 {
     int sources =

@@ -172,3 +172,18 @@ sgm_status check_columns(const char *value)
         return sgm_fail(SGM_ERROR_ARGUMENT, "expected columns from 0, such as 0-3 or 4, got '%.40s'", value);
     return SGM_OK;
 }
+
+/* Names of classes take one mapping, where there are some. */
+sgm_status check_texts_of(const char *name, const char *role, const data_config *data)
+{
+    const size_t most = sizeof(sgm_csv_extractor_options){0}.mappings / sizeof(sgm_value_mapping) - 1;
+    if (data->texts.count > 0 && data->csv == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s.texts: are for csv", name, role);
+    if (data->texts.count > most)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s.texts: at most %zu, got %zu", name, role, most,
+                        data->texts.count);
+    for (size_t i = 0; i < data->texts.count; i++)
+        if (check_columns(data->texts.keys[i]) != SGM_OK)
+            return sgm__fail_within("%s: data.%s.texts", name, role);
+    return SGM_OK;
+}

@@ -2,6 +2,7 @@
 #ifndef SGM_CLI_CONFIG_CHECKS_H
 #define SGM_CLI_CONFIG_CHECKS_H
 
+#include "config.h"
 #include <sigma/status.h>
 
 sgm_status check_network(const char *value);
@@ -20,5 +21,7 @@ sgm_status check_texts(const char *value);
 sgm_status check_separator(const char *value);
 sgm_status check_range_number(const char *value);
 sgm_status check_columns(const char *value);
+/* Of data.`role` in the file `name`. */
+sgm_status check_texts_of(const char *name, const char *role, const data_config *data);
 
 #endif

@@ -146,6 +146,13 @@ char *sgm__plan_describe(const sgm__plan *plan, int32_t node, char *buffer, size
     return buffer;
 }
 
+int32_t sgm__plan_root(const sgm__plan *plan, int32_t node)
+{
+    while ((plan->nodes[node].op->flags & SGM_OP_VIEW) != 0)
+        node = plan->operands[plan->nodes[node].first_input];
+    return node;
+}
+
 sgm_array sgm__plan_array(const sgm__plan *plan, int32_t node, const sgm__memory *memory)
 {
     const sgm__node *value = &plan->nodes[node];

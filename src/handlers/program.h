@@ -81,5 +81,7 @@ char *sgm__plan_text(const sgm__plan *plan);
 const char *sgm__plan_string(const sgm__plan *plan, int32_t name);
 /* "instruction %12 = divide in layer 2-dense" for messages. */
 char *sgm__plan_describe(const sgm__plan *plan, int32_t node, char *buffer, size_t size);
+/* The node whose memory a view shows; of any other node itself. */
+int32_t sgm__plan_root(const sgm__plan *plan, int32_t node);
 
 #endif

@@ -154,7 +154,7 @@ static const struct {
 };
 
 /* x + x w and its like: the sum may take the place of x, which the product still reads. */
-typedef enum itself { LEFT, RIGHT, TURNED, BOTH, ITSELF } itself;
+typedef enum itself { LEFT, RIGHT, TURNED, BOTH, WAYS } itself;
 
 static sgm_graph *with_operand(itself which)
 {
@@ -171,7 +171,7 @@ static sgm_graph *with_operand(itself which)
 
 TEST(a_sum_on_an_operand_of_the_product_waits_for_it)
 {
-    for (int i = 0; i < ITSELF; i++)
+    for (int i = 0; i < WAYS; i++)
         check_plan("an operand's place", with_operand((itself)i), (wanted){0});
 }
 

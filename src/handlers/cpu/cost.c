@@ -36,10 +36,9 @@ static double bytes_of(const sgm__node *node)
  * shared step updates. */
 static bool is_spread(const sgm__plan *plan, int32_t node, const bool *spread)
 {
-    while ((plan->nodes[node].op->flags & SGM_OP_VIEW) != 0)
-        node = plan->operands[plan->nodes[node].first_input];
-    const sgm__node *root = &plan->nodes[node];
-    return spread[node] || (root->place.store == SGM__STORE_STATE && bytes_of(root) >= LARGE_STATE);
+    int32_t number = sgm__plan_root(plan, node);
+    const sgm__node *root = &plan->nodes[number];
+    return spread[number] || (root->place.store == SGM__STORE_STATE && bytes_of(root) >= LARGE_STATE);
 }
 
 static const sgm__node *operand_of(const sgm__plan *plan, const sgm__node *node, int32_t k)

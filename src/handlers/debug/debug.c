@@ -274,9 +274,7 @@ static void append_operands(char *message, const executable *exe, const sgm__nod
     char list[MESSAGE_SIZE] = "";
     bool finite = true;
     for (int32_t k = 0; k < node->input_count; k++) {
-        int32_t operand = plan->operands[node->first_input + k], root = operand;
-        while (is_view(&plan->nodes[root]))
-            root = plan->operands[plan->nodes[root].first_input];
+        int32_t operand = plan->operands[node->first_input + k], root = sgm__plan_root(plan, operand);
         const summary *seen = &exe->summaries[root];
         append(list, "%s%%%d", k > 0 ? ", " : "", operand);
         if (seen->strange > 0) {

@@ -111,17 +111,9 @@ bool sgm__device_product_of(const sgm__plan *plan, int32_t step, bool narrow, sg
 
 /* --- the step after a product --- */
 
-/* The node that a view is of. */
-static int32_t root_of(const sgm__plan *plan, int32_t number)
-{
-    while ((plan->nodes[number].op->flags & SGM_OP_VIEW) != 0)
-        number = plan->operands[plan->nodes[number].first_input];
-    return number;
-}
-
 static bool is_zero(const sgm__plan *plan, int32_t number)
 {
-    const sgm__node *node = &plan->nodes[root_of(plan, number)];
+    const sgm__node *node = &plan->nodes[sgm__plan_root(plan, number)];
     return node->op == &sgm__op_number && node->attributes.numbers[0] == 0;
 }
 
@@ -188,9 +180,9 @@ static bool can_be_early(const sgm__plan *plan, const sgm__device_product *produ
         return false;
     if (share_place(place, &plan->nodes[product->result].place))
         return true;
-    int32_t addend = product->asked.has_addend ? root_of(plan, product->addend) : -1;
+    int32_t addend = product->asked.has_addend ? sgm__plan_root(plan, product->addend) : -1;
     return addend >= 0 && share_place(place, &plan->nodes[product->addend].place) &&
-           root_of(plan, product->left) != addend && root_of(plan, product->right) != addend;
+           sgm__plan_root(plan, product->left) != addend && sgm__plan_root(plan, product->right) != addend;
 }
 
 /* The operand of an operation on `number` and one more value; -1: it is something else. */
