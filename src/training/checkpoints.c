@@ -9,10 +9,12 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define ENDING ".safetensors"
+#define MOST_COPIED ((size_t)1 << 30)
 #define NEWEST_OF_RUN "checkpoint" /* that a resume goes on from */
 
 /* --- names --- */
@@ -283,27 +285,23 @@ static sgm_status check_file(const char *path)
     return status;
 }
 
-static sgm_status write_all(int file, const char *bytes, size_t length)
+static sgm_status copy_all(int from, int file)
 {
-    while (length > 0) {
-        ssize_t written = write(file, bytes, length);
-        if (written < 0 && errno != EINTR)
-            return sgm_fail(SGM_ERROR_FILE, "cannot write %zu bytes: %s", length, sgm__errno_text(errno));
-        if (written > 0) {
-            bytes += written;
-            length -= (size_t)written;
-        }
+    for (ssize_t copied = 1; copied != 0;) {
+        copied = sendfile(file, from, NULL, MOST_COPIED);
+        if (copied < 0 && errno != EINTR)
+            return sgm_fail(SGM_ERROR_FILE, "cannot write: %s", sgm__errno_text(errno));
     }
     return fsync(file) == 0 ? SGM_OK : sgm_fail(SGM_ERROR_FILE, "cannot write: %s", sgm__errno_text(errno));
 }
 
 /* Under a name that is no checkpoint's; a link fails where there is something already. */
-static sgm_status add_at(const char *name, const char *path, char *hidden, const void *bytes, size_t length)
+static sgm_status add_at(const char *name, const char *path, char *hidden, int from)
 {
     int file = mkostemps(hidden, (int)strlen(ENDING ".tmp"), O_CLOEXEC);
     if (file < 0)
         return sgm_fail(SGM_ERROR_FILE, "cannot write '%s': %s", hidden, sgm__errno_text(errno));
-    sgm_status status = write_all(file, bytes, length);
+    sgm_status status = copy_all(from, file);
     fchmod(file, 0644);
     close(file);
     if (status == SGM_OK && (status = check_file(hidden)) != SGM_OK)
@@ -317,7 +315,7 @@ static sgm_status add_at(const char *name, const char *path, char *hidden, const
     return status;
 }
 
-sgm_status sgm__checkpoint_add(sgm_trainer *trainer, const char *name, const void *bytes, size_t length)
+sgm_status sgm__checkpoint_add(sgm_trainer *trainer, const char *name, int file)
 {
     struct stat about;
     char *path;
@@ -327,7 +325,7 @@ sgm_status sgm__checkpoint_add(sgm_trainer *trainer, const char *name, const voi
     if (status == SGM_OK && lstat(path, &about) == 0) /* before all that work */
         status = sgm_fail(SGM_ERROR_STATE, "there is a checkpoint '%s' already; choose another name", name);
     if (status == SGM_OK)
-        status = add_at(name, path, hidden, bytes, length);
+        status = add_at(name, path, hidden, file);
     sgm__free(hidden);
     sgm__free(path);
     return status;

@@ -27,9 +27,9 @@ typedef struct sgm__checkpoint {
 } sgm__checkpoint;
 /* Newest first; free with sgm__free. Only the headers of files are read. */
 sgm_status sgm__checkpoints_list(sgm_trainer *trainer, sgm__checkpoint **list, size_t *count);
-/* Adds one that came from elsewhere: all of it is checked first. A name that is there is refused, and what is
- * no checkpoint leaves nothing behind. */
-sgm_status sgm__checkpoint_add(sgm_trainer *trainer, const char *name, const void *bytes, size_t length);
+/* Adds a copy of `file`, which came from elsewhere and is read from where it stands to its end: all of it is
+ * checked first. A name that is there is refused, and what is no checkpoint leaves nothing behind. */
+sgm_status sgm__checkpoint_add(sgm_trainer *trainer, const char *name, int file);
 /* The one that a resume goes on from ("checkpoint", of a run with a folder) is refused. */
 sgm_status sgm__checkpoint_remove(sgm_trainer *trainer, const char *name);
 

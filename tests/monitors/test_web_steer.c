@@ -327,6 +327,50 @@ static void round_of_checkpoints(steered *s)
     CHECK(strstr(web_string(s->client.answer, "changes/0/after"), "again") != NULL);
 }
 
+/* The most memory, in MiB, that this process has had. */
+static double peak_memory(void)
+{
+    char line[200];
+    double kilobytes = NAN;
+    FILE *status = fopen("/proc/self/status", "r");
+    while (status != NULL && fgets(line, sizeof line, status) != NULL)
+        sscanf(line, "VmHWM: %lf", &kilobytes);
+    if (status != NULL)
+        fclose(status);
+    return kilobytes / 1024;
+}
+
+#define LARGE_UPLOAD ((size_t)160 << 20)
+
+/* An upload is as large as a checkpoint may be, and is refused or taken without being held in memory. */
+TEST(large_uploads_take_no_memory)
+{
+    steered s;
+    begin(&s, open_folder());
+    await_state(&s, "paused");
+    int descriptor = client_connect(s.client.port);
+    char *piece = sgm__alloc(1 << 20);
+    CHECK_OK(piece);
+    memset(piece, 'x', 1 << 20);
+    char *head = sgm__format("POST /api/checkpoint/large?trainer=line HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                             "Authorization: Bearer %s\r\nContent-Type: application/octet-stream\r\n"
+                             "Content-Length: %zu\r\n\r\n",
+                             s.client.token, LARGE_UPLOAD);
+    double before = peak_memory();
+    CHECK(client_send(descriptor, head, strlen(head)));
+    for (size_t sent = 0; sent < LARGE_UPLOAD; sent += 1 << 20)
+        CHECK(client_send(descriptor, piece, 1 << 20));
+    json_decref(s.client.answer);
+    s.client.answer = web_read(&s.client, client_read(descriptor));
+    CHECK_REFUSED(&s.client, 400, "'large' is no checkpoint: ");
+    CHECK(peak_memory() - before < 64);
+    close(descriptor);
+    sgm__free(head);
+    sgm__free(piece);
+    end(&s);
+    close_folder();
+}
+
 TEST(checkpoints_come_and_go_in_a_folder)
 {
     steered s;

@@ -500,6 +500,16 @@ static int files_in_folder(void)
     return atoi(text);
 }
 
+static sgm_status add_bytes(sgm_trainer *trainer, const char *name, const void *bytes, size_t length)
+{
+    FILE *file = tmpfile();
+    CHECK(file != NULL && fwrite(bytes, 1, length, file) == length && fflush(file) == 0);
+    rewind(file);
+    sgm_status status = sgm__checkpoint_add(trainer, name, fileno(file));
+    fclose(file);
+    return status;
+}
+
 TEST(only_whole_checkpoints_are_added)
 {
     wave_trainer made = make();
@@ -514,28 +524,28 @@ TEST(only_whole_checkpoints_are_added)
     int before = files_in_folder();
     char *bad = sgm__alloc(length + 1);
     for (size_t cut = 0; cut < length; cut += cut < 12 ? 1 : length / 9)
-        CHECK_ERROR(sgm__checkpoint_add(made.trainer, "bad", good, cut), "'bad' is no checkpoint: ");
+        CHECK_ERROR(add_bytes(made.trainer, "bad", good, cut), "'bad' is no checkpoint: ");
     memcpy(bad, good, length);
     bad[length] = 'x';
-    CHECK_ERROR(sgm__checkpoint_add(made.trainer, "bad", bad, length + 1), "'bad' is no checkpoint: ");
+    CHECK_ERROR(add_bytes(made.trainer, "bad", bad, length + 1), "'bad' is no checkpoint: ");
     for (size_t at = 0; at < 600; at += 9) { /* the header: either refused, or loads as anything does */
         bad[at] ^= (char)(1 + at % 255);
-        if (sgm__checkpoint_add(made.trainer, "odd", bad, length) == SGM_OK) {
+        if (add_bytes(made.trainer, "odd", bad, length) == SGM_OK) {
             ask(made.trainer, "{\"command\":\"restore\",\"name\":\"odd\"}");
             CHECK_OK(sgm__checkpoint_remove(made.trainer, "odd"));
         }
         bad[at] = good[at];
     }
-    CHECK_ERROR(sgm__checkpoint_add(made.trainer, "bad", "{}", 2), "too few");
-    CHECK_ERROR(sgm__checkpoint_add(made.trainer, "bad", "\x02\0\0\0\0\0\0\0{}", 10),
+    CHECK_ERROR(add_bytes(made.trainer, "bad", "{}", 2), "too few");
+    CHECK_ERROR(add_bytes(made.trainer, "bad", "\x02\0\0\0\0\0\0\0{}", 10),
                 "'bad' is no checkpoint: it has tensors, but does not say where a training stands");
-    CHECK_ERROR(sgm__checkpoint_add(made.trainer, "here", good, length),
+    CHECK_ERROR(add_bytes(made.trainer, "here", good, length),
                 "there is a checkpoint 'here' already; choose another name");
-    CHECK_ERROR(sgm__checkpoint_add(made.trainer, "../there", good, length), "cannot be named");
-    CHECK_ERROR(sgm__checkpoint_add(made.trainer, "a\nb", good, length), "cannot be named");
+    CHECK_ERROR(add_bytes(made.trainer, "../there", good, length), "cannot be named");
+    CHECK_ERROR(add_bytes(made.trainer, "a\nb", good, length), "cannot be named");
     CHECK(strstr(sgm_last_error(), "/tmp") == NULL);
     CHECK(files_in_folder() >= before);
-    CHECK_OK(sgm__checkpoint_add(made.trainer, "there", good, length));
+    CHECK_OK(add_bytes(made.trainer, "there", good, length));
     step(made.trainer, 7);
     CHECK_ANSWER(made.trainer, "{\"command\":\"restore\",\"name\":\"there\"}", "{}");
     CHECK_NEAR(number_of(made.trainer, "iteration"), iteration, 0);

@@ -22,6 +22,7 @@ typedef struct sgm__http_request {
     const char *path; /* behind a route's path that ends in '/', else ""; UTF-8, decoded, may hold slashes */
     const char *body; /* ends in an extra 0 byte; "" without one */
     size_t length;    /* of the body */
+    int file; /* a route with `in_file`: the body, from its beginning, closed by the server; else -1 */
     const atomic_bool *ending; /* the server is to stop: who waits gives up */
 } sgm__http_request;
 /* The nth value of that name in the query, decoded (UTF-8); NULL: there are not so many. */
@@ -53,6 +54,7 @@ typedef struct sgm__http_route {
     sgm__http_function act;
     size_t longest_body; /* of a POST; 0: 64 kB */
     const char *type;    /* of a POST's body; NULL: application/json */
+    bool in_file;        /* the body is request->file, not in memory */
     bool quick;          /* never waits, for a trainer above all */
 } sgm__http_route;
 

@@ -189,6 +189,12 @@ enum MHD_Result sgm__http_respond_page(sgm__http_exchange *exchange);
 enum MHD_Result sgm__http_respond_welcome(sgm__http_exchange *exchange); /* the cookie, and on to "/" */
 enum MHD_Result sgm__http_respond(sgm__http_exchange *exchange, int code, struct MHD_Response *response);
 
+/* body.c: a refusal if the body cannot be kept */
+void sgm__http_body_open(sgm__http_exchange *exchange, size_t length);
+void sgm__http_body_append(sgm__http_exchange *exchange, const char *bytes, size_t length);
+void sgm__http_body_finish(sgm__http_exchange *exchange);
+void sgm__http_body_free(sgm__http_exchange *exchange);
+
 /* lanes.c */
 sgm_status sgm__http_lanes_start(sgm__http *server);
 void sgm__http_lanes_take(sgm__http *server, sgm__http_exchange *exchange);

@@ -20,7 +20,7 @@ void *sgm__http_on_target(void *user, const char *target, struct MHD_Connection 
     if (exchange == NULL)
         return NULL;
     *exchange = (sgm__http_exchange){.server = server, .connection = connection, .place = place};
-    exchange->request = (sgm__http_request){.path = "", .body = "", .ending = &server->ending};
+    exchange->request = (sgm__http_request){.path = "", .body = "", .file = -1, .ending = &server->ending};
     if (strlen(target) > SGM__HTTP_LONGEST_TARGET)
         sgm__http_refuse(exchange, MHD_HTTP_URI_TOO_LONG, "an address has at most %d bytes here",
                          SGM__HTTP_LONGEST_TARGET);
@@ -34,7 +34,7 @@ void *sgm__http_on_target(void *user, const char *target, struct MHD_Connection 
 void sgm__http_exchange_free(sgm__http_exchange *exchange)
 {
     sgm__free(exchange->target);
-    sgm__text_free(&exchange->body);
+    sgm__http_body_free(exchange);
     sgm__free(exchange->answer.body);
     if (exchange->answer.is_file)
         close(exchange->answer.descriptor);
@@ -145,6 +145,8 @@ static void inspect(sgm__http_exchange *exchange, const char *method)
     else if (lost != 0)
         sgm__http_refuse(exchange, lost, "this path does not know the method");
     check_body(exchange, is_post, &length);
+    if (exchange->refusal == 0)
+        sgm__http_body_open(exchange, (size_t)length);
     sgm__http_phase_set(exchange->server, exchange->place, SGM__HTTP_BUSY, BODY_SECONDS + length / BODY_RATE);
 }
 
@@ -154,8 +156,6 @@ static enum MHD_Result dispatch(sgm__http_exchange *exchange)
 {
     const char *path = exchange->path;
     if (exchange->route != NULL) {
-        exchange->request.body = exchange->body.data != NULL ? exchange->body.data : "";
-        exchange->request.length = exchange->body.length;
         exchange->place->deadline = 0;
         exchange->suspended = true;
         MHD_suspend_connection(exchange->connection);
@@ -196,12 +196,11 @@ enum MHD_Result sgm__http_on_request(void *user, struct MHD_Connection *connecti
     case SGM__HTTP_BODY:
         if (*size > 0) {
             if (exchange->refusal == 0)
-                sgm__text_append_bytes(&exchange->body, data, *size);
+                sgm__http_body_append(exchange, data, *size);
             *size = 0;
             return MHD_YES;
         }
-        if (exchange->body.failed)
-            sgm__http_refuse(exchange, MHD_HTTP_INTERNAL_SERVER_ERROR, "out of memory");
+        sgm__http_body_finish(exchange);
         if (atomic_load(&exchange->server->ending))
             sgm__http_refuse(exchange, MHD_HTTP_SERVICE_UNAVAILABLE, "the run has ended");
         return exchange->refusal != 0 ? sgm__http_respond_refusal(exchange) : dispatch(exchange);

@@ -129,7 +129,8 @@ static const sgm__http_route routes[] = {
      .path = "/api/checkpoint/",
      .act = sgm__web_add_checkpoint,
      .longest_body = LONGEST_CHECKPOINT,
-     .type = "application/octet-stream"},
+     .type = "application/octet-stream",
+     .in_file = true},
     {.method = "POST", .path = "/api/checkpoint-delete", .act = sgm__web_delete_checkpoint},
     {.method = "POST", .path = "/api/branch", .act = sgm__web_branch},
 };
