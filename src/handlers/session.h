@@ -11,7 +11,7 @@ typedef struct sgm__session_state {
     bool shared; /* the buffer belongs to another session */
 } sgm__session_state;
 
-#define SGM__NOTED_PLACES 4
+#define SGM__NOTED_PLACES 6
 struct sgm_program {
     sgm_session *session;
     sgm_program *next;

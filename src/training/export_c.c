@@ -26,7 +26,6 @@ typedef struct export
     const sgm_export_c_options *options;
     function functions[2];
     int32_t count;
-    char steps[2 * MOST_NAME + 32]; /* the optimiser's step as an expression: the name is there twice */
     char last[MOST_NAME + 16];
     char *about;
 }
@@ -149,6 +148,42 @@ static char *output_name(const sgm__plan *plan, const char *name)
     return sgm__format("outputs_%s", sgm__source_identifier(name, identifier, sizeof identifier));
 }
 
+static sgm_dtype real_of(const export *e)
+{
+    return e->trainer->settings.precision == SGM_FLOAT64 ? SGM_FLOAT64 : SGM_FLOAT32;
+}
+
+/* A bias correction as an expression: one less a power of beta. */
+static char *correction_from(const export *e, double beta, sgm__source_input *input)
+{
+    const char *prefix = e->options->name;
+    *input = (sgm__source_input){.expression = true, .functions = 1u << SGM__SOURCE_COMPLEMENT};
+    return sgm__format("%s_complement(%.17g, %s_updates[0] + 1)", prefix, beta, prefix);
+}
+
+/* What an input is in C, without its name, which is returned: sgm__free, or NULL. */
+static char *describe_input(const export *e, const char *section, sgm__source_input *input)
+{
+    const sgm__source_request request = {.name = e->options->name, .real = real_of(e)};
+    char real[SGM__SOURCE_NAME];
+    switch (sgm__fed_number_of(section)) {
+    case SGM__FED_LEARNING_RATE:
+        *input = (sgm__source_input){.number = true};
+        return sgm__strdup("learning_rate");
+    case SGM__FED_STEP:
+        *input = (sgm__source_input){.expression = true};
+        return sgm__format("(%s)(%s_updates[0] + 1)", sgm__source_real(&request, real, sizeof real),
+                           request.name);
+    case SGM__FED_BIAS_CORRECTION1:
+        return correction_from(e, e->trainer->optimiser->options.beta1, input);
+    case SGM__FED_BIAS_CORRECTION2:
+        return correction_from(e, e->trainer->optimiser->options.beta2, input);
+    default:
+        *input = (sgm__source_input){0};
+        return parameter_name(section);
+    }
+}
+
 static sgm_status name_parameters(const export *e, function *f)
 {
     const sgm__plan *plan = f->plan;
@@ -165,17 +200,11 @@ static sgm_status name_parameters(const export *e, function *f)
     }
     for (size_t i = 0; i < inputs; i++) {
         const char *section = sgm__plan_string(plan, plan->inputs[i].name);
-        if (strcmp(section, SGM__LEARNING_RATE) == 0) {
-            f->inputs[i] = (sgm__source_input){.name = "learning_rate", .number = true};
-        } else if (strcmp(section, SGM__STEP) == 0) {
-            f->inputs[i] = (sgm__source_input){.name = e->steps, .expression = true};
-        } else {
-            char *name = parameter_name(section);
-            if (name == NULL)
-                return SGM_ERROR_MEMORY;
-            f->outputs[f->name_count++] = name;
-            f->inputs[i] = (sgm__source_input){.name = name};
-        }
+        char *name = describe_input(e, section, &f->inputs[i]);
+        if (name == NULL)
+            return SGM_ERROR_MEMORY;
+        f->outputs[f->name_count++] = name;
+        f->inputs[i].name = name;
     }
     return SGM_OK;
 }
@@ -265,8 +294,7 @@ static sgm_status write_to(export *e, const char *path)
         programs[i] = e->functions[i].program;
     sgm__source_request request = {.name = e->options->name,
                                    .about = e->about,
-                                   .real = e->trainer->settings.precision == SGM_FLOAT64 ? SGM_FLOAT64
-                                                                                         : SGM_FLOAT32,
+                                   .real = real_of(e),
                                    .programs = programs,
                                    .program_count = e->count,
                                    .has_states = e->count > 1,
@@ -286,14 +314,8 @@ static sgm_status write_to(export *e, const char *path)
 static sgm_status write_all(export *e, const char *path)
 {
     const sgm_export_c_options *options = e->options;
-    char real[SGM__SOURCE_NAME];
     SGM_TRY(check_trainer(e->trainer, options));
     SGM_TRY(sgm__trainer_view(e->trainer));
-    sgm__source_request request = {.name = options->name,
-                                   .real = e->trainer->settings.precision == SGM_FLOAT64 ? SGM_FLOAT64
-                                                                                         : SGM_FLOAT32};
-    snprintf(e->steps, sizeof e->steps, "(%s)(%s_updates[0] + 1)",
-             sgm__source_real(&request, real, sizeof real), options->name);
     snprintf(e->last, sizeof e->last, "%s_updates[0]++;", options->name);
     SGM_TRY(add_function(e, SGM__PREDICT, options->batch > 0 ? options->batch : 1, "predict"));
     if (options->train > 0)

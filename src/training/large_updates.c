@@ -42,8 +42,9 @@ sgm_value sgm__update_lamb(const sgm_update_call *call)
     sgm_value mean = sgm__update_blend(call, "momentum", options->beta1, 1 - options->beta1, call->gradient);
     sgm_value squares = sgm__update_blend(call, "squared_gradient", options->beta2, 1 - options->beta2,
                                           sgm_square(graph, call->gradient));
-    mean = sgm_divide(graph, mean, sgm__update_correction(call, options->beta1));
-    squares = sgm_divide(graph, squares, sgm__update_correction(call, options->beta2));
+    sgm__bias_corrections corrections = sgm__update_corrections(call);
+    mean = sgm_divide(graph, mean, corrections.mean);
+    squares = sgm_divide(graph, squares, corrections.squares);
     sgm_value root = plus(call, sgm_square_root(graph, squares), sgm__update_number(call, options->epsilon));
     sgm_value update =
         plus(call, sgm_divide(graph, mean, root), share(call, call->parameter, options->weight_decay));

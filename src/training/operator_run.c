@@ -44,15 +44,6 @@ sgm_status sgm__operator_start(sgm_trainer *trainer)
 
 /* --- what an iteration has in common --- */
 
-static sgm_status feed_numbers(sgm_session *session, sgm_program *program, double rate, int64_t step)
-{
-    if (sgm_program_has_input(program, SGM__LEARNING_RATE))
-        SGM_TRY(sgm_session_feed_number(session, program, SGM__LEARNING_RATE, rate));
-    if (sgm_program_has_input(program, SGM__STEP))
-        SGM_TRY(sgm_session_feed_number(session, program, SGM__STEP, (double)step));
-    return SGM_OK;
-}
-
 /* Gives a worker records of a block. */
 static sgm_status prepare(sgm__worker *worker, sgm__step_purpose purpose, const sgm_block *block,
                           int64_t first, int64_t count)
@@ -64,8 +55,7 @@ static sgm_status prepare(sgm__worker *worker, sgm__step_purpose purpose, const 
     if (worker->program == NULL)
         return sgm_last_status();
     for (size_t i = 0; (name = sgm_program_input_at(worker->program, i)) != NULL; i++) {
-        if (strcmp(name, SGM__LEARNING_RATE) == 0 || strcmp(name, SGM__STEP) == 0 ||
-            strcmp(name, SGM__OWN_SHARE) == 0)
+        if (sgm__fed_number_of(name) != SGM__FED_COUNT || strcmp(name, SGM__OWN_SHARE) == 0)
             continue;
         sgm_tensor *values = sgm_block_section(block, name);
         if (values == NULL)
@@ -256,7 +246,7 @@ static sgm_status apply_gradients(sgm_trainer *trainer, const sgm_block *block, 
         double share = (double)team->workers[i].records / (double)block->count;
         SGM_TRY(pass_gradients(&team->workers[i], trainer, apply, share));
     }
-    SGM_TRY(feed_numbers(trainer->session, apply, rate, trainer->position.updates + 1));
+    SGM_TRY(sgm__trainer_feed_update(trainer, apply, rate, trainer->position.updates + 1));
     SGM_TRY(sgm_session_run(trainer->session, apply));
     SGM_TRY(sgm__operator_merge_others(team));
     return sgm__operator_spread_others(team);
@@ -316,7 +306,7 @@ static sgm_status step_with_ranks(sgm_trainer *trainer, const sgm_block *block, 
     if (apply == NULL)
         return sgm_last_status();
     SGM_TRY(sgm__ranks_pass(trainer, apply));
-    SGM_TRY(feed_numbers(trainer->session, apply, rate, trainer->position.updates + 1));
+    SGM_TRY(sgm__trainer_feed_update(trainer, apply, rate, trainer->position.updates + 1));
     SGM_TRY(sgm__ranks_know_others(team->ranks, false));
     SGM_TRY(sgm_session_run(trainer->session, apply));
     SGM_TRY(update ? sgm__ranks_bring(trainer) : sgm__ranks_give_back(team->ranks));
@@ -333,7 +323,7 @@ static sgm_status update_together(sgm_trainer *trainer, bool update, double rate
         sgm_program *apply = sgm__trainer_program(scope, update ? SGM__APPLY : SGM__APPLY_LATER, 1);
         if (apply == NULL)
             return sgm__fail_within("worker %d", i);
-        SGM_TRY(feed_numbers(scope->session, apply, rate, trainer->position.updates + 1));
+        SGM_TRY(sgm__trainer_feed_update(scope, apply, rate, trainer->position.updates + 1));
         team->workers[i].program = apply;
     }
     team->changed = true;
@@ -394,7 +384,7 @@ static sgm_status prepare_update(sgm__worker *worker, const sgm_block *block, do
     bool update = updates_next(worker->scope);
     sgm_status status = prepare(worker, update ? SGM__UPDATE : SGM__ACCUMULATE, block, 0, block->count);
     if (status == SGM_OK)
-        status = feed_numbers(worker->scope->session, worker->program, rate, own->updates + 1);
+        status = sgm__trainer_feed_update(worker->scope, worker->program, rate, own->updates + 1);
     return status == SGM_OK ? SGM_OK : sgm__fail_within("worker %d", worker->number);
 }
 

@@ -1,6 +1,7 @@
 /* What all optimisers share: gradients, accumulation, clipping, decay, averages. All of it is recorded. */
 #include "training/updates.h"
 
+#include <math.h>
 #include <stdio.h>
 
 static void or_default(double *value, double standard)
@@ -62,6 +63,43 @@ sgm_optimiser *sgm_optimiser_create(const char *type, const sgm_optimiser_option
 void sgm_optimiser_free(sgm_optimiser *optimiser)
 {
     sgm__free(optimiser);
+}
+
+/* --- what an update is fed --- */
+
+const char *const sgm__fed_names[SGM__FED_COUNT] = {
+    [SGM__FED_LEARNING_RATE] = "optimiser.learning_rate",
+    [SGM__FED_STEP] = "optimiser.step",
+    [SGM__FED_BIAS_CORRECTION1] = "optimiser.bias_correction1",
+    [SGM__FED_BIAS_CORRECTION2] = "optimiser.bias_correction2",
+};
+
+/* 1 - beta^step. In float32 its difference would have few right digits: beta^step is near 1 at first. */
+static double bias_correction(double beta, int64_t step)
+{
+    return -expm1((double)step * log(beta));
+}
+
+double sgm__fed_value(const sgm_optimiser *optimiser, sgm__fed_number number, double rate, int64_t step)
+{
+    switch (number) {
+    case SGM__FED_LEARNING_RATE:
+        return rate;
+    case SGM__FED_BIAS_CORRECTION1:
+        return bias_correction(optimiser->options.beta1, step);
+    case SGM__FED_BIAS_CORRECTION2:
+        return bias_correction(optimiser->options.beta2, step);
+    default:
+        return (double)step;
+    }
+}
+
+sgm__fed_number sgm__fed_number_of(const char *input)
+{
+    int number = 0;
+    while (number < SGM__FED_COUNT && strcmp(input, sgm__fed_names[number]) != 0)
+        number++;
+    return (sgm__fed_number)number;
 }
 
 /* --- recording --- */
@@ -157,12 +195,16 @@ static void clip(const sgm_optimiser_options *options, sgm_graph *graph, sgm_val
         clip_norm(graph, options->clip_norm, gradients, count);
 }
 
+sgm_value sgm__update_fed(sgm_graph *graph, sgm_value parameter, sgm__fed_number number)
+{
+    sgm_shape scalar = sgm_shape_scalar();
+    return sgm_input_value(graph, sgm__fed_names[number], sgm_value_type(graph, parameter).dtype, &scalar);
+}
+
 static sgm_update_call call_of(const sgm_optimiser *optimiser, sgm_graph *graph,
                                const sgm__trained_parameter *parameter, sgm_value gradient)
 {
     const sgm_optimiser_options *options = &optimiser->options;
-    sgm_shape scalar = sgm_shape_scalar();
-    sgm_dtype dtype = sgm_value_type(graph, parameter->value).dtype;
     /* then its update applies the decay itself */
     bool decoupled = optimiser->type->decoupled || optimiser->type->defaults.weight_decay > 0;
     if (options->weight_decay > 0 && !decoupled)
@@ -172,8 +214,9 @@ static sgm_update_call call_of(const sgm_optimiser *optimiser, sgm_graph *graph,
                              .parameter_name = parameter->name,
                              .parameter = parameter->value,
                              .gradient = gradient,
-                             .learning_rate = sgm_input_value(graph, SGM__LEARNING_RATE, dtype, &scalar),
-                             .step = sgm_input_value(graph, SGM__STEP, dtype, &scalar)};
+                             .learning_rate =
+                                 sgm__update_fed(graph, parameter->value, SGM__FED_LEARNING_RATE),
+                             .step = sgm__update_fed(graph, parameter->value, SGM__FED_STEP)};
 }
 
 /* `later`: the average is only named, as it begins at what the parameter is before its first update. */

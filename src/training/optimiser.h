@@ -10,13 +10,25 @@ struct sgm_optimiser {
     sgm_optimiser_options options; /* defaults filled in */
 };
 
-#define SGM__LEARNING_RATE "optimiser.learning_rate"
-#define SGM__STEP "optimiser.step"
 #define SGM__SLOT_PREFIX "optimiser."
 #define SGM__AVERAGE_PREFIX "average."
 #define SGM__KEPT_PREFIX "trainer." /* states for whoever looks, no part of a checkpoint */
 #define SGM__GRADIENT_PREFIX SGM__KEPT_PREFIX "gradients."
 #define SGM__STEP_PREFIX SGM__KEPT_PREFIX "updates."
+
+/* The numbers that each update is fed: inputs of rank 0, of the parameters' type. */
+typedef enum sgm__fed_number {
+    SGM__FED_LEARNING_RATE,
+    SGM__FED_STEP,
+    SGM__FED_BIAS_CORRECTION1, /* 1 - beta1^step */
+    SGM__FED_BIAS_CORRECTION2, /* 1 - beta2^step */
+    SGM__FED_COUNT
+} sgm__fed_number;
+extern const char *const sgm__fed_names[SGM__FED_COUNT];
+/* Computed in double, whatever type it is fed in. */
+double sgm__fed_value(const sgm_optimiser *optimiser, sgm__fed_number number, double rate, int64_t step);
+/* Which of them has this name; SGM__FED_COUNT: the input is none of them. */
+sgm__fed_number sgm__fed_number_of(const char *input);
 
 typedef struct sgm__trained_parameter {
     const char *name;

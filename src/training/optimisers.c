@@ -85,10 +85,11 @@ static sgm_value rmsprop(const sgm_update_call *call)
     return go(call, sgm_divide(graph, call->gradient, root));
 }
 
-sgm_value sgm__update_correction(const sgm_update_call *call, double beta)
+sgm__bias_corrections sgm__update_corrections(const sgm_update_call *call)
 {
-    sgm_value power = sgm_power(call->graph, sgm_filled_like(call->graph, call->step, beta), call->step);
-    return sgm_subtract(call->graph, sgm__update_number(call, 1), power);
+    return (sgm__bias_corrections){
+        .mean = sgm__update_fed(call->graph, call->parameter, SGM__FED_BIAS_CORRECTION1),
+        .squares = sgm__update_fed(call->graph, call->parameter, SGM__FED_BIAS_CORRECTION2)};
 }
 
 /* m = b1 m + (1 - b1) g; s = b2 s + (1 - b2) g^2; p - r m' / (sqrt(s') + e), ' divided by 1 - b^t (Kingma and
@@ -101,9 +102,10 @@ static sgm_value adam(const sgm_update_call *call)
     sgm_value mean = sgm__update_blend(call, "momentum", options->beta1, 1 - options->beta1, call->gradient);
     sgm_value squares = sgm__update_blend(call, "squared_gradient", options->beta2, 1 - options->beta2,
                                           sgm_square(graph, call->gradient));
-    sgm_value root_correction = sgm_square_root(graph, sgm__update_correction(call, options->beta2));
-    sgm_value rate = sgm_divide(graph, sgm__update_times(call, call->learning_rate, root_correction),
-                                sgm__update_correction(call, options->beta1));
+    sgm__bias_corrections corrections = sgm__update_corrections(call);
+    sgm_value root_correction = sgm_square_root(graph, corrections.squares);
+    sgm_value rate =
+        sgm_divide(graph, sgm__update_times(call, call->learning_rate, root_correction), corrections.mean);
     sgm_value root =
         sgm_add(graph, sgm_square_root(graph, squares),
                 sgm__update_times(call, root_correction, sgm__update_number(call, options->epsilon)));

@@ -4,13 +4,14 @@
 #include "network/again.h"
 #include "training/trainer.h"
 
-enum { RATE, STEP, LOSS, CORRECT };
+enum { LOSS = SGM__FED_COUNT, CORRECT, PLACE_COUNT }; /* after the places of the numbers that are fed */
+_Static_assert(PLACE_COUNT <= SGM__NOTED_PLACES, "a program notes all places");
 
 static const int32_t *places_in(sgm_program *program)
 {
     if (!program->noted) {
-        program->places[RATE] = sgm__program_input(program, SGM__LEARNING_RATE);
-        program->places[STEP] = sgm__program_input(program, SGM__STEP);
+        for (int i = 0; i < SGM__FED_COUNT; i++)
+            program->places[i] = sgm__program_input(program, sgm__fed_names[i]);
         program->places[LOSS] = sgm__program_output(program, SGM__LOSS);
         program->places[CORRECT] = sgm__program_output(program, SGM__CORRECT);
         program->noted = true;
@@ -33,13 +34,21 @@ sgm_status sgm__trainer_misfit(const sgm_trainer *trainer, const sgm_program *pr
                                &there, &wanted);
 }
 
+static bool is_fed_number(const int32_t *places, int32_t input)
+{
+    bool found = false;
+    for (int i = 0; i < SGM__FED_COUNT && !found; i++)
+        found = places[i] == input;
+    return found;
+}
+
 /* By the names of the program's own inputs: the newest recording may be another one's. */
 sgm_status sgm__trainer_feed(sgm_trainer *trainer, sgm_program *program, const sgm_block *block)
 {
     const int32_t *places = places_in(program);
     const char *name;
     for (int32_t i = 0; (name = sgm_program_input_at(program, (size_t)i)) != NULL; i++) {
-        if (i == places[RATE] || i == places[STEP])
+        if (is_fed_number(places, i))
             continue;
         sgm_tensor *values = sgm_block_section(block, name);
         if (values == NULL)
@@ -54,10 +63,11 @@ sgm_status sgm__trainer_feed(sgm_trainer *trainer, sgm_program *program, const s
 sgm_status sgm__trainer_feed_update(sgm_trainer *trainer, sgm_program *program, double rate, int64_t step)
 {
     const int32_t *places = places_in(program);
-    if (places[RATE] >= 0)
-        SGM_TRY(sgm__session_feed_number_at(trainer->session, program, places[RATE], rate));
-    if (places[STEP] >= 0)
-        SGM_TRY(sgm__session_feed_number_at(trainer->session, program, places[STEP], (double)step));
+    for (int i = 0; i < SGM__FED_COUNT; i++)
+        if (places[i] >= 0)
+            SGM_TRY(sgm__session_feed_number_at(
+                trainer->session, program, places[i],
+                sgm__fed_value(trainer->optimiser, (sgm__fed_number)i, rate, step)));
     return SGM_OK;
 }
 

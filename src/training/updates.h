@@ -10,8 +10,13 @@ sgm_value sgm__update_times(const sgm_update_call *call, sgm_value a, sgm_value 
 /* decay * slot + share * value, which is assigned to the slot. */
 sgm_value sgm__update_blend(const sgm_update_call *call, const char *slot, double decay, double share,
                             sgm_value value);
-/* 1 - beta^t, of rank 0 */
-sgm_value sgm__update_correction(const sgm_update_call *call, double beta);
+/* A number that the update is fed, of rank 0 and of the parameter's type. */
+sgm_value sgm__update_fed(sgm_graph *graph, sgm_value parameter, sgm__fed_number number);
+/* Those of adam: 1 - beta1^t and 1 - beta2^t */
+typedef struct sgm__bias_corrections {
+    sgm_value mean, squares;
+} sgm__bias_corrections;
+sgm__bias_corrections sgm__update_corrections(const sgm_update_call *call);
 /* p (1 - r d): the parameter after the weight decay */
 sgm_value sgm__update_decayed(const sgm_update_call *call);
 /* Adam on p (1 - r d) (Loshchilov and Hutter, 2017) */

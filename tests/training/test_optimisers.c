@@ -2,8 +2,7 @@
  * p - 3. */
 #include "test.h"
 
-#include "training/optimiser.h"
-#include <sigma/sigma.h>
+#include "feed_update.h"
 
 #define STEPS 5
 
@@ -38,9 +37,7 @@ static void check_optimiser(sgm_optimiser *optimiser, void (*update)(follower *s
     CHECK_OK(program);
     follower state = {.p = start};
     for (int t = 1; t <= STEPS; t++) {
-        CHECK_OK(sgm_session_feed_number(session, program, "optimiser.learning_rate", rate));
-        if (sgm_program_has_input(program, "optimiser.step"))
-            CHECK_OK(sgm_session_feed_number(session, program, "optimiser.step", t));
+        feed_update(optimiser, session, program, rate, t);
         CHECK_OK(sgm_session_run(session, program));
         update(&state, state.p - 3, t);
         sgm_tensor *now = sgm_session_get(session, "p");
@@ -112,6 +109,12 @@ static void with_adamw(follower *state, double g, int t)
     with_adam(state, g, t);
 }
 
+static void with_standard_decay(follower *state, double g, int t)
+{
+    state->p -= 0.1 * 0.01 * state->p;
+    with_adam(state, g, t);
+}
+
 static void with_decay_and_clipping(follower *state, double g, int t)
 {
     (void)t;
@@ -164,6 +167,7 @@ TEST(adam)
 TEST(adamw)
 {
     check_optimiser(sgm_adamw(.weight_decay = 0.02), with_adamw, 0.1);
+    check_optimiser(sgm_adamw(), with_standard_decay, 0.1);
 }
 
 TEST(weight_decay_and_clipping_by_value)
@@ -177,6 +181,66 @@ TEST(clipping_by_norm)
     check_optimiser(sgm_gradient_descent(.clip_norm = 1.5), with_norm, 0.1);
 }
 
+/* --- bias corrections in float32 --- */
+
+/* The change of a parameter by update number t with empty memories and a learning rate of 1. */
+static double change_of(const sgm_optimiser *optimiser, const char *handler_name, int64_t t, double gradient)
+{
+    sgm_handler *handler = sgm_handler_create_options(handler_name, NULL);
+    sgm_session *session = sgm_session_create(handler);
+    sgm_graph *graph = sgm_graph_create();
+    sgm_shape scalar = sgm_shape_scalar();
+    sgm_value p = sgm_state(graph, "p", SGM_FLOAT32, &scalar);
+    sgm_value g = sgm_input_value(graph, "g", SGM_FLOAT32, &scalar);
+    sgm__trained_parameter parameter = {.name = "p", .value = p};
+    CHECK_OK(sgm__optimiser_record(
+        optimiser, graph,
+        &(sgm__update_request){.gradients = &g, .parameters = &parameter, .count = 1, .update = true}));
+    sgm_tensor *zero = sgm_tensor_create(SGM_FLOAT32, &scalar);
+    CHECK_OK(sgm_session_set(session, "p", zero));
+    CHECK_OK(sgm_session_set(session, "optimiser.momentum.p", zero));
+    CHECK_OK(sgm_session_set(session, "optimiser.squared_gradient.p", zero));
+    sgm_program *program = sgm_session_prepare(session, graph);
+    CHECK_OK(program);
+    CHECK_OK(sgm_session_feed_number(session, program, "g", gradient));
+    feed_update(optimiser, session, program, 1, t);
+    CHECK_OK(sgm_session_run(session, program));
+    sgm_tensor *now = sgm_session_get(session, "p");
+    double value = sgm_tensor_get(now, NULL);
+    sgm_tensor_free(now);
+    sgm_tensor_free(zero);
+    sgm_graph_free(graph);
+    sgm_session_free(session);
+    sgm_handler_free(handler);
+    return value;
+}
+
+static void check_corrections(sgm_optimiser *optimiser)
+{
+    static const int64_t numbers[] = {1, 2, 3, 10, 1000, 100000, 20000000};
+    const sgm_optimiser_options *options = &optimiser->options;
+    CHECK_OK(optimiser);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        double t = (double)numbers[i], g = 0.75;
+        double mean = (1 - options->beta1) * g / (1 - pow(options->beta1, t));
+        double squares = (1 - options->beta2) * g * g / (1 - pow(options->beta2, t));
+        double expected = -mean / (sqrt(squares) + options->epsilon);
+        static const char *const handlers[] = {"reference", "cpu"};
+        for (int k = 0; k < 2; k++)
+            CHECK_NEAR(change_of(optimiser, handlers[k], numbers[i], g) / expected, 1, 4e-7);
+    }
+    sgm_optimiser_free(optimiser);
+}
+
+TEST(bias_corrections_are_as_exact_as_float32)
+{
+    check_corrections(sgm_adam());
+    check_corrections(sgm_adamw());
+    check_corrections(sgm_adam(.beta2 = 0.999999));
+    check_corrections(sgm_adam(.beta1 = 0.9999, .beta2 = 0.9999999));
+    check_corrections(sgm_muon()); /* which leaves what is no matrix to adamw */
+}
+
 TEST(no_options_are_the_defaults)
 {
     check_optimiser(sgm_optimiser_create("gradient_descent", NULL), plain, 0.1);
@@ -186,6 +250,33 @@ TEST(no_options_are_the_defaults)
     CHECK_NEAR(adam->options.beta2, 0.999, 0);
     CHECK_INT(adam->options.accumulate, 1);
     sgm_optimiser_free(adam);
+}
+
+TEST(default_learning_rates)
+{
+    static const struct {
+        const char *type;
+        double rate;
+    } expected[] = {{"gradient_descent", 0.01},
+                    {"momentum", 0.01},
+                    {"nesterov", 0.01},
+                    {"adagrad", 0.01},
+                    {"adadelta", 1},
+                    {"rmsprop", 0.001},
+                    {"adam", 0.001},
+                    {"adamw", 0.001},
+                    {"lion", 0.0001},
+                    {"lamb", 0.001},
+                    {"adafactor", 0.01},
+                    {"muon", 0.001},
+                    {"lbfgs", 1}};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        sgm_optimiser *optimiser = sgm_optimiser_create(expected[i].type, NULL);
+        CHECK_OK(optimiser);
+        CHECK_NEAR(optimiser->options.learning_rate, expected[i].rate, 0);
+        CHECK_STR(sgm_optimiser_type_at(i)->name, expected[i].type);
+        sgm_optimiser_free(optimiser);
+    }
 }
 
 TEST(bad_options_are_refused)

@@ -1,9 +1,7 @@
 /* Matrices, a vector and a kernel after five updates: what PyTorch makes of them (optimisers_torch.py). */
+#include "feed_update.h"
 #include "optimisers_torch.h"
 #include "torch_numbers.h"
-
-#include "training/optimiser.h"
-#include <sigma/sigma.h>
 
 #define PARAMETERS 4
 #define STEPS 5
@@ -15,6 +13,7 @@ static const sgm_shape shapes[PARAMETERS] = {{.rank = 2, .dims = {3, 4}},
 static const char *const names[PARAMETERS] = {"0", "1", "2", "3"};
 
 typedef struct bench {
+    const sgm_optimiser *optimiser;
     sgm_handler *handler;
     sgm_session *session;
     sgm_graph *graph;
@@ -34,7 +33,9 @@ static void set_state(bench *b, const char *name, const sgm_type *type, sgm_tens
 /* Gradients are inputs "g0", "g1", ...; the optimiser's memory begins at 0. */
 static bench start(const sgm_optimiser *optimiser, const char *handler, sgm_dtype dtype)
 {
-    bench b = {.handler = sgm_handler_create_options(handler, NULL), .graph = sgm_graph_create()};
+    bench b = {.optimiser = optimiser,
+               .handler = sgm_handler_create_options(handler, NULL),
+               .graph = sgm_graph_create()};
     sgm__trained_parameter parameters[PARAMETERS];
     sgm_value gradients[PARAMETERS];
     b.session = sgm_session_create(b.handler);
@@ -78,9 +79,7 @@ static void step(bench *b, double rate, int t)
         CHECK_OK(sgm_session_feed(b->session, b->program, name, gradient));
         sgm_tensor_free(gradient);
     }
-    CHECK_OK(sgm_session_feed_number(b->session, b->program, "optimiser.learning_rate", rate));
-    if (sgm_program_has_input(b->program, "optimiser.step"))
-        CHECK_OK(sgm_session_feed_number(b->session, b->program, "optimiser.step", t));
+    feed_update(b->optimiser, b->session, b->program, rate, t);
     CHECK_OK(sgm_session_run(b->session, b->program));
 }
 
@@ -133,6 +132,15 @@ TEST(steps_by_recent_squares)
     check_optimiser(sgm_rmsprop(), 0.02, torch_rmsprop);
     check_optimiser(sgm_adam(), 0.02, torch_adam);
     check_optimiser(sgm_adamw(.weight_decay = 0.03), 0.02, torch_adamw);
+    check_optimiser(sgm_adamw(), 0.02, torch_adamw_standard);
+}
+
+/* The correction of the squares is 1e-6 at first: taken in float32 from 1 it is wrong in its second digit. */
+TEST(a_long_memory_of_squares)
+{
+    check_optimiser(sgm_adam(.beta2 = 0.999999), 0.02, torch_adam_long);
+    check_optimiser(sgm_adamw(.beta2 = 0.999999), 0.02, torch_adamw_long);
+    check_optimiser(sgm_lamb(.beta1 = 0.99, .beta2 = 0.999999), 0.02, torch_lamb_long);
 }
 
 TEST(lion)

@@ -15,9 +15,10 @@ const sgm_handler *sgm__source_handler(void);
 
 /* What an input of a plan is in C. */
 typedef struct sgm__source_input {
-    const char *name; /* of the parameter, or an expression */
-    bool number;      /* a parameter that is one number */
-    bool expression;  /* no parameter */
+    const char *name;   /* of the parameter, or an expression */
+    bool number;        /* a parameter that is one number */
+    bool expression;    /* no parameter */
+    uint32_t functions; /* that the expression calls: bits of sgm__source_function */
 } sgm__source_input;
 
 /* A plan that becomes a function: "int NAME_FUNCTION(inputs..., outputs...)". */
@@ -74,6 +75,7 @@ typedef enum sgm__source_function {
     SGM__SOURCE_ACOS,
     SGM__SOURCE_FLOOR,
     SGM__SOURCE_POWER,
+    SGM__SOURCE_COMPLEMENT,
     SGM__SOURCE_INTEGER,
     SGM__SOURCE_WITHIN,
     SGM__SOURCE_DRAW,

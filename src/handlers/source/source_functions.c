@@ -240,6 +240,18 @@ static const function_text functions[SGM__SOURCE_FUNCTION_COUNT] = {
                            "        return y < 0 ? 1 / (x * x) : 0;\n"
                            "    return $_exp(y * $_log(x));\n"
                            "}\n"},
+    [SGM__SOURCE_COMPLEMENT] =
+        {0, "/* 1 - x to the k, in double: a power near 1 leaves few digits of float. */\n"
+            "static @ $_complement(double x, int64_t k)\n"
+            "{\n"
+            "    double power = 1;\n"
+            "    for (; k > 0; k /= 2) {\n"
+            "        if (k % 2 != 0)\n"
+            "            power *= x;\n"
+            "        x *= x;\n"
+            "    }\n"
+            "    return (@)(1 - power);\n"
+            "}\n"},
     [SGM__SOURCE_INTEGER] = {0,
                              "/* A number without its fraction, within limits; what is no number is 0. */\n"
                              "static int64_t $_integer(@ x, int64_t least, int64_t most)\n"

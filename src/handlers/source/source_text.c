@@ -252,6 +252,7 @@ static const char *known_number(sgm__source_writer *w, int32_t number)
     if (node->place.store == SGM__STORE_INPUT) {
         const sgm__source_input *input = &w->program->inputs[node->place.index];
         w->inputs[node->place.index] = true;
+        w->functions |= input->functions;
         return input->number || input->expression ? input->name : NULL;
     }
     if (node->place.store != SGM__STORE_CONSTANT || !is_single(node))
