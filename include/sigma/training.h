@@ -307,6 +307,8 @@ SGM_API sgm_tensor *sgm_trainer_predict_block(sgm_trainer *trainer, const sgm_bl
                                               const char *output);
 /* A parameter or other state by name ("2-dense.weights", "optimiser.momentum.2-dense.weights"); a copy. */
 SGM_API sgm_tensor *sgm_trainer_get(sgm_trainer *trainer, const char *state);
+/* The moving average of a parameter that is set begins anew at its value; "average.2-dense.weights" sets the
+ * average alone. */
 SGM_API sgm_status sgm_trainer_set(sgm_trainer *trainer, const char *state, const sgm_tensor *value);
 /* Everything that it takes to go on exactly from here. */
 SGM_API sgm_status sgm_trainer_save(sgm_trainer *trainer, const char *path);

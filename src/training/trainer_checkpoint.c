@@ -177,28 +177,24 @@ static sgm_status prepare(sgm_trainer *trainer, sgm__fit *fit, bool *is_new)
     return sgm__trainer_define_states(trainer);
 }
 
-/* Averages that the file does not have begin at what they are averages of. */
-static sgm_status set_average(sgm_trainer *trainer, const sgm_bundle *bundle, const char *name)
+static sgm_status set_state(sgm_trainer *trainer, const char *name, const sgm_tensor *value)
 {
-    char *average = sgm__format(SGM__AVERAGE_PREFIX "%s", name);
-    sgm_status status = average != NULL ? SGM_OK : SGM_ERROR_MEMORY;
-    if (status == SGM_OK && !sgm_bundle_has(bundle, average) && sgm_session_has(trainer->session, average))
-        status = sgm_session_set(trainer->session, average, sgm_bundle_get(bundle, name));
-    sgm__free(average);
-    return status;
+    if (sgm__part_of_state(name) == SGM_PART_PARAMETERS)
+        return sgm__trainer_put_state(trainer, name, value);
+    return sgm_session_set(trainer->session, name, value);
 }
 
-/* The names that are taken are chosen before the trainer has states, as comparing was. */
+/* The names that are taken are chosen before the trainer has states, as comparing was. Averages come last:
+ * those that are not taken begin at their parameters. */
 static sgm_status set_states(sgm_trainer *trainer, const sgm_bundle *bundle, const bool *taken)
 {
-    for (size_t i = 0; i < sgm_bundle_count(bundle); i++) {
-        const char *name = sgm_bundle_name(bundle, i);
-        if (!taken[i] || !sgm__ranks_have(trainer, name))
-            continue;
-        SGM_TRY(sgm_session_set(trainer->session, name, sgm_bundle_get(bundle, name)));
-        if (sgm__part_of_state(name) == SGM_PART_PARAMETERS)
-            SGM_TRY(set_average(trainer, bundle, name));
-    }
+    for (int averages = 0; averages <= 1; averages++)
+        for (size_t i = 0; i < sgm_bundle_count(bundle); i++) {
+            const char *name = sgm_bundle_name(bundle, i);
+            bool average = strncmp(name, SGM__AVERAGE_PREFIX, strlen(SGM__AVERAGE_PREFIX)) == 0;
+            if (taken[i] && average == (averages == 1) && sgm__ranks_have(trainer, name))
+                SGM_TRY(set_state(trainer, name, sgm_bundle_get(bundle, name)));
+        }
     sgm__trainer_forget_programs(trainer);
     return SGM_OK;
 }

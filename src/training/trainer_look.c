@@ -65,8 +65,7 @@ static sgm_status set(sgm_trainer *trainer, const char *state, const sgm_tensor 
     SGM_TRY(sgm__ranks_check_set(trainer, state));
     SGM_TRY(sgm_session_state_type(trainer->session, state, &type)); /* a new name would be a mistake */
     sgm__trainer_parameters_changed(trainer);
-    SGM_TRY(sgm_session_set(trainer->session, state, value));
-    return sgm__operator_was_set(trainer, state);
+    return sgm__trainer_put_state(trainer, state, value);
 }
 
 sgm_status sgm_trainer_set(sgm_trainer *trainer, const char *state, const sgm_tensor *value)

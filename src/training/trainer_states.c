@@ -61,6 +61,27 @@ sgm_status sgm__trainer_tensor_type(const sgm_trainer *trainer, const char *iden
     return status;
 }
 
+/* --- setting --- */
+
+static sgm_status put(sgm_trainer *trainer, const char *name, const sgm_tensor *value)
+{
+    SGM_TRY(sgm_session_set(trainer->session, name, value));
+    return sgm__operator_was_set(trainer, name);
+}
+
+sgm_status sgm__trainer_put_state(sgm_trainer *trainer, const char *name, const sgm_tensor *value)
+{
+    SGM_TRY(put(trainer, name, value));
+    char *average = sgm__format(SGM__AVERAGE_PREFIX "%s", name);
+    if (average == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_status status = sgm_session_has(trainer->session, average) ? put(trainer, average, value) : SGM_OK;
+    sgm__free(average);
+    return status;
+}
+
+/* --- in the registry --- */
+
 typedef struct bound_state {
     sgm_trainer *trainer;
     sgm_option option;
@@ -113,9 +134,7 @@ static sgm_status set_state(void *user, const sgm_content *content)
         status = sgm__trainer_view(bound->trainer);
     sgm_tensor *before = status == SGM_OK ? sgm_session_get(bound->trainer->session, bound->name) : NULL;
     if (status == SGM_OK)
-        status = sgm_session_set(bound->trainer->session, bound->name, content->as.tensor);
-    if (status == SGM_OK)
-        status = sgm__operator_was_set(bound->trainer, bound->name);
+        status = sgm__trainer_put_state(bound->trainer, bound->name, content->as.tensor);
     if (status == SGM_OK)
         note_state(bound, before, content->as.tensor);
     sgm__trainer_parameters_changed(bound->trainer);
