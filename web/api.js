@@ -1,7 +1,26 @@
-/* The server: requests, and what it pushes. */
+/* The server: requests, and what it pushes. Each request carries the page token: other ports of this machine are
+ * sent the page's cookie, but cannot read the storage of its origin. */
 import { emit, progress, setConnection, setSession, state } from './store.js';
 
-const token = document.querySelector('meta[name="sigma-token"]')?.content ?? '';
+const storedToken = 'sigma.page-token';
+
+/* The address that the program printed leads to one with the page token, which is put away at once: it is in the
+ * address bar no longer, and there when the page is loaded again, or in another tab. A browser that stores nothing
+ * for pages has it until then. */
+function takeToken() {
+    const address = new URL(location.href), given = address.searchParams.get('page-token');
+    try {
+        if (given === null) return localStorage.getItem(storedToken) ?? '';
+        localStorage.setItem(storedToken, given);
+    } catch (error) {
+        console.warn(error);
+    }
+    address.searchParams.delete('page-token');
+    history.replaceState(null, '', address);
+    return given ?? '';
+}
+
+const token = takeToken();
 
 /* `message` is for a person; code 0: the server did not answer. */
 class ApiError extends Error {
@@ -12,7 +31,7 @@ class ApiError extends Error {
 }
 
 /* Values that are arrays are repeated, those that are null left out. */
-export function path(route, query = {}) {
+function path(route, query = {}) {
     const parameters = new URLSearchParams();
     for (const [name, value] of Object.entries(query))
         for (const one of Array.isArray(value) ? value : [value])
@@ -21,46 +40,51 @@ export function path(route, query = {}) {
     return `/api/${route}${text ? `?${text}` : ''}`;
 }
 
-async function answer(url, options) {
-    let response;
+async function ask(url, { headers = {}, ...options } = {}) {
     try {
-        response = await fetch(url, { cache: 'no-store', credentials: 'same-origin', ...options });
+        return await fetch(url, { cache: 'no-store', credentials: 'same-origin', ...options,
+            headers: { 'X-Sigma-Token': token, ...headers } });
     } catch (error) {
         if (error.name === 'AbortError') throw error;
         throw new ApiError('', 0);
     }
+}
+
+async function answer(url, options) {
+    const response = await ask(url, options);
     const type = response.headers.get('Content-Type') ?? '';
-    const body = type.includes('json') ? await response.json().catch((error) => {
+    const body = await (type.includes('json') ? response.json() : response.blob()).catch((error) => {
         if (error.name === 'AbortError') throw error; /* given up in the middle: no answer */
         return null;
-    }) : {};
+    });
     if (!response.ok) throw new ApiError(body?.error ?? `${response.status} ${response.statusText}`, response.status);
     if (body === null) throw new ApiError('', 0); /* cut off */
     return body;
 }
 
+/* What is no JSON is a Blob. */
 export function get(route, query, options = {}) {
     return answer(path(route, query), options);
 }
 
 export function post(route, body, query) {
     return answer(path(route, query), { method: 'POST', body: JSON.stringify(body),
-        headers: { 'Content-Type': 'application/json', 'X-Sigma-Token': token } });
+        headers: { 'Content-Type': 'application/json' } });
 }
 
 export function upload(route, query, bytes) {
     return answer(path(route, query), { method: 'POST', body: bytes,
-        headers: { 'Content-Type': 'application/octet-stream', 'X-Sigma-Token': token } });
+        headers: { 'Content-Type': 'application/octet-stream' } });
 }
 
 export function command(trainer, name, fields = {}) {
     return post('command', { trainer, command: name, ...fields });
 }
 
-/* --- pushed events --- */
+/* --- pushed events, which are read by fetch: an EventSource cannot send the page token --- */
 
 const longestSilence = 15000; /* the server says how the system is every 2 s */
-let source = null, lastHeard = 0, tries = 0, timer = 0;
+let stream = null, lastHeard = 0, tries = 0, timer = 0;
 
 /* A program whose training has ended may wait for those who watch: the session says so. */
 let looking = 0;
@@ -86,18 +110,45 @@ export async function refresh() {
     setSession(await get('session'));
 }
 
+/* The lines of one event: its name, and its data, which may have several. Those of comments and others are left out. */
+function hear(lines) {
+    let name = '';
+    const data = [];
+    for (const line of lines)
+        if (line.startsWith('event: ')) name = line.slice(7);
+        else if (line.startsWith('data: ')) data.push(line.slice(6));
+    try {
+        acts[name]?.(JSON.parse(data.join('\n')));
+    } catch (error) {
+        reportError(error); /* the events behind it are heard all the same */
+    }
+}
+
+/* Until the stream ends. */
+async function listen(signal) {
+    const response = await ask('/api/events', { signal });
+    if (!response.ok) throw new ApiError('', response.status);
+    opened();
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    for (let rest = ''; ;) {
+        const { value, done } = await reader.read();
+        if (done) return;
+        lastHeard = Date.now();
+        const events = (rest + value).split('\n\n');
+        rest = events.pop();
+        for (const event of events) hear(event.split('\n'));
+    }
+}
+
 export function connect() {
     clearTimeout(timer);
-    source?.close();
-    source = new EventSource('/api/events');
+    stream?.abort();
+    const own = new AbortController();
+    stream = own;
     lastHeard = Date.now();
-    source.addEventListener('open', opened);
-    source.addEventListener('error', lost);
-    for (const [name, act] of Object.entries(acts))
-        source.addEventListener(name, (event) => {
-            lastHeard = Date.now();
-            act(JSON.parse(event.data));
-        });
+    listen(own.signal).catch(() => {}).then(() => {
+        if (stream === own) lost();
+    });
 }
 
 async function opened() {
@@ -109,8 +160,9 @@ async function opened() {
     if (again) emit('reconnected');
 }
 
-async function lost() {
-    source.close();
+function lost() {
+    stream?.abort();
+    stream = null;
     clearTimeout(timer);
     setConnection('lost');
     timer = setTimeout(tryAgain, Math.min(10000, 500 * 2 ** tries++));

@@ -3,6 +3,7 @@
 #include "http_tried.h"
 
 #define MOST_CONNECTIONS 64
+#define HEADERS_LIMIT ((size_t)2 << 20) /* bytes of all headers of a request are fewer */
 
 /* Where time runs so fast that a request may come too late. */
 static void check_alive(const sgm__http *server)
@@ -26,21 +27,21 @@ static void wait_until(const atomic_int *counter, int value)
 TEST(too_much_at_once)
 {
     sgm__http *server = start();
-    char *many = sgm__calloc(1, 70001), *request = NULL;
-    memset(many, 'x', 70000);
+    char *many = sgm__calloc(1, HEADERS_LIMIT + 1), *request = NULL;
+    memset(many, 'x', HEADERS_LIMIT);
     client_answer answer =
         client_ask(sgm__http_port(server), "GET /?%.5000s HTTP/1.1\r\n" HOST BEARER "\r\n", many);
     CHECK_INT(answer.code, 414);
     client_free(&answer);
-    answer = client_ask(sgm__http_port(server), "GET /api/get HTTP/1.1\r\n" HOST BEARER "X: %.60000s\r\n\r\n",
-                        many);
+    answer =
+        client_ask(sgm__http_port(server), "GET /api/get HTTP/1.1\r\n" HOST BEARER "X: %s\r\n\r\n", many);
     CHECK(answer.code == 431 || answer.code == 0);
     client_free(&answer);
     answer = client_ask(sgm__http_port(server), "GET /%.60000s HTTP/1.1\r\n" HOST BEARER "\r\n", many);
     CHECK(answer.code == 414 || answer.code == 0);
     client_free(&answer);
-    check_body(server, "POST /api/set", HOST BEARER JSON "Content-Length: 1001\r\n", many + 70000 - 1001,
-               413);
+    check_body(server, "POST /api/set", HOST BEARER JSON "Content-Length: 1001\r\n",
+               many + HEADERS_LIMIT - 1001, 413);
     check_body(server, "POST /api/set", HOST BEARER JSON "Content-Length: 99999999999\r\n", "{", 413);
     check_body(server, "POST /api/set", HOST JSON "Content-Length: 99999999999\r\n", "{", 401);
     check_body(server, "POST /api/set", HOST BEARER JSON "Transfer-Encoding: chunked\r\n",
@@ -98,23 +99,46 @@ TEST(who_sends_byte_by_byte_is_cut_off)
     CHECK(sgm__http_stop(server));
 }
 
-static void check_room(const char *sent)
+/* --- who takes all places --- */
+
+/* As much of a text, over and over, as the server takes without being read; `times`: at most. */
+static int connect_and_send(const sgm__http *server, const char *text, int times)
 {
-    sgm__http *server = start();
-    int idle[2 * MOST_CONNECTIONS];
-    for (int i = 0; i < 2 * MOST_CONNECTIONS; i++) {
-        idle[i] = client_connect(sgm__http_port(server));
-        client_send(idle[i], sent, strlen(sent));
-    }
+    int descriptor = client_connect_with(sgm__http_port(server), times > 1 ? 4096 : 0);
+    size_t length = strlen(text);
+    for (int i = 0; i < times && send(descriptor, text, length, MSG_NOSIGNAL | MSG_DONTWAIT) > 0; i++)
+        ;
+    return descriptor;
+}
+
+/* Twice as many connections as there are places do what they can without the token: the owner gets in all the
+ * same, and a page that listens is not cut off for them. */
+static void check_room_of(sgm__http *server, const char *sent, int times)
+{
+    int others[2 * MOST_CONNECTIONS], cut = 0;
+    char byte, part[4096] = "";
+    int page = client_listen(server, HOST BEARER, 0);
+    for (int i = 0; i < 2 * MOST_CONNECTIONS; i++)
+        others[i] = connect_and_send(server, sent, times);
     check(server, "GET /api/get", HOST BEARER, 200);
-    int cut = 0;
+    check_body(server, "POST /api/set", HOST BEARER JSON "Content-Length: 2\r\n", "{}", 200);
     for (int i = 0; i < 2 * MOST_CONNECTIONS; i++) {
-        char byte;
-        cut += recv(idle[i], &byte, 1, MSG_DONTWAIT) == 0;
-        close(idle[i]);
+        ssize_t count;
+        while ((count = recv(others[i], part, sizeof part, MSG_DONTWAIT)) > 0)
+            ;
+        cut += count == 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+        close(others[i]);
     }
     CHECK(cut >= MOST_CONNECTIONS);
+    sgm__http_push(server, "n", "{}");
+    CHECK_INT(client_receive(page, &byte, 1, CLIENT_PATIENCE), 1);
+    close(page);
     CHECK(sgm__http_stop(server));
+}
+
+static void check_room(const char *sent)
+{
+    check_room_of(start(), sent, 1);
 }
 
 /* Those that ask for nothing make room for one who does. */
@@ -126,6 +150,38 @@ TEST(idle_connections_make_room)
 TEST(requests_without_an_end_make_room)
 {
     check_room("GET /api/get HTTP/1.1\r\n" HOST);
+}
+
+/* The body of a refused request is read, as a browser sends it before it looks at the answer. */
+TEST(refused_requests_without_their_bodies_make_room)
+{
+    check_room("POST /api/set HTTP/1.1\r\n" HOST JSON "Content-Length: 65536\r\n\r\n");
+    check_room("POST /api/set HTTP/1.1\r\n" HOST JSON "Content-Length: 65536\r\n\r\n{\"half\": ");
+    check_room("POST /api/upload HTTP/1.1\r\n" HOST "Content-Length: 99999999999\r\n\r\n");
+}
+
+TEST(refused_requests_that_stay_connected_make_room)
+{
+    check_room("GET /api/get HTTP/1.1\r\n" HOST "\r\n");
+    check_room("GET /api/get HTTP/1.1\r\nHost: evil.example\r\n" BEARER "\r\n");
+}
+
+TEST(refusals_that_nobody_reads_make_room)
+{
+    check_room_of(start(), "GET /api/get HTTP/1.1\r\n" HOST "\r\n", 4000);
+}
+
+/* Who knows the cookie, as other ports of this machine may, has the files of the page, but not the places. */
+TEST(files_that_nobody_reads_make_room)
+{
+    sgm__http *server = start();
+    char text[256], cookie[128];
+    client_answer answer =
+        client_ask(sgm__http_port(server), "GET /?token=" TOKEN " HTTP/1.1\r\n" HOST "\r\n");
+    snprintf(text, sizeof text, "GET /dygraph.min.js HTTP/1.1\r\n" HOST "Cookie: %s\r\n\r\n",
+             client_header(&answer, "Set-Cookie", cookie, sizeof cookie));
+    client_free(&answer);
+    check_room_of(server, text, 1000);
 }
 
 TEST(too_many_that_are_busy)
@@ -178,6 +234,26 @@ TEST(who_asks_too_often_waits)
         client_free(&answer);
     }
     CHECK_INT(code, 200);
+    close(descriptor);
+    CHECK(sgm__http_stop(server));
+}
+
+/* Of somebody else's page: what is refused does not use up what the owner may ask. */
+TEST(refusals_do_not_count_against_the_owner)
+{
+    static const char foreign[] =
+        "GET /api/get HTTP/1.1\r\n" HOST BEARER "Origin: http://evil.example\r\n\r\n";
+    sgm__http *server = start();
+    int descriptor = client_connect(sgm__http_port(server)), code = 0;
+    for (int i = 0; i < 20000 && code != 429; i++) {
+        CHECK(client_send(descriptor, foreign, sizeof foreign - 1));
+        client_answer answer = client_read(descriptor);
+        code = answer.code;
+        client_free(&answer);
+        CHECK(code == 403 || code == 429);
+    }
+    CHECK_INT(code, 429);
+    check(server, "GET /api/get", HOST BEARER, 200);
     close(descriptor);
     CHECK(sgm__http_stop(server));
 }

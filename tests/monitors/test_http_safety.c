@@ -3,8 +3,9 @@
 
 TEST(hosts_that_are_not_this_machine)
 {
-    static const char *const own[] = {"localhost",      "localhost:8080", "LOCALHOST:1", "127.0.0.1",
-                                      "127.0.0.1:9000", "127.1.2.3:80",   "[::1]",       "[::1]:8080"};
+    static const char *const own[] = {"localhost", "localhost:8080", "LOCALHOST:1",
+                                      "127.0.0.1", "127.0.0.1:9000", "127.1.2.3:80",
+                                      "[::1]",     "[::1]:8080",     "localhost:65535"};
     static const char *const foreign[] = {"evil.example",
                                           "evil.example:8080",
                                           "127.0.0.1.evil.example",
@@ -18,6 +19,7 @@ TEST(hosts_that_are_not_this_machine)
                                           "[::1].example",
                                           "127.0.0.1:8080:1",
                                           "127.0.0.1:",
+                                          "127.0.0.1:123456",
                                           "127.0.0.1:8o80",
                                           "localhost:",
                                           "127.1",
@@ -60,9 +62,11 @@ TEST(origins_of_other_servers)
                                           "http://127.0.0.1:8080.evil.example",
                                           "http://127.0.0.1:80800",
                                           "http://127.0.0.1",
+                                          "file://127.0.0.1:8080",
                                           "127.0.0.1:8080"};
     sgm__http *server = start();
     check(server, "GET /api/get", HOST BEARER "Origin: http://127.0.0.1:8080\r\n", 200);
+    check(server, "GET /api/get", "Host: localhost:8080\r\n" BEARER "Origin: HTTP://LocalHost:8080\r\n", 200);
     check_body(server, "POST /api/set",
                HOST BEARER JSON "Origin: http://127.0.0.1:8080\r\nContent-Length: 2\r\n", "{}", 200);
     int reached = atomic_load(&acted);
@@ -118,54 +122,170 @@ TEST(tokens_that_are_missing_or_wrong)
     check(server, "GET /?token=0123456789abcdef-TOKE", HOST, 401);
     check(server, "GET /api/get?token=" TOKEN, HOST, 401);
     CHECK_INT(atomic_load(&acted), 0);
-    snprintf(headers, sizeof headers, HOST "Cookie: sigma-%d=x\r\n", sgm__http_port(server));
-    check(server, "GET /api/get", headers, 401);
-    snprintf(headers, sizeof headers, HOST "Cookie: a=b; sigma-%d=%s\r\n", sgm__http_port(server), TOKEN);
-    check(server, "GET /api/get", headers, 200);
-    snprintf(headers, sizeof headers, HOST "Cookie: sigma-%d=x; sigma-%d=%s\r\n", sgm__http_port(server),
-             sgm__http_port(server), TOKEN);
-    check(server, "GET /api/get", headers, 200);
+    check(server, "GET /", HOST "Cookie: sigma-8080=x\r\n", 401);
+    check(server, "GET /", HOST "Cookie: sigma-8080=" TOKEN "\r\n", 401);
     CHECK(sgm__http_stop(server));
 }
 
-/* As a browser does: the address, its cookie, the page, a change. */
+/* What a browser has once it has opened the printed address, by the name of a host: the cookie's name and
+ * value, and the page token. */
+typedef struct visit {
+    char cookie[64], page_token[64];
+} visit;
+
+static visit enter(const sgm__http *server, const char *host)
+{
+    visit e = {0};
+    char text[256];
+    const char *query = strchr(sgm__http_url(server), '?');
+    client_answer answer =
+        client_ask(sgm__http_port(server), "GET /%s HTTP/1.1\r\nHost: %s\r\n\r\n", query, host);
+    CHECK_INT(answer.code, 303);
+    client_header(&answer, "Location", text, sizeof text);
+    CHECK_INT(sscanf(text, "/?page-token=%63s", e.page_token), 1);
+    client_header(&answer, "Set-Cookie", text, sizeof text);
+    CHECK_STR(strchr(text, ';'), "; Path=/; HttpOnly; SameSite=Strict");
+    CHECK_INT(sscanf(text, "%63[^;]", e.cookie), 1);
+    client_free(&answer);
+    return e;
+}
+
+/* As a browser does: the address, its cookie, the page, a change. Each half of what it got opens nothing. */
 TEST(a_browser_gets_in_by_the_printed_address)
 {
     sgm__http *server = start_with((sgm__http_options){.token = "another-TOKEN_of-16"});
     int port = sgm__http_port(server);
-    char address[128], cookie[256], text[256], page_token[40] = "", headers[512];
-    snprintf(address, sizeof address, "http://127.0.0.1:%d", port);
-    CHECK(strncmp(sgm__http_url(server), address, strlen(address)) == 0);
-    const char *path = sgm__http_url(server) + strlen(address);
-    CHECK_STR(path, "/?token=another-TOKEN_of-16");
-    client_answer answer = client_ask(port, "GET %s HTTP/1.1\r\n" HOST "\r\n", path);
-    CHECK_INT(answer.code, 303);
-    CHECK_STR(client_header(&answer, "Location", text, sizeof text), "/");
-    client_header(&answer, "Set-Cookie", cookie, sizeof cookie);
-    snprintf(text, sizeof text, "sigma-%d=another-TOKEN_of-16; Path=/; HttpOnly; SameSite=Strict", port);
-    CHECK_STR(cookie, text);
-    *strchr(cookie, ';') = '\0';
-    client_free(&answer);
+    char address[128], headers[512], line[160];
+    snprintf(address, sizeof address, "http://127.0.0.1:%d/?token=another-TOKEN_of-16", port);
+    CHECK_STR(sgm__http_url(server), address);
+    visit e = enter(server, "127.0.0.1:8080");
+    CHECK_INT(strncmp(e.cookie, "sigma-8080=", 11), 0);
+    CHECK_INT(strspn(e.cookie + 11, "0123456789abcdef"), 32);
+    CHECK_INT(strspn(e.page_token, "0123456789abcdef"), 32);
+    CHECK(strcmp(e.cookie + 11, e.page_token) != 0);
 
-    answer = client_ask(port, "GET / HTTP/1.1\r\n" HOST "Cookie: %s\r\n\r\n", cookie);
-    CHECK_INT(answer.code, 200);
-    const char *place = strstr(answer.body, "name=\"sigma-token\" content=\"");
-    CHECK(place != NULL && sscanf(place, "name=\"sigma-token\" content=\"%32[0-9a-f]\"", page_token) == 1);
-    client_free(&answer);
+    /* The cookie, which other ports are sent: files of the page, which hold nothing. */
+    snprintf(headers, sizeof headers, HOST "Cookie: a=b; sigma-8080=x; %s\r\n", e.cookie);
+    check(server, "GET /", headers, 200);
+    check(server, "GET /main.js", headers, 200);
+    check(server, "GET /api/get", headers, 403);
+    check(server, "GET /api/events", headers, 403);
+    check(server, "GET /api/nothing", headers, 403);
+    client_answer page = client_ask(port, "GET / HTTP/1.1\r\n%s\r\n", headers);
+    CHECK(strstr(page.all, e.page_token) == NULL && strstr(page.all, "another-TOKEN") == NULL);
+    client_free(&page);
+    snprintf(headers, sizeof headers, HOST "Authorization: Bearer %s\r\n", e.cookie + 11);
+    check(server, "GET /api/get", headers, 401);
+    snprintf(line, sizeof line, "GET /?token=%s", e.cookie + 11);
+    check(server, line, HOST, 401);
 
-    snprintf(headers, sizeof headers, HOST JSON "Content-Length: 2\r\nCookie: %s\r\n", cookie);
-    check_body(server, "POST /api/set", headers, "{}", 403);
+    /* The page token alone. */
+    snprintf(headers, sizeof headers, HOST JSON "Content-Length: 2\r\nX-Sigma-Token: %s\r\n", e.page_token);
+    check_body(server, "POST /api/set", headers, "{}", 401);
+    snprintf(headers, sizeof headers, HOST "X-Sigma-Token: %s\r\n", e.page_token);
+    check(server, "GET /api/get", headers, 401);
+    check(server, "GET /main.js", headers, 401);
+    snprintf(line, sizeof line, "GET /?page-token=%s", e.page_token);
+    check(server, line, HOST, 401);
+
+    /* Both, and nearly both. */
+    CHECK_INT(atomic_load(&acted), 0);
     snprintf(headers, sizeof headers,
-             HOST JSON "Content-Length: 2\r\nCookie: %s\r\nX-Sigma-Token: %.31s0\r\n", cookie,
-             page_token[31] == '0' ? "0" : page_token);
+             HOST JSON "Content-Length: 2\r\nCookie: %s\r\nX-Sigma-Token: %.31s%c\r\n", e.cookie,
+             e.page_token, e.page_token[31] == '0' ? '1' : '0');
     check_body(server, "POST /api/set", headers, "{}", 403);
+    snprintf(headers, sizeof headers, HOST "Cookie: %s\r\nX-Sigma-Token: %s\r\nX-Sigma-Token: %s\r\n",
+             e.cookie, e.page_token, e.page_token);
+    check(server, "GET /api/get", headers, 403);
     CHECK_INT(atomic_load(&acted), 0);
     snprintf(headers, sizeof headers, HOST JSON "Content-Length: 2\r\nCookie: %s\r\nX-Sigma-Token: %s\r\n",
-             cookie, page_token);
+             e.cookie, e.page_token);
     check_body(server, "POST /api/set", headers, "{}", 200);
-    snprintf(headers, sizeof headers, HOST JSON "Content-Length: 2\r\nX-Sigma-Token: %s\r\n", page_token);
-    check_body(server, "POST /api/set", headers, "{}", 401);
-    CHECK_INT(atomic_load(&acted), 1);
+    snprintf(headers, sizeof headers, HOST "Cookie: %s\r\nX-Sigma-Token: %s\r\n", e.cookie, e.page_token);
+    check(server, "GET /api/get", headers, 200);
+    close(client_listen(server, headers, 0));
+    CHECK_INT(atomic_load(&acted), 2);
+    CHECK(sgm__http_stop(server));
+}
+
+static void check_redirection(const sgm__http *server, const char *line, const char *headers)
+{
+    char text[256];
+    client_answer answer = client_ask(sgm__http_port(server), "%s HTTP/1.1\r\n%s\r\n", line, headers);
+    CHECK_INT(answer.code, 303);
+    CHECK_STR(client_header(&answer, "Location", text, sizeof text), "/");
+    CHECK_STR(client_header(&answer, "Set-Cookie", text, sizeof text), "");
+    client_free(&answer);
+}
+
+/* A link from elsewhere brings no page token of its own, and the cookie gets none out of the server. */
+TEST(the_page_is_shown_with_the_right_page_token_or_none)
+{
+    sgm__http *server = start();
+    visit e = enter(server, "127.0.0.1:8080");
+    char headers[256], line[128];
+    snprintf(headers, sizeof headers, HOST "Cookie: %s\r\n", e.cookie);
+    snprintf(line, sizeof line, "GET /?page-token=%s", e.page_token);
+    check(server, line, headers, 200);
+    check_redirection(server, "GET /?page-token=0123456789abcdef0123456789abcdef", headers);
+    check_redirection(server, "GET /?page-token=", headers);
+    check_redirection(server, "GET /?token=0123456789abcdef", headers);
+    CHECK(sgm__http_stop(server));
+}
+
+/* Two programs that have the same port on two machines may be two ports of this one, by tunnels. */
+TEST(the_cookie_is_named_after_the_port_that_the_browser_knows)
+{
+    sgm__http *server = start();
+    visit one = enter(server, "127.0.0.1:9001"), two = enter(server, "localhost:9002"),
+          three = enter(server, "localhost");
+    char headers[256];
+    CHECK_INT(strncmp(one.cookie, "sigma-9001=", 11), 0);
+    CHECK_INT(strncmp(two.cookie, "sigma-9002=", 11), 0);
+    CHECK_INT(strncmp(three.cookie, "sigma=", 6), 0);
+    snprintf(headers, sizeof headers, "Host: 127.0.0.1:9001\r\nCookie: %s\r\n", one.cookie);
+    check(server, "GET /", headers, 200);
+    snprintf(headers, sizeof headers, "Host: 127.0.0.1:9002\r\nCookie: %s\r\n", one.cookie);
+    check(server, "GET /", headers, 401);
+    CHECK(sgm__http_stop(server));
+}
+
+/* Browsers send all cookies of a host with each request, those of other ports too: Chromium keeps 180 of 4
+ * kB. */
+TEST(cookies_of_others_do_not_lock_the_page_out)
+{
+    sgm__http *server = start();
+    visit e = enter(server, "127.0.0.1:8080");
+    sgm__text request = {0};
+    sgm__text_append(&request, "GET / HTTP/1.1\r\n" HOST "Cookie: ");
+    for (int i = 0; i < 180; i++)
+        sgm__text_append(&request, "other%03d=%04086d; ", i, i);
+    sgm__text_append(&request, "%s\r\n\r\n", e.cookie);
+    CHECK(!request.failed && request.length > 700000);
+    client_answer answer = client_ask_bytes(sgm__http_port(server), request.data, request.length);
+    CHECK_INT(answer.code, 200);
+    client_free(&answer);
+    sgm__text_free(&request);
+    CHECK(sgm__http_stop(server));
+}
+
+/* A page of another port opens one with the browser's cookies; the browser tells whose page it is. */
+TEST(web_sockets_get_nothing)
+{
+#define SOCKET                                                                                               \
+    "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"                             \
+    "Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n"
+    sgm__http *server = start();
+    visit e = enter(server, "127.0.0.1:8080");
+    char headers[512];
+    snprintf(headers, sizeof headers, HOST SOCKET "Origin: http://127.0.0.1:8081\r\nCookie: %s\r\n",
+             e.cookie);
+    check(server, "GET /api/events", headers, 403);
+    check(server, "GET /", headers, 403);
+    snprintf(headers, sizeof headers, HOST SOCKET "Origin: http://127.0.0.1:8080\r\nCookie: %s\r\n",
+             e.cookie);
+    check(server, "GET /api/events", headers, 403);
+    CHECK_INT(sgm__http_listeners(server), 0);
     CHECK(sgm__http_stop(server));
 }
 
@@ -179,6 +299,18 @@ TEST(a_link_from_elsewhere_asks_again)
                                            "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n\r\n");
     CHECK_INT(answer.code, 401);
     CHECK(strstr(answer.body, "http-equiv=\"refresh\" content=\"0;url=/\"") != NULL);
+    client_free(&answer);
+    /* The printed address in a chat: the browser gets the cookie with the first answer, and keeps it back
+     * too. */
+    visit e = enter(server, "127.0.0.1:8080");
+    char wanted[128];
+    snprintf(wanted, sizeof wanted, "http-equiv=\"refresh\" content=\"0;url=/?page-token=%s\"", e.page_token);
+    answer = client_ask(sgm__http_port(server),
+                        "GET /?page-token=%s HTTP/1.1\r\n" HOST
+                        "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n\r\n",
+                        e.page_token);
+    CHECK_INT(answer.code, 401);
+    CHECK(strstr(answer.body, wanted) != NULL);
     client_free(&answer);
     answer =
         client_ask(sgm__http_port(server), "GET / HTTP/1.1\r\n" HOST "Sec-Fetch-Site: same-origin\r\n\r\n");
@@ -340,17 +472,20 @@ TEST(servers_of_one_process_know_only_their_own_tokens)
     CHECK(one != NULL && two != NULL);
     const char *first = strstr(sgm__http_url(one), "token=") + 6,
                *second = strstr(sgm__http_url(two), "token=") + 6;
-    char headers[256];
+    char headers[512];
     CHECK_INT(strlen(first), 32);
     CHECK_INT(strspn(first, "0123456789abcdef"), 32);
     CHECK(strcmp(first, second) != 0);
     snprintf(headers, sizeof headers, HOST "Authorization: Bearer %s\r\n", first);
     check(one, "GET /", headers, 200);
     check(two, "GET /", headers, 401);
-    snprintf(headers, sizeof headers, HOST "Cookie: sigma-%d=%s; sigma-%d=%s\r\n", sgm__http_port(one), first,
-             sgm__http_port(two), second);
+    visit a = enter(one, "127.0.0.1:8080"), b = enter(two, "127.0.0.1:8081");
+    snprintf(headers, sizeof headers, HOST "Cookie: %s; %s\r\n", a.cookie, b.cookie);
     check(one, "GET /", headers, 200);
+    snprintf(headers, sizeof headers, "Host: 127.0.0.1:8081\r\nCookie: %s; %s\r\n", a.cookie, b.cookie);
     check(two, "GET /", headers, 200);
+    check(one, "GET /", headers, 401);
+    snprintf(headers, sizeof headers, HOST "Authorization: Bearer %s\r\n", second);
     CHECK(sgm__http_stop(one));
     check(two, "GET /", headers, 200);
     CHECK(sgm__http_stop(two));

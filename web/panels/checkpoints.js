@@ -1,6 +1,7 @@
 /* States of the training that were saved: go back to one, keep it elsewhere, or begin a branch there. */
-import { command, get, path, post, upload } from '../api.js';
-import { button, fill, h, icon, iconButton } from '../elements.js';
+import { command, get, post, upload } from '../api.js';
+import { download } from '../chart/export.js';
+import { button, fill, h, iconButton } from '../elements.js';
 import { bytes, integer, moment, plain } from '../format.js';
 import { t } from '../language.js';
 import { confirm, dialogue, toast, toastError } from '../overlays.js';
@@ -161,12 +162,19 @@ function create(panel) {
         } });
     }
 
+    async function fetchFile(one, pressed) {
+        pressed.disabled = true;
+        try {
+            download(await get(`checkpoint/${encodeURIComponent(one.name)}`, { trainer: panel.trainer() }),
+                `${one.name}.safetensors`);
+        } catch (error) {
+            toastError(error);
+        }
+        pressed.disabled = false;
+    }
+
     function row(one) {
         const isKept = one.name === 'checkpoint';
-        const link = h('a', { class: 'icon-button', href: path(`checkpoint/${encodeURIComponent(one.name)}`,
-            { trainer: panel.trainer() }), download: `${one.name}.safetensors`,
-            title: t('checkpoints.download', { name: one.name }), 'aria-label': t('checkpoints.download',
-                { name: one.name }) }, icon('download'));
         const fact = (key, text, more = '') => h('td', { class: `is-number ${more}`, data: { label: t(key) }, text });
         return h('tr', { data: { name: one.name } },
             h('td', {}, h('span', { class: 'checkpoint-name', text: one.name }),
@@ -176,7 +184,8 @@ function create(panel) {
             h('td', { class: 'row-actions' }, button(t('restore.short'), () => restore(one),
                 { class: 'button is-quiet' }), button(t('branch.short'), () => branch(panel, one),
                 { class: 'button is-quiet' }),
-                link, iconButton('trash', t(isKept ? 'delete.kept' : 'delete.title', { name: one.name }),
+                iconButton('download', t('checkpoints.download', { name: one.name }), (event) => fetchFile(one,
+                    event.currentTarget)), iconButton('trash', t(isKept ? 'delete.kept' : 'delete.title', { name: one.name }),
                     () => remove(one), { disabled: isKept })));
     }
 

@@ -8,18 +8,29 @@
 #include <unistd.h>
 
 #define FIRST_SECONDS 10.0 /* from the connection to the request's first line */
-#define KNOWN_RATE 200.0   /* requests a second ... */
-#define KNOWN_BURST 1000.0 /* ... and at once */
-#define UNKNOWN_RATE 20.0
-#define UNKNOWN_BURST 200.0
+
+/* Requests of an address. What a stranger sends, or somebody with no more than the cookie, takes nothing from
+ * the owner. */
+static const struct {
+    double rate, burst; /* so many a second, and so many at once */
+} limits[SGM__HTTP_STANDINGS] = {
+    [SGM__HTTP_STRANGER] = {20, 200}, [SGM__HTTP_VISITOR] = {200, 1000}, [SGM__HTTP_OWNER] = {200, 1000}};
 
 void sgm__http_phase_set(const sgm__http *server, sgm__http_connection *place, sgm__http_phase phase,
                          double seconds)
 {
     double now = sgm__now();
     place->deadline = seconds > 0 ? now + seconds / server->options.hurry : 0;
-    place->since = now;
+    if (place->phase != phase)
+        place->since = now;
     place->phase = phase;
+}
+
+sgm__http_phase sgm__http_busy_phase(const sgm__http_exchange *exchange)
+{
+    if (exchange->refusal != 0)
+        return SGM__HTTP_REFUSED;
+    return exchange->standing == SGM__HTTP_OWNER ? SGM__HTTP_BUSY : SGM__HTTP_VISITING;
 }
 
 /* --- rates --- */
@@ -36,46 +47,46 @@ size_t sgm__http_rate_of(sgm__http *server, const unsigned char address[16])
             oldest = i;
     }
     sgm__http_rate *rate = &server->rates[oldest];
-    *rate = (sgm__http_rate){.known = KNOWN_BURST, .unknown = UNKNOWN_BURST, .time = sgm__now()};
+    *rate = (sgm__http_rate){.time = sgm__now()};
+    for (size_t i = 0; i < SGM__HTTP_STANDINGS; i++)
+        rate->left[i] = limits[i].burst;
     memcpy(rate->address, address, sizeof rate->address);
     return oldest;
 }
 
-bool sgm__http_rate_allows(sgm__http *server, size_t address, bool known)
+bool sgm__http_rate_allows(sgm__http *server, size_t address, sgm__http_standing standing)
 {
     sgm__http_rate *rate = &server->rates[address];
     double now = sgm__now(), passed = now - rate->time;
     rate->time = now;
-    rate->known = fmin(KNOWN_BURST, rate->known + passed * KNOWN_RATE);
-    rate->unknown = fmin(UNKNOWN_BURST, rate->unknown + passed * UNKNOWN_RATE);
-    double *left = known ? &rate->known : &rate->unknown;
-    if (*left < 1)
+    for (size_t i = 0; i < SGM__HTTP_STANDINGS; i++)
+        rate->left[i] = fmin(limits[i].burst, rate->left[i] + passed * limits[i].rate);
+    if (rate->left[standing] < 1)
         return false;
-    *left -= 1;
+    rate->left[standing] -= 1;
     return true;
 }
 
 /* --- new ones --- */
 
-/* One that is free, or of those that ask for nothing yet the oldest: as many requests without an end as there
- * are places must not lock others out. */
+/* One that is free, or the one that goes first: as many connections as there are places must not lock the
+ * owner out, whatever they do without the token. */
 static sgm__http_connection *find_place(sgm__http *server)
 {
-    sgm__http_connection *idle = NULL;
+    sgm__http_connection *first = NULL;
     for (size_t i = 0; i < SGM__HTTP_CONNECTIONS; i++) {
         sgm__http_connection *place = &server->connections[i];
         if (place->phase == SGM__HTTP_FREE)
             return place;
-        bool goes = place->phase == SGM__HTTP_IDLE || place->phase == SGM__HTTP_OPENING;
-        if (goes && (idle == NULL || place->phase < idle->phase ||
-                     (place->phase == idle->phase && place->since < idle->since)))
-            idle = place;
+        if (place->phase != SGM__HTTP_BUSY && (first == NULL || place->phase < first->phase ||
+                                               (place->phase == first->phase && place->since < first->since)))
+            first = place;
     }
-    if (idle == NULL)
+    if (first == NULL)
         return NULL;
-    shutdown(idle->descriptor, SHUT_RDWR);
+    shutdown(first->descriptor, SHUT_RDWR);
     MHD_run(server->daemon);
-    return idle->phase == SGM__HTTP_FREE ? idle : NULL;
+    return first->phase == SGM__HTTP_FREE ? first : NULL;
 }
 
 static void refuse(int descriptor)
@@ -114,7 +125,7 @@ void sgm__http_accept(sgm__http *server)
         setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
         *place = (sgm__http_connection){.descriptor = descriptor, .address = sgm__http_rate_of(server, key)};
         server->adding = (size_t)(place - server->connections);
-        sgm__http_phase_set(server, place, SGM__HTTP_IDLE, FIRST_SECONDS);
+        sgm__http_phase_set(server, place, SGM__HTTP_OPENING, FIRST_SECONDS);
         if (MHD_add_connection(server->daemon, descriptor, (struct sockaddr *)&address, length) != MHD_YES)
             place->phase = SGM__HTTP_FREE;
         else

@@ -3,9 +3,15 @@
  * - Host: a name of this machine's loopback, or the public one, which a proxy may say in another header. A
  * page from elsewhere whose name was pointed at 127.0.0.1 (DNS rebinding) sends its own.
  * - Origin, and Sec-Fetch-Site, which browsers send and pages cannot forge: this server's own.
- * - The token: in the address that is opened first, then in a cookie that no script reads and that comes only
- *   with requests from the page itself; or as a bearer, from programs.
- * - To change something: POST with the page token in a header, which a form or an image cannot send. */
+ * - The token: as a bearer, from programs, or in the address that a browser opens first. What the browser
+ * gets for it are two random values, which only open something together:
+ *   - the cookie, which no script reads. Browsers send it to every port of the host that they visit, so
+ * another program of this machine may come to know it. By itself it opens the files of the page, which are
+ * the same for everybody.
+ *   - the page token, which the page keeps in the storage of its origin, port included, and sends in a header
+ *     with each request for data: no other port is told it, and no form, image or link can send it.
+ *   Both are new with each start, so whoever has the port afterwards learns nothing that is of use.
+ * The manual's "Who may look" says what this is to keep out. */
 #include "monitors/http/http_internal.h"
 
 #include <arpa/inet.h>
@@ -32,8 +38,8 @@ sgm_status sgm__http_random_token(char *text)
 
 /* --- host and origin --- */
 
-/* Cuts ":8080" off, which may be missing; false: what is there is no port. */
-static bool split_host(const char *host, char *name, size_t room)
+/* Cuts ":8080" off, which may be missing, and gives its digits; false: what is there is no port. */
+static bool split_host(const char *host, char *name, size_t room, const char **port)
 {
     const char *end = host[0] == '[' ? strchr(host, ']') : NULL;
     const char *colon = strchr(end != NULL ? end : host, ':');
@@ -42,21 +48,31 @@ static bool split_host(const char *host, char *name, size_t room)
         return false;
     memcpy(name, host, length);
     name[length] = '\0';
-    if (colon == NULL)
-        return true;
-    size_t digits = strspn(colon + 1, "0123456789");
-    return digits > 0 && digits <= 5 && colon[1 + digits] == '\0';
+    *port = colon != NULL ? colon + 1 : "";
+    size_t digits = strspn(*port, "0123456789");
+    return colon == NULL || (digits > 0 && digits <= 5 && (*port)[digits] == '\0');
 }
 
 /* Any port: behind a tunnel (ssh -L) it is another than the server's. */
 static bool is_loopback_host(const char *host)
 {
     char name[64];
+    const char *port;
     struct in_addr address;
-    if (!split_host(host, name, sizeof name))
+    if (!split_host(host, name, sizeof name, &port))
         return false;
     return strcasecmp(name, "localhost") == 0 || strcmp(name, "[::1]") == 0 ||
            (inet_pton(AF_INET, name, &address) == 1 && ntohl(address.s_addr) >> 24 == 127);
+}
+
+/* By the port that the browser knows: through tunnels several servers with the same port may be several ports
+ * of its own machine. */
+static void name_cookie(sgm__http_exchange *exchange, const char *host)
+{
+    char name[256];
+    const char *port = "";
+    split_host(host, name, sizeof name, &port);
+    snprintf(exchange->cookie, sizeof exchange->cookie, *port != '\0' ? "sigma-%.5s" : "sigma", port);
 }
 
 static void check_host(sgm__http_exchange *exchange)
@@ -73,6 +89,7 @@ static void check_host(sgm__http_exchange *exchange)
                          "this server is not known under that name (Host): use the address that it printed");
         return;
     }
+    name_cookie(exchange, host);
     if (sgm__http_forwarded_plain(exchange))
         sgm__http_refuse(exchange, MHD_HTTP_FORBIDDEN,
                          "tokens must not travel as they are: come by https (X-Forwarded-Proto)");
@@ -103,7 +120,7 @@ static bool is_same(const char *given, const char *right)
 }
 
 typedef struct cookie_search {
-    const sgm__http *server;
+    const sgm__http_exchange *exchange;
     bool right;
 } cookie_search;
 
@@ -113,14 +130,14 @@ static enum MHD_Result look_at_cookie(void *user, enum MHD_ValueKind kind, const
 {
     (void)kind;
     cookie_search *search = user;
-    if (strcmp(name, search->server->cookie) == 0 && is_same(value, search->server->token))
+    if (strcmp(name, search->exchange->cookie) == 0 && is_same(value, search->exchange->server->cookie_token))
         search->right = true;
     return MHD_YES;
 }
 
 static bool has_cookie(const sgm__http_exchange *exchange)
 {
-    cookie_search search = {.server = exchange->server};
+    cookie_search search = {.exchange = exchange};
     MHD_get_connection_values(exchange->connection, MHD_COOKIE_KIND, look_at_cookie, &search);
     return search.right;
 }
@@ -138,15 +155,52 @@ static bool is_media_type(const char *value, const char *type)
     return value != NULL && strncasecmp(value, type, length) == 0 && strchr("; ", value[length]) != NULL;
 }
 
-static void check_change(sgm__http_exchange *exchange, bool is_program)
+static bool has_token_in_address(const sgm__http_exchange *exchange)
+{
+    return strcmp(exchange->path, "/") == 0 &&
+           is_same(sgm__http_query(&exchange->request, "token", 0), exchange->server->token);
+}
+
+bool sgm__http_has_page_token(const sgm__http_exchange *exchange)
+{
+    return is_same(sgm__http_query(&exchange->request, "page-token", 0), exchange->server->page_token);
+}
+
+static sgm__http_standing standing_of(const sgm__http_exchange *exchange)
+{
+    const char *value;
+    if (has_bearer(exchange) || has_token_in_address(exchange))
+        return SGM__HTTP_OWNER;
+    if (!has_cookie(exchange))
+        return SGM__HTTP_STRANGER;
+    bool is_page =
+        sgm__http_header(exchange, "X-Sigma-Token", &value) && is_same(value, exchange->server->page_token);
+    return is_page ? SGM__HTTP_OWNER : SGM__HTTP_VISITOR;
+}
+
+static bool is_file_of_page(const sgm__http_exchange *exchange)
+{
+    return exchange->route == NULL &&
+           (strcmp(exchange->path, "/") == 0 || sgm__asset_find(exchange->path) != NULL);
+}
+
+static void check_standing(sgm__http_exchange *exchange)
+{
+    if (exchange->standing == SGM__HTTP_STRANGER)
+        sgm__http_refuse(exchange, MHD_HTTP_UNAUTHORIZED,
+                         "the token is missing or wrong: open the address that the program printed");
+    else if (exchange->standing == SGM__HTTP_VISITOR && !is_file_of_page(exchange))
+        sgm__http_refuse(
+            exchange, MHD_HTTP_FORBIDDEN,
+            "the page's token (X-Sigma-Token) is missing or wrong: open the address that the program "
+            "printed");
+}
+
+static void check_type(sgm__http_exchange *exchange)
 {
     const char *value;
     const char *type =
         exchange->route != NULL && exchange->route->type != NULL ? exchange->route->type : "application/json";
-    if (!is_program && (!sgm__http_header(exchange, "X-Sigma-Token", &value) ||
-                        !is_same(value, exchange->server->page_token)))
-        sgm__http_refuse(exchange, MHD_HTTP_FORBIDDEN,
-                         "changes need the page's token (X-Sigma-Token): reload the page");
     if (!sgm__http_header(exchange, MHD_HTTP_HEADER_CONTENT_TYPE, &value) || !is_media_type(value, type))
         sgm__http_refuse(exchange, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "expected a body of type %s", type);
 }
@@ -165,20 +219,15 @@ void sgm__http_guard(sgm__http_exchange *exchange)
 {
     sgm__http *server = exchange->server;
     check_host(exchange);
-    bool is_program = has_bearer(exchange);
-    bool knows = is_program || has_cookie(exchange) ||
-                 (strcmp(exchange->path, "/") == 0 &&
-                  is_same(sgm__http_query(&exchange->request, "token", 0), server->token));
-    if (!knows)
-        sgm__http_refuse(exchange, MHD_HTTP_UNAUTHORIZED,
-                         "the token is missing or wrong: open the address that the program printed");
+    exchange->standing = standing_of(exchange);
+    check_standing(exchange);
     if (strcmp(exchange->request.method, "POST") == 0)
-        check_change(exchange, is_program);
-    bool is_good = knows && exchange->refusal == 0;
+        check_type(exchange);
+    sgm__http_standing counted = exchange->refusal == 0 ? exchange->standing : SGM__HTTP_STRANGER;
     unsigned char client[16];
     size_t address = sgm__http_forwarded_for(exchange, client) ? sgm__http_rate_of(server, client)
                                                                : exchange->place->address;
-    if (!sgm__http_rate_allows(server, address, is_good)) {
+    if (!sgm__http_rate_allows(server, address, counted)) {
         exchange->refusal = 0;
         sgm__http_refuse(exchange, MHD_HTTP_TOO_MANY_REQUESTS, "too many requests: wait a second");
     }

@@ -13,11 +13,15 @@
 
 #define FIRST_PORT 8080
 #define LAST_PORT 8099
-#define CONNECTION_MEMORY 32768 /* of libmicrohttpd for each; headers must fit */
-#define SILENCE_SECONDS 30.0    /* of a connection that takes or sends nothing */
-#define TICK 1000               /* milliseconds */
-#define FAREWELL 0.25           /* seconds in which browsers may read the rest */
-#define LAST_ROUNDS 4           /* until those that read have the last bytes of their answers */
+/* Of libmicrohttpd for each connection, where the headers must fit: browsers send all cookies of a host,
+ * those of its other ports too, up to 180 of 4 kB each, and libmicrohttpd copies them once more. Only what is
+ * used takes memory. */
+#define CONNECTION_MEMORY ((size_t)2 << 20)
+#define MEMORY_STEP 32768    /* bytes that are read at once, also of bodies */
+#define SILENCE_SECONDS 30.0 /* of a connection that takes or sends nothing */
+#define TICK 1000            /* milliseconds */
+#define FAREWELL 0.25        /* seconds in which browsers may read the rest */
+#define LAST_ROUNDS 4        /* until those that read have the last bytes of their answers */
 #define SHORTEST_TOKEN 16
 #define LONGEST_TOKEN 128
 
@@ -110,6 +114,7 @@ static sgm_status check_public_host(const sgm__http_options *options)
 static sgm_status set_names(sgm__http *server)
 {
     const sgm__http_options *options = &server->options;
+    SGM_TRY(sgm__http_random_token(server->cookie_token));
     SGM_TRY(sgm__http_random_token(server->page_token));
     if (options->token != NULL)
         memcpy(server->token, options->token, strlen(options->token) + 1);
@@ -170,7 +175,7 @@ static int bind_to(struct sockaddr_storage *address, socklen_t length, int port)
         return -1;
     setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int));
     if (bind(descriptor, (struct sockaddr *)address, length) == 0 &&
-        listen(descriptor, SGM__HTTP_CONNECTIONS) == 0)
+        listen(descriptor, SOMAXCONN) == 0) /* who comes in a crowd need not try again a second later */
         return descriptor;
     int error = errno;
     close(descriptor);
@@ -208,7 +213,6 @@ static sgm_status listen_somewhere(sgm__http *server)
         return fail_port(port);
     getsockname(server->listener, (struct sockaddr *)&address, &length);
     server->port = ntohs(((struct sockaddr_in *)&address)->sin_port);
-    snprintf(server->cookie, sizeof server->cookie, "sigma-%d", server->port);
     char host[INET6_ADDRSTRLEN];
     bool is_six = address.ss_family == AF_INET6;
     inet_ntop(address.ss_family,
@@ -246,9 +250,10 @@ static sgm_status start_daemon(sgm__http *server)
         MHD_OPTION_URI_LOG_CALLBACK, sgm__http_on_target, server, MHD_OPTION_NOTIFY_COMPLETED,
         sgm__http_on_completed, server, MHD_OPTION_NOTIFY_CONNECTION, sgm__http_on_connection, server,
         MHD_OPTION_UNESCAPE_CALLBACK, leave_encoded, NULL, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)CONNECTION_MEMORY, MHD_OPTION_CONNECTION_LIMIT, (unsigned)SGM__HTTP_CONNECTIONS,
-        MHD_OPTION_CONNECTION_TIMEOUT, silence > 1 ? silence : 1, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-        MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
+        CONNECTION_MEMORY, MHD_OPTION_CONNECTION_MEMORY_INCREMENT, (size_t)MEMORY_STEP,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)SGM__HTTP_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
+        silence > 1 ? silence : 1, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
+        MHD_OPTION_END);
     const union MHD_DaemonInfo *info =
         server->daemon != NULL ? MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
     if (info == NULL)

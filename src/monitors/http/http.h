@@ -4,10 +4,10 @@
  * of a route nor for a browser. Functions run on two other threads, one after the other on each: rows that
  * are `quick` on one, those that may wait for a trainer on the other.
  *
- * Who may ask: whoever opened the address with the token (a cookie is what remains of it), or sends
- * "Authorization: Bearer TOKEN", as programs do. A page that changes something sends, beside the cookie, the
- * page token which its index.html got in <meta name="sigma-token">, as X-Sigma-Token. Hosts and origins that
- * are not this server's own get nothing (guard.c). Internal. */
+ * Who may ask: programs that send "Authorization: Bearer TOKEN", and the page in a browser that opened the
+ * address with the token. It got a cookie, and the page token, as "?page-token=" of its address, which it
+ * sends as X-Sigma-Token with each request; the files of the page need the cookie only. Hosts and origins
+ * that are not this server's own get nothing (guard.c). Internal. */
 #ifndef SGM_MONITORS_HTTP_HTTP_H
 #define SGM_MONITORS_HTTP_HTTP_H
 

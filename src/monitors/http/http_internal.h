@@ -23,26 +23,38 @@
 #define SGM__HTTP_COOKIE_SIZE 24
 
 /* --- connections (connections.c): loop only --- */
+/* In the order in which connections go when others want to come; of one phase the oldest goes first. */
 typedef enum sgm__http_phase {
     SGM__HTTP_FREE,
-    SGM__HTTP_IDLE,    /* between two requests: the first to go when others want to come */
-    SGM__HTTP_OPENING, /* its headers are not all there: the next to go */
-    SGM__HTTP_BUSY
+    SGM__HTTP_REFUSED,  /* its request was refused: the body may still come, the answer may not be read yet */
+    SGM__HTTP_OPENING,  /* the headers of its request are not all there */
+    SGM__HTTP_IDLE,     /* between two requests, of which the first was allowed */
+    SGM__HTTP_VISITING, /* busy with a file for a browser that has shown the cookie only */
+    SGM__HTTP_BUSY      /* with a request of an owner: stays */
 } sgm__http_phase;
+
+/* What a request proves. */
+typedef enum sgm__http_standing {
+    SGM__HTTP_STRANGER, /* nothing */
+    SGM__HTTP_VISITOR,  /* the cookie, which opens the files of the page and nothing else */
+    SGM__HTTP_OWNER,    /* the token, or the cookie and the page token */
+    SGM__HTTP_STANDINGS
+} sgm__http_standing;
 typedef struct sgm__http_exchange sgm__http_exchange;
 typedef struct sgm__http_connection {
     sgm__http_phase phase;
     int descriptor;
     sgm__http_exchange *exchange; /* the request that it is busy with */
     double deadline;              /* when it is cut off; 0: never */
-    double since;                 /* in this phase */
+    double since;                 /* when this phase began */
     size_t address;               /* in `rates` */
 } sgm__http_connection;
 
 typedef struct sgm__http_rate {
     unsigned char address[16];
-    double known, unknown; /* requests with and without a right token that may come at once */
-    double time;           /* when that was so; 0: unused */
+    double left[SGM__HTTP_STANDINGS]; /* requests that may come at once, of those that were allowed by their
+                                         standing; those that were refused count as of a stranger */
+    double time;                      /* when that was so; 0: unused */
 } sgm__http_rate;
 
 /* --- requests (request.c) --- */
@@ -72,6 +84,8 @@ struct sgm__http_exchange {
     sgm__http_parameter parameters[SGM__HTTP_PARAMETERS];
     size_t parameter_count;
     const sgm__http_route *route;
+    char cookie[SGM__HTTP_COOKIE_SIZE]; /* its name: cookies do not tell ports apart, several servers must */
+    sgm__http_standing standing;
     int refusal; /* HTTP code, 0: none */
     char why[256];
     bool allow_retry; /* of a refusal: see sgm__http_guard */
@@ -89,8 +103,8 @@ typedef struct sgm__http_lane {
     pthread_t thread;
     pthread_cond_t more;
     sgm__http_exchange *first, *last;
-    bool made;    /* the thread, which is to be joined */
-    bool running; /* it has not ended */
+    bool made;   /* the thread, which is to be joined */
+    bool acting; /* under the lock: a function runs on it */
 } sgm__http_lane;
 
 /* --- events (events.c) --- */
@@ -116,8 +130,9 @@ struct sgm__http_listener {
 
 struct sgm__http {
     sgm__http_options options;
-    char token[129], page_token[2 * SGM__HTTP_TOKEN_BYTES + 1];
-    char cookie[SGM__HTTP_COOKIE_SIZE]; /* its name: cookies do not tell ports apart, several servers must */
+    char token[129];
+    char cookie_token[2 * SGM__HTTP_TOKEN_BYTES + 1]; /* the cookie's value, and ... */
+    char page_token[2 * SGM__HTTP_TOKEN_BYTES + 1];   /* ... the other half: see guard.c */
     char *url, *public_host;
     const sgm__asset *page;
     int port, listener, wake, epoll;
@@ -132,7 +147,7 @@ struct sgm__http {
     size_t adding; /* the place in `connections` that a new connection gets */
 
     pthread_mutex_t lock;
-    pthread_cond_t left; /* a lane has ended */
+    pthread_cond_t left; /* a function has come back */
     sgm__http_lane lanes[2];
     sgm__http_exchange *done; /* to be answered */
     sgm__http_listener listener_places[SGM__HTTP_LISTENERS];
@@ -143,8 +158,10 @@ void sgm__http_release(sgm__http *server); /* one of its users goes */
 
 /* guard.c */
 sgm_status sgm__http_random_token(char *text); /* 2 * SGM__HTTP_TOKEN_BYTES letters and a 0 */
-/* Sets the exchange's refusal if whoever asks may not. */
+/* Sets the exchange's standing, and its refusal if whoever asks may not. */
 void sgm__http_guard(sgm__http_exchange *exchange);
+/* The page token stands in the address, as it does right after the welcome. */
+bool sgm__http_has_page_token(const sgm__http_exchange *exchange);
 
 /* headers.c */
 bool sgm__http_header(const sgm__http_exchange *exchange, const char *name,
@@ -165,10 +182,12 @@ void sgm__http_on_connection(void *user, struct MHD_Connection *connection, void
                              enum MHD_ConnectionNotificationCode code);
 void sgm__http_phase_set(const sgm__http *server, sgm__http_connection *place, sgm__http_phase phase,
                          double seconds); /* 0: without an end */
+/* What a connection is in while it is busy with that request. */
+sgm__http_phase sgm__http_busy_phase(const sgm__http_exchange *exchange);
 /* The place of an address in `rates`. */
 size_t sgm__http_rate_of(sgm__http *server, const unsigned char address[16]);
 /* False: this address has asked too often. */
-bool sgm__http_rate_allows(sgm__http *server, size_t address, bool known);
+bool sgm__http_rate_allows(sgm__http *server, size_t address, sgm__http_standing standing);
 
 /* request.c, respond.c, target.c */
 void *sgm__http_on_target(void *user, const char *target, struct MHD_Connection *connection);
@@ -186,7 +205,10 @@ enum MHD_Result sgm__http_respond_refusal(sgm__http_exchange *exchange);
 enum MHD_Result sgm__http_respond_answer(sgm__http_exchange *exchange);
 enum MHD_Result sgm__http_respond_asset(sgm__http_exchange *exchange, const sgm__asset *asset);
 enum MHD_Result sgm__http_respond_page(sgm__http_exchange *exchange);
-enum MHD_Result sgm__http_respond_welcome(sgm__http_exchange *exchange); /* the cookie, and on to "/" */
+/* The cookie, and on to "/" with the page token. */
+enum MHD_Result sgm__http_respond_welcome(sgm__http_exchange *exchange);
+/* On to "/". */
+enum MHD_Result sgm__http_respond_elsewhere(sgm__http_exchange *exchange);
 enum MHD_Result sgm__http_respond(sgm__http_exchange *exchange, int code, struct MHD_Response *response);
 
 /* body.c: a refusal if the body cannot be kept */

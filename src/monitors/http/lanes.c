@@ -19,6 +19,7 @@ static sgm__http_exchange *take_next(sgm__http_lane *lane)
         lane->last = NULL;
     exchange->next = NULL;
     exchange->stage = SGM__HTTP_RUNNING;
+    lane->acting = true;
     return exchange;
 }
 
@@ -42,6 +43,8 @@ static void *run_lane(void *user)
         pthread_mutex_lock(&server->lock);
         bool abandoned = exchange->abandoned;
         exchange->stage = SGM__HTTP_DONE;
+        lane->acting = false;
+        pthread_cond_broadcast(&server->left);
         if (!abandoned) {
             exchange->next = server->done;
             server->done = exchange;
@@ -50,8 +53,6 @@ static void *run_lane(void *user)
             sgm__http_exchange_free(exchange);
         }
     }
-    lane->running = false;
-    pthread_cond_broadcast(&server->left);
     pthread_mutex_unlock(&server->lock);
     sgm__http_release(server);
     return NULL;
@@ -64,7 +65,6 @@ sgm_status sgm__http_lanes_start(sgm__http *server)
         sgm__http_lane *lane = &server->lanes[i];
         sigset_t all, before;
         lane->server = server;
-        lane->running = true;
         atomic_fetch_add(&server->users, 1);
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -72,7 +72,6 @@ sgm_status sgm__http_lanes_start(sgm__http *server)
         pthread_sigmask(SIG_SETMASK, &before, NULL);
         lane->made = error == 0;
         if (error != 0) {
-            lane->running = false;
             atomic_fetch_sub(&server->users, 1);
             return sgm_fail(SGM_ERROR_STATE, "a thread of the server cannot be made: %s",
                             sgm__errno_text(error));
@@ -129,6 +128,7 @@ void sgm__http_lanes_clear(sgm__http *server)
     }
 }
 
+/* Only a function can keep a lane from ending: that of one which is idle is waited for without a limit. */
 bool sgm__http_lanes_stop(sgm__http *server)
 {
     struct timespec until = sgm__time_in(PATIENCE / server->options.hurry);
@@ -136,15 +136,15 @@ bool sgm__http_lanes_stop(sgm__http *server)
     pthread_mutex_lock(&server->lock);
     pthread_cond_broadcast(&server->lanes[0].more);
     pthread_cond_broadcast(&server->lanes[1].more);
-    while ((server->lanes[0].running || server->lanes[1].running) && error == 0)
+    while ((server->lanes[0].acting || server->lanes[1].acting) && error == 0)
         error = pthread_cond_timedwait(&server->left, &server->lock, &until);
-    bool ended[] = {!server->lanes[0].running, !server->lanes[1].running};
+    bool acting[] = {server->lanes[0].acting, server->lanes[1].acting};
     pthread_mutex_unlock(&server->lock);
     for (size_t i = 0; i < 2; i++) {
-        if (ended[i] && server->lanes[i].made)
-            pthread_join(server->lanes[i].thread, NULL);
-        else if (!ended[i])
+        if (acting[i])
             pthread_detach(server->lanes[i].thread);
+        else if (server->lanes[i].made)
+            pthread_join(server->lanes[i].thread, NULL);
     }
-    return ended[0] && ended[1];
+    return !acting[0] && !acting[1];
 }

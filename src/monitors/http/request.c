@@ -54,7 +54,8 @@ void sgm__http_on_completed(void *user, struct MHD_Connection *connection, void 
         return;
     exchange->place->exchange = NULL;
     if (exchange->place->phase != SGM__HTTP_FREE)
-        sgm__http_phase_set(exchange->server, exchange->place, SGM__HTTP_IDLE, IDLE_SECONDS);
+        sgm__http_phase_set(exchange->server, exchange->place,
+                            exchange->refusal != 0 ? SGM__HTTP_REFUSED : SGM__HTTP_IDLE, IDLE_SECONDS);
     if (exchange->listener != NULL)
         sgm__http_events_close(exchange->listener);
     pthread_mutex_lock(&server->lock);
@@ -147,10 +148,22 @@ static void inspect(sgm__http_exchange *exchange, const char *method)
     check_body(exchange, is_post, &length);
     if (exchange->refusal == 0)
         sgm__http_body_open(exchange, (size_t)length);
-    sgm__http_phase_set(exchange->server, exchange->place, SGM__HTTP_BUSY, BODY_SECONDS + length / BODY_RATE);
+    sgm__http_phase_set(exchange->server, exchange->place, sgm__http_busy_phase(exchange),
+                        BODY_SECONDS + length / BODY_RATE);
 }
 
 /* --- the whole of it --- */
+
+/* "/": what is in the address is right, or is not left there. */
+static enum MHD_Result respond_root(sgm__http_exchange *exchange)
+{
+    if (sgm__http_query(&exchange->request, "token", 0) != NULL)
+        return exchange->standing == SGM__HTTP_OWNER ? sgm__http_respond_welcome(exchange)
+                                                     : sgm__http_respond_elsewhere(exchange);
+    bool is_wrong =
+        sgm__http_query(&exchange->request, "page-token", 0) != NULL && !sgm__http_has_page_token(exchange);
+    return is_wrong ? sgm__http_respond_elsewhere(exchange) : sgm__http_respond_page(exchange);
+}
 
 static enum MHD_Result dispatch(sgm__http_exchange *exchange)
 {
@@ -166,8 +179,7 @@ static enum MHD_Result dispatch(sgm__http_exchange *exchange)
         return sgm__http_events_open(exchange);
     if (strcmp(path, "/") != 0)
         return sgm__http_respond_asset(exchange, sgm__asset_find(path));
-    return sgm__http_query(&exchange->request, "token", 0) != NULL ? sgm__http_respond_welcome(exchange)
-                                                                   : sgm__http_respond_page(exchange);
+    return respond_root(exchange);
 }
 
 static sgm__http_stage stage_of(sgm__http_exchange *exchange)

@@ -8,7 +8,7 @@
 
 #define ANSWER_SECONDS 30.0 /* to read it, and a second more for each: */
 #define ANSWER_RATE 65536.0 /* bytes */
-#define TOKEN_PLACE "{{sigma-token}}"
+#define PAGE_TOKEN_QUERY "?page-token="
 
 static const struct {
     const char *name, *value;
@@ -60,7 +60,7 @@ enum MHD_Result sgm__http_respond(sgm__http_exchange *exchange, int code, struct
         MHD_add_response_header(response, usual_headers[i].name, usual_headers[i].value);
     if (MHD_get_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL) == NULL)
         MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
-    sgm__http_phase_set(exchange->server, exchange->place, SGM__HTTP_BUSY,
+    sgm__http_phase_set(exchange->server, exchange->place, sgm__http_busy_phase(exchange),
                         exchange->listener != NULL ? 0 : ANSWER_SECONDS);
     enum MHD_Result result = MHD_queue_response(exchange->connection, (unsigned)code, response);
     MHD_destroy_response(response);
@@ -97,10 +97,14 @@ static struct MHD_Response *error_response(const char *why)
  * which it does once it asks again from here. */
 static struct MHD_Response *error_page(const sgm__http_exchange *exchange)
 {
+    char again[160] = "";
+    bool has_token = sgm__http_has_page_token(exchange);
+    if (exchange->allow_retry)
+        snprintf(again, sizeof again, "<meta http-equiv=\"refresh\" content=\"0;url=/%s%s\">",
+                 has_token ? PAGE_TOKEN_QUERY : "", has_token ? exchange->server->page_token : "");
     char *text = sgm__format("<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Sigma</title>%s"
                              "<p>%s.</p></html>\n",
-                             exchange->allow_retry ? "<meta http-equiv=\"refresh\" content=\"0;url=/\">" : "",
-                             exchange->why);
+                             again, exchange->why);
     return own_bytes(text, text != NULL ? strlen(text) : 0, "text/html; charset=utf-8");
 }
 
@@ -210,34 +214,41 @@ enum MHD_Result sgm__http_respond_asset(sgm__http_exchange *exchange, const sgm_
     return sgm__http_respond(exchange, is_known ? MHD_HTTP_NOT_MODIFIED : MHD_HTTP_OK, response);
 }
 
-/* The page gets its token; so it is never kept. */
 enum MHD_Result sgm__http_respond_page(sgm__http_exchange *exchange)
 {
     const sgm__asset *page = exchange->server->page;
-    const char *place = memmem(page->bytes, page->length, TOKEN_PLACE, strlen(TOKEN_PLACE));
-    size_t before = place != NULL ? (size_t)(place - page->bytes) : page->length;
-    sgm__text text = {0};
-    sgm__text_append_bytes(&text, page->bytes, before);
-    if (place != NULL) {
-        size_t rest = before + strlen(TOKEN_PLACE);
-        sgm__text_append(&text, "%s", exchange->server->page_token);
-        sgm__text_append_bytes(&text, page->bytes + rest, page->length - rest);
-    }
-    size_t length = text.length;
-    return sgm__http_respond(exchange, MHD_HTTP_OK, own_bytes(sgm__text_take(&text), length, page->type));
+    struct MHD_Response *response = own_static(page->bytes, page->length);
+    if (response == NULL)
+        return MHD_NO;
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, page->type);
+    return sgm__http_respond(exchange, MHD_HTTP_OK, response);
 }
 
-/* The token leaves the address bar. */
+static struct MHD_Response *redirection(const char *address)
+{
+    struct MHD_Response *response = own_static("", 0);
+    if (response != NULL)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_LOCATION, address);
+    return response;
+}
+
+enum MHD_Result sgm__http_respond_elsewhere(sgm__http_exchange *exchange)
+{
+    return sgm__http_respond(exchange, MHD_HTTP_SEE_OTHER, redirection("/"));
+}
+
+/* The token leaves the address bar. What takes its place there, until the page has put it away, is the page
+ * token, which opens nothing without the cookie. */
 enum MHD_Result sgm__http_respond_welcome(sgm__http_exchange *exchange)
 {
     const sgm__http *server = exchange->server;
-    char cookie[256];
-    snprintf(cookie, sizeof cookie, "%s=%s; Path=/; HttpOnly; SameSite=Strict%s", server->cookie,
-             server->token, server->options.behind_proxy ? "; Secure" : "");
-    struct MHD_Response *response = own_static("", 0);
+    char cookie[256], address[64];
+    snprintf(cookie, sizeof cookie, "%s=%s; Path=/; HttpOnly; SameSite=Strict%s", exchange->cookie,
+             server->cookie_token, server->options.behind_proxy ? "; Secure" : "");
+    snprintf(address, sizeof address, "/%s%s", PAGE_TOKEN_QUERY, server->page_token);
+    struct MHD_Response *response = redirection(address);
     if (response == NULL)
         return MHD_NO;
     MHD_add_response_header(response, MHD_HTTP_HEADER_SET_COOKIE, cookie);
-    MHD_add_response_header(response, MHD_HTTP_HEADER_LOCATION, "/");
     return sgm__http_respond(exchange, MHD_HTTP_SEE_OTHER, response);
 }
