@@ -71,10 +71,20 @@ sgm_status sgm_bundle_add(sgm_bundle *bundle, const char *name, sgm_tensor *tens
     return sgm__bundle_append(bundle, name, sgm_tensor_retain(tensor));
 }
 
+bool sgm__is_checksum_key(const char *key)
+{
+    return strncmp(key, SGM__CHECKSUM_PREFIX, strlen(SGM__CHECKSUM_PREFIX)) == 0;
+}
+
 sgm_status sgm_bundle_set_text(sgm_bundle *bundle, const char *key, const char *text)
 {
     if (bundle == NULL || key == NULL || text == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "a text of a bundle needs the bundle, a key and the text");
+    if (sgm__is_checksum_key(key))
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "a text of a bundle cannot be named '%.100s': '" SGM__CHECKSUM_PREFIX
+                        "...' is for the checksums that saving adds",
+                        key);
     SGM_TRY(check_text(key, "the key of a text in a bundle"));
     SGM_TRY(check_text(text, "a text in a bundle"));
     char *copy = sgm__strdup(text);
@@ -124,13 +134,25 @@ sgm_tensor *sgm_bundle_get(const sgm_bundle *bundle, const char *name)
     return NULL;
 }
 
-const char *sgm_bundle_text(const sgm_bundle *bundle, const char *key)
+static const char *find_text(const sgm_bundle *bundle, const char *key)
 {
     for (size_t i = 0; bundle != NULL && key != NULL && i < bundle->text_count; i++)
         if (strcmp(bundle->texts[i].key, key) == 0)
             return bundle->texts[i].text;
-    sgm_fail(SGM_ERROR_NOT_FOUND, "the bundle has no text '%s'", key != NULL ? key : "");
     return NULL;
+}
+
+const char *sgm_bundle_text(const sgm_bundle *bundle, const char *key)
+{
+    const char *text = find_text(bundle, key);
+    if (text == NULL)
+        sgm_fail(SGM_ERROR_NOT_FOUND, "the bundle has no text '%s'", key != NULL ? key : "");
+    return text;
+}
+
+bool sgm__bundle_has_text(const sgm_bundle *bundle, const char *key)
+{
+    return find_text(bundle, key) != NULL;
 }
 
 bool sgm_bundle_has(const sgm_bundle *bundle, const char *name)

@@ -19,7 +19,13 @@ struct sgm_bundle {
     size_t count, capacity;
     sgm__bundle_text *texts;
     size_t text_count, text_capacity;
+    bool verified; /* it comes from a file whose checksums hold */
 };
+
+/* Texts under such keys are the file's, of which a bundle in memory has none. */
+#define SGM__CHECKSUM_PREFIX "sigma.checksum."
+bool sgm__is_checksum_key(const char *key);
+bool sgm__bundle_has_text(const sgm_bundle *bundle, const char *key);
 
 /* Adds without looking for the name; takes the reference, also on failure. */
 sgm_status sgm__bundle_append(sgm_bundle *bundle, const char *name, sgm_tensor *tensor);
@@ -34,7 +40,7 @@ sgm_status sgm__npz_save(const sgm_bundle *bundle, const char *path);
 sgm_bundle *sgm__npz_load(const char *path);
 
 /* safetensors_load.c: only the texts of a file. Its header is read and checked as a whole, its tensors are
- * not read. */
+ * not read (but for those of an .npz file). */
 sgm_bundle *sgm__bundle_load_texts(const char *path);
 
 #endif

@@ -218,7 +218,11 @@ static sgm_status read_array(const npz_reader *r, sgm_tensor **tensor)
     SGM_TRY(read_exactly(r, data, bytes));
     for (size_t i = 0; i < bytes && dtype == SGM_BOOL; i++)
         data[i] = data[i] != 0;
-    if (archive_read_data(r->archive, &more, 1) > 0)
+    la_ssize_t rest =
+        archive_read_data(r->archive, &more, 1); /* at the end the member's checksum is compared */
+    if (rest < 0)
+        return fail_archive(r->archive, r->path);
+    if (rest > 0)
         return sgm_fail(SGM_ERROR_FORMAT, "'%s': '%s' has more bytes than its shape takes", r->path, r->name);
     if (header.is_fortran && shape.rank > 1)
         *tensor = turned(*tensor);
@@ -281,8 +285,10 @@ sgm_bundle *sgm__npz_load(const char *path)
     if (status == SGM_OK)
         status = read_members(&r, bundle);
     archive_read_free(r.archive);
-    if (status == SGM_OK)
+    if (status == SGM_OK) {
+        bundle->verified = true; /* each member of an archive has a checksum */
         return bundle;
+    }
     sgm_bundle_free(bundle);
     return NULL;
 }

@@ -3,7 +3,6 @@
 #include "persistence/safetensors.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -26,6 +25,7 @@ typedef struct reader {
     claim *claims;
     size_t count;
     bool only_texts;
+    bool sealed; /* the header has checksums, and its own holds */
 } reader;
 
 static sgm_status fail_file(const char *action, const char *path)
@@ -87,6 +87,8 @@ static sgm_status read_header(reader *r)
     sgm_status status = read_bytes(r, text, (size_t)length);
     if (status == SGM_OK)
         status = parse_header(r, text, (size_t)length);
+    if (status == SGM_OK)
+        status = sgm__checksums_check_header(r->header, text, (size_t)length, &r->sealed);
     sgm__free(text);
     return status;
 }
@@ -169,6 +171,8 @@ static sgm_status read_texts(json_t *texts, sgm_bundle *bundle)
         const json_t *value = json_object_iter_value(at);
         if (!json_is_string(value))
             return sgm_fail(SGM_ERROR_FORMAT, "'%.100s' in '__metadata__' is not text", key);
+        if (sgm__is_checksum_key(key))
+            continue;
         sgm__bundle_text *text = &bundle->texts[bundle->text_count];
         *text = (sgm__bundle_text){sgm__strdup(key), sgm__strdup(json_string_value(value))};
         bundle->text_count++;
@@ -195,7 +199,7 @@ static sgm_status read_claims(reader *r, sgm_bundle *bundle)
         if (read_claim(r, json_object_iter_value(at), c) != SGM_OK)
             return sgm__fail_within("tensor '%.100s'", name);
     }
-    return SGM_OK;
+    return r->sealed ? sgm__checksums_check_count(r->header, r->count) : SGM_OK;
 }
 
 /* --- the data --- */
@@ -244,6 +248,8 @@ static sgm_status read_tensor(reader *r, claim *c)
     unsigned char *data = sgm_tensor_data(c->tensor);
     if (bytes > 0)
         SGM_TRY(read_bytes(r, data, bytes));
+    if (r->sealed)
+        SGM_TRY(sgm__checksums_check_tensor(r->header, c->order, data, bytes));
     for (size_t i = 0; i < bytes && c->dtype == SGM_BOOL; i++)
         if (data[i] > 1)
             return sgm_fail(SGM_ERROR_FORMAT, "element %zu is %d, but it is of type BOOL: 0 or 1", i,
@@ -277,6 +283,7 @@ static sgm_status read_all(reader *r, sgm_bundle *bundle)
     r->size = (uint64_t)information.st_size;
     SGM_TRY(read_header(r));
     SGM_TRY(read_claims(r, bundle));
+    bundle->verified = r->sealed;
     return r->only_texts ? check_layout(r) : read_data(r, bundle);
 }
 

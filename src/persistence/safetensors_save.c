@@ -1,7 +1,6 @@
 /* Writing bundles as safetensors files. */
 #include "persistence/safetensors.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 
 static const char *const dtype_names[SGM_DTYPE_COUNT] = {
@@ -81,12 +80,12 @@ static json_t *describe_tensor(const sgm_tensor *tensor, const place *where)
                      "data_offsets", (json_int_t)where->begin, (json_int_t)where->end);
 }
 
+/* Texts, of which the checksums are the first. */
 static bool describe_texts(const sgm_bundle *bundle, json_t *header)
 {
-    if (bundle->text_count == 0)
-        return true;
     json_t *texts = json_object();
-    bool good = json_object_set_new(header, "__metadata__", texts) == 0;
+    bool good = json_object_set_new(header, "__metadata__", texts) == 0 &&
+                sgm__checksums_describe(texts, bundle->count);
     for (size_t i = 0; i < bundle->text_count && good; i++)
         good = json_object_set_new(texts, bundle->texts[i].key, json_string(bundle->texts[i].text)) == 0;
     return good;
@@ -123,6 +122,17 @@ static sgm_status copy_tensor(const sgm_tensor *tensor, char *target, size_t byt
     return SGM_OK;
 }
 
+/* The tensors' bytes, which begin at `data`, and their checksums, in the header. */
+static sgm_status write_tensors(const sgm_bundle *bundle, const place *places, char *header, char *data)
+{
+    for (size_t i = 0; i < bundle->count; i++) {
+        size_t bytes = places[i].end - places[i].begin;
+        SGM_TRY(copy_tensor(bundle->tensors[i].tensor, data + places[i].begin, bytes));
+        sgm__checksums_write(header, i, data + places[i].begin, bytes);
+    }
+    return SGM_OK;
+}
+
 /* Length, header padded with spaces to whole words, bytes. */
 static sgm_status write_file(const sgm_bundle *bundle, const place *places, size_t total, const char *header,
                              const char *path)
@@ -137,13 +147,12 @@ static sgm_status write_file(const sgm_bundle *bundle, const place *places, size
     if (file == NULL)
         return SGM_ERROR_MEMORY;
     uint64_t stored = padded;
+    char *text = file + sizeof stored;
     memcpy(file, &stored, sizeof stored);
-    memcpy(file + sizeof stored, header, length);
-    memset(file + sizeof stored + length, ' ', padded - length);
-    sgm_status status = SGM_OK;
-    for (size_t i = 0; i < bundle->count && status == SGM_OK; i++)
-        status = copy_tensor(bundle->tensors[i].tensor, file + sizeof stored + padded + places[i].begin,
-                             places[i].end - places[i].begin);
+    memcpy(text, header, length);
+    memset(text + length, ' ', padded - length);
+    sgm_status status = write_tensors(bundle, places, text, text + padded);
+    sgm__checksums_seal(text, padded);
     if (status == SGM_OK)
         status = sgm__file_write_atomic(path, file, size);
     sgm__free(file);

@@ -3,6 +3,7 @@
 #include "persistence/bundle.h"
 #include "training/parts.h"
 #include "training/run_folder.h"
+#include "training/trainer_lock.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -270,16 +271,31 @@ static sgm_status fail_added(const char *name, const char *path, sgm_status stat
     return status;
 }
 
-/* Reads all of it, as a restore would. */
-static sgm_status check_file(const char *path)
+static sgm_status open_state(sgm__saved_state *state, const sgm_bundle *bundle, const char *path)
+{
+    SGM_TRY(sgm__state_open(state, bundle, path));
+    if (state->json == NULL || (state->parts & SGM_PART_PARAMETERS) == 0)
+        return sgm_fail(SGM_ERROR_FORMAT, "it has tensors, but does not say where a training stands");
+    return SGM_OK;
+}
+
+/* With the trainer, between two steps. */
+static sgm_status compare(const sgm__control_call *call, const sgm_bundle *bundle,
+                          const sgm__saved_state *state, const char *name)
+{
+    SGM_TRY(sgm__control_lock(call));
+    sgm_status status = sgm__checkpoint_fits(call->trainer, bundle, state, name);
+    sgm__trainer_unlock(call->trainer);
+    return status;
+}
+
+/* Reads all of it, and compares it, as a restore would. */
+static sgm_status check_file(const sgm__control_call *call, const char *name, const char *path)
 {
     sgm__saved_state state = {0};
     sgm_bundle *bundle = sgm_bundle_load(path);
-    if (bundle == NULL)
-        return sgm__last_failure();
-    sgm_status status = sgm__state_open(&state, bundle, path);
-    if (status == SGM_OK && (state.json == NULL || (state.parts & SGM_PART_PARAMETERS) == 0))
-        status = sgm_fail(SGM_ERROR_FORMAT, "it has tensors, but does not say where a training stands");
+    sgm_status status = bundle != NULL ? open_state(&state, bundle, path) : sgm__last_failure();
+    status = status == SGM_OK ? compare(call, bundle, &state, name) : fail_added(name, path, status);
     sgm__state_close(&state);
     sgm_bundle_free(bundle);
     return status;
@@ -296,7 +312,8 @@ static sgm_status copy_all(int from, int file)
 }
 
 /* Under a name that is no checkpoint's; a link fails where there is something already. */
-static sgm_status add_at(const char *name, const char *path, char *hidden, int from)
+static sgm_status add_at(const sgm__control_call *call, const char *name, const char *path, char *hidden,
+                         int from)
 {
     int file = mkostemps(hidden, (int)strlen(ENDING ".tmp"), O_CLOEXEC);
     if (file < 0)
@@ -304,8 +321,8 @@ static sgm_status add_at(const char *name, const char *path, char *hidden, int f
     sgm_status status = copy_all(from, file);
     fchmod(file, 0644);
     close(file);
-    if (status == SGM_OK && (status = check_file(hidden)) != SGM_OK)
-        status = fail_added(name, hidden, status);
+    if (status == SGM_OK)
+        status = check_file(call, name, hidden);
     if (status == SGM_OK && link(hidden, path) != 0)
         status =
             errno == EEXIST
@@ -315,17 +332,17 @@ static sgm_status add_at(const char *name, const char *path, char *hidden, int f
     return status;
 }
 
-sgm_status sgm__checkpoint_add(sgm_trainer *trainer, const char *name, int file)
+sgm_status sgm__checkpoint_add(const sgm__control_call *call, const char *name, int file)
 {
     struct stat about;
     char *path;
-    SGM_TRY(sgm__checkpoint_path(trainer, name, true, &path));
+    SGM_TRY(sgm__checkpoint_path(call->trainer, name, true, &path));
     char *hidden = sgm__format("%.*s/.added-XXXXXX" ENDING ".tmp", (int)(strrchr(path, '/') - path), path);
     sgm_status status = hidden != NULL ? SGM_OK : SGM_ERROR_MEMORY;
     if (status == SGM_OK && lstat(path, &about) == 0) /* before all that work */
         status = sgm_fail(SGM_ERROR_STATE, "there is a checkpoint '%s' already; choose another name", name);
     if (status == SGM_OK)
-        status = add_at(name, path, hidden, file);
+        status = add_at(call, name, path, hidden, file);
     sgm__free(hidden);
     sgm__free(path);
     return status;

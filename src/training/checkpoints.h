@@ -1,11 +1,11 @@
 /* The checkpoints of a trainer by name: NAME.safetensors in the folder of its newest run, or, while it has
  * had none, in a folder of its own that goes with it. Internal.
  *
- * Any thread; nothing here waits for a step. Names come from outside: no path can be named. */
+ * Any thread; only adding waits for a step. Names come from outside: no path can be named. */
 #ifndef SGM_TRAINING_CHECKPOINTS_H
 #define SGM_TRAINING_CHECKPOINTS_H
 
-#include "training/trainer.h"
+#include "training/control.h"
 
 #define SGM__CHECKPOINT_NAME 200 /* bytes of one */
 
@@ -28,8 +28,9 @@ typedef struct sgm__checkpoint {
 /* Newest first; free with sgm__free. Only the headers of files are read. */
 sgm_status sgm__checkpoints_list(sgm_trainer *trainer, sgm__checkpoint **list, size_t *count);
 /* Adds a copy of `file`, which came from elsewhere and is read from where it stands to its end: all of it is
- * checked first. A name that is there is refused, and what is no checkpoint leaves nothing behind. */
-sgm_status sgm__checkpoint_add(sgm_trainer *trainer, const char *name, int file);
+ * checked first, its checksums too, and whether it fits the trainer. A name that is there is refused, and
+ * what is refused leaves nothing behind. */
+sgm_status sgm__checkpoint_add(const sgm__control_call *call, const char *name, int file);
 /* The one that a resume goes on from ("checkpoint", of a run with a folder) is refused. */
 sgm_status sgm__checkpoint_remove(sgm_trainer *trainer, const char *name);
 

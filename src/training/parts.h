@@ -66,6 +66,10 @@ sgm_status sgm__state_read(sgm__saved_state *state, const char *source);
 /* Reads and checks; free with sgm__state_close, also when that fails. */
 sgm_status sgm__state_open(sgm__saved_state *state, const sgm_bundle *bundle, const char *source);
 void sgm__state_close(sgm__saved_state *state);
+/* trainer_checkpoint.c: whether a trainer, which the caller has locked, can be loaded with all that the
+ * bundle has. */
+sgm_status sgm__checkpoint_fits(sgm_trainer *trainer, const sgm_bundle *bundle, const sgm__saved_state *state,
+                                const char *source);
 /* A count from 0 on, and a number that was written as a text; false: it is none, or not there. */
 bool sgm__state_count(const json_t *state, const char *key, int64_t *value);
 bool sgm__state_exact(const json_t *text, double *value);

@@ -1,4 +1,5 @@
 /* Checkpoints: the states of the session, and where training stands, in one file; all of it or parts. */
+#include "persistence/bundle.h"
 #include "training/parts.h"
 #include "training/ranks.h"
 #include "training/torch_names.h"
@@ -233,16 +234,21 @@ static void tell_what_was_left(const sgm_trainer *trainer, const sgm__fit *fit, 
         *left = sgm__strdup(fit->differences.data);
 }
 
+/* What of the bundle differs from the trainer; sgm__fit_close, also on failure. */
+static sgm_status compare(sgm__fit *fit, const sgm_trainer *trainer, const sgm_bundle *bundle,
+                          const sgm__parts *wanted, const char *source)
+{
+    SGM_TRY(sgm__fit_open(fit, trainer, bundle, wanted, source));
+    sgm__fit_compare_network(fit);
+    return sgm__fit_compare_states(fit);
+}
+
 static sgm_status load_state(sgm_trainer *trainer, const sgm_bundle *bundle, sgm__parts *wanted,
                              const char *source, const sgm__saved_state *state, char **left)
 {
     sgm__fit fit = {0};
     SGM_TRY(choose_parts(state, source, wanted));
-    sgm_status status = sgm__fit_open(&fit, trainer, bundle, wanted, source);
-    if (status == SGM_OK) {
-        sgm__fit_compare_network(&fit);
-        status = sgm__fit_compare_states(&fit);
-    }
+    sgm_status status = compare(&fit, trainer, bundle, wanted, source);
     if (status == SGM_OK) {
         compare_optimisers(trainer, state, &fit);
         status = sgm__fit_decide(&fit);
@@ -253,6 +259,20 @@ static sgm_status load_state(sgm_trainer *trainer, const sgm_bundle *bundle, sgm
         sgm__fail_within("'%s'", source);
     if (status == SGM_OK)
         tell_what_was_left(trainer, &fit, left);
+    sgm__fit_close(&fit);
+    return status;
+}
+
+sgm_status sgm__checkpoint_fits(sgm_trainer *trainer, const sgm_bundle *bundle, const sgm__saved_state *state,
+                                const char *source)
+{
+    const sgm__parts wanted = {.parts = state->parts};
+    sgm__fit fit = {0};
+    sgm_status status = compare(&fit, trainer, bundle, &wanted, source);
+    if (status == SGM_OK)
+        status = sgm__fit_decide(&fit);
+    if (status == SGM_OK && sgm__parts_are_all(&wanted))
+        status = sgm__operator_check(trainer, bundle, state->json, source);
     sgm__fit_close(&fit);
     return status;
 }
@@ -271,6 +291,16 @@ static sgm_status load_bundle(sgm_trainer *trainer, const sgm_bundle *bundle, sg
     }
     sgm__state_close(&state);
     return status;
+}
+
+/* Of our own files, which older versions saved without. */
+static void note_missing_checksums(const sgm_trainer *trainer, const sgm_bundle *bundle, const char *path)
+{
+    if (bundle != NULL && !bundle->verified && sgm__bundle_has_text(bundle, SGM__NETWORK_KEY))
+        sgm__log(SGM_LOG_WARNING, trainer->name,
+                 "'%s' has no checksums, so damage to it would not be noticed; what is saved from now on has "
+                 "them",
+                 path);
 }
 
 /* The network is looked at while nobody changes it. */
@@ -295,6 +325,7 @@ sgm_status sgm_trainer_load_with(sgm_trainer *trainer, const char *path, const s
         status = sgm_fail(SGM_ERROR_ARGUMENT, "sgm_trainer_load_parts: expected a path, got NULL");
     sgm_task task = sgm_task_begin(SGM_TASK_LOAD, path, NULL);
     sgm_bundle *bundle = status == SGM_OK ? sgm_bundle_load(path) : NULL;
+    note_missing_checksums(trainer, bundle, path);
     if (status == SGM_OK)
         status = bundle != NULL ? name_again(trainer, &wanted, path, &bundle) : sgm_last_status();
     if (status == SGM_OK)
@@ -342,11 +373,11 @@ sgm_status sgm_trainer_copy_parameters(sgm_trainer *from, sgm_trainer *to)
                                   .parts = SGM_PART_PARAMETERS | (needs_network ? SGM_PART_NETWORK : 0u));
 }
 
-/* --- looking --- */
+/* --- looking: tensors are not read --- */
 
 char *sgm_checkpoint_network(const char *path)
 {
-    sgm_bundle *bundle = sgm_bundle_load(path);
+    sgm_bundle *bundle = sgm__bundle_load_texts(path);
     if (bundle == NULL)
         return NULL;
     const char *notation = sgm_bundle_text(bundle, SGM__NETWORK_KEY);
@@ -360,7 +391,7 @@ char *sgm_checkpoint_network(const char *path)
 sgm_status sgm_checkpoint_parts(const char *path, unsigned *parts)
 {
     sgm__saved_state state;
-    sgm_bundle *bundle = sgm_bundle_load(path);
+    sgm_bundle *bundle = sgm__bundle_load_texts(path);
     if (bundle == NULL)
         return sgm_last_status();
     sgm_status status = sgm__state_open(&state, bundle, path);

@@ -268,6 +268,44 @@ static client_answer download(const steered *s, const char *path)
                       path, s->client.port, s->client.token);
 }
 
+/* All is well with the file, but the trainer could not be restored from it. */
+static void upload_of_another_network(steered *s)
+{
+    static char bytes[1 << 16];
+    char path[] = "/tmp/sigma-upload-XXXXXX";
+    int file = mkstemp(path);
+    CHECK(file >= 0);
+    sgm_env *env = sgm_env_create("other", .handler = "reference", .seed = 5);
+    sgm_trainer *other = sgm_trainer_create(env, "other");
+    CHECK_OK(sgm_trainer_network(other, "input(1) + dense(2) + mean_squared"));
+    CHECK_OK(sgm_trainer_save(other, path));
+    sgm_env_free(env);
+    close(file);
+    FILE *saved = fopen(path, "rb");
+    CHECK(saved != NULL);
+    size_t length = fread(bytes, 1, sizeof bytes, saved);
+    fclose(saved);
+    unlink(path);
+    upload(s, "/api/checkpoint/foreign?trainer=line", bytes, length);
+    CHECK_REFUSED(&s->client, 400, "'foreign' does not fit the trainer: it is of the network");
+    web_got(&s->client, "/api/checkpoint/foreign?trainer=line");
+    CHECK_REFUSED(&s->client, 404, "has no checkpoint 'foreign'");
+}
+
+/* One bit of the tensors is another one. */
+static void upload_damaged(steered *s, const char *bytes, size_t length)
+{
+    char *copy = malloc(length);
+    CHECK(copy != NULL);
+    for (size_t at = length - 8; at < length; at += 3) {
+        memcpy(copy, bytes, length);
+        copy[at] = (char)(copy[at] ^ 4);
+        upload(s, "/api/checkpoint/flipped?trainer=line", copy, length);
+        CHECK_REFUSED(&s->client, 400, "'flipped' is no checkpoint: tensor ");
+    }
+    free(copy);
+}
+
 static void round_of_checkpoints(steered *s)
 {
     await_state(s, "paused");
@@ -290,6 +328,8 @@ static void round_of_checkpoints(steered *s)
         upload(s, "/api/checkpoint/cut?trainer=line", file.body, cut);
         CHECK_REFUSED(&s->client, 400, "'cut' is no checkpoint: ");
     }
+    upload_damaged(s, file.body, length);
+    upload_of_another_network(s);
     upload(s, "/api/checkpoint/..%2fup?trainer=line", file.body, length);
     CHECK(s->client.code >= 400);
     upload(s, "/api/checkpoint/.hidden?trainer=line", file.body, length);

@@ -1,6 +1,7 @@
 /* Weights from PyTorch and back: files that it saved, what the networks answer with them, names and bits. */
 #include "test.h"
 #include "torch_models.h"
+#include "training/trainer.h"
 
 #include <sigma/sigma.h>
 #include <unistd.h>
@@ -222,4 +223,45 @@ TEST(damaged_archives)
     const unsigned char empty[22] = {'P', 'K', 5, 6};
     check_hostile(name, empty, sizeof empty);
     unlink(name);
+}
+
+/* 0: nobody else has the trainer. */
+static void *try_lock(void *trainer)
+{
+    pthread_mutex_t *lock = &((sgm_trainer *)trainer)->lock;
+    int error = pthread_mutex_trylock(lock);
+    if (error == 0)
+        pthread_mutex_unlock(lock);
+    return (void *)(intptr_t)error;
+}
+
+static void check_left_to_others(sgm_trainer *trainer)
+{
+    pthread_t other;
+    void *error;
+    CHECK_INT(pthread_create(&other, NULL, try_lock, trainer), 0);
+    CHECK_INT(pthread_join(other, &error), 0);
+    CHECK_INT((intptr_t)error, 0);
+}
+
+TEST(other_threads_may_use_a_trainer_after_loading_or_saving)
+{
+    sgm_trainer *trainer = make(models[0].network);
+    CHECK_OK(sgm_trainer_load_parts(trainer, stored(models[0].file), .names = models[0].names));
+    check_left_to_others(trainer);
+    CHECK_ERROR(sgm_trainer_load_parts(trainer, stored(models[0].file), .names = "torch(dense=0)"),
+                "the network has no layer 'dense'");
+    check_left_to_others(trainer);
+    const char *name = "/tmp/sigma-torch-left.safetensors";
+    CHECK_OK(sgm_trainer_save_parts(trainer, name, .names = models[0].names));
+    check_left_to_others(trainer);
+    CHECK_OK(sgm_trainer_save(trainer, name));
+    CHECK_OK(sgm_trainer_load(trainer, name));
+    check_left_to_others(trainer);
+    sgm_trainer *other = make(models[1].network);
+    CHECK_ERROR(sgm_trainer_load(other, name), "does not fit the trainer");
+    check_left_to_others(other);
+    unlink(name);
+    sgm_env_free(env);
+    env = NULL;
 }

@@ -1,0 +1,134 @@
+/* Checksums in safetensors files: the CRC-32 of each tensor's bytes, and that of the header.
+ *
+ * Both are texts of the file's metadata, so that every reader of the format takes the file:
+ *
+ *     {"__metadata__":{"sigma.checksum.header":"crc32 1c291ca3","sigma.checksum.tensors":"crc32 ab12...",...
+ *
+ * The header's covers its length and all of its text, with zeros in place of its own digits. A CRC-32 finds
+ * every flipped bit of what it covers. One flipped bit cannot hide both texts, and one without the other is
+ * damage: so damage does not turn a file into one without checksums either. */
+#include "persistence/safetensors.h"
+
+#include <stdio.h>
+#include <zlib.h>
+
+#define METHOD "crc32"
+#define DIGITS 8
+#define KEY_OF_HEADER SGM__CHECKSUM_PREFIX "header"
+#define KEY_OF_TENSORS SGM__CHECKSUM_PREFIX "tensors"
+/* How a header with checksums begins, up to its own digits, and what is between these and the tensors'. */
+#define START "{\"__metadata__\":{\"" KEY_OF_HEADER "\":\"" METHOD " "
+#define BETWEEN "\",\"" KEY_OF_TENSORS "\":\"" METHOD
+#define REMEDY                                                                                               \
+    "take another copy of the file; who changed it on purpose leaves the texts '" SGM__CHECKSUM_PREFIX       \
+    "*' of its metadata out"
+
+static const char zeros[DIGITS + 1] = "00000000";
+
+static uint32_t extend(uint32_t checksum, const void *bytes, size_t length)
+{
+    return length > 0 ? (uint32_t)crc32_z(checksum, bytes, length) : checksum;
+}
+
+/* Of a header that begins with START and its digits. */
+static uint32_t checksum_of_header(const char *header, size_t length)
+{
+    const size_t digits = strlen(START), rest = digits + DIGITS;
+    uint64_t stored = length;
+    uint32_t checksum = extend(0, &stored, sizeof stored);
+    checksum = extend(checksum, header, digits);
+    checksum = extend(checksum, zeros, DIGITS);
+    return extend(checksum, header + rest, length - rest);
+}
+
+/* --- writing --- */
+
+bool sgm__checksums_describe(json_t *texts, size_t count)
+{
+    sgm__text list = {0};
+    sgm__text_append(&list, METHOD);
+    for (size_t i = 0; i < count; i++)
+        sgm__text_append(&list, " %s", zeros);
+    bool good = !list.failed &&
+                json_object_set_new(texts, KEY_OF_HEADER, json_string(METHOD " 00000000")) == 0 &&
+                json_object_set_new(texts, KEY_OF_TENSORS, json_string(list.data)) == 0;
+    sgm__text_free(&list);
+    return good;
+}
+
+static void write_digits(char *target, uint32_t checksum)
+{
+    char digits[DIGITS + 1];
+    snprintf(digits, sizeof digits, "%08x", checksum);
+    memcpy(target, digits, DIGITS);
+}
+
+void sgm__checksums_write(char *header, size_t index, const void *bytes, size_t length)
+{
+    char *list = header + strlen(START) + DIGITS + strlen(BETWEEN);
+    write_digits(list + index * (1 + DIGITS) + 1, extend(0, bytes, length));
+}
+
+void sgm__checksums_seal(char *header, size_t length)
+{
+    write_digits(header + strlen(START), checksum_of_header(header, length));
+}
+
+/* --- reading --- */
+
+/* The digits at `text`, which are as they are written here: no sign, no capitals. */
+static bool read_digits(const char *text, uint32_t *checksum)
+{
+    *checksum = 0;
+    for (int i = 0; i < DIGITS; i++) {
+        const char *digit = text[i] != '\0' ? strchr("0123456789abcdef", text[i]) : NULL;
+        if (digit == NULL)
+            return false;
+        *checksum = *checksum << 4 | (uint32_t)(digit - "0123456789abcdef");
+    }
+    return true;
+}
+
+sgm_status sgm__checksums_check_header(const json_t *header, const char *text, size_t length, bool *sealed)
+{
+    const json_t *texts = json_object_get(header, "__metadata__");
+    uint32_t expected;
+    *sealed = json_object_get(texts, KEY_OF_HEADER) != NULL || json_object_get(texts, KEY_OF_TENSORS) != NULL;
+    if (!*sealed)
+        return SGM_OK;
+    if (length < strlen(START) + DIGITS || memcmp(text, START, strlen(START)) != 0 ||
+        !read_digits(text + strlen(START), &expected) || json_object_get(texts, KEY_OF_TENSORS) == NULL)
+        return sgm_fail(
+            SGM_ERROR_FORMAT,
+            "the header is damaged, or another program wrote it: it has no whole checksum; " REMEDY);
+    uint32_t found = checksum_of_header(text, length);
+    if (found != expected)
+        return sgm_fail(SGM_ERROR_FORMAT,
+                        "the header is damaged, or another program wrote it: its CRC-32 is %08x, expected "
+                        "%08x; " REMEDY,
+                        found, expected);
+    return SGM_OK;
+}
+
+sgm_status sgm__checksums_check_count(const json_t *header, size_t count)
+{
+    const json_t *list = json_object_get(json_object_get(header, "__metadata__"), KEY_OF_TENSORS);
+    if (json_string_length(list) == strlen(METHOD) + count * (1 + DIGITS))
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_FORMAT, "'" KEY_OF_TENSORS "' in '__metadata__' is no list of %zu checksums",
+                    count);
+}
+
+sgm_status sgm__checksums_check_tensor(const json_t *header, size_t index, const void *bytes, size_t length)
+{
+    const json_t *list = json_object_get(json_object_get(header, "__metadata__"), KEY_OF_TENSORS);
+    uint32_t expected, found = extend(0, bytes, length);
+    if (!read_digits(json_string_value(list) + strlen(METHOD) + index * (1 + DIGITS) + 1, &expected))
+        return sgm_fail(SGM_ERROR_FORMAT, "'" KEY_OF_TENSORS "' in '__metadata__' has no checksum number %zu",
+                        index);
+    if (found != expected)
+        return sgm_fail(SGM_ERROR_FORMAT,
+                        "its bytes are damaged: their CRC-32 is %08x, expected %08x; " REMEDY, found,
+                        expected);
+    return SGM_OK;
+}
