@@ -313,7 +313,8 @@ SGM_API sgm_status sgm_trainer_set(sgm_trainer *trainer, const char *state, cons
 /* Everything that it takes to go on exactly from here. */
 SGM_API sgm_status sgm_trainer_save(sgm_trainer *trainer, const char *path);
 SGM_API sgm_status sgm_trainer_load(sgm_trainer *trainer, const char *path);
-/* The notation of the network in a checkpoint, of which only the header is read; free with sgm_string_free. */
+/* The notation of the network in a checkpoint, of which only the header is read; free with sgm_string_free.
+ */
 SGM_API char *sgm_checkpoint_network(const char *path);
 /* The training step as recorded (sgm_graph_text), as compiled (sgm_program_text), and what it takes. */
 SGM_API char *sgm_trainer_graph_text(sgm_trainer *trainer, int64_t batch);

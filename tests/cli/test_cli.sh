@@ -338,6 +338,9 @@ run 0 predict scaled scale-inputs.csv
 same "predictions of a file that is scaled" "$(cat out)" "$(cat expected)"
 run 2 predict run
 sed 's/dense(16, tanh)/dansa(16, tanh)/' run/checkpoint.safetensors >own.safetensors
+run 1 inspect own.safetensors
+has err 'own.safetensors.: the header is damaged, or another program wrote it: its CRC-32 is'
+sed -i 's/sigma.checksum/sigma.whatever/g' own.safetensors # as a program that drops checksums leaves it
 run 0 inspect own.safetensors
 has out "cannot be shown: column [0-9]+: unknown layer 'dansa'"
 has out '^  1-dense.weights +64  float32  \(4, 16\)$'
@@ -524,6 +527,23 @@ has out 'go on with: sigma train long --resume$'
 run 0 inspect long
 epochs=$(wc -l <long/metrics.jsonl)
 run 0 train long "epochs=$((epochs + 1))" --resume --quiet
+
+# --- damage ---
+cp -r long damaged
+for at in 8 40 400 -1; do # of the header, and the last byte of the last tensor
+    cp long/checkpoint.safetensors damaged/checkpoint.safetensors
+    [ "$at" -lt 0 ] && at=$(($(stat -c %s damaged/checkpoint.safetensors) - 1))
+    byte=$(od -An -tu1 -j "$at" -N 1 damaged/checkpoint.safetensors)
+    # shellcheck disable=SC2059 # the byte is written as octal digits
+    printf "\\$(printf %03o $((byte ^ 1)))" |
+        dd of=damaged/checkpoint.safetensors bs=1 seek="$at" conv=notrunc status=none
+    cp damaged/metrics.jsonl kept.jsonl
+    run 1 train damaged "epochs=$((epochs + 2))" --resume --quiet
+    has err "damaged/checkpoint.safetensors'"
+    same "a resume that fails keeps the metrics" "$(cat damaged/metrics.jsonl)" "$(cat kept.jsonl)"
+    run 1 eval damaged
+    run 1 predict damaged --data training
+done
 
 # Before there is anything to keep, it ends at once: here it waits for its data.
 mkfifo slow.csv
