@@ -24,7 +24,8 @@ bool sgm__graph_marks_equal(const sgm__graph_mark *a, const sgm__graph_mark *b)
 
 bool sgm__graph_compare(sgm_graph *graph)
 {
-    if (graph->status != SGM_OK || graph->label_depth != 0 || graph->names.length > MOST_NAMES)
+    if (graph->status != SGM_OK || graph->label_depth != 0 || graph->names.length > MOST_NAMES ||
+        graph->attribute_count > SGM__MOST_ATTRIBUTES)
         return false;
     graph->kept = sgm__graph_mark_now(graph);
     graph->compares = true;
@@ -69,7 +70,7 @@ static bool is_same(const sgm_graph *graph, const sgm__instruction *old, const s
            old->name == instruction->name && old->constant == instruction->constant &&
            old->type.dtype == instruction->type.dtype &&
            sgm_shape_equal(&old->type.shape, &instruction->type.shape) &&
-           sgm__attributes_equal(&old->attributes, &instruction->attributes) &&
+           old->attributes == instruction->attributes &&
            (old->input_count == 0 || memcmp(graph->operands + old->first_input, inputs,
                                             (size_t)old->input_count * sizeof(sgm_value)) == 0);
 }

@@ -169,7 +169,7 @@ static sgm_status differentiate(autodiff *work, int32_t index)
                               .input_count = count,
                               .output = {index},
                               .gradient = work->gradients[index],
-                              .attributes = &instruction.attributes,
+                              .attributes = instruction.attributes,
                               .wanted = wanted};
     sgm_status status = any ? call_rule_in_layer(work, &instruction, &call, gradients) : SGM_OK;
     sgm__free(inputs);

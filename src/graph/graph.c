@@ -46,6 +46,7 @@ void sgm_graph_free(sgm_graph *graph)
     sgm__free(graph->assignments);
     sgm__text_free(&graph->names);
     sgm__free(graph->slots);
+    sgm__graph_free_attributes(graph);
     sgm__free(graph);
 }
 
@@ -62,6 +63,8 @@ void sgm_graph_clear(sgm_graph *graph)
     if (graph->slot_count > 0)
         memset(graph->slots, 0, graph->slot_count * sizeof *graph->slots);
     graph->names.failed = false;
+    if (graph->attribute_count > SGM__MOST_ATTRIBUTES)
+        sgm__graph_free_attributes(graph);
     graph->label[0] = '\0';
     graph->label_depth = graph->label_name = 0;
     graph->status = SGM_OK;
@@ -102,12 +105,18 @@ sgm_value sgm_graph_fail(sgm_graph *graph, sgm_status status, const char *format
 /* --- names --- */
 
 /* Where `text` is, or would be. */
-static int32_t *find_slot(const sgm_graph *graph, const char *text)
+static sgm__name *find_slot(const sgm_graph *graph, const char *text)
 {
     size_t mask = graph->slot_count - 1, at = (size_t)sgm__hash_text(text) & mask;
-    while (graph->slots[at] != 0 && strcmp(graph->names.data + graph->slots[at], text) != 0)
+    while (graph->slots[at].text != 0 && strcmp(graph->names.data + graph->slots[at].text, text) != 0)
         at = (at + 1) & mask;
     return &graph->slots[at];
+}
+
+/* Of a name that was interned. */
+static sgm__name *slot_of(const sgm_graph *graph, int32_t name)
+{
+    return find_slot(graph, graph->names.data + name);
 }
 
 /* Keeps half of the slots free. */
@@ -115,16 +124,16 @@ static sgm_status make_slots(sgm_graph *graph)
 {
     if (2 * (graph->name_count + 1) <= graph->slot_count)
         return SGM_OK;
-    int32_t *old = graph->slots;
+    sgm__name *old = graph->slots;
     size_t old_count = graph->slot_count, count = old_count > 0 ? 2 * old_count : 64;
-    int32_t *slots = sgm__calloc(count, sizeof *slots);
+    sgm__name *slots = sgm__calloc(count, sizeof *slots);
     if (slots == NULL)
         return SGM_ERROR_MEMORY;
     graph->slots = slots;
     graph->slot_count = count;
     for (size_t i = 0; i < old_count; i++)
-        if (old[i] != 0)
-            *find_slot(graph, graph->names.data + old[i]) = old[i];
+        if (old[i].text != 0)
+            *slot_of(graph, old[i].text) = old[i];
     sgm__free(old);
     return SGM_OK;
 }
@@ -136,9 +145,9 @@ int32_t sgm__graph_name(sgm_graph *graph, const char *text)
         return 0;
     if (make_slots(graph) != SGM_OK)
         return -1;
-    int32_t *slot = find_slot(graph, text);
-    if (*slot != 0)
-        return *slot;
+    sgm__name *slot = find_slot(graph, text);
+    if (slot->text != 0)
+        return slot->text;
     if (graph->names.length + length + 1 > INT32_MAX / 2) {
         sgm_fail(SGM_ERROR_ARGUMENT, "the names of a graph take more than 1 GB");
         return -1;
@@ -147,7 +156,7 @@ int32_t sgm__graph_name(sgm_graph *graph, const char *text)
     sgm__text_append_bytes(&graph->names, text, length + 1);
     if (graph->names.failed)
         return -1;
-    *slot = offset;
+    *slot = (sgm__name){.text = offset, .input = -1, .state = -1, .assignment = -1, .output = -1};
     graph->name_count++;
     return offset;
 }
@@ -196,9 +205,33 @@ void sgm_graph_pop_label(sgm_graph *graph)
 
 /* --- instructions --- */
 
-static sgm_status append(sgm_graph *graph, const sgm__instruction *instruction, const sgm_value *inputs)
+static bool is_source(const sgm__instruction *instruction)
 {
-    size_t count = (size_t)instruction->input_count;
+    return instruction->op == &sgm__op_input || instruction->op == &sgm__op_state;
+}
+
+/* Where a name's slot has the number of its input or of its state. */
+static int32_t *source_of(sgm__name *name, const sgm_op *op)
+{
+    return op == &sgm__op_state ? &name->state : &name->input;
+}
+
+const sgm__instruction *sgm__graph_source(const sgm_graph *graph, const sgm_op *op, int32_t name)
+{
+    int32_t index = *source_of(slot_of(graph, name), op);
+    if (index < 0 || (size_t)index >= graph->count)
+        return NULL;
+    const sgm__instruction *found = &graph->instructions[index];
+    return found->op == op && found->name == name ? found : NULL;
+}
+
+static sgm_status append(sgm_graph *graph, const sgm__instruction *given, const sgm_value *inputs)
+{
+    sgm__instruction own = *given, *instruction = &own;
+    size_t count = (size_t)own.input_count;
+    own.attributes = sgm__graph_attributes(graph, given->attributes);
+    if (own.attributes == NULL)
+        return sgm__last_failure();
     if (graph->compares && sgm__graph_repeats(graph, instruction, inputs))
         return SGM_OK;
     if (graph->count >= INT32_MAX / 2 || graph->operand_count + count >= INT32_MAX / 2)
@@ -212,10 +245,11 @@ static sgm_status append(sgm_graph *graph, const sgm__instruction *instruction, 
                          sizeof(sgm_value)));
     if (known)
         inputs = graph->operands + position;
-    if (instruction->op == &sgm__op_input || instruction->op == &sgm__op_state) {
+    if (is_source(instruction)) {
         SGM_TRY(sgm__reserve(&graph->sources, &graph->source_capacity, graph->source_count + 1,
                              sizeof *graph->sources));
         graph->sources[graph->source_count++] = (int32_t)graph->count;
+        *source_of(slot_of(graph, instruction->name), instruction->op) = (int32_t)graph->count;
     }
     sgm__instruction *added = &graph->instructions[graph->count++];
     *added = *instruction;
@@ -264,12 +298,11 @@ void sgm_output(sgm_graph *graph, const char *name, sgm_value value)
         keep_error(graph);
         return;
     }
-    for (size_t i = 0; i < graph->output_count; i++)
-        if (graph->outputs[i].name == text) {
-            sgm_graph_fail(graph, SGM_ERROR_ARGUMENT, "there are two outputs '%s'; choose another name",
-                           name);
-            return;
-        }
+    int32_t *newest = &slot_of(graph, text)->output;
+    if (*newest >= 0 && (size_t)*newest < graph->output_count && graph->outputs[*newest].name == text) {
+        sgm_graph_fail(graph, SGM_ERROR_ARGUMENT, "there are two outputs '%s'; choose another name", name);
+        return;
+    }
     if (graph->compares && sgm__graph_repeats_output(graph, (sgm__named){text, value}))
         return;
     if (sgm__reserve(&graph->outputs, &graph->output_capacity, graph->output_count + 1, sizeof(sgm__named)) !=
@@ -277,6 +310,7 @@ void sgm_output(sgm_graph *graph, const char *name, sgm_value value)
         keep_error(graph);
         return;
     }
+    *newest = (int32_t)graph->output_count;
     graph->outputs[graph->output_count++] = (sgm__named){text, value};
 }
 
@@ -297,11 +331,12 @@ static bool fits_state(sgm_graph *graph, sgm_value state, sgm_value value)
                        sgm_dtype_name(b.dtype), sgm_shape_text(&b.shape, new_shape, sizeof new_shape));
         return false;
     }
-    for (size_t i = 0; i < graph->assignment_count; i++)
-        if (graph->assignments[i].state.index == state.index) {
-            sgm_graph_fail(graph, SGM_ERROR_ARGUMENT, "state '%s' is assigned twice", name);
-            return false;
-        }
+    int32_t newest = slot_of(graph, graph->instructions[state.index].name)->assignment;
+    if (newest >= 0 && (size_t)newest < graph->assignment_count &&
+        graph->assignments[newest].state.index == state.index) {
+        sgm_graph_fail(graph, SGM_ERROR_ARGUMENT, "state '%s' is assigned twice", name);
+        return false;
+    }
     return true;
 }
 
@@ -316,6 +351,7 @@ void sgm_assign(sgm_graph *graph, sgm_value state, sgm_value value)
         keep_error(graph);
         return;
     }
+    slot_of(graph, graph->instructions[state.index].name)->assignment = (int32_t)graph->assignment_count;
     graph->assignments[graph->assignment_count++] = (sgm__assignment){state, value};
 }
 
@@ -352,7 +388,7 @@ const sgm_op *sgm_value_op(const sgm_graph *graph, sgm_value value)
 const sgm_attributes *sgm_value_attributes(const sgm_graph *graph, sgm_value value)
 {
     const sgm__instruction *instruction = find(graph, value);
-    return instruction != NULL ? &instruction->attributes : NULL;
+    return instruction != NULL ? instruction->attributes : NULL;
 }
 
 int32_t sgm_value_inputs(const sgm_graph *graph, sgm_value value, const sgm_value **inputs)

@@ -8,7 +8,7 @@
 
 typedef struct sgm__instruction {
     const sgm_op *op;
-    sgm_attributes attributes;
+    const sgm_attributes *attributes; /* the graph's: instructions with equal ones share them */
     sgm_type type;
     int32_t first_input, input_count; /* in graph->operands */
     int32_t label;                    /* offset in graph->names; 0: "" */
@@ -25,6 +25,15 @@ typedef struct sgm__assignment {
     sgm_value state, value;
 } sgm__assignment;
 
+/* A name, and the newest of each thing that was recorded under it. A graph that goes back to a mark leaves
+ * these numbers as they are: a reader checks that what a number points to is there and has the name. */
+typedef struct sgm__name {
+    int32_t text; /* offset in graph->names; 0: the slot is free */
+    int32_t input, state;
+    int32_t assignment; /* of the state: index in graph->assignments */
+    int32_t output;     /* index in graph->outputs */
+} sgm__name;
+
 /* How much of everything has been recorded. */
 typedef struct sgm__graph_mark {
     size_t count, operand_count, source_count, constant_count, output_count, assignment_count;
@@ -38,9 +47,11 @@ struct sgm_graph {
     size_t operand_count, operand_capacity;
     int32_t *sources; /* inputs and states */
     size_t source_count, source_capacity;
-    sgm__text names; /* strings one after the other, each with its 0 */
-    int32_t *slots;  /* offsets of the names, hashed; 0: free */
+    sgm__text names;  /* strings one after the other, each with its 0 */
+    sgm__name *slots; /* a hash table of the names, at most half full */
     size_t slot_count, name_count;
+    sgm_attributes **attributes; /* a hash table, at most half full; NULL: the slot is free */
+    size_t attribute_slots, attribute_count;
     sgm_tensor **constants;
     size_t constant_count, constant_capacity;
     sgm__named *outputs;
@@ -71,10 +82,21 @@ extern const sgm_op sgm__op_broadcast, sgm__op_reshape, sgm__op_permute, sgm__op
 sgm_value sgm__graph_append(sgm_graph *graph, const sgm__instruction *instruction, const sgm_value *inputs);
 int32_t sgm__graph_name(sgm_graph *graph, const char *text); /* interned; -1 on failure */
 const char *sgm__graph_string(const sgm_graph *graph, int32_t name);
-bool sgm__attributes_equal(const sgm_attributes *a, const sgm_attributes *b); /* bit for bit */
+/* The input or state (its operation tells which) that was recorded under an interned name; NULL: none was. */
+const sgm__instruction *sgm__graph_source(const sgm_graph *graph, const sgm_op *op, int32_t name);
 bool sgm__graph_structure_equal(const sgm_graph *a, const sgm_graph *b);
 /* Adds `constant` (retained) to the table; -1 on failure. */
 int32_t sgm__graph_add_constant(sgm_graph *graph, sgm_tensor *constant);
+
+/* --- attributes (attributes.c) --- */
+/* A graph that is cleared keeps so many for its next recording, which mostly has the same ones. */
+#define SGM__MOST_ATTRIBUTES 4096
+/* The graph's copy, which stays where it is until the graph is cleared; NULL on failure. `given` NULL: none.
+ */
+const sgm_attributes *sgm__graph_attributes(sgm_graph *graph, const sgm_attributes *given);
+void sgm__graph_free_attributes(sgm_graph *graph);
+bool sgm__attributes_equal(const sgm_attributes *a, const sgm_attributes *b); /* bit for bit */
+uint64_t sgm__attributes_hash(const sgm_attributes *attributes, uint64_t seed);
 
 /* --- recording again (again.c) ---
  *

@@ -31,7 +31,7 @@ static sgm_value expand(sgm__rebuild *work, const sgm__instruction *instruction)
     if (!sgm__rebuild_label(work, instruction))
         return (sgm_value){-1};
     sgm_value value = instruction->op->compose(work->graph, work->inputs, instruction->input_count,
-                                               &instruction->attributes);
+                                               instruction->attributes);
     sgm_type type = sgm_value_type(work->graph, value);
     if (sgm_value_is(value) &&
         (type.dtype != instruction->type.dtype || !sgm_shape_equal(&type.shape, &instruction->type.shape)))
@@ -91,7 +91,7 @@ static sgm_value wide_value(sgm_graph *graph, sgm_value value, int depth)
     if (!looks || depth == DEEPEST_VIEW)
         return sgm_cast(graph, value, SGM_FLOAT32);
     sgm_value inner = wide_value(graph, graph->operands[view.first_input], depth + 1);
-    return sgm_record(graph, view.op, &inner, 1, &view.attributes);
+    return sgm_record(graph, view.op, &inner, 1, view.attributes);
 }
 
 static sgm_value widen(sgm__rebuild *work, const sgm__instruction *instruction)
@@ -102,7 +102,7 @@ static sgm_value widen(sgm__rebuild *work, const sgm__instruction *instruction)
     for (int32_t k = 0; k < instruction->input_count; k++)
         work->inputs[k] = wide_value(graph, work->inputs[k], 0);
     sgm_value wide =
-        sgm_record(graph, instruction->op, work->inputs, instruction->input_count, &instruction->attributes);
+        sgm_record(graph, instruction->op, work->inputs, instruction->input_count, instruction->attributes);
     return sgm_cast(graph, wide, SGM_BFLOAT16);
 }
 
@@ -157,7 +157,7 @@ static bool is_one(const sgm_graph *graph, sgm_value value)
     while (instruction->op == &sgm__op_broadcast)
         instruction = &graph->instructions[graph->operands[instruction->first_input].index];
     return instruction->op == &sgm__op_number && !sgm__number_is_live(instruction) &&
-           instruction->attributes.numbers[0] == 1;
+           instruction->attributes->numbers[0] == 1;
 }
 
 /* Which of its (mapped) operands an instruction is equal to; -1: none. */
@@ -174,7 +174,7 @@ static int32_t equals_operand(const sgm__rebuild *work, const sgm__instruction *
     if (op == &sgm__op_broadcast || op == &sgm__op_reshape || op == &sgm__op_cast)
         return same ? 0 : -1;
     if (op == &sgm__op_permute)
-        return is_identity_order(&instruction->attributes) ? 0 : -1;
+        return is_identity_order(instruction->attributes) ? 0 : -1;
     if (op == &sgm__op_multiply && is_one(work->graph, work->inputs[1]))
         return 0;
     if (op == &sgm__op_multiply && is_one(work->graph, work->inputs[0]))
@@ -216,10 +216,8 @@ static void shorten_chain(sgm__rebuild *work, const sgm__instruction *instructio
 
 static uint64_t hash_of(const sgm__rebuild *work, const sgm__instruction *instruction)
 {
-    const sgm_attributes *attributes = &instruction->attributes;
     uint64_t hash = sgm__hash(&instruction->op, sizeof instruction->op, (uint64_t)instruction->type.dtype);
-    hash = sgm__hash(attributes->integers, (size_t)attributes->integer_count * sizeof(int64_t), hash);
-    hash = sgm__hash(attributes->numbers, (size_t)attributes->number_count * sizeof(double), hash);
+    hash = sgm__attributes_hash(instruction->attributes, hash);
     return sgm__hash(work->inputs, (size_t)instruction->input_count * sizeof(sgm_value), hash);
 }
 
@@ -230,7 +228,7 @@ static bool is_same(const sgm__rebuild *work, const sgm__instruction *instructio
     return known->op == instruction->op && known->input_count == instruction->input_count &&
            known->type.dtype == instruction->type.dtype &&
            sgm_shape_equal(&known->type.shape, &instruction->type.shape) &&
-           sgm__attributes_equal(&known->attributes, &instruction->attributes) &&
+           sgm__attributes_equal(known->attributes, instruction->attributes) &&
            (known->input_count == 0 || memcmp(work->graph->operands + known->first_input, work->inputs,
                                               (size_t)known->input_count * sizeof(sgm_value)) == 0);
 }
@@ -253,8 +251,9 @@ static sgm_value find_or_transcribe(sgm__rebuild *work, const sgm__instruction *
 }
 
 /* Arithmetic of numbers is done here, to the bits that a run would give; numbers of other types and other
- * functions are left, since handlers compute those in ways of their own. */
-static bool fold(const sgm__rebuild *work, const sgm__instruction *instruction, sgm__instruction *number)
+ * functions are left, since handlers compute those in ways of their own. `attributes` is filled with those of
+ * the number that takes the instruction's place. */
+static bool fold(const sgm__rebuild *work, const sgm__instruction *instruction, sgm_attributes *attributes)
 {
     const sgm_op *op = instruction->op;
     sgm_dtype dtype = instruction->type.dtype;
@@ -268,19 +267,14 @@ static bool fold(const sgm__rebuild *work, const sgm__instruction *instruction, 
         live = live || sgm__number_is_live(operand);
         if (operand->op != &sgm__op_number || operand->type.dtype != dtype)
             return false;
-        double value = operand->attributes.numbers[0];
+        double value = operand->attributes->numbers[0];
         values[k] = dtype == SGM_FLOAT32 ? (double)(float)value : value;
     }
-    double result = op->scalar(values, &instruction->attributes);
-    *number =
-        (sgm__instruction){.op = &sgm__op_number,
-                           .type = instruction->type,
-                           .attributes = {.integer_count = live,
-                                          .integers = {live},
-                                          .number_count = 1,
-                                          .numbers = {dtype == SGM_FLOAT32 ? (double)(float)result : result}},
-                           .label = instruction->label,
-                           .constant = -1};
+    double result = op->scalar(values, instruction->attributes);
+    *attributes = (sgm_attributes){.integer_count = live,
+                                   .integers = {live},
+                                   .number_count = 1,
+                                   .numbers = {dtype == SGM_FLOAT32 ? (double)(float)result : result}};
     return true;
 }
 
@@ -288,9 +282,13 @@ static sgm_value simplify(sgm__rebuild *work, const sgm__instruction *instructio
 {
     sgm__rebuild_map(work, instruction);
     shorten_chain(work, instruction);
-    sgm__instruction number;
-    if (fold(work, instruction, &number))
-        return find_or_transcribe(work, &number);
+    sgm_attributes folded;
+    if (fold(work, instruction, &folded))
+        return find_or_transcribe(work, &(sgm__instruction){.op = &sgm__op_number,
+                                                            .type = instruction->type,
+                                                            .attributes = &folded,
+                                                            .label = instruction->label,
+                                                            .constant = -1});
     sgm_value before = narrowed_again(work, instruction);
     if (sgm_value_is(before))
         return before;

@@ -33,10 +33,10 @@ static sgm_status check_number(const sgm_graph *graph, sgm_value value, sgm_dtyp
 {
     const sgm__instruction *number = &graph->instructions[value.index];
     if (number->op != &sgm__op_number || sgm_dtype_is_float(dtype) || dtype == SGM_BOOL ||
-        number->attributes.numbers[0] == floor(number->attributes.numbers[0]))
+        number->attributes->numbers[0] == floor(number->attributes->numbers[0]))
         return SGM_OK;
     return sgm_fail(SGM_ERROR_TYPE, "the number %g is no %s: cast the other operand to a float type",
-                    number->attributes.numbers[0], sgm_dtype_name(dtype));
+                    number->attributes->numbers[0], sgm_dtype_name(dtype));
 }
 
 static bool is_plain_number(const sgm_graph *graph, sgm_value value)
@@ -126,14 +126,14 @@ static sgm_status infer(const sgm_graph *graph, const sgm_op *op, const sgm_valu
 sgm_value sgm_record(sgm_graph *graph, const sgm_op *op, const sgm_value *inputs, int32_t count,
                      const sgm_attributes *attributes)
 {
-    static const sgm_attributes none = {0};
     if (graph == NULL || graph->status != SGM_OK)
         return (sgm_value){-1};
     for (int32_t i = 0; i < count; i++)
         if (!sgm_value_is(inputs[i]))
             return sgm_graph_fail(graph, SGM_ERROR_ARGUMENT, "%s: input %d is nothing", op->name, i);
+    attributes = sgm__graph_attributes(graph, attributes);
     if (attributes == NULL)
-        attributes = &none;
+        return fail_within(graph, op);
     sgm_value adapted[MAX_ADAPTED]; /* a copy: `inputs` may point into the graph, which grows */
     if (count > 0 && count <= MAX_ADAPTED)
         inputs = memcpy(adapted, inputs, (size_t)count * sizeof(sgm_value));
@@ -147,8 +147,7 @@ sgm_value sgm_record(sgm_graph *graph, const sgm_op *op, const sgm_value *inputs
     }
     if (op->infer == NULL)
         return op->compose(graph, inputs, count, attributes);
-    sgm__instruction instruction = {
-        .op = op, .attributes = *attributes, .input_count = count, .constant = -1};
+    sgm__instruction instruction = {.op = op, .attributes = attributes, .input_count = count, .constant = -1};
     if (infer(graph, op, inputs, count, attributes, &instruction.type) != SGM_OK)
         return fail_within(graph, op);
     return sgm__graph_append(graph, &instruction, inputs);

@@ -45,7 +45,7 @@ static void list_places(searching *s)
 static bool is_run(const searching *s, int32_t part, const place *where)
 {
     int32_t whole = where->concatenation, count = at(s, part)->input_count;
-    if (at(s, whole)->attributes.integers[0] != at(s, part)->attributes.integers[0] ||
+    if (at(s, whole)->attributes->integers[0] != at(s, part)->attributes->integers[0] ||
         at(s, whole)->input_count - where->number < count || at(s, whole)->input_count == count)
         return false;
     return memcmp(operands(s, part), operands(s, whole) + where->number, (size_t)count * sizeof(sgm_value)) ==
@@ -80,7 +80,7 @@ static void find_longer(searching *s, int32_t part, bool later)
 
 static sgm_value slice_of(searching *s, int32_t part)
 {
-    int32_t axis = (int32_t)at(s, part)->attributes.integers[0], whole = s->longer[part];
+    int32_t axis = (int32_t)at(s, part)->attributes->integers[0], whole = s->longer[part];
     int64_t start = 0;
     for (int32_t k = 0; k < s->start[part]; k++)
         start += at(s, operands(s, whole)[k].index)->type.shape.dims[axis];

@@ -44,20 +44,18 @@ static sgm_value named_source(sgm_graph *graph, const sgm_op *op, const char *na
     int32_t offset = sgm__graph_name(graph, name);
     if (offset < 0)
         return sgm_graph_fail(graph, SGM_ERROR_MEMORY, "no memory for the name '%s'", name);
-    for (size_t i = 0; i < graph->source_count; i++) {
-        const sgm__instruction *known = &graph->instructions[graph->sources[i]];
-        if (known->op != op || known->name != offset)
-            continue;
-        if (known->type.dtype == dtype && sgm_shape_equal(&known->type.shape, shape))
-            return (sgm_value){graph->sources[i]};
-        char known_text[128];
-        return sgm_graph_fail(graph, SGM_ERROR_SHAPE, "%s '%s' is %s %s here and was %s %s before", op->name,
-                              name, sgm_dtype_name(dtype), sgm_shape_text(shape, text, sizeof text),
-                              sgm_dtype_name(known->type.dtype),
-                              sgm_shape_text(&known->type.shape, known_text, sizeof known_text));
-    }
-    return sgm__graph_append(
-        graph, &(sgm__instruction){.op = op, .type = {dtype, *shape}, .name = offset, .constant = -1}, NULL);
+    const sgm__instruction *known = sgm__graph_source(graph, op, offset);
+    if (known == NULL)
+        return sgm__graph_append(
+            graph, &(sgm__instruction){.op = op, .type = {dtype, *shape}, .name = offset, .constant = -1},
+            NULL);
+    if (known->type.dtype == dtype && sgm_shape_equal(&known->type.shape, shape))
+        return (sgm_value){(int32_t)(known - graph->instructions)};
+    char known_text[128];
+    return sgm_graph_fail(graph, SGM_ERROR_SHAPE, "%s '%s' is %s %s here and was %s %s before", op->name,
+                          name, sgm_dtype_name(dtype), sgm_shape_text(shape, text, sizeof text),
+                          sgm_dtype_name(known->type.dtype),
+                          sgm_shape_text(&known->type.shape, known_text, sizeof known_text));
 }
 
 sgm_value sgm_input_value(sgm_graph *graph, const char *name, sgm_dtype dtype, const sgm_shape *shape)
@@ -91,11 +89,10 @@ static sgm_value record_number(sgm_graph *graph, double number, sgm_dtype dtype,
 {
     if (graph == NULL || graph->status != SGM_OK)
         return (sgm_value){-1};
-    sgm__instruction instruction = {
-        .op = &sgm__op_number,
-        .type = {.dtype = dtype},
-        .attributes = {.integer_count = live, .integers = {live}, .number_count = 1, .numbers = {number}},
-        .constant = -1};
+    const sgm_attributes attributes = {
+        .integer_count = live, .integers = {live}, .number_count = 1, .numbers = {number}};
+    const sgm__instruction instruction = {
+        .op = &sgm__op_number, .type = {.dtype = dtype}, .attributes = &attributes, .constant = -1};
     return sgm__graph_append(graph, &instruction, NULL);
 }
 
@@ -111,7 +108,7 @@ sgm_value sgm_live_number(sgm_graph *graph, double number)
 
 bool sgm__number_is_live(const sgm__instruction *instruction)
 {
-    return instruction->op == &sgm__op_number && instruction->attributes.integer_count > 0;
+    return instruction->op == &sgm__op_number && instruction->attributes->integer_count > 0;
 }
 
 sgm_value sgm_filled_like(sgm_graph *graph, sgm_value like, double number)

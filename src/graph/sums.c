@@ -70,7 +70,7 @@ static void count_uses(summing *s)
 static bool is_pad(const summing *s, int32_t value)
 {
     return at(s, value)->op == &sgm__op_pad && s->uses[value] == 1 &&
-           at(s, value)->attributes.integers[3] == 0;
+           at(s, value)->attributes->integers[3] == 0;
 }
 
 static bool is_product(const summing *s, int32_t value)
@@ -139,7 +139,7 @@ static size_t join_layer(summing *s, int32_t axis, sgm_value *sum)
         end = 0;
         for (size_t i = 0; i < s->count; i++) {
             term *t = &s->terms[i];
-            if (t->done || !is_pad(s, t->value) || at(s, t->value)->attributes.integers[0] != axis ||
+            if (t->done || !is_pad(s, t->value) || at(s, t->value)->attributes->integers[0] != axis ||
                 t->position < end)
                 continue;
             sgm_value part = s->work->map[operand(s, t->value, 0)];
@@ -169,7 +169,7 @@ static void join_pads(summing *s, sgm_value *sum)
     int32_t rank = at(s, s->terms[0].value)->type.shape.rank;
     for (size_t i = 0; i < s->count; i++)
         s->terms[i].position =
-            is_pad(s, s->terms[i].value) ? at(s, s->terms[i].value)->attributes.integers[1] : 0;
+            is_pad(s, s->terms[i].value) ? at(s, s->terms[i].value)->attributes->integers[1] : 0;
     qsort(s->terms, s->count, sizeof *s->terms, compare_positions);
     for (int32_t axis = 0; axis < rank; axis++)
         while (join_layer(s, axis, sum) > 1)
@@ -180,7 +180,7 @@ static void join_pads(summing *s, sgm_value *sum)
 
 static bool is_transposed(const summing *s, int32_t value)
 {
-    return at(s, value)->op == &sgm__op_permute && at(s, value)->attributes.integers[0] == 1;
+    return at(s, value)->op == &sgm__op_permute && at(s, value)->attributes->integers[0] == 1;
 }
 
 /* What the term's first or second factor is the transposed of; the factor itself if it is of none. */

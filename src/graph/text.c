@@ -22,7 +22,7 @@ static void append_instruction(sgm__text *text, const sgm_graph *graph, int32_t 
         sgm__text_append(text, " '%s'", sgm__graph_string(graph, instruction->name));
     for (int32_t k = 0; k < instruction->input_count; k++)
         sgm__text_append(text, " %%%d", graph->operands[instruction->first_input + k].index);
-    append_attributes(text, &instruction->attributes);
+    append_attributes(text, instruction->attributes);
     sgm__text_append(text, " : %s %s", sgm_dtype_name(instruction->type.dtype),
                      sgm_shape_text(&instruction->type.shape, shape, sizeof shape));
     if (instruction->label > 0)
@@ -69,7 +69,7 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t length)
 
 static uint64_t hash_instruction(const sgm_graph *graph, const sgm__instruction *instruction, uint64_t hash)
 {
-    const sgm_attributes *attributes = &instruction->attributes;
+    const sgm_attributes *attributes = instruction->attributes;
     const char *name = sgm__graph_string(graph, instruction->name);
     hash = mix(hash, &instruction->op, sizeof instruction->op);
     hash = mix(hash, &instruction->type.dtype, sizeof instruction->type.dtype);
@@ -99,13 +99,6 @@ uint64_t sgm_graph_hash(const sgm_graph *graph)
     return sgm__hash(&hash, sizeof hash, 0);
 }
 
-bool sgm__attributes_equal(const sgm_attributes *a, const sgm_attributes *b)
-{
-    return a->integer_count == b->integer_count && a->number_count == b->number_count &&
-           memcmp(a->integers, b->integers, (size_t)a->integer_count * sizeof(int64_t)) == 0 &&
-           memcmp(a->numbers, b->numbers, (size_t)a->number_count * sizeof(double)) == 0;
-}
-
 static bool same_operands(const sgm_graph *a, const sgm_graph *b, const sgm__instruction *x,
                           const sgm__instruction *y)
 {
@@ -128,7 +121,7 @@ static bool same_instruction(const sgm_graph *a, const sgm_graph *b, size_t inde
     const sgm__instruction *x = &a->instructions[index], *y = &b->instructions[index];
     return x->op == y->op && x->type.dtype == y->type.dtype &&
            sgm_shape_equal(&x->type.shape, &y->type.shape) &&
-           sgm__attributes_equal(&x->attributes, &y->attributes) && same_operands(a, b, x, y) &&
+           sgm__attributes_equal(x->attributes, y->attributes) && same_operands(a, b, x, y) &&
            strcmp(sgm__graph_string(a, x->name), sgm__graph_string(b, y->name)) == 0 &&
            same_constant(a, b, x->constant, y->constant);
 }

@@ -29,7 +29,7 @@ static sgm_status check_type(const sgm_graph *graph, int32_t index, const sgm_ty
 {
     const sgm__instruction *instruction = &graph->instructions[index];
     sgm_type expected = {0};
-    SGM_TRY(instruction->op->infer(types, instruction->input_count, &instruction->attributes, &expected));
+    SGM_TRY(instruction->op->infer(types, instruction->input_count, instruction->attributes, &expected));
     if (same_type(&instruction->type, expected.dtype, &expected.shape))
         return SGM_OK;
     char wanted[128], got[128];
@@ -46,7 +46,7 @@ static sgm_status check_source_type(const sgm_graph *graph, int32_t index)
     char text[128];
     bool fits = (size_t)instruction->type.dtype < SGM_DTYPE_COUNT;
     if (instruction->op == &sgm__op_number)
-        fits = fits && instruction->type.shape.rank == 0 && instruction->attributes.number_count == 1;
+        fits = fits && instruction->type.shape.rank == 0 && instruction->attributes->number_count == 1;
     if (instruction->op == &sgm__op_constant) {
         const sgm_tensor *tensor = graph->constants[instruction->constant];
         fits = same_type(&instruction->type, sgm_tensor_dtype(tensor), sgm_tensor_shape(tensor));

@@ -42,7 +42,7 @@ static void move_operands(sgm__plan_build *build, int32_t value, int32_t home, i
                           const bool *outputs)
 {
     const sgm__instruction *whole = at(build, value);
-    int64_t axis = whole->attributes.integers[0], size = (int64_t)sgm_dtype_size(whole->type.dtype);
+    int64_t axis = whole->attributes->integers[0], size = (int64_t)sgm_dtype_size(whole->type.dtype);
     bool blocks = is_first_axis(&whole->type.shape, axis), rows = axis == whole->type.shape.rank - 1;
     for (int32_t k = 0; k < whole->input_count && (blocks || rows); k++) {
         int32_t part = build->graph->operands[whole->first_input + k].index;

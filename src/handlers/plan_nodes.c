@@ -182,7 +182,7 @@ static void broadcast_strides(const sgm__node *base, const sgm_shape *shape, int
 static bool view_layout(const sgm__instruction *view, const sgm__node *base, int64_t *offset,
                         int64_t *strides)
 {
-    const int64_t *integers = view->attributes.integers;
+    const int64_t *integers = view->attributes->integers;
     *offset = 0;
     if (view->op == &sgm__op_reshape)
         return reshape_strides(base, &view->type.shape, strides);
@@ -260,7 +260,7 @@ static sgm_status store_constant(sgm__plan_build *build, const sgm__instruction 
                sgm_tensor_const_data(build->graph->constants[instruction->constant]), bytes);
     } else {
         sgm_array array = {.dtype = instruction->type.dtype, .data = plan->constants + place->offset};
-        sgm_array_store(&array, 0, instruction->attributes.numbers[0]);
+        sgm_array_store(&array, 0, instruction->attributes->numbers[0]);
         place->live = sgm__number_is_live(instruction);
     }
     return SGM_OK;
@@ -343,7 +343,7 @@ static sgm_status add_instruction(sgm__plan_build *build, int32_t value)
 {
     const sgm__instruction *instruction = &build->graph->instructions[value];
     sgm__node node = {.op = instruction->op,
-                      .attributes = instruction->attributes,
+                      .attributes = *instruction->attributes,
                       .type = instruction->type,
                       .input_count = instruction->input_count,
                       .origin = value};

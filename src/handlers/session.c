@@ -68,6 +68,7 @@ void sgm_session_free(sgm_session *session)
     }
     if (session->source.grow == NULL)
         release(session, session->arena);
+    sgm__name_index_free(&session->state_index);
     sgm__free(session->states);
     sgm__free(session);
 }
@@ -88,12 +89,25 @@ sgm_status sgm__session_check(sgm_session *session)
 
 /* --- state --- */
 
-static state *find_state(const sgm_session *session, const char *name)
+sgm__session_state *sgm__session_find(const sgm_session *session, const char *name)
 {
-    for (size_t i = 0; i < session->state_count && name != NULL; i++)
-        if (strcmp(session->states[i].name, name) == 0)
-            return &session->states[i];
-    return NULL;
+    uintptr_t place;
+    bool known = name != NULL && sgm__name_index_find(&session->state_index, name, &place);
+    return known ? &session->states[place] : NULL;
+}
+
+sgm_status sgm__session_add(sgm_session *session, const char *name, const state *added)
+{
+    SGM_TRY(
+        sgm__reserve(&session->states, &session->state_capacity, session->state_count + 1, sizeof(state)));
+    SGM_TRY(sgm__name_index_reserve(&session->state_index, 1));
+    char *copy = sgm__strdup(name);
+    if (copy == NULL)
+        return SGM_ERROR_MEMORY;
+    session->states[session->state_count] = *added;
+    session->states[session->state_count].name = copy;
+    sgm__name_index_add(&session->state_index, copy, session->state_count++);
+    return SGM_OK;
 }
 
 static sgm_status unknown_state(const sgm_session *session, const char *name)
@@ -113,20 +127,16 @@ static sgm_status unknown_state(const sgm_session *session, const char *name)
 
 static sgm_status define_state(sgm_session *session, const char *name, sgm_type type, state **defined)
 {
-    SGM_TRY(
-        sgm__reserve(&session->states, &session->state_capacity, session->state_count + 1, sizeof(state)));
-    state added = {.name = sgm__strdup(name), .type = type};
-    if (added.name == NULL)
-        return SGM_ERROR_MEMORY;
-    sgm_status status =
-        session->handler->type->allocate(session->handler->self, sgm__type_bytes(&type), &added.buffer);
-    if (status != SGM_OK) {
-        sgm__free(added.name);
+    state added = {.type = type};
+    if (session->handler->type->allocate(session->handler->self, sgm__type_bytes(&type), &added.buffer) !=
+        SGM_OK)
         return sgm__fail_within("state '%s'", name);
-    }
-    session->states[session->state_count] = added;
-    *defined = &session->states[session->state_count++];
-    return SGM_OK;
+    sgm_status status = sgm__session_add(session, name, &added);
+    if (status != SGM_OK)
+        release(session, added.buffer);
+    else
+        *defined = &session->states[session->state_count - 1];
+    return status;
 }
 
 sgm_status sgm_session_set(sgm_session *session, const char *name, const sgm_tensor *value)
@@ -134,7 +144,7 @@ sgm_status sgm_session_set(sgm_session *session, const char *name, const sgm_ten
     if (session == NULL || name == NULL || value == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "setting a state wants a session, a name and a value");
     sgm_type type = {sgm_tensor_dtype(value), *sgm_tensor_shape(value)};
-    state *known = find_state(session, name);
+    state *known = sgm__session_find(session, name);
     if (known != NULL &&
         (known->type.dtype != type.dtype || !sgm_shape_equal(&known->type.shape, &type.shape))) {
         char is[128], wanted[128];
@@ -164,7 +174,7 @@ sgm_tensor *sgm_session_get(sgm_session *session, const char *name)
     sgm_type type;
     if (sgm_session_state_type(session, name, &type) != SGM_OK || sgm__session_check(session) != SGM_OK)
         return NULL;
-    const state *known = find_state(session, name);
+    const state *known = sgm__session_find(session, name);
     sgm_tensor *tensor = sgm_tensor_create(known->type.dtype, &known->type.shape);
     if (tensor == NULL)
         return NULL;
@@ -177,7 +187,7 @@ sgm_tensor *sgm_session_get(sgm_session *session, const char *name)
 
 bool sgm_session_has(const sgm_session *session, const char *name)
 {
-    return session != NULL && find_state(session, name) != NULL;
+    return session != NULL && sgm__session_find(session, name) != NULL;
 }
 
 const char *sgm_session_state_at(const sgm_session *session, size_t index)
@@ -187,7 +197,7 @@ const char *sgm_session_state_at(const sgm_session *session, size_t index)
 
 sgm_status sgm_session_state_type(const sgm_session *session, const char *name, sgm_type *type)
 {
-    const state *known = session != NULL ? find_state(session, name) : NULL;
+    const state *known = session != NULL ? sgm__session_find(session, name) : NULL;
     if (known == NULL)
         return session != NULL ? unknown_state(session, name)
                                : sgm_fail(SGM_ERROR_ARGUMENT, "the session is NULL");
@@ -202,7 +212,7 @@ static sgm_status bind_states(sgm_program *program)
     const sgm__plan *plan = program->plan;
     for (int32_t i = 0; i < plan->state_count; i++) {
         const char *name = sgm__plan_string(plan, plan->states[i].name);
-        const state *known = find_state(program->session, name);
+        const state *known = sgm__session_find(program->session, name);
         if (known == NULL)
             return sgm_fail(SGM_ERROR_NOT_FOUND,
                             "the graph uses state '%s', which has no value yet: set it before", name);

@@ -2,6 +2,7 @@
 #ifndef SGM_HANDLERS_SESSION_H
 #define SGM_HANDLERS_SESSION_H
 
+#include "base/name_index.h"
 #include "handlers/handler.h"
 
 typedef struct sgm__session_state {
@@ -41,6 +42,7 @@ struct sgm_session {
     sgm_handler *handler;
     sgm__session_state *states;
     size_t state_count, state_capacity;
+    sgm__name_index state_index; /* of their names in `states` */
     sgm_program *programs;
     void *arena; /* one for all programs: they run one after the other */
     int64_t arena_bytes;
@@ -54,6 +56,14 @@ static inline size_t sgm__type_bytes(const sgm_type *type)
 {
     return (size_t)sgm_shape_elements(&type->shape) * sgm_dtype_size(type->dtype);
 }
+/* --- session.c --- */
+/* NULL: there is none of that name. */
+sgm__session_state *sgm__session_find(const sgm_session *session, const char *name);
+/* Adds a state under a name that is new to the session, which copies it. The session owns the state's buffer
+ * from then on unless it is shared; where this fails, the buffer stays the caller's. */
+sgm_status sgm__session_add(sgm_session *session, const char *name, const sgm__session_state *state);
+
+/* --- session_share.c --- */
 /* Whether the memory of the session's handler is the computer's, so that others can read it where it is. */
 bool sgm__session_is_host(const sgm_session *session);
 /* The memory of a state on the host; NULL: it is elsewhere, or there is no such state. */

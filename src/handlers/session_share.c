@@ -8,23 +8,15 @@ bool sgm__session_is_host(const sgm_session *session)
     return (session->handler->type->flags & SGM__HANDLER_HOST) != 0;
 }
 
-static sgm__session_state *find(const sgm_session *session, const char *name)
-{
-    for (size_t i = 0; i < session->state_count; i++)
-        if (strcmp(session->states[i].name, name) == 0)
-            return &session->states[i];
-    return NULL;
-}
-
 void *sgm__session_state_memory(const sgm_session *session, const char *name)
 {
-    const sgm__session_state *known = sgm__session_is_host(session) ? find(session, name) : NULL;
+    const sgm__session_state *known = sgm__session_is_host(session) ? sgm__session_find(session, name) : NULL;
     return known != NULL ? known->buffer : NULL;
 }
 
 sgm_status sgm__session_addend(const sgm_session *session, const char *name, sgm__addend *addend)
 {
-    const sgm__session_state *known = find(session, name);
+    const sgm__session_state *known = sgm__session_find(session, name);
     if (known == NULL)
         return sgm_fail(SGM_ERROR_STATE, "state '%s' cannot be summed: it has no value yet", name);
     *addend = (sgm__addend){known->buffer, sgm_shape_elements(&known->type.shape)};
@@ -33,23 +25,17 @@ sgm_status sgm__session_addend(const sgm_session *session, const char *name, sgm
 
 sgm_status sgm__session_share(sgm_session *session, const sgm_session *owner, const char *name)
 {
-    const sgm__session_state *known = find(owner, name);
-    if (known == NULL || find(session, name) != NULL)
+    const sgm__session_state *known = sgm__session_find(owner, name);
+    if (known == NULL || sgm__session_find(session, name) != NULL)
         return sgm_fail(SGM_ERROR_STATE, "state '%s' cannot be shared: %s", name,
                         known == NULL ? "it has no value yet" : "there is one of that name");
-    SGM_TRY(sgm__reserve(&session->states, &session->state_capacity, session->state_count + 1,
-                         sizeof(sgm__session_state)));
-    char *copy = sgm__strdup(name);
-    if (copy == NULL)
-        return SGM_ERROR_MEMORY;
-    session->states[session->state_count++] =
-        (sgm__session_state){.name = copy, .type = known->type, .buffer = known->buffer, .shared = true};
-    return SGM_OK;
+    return sgm__session_add(
+        session, name, &(sgm__session_state){.type = known->type, .buffer = known->buffer, .shared = true});
 }
 
 void sgm__session_place_state(sgm_session *session, const char *name, void *memory)
 {
-    sgm__session_state *known = find(session, name);
+    sgm__session_state *known = sgm__session_find(session, name);
     if (!known->shared)
         session->handler->type->release(session->handler->self, known->buffer);
     known->buffer = memory;
@@ -62,7 +48,7 @@ void sgm__session_place_state(sgm_session *session, const char *name, void *memo
 
 sgm_status sgm__session_bring_home(sgm_session *session, const char *name)
 {
-    sgm__session_state *known = find(session, name);
+    sgm__session_state *known = sgm__session_find(session, name);
     size_t bytes = (size_t)sgm_shape_elements(&known->type.shape) * sgm_dtype_size(known->type.dtype);
     void *own = NULL;
     SGM_TRY(session->handler->type->allocate(session->handler->self, bytes, &own));

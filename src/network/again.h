@@ -23,8 +23,8 @@ sgm_status sgm__network_expect_indices(const sgm_network *network, sgm_program *
 /* Section and layer of these, and the largest number; false: past the last. */
 bool sgm__network_index_at(const sgm_network *network, size_t index, const char **section, const char **layer,
                            int64_t *most);
-/* Whether the parameter of that name is sparse, in what was recorded last. */
-bool sgm__network_is_sparse(const sgm_network *network, const char *parameter);
+/* The parameter of that name in the newest recording, until the next one; NULL: it has none. */
+const sgm_parameter *sgm__network_parameter(const sgm_network *network, const char *name);
 /* Fails: the records of a section, `there`, are none that fit the `wanted` ones of a recording. Says which
  * layer wants them so, and what would fit (misfit.c). */
 sgm_status sgm__network_misfit(const sgm_network *network, const sgm_graph *graph, const char *section,

@@ -248,14 +248,6 @@ void sgm__layer_sparse(sgm_layer_call *call)
         call->network->parameters[call->network->parameter_count - 1].sparse = true;
 }
 
-bool sgm__network_is_sparse(const sgm_network *network, const char *parameter)
-{
-    for (size_t i = 0; i < network->parameter_count; i++)
-        if (strcmp(network->parameters[i].name, parameter) == 0)
-            return network->parameters[i].sparse;
-    return false;
-}
-
 /* The value of a section that was asked for before; nothing if it was not. */
 static sgm_value known_section(const sgm_network *network, const char *section)
 {

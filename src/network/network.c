@@ -377,6 +377,7 @@ void sgm_network_free(sgm_network *network)
     sgm__free(network->memories);
     sgm__free(network->marks);
     sgm__free(network->strings);
+    sgm__name_index_free(&network->parameter_index);
     sgm__free(network->parameters);
     sgm__free(network->inputs);
     sgm__free(network->indices);

@@ -2,12 +2,12 @@
 #ifndef SGM_NETWORK_NETWORK_INTERNAL_H
 #define SGM_NETWORK_NETWORK_INTERNAL_H
 
-#include "base/base.h"
+#include "base/name_index.h"
 #include "graph/graph_internal.h"
 #include "network/again.h"
 
 /* Bounds on what a text of a few bytes can ask for. */
-#define SGM__MAX_LAYERS 10000
+#define SGM__MAX_LAYERS 20000
 #define SGM__MAX_DEPTH 100
 #define SGM__MAX_NAME 100
 #define SGM__MAX_NETWORK_TEXT (1 << 20)
@@ -156,6 +156,7 @@ struct sgm_network {
     size_t string_count, string_capacity, string_next;
     sgm_parameter *parameters;
     size_t parameter_count, parameter_capacity;
+    sgm__name_index parameter_index; /* of their names in `parameters`, once all are recorded */
     sgm_named_value *inputs, *targets, *predictions, *costs;
     size_t input_count, input_capacity, target_count, target_capacity, prediction_count, prediction_capacity,
         cost_count, cost_capacity;

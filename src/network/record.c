@@ -183,6 +183,22 @@ static void note_newest(sgm_network *network, const sgm_graph *graph, const sgm_
                                     .recording = *recording};
 }
 
+const sgm_parameter *sgm__network_parameter(const sgm_network *network, const char *name)
+{
+    uintptr_t place;
+    bool known = network != NULL && sgm__name_index_find(&network->parameter_index, name, &place);
+    return known ? &network->parameters[place] : NULL;
+}
+
+static sgm_status index_parameters(sgm_network *network)
+{
+    sgm__name_index_clear(&network->parameter_index);
+    SGM_TRY(sgm__name_index_reserve(&network->parameter_index, network->parameter_count));
+    for (size_t i = 0; i < network->parameter_count; i++)
+        sgm__name_index_add(&network->parameter_index, network->parameters[i].name, i);
+    return SGM_OK;
+}
+
 sgm_status sgm__network_record_from(sgm_network *network, sgm_graph *graph,
                                     const sgm_recording_options *options, size_t first, sgm_value *total,
                                     sgm_recording *recording)
@@ -195,6 +211,7 @@ sgm_status sgm__network_record_from(sgm_network *network, sgm_graph *graph,
     }
     network->marks[network->order_count] = sgm__network_mark(network, graph, *total);
     SGM_TRY(record_outputs(network, graph, options));
+    SGM_TRY(index_parameters(network));
     if (options->step)
         sgm__network_next_place(graph);
     *recording = (sgm_recording){.inputs = network->inputs,

@@ -26,8 +26,8 @@ bool sgm__onnx_is_open(const sgm__onnx_export *e, sgm_value value, int32_t axis)
 
 sgm_status sgm__onnx_want_fixed(const sgm__onnx_export *e, sgm_value value)
 {
-    if (e->other == NULL || sgm__attributes_equal(&e->graph->instructions[value.index].attributes,
-                                                  &e->other->instructions[value.index].attributes))
+    if (e->other == NULL || sgm__attributes_equal(e->graph->instructions[value.index].attributes,
+                                                  e->other->instructions[value.index].attributes))
         return SGM_OK;
     return sgm_fail(SGM_ERROR_UNSUPPORTED,
                     "it depends on the number of records in a way that ONNX's operators have no place for: "
@@ -36,7 +36,7 @@ sgm_status sgm__onnx_want_fixed(const sgm__onnx_export *e, sgm_value value)
 
 int64_t sgm__onnx_other_integer(const sgm__onnx_export *e, sgm_value value, int32_t index)
 {
-    return (e->other != NULL ? e->other : e->graph)->instructions[value.index].attributes.integers[index];
+    return (e->other != NULL ? e->other : e->graph)->instructions[value.index].attributes->integers[index];
 }
 
 /* An input of the graph whose first dimension is open; -1: none. */
@@ -157,7 +157,7 @@ static sgm_status write_source(sgm__onnx_export *e, sgm_value value, const sgm__
 {
     const char *name = sgm__graph_string(e->graph, source->name);
     if (source->op == &sgm__op_number) {
-        e->names[value.index] = sgm__onnx_name_number(e, source->type.dtype, source->attributes.numbers[0]);
+        e->names[value.index] = sgm__onnx_name_number(e, source->type.dtype, source->attributes->numbers[0]);
         return e->status;
     }
     if (source->op == &sgm__op_constant) {

@@ -26,7 +26,7 @@ static const sgm_shape *shape_of(const sgm__onnx_export *e, sgm_value value)
 
 static const int64_t *integers_of(const sgm__onnx_export *e, sgm_value value)
 {
-    return instruction_of(e, value)->attributes.integers;
+    return instruction_of(e, value)->attributes->integers;
 }
 
 static const char *type_of(const sgm__onnx_export *e, sgm_value value)
@@ -195,7 +195,7 @@ sgm_status sgm__onnx_write_layer_norm(sgm__onnx_export *e, sgm_value value)
         sgm_tensor_set(ones, &i, 1);
     Onnx__NodeProto *node = emit_row(e, value, sgm__onnx_name_tensor(e, ones));
     sgm__onnx_put_integer(e, node, "axis", -1);
-    sgm__onnx_put_number(e, node, "epsilon", instruction->attributes.numbers[0]);
+    sgm__onnx_put_number(e, node, "epsilon", instruction->attributes->numbers[0]);
     return SGM_OK;
 }
 

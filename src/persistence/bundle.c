@@ -20,6 +20,7 @@ void sgm_bundle_free(sgm_bundle *bundle)
         sgm__free(bundle->texts[i].key);
         sgm__free(bundle->texts[i].text);
     }
+    sgm__name_index_free(&bundle->index);
     sgm__free(bundle->tensors);
     sgm__free(bundle->texts);
     sgm__free(bundle);
@@ -27,10 +28,8 @@ void sgm_bundle_free(sgm_bundle *bundle)
 
 static sgm_tensor *find(const sgm_bundle *bundle, const char *name)
 {
-    for (size_t i = 0; i < bundle->count; i++)
-        if (strcmp(bundle->tensors[i].name, name) == 0)
-            return bundle->tensors[i].tensor;
-    return NULL;
+    uintptr_t place;
+    return sgm__name_index_find(&bundle->index, name, &place) ? bundle->tensors[place].tensor : NULL;
 }
 
 /* The format holds only UTF-8. */
@@ -50,11 +49,14 @@ sgm_status sgm__bundle_append(sgm_bundle *bundle, const char *name, sgm_tensor *
     if (status == SGM_OK)
         status =
             sgm__reserve(&bundle->tensors, &bundle->capacity, bundle->count + 1, sizeof(sgm__bundle_tensor));
+    if (status == SGM_OK)
+        status = sgm__name_index_reserve(&bundle->index, 1);
     if (status != SGM_OK) {
         sgm__free(copy);
         sgm_tensor_free(tensor);
         return status;
     }
+    sgm__name_index_add(&bundle->index, copy, bundle->count);
     bundle->tensors[bundle->count++] = (sgm__bundle_tensor){copy, tensor};
     return SGM_OK;
 }

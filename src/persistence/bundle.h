@@ -2,7 +2,7 @@
 #ifndef SGM_PERSISTENCE_BUNDLE_H
 #define SGM_PERSISTENCE_BUNDLE_H
 
-#include "base/base.h"
+#include "base/name_index.h"
 #include <sigma/persistence.h>
 
 typedef struct sgm__bundle_tensor {
@@ -17,6 +17,7 @@ typedef struct sgm__bundle_text {
 struct sgm_bundle {
     sgm__bundle_tensor *tensors; /* in the order they came */
     size_t count, capacity;
+    sgm__name_index index; /* of their names in `tensors` */
     sgm__bundle_text *texts;
     size_t text_count, text_capacity;
     bool verified; /* it comes from a file whose checksums hold */
@@ -27,7 +28,8 @@ struct sgm_bundle {
 bool sgm__is_checksum_key(const char *key);
 bool sgm__bundle_has_text(const sgm_bundle *bundle, const char *key);
 
-/* Adds without looking for the name; takes the reference, also on failure. */
+/* Adds a tensor whose name is new to the bundle and has been checked; takes the reference, also on failure.
+ */
 sgm_status sgm__bundle_append(sgm_bundle *bundle, const char *name, sgm_tensor *tensor);
 
 /* npy_save.c: appends the whole of an .npy file; `what` is named in messages. */

@@ -32,7 +32,6 @@ sgm__entry *sgm__entry_create(const char *name, const sgm_option *option, sgm_ki
     }
     atomic_init(&entry->references, 1);
     entry->name = copy;
-    entry->hash = sgm__hash_text(name);
     entry->option = option;
     entry->kind = kind;
     return entry;
@@ -225,6 +224,7 @@ static void take_out(sgm__core *core, sgm__entry *entry)
     while (core->entries[place] != entry)
         place++;
     core->entry_count--;
+    sgm__name_index_remove(&core->index, entry->name);
     memmove(core->entries + place, core->entries + place + 1,
             (core->entry_count - place) * sizeof *core->entries);
 }

@@ -55,6 +55,7 @@ void sgm__core_release(sgm__core *core)
     for (size_t i = 0; i < core->tag_count; i++)
         sgm__free(core->tags[i]);
     sgm__free(core->observers);
+    sgm__name_index_free(&core->index);
     sgm__free(core->entries);
     sgm__free(core->tags);
     sgm__tree_release(atomic_load(&core->tree));
@@ -102,11 +103,8 @@ sgm_status sgm__writable(sgm_registry *registry, sgm__core **core)
 
 sgm__entry *sgm__core_find(const sgm__core *core, const char *name)
 {
-    uint64_t hash = sgm__hash_text(name);
-    for (size_t i = 0; i < core->entry_count; i++)
-        if (core->entries[i]->hash == hash && strcmp(core->entries[i]->name, name) == 0)
-            return core->entries[i];
-    return NULL;
+    uintptr_t entry;
+    return sgm__name_index_find(&core->index, name, &entry) ? (sgm__entry *)entry : NULL;
 }
 
 bool sgm__core_has_tag(const sgm__core *core, const char *tag)
@@ -119,13 +117,15 @@ bool sgm__core_has_tag(const sgm__core *core, const char *tag)
 
 sgm_status sgm__core_reserve(sgm__core *core, size_t more)
 {
-    return sgm__reserve(&core->entries, &core->entry_capacity, core->entry_count + more,
-                        sizeof *core->entries);
+    SGM_TRY(
+        sgm__reserve(&core->entries, &core->entry_capacity, core->entry_count + more, sizeof *core->entries));
+    return sgm__name_index_reserve(&core->index, more);
 }
 
 void sgm__core_add(sgm__core *core, sgm__entry *entry)
 {
     core->entries[core->entry_count++] = sgm__entry_retain(entry);
+    sgm__name_index_add(&core->index, entry->name, (uintptr_t)entry);
 }
 
 /* Writes a name and a dot before what is there, as the way leads from the leaf to the root. What does not fit

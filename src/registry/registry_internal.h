@@ -8,6 +8,7 @@
 #ifndef SGM_REGISTRY_INTERNAL_H
 #define SGM_REGISTRY_INTERNAL_H
 
+#include "base/name_index.h"
 #include "registry/option_check.h"
 
 #include <stdatomic.h>
@@ -30,7 +31,6 @@ typedef struct sgm__tree {
 typedef struct sgm__entry {
     atomic_size_t references;
     char *name;
-    uint64_t hash;
     const sgm_option *option; /* NULL: made by a set or a put */
     sgm_kind kind;
     sgm_content content; /* under the lock; of kind nothing while a tensor or a registry is missing */
@@ -55,6 +55,7 @@ struct sgm__core {
     sgm__entry *place; /* the parent's entry that holds this one */
     sgm__entry **entries;
     size_t entry_count, entry_capacity;
+    sgm__name_index index; /* of their names: the entries themselves */
     char **tags;
     size_t tag_count, tag_capacity;
     sgm__observer **observers;

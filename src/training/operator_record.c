@@ -81,10 +81,11 @@ sgm_status sgm__operator_find_trained(sgm_trainer *trainer)
     trainer->trained_count = team->name_count;
     for (size_t i = 0; i < team->name_count; i++) {
         sgm_type type;
+        const sgm_parameter *recorded = sgm__network_parameter(trainer->network, team->names[i]);
         SGM_TRY(sgm_session_state_type(trainer->session, team->names[i], &type));
         trainer->trained[i] = (sgm__trained_parameter){
             team->names[i], sgm_state(trainer->graph, team->names[i], type.dtype, &type.shape),
-            sgm__network_is_sparse(trainer->network, team->names[i]), false};
+            recorded != NULL && recorded->sparse, false};
     }
     return SGM_OK;
 }

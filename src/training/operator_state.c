@@ -1,5 +1,6 @@
 /* The states of the workers and of their trainer: who has which, and how they become one. */
 #include "handlers/session.h"
+#include "network/again.h"
 #include "training/ranks.h"
 
 static bool begins(const char *name, const char *prefix)
@@ -46,10 +47,8 @@ static sgm_status set_seed(sgm_trainer *scope)
 
 static bool is_trained(const sgm_trainer *trainer, const char *name)
 {
-    for (size_t i = 0; i < trainer->recording.parameter_count; i++)
-        if (strcmp(trainer->recording.parameters[i].name, name) == 0)
-            return trainer->recording.parameters[i].trainable;
-    return false;
+    const sgm_parameter *parameter = sgm__network_parameter(trainer->network, name);
+    return parameter != NULL && parameter->trainable;
 }
 
 /* Where gradients are merged, only the update of the trainer changes these: workers read them in place. */

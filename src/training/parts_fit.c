@@ -1,6 +1,8 @@
 /* Comparing what a file has with what a trainer needs, before anything changes. */
 #include "training/parts.h"
 
+#include "network/again.h"
+
 #include <stdio.h>
 
 #define MOST_TOLD 6    /* differences in an error's message */
@@ -74,10 +76,8 @@ void sgm__fit_compare_network(sgm__fit *fit)
 
 static const sgm_type *parameter_type(const sgm__fit *fit, const char *name)
 {
-    for (size_t i = 0; i < fit->recording.parameter_count; i++)
-        if (strcmp(fit->recording.parameters[i].name, name) == 0)
-            return &fit->recording.parameters[i].type;
-    return NULL;
+    const sgm_parameter *parameter = sgm__network_parameter(fit->network, name);
+    return parameter != NULL ? &parameter->type : NULL;
 }
 
 /* What of "average.PARAMETER" and "optimiser.SLOT.PARAMETER" is the parameter's name. */

@@ -246,6 +246,8 @@ sgm_status sgm__trainer_close(sgm_trainer *trainer, sgm_status status);
 
 /* trainer_program.c: records (or finds) the program for a minibatch; defines states that are new. */
 sgm_program *sgm__trainer_program(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch);
+/* Records it without compiling it, which defines its states. */
+sgm_status sgm__trainer_record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch);
 sgm_status sgm__trainer_define_state(sgm_trainer *trainer, const char *name, const sgm_type *type);
 void sgm__trainer_forget_programs(sgm_trainer *trainer);
 /* trainer_look.c. As sgm_trainer_prepare, for whoever looks, or saves: that there is no network yet does not

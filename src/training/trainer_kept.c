@@ -1,6 +1,7 @@
 /* Gradients and updates in the registry. Nobody pays for them until somebody reads one: then the training
  * step is recorded anew, with states that keep them from the next iteration on. It is recorded without them
  * again when all who have read them said for how long, and that is over. */
+#include "network/again.h"
 #include "training/ranks.h"
 #include "training/trainer_publish.h"
 
@@ -28,14 +29,6 @@ static const kept_kind kinds[] = {
      SGM__STEP_PREFIX,
      true},
 };
-
-static const sgm_parameter *parameter_of(const sgm_trainer *trainer, const char *name)
-{
-    for (size_t i = 0; i < trainer->recording.parameter_count; i++)
-        if (strcmp(trainer->recording.parameters[i].name, name) == 0)
-            return &trainer->recording.parameters[i];
-    return NULL;
-}
 
 /* Reading is asking for them. */
 static void ask(sgm_trainer *trainer, const kept_kind *kind)
@@ -65,7 +58,7 @@ static sgm_status get_kept(const sgm__bound *bound, sgm_content *content)
     const kept_kind *kind = bound->row;
     const char *what = kind->updates ? "updates" : "gradients";
     const char *name = bound->identifier + strlen(kind->prefix);
-    const sgm_parameter *parameter = parameter_of(trainer, name);
+    const sgm_parameter *parameter = sgm__network_parameter(trainer->network, name);
     if (parameter == NULL || sgm__trainer_is_frozen(trainer, name))
         return sgm_fail(SGM_ERROR_STATE, "%s is frozen and has no %s", name, what);
     const sgm__ranks *ranks = sgm__trainer_ranks(owner);

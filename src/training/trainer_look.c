@@ -9,13 +9,13 @@
 sgm_status sgm__trainer_define_states(sgm_trainer *trainer)
 {
     sgm__step_purpose purpose = trainer->optimiser != NULL ? SGM__UPDATE : SGM__PREDICT;
-    if (sgm__trainer_program(trainer, purpose, 1) != NULL)
+    sgm_status status = sgm__trainer_record(trainer, purpose, 1);
+    if (status == SGM_OK)
         return SGM_OK;
-    sgm_status status = sgm_last_status();
     if (status != SGM_ERROR_SHAPE || purpose != SGM__UPDATE)
         return status;
     char *message = sgm__strdup(sgm_last_error());
-    if (message != NULL && sgm__trainer_program(trainer, purpose, 2) == NULL)
+    if (message != NULL && sgm__trainer_record(trainer, purpose, 2) != SGM_OK)
         status = sgm_fail(status, "%s", message); /* that of the fewest records */
     else
         status = message != NULL ? SGM_OK : SGM_ERROR_MEMORY;

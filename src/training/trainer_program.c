@@ -3,6 +3,7 @@
 #include "training/trainer.h"
 
 #include "data/dataset.h"
+#include "handlers/session.h"
 #include "network/again.h"
 #include "ops/ops.h"
 #include "registry/pattern.h"
@@ -25,14 +26,6 @@ void sgm__trainer_forget_programs(sgm_trainer *trainer)
 }
 
 /* --- states --- */
-
-static const sgm_parameter *find_parameter(const sgm_trainer *trainer, const char *name)
-{
-    for (size_t i = 0; i < trainer->recording.parameter_count; i++)
-        if (strcmp(trainer->recording.parameters[i].name, name) == 0)
-            return &trainer->recording.parameters[i];
-    return NULL;
-}
 
 /* The most specific rule; NULL: none, the layer's own counts. */
 static const sgm_initialiser *find_rule(const sgm_trainer *trainer, const char *parameter)
@@ -68,7 +61,7 @@ static bool has_prefix(const char *name, const char *prefix)
 /* A state's first value: drawn, zero, the seed, or what it is an average of. */
 static sgm_status fill_state(sgm_trainer *trainer, const char *name, sgm_tensor *tensor)
 {
-    const sgm_parameter *parameter = find_parameter(trainer, name);
+    const sgm_parameter *parameter = sgm__network_parameter(trainer->network, name);
     if (parameter != NULL)
         return fill_parameter(trainer, parameter, tensor);
     if (strcmp(name, "random.seed") == 0) {
@@ -103,11 +96,10 @@ sgm_status sgm__trainer_define_state(sgm_trainer *trainer, const char *name, con
 /* SIZE_MAX: there is none. */
 static size_t stale_index(const sgm_trainer *trainer, const char *state)
 {
-    const char *name;
-    for (size_t i = 0; i < trainer->stale_count && (name = sgm_session_state_at(trainer->session, i)); i++)
-        if (trainer->stale[i] && strcmp(name, state) == 0)
-            return i;
-    return SIZE_MAX;
+    const sgm__session_state *known =
+        trainer->stale_count > 0 ? sgm__session_find(trainer->session, state) : NULL;
+    size_t index = known != NULL ? (size_t)(known - trainer->session->states) : SIZE_MAX;
+    return index < trainer->stale_count && trainer->stale[index] ? index : SIZE_MAX;
 }
 
 /* Parameters come first, so that averages find them. */
@@ -121,7 +113,7 @@ static sgm_status define_states(sgm_trainer *trainer)
                 continue;
             const char *name = sgm__graph_string(trainer->graph, instruction->name);
             size_t stale = stale_index(owner, name);
-            if ((find_parameter(trainer, name) != NULL) != (parameters == 1) ||
+            if ((sgm__network_parameter(trainer->network, name) != NULL) != (parameters == 1) ||
                 (sgm_session_has(trainer->session, name) && stale == SIZE_MAX))
                 continue;
             if (stale != SIZE_MAX && owner != trainer)
@@ -472,9 +464,23 @@ static sgm_status check_parts(const sgm_trainer *trainer, sgm__step_purpose purp
     return SGM_OK;
 }
 
+static sgm__known_program *find_known(const sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch)
+{
+    for (size_t i = 0; i < trainer->program_count; i++)
+        if (trainer->programs[i].purpose == purpose && trainer->programs[i].batch == batch)
+            return &trainer->programs[i];
+    return NULL;
+}
+
+/* `program` NULL: it was recorded, so that its states are defined, but not compiled. */
 static sgm_status remember(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch,
                            sgm_program *program)
 {
+    sgm__known_program *known = find_known(trainer, purpose, batch);
+    if (known != NULL) {
+        known->program = program;
+        return SGM_OK;
+    }
     SGM_TRY(sgm__reserve(&trainer->programs, &trainer->program_capacity, trainer->program_count + 1,
                          sizeof(sgm__known_program)));
     trainer->programs[trainer->program_count++] = (sgm__known_program){purpose, batch, program};
@@ -516,18 +522,47 @@ static sgm_program *make_program(sgm_trainer *trainer, sgm__step_purpose purpose
     return program;
 }
 
+/* The first recording defines the states and draws their values, which may take a while. A dynamic network
+ * records at each iteration. */
+static bool is_quick(const sgm_trainer *trainer)
+{
+    return sgm_session_state_at(trainer->session, 0) != NULL;
+}
+
 sgm_program *sgm__trainer_program(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch)
 {
     bool looks = purpose == SGM__VALIDATE || purpose == SGM__PREDICT;
     if (looks && sgm__trainer_view(trainer) != SGM_OK)
         return NULL;
-    for (size_t i = 0; i < trainer->program_count; i++)
-        if (trainer->programs[i].purpose == purpose && trainer->programs[i].batch == batch)
-            return trainer->programs[i].program;
-    if (sgm_session_state_at(trainer->session, 0) != NULL) /* quick, and a dynamic network does it always */
+    const sgm__known_program *known = find_known(trainer, purpose, batch);
+    if (known != NULL && known->program != NULL)
+        return known->program;
+    if (is_quick(trainer))
         return make_program(trainer, purpose, batch);
     sgm_task task = sgm_task_begin(SGM_TASK_PREPARE, trainer->name, NULL);
     sgm_program *program = make_program(trainer, purpose, batch);
     sgm_task_end(task, program != NULL ? SGM_OK : sgm__last_failure());
     return program;
+}
+
+static sgm_status record_only(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch)
+{
+    bool same = false;
+    SGM_TRY(check_parts(trainer, purpose));
+    SGM_TRY(record_for(trainer, purpose, batch, &same));
+    if (!same)
+        trainer->again.program = NULL;
+    return sgm_network_is_dynamic(trainer->network) ? SGM_OK : remember(trainer, purpose, batch, NULL);
+}
+
+sgm_status sgm__trainer_record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch)
+{
+    if (find_known(trainer, purpose, batch) != NULL)
+        return SGM_OK;
+    if (is_quick(trainer))
+        return record_only(trainer, purpose, batch);
+    sgm_task task = sgm_task_begin(SGM_TASK_PREPARE, trainer->name, NULL);
+    sgm_status status = record_only(trainer, purpose, batch);
+    sgm_task_end(task, status);
+    return status;
 }

@@ -214,6 +214,27 @@ TEST(no_gradient_flows_through_a_stop)
     tear_down(&m);
 }
 
+/* The slope of a square root is infinite at 0: multiplied by a zero behind the stop it would be NaN. */
+TEST(nothing_is_differentiated_behind_a_stop)
+{
+    machine m = set_up(DIMS(3));
+    sgm_value stopped = sgm_stop_gradient(m.graph, sgm_square_root(m.graph, m.x)), gradient;
+    sgm_value cost = sgm_sum(m.graph, sgm_multiply(m.graph, m.x, stopped));
+    CHECK_OK(sgm_gradients(m.graph, cost, &m.x, 1, &gradient));
+    check_value(&m, gradient, NUMBERS(0, 4, 9), NUMBERS(0, 2, 3), 0);
+    tear_down(&m);
+}
+
+TEST(what_comes_after_the_cost_gets_zeros)
+{
+    machine m = set_up(DIMS(2));
+    sgm_value cost = sgm_sum(m.graph, m.x), later = sgm_tanh(m.graph, cost), gradients[2];
+    CHECK_OK(sgm_gradients(m.graph, cost, (const sgm_value[]){m.x, later}, 2, gradients));
+    check_value(&m, gradients[0], NUMBERS(1, 2), NUMBERS(1, 1), 0);
+    check_value(&m, gradients[1], NUMBERS(1, 2), NUMBERS(0), 0);
+    tear_down(&m);
+}
+
 TEST(what_is_not_reached_gets_zeros)
 {
     machine m = set_up(DIMS(2));

@@ -108,7 +108,7 @@ TEST(arithmetic_of_numbers_is_done_before)
     CHECK_INT(count_ops(simple, "add"), 0);
     for (size_t i = 0; i < simple->count; i++)
         if (simple->instructions[i].op == &sgm__op_number)
-            CHECK_NEAR(simple->instructions[i].attributes.numbers[0], (double)(0.1f / 3.0f + 1.0f), 0);
+            CHECK_NEAR(simple->instructions[i].attributes->numbers[0], (double)(0.1f / 3.0f + 1.0f), 0);
     sgm_graph_free(simple);
 }
 

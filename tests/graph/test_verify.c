@@ -55,14 +55,17 @@ TEST(operands)
     CHECK_BROKEN(graph->operands[at[2].first_input].index = -1, "reads %-1, which does not come before it");
 }
 
+static const sgm_attributes none = {0}, many = {.integer_count = 20},
+                            other_shape = {.integer_count = 2, .integers = {4, 3}};
+
 TEST(types)
 {
     CHECK_BROKEN(at[2].type.dtype = SGM_FLOAT64,
                  "instruction %2 = matmul is float64 (3, 3), its rule gives float32 (3, 3)");
     CHECK_BROKEN(at[6].type.shape = *DIMS(9), "is float32 (9,), its rule gives float32 (3, 3)");
-    CHECK_BROKEN(at[5].attributes.integers[0] = 4, "is float32 (3, 3), its rule gives float32 (4, 3)");
+    CHECK_BROKEN(at[5].attributes = &other_shape, "is float32 (3, 3), its rule gives float32 (4, 3)");
     CHECK_BROKEN(at[0].type.shape = *DIMS(3, 4), "wants (..., m, k) x (..., k, n)");
-    CHECK_BROKEN(at[5].attributes.integer_count = 20, "wants 0 integers and up to 8 dimensions");
+    CHECK_BROKEN(at[5].attributes = &many, "wants 0 integers and up to 8 dimensions");
 }
 
 TEST(sources)
@@ -81,7 +84,7 @@ TEST(sources)
     CHECK_BROKEN(at[3].type.shape = *DIMS(300), "%3 = constant cannot be of type float32 (300,)");
     CHECK_BROKEN(at[3].type.dtype = SGM_FLOAT64, "%3 = constant cannot be of type float64 (3,)");
     CHECK_BROKEN(at[4].type.shape = *DIMS(1), "%4 = number cannot be of type float32 (1,)");
-    CHECK_BROKEN(at[4].attributes.number_count = 0, "%4 = number cannot be");
+    CHECK_BROKEN(at[4].attributes = &none, "%4 = number cannot be");
     CHECK_BROKEN(at[0].type.shape.rank = 9, "%0 = input cannot be of type");
     CHECK_BROKEN(at[1].type.shape.dims[0] = -3, "%1 = state cannot be of type float32 (-3, 3)");
     CHECK_BROKEN(at[1].type.dtype = (sgm_dtype)99, "%1 = state cannot be of type");

@@ -30,7 +30,7 @@ static interpreter interpreter_create(const sgm_graph *graph)
         if (instruction->constant >= 0)
             CHECK_OK(sgm_tensor_assign(it.values[i], it.graph->constants[instruction->constant]));
         if (instruction->op == &sgm__op_number)
-            sgm_tensor_set(it.values[i], NULL, instruction->attributes.numbers[0]);
+            sgm_tensor_set(it.values[i], NULL, instruction->attributes->numbers[0]);
     }
     return it;
 }
@@ -69,7 +69,7 @@ static void interpreter_step(interpreter *it, size_t index)
     sgm_kernel_call call = {.inputs = inputs,
                             .input_count = instruction->input_count,
                             .output = interpreter_array(it->values[index]),
-                            .attributes = &instruction->attributes};
+                            .attributes = instruction->attributes};
     if (instruction->op->scalar == NULL) {
         CHECK_OK(instruction->op->forward(&call));
         return;
@@ -78,7 +78,7 @@ static void interpreter_step(interpreter *it, size_t index)
         double numbers[16];
         for (int32_t k = 0; k < instruction->input_count; k++)
             numbers[k] = sgm_array_load(&inputs[k], i);
-        sgm_array_store(&call.output, i, instruction->op->scalar(numbers, &instruction->attributes));
+        sgm_array_store(&call.output, i, instruction->op->scalar(numbers, instruction->attributes));
     }
 }
 

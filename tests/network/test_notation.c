@@ -211,17 +211,17 @@ TEST(names_of_values_are_checked)
 TEST(repeats_and_nesting_are_bounded)
 {
     check_error("input(4) + 9999999*(dense(4))",
-                "column 12: the number of copies must be a whole number from 1 to 10000, found '9999999'");
+                "column 12: the number of copies must be a whole number from 1 to 20000, found '9999999'");
     check_error("input(4) + 0*(dense(4))",
-                "column 12: the number of copies must be a whole number from 1 to 10000, found '0'");
+                "column 12: the number of copies must be a whole number from 1 to 20000, found '0'");
     check_error("input(4) + 2.5*(dense(4))",
-                "column 12: the number of copies must be a whole number from 1 to 10000, found '2.5'");
-    check_error("input(4) + 5001 * 2 * dense(4)",
-                "column 12: the network has more than 10000 layers, with repeats multiplied out");
+                "column 12: the number of copies must be a whole number from 1 to 20000, found '2.5'");
+    check_error("input(4) + 10001 * 2 * dense(4)",
+                "column 12: the network has more than 20000 layers, with repeats multiplied out");
     check_error("input(4) + 10000 * (10000 * (10000 * (10000 * dense(4))))",
-                "column 30: the network has more than 10000 layers, with repeats multiplied out");
-    check_error("input(4) + 10000 * dense(4)",
-                "column 1: the network has more than 10000 layers, with repeats multiplied out");
+                "column 30: the network has more than 20000 layers, with repeats multiplied out");
+    check_error("input(4) + 20000 * dense(4)",
+                "column 1: the network has more than 20000 layers, with repeats multiplied out");
     sgm_network *network = sgm_network_parse("input(4) + 9999 * dense(4)");
     CHECK_OK(network);
     CHECK_INT(sgm_network_layers(network), 10000);
@@ -251,7 +251,7 @@ TEST(hostile_texts_are_refused)
     check_hostile("", "(", 100000, "column 101: layers are nested deeper than 100");
     check_hostile("", "add(", 100000, "layers are nested deeper than 100");
     check_hostile("", "2*", 100000, "layers are nested deeper than 100");
-    check_hostile("input(4)", "+identity", 100000, "the network has more than 10000 layers");
+    check_hostile("input(4)", "+identity", 100000, "the network has more than 20000 layers");
     check_hostile("input(", "1,", 100000, "has more than 7 dimensions");
     check_hostile("", "x", 100000, "is longer than 100 characters");
     check_hostile("input(4, name=\"", "x", 100000, "no closing quote");
@@ -337,7 +337,7 @@ TEST(calls_are_checked)
     CHECK_ERROR(sgm_layer_create("desne", NULL), "unknown layer 'desne' (did you mean 'dense'?)");
     CHECK_ERROR(sgm_layer_create("add", NULL), "add joins branches: make it with sgm_branches_of");
     CHECK_ERROR(sgm_branches_of("dense", SGM_LAYERS(sgm_dense(.size = 1))), "'dense' does not join branches");
-    CHECK_ERROR(sgm_repeat(0, sgm_dense(.size = 1)), "repeated 1 to 10000 times, not 0");
+    CHECK_ERROR(sgm_repeat(0, sgm_dense(.size = 1)), "repeated 1 to 20000 times, not 0");
     CHECK_ERROR(sgm_chain_of(NULL, 0), "no layers to put together");
     CHECK_ERROR(sgm_chain(sgm_dense(.size = 3), sgm_define("a", sgm_dense(.size = 3))),
                 "a statement of its own");
