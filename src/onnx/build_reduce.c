@@ -67,10 +67,11 @@ sgm_value sgm__onnx_reduce_sum_square(sgm__onnx_node *n)
     return reduce_by(n, sgm_square(n->graph, n->inputs[0]), sgm_reduce_sum);
 }
 
-/* The largest is taken out, so that no exponential is infinite. */
+/* The largest is taken out, so that no exponential is infinite, unless it is that itself. */
 static sgm_value log_sum_exp(sgm_graph *g, sgm_value x, const int32_t *axes, int32_t count, bool keep)
 {
     sgm_value most = sgm_reduce_max(g, x, axes, count, true);
+    most = sgm_select(g, sgm_is_finite(g, most), most, sgm_filled_like(g, most, 0));
     sgm_value sum = sgm_reduce_sum(g, sgm_exp(g, sgm_subtract(g, x, most)), axes, count, true);
     sgm_value y = sgm_add(g, sgm_log(g, sum), most);
     return keep ? y : sgm_reduce_sum(g, y, axes, count, false);

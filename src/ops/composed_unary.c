@@ -63,16 +63,23 @@ static sgm_value compose_silu(sgm_graph *graph, const sgm_value *inputs, int32_t
     return sgm_multiply(graph, inputs[0], sgm_sigmoid(graph, inputs[0]));
 }
 
-/* sqrt(2 / pi) and 0.044715 are the paper's. */
+/* The bounds come first, so that the slope at them is 0. */
+static sgm_value bounded(sgm_graph *graph, sgm_value x, double least, double most)
+{
+    return sgm_minimum(graph, sgm_number(graph, most), sgm_maximum(graph, sgm_number(graph, least), x));
+}
+
+/* sqrt(2 / pi) and 0.044715 are the paper's. Beyond the bounds the hyperbolic tangent is 1, and the cube
+ * under it would overflow. */
 static sgm_value compose_gelu_tanh(sgm_graph *graph, const sgm_value *inputs, int32_t count,
                                    const sgm_attributes *attributes)
 {
     (void)count, (void)attributes;
-    sgm_value x = inputs[0], square = sgm_multiply(graph, x, x);
+    sgm_value x = inputs[0], near = bounded(graph, x, -20, 20), square = sgm_multiply(graph, near, near);
     sgm_value bend =
         sgm_add(graph, sgm_multiply(graph, square, sgm_number(graph, 0.044715)), sgm_number(graph, 1));
     sgm_value inner =
-        sgm_multiply(graph, sgm_multiply(graph, x, sgm_number(graph, M_2_SQRTPI * M_SQRT1_2)), bend);
+        sgm_multiply(graph, sgm_multiply(graph, near, sgm_number(graph, M_2_SQRTPI * M_SQRT1_2)), bend);
     sgm_value half = sgm_multiply(graph, x, sgm_number(graph, 0.5));
     return sgm_multiply(graph, half, sgm_add(graph, sgm_tanh(graph, inner), sgm_number(graph, 1)));
 }
@@ -95,12 +102,6 @@ static sgm_value compose_selu(sgm_graph *graph, const sgm_value *inputs, int32_t
     return sgm_select(graph, is_positive(graph, inputs[0]),
                       sgm_multiply(graph, inputs[0], sgm_number(graph, scale)),
                       sgm_multiply(graph, bend, sgm_number(graph, scale * alpha)));
-}
-
-/* The bounds come first, so that the slope at them is 0. */
-static sgm_value bounded(sgm_graph *graph, sgm_value x, double least, double most)
-{
-    return sgm_minimum(graph, sgm_number(graph, most), sgm_maximum(graph, sgm_number(graph, least), x));
 }
 
 static sgm_value compose_relu6(sgm_graph *graph, const sgm_value *inputs, int32_t count,

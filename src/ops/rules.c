@@ -141,6 +141,12 @@ bool sgm__resolve_axis(sgm_graph *graph, const char *name, sgm_value x, int32_t 
     return true;
 }
 
+sgm_value sgm__masked(sgm_graph *graph, sgm_value weights, sgm_value x)
+{
+    sgm_value zero = sgm_filled_like(graph, x, 0);
+    return sgm_select(graph, sgm_equal(graph, weights, zero), zero, x);
+}
+
 bool sgm__is_number(const sgm_graph *graph, sgm_value value, double *number)
 {
     const sgm_value *inputs;

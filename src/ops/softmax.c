@@ -19,12 +19,16 @@ static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attribu
     return SGM_OK;
 }
 
+static sgm_value largest_of(sgm_graph *graph, sgm_value x)
+{
+    return sgm_stop_gradient(graph, sgm_reduce_max(graph, x, last, 1, true));
+}
+
 /* x minus its largest: the exponential function cannot overflow. Softmax does not change, nor does its
  * gradient. */
 static sgm_value lower(sgm_graph *graph, sgm_value x)
 {
-    sgm_value largest = sgm_stop_gradient(graph, sgm_reduce_max(graph, x, last, 1, true));
-    return sgm_subtract(graph, x, largest);
+    return sgm_subtract(graph, x, largest_of(graph, x));
 }
 
 static sgm_value compose_softmax(sgm_graph *graph, const sgm_value *inputs, int32_t count,
@@ -102,12 +106,29 @@ static sgm_status infer_cross_entropy(const sgm_type *inputs, int32_t count, con
     return SGM_OK;
 }
 
+static sgm_value half(sgm_graph *graph, sgm_value x)
+{
+    return sgm_multiply(graph, x, sgm_number(graph, 0.5));
+}
+
+/* log_softmax(x) / 2: a difference of two numbers may be twice the largest one. Halving loses no digits. */
+static sgm_value half_log_softmax(sgm_graph *graph, sgm_value x)
+{
+    sgm_value largest = largest_of(graph, x);
+    sgm_value weights = sgm_exp(graph, sgm_subtract(graph, x, largest));
+    sgm_value logarithm = sgm_log(graph, sgm_reduce_sum(graph, weights, last, 1, true));
+    sgm_value lowered = sgm_subtract(graph, half(graph, x), half(graph, largest));
+    return sgm_subtract(graph, lowered, half(graph, logarithm));
+}
+
+/* A class without a share costs nothing, also where its logit is -infinity. */
 static sgm_value compose_cross_entropy(sgm_graph *graph, const sgm_value *inputs, int32_t count,
                                        const sgm_attributes *attributes)
 {
     (void)count, (void)attributes;
-    sgm_value likelihood = sgm_multiply(graph, inputs[1], sgm_log_softmax(graph, inputs[0]));
-    return sgm_negate(graph, sgm_reduce_sum(graph, likelihood, last, 1, false));
+    sgm_value halves = sgm__masked(graph, inputs[1], half_log_softmax(graph, inputs[0]));
+    sgm_value likelihood = sgm_reduce_sum(graph, sgm_multiply(graph, inputs[1], halves), last, 1, false);
+    return sgm_multiply(graph, likelihood, sgm_number(graph, -2));
 }
 
 /* The slope of the cross entropy at x, an operation of its own because handlers do it in one pass over a row

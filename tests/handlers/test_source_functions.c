@@ -64,6 +64,7 @@ static sgm__text write_all(const sgm__source_request *request)
         &text,
         "double test_power(double x, double y) { return (double)all_power((%s)x, (%s)y); }\n"
         "double test_integer(double x) { return (double)all_integer((%s)x, -5, 255); }\n"
+        "double test_complement(double x, double k) { return (double)all_complement(x, (int64_t)k); }\n"
         "double test_within(double x) { return (double)all_within((int64_t)x, -5, 255); }\n"
         "void test_draw(uint64_t seed, uint64_t step, uint64_t stream, long block, uint32_t *words)\n"
         "{ all_draw(seed, step, stream, block, words); }\n"
@@ -123,7 +124,7 @@ static void check_limits(sgm_dtype dtype)
     void *library = load(dtype);
     real_function own_exp, own_log, own_log1p, own_sqrt, own_tanh, own_sigmoid, own_erf, own_sin, own_floor,
         integer, within;
-    double (*power)(double x, double y);
+    double (*power)(double x, double y), (*complement)(double x, double k);
     find(library, "exp", &own_exp);
     find(library, "log", &own_log);
     find(library, "log1p", &own_log1p);
@@ -136,6 +137,7 @@ static void check_limits(sgm_dtype dtype)
     find(library, "integer", &integer);
     find(library, "within", &within);
     find(library, "power", &power);
+    find(library, "complement", &complement);
     CHECK_NEAR(own_exp(INFINITY), INFINITY, 0);
     CHECK_NEAR(own_exp(1e30), INFINITY, 0);
     CHECK_NEAR(own_exp(-INFINITY), 0, 0);
@@ -174,6 +176,10 @@ static void check_limits(sgm_dtype dtype)
     CHECK_NEAR(power(0, 0.5), 0, 0);
     CHECK_NEAR(power(0, -1), INFINITY, 0);
     CHECK(isnan(power(-2, 0.5)));
+    CHECK_NEAR(complement(0.999999, 1) * 1e6, 1, 1e-7);
+    CHECK_NEAR(complement(0.999, 1000), 1 - pow(0.999, 1000), 1e-7);
+    CHECK_NEAR(complement(0.9, 1000000), 1, 0);
+    CHECK_NEAR(complement(0.5, 0), 0, 0);
     dlclose(library);
 }
 

@@ -166,7 +166,7 @@ static void values_check_on(const values_case *wanted, const char *handler, sgm_
     sgm_network_free(r.network);
 }
 
-static void values_check(const values_case *wanted, size_t count)
+__attribute__((unused)) static void values_check(const values_case *wanted, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         values_check_on(&wanted[i], "reference", SGM_FLOAT64, 1e-10);

@@ -89,8 +89,17 @@ static void log_softmax_block(const rows *r, int64_t first, int64_t count)
     }
 }
 
+/* sum(t * (l - x)) over the classes that have a share. */
+static double sum_of_shares(const float *targets, const float *x, int64_t count, double l)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++)
+        sum += targets[i] != 0 ? (double)targets[i] * (l - (double)x[i]) : 0;
+    return sum;
+}
+
 /* -sum(t * (x - l)) = l * sum(t) - sum(t * x), where l is the logarithm of sum(exp(x)); both relative to the
- * largest x. */
+ * largest x. Where that is no number, an infinite x may have met a target of 0. */
 static void cross_entropy_block(const rows *r, int64_t first, int64_t count)
 {
     weights w;
@@ -101,8 +110,8 @@ static void cross_entropy_block(const rows *r, int64_t first, int64_t count)
     for (int64_t row = 0; row < count; row++, x += r->columns, targets += r->columns) {
         const sgm__vector *vector = r->call->cpu->vector;
         double total = log(w.sums[row]) + (double)w.largest[row];
-        to[row] =
-            (float)(total * vector->sum_f32(r->columns, targets) - vector->dot_f32(r->columns, targets, x));
+        double cost = total * vector->sum_f32(r->columns, targets) - vector->dot_f32(r->columns, targets, x);
+        to[row] = (float)(isfinite(cost) ? cost : sum_of_shares(targets, x, r->columns, total));
     }
 }
 

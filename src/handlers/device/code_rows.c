@@ -37,7 +37,11 @@ static const recipe recipes[] = {
     {&sgm__op_softmax, {LOWERED, {EACH, NULL, "sgm_exp($a - m) / s"}}},
     {&sgm__op_log_softmax, {LOWERED, {LET, "l", "sgm_log(s)"}, {EACH, NULL, "$a - m - l"}}},
     {&sgm__op_softmax_cross_entropy,
-     {LOWERED, {LET, "l", "sgm_log(s)"}, {SUM, "t", "$b * ($a - m - l)"}, {ROW, NULL, "-t"}}},
+     {LOWERED,
+      {LET, "h", "0.5f"}, /* as two numbers may lie twice the largest one apart */
+      {LET, "l", "sgm_log(s)"},
+      {SUM, "t", "$b == 0 ? $b : $b * ($a * h - m * h - l * h)"},
+      {ROW, NULL, "-t / h"}}},
     {&sgm__op_softmax_cross_entropy_slope,
      {LOWERED, {SUM, "t", "$b"}, {EACH, NULL, "(sgm_exp($a - m) / s * t - $b) * $C"}}},
     {&sgm__op_layer_norm, {{SUM, "t", "$a"}, CENTRED, {EACH, NULL, "($a - m) * scale"}}},

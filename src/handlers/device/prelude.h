@@ -13,7 +13,6 @@
     "#define sgm_asin asin\n"                                                                                \
     "#define sgm_acos acos\n"                                                                                \
     "#define sgm_atan atan\n"                                                                                \
-    "#define sgm_tanh tanh\n"                                                                                \
     "#define sgm_erf erf\n"                                                                                  \
     "#define sgm_erfc erfc\n"                                                                                \
     "#define sgm_floor floor\n"                                                                              \

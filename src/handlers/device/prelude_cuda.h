@@ -25,7 +25,8 @@
     "#define FUNCTION [[maybe_unused]] static __device__ __forceinline__\n"                                  \
     "#define GROUP ((int)blockIdx.x)\n"                                                                      \
     "#define ITEM ((int)threadIdx.x)\n"                                                                      \
-    "#define BARRIER __syncthreads()\n" SGM_PRELUDE_FUNCTIONS "FUNCTION float sgm_widen(uint16_t x)\n"       \
+    "#define BARRIER __syncthreads()\n"                                                                      \
+    "#define sgm_tanh tanh\n" SGM_PRELUDE_FUNCTIONS "FUNCTION float sgm_widen(uint16_t x)\n"                 \
     "{\n"                                                                                                    \
     "    return __uint_as_float((uint32_t)x << 16);\n"                                                       \
     "}\n"                                                                                                    \

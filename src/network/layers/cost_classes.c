@@ -18,12 +18,15 @@ static sgm_value predict_softmax(sgm_layer_call *call, sgm_graph *graph, sgm_val
     return sgm_softmax(graph, prediction);
 }
 
-/* -log(p) (1 - p)^f where p = sigmoid(x): softplus(-x) exp(-f softplus(x)), which never overflows. */
-static sgm_value focal_of(sgm_graph *graph, sgm_value x, double focus)
+/* -t log(p) (1 - p)^f where p = sigmoid(x): t softplus(-x) exp(-f softplus(x)), which never overflows. */
+static sgm_value focal_of(sgm_graph *graph, sgm_value share, sgm_value x, double focus)
 {
-    sgm_value right = sgm_softplus(graph, sgm_negate(graph, x)), wrong = sgm_softplus(graph, x);
+    x = sgm__masked(graph, share, x);
+    /* Below the bound the factor is 1, and its slope 0, which an infinite `right` would make no number. */
+    sgm_value bounded = sgm_maximum(graph, sgm_number(graph, -100), x);
+    sgm_value right = sgm_softplus(graph, sgm_negate(graph, x)), wrong = sgm_softplus(graph, bounded);
     sgm_value factor = sgm_exp(graph, sgm_multiply(graph, wrong, sgm_live_number(graph, -focus)));
-    return sgm_multiply(graph, right, factor);
+    return sgm_multiply(graph, share, sgm_multiply(graph, right, factor));
 }
 
 /* t b focal(x) + (1 - t) (1 - b) focal(-x) (Lin et al., 2017) */
@@ -33,8 +36,8 @@ static sgm_value focal(sgm_layer_call *call, sgm_graph *graph, const sgm_value *
     double focus = sgm_layer_number(call, "focus"), balance = sgm_layer_number(call, "balance");
     sgm_value targets = sgm__cost_targets(call, graph, inputs[0]);
     sgm_value others = sgm_subtract(graph, sgm_number(graph, 1), targets);
-    sgm_value yes = sgm_multiply(graph, targets, focal_of(graph, inputs[0], focus));
-    sgm_value no = sgm_multiply(graph, others, focal_of(graph, sgm_negate(graph, inputs[0]), focus));
+    sgm_value yes = focal_of(graph, targets, inputs[0], focus);
+    sgm_value no = focal_of(graph, others, sgm_negate(graph, inputs[0]), focus);
     if (balance > 0) {
         yes = sgm_multiply(graph, yes, sgm_live_number(graph, balance));
         no = sgm_multiply(graph, no, sgm_live_number(graph, 1 - balance));
@@ -76,9 +79,10 @@ static sgm_value multi_class_hinge(sgm_layer_call *call, sgm_graph *graph, const
     sgm_shape shape = sgm_value_type(graph, y).shape;
     if (!sgm_value_is(shares))
         return shares;
-    sgm_value right = sgm__cost_sum_of_last(graph, sgm_multiply(graph, shares, y), true);
-    sgm_value missing = sgm__cost_margin(call, graph, sgm_subtract(graph, right, y));
     sgm_value others = sgm_subtract(graph, sgm_number(graph, 1), shares);
+    sgm_value own = sgm_multiply(graph, shares, sgm__masked(graph, shares, y));
+    sgm_value ahead = sgm_subtract(graph, sgm__cost_sum_of_last(graph, own, true), y);
+    sgm_value missing = sgm__cost_margin(call, graph, sgm__masked(graph, others, ahead));
     sgm_value sum = sgm__cost_sum_of_last(graph, sgm_multiply(graph, others, missing), false);
     sgm_value mean = sgm_multiply(graph, sum, sgm_number(graph, 1.0 / (double)shape.dims[shape.rank - 1]));
     return sgm__cost_mean_of_steps(call, graph, mean);

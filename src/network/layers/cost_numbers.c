@@ -23,6 +23,15 @@ static sgm_value huber(sgm_layer_call *call, sgm_graph *graph, const sgm_value *
     return sgm__cost_mean(call, graph, sgm_multiply(graph, near, sgm_subtract(graph, far, half)));
 }
 
+/* Divided by the largest element of the last dimension, if that is above 1: squares of large ones overflow.
+ * An angle does not change. */
+static sgm_value shrunk(sgm_graph *graph, sgm_value x)
+{
+    sgm_value largest = sgm_reduce_max(graph, sgm_absolute(graph, x), (const int32_t[]){-1}, 1, true);
+    largest = sgm_maximum(graph, sgm_stop_gradient(graph, largest), sgm_number(graph, 1));
+    return sgm_divide(graph, x, largest);
+}
+
 /* The squared length of the last dimension, with as much more as keeps a division by its root finite. */
 static sgm_value squared_length(sgm_graph *graph, sgm_value x)
 {
@@ -34,7 +43,8 @@ static sgm_value cosine_distance(sgm_layer_call *call, sgm_graph *graph, const s
                                  int32_t count)
 {
     (void)count;
-    sgm_value y = inputs[0], targets = sgm__cost_targets(call, graph, y);
+    sgm_value y = shrunk(graph, inputs[0]);
+    sgm_value targets = shrunk(graph, sgm__cost_targets(call, graph, inputs[0]));
     sgm_value along = sgm__cost_sum_of_last(graph, sgm_multiply(graph, y, targets), false);
     sgm_value lengths = sgm_multiply(graph, squared_length(graph, y), squared_length(graph, targets));
     sgm_value cosine = sgm_divide(graph, along, sgm_square_root(graph, lengths));

@@ -1,6 +1,8 @@
 /* triplet: what belongs together lies nearer than what does not (Schroff et al., 2015). */
 #include "network/layers/costs.h"
 
+#define FARTHEST 3e38 /* nearly float32's largest number: a distance that none is beyond */
+
 /* |a - b + 1e-6| of rows: never 0, where it has no slope. */
 static sgm_value distance(sgm_graph *graph, sgm_value a, sgm_value b)
 {
@@ -51,10 +53,10 @@ static sgm_value of_batch(sgm_layer_call *call, sgm_graph *graph, sgm_value x)
     sgm_value same =
         sgm_equal(graph, sgm_reshape(graph, numbers, &down), sgm_reshape(graph, numbers, &across));
     sgm_value distances = all_distances(graph, sgm_stop_gradient(graph, x));
-    sgm_value farthest =
-        sgm_arg_max(graph, sgm_select(graph, same, distances, sgm_filled_like(graph, distances, -1e30)), 1);
-    sgm_value nearest =
-        sgm_arg_min(graph, sgm_select(graph, same, sgm_filled_like(graph, distances, 1e30), distances), 1);
+    sgm_value farthest = sgm_arg_max(
+        graph, sgm_select(graph, same, distances, sgm_filled_like(graph, distances, -FARTHEST)), 1);
+    sgm_value nearest = sgm_arg_min(
+        graph, sgm_select(graph, same, sgm_filled_like(graph, distances, FARTHEST), distances), 1);
     sgm_value cost =
         cost_of(call, graph, x, sgm_gather(graph, x, farthest, 0), sgm_gather(graph, x, nearest, 0));
     sgm_value equal = sgm__cost_sum_of_last(graph, sgm_cast(graph, same, sgm_layer_dtype(call)), false);

@@ -55,6 +55,7 @@ static sgm_value focused(sgm_graph *graph, sgm_value logits, sgm_value targets, 
     sgm_value others = sgm_subtract(graph, sgm_number(graph, 1), sgm_exp(graph, logarithm));
     others = sgm_clip(graph, others, LEAST_PROBABILITY, 1); /* where the power has a slope */
     sgm_value factor = sgm_power(graph, others, sgm_number(graph, focus));
+    logarithm = sgm__masked(graph, targets, logarithm);
     sgm_value likelihood = sgm_multiply(graph, sgm_multiply(graph, targets, factor), logarithm);
     return sgm_negate(graph, sgm__cost_sum_of_last(graph, likelihood, false));
 }
@@ -91,14 +92,23 @@ static sgm_value mean_squared(sgm_layer_call *call, sgm_graph *graph, const sgm_
     return sgm__cost_mean(call, graph, sgm_square(graph, difference));
 }
 
-/* -t log(sigmoid(x)) - (1 - t) log(1 - sigmoid(x)) = softplus(x) - t x, which never overflows. */
+/* -log(sigmoid(x)) of what should be: t softplus(-x). */
+static sgm_value binary_part(sgm_graph *graph, sgm_value share, sgm_value x)
+{
+    sgm_value cost = sgm_softplus(graph, sgm_negate(graph, x));
+    return sgm_multiply(graph, share, sgm__masked(graph, share, cost));
+}
+
+/* -t log(sigmoid(x)) - (1 - t) log(1 - sigmoid(x)), which never overflows. */
 static sgm_value binary_cross_entropy(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
                                       int32_t count)
 {
     (void)count;
-    sgm_value agreement = sgm_multiply(graph, sgm__cost_targets(call, graph, inputs[0]), inputs[0]);
-    return sgm__cost_sum_of_records(call, graph,
-                                    sgm_subtract(graph, sgm_softplus(graph, inputs[0]), agreement));
+    sgm_value targets = sgm__cost_targets(call, graph, inputs[0]);
+    sgm_value others = sgm_subtract(graph, sgm_number(graph, 1), targets);
+    sgm_value yes = binary_part(graph, targets, inputs[0]);
+    sgm_value no = binary_part(graph, others, sgm_negate(graph, inputs[0]));
+    return sgm__cost_sum_of_records(call, graph, sgm_add(graph, yes, no));
 }
 
 static sgm_value predict_sigmoid(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction)

@@ -3,6 +3,7 @@
 #define SGM_NETWORK_LAYERS_COSTS_H
 
 #include "network/network_internal.h"
+#include "ops/rules.h"
 
 /* The targets of the prediction's shape; nothing on failure. */
 sgm_value sgm__cost_targets(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction);

@@ -2,7 +2,7 @@
 #include "network/layers/blocks.h"
 #include "network/layers/windows.h"
 
-#define LOWEST (-1e30) /* below all that could be the largest */
+#define LOWEST (-3e38) /* below all that could be the largest: nearly the least of float32 and bfloat16 */
 
 /* Windows lie side by side unless a stride is given. */
 static bool read_window(const sgm_layer_call *call, sgm_graph *graph, int32_t dimensions, sgm_value x,
