@@ -56,7 +56,7 @@ static sgm_status give_back(arena *memory, int64_t offset, int64_t size)
     memmove(memory->free + at + 1, memory->free + at, (memory->count - at) * sizeof(block));
     memory->free[at] = (block){offset, size};
     memory->count++;
-    for (size_t i = at > 0 ? at - 1 : 0; i + 1 < memory->count && i <= at + 1;) {
+    for (size_t i = at > 0 ? at - 1 : 0; i + 1 < memory->count && i <= at;) {
         if (memory->free[i].offset + memory->free[i].size != memory->free[i + 1].offset) {
             i++;
             continue;

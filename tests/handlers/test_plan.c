@@ -248,6 +248,38 @@ static sgm_value state(setting *it, const char *name, const sgm_shape *shape)
     return sgm_state(it->graph, name, SGM_FLOAT64, shape);
 }
 
+/* The handler cpu draws the random numbers of a step before it computes the rest of it. */
+TEST(random_numbers_do_not_overwrite_what_is_read_beside_them)
+{
+    setting it = set_up();
+    sgm_value seed = sgm_state(it.graph, "seed", SGM_INT64, SCALAR);
+    sgm_value x = sgm_sort(it.graph, input(&it, DIMS(8, 8)), 0, false);
+    sgm_value squared = sgm_multiply(it.graph, x, x);
+    sgm_value drawn = sgm_random_uniform(it.graph, seed, seed, 0, SGM_FLOAT32, DIMS(8, 8));
+    sgm_output(it.graph, "drawn", drawn);
+    sgm_output(it.graph, "y", sgm_add(it.graph, squared, drawn));
+    check_runs_on(it.graph, "cpu");
+    tear_down(&it);
+}
+
+/* A seed is one number: what is drawn of it would not fit in its place. */
+TEST(nothing_takes_the_place_of_a_seed)
+{
+    setting it = set_up();
+    sgm_handler_free(it.handler);
+    CHECK_OK(it.handler = sgm_handler_create("cpu"));
+    sgm_value state = sgm_state(it.graph, "seed", SGM_INT64, SCALAR);
+    sgm_value seed = sgm_reduce_max(it.graph, sgm_broadcast(it.graph, state, DIMS(2)), NULL, 0, false);
+    sgm_value x = sgm_input_value(it.graph, "x", SGM_FLOAT64, DIMS(8, 8));
+    sgm_value drawn = sgm_random_uniform(it.graph, seed, seed, 0, SGM_FLOAT64, DIMS(8, 8));
+    sgm_output(it.graph, "y", sgm_multiply(it.graph, drawn, x));
+    make_plan(&it);
+    CHECK(!share(&it, "reduce_max", "multiply"));
+    CHECK(find(&it, "multiply")->place.offset + 64 * 8 <= it.plan->arena_bytes);
+    check_runs_on(it.graph, "cpu");
+    tear_down(&it);
+}
+
 TEST(states_swap)
 {
     setting it = set_up();
@@ -486,6 +518,46 @@ TEST(memory_of_a_small_network)
                     "output 'sum' = %5\n");
     sgm_string_free(text);
     sgm_session_free(session);
+    tear_down(&it);
+}
+
+/* Sums along rows `first` to `end - 1` of x, 64 bytes a row: a kernel that is not in place. */
+static sgm_value sums_of(setting *it, int64_t first, int64_t end)
+{
+    sgm_value rows = sgm_slice(it->graph, input(it, DIMS(16, 16)), 0, first, end, 1);
+    return sgm_cumulative_sum(it->graph, rows, 1, false);
+}
+
+/* The last place is free and too small: it grows. 128 bytes of the third sum and 512 of four such. */
+TEST(the_last_place_grows)
+{
+    setting it = set_up();
+    sgm_value sums = sums_of(&it, 0, 2);
+    for (int i = 0; i < 2; i++)
+        sums = sgm_cumulative_sum(it.graph, sums, 1, false);
+    sgm_output(it.graph, "y", sgm_concatenate(it.graph, (const sgm_value[]){sums, sums, sums, sums}, 4, 0));
+    make_plan(&it);
+    CHECK_INT(it.plan->arena_bytes, 128 + 512);
+    tear_down(&it);
+}
+
+/* Places of 64 and of 512 bytes end between others that stay, and what comes then is as large: 64 bytes, then
+ * 512.
+ */
+TEST(a_value_takes_the_smallest_place_that_is_enough)
+{
+    setting it = set_up();
+    sgm_value kept[5], small = sums_of(&it, 0, 1);
+    kept[0] = sums_of(&it, 1, 2);
+    sgm_value large = sums_of(&it, 2, 10);
+    kept[1] = sums_of(&it, 3, 4);
+    kept[2] = sgm_matmul(it.graph, large, sgm_transpose(it.graph, small));
+    kept[3] = sums_of(&it, 4, 5);
+    kept[4] = sums_of(&it, 8, 16);
+    for (int i = 0; i < 5; i++)
+        sgm_output(it.graph, (const char *const[]){"a", "b", "c", "d", "e"}[i], kept[i]);
+    make_plan(&it);
+    CHECK_INT(it.plan->arena_bytes, 64 + 64 + 512 + 64 + 64);
     tear_down(&it);
 }
 
