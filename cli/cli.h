@@ -69,12 +69,15 @@ sgm_status train_save_config(config *c);
 sgm_status train_open_data(const config *c, const data_config *data, const char *name, sgm_dataset **dataset);
 
 /* --- signals.c --- */
-/* SIGINT and SIGTERM wait for signals_wait(): to be called before threads start, which inherit what is held.
- */
+/* SIGINT, SIGTERM and SIGHUP (unless it is ignored) wait for signals_wait(): to be called before threads
+ * start, which inherit what is held. */
 void signals_hold(void);
 void signals_wait(void);
-/* They end the process with CLI_INTERRUPTED and "sigma COMMAND: words", until signals_as_before(); a run that
- * begins meanwhile catches them itself. */
+/* Output that nobody reads any more, as of `sigma train | head`, ends nothing: what trains goes on, and the
+ * command's code says at the end that its output was lost. */
+void signals_outlive_readers(void);
+/* SIGINT and SIGTERM end the process with CLI_INTERRUPTED and "sigma COMMAND: words", until
+ * signals_as_before(); a run that begins meanwhile catches them itself. */
 void signals_end_at_once(const char *command, const char *words);
 void signals_as_before(void);
 

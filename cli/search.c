@@ -411,6 +411,7 @@ static int run_parts(search_run_parts *p, bool resume)
     if ((there && compare_experiments(p) != SGM_OK) || save_search(p) != SGM_OK)
         return report_error("search", CLI_FAILED);
     print_plan(p);
+    signals_outlive_readers();
     return finish(p, sgm_search_run(p->search));
 }
 

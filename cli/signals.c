@@ -5,12 +5,16 @@
 #include <stdio.h>
 #include <unistd.h>
 
+/* Who ignores SIGHUP (nohup) goes on without a terminal. */
 static sigset_t ending(void)
 {
     sigset_t signals;
+    struct sigaction hangup;
     sigemptyset(&signals);
     sigaddset(&signals, SIGINT);
     sigaddset(&signals, SIGTERM);
+    if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
+        sigaddset(&signals, SIGHUP);
     return signals;
 }
 
@@ -57,4 +61,9 @@ void signals_as_before(void)
 {
     for (int i = 0; i < 2; i++)
         sigaction(endings[i], &before[i], NULL);
+}
+
+void signals_outlive_readers(void)
+{
+    signal(SIGPIPE, SIG_IGN);
 }

@@ -18,7 +18,9 @@ static const char usage_text[] =
     "Lists and maps are written as in YAML: 'freeze=[0-dense.*]'.\n\n"
     "  --folder DIR   where the run is kept (default runs/NAME-TIME): config.yaml, checkpoint.safetensors,\n"
     "                 metrics.jsonl\n"
-    "  --resume       go on from the folder's checkpoint; epochs count from the first run's beginning\n"
+    "  --resume       go on from the folder's checkpoint; epochs count from the first run's beginning. "
+    "Without a\n"
+    "                 checkpoint it begins anew, and keeps metrics.jsonl as metrics-before-1.jsonl\n"
     "  --from RUN     begin with the parameters of another run, or of a checkpoint: start_from.run=RUN; the\n"
     "                 keys start_from.parts, .states and .relaxed say what of it\n"
     "  --quiet        results only, no progress\n"
@@ -332,6 +334,7 @@ static int train(config *c, const train_arguments *given)
     if (data_config_is_empty(&c->data.training))
         return usage_error("train", "there is no training data; name some as data.training");
     warn_of_launcher(c);
+    signals_outlive_readers();
     signals_end_at_once("train", "interrupted before training began: nothing was saved");
     /* What can be wrong without training is found before there is a folder for the run. */
     if (open_parts(&parts, c, given) != SGM_OK || sgm_trainer_prepare(parts.trainer) != SGM_OK)

@@ -255,9 +255,14 @@ typedef struct sgm_run_options {
     int64_t iterations;       /* the same; both 0: one epoch */
     const char *folder;       /* run directory: checkpoint.safetensors, metrics.jsonl, log.txt; NULL: none */
     int64_t checkpoint_every; /* epochs; default 1; -1: only at the end */
-    bool resume;              /* go on from the folder's checkpoint if there is one */
-    bool catch_interrupt;     /* SIGINT and SIGTERM stop the run after the step, with a checkpoint */
-    bool paused;              /* begins paused: nothing is trained until sgm_trainer_resume or _step */
+    /* go on from the folder's checkpoint if there is one; else what the folder has of a run that ended before
+     * its first is kept under other names ("metrics-before-1.jsonl"), with a warning, and the run begins anew
+     */
+    bool resume;
+    /* SIGINT and SIGTERM stop the run after the step, with a checkpoint, and so do SIGHUP, SIGXCPU, SIGUSR1
+     * and SIGUSR2 where the program neither handles nor ignores them; a second one acts as it did before */
+    bool catch_interrupt;
+    bool paused; /* begins paused: nothing is trained until sgm_trainer_resume or _step */
 } sgm_run_options;
 SGM_API const sgm_setting *sgm_run_settings(size_t *count); /* members of sgm_run_options */
 #define sgm_trainer_run(...) SGM_WITH_OPTIONS(sgm_trainer_run_options, sgm_run_options, __VA_ARGS__)

@@ -93,7 +93,8 @@ static const sgm_setting run_rows[] = {
     RUN(checkpoint_every, "from one checkpoint to the next; -1: only at the end", .kind = SGM_KIND_INTEGER,
         .unit = "epochs", .least = -1, .most = 1e9, .standard = 1),
     RUN(resume, "go on from the folder's checkpoint if there is one", .kind = SGM_KIND_BOOLEAN),
-    RUN(catch_interrupt, "SIGINT and SIGTERM stop the run, with a checkpoint", .kind = SGM_KIND_BOOLEAN),
+    RUN(catch_interrupt, "SIGINT, SIGTERM and the like stop the run, with a checkpoint",
+        .kind = SGM_KIND_BOOLEAN),
     RUN(paused, "begin paused, and wait for a command", .kind = SGM_KIND_BOOLEAN),
 };
 

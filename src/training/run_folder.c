@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -56,6 +57,40 @@ static sgm_status drop_newer_lines(const char *path, const char *key, int64_t ne
     return status;
 }
 
+/* A name that is not taken, for what was at `path`, "metrics.jsonl": "metrics-before-1.jsonl". */
+static char *name_aside(const char *path)
+{
+    int stem = (int)(strrchr(path, '.') - path);
+    for (int number = 1;; number++) {
+        char *name = sgm__format("%.*s-before-%d%s", stem, path, number, path + stem);
+        if (name == NULL || !sgm__file_exists(name))
+            return name;
+        sgm__free(name);
+    }
+}
+
+/* What a run told that ended before its first checkpoint. The next one begins anew, and would tell the same.
+ */
+static sgm_status put_aside(const sgm_trainer *trainer, const char *path)
+{
+    struct stat about;
+    if (stat(path, &about) != 0 || about.st_size == 0)
+        return SGM_OK;
+    char *aside = name_aside(path);
+    sgm_status status = aside != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    if (status == SGM_OK && rename(path, aside) != 0)
+        status =
+            sgm_fail(SGM_ERROR_FILE, "cannot rename '%s' to '%s': %s", path, aside, sgm__errno_text(errno));
+    if (status == SGM_OK)
+        sgm__log(
+            SGM_LOG_WARNING, trainer->name,
+            "the folder has no checkpoint, as the run in it ended before its first: training begins anew, "
+            "and what '%s' had is kept in '%s'; checkpoint_every says how often one is written",
+            path, aside);
+    sgm__free(aside);
+    return status;
+}
+
 static sgm_status open_files(sgm_trainer *trainer, const char *checkpoint, const char *metrics,
                              const char *histograms, bool resume)
 {
@@ -66,13 +101,14 @@ static sgm_status open_files(sgm_trainer *trainer, const char *checkpoint, const
         return sgm_fail(SGM_ERROR_STATE,
                         "'%s' holds a run already; resume it (.resume = true) or choose another folder",
                         checkpoint);
-    if (there)
-        SGM_TRY(sgm_trainer_load_parts(trainer, checkpoint, .parts = SGM_PART_EVERYTHING));
-    else
+    if (!there) {
         trainer->branch = 0;
-    SGM_TRY(
-        drop_newer_lines(histograms, "iteration", there ? trainer->position.iteration : 0, trainer->branch));
-    return drop_newer_lines(metrics, "epoch", there ? trainer->position.epoch : 0, trainer->branch);
+        SGM_TRY(put_aside(trainer, histograms));
+        return put_aside(trainer, metrics);
+    }
+    SGM_TRY(sgm_trainer_load_parts(trainer, checkpoint, .parts = SGM_PART_EVERYTHING));
+    SGM_TRY(drop_newer_lines(histograms, "iteration", trainer->position.iteration, trainer->branch));
+    return drop_newer_lines(metrics, "epoch", trainer->position.epoch, trainer->branch);
 }
 
 static bool is_leftover(const char *name)

@@ -13,7 +13,8 @@
 #define SGM__LOG_FILE "log.txt"
 
 /* Makes the folder and keeps other runs out of it until it is closed; with `resume`, loads its checkpoint if
- * there is one and drops metrics and histograms that are newer than it. */
+ * there is one and drops metrics and histograms that are newer than it. Without a checkpoint those that are
+ * there are kept under other names. */
 sgm_status sgm__run_folder_open(sgm_trainer *trainer, const char *folder, bool resume, int *lock);
 /* Keeps others out of a folder that is there, until it is closed. */
 sgm_status sgm__run_folder_lock(const char *folder, int *lock);

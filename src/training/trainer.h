@@ -336,8 +336,9 @@ void sgm__trainer_watch_plateau(sgm_trainer *trainer, double loss);
 /* trainer_run.c. Runs a trainer that was reserved, which it is no longer afterwards. */
 sgm_status sgm__trainer_run_reserved(sgm_trainer *trainer, const sgm_run_options *options);
 
-/* trainer_signals.c. SIGINT and SIGTERM are caught from the first of these to the last release, by whichever
- * threads; one signal stops all runs that want it. */
+/* trainer_signals.c. SIGINT, SIGTERM and, where nothing else is done about them, SIGHUP, SIGXCPU, SIGUSR1 and
+ * SIGUSR2 are caught from the first of these to the last release, by whichever threads; one signal stops all
+ * runs that want it. */
 void sgm__signals_catch(bool wanted);
 void sgm__signals_release(bool wanted);
 bool sgm__signals_came(void); /* since the first catch */

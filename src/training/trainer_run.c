@@ -348,6 +348,7 @@ static sgm_status iterate(training_run *run)
 {
     for (;;) {
         const sgm_block *block = NULL;
+        look_for_signals(run);
         SGM_TRY(do_orders(run));
         if (is_done(run))
             break;
@@ -374,7 +375,6 @@ static sgm_status iterate(training_run *run)
         }
         if (sgm__trainer_ranks(run->trainer) == NULL)
             sgm__trainer_let_others(run->trainer);
-        look_for_signals(run);
     }
     return SGM_OK;
 }

@@ -527,6 +527,70 @@ has out 'go on with: sigma train long --resume$'
 run 0 inspect long
 epochs=$(wc -l <long/metrics.jsonl)
 run 0 train long "epochs=$((epochs + 1))" --resume --quiet
+epochs=$(wc -l <long/metrics.jsonl)
+
+# A closed terminal, and what a scheduler sends, keep a checkpoint too; but nohup means it.
+begin_long() # FOLDER ARGUMENTS...: a training that has done an epoch, in the background
+{
+    local name=$1
+    shift
+    "$@" "$sigma" train "$examples/digits.yaml" epochs=1000000 --folder "$name" >out 2>err </dev/null &
+    process=$!
+    for _ in $(seq 200); do
+        [ -s "$name/metrics.jsonl" ] && break
+        sleep 0.05
+    done
+}
+for signal in HUP USR1; do
+    begin_long "ended-$signal" env
+    kill -"$signal" "$process"
+    wait "$process"
+    code 130 $? "a training that got SIG$signal"
+    process=
+    has out "go on with: sigma train ended-$signal --resume$"
+    run 0 train "ended-$signal" "epochs=$(($(wc -l <"ended-$signal/metrics.jsonl") + 1))" --resume --quiet
+done
+begin_long unended nohup
+kill -HUP "$process"
+before=$(wc -l <unended/metrics.jsonl)
+for _ in $(seq 200); do
+    [ "$(wc -l <unended/metrics.jsonl)" -gt "$((before + 1))" ] && break
+    sleep 0.05
+done
+[ "$(wc -l <unended/metrics.jsonl)" -gt "$((before + 1))" ]
+verdict "nohup: training goes on" $?
+kill -TERM "$process"
+wait "$process"
+code 130 $? "a training with nohup"
+process=
+# One that waits to begin trains nothing when it is told to end.
+"$sigma" train "$examples/iris.yaml" --paused --folder waiting >out 2>err </dev/null &
+process=$!
+wait_for '^state +paused' waiting
+kill -TERM "$process"
+wait "$process"
+code 130 $? "SIGTERM before the first iteration"
+process=
+run 0 train waiting --resume iterations=1
+[ "$(grep -c 'training ended after epoch 0, iteration 0,' waiting/log.txt)" -eq 1 ]
+verdict "SIGTERM before the first iteration trains none" $? waiting/log.txt
+
+# Whoever reads the output may go: nothing is lost by that but the output.
+"$sigma" train "$examples/iris.yaml" epochs=3 --folder unread 2>err | :
+code 1 "${PIPESTATUS[0]}" "a training whose output nobody reads"
+has err '^sigma train: the output could not be written$'
+same "which is through all the same" "$(wc -l <unread/metrics.jsonl)" 3
+run 0 eval unread
+
+# --- a run that ended before its first checkpoint ---
+cp -r long lost
+rm lost/checkpoint.safetensors
+cp lost/metrics.jsonl kept.jsonl
+run 0 train lost epochs=1 --resume
+has out '^lost has no checkpoint to resume from: training begins anew$'
+has err "ended before its first: training begins anew, and what 'lost/metrics.jsonl' had is kept in 'lost/metrics-before-1.jsonl'"
+same "metrics of a run without a checkpoint are kept" "$(cat lost/metrics-before-1.jsonl)" "$(cat kept.jsonl)"
+same "and the new ones are their own" "$(wc -l <lost/metrics.jsonl)" 1
 
 # --- damage ---
 cp -r long damaged

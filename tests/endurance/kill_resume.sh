@@ -78,7 +78,8 @@ summary()
         *.safetensors) sha256sum <"$file" >"../$2.$file" ;;
         esac
         echo "$file"
-    done | grep -vx changes.jsonl) >"$2.names" # a change after the last checkpoint is made, and told, again
+    done | grep -vxE 'changes.jsonl|(metrics|histograms)-before-[0-9]+.jsonl') >"$2.names"
+    # a change after the last checkpoint is made, and told, again; what came before the first is kept aside
 }
 
 # Ends a run at random moments until it is through: within a part of the milliseconds that a whole one takes, and then

@@ -167,6 +167,41 @@ TEST(metrics_are_read_as_they_grow)
     end(&p);
 }
 
+/* More than is read for one request: the next ones go on where that ended. */
+TEST(long_metrics_are_read_to_their_end)
+{
+    enum { LENGTH = 1 << 20, LINES = 130 };
+    place p;
+    begin(&p);
+    char *text = malloc(LENGTH + 1);
+    CHECK(text != NULL);
+    for (int i = 1; i <= LINES; i++) {
+        int head = snprintf(text, LENGTH, "{\"epoch\":%d,\"loss\":%d,\"note\":\"", i, LINES - i);
+        memset(text + head, 'x', (size_t)(LENGTH - head));
+        snprintf(text + LENGTH - 3, 4, "\"}\n");
+        write_file(&p, "long", "metrics.jsonl", i == 1 ? "w" : "a", text);
+    }
+    free(text);
+    int64_t lines = 0;
+    for (int i = 0; i < 5 && lines < LINES; i++) {
+        int64_t now = json_integer_value(json_object_get(run_named(&p, "long"), "lines"));
+        CHECK(now > lines);
+        lines = now;
+    }
+    const json_t *run = run_named(&p, "long");
+    CHECK_INT(json_integer_value(json_object_get(run, "lines")), LINES);
+    CHECK_INT(json_integer_value(json_object_get(run, "bad")), 0);
+    CHECK_NEAR(number(run, "metrics", "loss"), 0, 0);
+    CHECK_NEAR(number(run, "most", "loss"), LINES - 1, 0);
+    long long revision = json_integer_value(json_object_get(get(&p, "/api/runs"), "revision"));
+    char path[64];
+    snprintf(path, sizeof path, "/api/runs?after=%lld", revision);
+    CHECK(json_is_true(json_object_get(get(&p, path), "same"))); /* nothing is read again */
+    write_file(&p, "long", "metrics.jsonl", "a", LINE(131, 0.5));
+    CHECK_INT(json_integer_value(json_object_get(run_named(&p, "long"), "lines")), LINES + 1);
+    end(&p);
+}
+
 TEST(nothing_new_is_answered_briefly)
 {
     place p;

@@ -183,6 +183,34 @@ TEST(what_was_set_after_the_checkpoint_is_made_again)
     close_folder();
 }
 
+/* Killed before its first checkpoint: what it told is all that is left of it. */
+TEST(without_a_checkpoint_what_is_there_is_kept)
+{
+    static const char lines[] = "{\"epoch\":1,\"iteration\":4,\"loss\":7.5,\"branch\":0}\n"
+                                "{\"epoch\":2,\"iteration\":8,\"loss\":6.5,\"branch\":0}\n{\"ep";
+    open_folder();
+    for (int resume = 0; resume < 2; resume++) {
+        write_file("metrics.jsonl", lines);
+        write_file("histograms.jsonl", "{\"iteration\":4}\n");
+        wave_trainer made = make_wave_trainer((wave_options){.seed = 4});
+        CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1, .folder = folder, .resume = resume == 1));
+        free_wave_trainer(made);
+        CHECK_STR(read_file(resume == 0 ? "metrics-before-1.jsonl" : "metrics-before-2.jsonl"), lines);
+        CHECK_STR(read_file(resume == 0 ? "histograms-before-1.jsonl" : "histograms-before-2.jsonl"),
+                  "{\"iteration\":4}\n");
+        CHECK_INT(lines_of(read_file("metrics.jsonl")), 1);
+        CHECK(!is_there("histograms.jsonl"));
+        CHECK_INT(unlink(in_folder("checkpoint.safetensors")), 0);
+        CHECK_INT(unlink(in_folder("metrics.jsonl")), 0);
+    }
+    train(1, NULL); /* nothing was there */
+    CHECK(!is_there("metrics-before-3.jsonl"));
+    train(2, NULL); /* a checkpoint is */
+    CHECK(!is_there("metrics-before-3.jsonl"));
+    CHECK_INT(lines_of(read_file("metrics.jsonl")), 2);
+    close_folder();
+}
+
 TEST(the_time_goes_on_and_the_loss_of_an_epoch_stays)
 {
     sgm_content content = {0};

@@ -74,6 +74,15 @@ static void take_lines(sgm__run *run, const char *text, size_t length, bool is_a
     run->read += (off_t)start;
 }
 
+/* Whether the file is not the one that `before` was, with more lines. Without a time, only a part of that has
+ * been read. */
+static bool is_another(const sgm__run_mark *before, const struct stat *info)
+{
+    bool was_read = before->changed.tv_sec != 0 || before->changed.tv_nsec != 0;
+    return before->inode != info->st_ino || info->st_size < before->size ||
+           (was_read && info->st_size == before->size);
+}
+
 bool sgm__run_read_metrics(sgm__run *run, int folder)
 {
     struct stat info;
@@ -89,7 +98,7 @@ bool sgm__run_read_metrics(sgm__run *run, int folder)
         close(file);
         return false;
     }
-    if (before.inode != info.st_ino || info.st_size <= before.size)
+    if (is_another(&before, &info))
         begin_anew(run);
     size_t left = (size_t)(info.st_size - run->read), portion = left < MOST_AT_ONCE ? left : MOST_AT_ONCE;
     char *text = sgm__alloc(portion);
