@@ -46,8 +46,9 @@ SGM_API const char *sgm_onnx_output_at(const sgm_onnx *model, size_t index);
 
 /* Copies a tensor for an input. Its type must be the declared one, its dimensions where they are declared. */
 SGM_API sgm_status sgm_onnx_set(sgm_onnx *model, const char *input, const sgm_tensor *value);
-/* All inputs must be set. What was recorded and compiled is used again while the shapes are the same, and
- * the values of those inputs that decide about shapes (such as Reshape's). */
+/* All inputs must be set. What was recorded and compiled is used again for the same shapes, and the same
+ * values of those inputs that decide about shapes (such as Reshape's): of the newest 16 sets of them, as far
+ * as those before the newest take no more than 512 MiB. */
 SGM_API sgm_status sgm_onnx_run(sgm_onnx *model);
 /* An output of the newest run: a new tensor. */
 SGM_API sgm_tensor *sgm_onnx_get(sgm_onnx *model, const char *output);

@@ -121,7 +121,7 @@ void sgm_onnx_free(sgm_onnx *model)
         sgm_tensor_free(model->inputs[i].set);
     sgm__free(model->inputs);
     sgm_graph_free(model->graph);
-    sgm_session_free(model->session);
+    sgm__onnx_free_programs(model);
     sgm_handler_free(model->handler);
     sgm__onnx_free_model(model->proto);
     sgm__free(model);
@@ -174,17 +174,6 @@ static sgm_status check_fit(const sgm__onnx_input *input, const sgm_tensor *valu
                     sgm_dtype_name(sgm_tensor_dtype(value)), sgm_shape_text(shape, b, sizeof b));
 }
 
-/* Whether what was recorded with the tensor that is set is also right for this one. */
-static bool is_same(const sgm__onnx_input *input, const sgm_tensor *value)
-{
-    if (input->set == NULL || !sgm_shape_equal(sgm_tensor_shape(input->set), sgm_tensor_shape(value)))
-        return false;
-    size_t bytes =
-        (size_t)sgm_shape_elements(sgm_tensor_shape(value)) * sgm_dtype_size(sgm_tensor_dtype(value));
-    return !input->decides ||
-           memcmp(sgm_tensor_const_data(input->set), sgm_tensor_const_data(value), bytes) == 0;
-}
-
 sgm_status sgm_onnx_set(sgm_onnx *model, const char *name, const sgm_tensor *value)
 {
     if (model == NULL || name == NULL || value == NULL)
@@ -196,64 +185,49 @@ sgm_status sgm_onnx_set(sgm_onnx *model, const char *name, const sgm_tensor *val
     sgm_tensor *copy = sgm_tensor_copy(value);
     if (copy == NULL)
         return sgm__last_failure();
-    if (!is_same(input, copy))
-        model->program = NULL;
     sgm_tensor_free(input->set);
     input->set = copy;
-    model->ran = false;
+    model->newest = NULL;
     return SGM_OK;
 }
 
 /* --- running --- */
 
-/* Programs stay as long as their session: so there is a new one for each recording. */
-static sgm_status record(sgm_onnx *model)
-{
-    sgm_session_free(model->session);
-    model->session = sgm_session_create(model->handler);
-    if (model->session == NULL)
-        return sgm__last_failure();
-    for (size_t i = 0; i < model->input_count; i++)
-        model->inputs[i].decides = false;
-    sgm_graph_clear(model->graph);
-    SGM_TRY(sgm_onnx_import(model, model->graph, 0));
-    model->program = sgm_session_prepare(model->session, model->graph);
-    return model->program != NULL ? SGM_OK : sgm__last_failure();
-}
-
 sgm_status sgm_onnx_run(sgm_onnx *model)
 {
     if (model == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "running an ONNX model wants a model");
-    model->ran = false;
+    model->newest = NULL;
     for (size_t i = 0; i < model->input_count; i++)
         if (model->inputs[i].set == NULL)
             return sgm_fail(SGM_ERROR_STATE, "input '%.100s' is not set", model->inputs[i].name);
-    if (model->program == NULL)
-        SGM_TRY(record(model));
+    sgm__onnx_program *used = sgm__onnx_prepare(model);
+    if (used == NULL)
+        return sgm__last_failure();
     for (size_t i = 0; i < model->input_count; i++)
-        if (sgm_program_has_input(model->program, model->inputs[i].name))
-            SGM_TRY(sgm_session_feed(model->session, model->program, model->inputs[i].name,
-                                     model->inputs[i].set));
-    SGM_TRY(sgm_session_run(model->session, model->program));
-    model->ran = true;
+        if (sgm_program_has_input(used->program, model->inputs[i].name))
+            SGM_TRY(
+                sgm_session_feed(used->session, used->program, model->inputs[i].name, model->inputs[i].set));
+    SGM_TRY(sgm_session_run(used->session, used->program));
+    model->newest = used;
     return SGM_OK;
 }
 
 sgm_tensor *sgm_onnx_get(sgm_onnx *model, const char *output)
 {
-    if (model == NULL || output == NULL || !model->ran) {
+    if (model == NULL || output == NULL || model->newest == NULL) {
         sgm_fail(SGM_ERROR_STATE, "an output is there after a run, and until an input is set");
         return NULL;
     }
-    if (!sgm_program_has_output(model->program, output)) {
+    const sgm__onnx_program *newest = model->newest;
+    if (!sgm_program_has_output(newest->program, output)) {
         sgm_fail(SGM_ERROR_NOT_FOUND, "the model has no output '%.100s'; its first one is '%.100s'", output,
                  sgm__onnx_text(sgm_onnx_output_at(model, 0)));
         return NULL;
     }
-    sgm_type type = sgm_program_output_type(model->program, output);
+    sgm_type type = sgm_program_output_type(newest->program, output);
     sgm_tensor *value = sgm_tensor_create(type.dtype, &type.shape);
-    if (value != NULL && sgm_session_read(model->session, model->program, output, value) != SGM_OK) {
+    if (value != NULL && sgm_session_read(newest->session, newest->program, output, value) != SGM_OK) {
         sgm_tensor_free(value);
         value = NULL;
     }

@@ -29,17 +29,34 @@ typedef struct sgm__onnx_input {
     bool decides;     /* its value was used while recording */
 } sgm__onnx_input;
 
+/* What was recorded and compiled for inputs of certain shapes, in a session of its own, as programs stay as
+ * long as theirs. */
+typedef struct sgm__onnx_program {
+    sgm_session *session;
+    sgm_program *program;
+    sgm_tensor **values; /* of the inputs: of those that decided about shapes what they were; else NULL */
+    sgm_shape *shapes;
+    size_t bytes; /* that the session takes */
+    uint64_t run; /* the newest one, counted from 1 */
+} sgm__onnx_program;
+
 struct sgm_onnx {
     Onnx__ModelProto *proto;
     int64_t opset;
     sgm__onnx_input *inputs; /* without initialisers */
     size_t input_count;
     sgm_handler *handler;
-    sgm_session *session;
-    sgm_graph *graph;     /* as recorded for what is set */
-    sgm_program *program; /* NULL: has to be recorded */
-    bool ran;
+    sgm_graph *graph; /* of the newest recording */
+    sgm__onnx_program *programs;
+    size_t program_count;
+    sgm__onnx_program *newest; /* that ran, for the inputs that are set; NULL: none did */
+    uint64_t runs;
 };
+
+/* --- compiled programs (programs.c) --- */
+/* The program for the inputs that are set: found, or recorded and compiled; NULL on failure. */
+sgm__onnx_program *sgm__onnx_prepare(sgm_onnx *model);
+void sgm__onnx_free_programs(sgm_onnx *model);
 
 /* --- recording one (import.c) --- */
 

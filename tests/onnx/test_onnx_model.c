@@ -119,6 +119,92 @@ TEST(models_run_with_any_number_of_records)
     close_place(&p);
 }
 
+static long allocations_of(sgm_onnx *model, int64_t rows)
+{
+    long before = allocator_calls;
+    check_rows(model, rows);
+    return allocator_calls - before;
+}
+
+/* Compiling needs hundreds of allocations; setting an input and reading an output, some. */
+TEST(shapes_that_take_turns_are_compiled_once)
+{
+    allocator_start(0);
+    place p = open_place();
+    sgm_onnx *model = parse(&p);
+    for (int64_t rows = 1; rows <= 3; rows++)
+        CHECK(allocations_of(model, rows) > 50);
+    for (int i = 0; i < 6; i++)
+        CHECK(allocations_of(model, 1 + i % 3) < 20);
+    sgm_onnx_free(model);
+    close_place(&p);
+    CHECK_INT(allocator_live, 0);
+    allocator_stop();
+}
+
+/* More shapes than are kept, of zeros: each output is what the bias alone gives. */
+TEST(shapes_that_were_not_used_for_long_are_compiled_again)
+{
+    static const float zeros[3 * 40];
+    allocator_start(0);
+    place p = open_place();
+    sgm_onnx *model = parse(&p);
+    for (int i = 0; i < 100; i++) {
+        int64_t rows = 1 + i * 7 % 40;
+        sgm_tensor *x = matrix(rows, 3, zeros);
+        CHECK_OK(sgm_onnx_set(model, "x", x));
+        CHECK_OK(sgm_onnx_run(model));
+        sgm_tensor *y = sgm_onnx_get(model, "y");
+        CHECK_OK(y);
+        CHECK_INT(sgm_tensor_shape(y)->dims[0], rows);
+        CHECK_NEAR(sgm_tensor_get(y, (const int64_t[]){rows - 1, 0}), 0.25, 1e-6);
+        sgm_tensor_free(y);
+        sgm_tensor_free(x);
+    }
+    CHECK(allocations_of(model, 2) > 50);
+    CHECK(allocations_of(model, 2) < 20);
+    sgm_onnx_free(model);
+    close_place(&p);
+    CHECK_INT(allocator_live, 0);
+    allocator_stop();
+}
+
+/* y = Reshape(x, s) with inputs x of 6 numbers and s of 2, in the bytes that the Python package onnx writes.
+ */
+static const char reshape_model[] =
+    "\010\007\072\112\012\022\012\001\170\012\001\163\022\001\171\042\007\122\145\163\150\141\160\145"
+    "\022\001\147\132\017\012\001\170\022\012\012\010\010\001\022\004\012\002\010\006\132\017\012\001"
+    "\163\022\012\012\010\010\007\022\004\012\002\010\002\142\017\012\001\171\022\012\012\010\010\001"
+    "\022\004\012\000\012\000\102\004\012\000\020\015";
+
+static void check_reshape(sgm_onnx *model, int64_t rows)
+{
+    sgm_shape two = sgm_shape_of(2);
+    sgm_tensor *s = sgm_tensor_from(SGM_INT64, &two, (const int64_t[]){rows, -1});
+    CHECK_OK(sgm_onnx_set(model, "s", s));
+    CHECK_OK(sgm_onnx_run(model));
+    sgm_tensor *y = sgm_onnx_get(model, "y");
+    CHECK_OK(y);
+    CHECK_INT(sgm_tensor_shape(y)->dims[0], rows);
+    CHECK_INT(sgm_tensor_shape(y)->dims[1], 6 / rows);
+    sgm_tensor_free(y);
+    sgm_tensor_free(s);
+}
+
+TEST(values_that_decide_about_shapes_have_programs_of_their_own)
+{
+    skip_without_onnx();
+    sgm_onnx *model = sgm_onnx_parse(reshape_model, sizeof reshape_model - 1, NULL);
+    CHECK_OK(model);
+    sgm_shape six = sgm_shape_of(6);
+    sgm_tensor *x = sgm_tensor_from(SGM_FLOAT32, &six, (const float[]){1, 2, 3, 4, 5, 6});
+    CHECK_OK(sgm_onnx_set(model, "x", x));
+    for (int64_t i = 0; i < 9; i++)
+        check_reshape(model, 1 + i % 3);
+    sgm_tensor_free(x);
+    sgm_onnx_free(model);
+}
+
 TEST(what_is_asked_wrongly_is_said)
 {
     place p = open_place();
