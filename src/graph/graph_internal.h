@@ -76,7 +76,7 @@ bool sgm__number_is_live(const sgm__instruction *instruction);
 
 /* Operations that broadcasting, autodiff and passes record (src/ops). */
 extern const sgm_op sgm__op_broadcast, sgm__op_reshape, sgm__op_permute, sgm__op_copy, sgm__op_stop_gradient,
-    sgm__op_cast, sgm__op_add, sgm__op_subtract, sgm__op_multiply, sgm__op_divide;
+    sgm__op_cast, sgm__op_add, sgm__op_subtract, sgm__op_multiply, sgm__op_divide, sgm__op_power;
 
 /* Appends an instruction without any of recording's help; nothing on failure. */
 sgm_value sgm__graph_append(sgm_graph *graph, const sgm__instruction *instruction, const sgm_value *inputs);

@@ -17,6 +17,8 @@ sgm_graph *sgm__pass_widen(const sgm_graph *graph, sgm__keep_function widens, vo
  */
 sgm_graph *sgm__pass_simplify(const sgm_graph *graph);
 
+/* Powers of small whole numbers become products (powers.c). */
+sgm_graph *sgm__pass_powers(const sgm_graph *graph);
 /* Sums of padded parts become concatenations, sums of products of matrices one product (sums.c). */
 sgm_graph *sgm__pass_sums(const sgm_graph *graph);
 /* A concatenation of neighbours in another, longer one is a slice of that (runs.c). */

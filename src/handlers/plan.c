@@ -26,8 +26,8 @@ static bool has_bfloat16(const sgm_graph *graph)
 }
 
 typedef sgm_graph *(*pass)(const sgm_graph *graph);
-static const pass passes[] = {sgm__pass_simplify, sgm__pass_sums, sgm__pass_simplify, sgm__pass_runs,
-                              sgm__pass_simplify};
+static const pass passes[] = {sgm__pass_powers,   sgm__pass_simplify, sgm__pass_sums,
+                              sgm__pass_simplify, sgm__pass_runs,     sgm__pass_simplify};
 
 static sgm_graph *lower(const sgm_graph *graph, const sgm_handler *handler)
 {

@@ -542,3 +542,94 @@ TEST(concatenations_do_not_wait_in_a_circle)
     CHECK_INT(count_ops(graph, "concatenate"), 4);
     sgm_graph_free(graph);
 }
+
+/* --- powers --- */
+
+typedef sgm_value (*exponent_function)(sgm_graph *graph, double exponent);
+
+static sgm_value as_number(sgm_graph *graph, double exponent)
+{
+    return sgm_number(graph, exponent);
+}
+
+static sgm_value as_live_number(sgm_graph *graph, double exponent)
+{
+    return sgm_live_number(graph, exponent);
+}
+
+/* As models have it: a tensor of another type. */
+static sgm_value as_constant(sgm_graph *graph, double exponent)
+{
+    sgm_shape shape = sgm_shape_of(1);
+    sgm_tensor *tensor = sgm_tensor_from(SGM_FLOAT64, &shape, &exponent);
+    sgm_value value = sgm_cast(graph, sgm_constant(graph, tensor), SGM_FLOAT32);
+    sgm_tensor_free(tensor);
+    return value;
+}
+
+/* How many powers and how many products are left of one power. */
+static void check_power(exponent_function given, double exponent, int powers, int products)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = input(graph, DIMS(2, 3));
+    sgm_output(graph, "y", sgm_power(graph, x, given(graph, exponent)));
+    sgm_graph *made = sgm__pass_powers(graph);
+    CHECK_OK(made);
+    CHECK_OK(sgm_graph_verify(made));
+    CHECK_INT(count_ops(made, "power"), powers);
+    CHECK_INT(count_ops(made, "multiply"), products);
+    sgm_graph_free(made);
+    sgm_graph_free(graph);
+}
+
+TEST(small_powers_are_products)
+{
+    static const int products[] = {0, 0, 1, 2, 2, 3, 3, 4, 3};
+    for (int i = 0; i <= 8; i++) {
+        check_power(as_number, i, 0, products[i]);
+        check_power(as_constant, i, 0, products[i]);
+        check_power(as_number, -i, 0, products[i]);
+        check_power(as_live_number, i, 1, 0); /* it may become another */
+    }
+    check_power(as_number, 9, 1, 0);
+    check_power(as_number, 2.5, 1, 0);
+    check_power(as_constant, 0.5, 1, 0);
+    check_power(as_number, NAN, 1, 0);
+    check_power(as_number, INFINITY, 1, 0);
+}
+
+/* What pow() of C says, on each handler of this process. */
+TEST(powers_have_the_same_values)
+{
+    static const double x[] = {-INFINITY, -3, -1e-30, -0.0, 0, 1e-19, 0.7, 1, 1e19, 3e38, INFINITY, NAN};
+    enum { COUNT = sizeof x / sizeof *x };
+    static const char *const handlers[] = {"reference", "cpu"};
+    for (int k = 0; k < 2; k++)
+        for (int exponent = -8; exponent <= 8; exponent++) {
+            sgm_handler *handler = sgm_handler_create(handlers[k], .threads = 1);
+            sgm_session *session = sgm_session_create(handler);
+            sgm_graph *graph = sgm_graph_create();
+            sgm_value value = input(graph, DIMS(COUNT));
+            sgm_output(graph, "y", sgm_power(graph, value, sgm_number(graph, exponent)));
+            sgm_program *program = sgm_session_prepare(session, graph);
+            CHECK_OK(program);
+            if (exponent != 0) /* then it is 1 */
+                feed(session, program, "x", SGM_FLOAT32, DIMS(COUNT), x);
+            CHECK_OK(sgm_session_run(session, program));
+            double got[COUNT];
+            sgm_tensor *tensor = sgm_tensor_create(SGM_FLOAT32, DIMS(COUNT));
+            CHECK_OK(sgm_session_read(session, program, "y", tensor));
+            CHECK_OK(sgm_tensor_read(tensor, got, COUNT));
+            for (int i = 0; i < COUNT; i++) {
+                double expected = (double)powf((float)x[i], (float)exponent);
+                double size = fabs(expected) < 1.2e-38 ? 1.2e-38 : 1e-6 * fabs(expected);
+                if (!test_near(got[i], expected, size))
+                    TEST_FAIL("%s: %g to the %d is %.9g, expected %.9g", handlers[k], x[i], exponent, got[i],
+                              expected);
+            }
+            sgm_tensor_free(tensor);
+            sgm_graph_free(graph);
+            sgm_session_free(session);
+            sgm_handler_free(handler);
+        }
+}
