@@ -1,6 +1,8 @@
 /* What the monitor's server refuses. */
 #include "http_tried.h"
 
+#include <arpa/inet.h>
+
 TEST(hosts_that_are_not_this_machine)
 {
     static const char *const own[] = {"localhost", "localhost:8080", "LOCALHOST:1",
@@ -447,19 +449,30 @@ TEST(every_answer_has_the_headers_of_safety)
 
 #define START(...) sgm__http_start(&(sgm__http_options){__VA_ARGS__})
 
+/* An address of this machine that no other process uses, so that none takes the port between two servers. */
+static const char *own_address(void)
+{
+    static char address[INET_ADDRSTRLEN];
+    unsigned process = (unsigned)getpid();
+    snprintf(address, sizeof address, "127.%u.%u.%u", 1 + (process >> 16) % 254, process >> 8 & 255,
+             process & 255);
+    return address;
+}
+
 TEST(ports_that_are_taken)
 {
-    sgm__http *server = start(), *other = NULL;
+    const char *address = own_address();
+    sgm__http *server = start_with((sgm__http_options){.address = address}), *other = NULL;
     int port = sgm__http_port(server);
     char message[64];
     snprintf(message, sizeof message, "port %d is taken by another program", port);
-    CHECK_ERROR(START(.port = port), message);
+    CHECK_ERROR(START(.address = address, .port = port), message);
     CHECK_ERROR(START(.port = 65536), "a port is 1 to 65535");
     CHECK_ERROR(START(.port = -1), "a port is 1 to 65535");
-    other = start();
+    other = start_with((sgm__http_options){.address = address});
     CHECK(sgm__http_port(other) != port);
     CHECK(sgm__http_stop(server));
-    server = start_with((sgm__http_options){.port = port}); /* at once, though connections to it may linger */
+    server = start_with((sgm__http_options){.address = address, .port = port}); /* at once */
     CHECK_INT(sgm__http_port(server), port);
     CHECK(sgm__http_stop(server));
     CHECK(sgm__http_stop(other));

@@ -1,6 +1,7 @@
 /* Keys on a terminal: what they do to a training, and that the terminal's settings come back whatever ends
  * it. Each test has a terminal of its own with a small shell in it, which runs the training in front. */
 #include "environment/environment_test.h"
+#include "training/trainer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +24,7 @@ typedef struct shared_state {
     atomic_llong iteration;
     atomic_bool running, paused, ended;
     atomic_bool job_stands, go_on; /* suspended; the shell is to bring it to the front again */
-    atomic_int caught;             /* by the program's own handler */
+    atomic_int caught;             /* by the program's own handler, or by the training */
     atomic_int wait_status, job, run_status;
 } shared_state;
 
@@ -56,8 +57,11 @@ static bool observe(void *user, const sgm_training_progress *progress)
     }
     if (program.out == EXITS && progress->iteration == 20)
         exit(7);
-    while (program.out == HANGS && progress->iteration == 20)
+    while (program.out == HANGS && progress->iteration == 20) {
+        if (sgm__signals_came())
+            atomic_store(&shared->caught, SIGINT);
         usleep(1000);
+    }
     return true;
 }
 
@@ -103,6 +107,17 @@ static int train(void)
 
 /* --- the shell --- */
 
+/* As a shell does for a job in front. Who started the tests may have had signals ignored, as nohup does with
+ * SIGHUP, and scripts with SIGINT for what they start in the background. */
+static void take_all_signals(void)
+{
+    sigset_t none;
+    for (int number = 1; number < NSIG; number++)
+        signal(number, SIG_DFL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
 static void run_shell(const char *terminal)
 {
     setsid();
@@ -120,8 +135,7 @@ static void run_shell(const char *terminal)
         setpgid(0, 0);
         if (!program.in_background)
             tcsetpgrp(STDIN_FILENO, getpgrp());
-        signal(SIGTTOU, SIG_DFL);
-        signal(SIGHUP, SIG_DFL);
+        take_all_signals();
         exit(train());
     }
     int status;
@@ -152,6 +166,8 @@ static void read_screen(void)
     }
 }
 
+#define MOST_WAITS 30000 /* a minute, on a busy machine */
+
 /* Reads along, or the training would stand when the terminal is full. */
 static void wait_a_moment(void)
 {
@@ -159,13 +175,16 @@ static void wait_a_moment(void)
     usleep(2000);
 }
 
+/* The condition is not asked once more after the time is over: by then all is ended. */
 #define WAIT_FOR(condition)                                                                                  \
     do {                                                                                                     \
-        for (int waited_for = 0; waited_for < 5000 && !(condition); waited_for++)                            \
+        bool is_so = (condition);                                                                            \
+        for (int waited_for = 0; waited_for < MOST_WAITS && !is_so; waited_for++) {                          \
             wait_a_moment();                                                                                 \
-        if (!(condition))                                                                                    \
-            printf("%s\n", screen), end_all();                                                               \
-        CHECK(condition);                                                                                    \
+            is_so = (condition);                                                                             \
+        }                                                                                                    \
+        if (!is_so)                                                                                          \
+            give_up(#condition);                                                                             \
     } while (0)
 
 static void end_all(void)
@@ -180,6 +199,21 @@ static void end_all(void)
         waitpid(shell, NULL, 0);
     }
     shell = 0;
+}
+
+static void give_up(const char *condition)
+{
+    printf("%s\n", screen);
+    end_all();
+    memset(&program, 0, sizeof program);
+    TEST_FAIL("did not come to be: %s", condition);
+}
+
+static bool has_ended(void)
+{
+    if (shell > 0 && waitpid(shell, NULL, WNOHANG) == shell)
+        shell = 0;
+    return shell == 0;
 }
 
 static struct termios settings(void)
@@ -227,16 +261,9 @@ static void begin(void)
     shell = fork();
     if (shell == 0)
         run_shell(ptsname(master));
-    WAIT_FOR(atomic_load(&shared->running) || atomic_load(&shared->ended) || waitpid(shell, NULL, WNOHANG));
+    WAIT_FOR(atomic_load(&shared->running) || atomic_load(&shared->ended) || has_ended());
     if (!program.no_keys && !program.in_background && program.out == STOPS)
         WAIT_FOR(gives_keys());
-}
-
-static bool has_ended(void)
-{
-    if (shell > 0 && waitpid(shell, NULL, WNOHANG) == shell)
-        shell = 0;
-    return shell == 0;
 }
 
 /* Returns how the training's process ended. */
@@ -362,8 +389,8 @@ TEST(ctrl_c_ends_the_run_with_a_checkpoint_and_the_second_ends_all)
     begin();
     WAIT_FOR(iteration() == 20 && gives_keys());
     type("\003");
-    WAIT_FOR(strchr(screen, '\n') != NULL && stands());
-    WAIT_FOR(gives_keys());
+    WAIT_FOR(atomic_load(&shared->caught) == SIGINT); /* two that wait to be delivered are one */
+    WAIT_FOR(gives_keys() && stands());
     CHECK(!atomic_load(&shared->ended));
     type("\003");
     int status = end();
