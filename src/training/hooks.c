@@ -235,7 +235,7 @@ static int free_ordinal(const sgm__hooks *hooks, const char *name)
     }
 }
 
-static void commit(sgm__hooks *hooks, sgm__hook_entry *first, sgm__hook_entry **garbage)
+static void commit(sgm__hooks *hooks, sgm__hook_entry *first, bool copied, sgm__hook_entry **garbage)
 {
     while (first) {
         sgm__hook_entry *next = first->next;
@@ -243,6 +243,7 @@ static void commit(sgm__hooks *hooks, sgm__hook_entry *first, sgm__hook_entry **
         first->number = hooks->attachments++;
         first->early = !hooks->had_event;
         first->attached = true;
+        first->copied = copied;
         atomic_store(&first->hook->was_attached, true);
         first->ordinal = free_ordinal(hooks, first->hook->type->name);
         forget_gone(hooks, first->identity, garbage);
@@ -253,7 +254,8 @@ static void commit(sgm__hooks *hooks, sgm__hook_entry *first, sgm__hook_entry **
     sgm__hooks_arrange(hooks);
 }
 
-sgm_status sgm__hooks_attach_as(sgm__hooks *hooks, sgm_hook *hook, bool stored, bool *attached, char **name)
+sgm_status sgm__hooks_attach_as(sgm__hooks *hooks, sgm_hook *hook, sgm__attachment how, bool *attached,
+                                char **name)
 {
     if (attached)
         *attached = false;
@@ -270,8 +272,8 @@ sgm_status sgm__hooks_attach_as(sgm__hooks *hooks, sgm_hook *hook, bool stored, 
     if (status == SGM_OK) {
         entry->chosen = true;
         if (made.count > 0) {
-            entry->stored = stored;
-            commit(hooks, made.first, &garbage);
+            entry->stored = how == SGM__ATTACHED_STORED;
+            commit(hooks, made.first, how == SGM__ATTACHED_COPY, &garbage);
         }
         if (name)
             *name = sgm__format("%s#%d", hook->type->name, entry->ordinal);
@@ -287,7 +289,7 @@ sgm_status sgm__hooks_attach_as(sgm__hooks *hooks, sgm_hook *hook, bool stored, 
 
 sgm_status sgm__hooks_attach(sgm__hooks *hooks, sgm_hook *hook, bool *attached)
 {
-    return sgm__hooks_attach_as(hooks, hook, false, attached, NULL);
+    return sgm__hooks_attach_as(hooks, hook, SGM__ATTACHED_AS_SETUP, attached, NULL);
 }
 
 /* --- detaching --- */
@@ -334,12 +336,27 @@ static sgm__hook_entry *find_attached(const sgm__hooks *hooks, const sgm_hook *h
     return NULL;
 }
 
+/* The text is enough: whoever takes a hook off expects its self to go. */
+sgm_status sgm__hook_entry_note_taken_off(sgm__hooks *hooks, const sgm__hook_entry *entry)
+{
+    if (!entry->early || !entry->chosen || !entry->hook->text)
+        return SGM_OK;
+    SGM_TRY(sgm__reserve(&hooks->taken_off, &hooks->taken_off_capacity, hooks->taken_off_count + 1,
+                         sizeof *hooks->taken_off));
+    char *text = sgm__strdup(entry->hook->text);
+    if (!text)
+        return SGM_ERROR_MEMORY;
+    hooks->taken_off[hooks->taken_off_count++] = (sgm__taken_off){entry->number, text};
+    return SGM_OK;
+}
+
 sgm_status sgm__hook_entry_detach(sgm__hooks *hooks, sgm__hook_entry *entry, sgm__hook_entry **garbage)
 {
     for (size_t i = 0; i < hooks->count; i++)
         if (requires(hooks->entries[i], entry))
             return sgm_fail(SGM_ERROR_STATE, "hook '%s' is required by '%s': detach that one first",
                             entry->hook->type->name, hooks->entries[i]->hook->type->name);
+    SGM_TRY(sgm__hook_entry_note_taken_off(hooks, entry));
     entry->cancelled = true;
     sgm__hook_entry_take_off(hooks, entry, true, garbage);
     sgm__hooks_arrange(hooks);
@@ -429,6 +446,9 @@ void sgm__hooks_free(sgm__hooks *hooks)
         sgm__request_free(request);
     sgm__free(hooks->entries);
     sgm__free(hooks->order);
+    for (size_t i = 0; i < hooks->taken_off_count; i++)
+        sgm__free(hooks->taken_off[i].text);
+    sgm__free(hooks->taken_off);
     sgm__free(hooks->gone);
     sgm__free(hooks->buckets);
     sgm__free(hooks->stop_text);

@@ -43,9 +43,14 @@ void sgm__hooks_free(sgm__hooks *hooks); /* waits for background hooks */
  * with nothing attached: a required hook that is not in the same place (foreground or background), or whose
  * time step does not cover its dependent's. (Circles: sgm_hook_require refuses them.) Any thread. */
 sgm_status sgm__hooks_attach(sgm__hooks *hooks, sgm_hook *hook, bool *attached);
-/* The same; `stored`: a checkpoint brings back what was attached. *name (NULL: not wanted): of the hook or of
- * its equal, as in "save#2", freed with sgm__free. */
-sgm_status sgm__hooks_attach_as(sgm__hooks *hooks, sgm_hook *hook, bool stored, bool *attached, char **name);
+typedef enum sgm__attachment {
+    SGM__ATTACHED_AS_SETUP, /* by the program, which attaches it again before a resume */
+    SGM__ATTACHED_STORED,   /* to a running trainer: a checkpoint brings it back, if it has a text */
+    SGM__ATTACHED_COPY /* from another trainer: the first state that is set takes it off if it knows none */
+} sgm__attachment;
+/* The same. *name (NULL: not wanted): of the hook or of its equal, as in "save#2", freed with sgm__free. */
+sgm_status sgm__hooks_attach_as(sgm__hooks *hooks, sgm_hook *hook, sgm__attachment how, bool *attached,
+                                char **name);
 /* Also takes off required hooks that nobody else needs; refused while another hook requires it. */
 sgm_status sgm__hooks_detach(sgm__hooks *hooks, sgm_hook *hook);
 /* The self of the first attached hook of a type, NULL: there is none. */

@@ -54,6 +54,7 @@ struct sgm__hook_entry {
     int64_t number; /* in order of attachment */
     int ordinal;    /* among those of its name, from 1: "save#2" */
     bool stored;    /* attached to a running trainer by text: checkpoints bring it back */
+    bool copied;    /* from another trainer, and no state was set since */
     atomic_llong runs, nanoseconds;
     int references; /* of the list, of an event that runs it, of a batch */
     bool chosen;    /* attached by the program, not only because another requires it */
@@ -75,6 +76,13 @@ typedef struct sgm__gone {
     int64_t number;
     sgm_time_count count;
 } sgm__gone;
+
+/* One that was attached before the first event, and that someone took off: a branch off an earlier checkpoint
+ * makes it anew. */
+typedef struct sgm__taken_off {
+    int64_t number;
+    char *text; /* that it was parsed from */
+} sgm__taken_off;
 
 /* A thread for one batch at a time: the due hooks of one background group, in order. */
 typedef struct sgm__bucket {
@@ -100,6 +108,8 @@ struct sgm__hooks {
     size_t count, entry_capacity, order_capacity;
     sgm__gone *gone;
     size_t gone_count, gone_capacity;
+    sgm__taken_off *taken_off;
+    size_t taken_off_count, taken_off_capacity;
     int64_t attachments, version; /* the version changes with `order` */
     bool had_event;
     int64_t skipped;
@@ -135,6 +145,8 @@ void sgm__hook_entry_take_off(sgm__hooks *hooks, sgm__hook_entry *entry, bool re
 bool sgm__hook_is_attached(const sgm__hooks *hooks, const sgm_hook *hook);
 /* What sgm__hooks_detach does. */
 sgm_status sgm__hook_entry_detach(sgm__hooks *hooks, sgm__hook_entry *entry, sgm__hook_entry **garbage);
+/* Before someone's taking it off. */
+sgm_status sgm__hook_entry_note_taken_off(sgm__hooks *hooks, const sgm__hook_entry *entry);
 /* Drops a reference; the last puts the entry to `garbage`. */
 void sgm__hook_entry_drop(sgm__hook_entry *entry, sgm__hook_entry **garbage);
 /* Without the lock: frees entries and lets go of their hooks. */

@@ -244,13 +244,24 @@ static sgm_status restore_hook(sgm_hook *hook, const double *one)
     return status == SGM_OK ? SGM_OK : sgm__fail_within("state of hook '%s'", hook->type->name);
 }
 
+/* With the lock: whether all that is to go could be noted. */
+static sgm_status note_gone(sgm__hooks *hooks)
+{
+    for (size_t i = 0; i < hooks->count; i++)
+        if (hooks->entries[i]->cancelled)
+            SGM_TRY(sgm__hook_entry_note_taken_off(hooks, hooks->entries[i]));
+    return SGM_OK;
+}
+
 /* With a state that was refused, none goes. */
-static void take_off_gone(sgm__hooks *hooks, bool refused)
+static sgm_status take_off_gone(sgm__hooks *hooks, sgm_status status)
 {
     sgm__hook_entry *garbage = NULL;
     pthread_mutex_lock(&hooks->lock);
+    if (status == SGM_OK)
+        status = note_gone(hooks);
     for (size_t i = hooks->count; i-- > 0;) {
-        if (i < hooks->count && refused)
+        if (i < hooks->count && status != SGM_OK)
             hooks->order[i]->cancelled = false;
         if (i >= hooks->count || !hooks->order[i]->cancelled)
             continue;
@@ -263,17 +274,60 @@ static void take_off_gone(sgm__hooks *hooks, bool refused)
     sgm__hooks_arrange(hooks);
     pthread_mutex_unlock(&hooks->lock);
     sgm__hook_entries_free(garbage);
+    return status;
+}
+
+/* How many copies of this identity the state knows: what a checkpoint brings along was attached after them.
+ */
+static size_t known_copies(const sgm__hooks *hooks, const double *numbers, size_t count, uint32_t identity)
+{
+    size_t known = 0, brought = 0;
+    for (size_t at = 2; at < count; at += RECORD_SIZE + (size_t)numbers[at + 4])
+        known += (uint32_t)numbers[at] == identity;
+    for (size_t i = 0; i < hooks->count; i++)
+        brought += hooks->entries[i]->identity == identity && !hooks->entries[i]->copied;
+    return known > brought ? known - brought : 0;
+}
+
+static size_t earlier_copies(const sgm__hooks *hooks, const sgm__hook_entry *entry)
+{
+    size_t earlier = 0;
+    for (size_t i = 0; i < hooks->count; i++)
+        earlier += hooks->entries[i]->copied && hooks->entries[i]->identity == entry->identity &&
+                   hooks->entries[i]->number < entry->number;
+    return earlier;
+}
+
+/* Copies of hooks that were attached after the state was written, dependents first. */
+static void take_off_unknown(sgm__hooks *hooks, const double *numbers, size_t count)
+{
+    sgm__hook_entry *garbage = NULL;
+    pthread_mutex_lock(&hooks->lock);
+    for (size_t i = 0; i < hooks->count; i++) {
+        sgm__hook_entry *entry = hooks->entries[i];
+        entry->cancelled = entry->copied && earlier_copies(hooks, entry) >=
+                                                known_copies(hooks, numbers, count, entry->identity);
+    }
+    for (size_t i = hooks->count; i-- > 0;)
+        if (i < hooks->count && hooks->order[i]->cancelled &&
+            !sgm__hook_entry_is_required(hooks, hooks->order[i]))
+            sgm__hook_entry_take_off(hooks, hooks->order[i], false, &garbage);
+    for (size_t i = 0; i < hooks->count; i++)
+        hooks->entries[i]->copied = hooks->entries[i]->cancelled = false;
+    sgm__hooks_arrange(hooks);
+    pthread_mutex_unlock(&hooks->lock);
+    sgm__hook_entries_free(garbage);
 }
 
 sgm_status sgm__hooks_set_state(sgm__hooks *hooks, const double *numbers, size_t count)
 {
     SGM_TRY(check(numbers, count));
+    take_off_unknown(hooks, numbers, count);
     sgm_status status = sgm__hooks_restart(hooks); /* what the state does not know begins anew */
     for (size_t at = 2; at < count && status == SGM_OK; at += RECORD_SIZE + (size_t)numbers[at + 4]) {
         sgm_hook *hook = restore_count(hooks, numbers + at, earlier_ones(numbers, at));
         status = restore_hook(hook, numbers + at);
         sgm_hook_free(hook);
     }
-    take_off_gone(hooks, status != SGM_OK);
-    return status;
+    return take_off_gone(hooks, status);
 }

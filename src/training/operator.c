@@ -275,7 +275,7 @@ static sgm_status take_local_hooks(sgm_operator *team, sgm_trainer *trainer)
 {
     sgm_hook *hook;
     while ((hook = sgm__hooks_take_local(trainer->hooks)) != NULL) {
-        sgm_status status = sgm__operator_attach(team, hook, false, NULL, NULL);
+        sgm_status status = sgm__operator_attach(team, hook, SGM__ATTACHED_AS_SETUP, NULL, NULL);
         sgm_hook_free(hook);
         SGM_TRY(status);
     }

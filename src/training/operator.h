@@ -212,7 +212,8 @@ sgm_status sgm__operator_take_over(sgm_trainer *trainer, const sgm_bundle *bundl
 
 /* --- operator_hooks.c --- */
 /* Attaches a local hook to all workers; as sgm__hooks_attach_as. */
-sgm_status sgm__operator_attach(sgm_operator *team, sgm_hook *hook, bool stored, bool *attached, char **name);
+sgm_status sgm__operator_attach(sgm_operator *team, sgm_hook *hook, sgm__attachment how, bool *attached,
+                                char **name);
 /* What each worker has; as sgm__hooks_list. */
 sgm_status sgm__operator_list(sgm_operator *team, sgm_attached_hook **list, size_t *count);
 /* Takes a local hook off all workers; as sgm__hooks_detach_named. Names may begin with "local ". */

@@ -61,26 +61,27 @@ static sgm_status name_local(char **name)
     return *name != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
-static sgm_status attach(sgm_operator *team, sgm_hook *hook, int32_t worker, bool stored, bool *attached,
-                         char **name)
+static sgm_status attach(sgm_operator *team, sgm_hook *hook, int32_t worker, sgm__attachment how,
+                         bool *attached, char **name)
 {
     sgm_hook *copy = NULL;
     pthread_mutex_lock(&team->hook_lock);
     sgm_status status = copy_for(team, hook, worker, &copy);
     pthread_mutex_unlock(&team->hook_lock);
     return status == SGM_OK
-               ? sgm__hooks_attach_as(team->workers[worker].scope->hooks, copy, stored, attached, name)
+               ? sgm__hooks_attach_as(team->workers[worker].scope->hooks, copy, how, attached, name)
                : status;
 }
 
 /* All workers or none. */
-sgm_status sgm__operator_attach(sgm_operator *team, sgm_hook *hook, bool stored, bool *attached, char **name)
+sgm_status sgm__operator_attach(sgm_operator *team, sgm_hook *hook, sgm__attachment how, bool *attached,
+                                char **name)
 {
     bool added[SGM__MOST_WORKERS] = {false};
     sgm_status status = SGM_OK;
     int32_t done = 0;
     for (; done < team->count && status == SGM_OK; done++)
-        status = attach(team, hook, done, stored, &added[done], done == 0 ? name : NULL);
+        status = attach(team, hook, done, how, &added[done], done == 0 ? name : NULL);
     if (status == SGM_OK && name != NULL)
         status = name_local(name);
     if (attached != NULL)

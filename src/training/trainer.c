@@ -408,8 +408,8 @@ sgm_status sgm_trainer_hook(sgm_trainer *trainer, sgm_hook *hook)
     if (status == SGM_OK && hook == NULL)
         return sgm__trainer_keep(trainer, sgm__trainer_missing("hook"));
     if (status == SGM_OK && trainer->team != NULL && sgm__hook_is_local(hook))
-        status =
-            sgm__trainer_keep(trainer, sgm__operator_attach(trainer->team, hook, false, &attached, NULL));
+        status = sgm__trainer_keep(
+            trainer, sgm__operator_attach(trainer->team, hook, SGM__ATTACHED_AS_SETUP, &attached, NULL));
     else if (status == SGM_OK)
         status = sgm__trainer_keep(trainer, sgm__hooks_attach(trainer->hooks, hook, &attached));
     if (status == SGM_OK && sgm_trainer_state_of(trainer) != SGM_TRAINER_IDLE)

@@ -25,8 +25,9 @@ sgm_status sgm__trainer_attach(sgm_trainer *trainer, sgm_hook *hook, sgm__hook_c
     char *made = NULL;
     bool runs = sgm_trainer_state_of(trainer) != SGM_TRAINER_IDLE;
     bool local = trainer->team != NULL && sgm__hook_is_local(hook);
-    sgm_status status = local ? sgm__operator_attach(trainer->team, hook, runs, &attached, &made)
-                              : sgm__hooks_attach_as(trainer->hooks, hook, runs, &attached, &made);
+    sgm__attachment how = runs ? SGM__ATTACHED_STORED : SGM__ATTACHED_AS_SETUP;
+    sgm_status status = local ? sgm__operator_attach(trainer->team, hook, how, &attached, &made)
+                              : sgm__hooks_attach_as(trainer->hooks, hook, how, &attached, &made);
     if (status == SGM_OK && made == NULL)
         status = SGM_ERROR_MEMORY;
     else if (status == SGM_OK && !attached)
@@ -158,7 +159,8 @@ void sgm__trainer_load_hooks(sgm_trainer *trainer, const json_t *state, sgm__loa
         const char *text = json_string_value(json_array_get(list, i));
         sgm_hook *hook = sgm_hook_parse(text != NULL ? text : "");
         bool attached = false;
-        if (hook == NULL || sgm__hooks_attach_as(trainer->hooks, hook, true, &attached, NULL) != SGM_OK)
+        if (hook == NULL ||
+            sgm__hooks_attach_as(trainer->hooks, hook, SGM__ATTACHED_STORED, &attached, NULL) != SGM_OK)
             sgm__log(SGM_LOG_WARNING, trainer->name, "the checkpoint's hook '%.200s' is left out: %s",
                      text != NULL ? text : "", sgm_last_error());
         if (attached)

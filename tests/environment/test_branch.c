@@ -2,10 +2,13 @@
 #include "base/folder.h"
 #include "environment_test.h"
 
+#include "environment/environment.h"
 #include "monitors/monitor.h"
 #include "training/change_record.h"
 #include "training/trainer.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <unistd.h>
 
 /* --- an environment with a monitor that can ask for branches --- */
@@ -78,7 +81,9 @@ static void wait_for_iteration(sgm_trainer *trainer, int64_t iteration)
 
 static void step_to(sgm_trainer *trainer, int64_t iterations)
 {
-    CHECK_OK(sgm_trainer_step(trainer, iterations));
+    int64_t now;
+    CHECK_OK(sgm_registry_get_integer(sgm_trainer_registry(trainer), "iteration", &now));
+    CHECK_OK(sgm_trainer_step(trainer, iterations - now));
     wait_for_iteration(trainer, iterations);
     for (int i = 0; i < 10000 && sgm_trainer_state_of(trainer) != SGM_TRAINER_PAUSED; i++)
         usleep(1000);
@@ -169,6 +174,113 @@ TEST(values_are_those_of_the_checkpoint)
     CHECK_NEAR(value_of(&t, "first.optimiser.beta1"), 0.7, 0);
     CHECK_OK(sgm_stop(t.env, "seen enough"));
     CHECK_OK(sgm_wait(t.env));
+    close_folder();
+    fell(&t);
+}
+
+/* What is attached, by its text, or else its name; with semicolons. */
+static const char *hooks_of(tree *t, const char *name)
+{
+    size_t which = 0;
+    while (strcmp(sgm_trainer_name(t->env->trainers[which]), name) != 0)
+        which++;
+    static char names[512];
+    sgm_attached_hook *list;
+    size_t count, at = 0;
+    CHECK_OK(sgm_trainer_hooks(t->env->trainers[which], &list, &count));
+    names[0] = 0;
+    for (size_t i = 0; i < count; i++)
+        at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", i > 0 ? "; " : "",
+                               *list[i].text != 0 ? list[i].text : list[i].name);
+    sgm_attached_hooks_free(list, count);
+    return names;
+}
+
+/* One that a program made, without a text. */
+static sgm_status lower_rate(void *self, sgm_hook_call *call)
+{
+    double rate;
+    (void)self;
+    SGM_TRY(sgm_hook_number(call, "optimiser.learning_rate", &rate));
+    return sgm_hook_request_set(call, "optimiser.learning_rate", sgm_number_content(rate * 0.99));
+}
+
+static void *copy_nothing(const void *self)
+{
+    static int other;
+    (void)self;
+    return &other;
+}
+
+static const sgm_hook_type lowering = {
+    .api = SGM_HOOK_API, .name = "lowering", .invoke = lower_rate, .copy = copy_nothing};
+
+static sgm_hook *lowering_hook(void)
+{
+    static int self;
+    return sgm_hook_create(&lowering, &self, .when = sgm_every(1, SGM_EPOCH));
+}
+
+/* What came after the checkpoint goes again before the first trainer has made a step with it. */
+TEST(hooks_that_came_after_the_checkpoint_are_not_the_branch_s)
+{
+    static const char *const late[] = {"every iteration set optimiser.learning_rate *= 0.99",
+                                       "every 3 epochs set optimiser.learning_rate *= 0.5"};
+    static const char early[] = "every 3 epochs set optimiser.learning_rate *= 0.9; "
+                                "every 5 epochs set optimiser.learning_rate *= 0.7";
+    tree t;
+    plant(&t);
+    open_folder();
+    CHECK_OK(sgm_run_background(t.env, .epochs = 9, .paused = true));
+    step_to(t.first, 5);
+    CHECK_OK(sgm_trainer_attach(t.first, sgm_hook_parse("every 5 epochs set optimiser.learning_rate *= 0.7"),
+                                NULL));
+    step_to(t.first, 21);
+    CHECK_OK(sgm_trainer_save(t.first, in_folder("here.safetensors")));
+    for (size_t i = 0; i < sizeof late / sizeof *late; i++)
+        CHECK_OK(sgm_trainer_attach(t.first, sgm_hook_parse(late[i]), NULL));
+    CHECK_OK(sgm_trainer_attach(t.first, lowering_hook(), NULL));
+    CHECK_OK(branch(&t, "second", NULL, NULL));
+    CHECK_STR(hooks_of(&t, "second"), early);
+    CHECK_OK(sgm_trainer_detach(t.first, "rule#3"));
+    CHECK_OK(sgm_trainer_detach(t.first, "rule#4"));
+    CHECK_OK(sgm_trainer_detach(t.first, "lowering"));
+    CHECK_OK(sgm_trainer_resume(t.first));
+    CHECK_OK(sgm_wait(t.env));
+    CHECK_NEAR(value_of(&t, "first.optimiser.learning_rate"), 0.01 * 0.9 * 0.9 * 0.9 * 0.7, 1e-12);
+    CHECK_NEAR(value_of(&t, "second.optimiser.learning_rate"), 0.01 * 0.9 * 0.9 * 0.9 * 0.7, 1e-12);
+    check_equal_values(&t, "first.network.layers.3-dense.weights", "second.network.layers.3-dense.weights",
+                       true);
+    close_folder();
+    fell(&t);
+}
+
+/* One was taken off since, one has lived since, one was made by the program and stays: where a rule is due,
+ * too, what that one sets is set over. */
+TEST(hooks_that_went_after_the_checkpoint_are_the_branch_s)
+{
+    tree t;
+    plant(&t);
+    open_folder();
+    CHECK_OK(sgm_trainer_hook(t.first, sgm_hook_parse("at epoch 4 set optimiser.learning_rate *= 0.5")));
+    CHECK_OK(sgm_trainer_hook(t.first, lowering_hook()));
+    CHECK_OK(sgm_trainer_hook(t.first, sgm_hook_parse("every 4 epochs set optimiser.learning_rate *= 0.8")));
+    CHECK_OK(sgm_run_background(t.env, .epochs = 9, .paused = true));
+    step_to(t.first, 2);
+    CHECK_OK(sgm_trainer_detach(t.first, "rule#3"));
+    step_to(t.first, 21);
+    CHECK_OK(sgm_trainer_save(t.first, in_folder("here.safetensors")));
+    step_to(t.first, 35);
+    CHECK_OK(sgm_trainer_detach(t.first, "rule#1"));
+    CHECK_STR(hooks_of(&t, "first"), "lowering#1");
+    CHECK_OK(branch(&t, "second", NULL, NULL));
+    CHECK_STR(hooks_of(&t, "second"), "lowering#1; every 3 epochs set optimiser.learning_rate *= 0.9; "
+                                      "at epoch 4 set optimiser.learning_rate *= 0.5");
+    CHECK_OK(sgm_trainer_resume(t.first));
+    CHECK_OK(sgm_wait(t.env));
+    CHECK_NEAR(value_of(&t, "first.optimiser.learning_rate"), 0.01 * 0.9 * 0.5 * pow(0.99, 7), 1e-12);
+    CHECK_NEAR(value_of(&t, "second.optimiser.learning_rate"), 0.01 * 0.9 * 0.9 * 0.9 * 0.5 * pow(0.99, 5),
+               1e-12);
     close_folder();
     fell(&t);
 }
@@ -285,6 +397,32 @@ TEST(workers_branch_too)
     CHECK_OK(sgm_wait(t.env));
     check_equal_values(&t, "first.network.layers.3-dense.weights", "second.network.layers.3-dense.weights",
                        true);
+    close_folder();
+    fell(&t);
+}
+
+/* Workers' hooks, too. */
+TEST(local_hooks_are_those_of_the_checkpoint)
+{
+    tree t;
+    plant(&t);
+    open_folder();
+    CHECK_OK(sgm_trainer_operator(t.first, sgm_gradient_operator(.workers = 2)));
+    CHECK_OK(sgm_trainer_hook(
+        t.first, sgm_hook_parse("local every iteration accumulator(optimiser.cost_total, sum)")));
+    CHECK_OK(sgm_run_background(t.env, .epochs = 6, .paused = true));
+    step_to(t.first, 9);
+    CHECK_OK(sgm_trainer_save(t.first, in_folder("here.safetensors")));
+    CHECK_OK(sgm_trainer_detach(t.first, "local accumulator"));
+    CHECK_OK(sgm_trainer_attach(
+        t.first, sgm_hook_parse("local every iteration accumulator(optimiser.cost_total, late)"), NULL));
+    CHECK_OK(branch(&t, "second", NULL, NULL));
+    CHECK_STR(hooks_of(&t, "second"), "every 3 epochs set optimiser.learning_rate *= 0.9; "
+                                      "local every iteration accumulator(optimiser.cost_total, sum)");
+    CHECK_OK(sgm_trainer_resume(t.first));
+    CHECK_OK(sgm_wait(t.env));
+    CHECK(value_of(&t, "second.operator.local.1.shared.sum") >
+          value_of(&t, "first.operator.local.1.shared.sum"));
     close_folder();
     fell(&t);
 }
