@@ -254,7 +254,7 @@ static void nothing(void *context, int64_t index, int32_t thread)
 static double meeting(double pause)
 {
     double times[LOOPS];
-    sgm__pool *pool = sgm__pool_create(2);
+    sgm__pool *pool = sgm__pool_create(2, false);
     check(pool != NULL);
     for (int i = 0; i < LOOPS; i++) {
         double before = sgm__now();

@@ -35,6 +35,9 @@ typedef struct sgm_handler_options {
                              the same bits */
     int device;           /* opencl, cuda: which one, numbered from 0 as sgm_handler_describe lists them */
     bool tf32; /* cuda: products of float32 may round their operands to 10 bits behind the point: faster */
+    bool keep_subnormals; /* cpu: results too small for full precision (below 1.2e-38 in float32, 2.2e-308 in
+                           * float64) stay what they are instead of becoming 0: processors may compute with
+                           * such numbers a hundred times slower */
 } sgm_handler_options;
 /* sgm_handler_create("cpu", .threads = 2): the name, then any of the options above. */
 #define sgm_handler_create(...) SGM_WITH_OPTIONS(sgm_handler_create_options, sgm_handler_options, __VA_ARGS__)

@@ -47,9 +47,10 @@ static sgm_status set_number(const char *text, const char *name, const char *val
                           text, name, value);
 }
 
-enum { DENSE, INSTRUCTIONS, APPROXIMATE, OF_CPU };
+enum { DENSE, INSTRUCTIONS, APPROXIMATE, KEEP_SUBNORMALS, OF_CPU };
 enum { DEVICE = OF_CPU, TF32, ALL };
-static const char *const option_names[ALL] = {"dense", "instructions", "approximate", "device", "tf32"};
+static const char *const option_names[ALL] = {"dense",           "instructions", "approximate",
+                                              "keep_subnormals", "device",       "tf32"};
 
 static sgm_status fail_option(const char *text, const char *name, size_t first, size_t end)
 {
@@ -57,7 +58,8 @@ static sgm_status fail_option(const char *text, const char *name, size_t first, 
     return sgm_fail(SGM_ERROR_ARGUMENT, "handler '%s': there is no option '%s'%s%s%s; there are %s", text,
                     name, near != NULL ? " (did you mean '" : "", near != NULL ? near : "",
                     near != NULL ? "'?)" : "",
-                    first == 0 ? "dense, instructions and approximate" : "device and, of cuda alone, tf32");
+                    first == 0 ? "dense, instructions, approximate and keep_subnormals"
+                               : "device and, of cuda alone, tf32");
 }
 
 static sgm_status set_option(const char *text, bool of_device, const char *name, const char *value,
@@ -74,8 +76,11 @@ static sgm_status set_option(const char *text, bool of_device, const char *name,
     to->given |= 1u << option;
     if (option == DEVICE)
         return set_number(text, name, value, &to->options.device);
-    if (option == APPROXIMATE || option == TF32)
-        return set_bool(text, name, value, option == TF32 ? &to->options.tf32 : &to->options.approximate);
+    bool *switches[ALL] = {[APPROXIMATE] = &to->options.approximate,
+                           [KEEP_SUBNORMALS] = &to->options.keep_subnormals,
+                           [TF32] = &to->options.tf32};
+    if (switches[option] != NULL)
+        return set_bool(text, name, value, switches[option]);
     char *room = option == DENSE ? to->dense : to->instructions;
     memcpy(room, value, strlen(value) + 1);
     *(option == DENSE ? &to->options.dense : &to->options.instructions) = room;

@@ -14,6 +14,16 @@
 #define NEVER (-1e30)
 #define POSSIBLE (-1e29) /* what is less is no probability */
 
+/* The parts of the gradient, which is not differentiated again. */
+static void refuse_gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
+{
+    (void)call, (void)gradients;
+    sgm_graph_fail(
+        graph, SGM_ERROR_UNSUPPORTED,
+        "ctc has a gradient, but no second one: leave it out of what is differentiated twice, or stop the "
+        "gradient of its gradient");
+}
+
 typedef struct record {
     int64_t number, time, classes, blank;
     const sgm_array *log_probabilities, *labels; /* both contiguous */
@@ -179,6 +189,7 @@ const sgm_op sgm__op_ctc_alphas = {.api = SGM_OP_API,
                                    .min_inputs = 3,
                                    .max_inputs = 3,
                                    .infer = infer_states,
+                                   .gradient = refuse_gradient,
                                    .forward = forward_alphas};
 
 /* --- backward: how likely each state is at each step, given that the labels are said --- */
@@ -244,6 +255,7 @@ const sgm_op sgm__op_ctc_states = {.api = SGM_OP_API,
                                    .min_inputs = 4,
                                    .max_inputs = 4,
                                    .infer = infer_states,
+                                   .gradient = refuse_gradient,
                                    .forward = forward_states};
 
 /* --- from states to the classes that they stand for; inputs: those of the others and the states --- */
@@ -284,6 +296,7 @@ const sgm_op sgm__op_ctc_classes = {.api = SGM_OP_API,
                                     .min_inputs = 4,
                                     .max_inputs = 4,
                                     .infer = infer_classes,
+                                    .gradient = refuse_gradient,
                                     .forward = forward_classes};
 
 /* --- the cost --- */

@@ -185,6 +185,70 @@ TEST(updates_together_with_products)
     sgm_graph_free(graph);
 }
 
+/* --- numbers below the smallest of full precision --- */
+
+/* How many of many halves of 1.2e-38 are 0, by a handler with several threads. */
+static int count_zeros(sgm_handler *handler)
+{
+    enum { COUNT = 100000 };
+    static float x[COUNT], y[COUNT];
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value fed_value = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(COUNT));
+    sgm_output(graph, "y", sgm_multiply(graph, fed_value, sgm_number(graph, 0.5)));
+    CHECK_OK(handler);
+    ((sgm__cpu *)handler->self)->shares_all = true;
+    sgm_session *session = sgm_session_create(handler);
+    sgm_program *program = sgm_session_prepare(session, graph);
+    CHECK_OK(program);
+    for (int i = 0; i < COUNT; i++)
+        x[i] = 1.2e-38f;
+    sgm_tensor *fed = sgm_tensor_wrap(SGM_FLOAT32, DIMS(COUNT), x, NULL, NULL);
+    sgm_tensor *result = sgm_tensor_wrap(SGM_FLOAT32, DIMS(COUNT), y, NULL, NULL);
+    CHECK_OK(sgm_session_feed(session, program, "x", fed));
+    CHECK_OK(sgm_session_run(session, program));
+    CHECK_OK(sgm_session_read(session, program, "y", result));
+    int zeros = 0;
+    static const float zero = 0, half = 0.6e-38f;
+    for (int i = 0; i < COUNT; i++) { /* by their bits: the caller may take such numbers for 0 */
+        bool is_zero = memcmp(&y[i], &zero, sizeof zero) == 0;
+        CHECK(is_zero || memcmp(&y[i], &half, sizeof half) == 0);
+        zeros += is_zero;
+    }
+    sgm_tensor_free(fed);
+    sgm_tensor_free(result);
+    sgm_session_free(session);
+    sgm_handler_free(handler);
+    sgm_graph_free(graph);
+    return zeros;
+}
+
+TEST(subnormal_numbers_are_kept_where_that_is_wanted)
+{
+    CHECK_INT(count_zeros(sgm_handler_create("cpu", .threads = 3)), 100000);
+    CHECK_INT(count_zeros(sgm_handler_create("cpu", .threads = 3, .keep_subnormals = true)), 0);
+    CHECK_INT(count_zeros(sgm_handler_create("cpu(keep_subnormals=true)", .threads = 3)), 0);
+    sgm_handler *handler = sgm_handler_create("cpu", .keep_subnormals = true);
+    char *text = sgm_handler_describe(handler);
+    CHECK(strstr(text, "subnormal numbers: kept\n") != NULL);
+    sgm_string_free(text);
+    sgm_handler_free(handler);
+}
+
+#ifdef __x86_64__
+/* A program whose compiler was told to be fast takes such operands for 0, and so do threads that it starts:
+ * that changes nothing here. */
+TEST(what_the_caller_does_with_subnormal_numbers_changes_nothing)
+{
+    uint32_t before = __builtin_ia32_stmxcsr();
+    __builtin_ia32_ldmxcsr(before | 0x8040u);
+    int zeros = count_zeros(sgm_handler_create("cpu", .threads = 3, .keep_subnormals = true));
+    uint32_t after = __builtin_ia32_stmxcsr();
+    __builtin_ia32_ldmxcsr(before);
+    CHECK_INT(zeros, 0);
+    CHECK_INT(after & 0x8040u, 0x8040u);
+}
+#endif
+
 /* Numbers below the smallest of full precision become zero, and the caller's own arithmetic stays as it was.
  */
 TEST(tiny_numbers_are_zero)

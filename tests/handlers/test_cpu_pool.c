@@ -37,7 +37,7 @@ static void check_counts(sgm__pool *pool, int64_t tasks)
 TEST(does_each_task_once)
 {
     for (int32_t threads = 1; threads <= 4; threads++) {
-        sgm__pool *pool = sgm__pool_create(threads);
+        sgm__pool *pool = sgm__pool_create(threads, false);
         CHECK(pool != NULL);
         CHECK_INT(sgm__pool_threads(pool), threads);
         for (int64_t tasks = 0; tasks <= TASKS; tasks += tasks < 8 ? 1 : 124)
@@ -54,7 +54,7 @@ static void add_task(void *context, int64_t index, int32_t thread)
 
 TEST(survives_many_short_loops)
 {
-    sgm__pool *pool = sgm__pool_create(3);
+    sgm__pool *pool = sgm__pool_create(3, false);
     CHECK(pool != NULL);
     for (int i = 0; i < 20000; i++) {
         _Atomic int64_t sum = 0;
@@ -66,7 +66,7 @@ TEST(survives_many_short_loops)
 
 TEST(wakes_sleepers)
 {
-    sgm__pool *pool = sgm__pool_create(4);
+    sgm__pool *pool = sgm__pool_create(4, false);
     CHECK(pool != NULL);
     for (int i = 0; i < 20; i++) {
         check_counts(pool, 100);
@@ -98,7 +98,7 @@ static void check_row(int32_t threads, int64_t overlap)
     static _Atomic int64_t done[300];
     atomic_int early = 0;
     memset(done, 0, sizeof done);
-    sgm__pool *pool = sgm__pool_create(threads);
+    sgm__pool *pool = sgm__pool_create(threads, false);
     CHECK(pool != NULL);
     for (int64_t i = 0; i < 300; i++) {
         row r = {done, &early, i, i > overlap ? i - overlap : 0, 5};
@@ -123,7 +123,7 @@ TEST(posted_loops_begin_when_what_they_need_is_done)
 
 TEST(waits_for_what_is_needed_before_work_without_a_loop)
 {
-    sgm__pool *pool = sgm__pool_create(3);
+    sgm__pool *pool = sgm__pool_create(3, false);
     static counts c;
     CHECK(pool != NULL);
     for (int i = 0; i < 200; i++) {
@@ -141,7 +141,7 @@ TEST(waits_for_what_is_needed_before_work_without_a_loop)
 
 TEST(runs_alone_when_told_to)
 {
-    sgm__pool *pool = sgm__pool_create(3);
+    sgm__pool *pool = sgm__pool_create(3, false);
     CHECK(pool != NULL);
     check_counts(pool, 100);
     int64_t posted = sgm__pool_posted(pool);
@@ -158,7 +158,7 @@ TEST(runs_alone_when_told_to)
 /* More threads than processors, in several pools that are at work at the same time. */
 static void *run_own_pool(void *failed)
 {
-    sgm__pool *pool = sgm__pool_create(2 * sgm__processors() + 1);
+    sgm__pool *pool = sgm__pool_create(2 * sgm__processors() + 1, false);
     for (int i = 0; i < 300 && pool != NULL; i++) {
         _Atomic int64_t sum = 0;
         sgm__pool_run(pool, 64, add_task, &sum);
@@ -185,11 +185,11 @@ TEST(works_with_more_threads_than_processors)
 TEST(starts_and_ends_quickly)
 {
     for (int i = 0; i < 50; i++) {
-        sgm__pool *pool = sgm__pool_create(2);
+        sgm__pool *pool = sgm__pool_create(2, false);
         CHECK(pool != NULL);
         sgm__pool_free(pool);
     }
-    CHECK(sgm__pool_create(-1) == NULL);
+    CHECK(sgm__pool_create(-1, false) == NULL);
     CHECK(strstr(sgm_last_error(), "threads is -1") != NULL);
 }
 

@@ -106,7 +106,7 @@ static void try_all(const char *name, const sgm__vector *vector)
         SKIP("this library is not installed");
     CHECK(s.dense != NULL);
     for (int i = 0; i < 3; i++)
-        s.pools[i] = sgm__pool_create(i + 1);
+        s.pools[i] = sgm__pool_create(i + 1, false);
     sgm__random random = sgm__random_make(3, 0);
     try_shapes(&s, SGM_FLOAT32, &random);
     try_shapes(&s, SGM_FLOAT64, &random);

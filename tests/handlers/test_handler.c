@@ -75,9 +75,12 @@ TEST(options_behind_the_name)
     CHECK_ERROR(sgm_handler_create("cpu(dense=own, dense=openblas)"), "dense is given twice");
     CHECK_ERROR(sgm_handler_create("cpu(dense=mkl)"), "dense is 'mkl'");
     CHECK_ERROR(sgm_handler_create("cpu(approximate=yes)"), "approximate: expected true or false, got 'yes'");
+    CHECK_ERROR(sgm_handler_create("cpu(keep_subnormals=1)"),
+                "keep_subnormals: expected true or false, got '1'");
     CHECK_ERROR(sgm_handler_create("cpu(instructions=mmx)"), "instructions is 'mmx'; give \"portable\"");
     CHECK_ERROR(sgm_handler_create("null(dense=own)"), "only cpu, opencl and cuda have options");
-    CHECK_ERROR(sgm_handler_create("cpu(device=1)"), "there are dense, instructions and approximate");
+    CHECK_ERROR(sgm_handler_create("cpu(device=1)"),
+                "there are dense, instructions, approximate and keep_subnormals");
     CHECK_ERROR(
         sgm_handler_create("opencl(devise=1)"),
         "there is no option 'devise' (did you mean 'device'?); there are device and, of cuda alone, tf32");

@@ -95,3 +95,19 @@ TEST(options_say_what_the_notation_says)
                          sgm_layer_create("global_max_pooling", SGM_LAYER_OPTIONS(.steps = true))),
                "input(9, 3) + global_max_pooling(steps=true)");
 }
+
+TEST(ctc_has_no_second_gradient)
+{
+    sgm_graph *graph = sgm_graph_create();
+    sgm_shape logits = sgm_shape_of(1, 4, 3), labels = sgm_shape_of(1, 2), lengths = sgm_shape_of(1);
+    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, &logits), slope;
+    sgm_value cost = sgm_ctc(graph, x, sgm_input_value(graph, "labels", SGM_INT64, &labels),
+                             sgm_input_value(graph, "lengths", SGM_INT64, &lengths), 0, false);
+    CHECK_OK(sgm_gradients(graph, sgm_sum(graph, cost), &x, 1, &slope));
+    sgm_value norm = sgm_sum(graph, sgm_square(graph, slope)), second;
+    CHECK_ERROR(
+        sgm_gradients(graph, norm, &x, 1, &second),
+        "ctc has a gradient, but no second one: leave it out of what is differentiated twice, or stop the "
+        "gradient of its gradient");
+    sgm_graph_free(graph);
+}

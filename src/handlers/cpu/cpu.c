@@ -60,6 +60,7 @@ static sgm_status open_cpu(const sgm_handler_options *options, void **self)
     pthread_mutex_init(&cpu->busy, NULL);
     cpu->interprets = options->no_machine_code || !sgm__code_allowed();
     cpu->told = options->no_machine_code;
+    cpu->keeps_subnormals = options->keep_subnormals;
     cpu->vector =
         options->instructions != NULL ? sgm__vector_named(options->instructions) : sgm__vector_best();
     if (cpu->vector != NULL && options->approximate) {
@@ -69,7 +70,7 @@ static sgm_status open_cpu(const sgm_handler_options *options, void **self)
     }
     cpu->dense = cpu->vector != NULL ? sgm__dense_create(options->dense) : NULL;
     bool good = cpu->dense != NULL && sgm__cpu_choose_bfloat16(cpu, options->dense) == SGM_OK;
-    cpu->pool = good ? sgm__pool_create(options->threads) : NULL;
+    cpu->pool = good ? sgm__pool_create(options->threads, options->keep_subnormals) : NULL;
     if (cpu->pool == NULL) {
         close_cpu(cpu);
         return sgm_last_status();
@@ -121,6 +122,8 @@ static void describe(void *self, sgm__text *text)
     sgm__text_append(text, "instructions: %s\n", cpu->vector->name);
     if (cpu->vector->approximate)
         sgm__text_append(text, "approximate: exp to 0.011 %%, tanh to 0.0001\n");
+    if (cpu->keeps_subnormals)
+        sgm__text_append(text, "subnormal numbers: kept\n");
     sgm__text_append(text, "threads: %d\n", cpu->threads);
     sgm__text_append(text, "elementwise steps: %s\n",
                      cpu->vector->functions == NULL ? "interpreted: no AVX-512"
@@ -539,7 +542,7 @@ static sgm_status run_part(void *self, void *compiled, const sgm__memory *memory
 {
     sgm__cpu *cpu = self;
     pthread_mutex_lock(&cpu->busy);
-    uint64_t before = sgm__flush_begin();
+    uint64_t before = sgm__flush_begin(cpu->keeps_subnormals);
     place(compiled, memory);
     sgm__pool_alone(cpu->pool, ((const executable *)compiled)->flow == NULL);
     sgm_status status = run_steps(cpu, compiled, memory, first, count, times);

@@ -22,9 +22,10 @@ typedef struct sgm__cpu {
     char bfloat16[200];   /* which way they go, and why */
     pthread_mutex_t busy; /* one run at a time has the pool */
     int32_t threads;
-    bool interprets; /* elementwise steps, though it knows how to make machine code */
-    bool told;       /* so by who created it; else the system allows no code */
-    bool shares_all; /* for tests: programs are shared also where one thread would be faster */
+    bool interprets;       /* elementwise steps, though it knows how to make machine code */
+    bool told;             /* so by who created it; else the system allows no code */
+    bool keeps_subnormals; /* flush.h */
+    bool shares_all;       /* for tests: programs are shared also where one thread would be faster */
 } sgm__cpu;
 
 typedef struct sgm__cpu_call {

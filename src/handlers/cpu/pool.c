@@ -51,7 +51,7 @@ typedef struct worker {
 struct sgm__pool {
     int32_t threads, processors;
     int32_t started;
-    bool alone;
+    bool alone, keeps_subnormals;
     worker *workers;
     share *shares;
     int64_t needs; /* of the next loop */
@@ -180,7 +180,7 @@ static void *worker_main(void *argument)
     worker *self = argument;
     sgm__pool *pool = self->pool;
     int64_t at = 0;
-    sgm__flush_begin();
+    sgm__flush_begin(pool->keeps_subnormals);
     atomic_fetch_add(&awake, 1);
     while (wait_for_loop(pool, at)) {
         atomic_store(&self->inside, at + 1);
@@ -209,7 +209,7 @@ static sgm_status start(sgm__pool *pool)
     return SGM_OK;
 }
 
-sgm__pool *sgm__pool_create(int32_t threads)
+sgm__pool *sgm__pool_create(int32_t threads, bool keeps_subnormals)
 {
     if (threads < 0 || threads > MOST_THREADS) {
         sgm_fail(SGM_ERROR_ARGUMENT, "threads is %d; give 1 to %d, or 0 for one per processor", threads,
@@ -221,6 +221,7 @@ sgm__pool *sgm__pool_create(int32_t threads)
         return NULL;
     memset(pool, 0, sizeof *pool);
     pool->processors = sgm__processors();
+    pool->keeps_subnormals = keeps_subnormals;
     pool->threads = threads > 0 ? threads : pool->processors;
     size_t count = (size_t)pool->threads;
     pool->workers = sgm__alloc_aligned(count * sizeof(worker));

@@ -21,8 +21,8 @@ typedef struct sgm__pool sgm__pool;
 /* `thread` is 0 .. threads - 1: for memory that each thread has for itself. */
 typedef void (*sgm__pool_task)(void *context, int64_t index, int32_t thread);
 
-/* threads 0: one per processor that this process may use. */
-sgm__pool *sgm__pool_create(int32_t threads);
+/* threads 0: one per processor that this process may use. keeps_subnormals: see flush.h. */
+sgm__pool *sgm__pool_create(int32_t threads, bool keeps_subnormals);
 void sgm__pool_free(sgm__pool *pool);
 int32_t sgm__pool_threads(const sgm__pool *pool);
 /* task(context, 0 .. tasks - 1, thread), in any order; returns when all are done, and all loops before. */
