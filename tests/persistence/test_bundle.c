@@ -271,6 +271,23 @@ TEST(hostile_headers_are_refused_with_the_reason)
         CHECK_ERROR(sgm_bundle_load(make_file(cases[i].header, "\0\1\7\1", 4)), cases[i].message);
 }
 
+TEST(headers_that_are_too_short_are_refused)
+{
+    unsigned char file[10] = {0};
+    for (size_t length = 0; length < 2; length++) {
+        file[0] = (unsigned char)length;
+        write_bytes(path_of("short.safetensors"), file, 8 + length);
+        CHECK_ERROR(sgm_bundle_load(path_of("short.safetensors")), "it is cut off or no safetensors file");
+    }
+    for (size_t length = 8; length < 72; length++) { /* before memory for the header is taken */
+        write_bytes(path_of("short.safetensors"), by_hand, length);
+        CHECK_ERROR(sgm_bundle_load(path_of("short.safetensors")), "the header would have 64 bytes, but");
+    }
+    CHECK_ERROR(sgm_bundle_load(make_file("{\"m\":{\"dtype\":\"BOOL\",\"shape\":[2],\"data_offsets\":[0,2]}}",
+                                          "\1\2", 2)),
+                "tensor 'm': element 1 is 2");
+}
+
 TEST(enormous_lengths_and_nesting_are_refused)
 {
     unsigned char huge[16] = {255, 255, 255, 255, 255, 255, 255, 255, '{', '}'};
@@ -325,6 +342,7 @@ TEST(a_failed_write_leaves_the_old_file)
     CHECK(access(path_of("old.safetensors.tmp"), F_OK) != 0);
     CHECK_ERROR(sgm_bundle_save(bundle, path_of("no/such/folder.safetensors")), "no/such/folder");
     CHECK_ERROR(sgm_bundle_load(path_of("absent.safetensors")), "absent.safetensors");
+    CHECK_ERROR(sgm_bundle_load("/tmp"), "'/tmp': it is not a regular file");
     sgm_bundle_free(loaded);
     sgm_bundle_free(bundle);
     sgm_tensor_free(tensor);

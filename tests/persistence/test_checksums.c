@@ -238,6 +238,27 @@ TEST(made_up_checksums_are_refused)
     sgm_bundle_free(bundle);
 }
 
+/* Headers whose own checksum is right (by Python's zlib.crc32), with lists that are none. */
+TEST(lists_of_checksums_must_be_whole)
+{
+    static const char *const headers[] = {
+        "{\"__metadata__\":{\"sigma.checksum.header\":\"crc32 "
+        "a0dc8891\",\"sigma.checksum.tensors\":\"crc32\"},\"w\":{\"dtype\":\"U8\",\"shape\":[2],\"data_"
+        "offsets\":[0,2]}}",
+        "{\"__metadata__\":{\"sigma.checksum.header\":\"crc32 f30f13af\",\"sigma.checksum.tensors\":\"crc32 "
+        "0000000x\"},\"w\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]}}",
+    };
+    static const char *const messages[] = {"is no list of 1 checksums", "has no checksum number 0"};
+    for (size_t i = 0; i < 2; i++) {
+        unsigned char file[256];
+        uint64_t length = strlen(headers[i]);
+        memcpy(file, &length, 8);
+        memcpy(file + 8, headers[i], length);
+        memcpy(file + 8 + length, "\5\7", 2);
+        CHECK_ERROR(sgm_bundle_load(put_damaged(file, 8 + length + 2)), messages[i]);
+    }
+}
+
 /* A zip archive has checksums of its members, but not of their names, nor of what nothing depends on. */
 TEST(flipped_bits_of_an_archive_change_no_value)
 {

@@ -211,3 +211,70 @@ TEST(random_numbers_differ_from_worker_to_worker)
     CHECK(seeds[1] != seeds[0]);
     free_wave_trainer(made);
 }
+
+/* What a file has of workers is looked at before anything is taken over. */
+TEST(states_of_workers_that_do_not_fit_are_refused)
+{
+    char path[128];
+    sgm_shape scalar = sgm_shape_scalar();
+    sgm_tensor *number = sgm_tensor_from(SGM_FLOAT32, &scalar, &(float){1});
+    wave_trainer made = make(parameters), victim = make(parameters);
+    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 5));
+    save(made.trainer, "workers", NULL, NULL);
+    snprintf(path, sizeof path, "/tmp/sigma-operator-%d-workers", (int)getpid());
+    static const char *const names[] = {"workers.0.surplus", "workers.1.4-dense.biases"};
+    static const char *const messages[] = {"a worker has 'surplus', the trainer has not",
+                                           "'workers.1.4-dense.biases' is of another type or shape"};
+    for (int i = 0; i < 2; i++) {
+        sgm_bundle *whole = sgm_bundle_load(path), *changed = sgm_bundle_create();
+        CHECK_OK(whole);
+        CHECK_OK(sgm_bundle_add(changed, names[i], number));
+        for (size_t k = 0; k < sgm_bundle_count(whole); k++) {
+            const char *name = sgm_bundle_name(whole, k);
+            if (strcmp(name, names[i]) != 0)
+                CHECK_OK(sgm_bundle_add(changed, name, sgm_bundle_get(whole, name)));
+        }
+        CHECK_OK(sgm_bundle_set_text(changed, "sigma.network", sgm_bundle_text(whole, "sigma.network")));
+        CHECK_OK(sgm_bundle_set_text(changed, "sigma.state", sgm_bundle_text(whole, "sigma.state")));
+        char bad[160];
+        snprintf(bad, sizeof bad, "%s-bad", path);
+        CHECK_OK(sgm_bundle_save(changed, bad));
+        CHECK_ERROR(sgm_trainer_load(victim.trainer, bad), messages[i]);
+        CHECK_INT(victim.trainer->position.iteration, 0);
+        unlink(bad);
+        sgm_bundle_free(changed);
+        sgm_bundle_free(whole);
+    }
+    unlink(path);
+    sgm_tensor_free(number);
+    free_wave_trainer(made);
+    free_wave_trainer(victim);
+}
+
+/* Amid an epoch each worker has parameters of its own: of what a load leaves alone, their mean stays. */
+TEST(what_is_not_loaded_stays_as_workers_have_learnt_it)
+{
+    char path[128];
+    double learnt[24], seen[24];
+    wave_trainer made = make(three_once_an_epoch), other = make(three_once_an_epoch);
+    CHECK_OK(sgm_trainer_run(other.trainer, .iterations = 1));
+    save(other.trainer, "some", NULL, NULL);
+    snprintf(path, sizeof path, "/tmp/sigma-operator-%d-some", (int)getpid());
+    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 4));
+    wave_trainer same = make(three_once_an_epoch);
+    CHECK_OK(sgm_trainer_run(same.trainer, .iterations = 4));
+    CHECK_OK(
+        sgm_trainer_load_parts(made.trainer, path, .parts = SGM_PART_PARAMETERS, .states = "4-dense.biases"));
+    sgm_tensor *value = sgm_trainer_get(same.trainer, "4-dense.weights");
+    CHECK_OK(sgm_tensor_read(value, learnt, 24));
+    sgm_tensor_free(value);
+    value = sgm_trainer_get(made.trainer, "4-dense.weights");
+    CHECK_OK(sgm_tensor_read(value, seen, 24));
+    sgm_tensor_free(value);
+    for (int k = 0; k < 24; k++)
+        CHECK_NEAR(seen[k], learnt[k], 0);
+    unlink(path);
+    free_wave_trainer(made);
+    free_wave_trainer(same);
+    free_wave_trainer(other);
+}

@@ -257,6 +257,40 @@ TEST(parts_that_are_not_there_cannot_be_loaded)
     close_folder();
 }
 
+/* Also where more is asked for than there is. */
+TEST(what_a_file_lacks_stays_as_it_is)
+{
+    open_folder();
+    wave_trainer small = make(NULL), made = make(NULL);
+    CHECK_OK(sgm_trainer_save_parts(small.trainer, file, .parts = SGM_PART_PARAMETERS));
+    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 6));
+    double slot = print_of(made.trainer, "optimiser.momentum.1-dense.weights");
+    CHECK_OK(sgm_trainer_load_parts(made.trainer, file, .parts = SGM_PART_EVERYTHING, .relaxed = true));
+    CHECK_INT(made.trainer->position.iteration, 6);
+    CHECK_INT(made.trainer->position.updates, 6);
+    CHECK_NEAR(print_of(made.trainer, "optimiser.momentum.1-dense.weights"), slot, 0);
+    CHECK_NEAR(print_of(made.trainer, "1-dense.weights"), print_of(small.trainer, "1-dense.weights"), 0);
+    free_wave_trainer(small);
+    free_wave_trainer(made);
+    close_folder();
+}
+
+TEST(a_single_difference_is_told_too)
+{
+    char *left = NULL;
+    open_folder();
+    wave_trainer one = make("input(6) + dense(3, tanh) + softmax_cross_entropy"),
+                 other = make("input(6) + dense(3, relu) + softmax_cross_entropy");
+    CHECK_OK(sgm_trainer_save(one.trainer, file));
+    CHECK_OK(sgm_trainer_load_parts(other.trainer, file, .parts = SGM_PART_PARAMETERS | SGM_PART_NETWORK,
+                                    .relaxed = true, .left = &left));
+    CHECK(left != NULL && strstr(left, "it is of the network \"input(6) + dense(3, tanh)") != NULL);
+    sgm_string_free(left);
+    free_wave_trainer(one);
+    free_wave_trainer(other);
+    close_folder();
+}
+
 TEST(a_run_goes_on_only_from_a_whole_checkpoint)
 {
     char path[160], metrics[160];
