@@ -78,6 +78,33 @@ static inline training *begin_training(void)
                              "input(8, 8) + dense(32, relu) + dense(10) + softmax_cross_entropy");
 }
 
+/* A page over a training that has not begun. */
+typedef struct prepared {
+    sgm_env *env;
+    sgm_dataset *dataset;
+    const char *url;
+} prepared;
+
+static inline prepared prepare_page(const char *name)
+{
+    prepared p = {.env = sgm_env_create(name, .seed = 1), .dataset = sgm_dataset_open("iris")};
+    sgm_trainer *trainer = sgm_trainer_create(p.env, "iris");
+    sgm_monitor *monitor = sgm_web_monitor(.quiet = true);
+    sgm_trainer_network(trainer, "input(4) + dense(3) + softmax_cross_entropy");
+    sgm_trainer_data(trainer, sgm_minibatches(p.dataset, .size = 10));
+    sgm_trainer_optimiser(trainer, sgm_adam());
+    CHECK_OK(sgm_env_monitor(p.env, monitor));
+    CHECK_OK(sgm_env_prepare(p.env));
+    p.url = sgm_web_monitor_url(monitor);
+    return p;
+}
+
+static inline void free_prepared(prepared *p)
+{
+    sgm_env_free(p->env);
+    sgm_dataset_free(p->dataset);
+}
+
 static inline double iteration_of(training *t)
 {
     json_t *session = web_get(&t->client, "/api/session");

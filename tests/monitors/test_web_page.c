@@ -79,6 +79,44 @@ TEST(nobody_gets_in_without_the_token)
     end_training(t);
 }
 
+/* Other ports may know the cookie: it shows the page, and nothing in it. */
+TEST(nobody_sees_data_by_the_cookie_alone)
+{
+    training *t = begin_training();
+    browser_do(&t->browser, "localStorage.removeItem('sigma.page-token'); location.reload()");
+    browser_await(&t->browser, "document.querySelector('.boot-error')?.textContent.includes("
+                               "'open the address that the program printed')");
+    CHECK(browser_is(&t->browser, "document.querySelector('.panel') === null"));
+    char url[256];
+    snprintf(url, sizeof url, "http://127.0.0.1:%d/?token=%s", t->client.port, t->client.token);
+    browser_go(&t->browser, url);
+    browser_await(&t->browser, STATE " === 'Running'");
+    end_training(t);
+}
+
+static void await_page_of(browser *b, int port, const char *title)
+{
+    char text[128];
+    snprintf(text, sizeof text, "http://127.0.0.1:%d/", port);
+    browser_go(b, text);
+    snprintf(text, sizeof text, "document.querySelector('h1').textContent === '%s'", title);
+    browser_await(b, text);
+}
+
+/* Each page is loaded again without its token, whichever was opened last. */
+TEST(two_monitors_are_open_in_one_browser)
+{
+    training *t = begin_training();
+    prepared other = prepare_page("other");
+    browser_go(&t->browser, other.url);
+    await_page_of(&t->browser, t->client.port, "Learning");
+    browser_await(&t->browser, STATE " === 'Running'");
+    await_page_of(&t->browser, web_client_of(other.url).port, "other");
+    browser_check_errors(&t->browser);
+    end_training(t);
+    free_prepared(&other);
+}
+
 /* --- steering --- */
 
 #define CHECKPOINTS ".panel-checkpoints "
