@@ -122,6 +122,9 @@ int32_t sgm__processors(void); /* that this process may use; at least 1 */
 sgm_status sgm__file_read(const char *path, size_t limit, char **data, size_t *length);
 /* Writes through `path`.tmp, fsync, rename, fsync of the folder; straight to a device or a pipe. */
 sgm_status sgm__file_write_atomic(const char *path, const void *data, size_t length);
+/* Renames `with`, which is whole and synchronised, and syncs the folder; when that fails, `with` is removed.
+ */
+sgm_status sgm__file_replace(const char *path, const char *with);
 sgm_status sgm__make_folders(const char *path); /* like mkdir -p */
 bool sgm__file_exists(const char *path);
 

@@ -194,6 +194,15 @@ static sgm_status write_stream(const char *path, const void *data, size_t length
     return status;
 }
 
+sgm_status sgm__file_replace(const char *path, const char *with)
+{
+    if (rename(with, path) == 0)
+        return sync_folder_of(path);
+    sgm_status status = fail_file("replace", path);
+    unlink(with);
+    return status;
+}
+
 sgm_status sgm__file_write_atomic(const char *path, const void *data, size_t length)
 {
     if (is_stream(path))
@@ -202,12 +211,10 @@ sgm_status sgm__file_write_atomic(const char *path, const void *data, size_t len
     if (!temporary)
         return sgm_last_status();
     sgm_status status = write_temporary(temporary, data, length);
-    if (status == SGM_OK && rename(temporary, path) != 0) {
-        status = fail_file("replace", path);
-        unlink(temporary);
-    }
+    if (status == SGM_OK)
+        status = sgm__file_replace(path, temporary);
     sgm__free(temporary);
-    return status == SGM_OK ? sync_folder_of(path) : status;
+    return status;
 }
 
 /* --- folders --- */

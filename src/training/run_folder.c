@@ -7,12 +7,13 @@
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#define LARGEST_METRICS ((size_t)1 << 30)
+#define LARGEST_BRANCHES ((size_t)1 << 30)
 
 /* Text of a folder's file; freed by the caller. */
 static char *path_of(const char *folder, const char *file)
@@ -33,27 +34,50 @@ static bool stays(const char *line, size_t length, const char *key, int64_t newe
     return good;
 }
 
-/* Lines of the branch stay up to `newest`. A line that a crash cut off goes. */
+/* Lines of the branch up to `newest`, and of others. A line that a crash cut off goes. */
+static sgm_status copy_lines(FILE *from, FILE *to, const char *key, int64_t newest, int64_t branch)
+{
+    char *line = NULL;
+    size_t capacity = 0;
+    bool good = true;
+    for (ssize_t length; good && (length = getline(&line, &capacity, from)) > 0 && line[length - 1] == '\n';)
+        if (stays(line, (size_t)length, key, newest, branch))
+            good = fwrite(line, 1, (size_t)length, to) == (size_t)length;
+    free(line);
+    good = good && ferror(from) == 0 && fflush(to) == 0 && fsync(fileno(to)) == 0;
+    return good ? SGM_OK : SGM_ERROR_FILE;
+}
+
+static sgm_status fail_lines(const char *path)
+{
+    return sgm_fail(SGM_ERROR_FILE, "cannot shorten '%s': %s", path, sgm__errno_text(errno));
+}
+
+static sgm_status write_lines(const char *path, const char *temporary, const char *key, int64_t newest,
+                              int64_t branch)
+{
+    FILE *from = fopen(path, "rbe"), *to = from != NULL ? fopen(temporary, "wbe") : NULL;
+    sgm_status status =
+        to != NULL && copy_lines(from, to, key, newest, branch) == SGM_OK ? SGM_OK : fail_lines(path);
+    if (from != NULL)
+        fclose(from);
+    if (to != NULL && fclose(to) != 0 && status == SGM_OK)
+        status = fail_lines(path);
+    if (status == SGM_OK)
+        return sgm__file_replace(path, temporary);
+    unlink(temporary);
+    return status;
+}
+
+/* Line by line, as histograms grow with every iteration. */
 static sgm_status drop_newer_lines(const char *path, const char *key, int64_t newest, int64_t branch)
 {
-    char *text;
-    size_t length, kept = 0;
     if (!sgm__file_exists(path))
         return SGM_OK;
-    SGM_TRY(sgm__file_read(path, LARGEST_METRICS, &text, &length));
-    for (size_t start = 0; start < length;) {
-        const char *end = memchr(text + start, '\n', length - start);
-        if (end == NULL)
-            break;
-        size_t line = (size_t)(end - (text + start)) + 1;
-        if (stays(text + start, line, key, newest, branch)) {
-            memmove(text + kept, text + start, line);
-            kept += line;
-        }
-        start += line;
-    }
-    sgm_status status = sgm__file_write_atomic(path, text, kept);
-    sgm__free(text);
+    char *temporary = sgm__format("%s.tmp", path);
+    sgm_status status =
+        temporary != NULL ? write_lines(path, temporary, key, newest, branch) : SGM_ERROR_MEMORY;
+    sgm__free(temporary);
     return status;
 }
 
@@ -306,7 +330,7 @@ static sgm_status newest_branch(const char *path, int64_t *number)
     size_t length;
     if (!sgm__file_exists(path))
         return SGM_OK;
-    SGM_TRY(sgm__file_read(path, LARGEST_METRICS, &text, &length));
+    SGM_TRY(sgm__file_read(path, LARGEST_BRANCHES, &text, &length));
     for (size_t start = 0; start < length;) {
         const char *end = memchr(text + start, '\n', length - start);
         size_t line = end != NULL ? (size_t)(end - (text + start)) + 1 : length - start;
