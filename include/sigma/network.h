@@ -165,6 +165,8 @@ typedef struct sgm_named_value {
     const char *name;
     sgm_value value;
     double importance; /* costs */
+    sgm_value
+        part; /* costs: what this one adds to that of the whole minibatch; the value, unless it is a part */
 } sgm_named_value;
 
 typedef struct sgm_recording_options {
@@ -176,6 +178,7 @@ typedef struct sgm_recording_options {
     bool costs;         /* record costs though not training (validation) */
     uint64_t iteration; /* for layers that record something else each time */
     const char *prefix; /* of the parameters' names as states; default "" (the averaged ones: "average.") */
+    bool part; /* the records are a part of a minibatch, which several workers share: sgm_layer_is_part */
     bool step; /* one step of sequences, whose inputs are declared with all: layers that look back keep
                 * what they need in states of their own, zeros at first. Not while training; layers
                 * that look ahead refuse */
@@ -194,6 +197,8 @@ typedef struct sgm_recording {
     const sgm_named_value *costs; /* one number for each cost layer, without its importance */
     size_t cost_count;
     sgm_value total; /* sum of importance * cost; nothing if there are no costs */
+    sgm_value
+        part; /* the same of the costs' parts, whose sum over all workers is the total of the minibatch */
     const sgm_parameter *parameters;
     size_t parameter_count;
     bool classifies;   /* the first cost is one of classes, so that outputs and targets have an accuracy */
@@ -210,10 +215,11 @@ SGM_API bool sgm_network_is_dynamic(const sgm_network *network);
 /* --- layers from outside the library --- */
 #define SGM_LAYER_API 1
 typedef enum sgm_layer_flags {
-    SGM_LAYER_COST = 1,      /* inputs: prediction; its value is one number for each record or one in all */
-    SGM_LAYER_DYNAMIC = 2,   /* is recorded again at each iteration, and what comes behind it if it differs */
-    SGM_LAYER_JOIN = 4,      /* arguments are branches */
-    SGM_LAYER_CLASSIFIES = 8 /* a cost of classes: the largest output is the answer */
+    SGM_LAYER_COST = 1,    /* inputs: prediction; its value is one number for each record or one in all */
+    SGM_LAYER_DYNAMIC = 2, /* is recorded again at each iteration, and what comes behind it if it differs */
+    SGM_LAYER_JOIN = 4,    /* arguments are branches */
+    SGM_LAYER_CLASSIFIES = 8, /* a cost of classes: the largest output is the answer */
+    SGM_LAYER_SUM = 16        /* a cost that is a sum over the minibatch, where others are means */
 } sgm_layer_flags;
 
 /* An argument in the notation. Positional ones come in the order of the table (a value goes to the next
@@ -279,6 +285,17 @@ SGM_API sgm_value sgm_layer_section(sgm_layer_call *call, sgm_graph *graph, cons
 SGM_API sgm_value sgm_layer_lengths(const sgm_layer_call *call);
 /* True: what comes in is one step of sequences, the next one at each run. */
 SGM_API bool sgm_layer_is_step(const sgm_layer_call *call);
+/* For a cost: it is a mean over so many steps or other things of the minibatch, one number of a float type;
+ * without this call over its records. Workers that share a minibatch weight their parts so. */
+SGM_API void sgm_layer_count(sgm_layer_call *call, sgm_value count);
+/* True: the records are a part of a minibatch, which several workers share. What a layer computes from
+ * several records together (statistics, a comparison) then needs the others': it sums over the workers or
+ * fails. */
+SGM_API bool sgm_layer_is_part(const sgm_layer_call *call);
+/* Of a part: the share of the minibatch's records that it has, one number in the layer's type. */
+SGM_API sgm_value sgm_layer_share(sgm_layer_call *call, sgm_graph *graph);
+/* Of a part: the sum of `x` over all workers, which record it alike, in the same type; else `x`. */
+SGM_API sgm_value sgm_layer_all_reduce(sgm_layer_call *call, sgm_graph *graph, sgm_value x);
 /* Uniform in [0, 1), different at each step and for each call. */
 SGM_API sgm_value sgm_layer_random(sgm_layer_call *call, sgm_graph *graph, const sgm_shape *shape);
 /* Applies an activation by name; "" or NULL: none. */

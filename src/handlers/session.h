@@ -103,11 +103,11 @@ sgm_status sgm__session_lend(sgm_session *session, sgm_program *program, int32_t
  * runs only. */
 sgm_status sgm__session_run_timed(sgm_session *session, sgm_program *program, sgm__step_time *times);
 /* As sgm_session_run, in pieces: `done` is told when the steps before ends[piece], in ascending order, have
- * been run, and then of the whole, as piece `count`. */
+ * been run, and then of the whole, as piece `count`. Its failure ends the run. */
 typedef struct sgm__pieces {
     const int32_t *ends;
     size_t count;
-    void (*done)(void *user, size_t piece);
+    sgm_status (*done)(void *user, size_t piece);
     void *user;
 } sgm__pieces;
 sgm_status sgm__session_run_pieces(sgm_session *session, sgm_program *program, const sgm__pieces *pieces);
@@ -119,6 +119,22 @@ int32_t sgm__program_output_ready(const sgm_program *program, int32_t output);
 /* Copies records `first` to `first + count - 1` of a contiguous tensor into an input. */
 sgm_status sgm__session_feed_part(sgm_session *session, sgm_program *program, const char *input,
                                   sgm_tensor *values, int64_t first, int64_t count);
+
+/* --- session_sums.c --- */
+/* A sum of workers (all_reduce) that a program has: once the steps before `end` have run, its memory has what
+ * this worker adds, and becomes the sum before the next step runs. */
+typedef struct sgm__program_sum {
+    int32_t end, node;
+    size_t elements;
+} sgm__program_sum;
+/* In the order of the steps, into an array of the caller's. */
+sgm_status sgm__program_sums(const sgm_program *program, sgm__program_sum **sums, size_t *count,
+                             size_t *capacity);
+/* While the program stands behind that step. */
+sgm_status sgm__session_read_sum(const sgm_session *session, const sgm_program *program,
+                                 const sgm__program_sum *sum, double *values);
+sgm_status sgm__session_write_sum(const sgm_session *session, const sgm_program *program,
+                                  const sgm__program_sum *sum, const double *values);
 
 /* --- session_index.c --- */
 /* From now on what is fed to the input must be whole numbers from `least` to `most`, of at most 24 bits;

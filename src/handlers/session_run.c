@@ -187,7 +187,7 @@ sgm_status sgm__session_run_pieces(sgm_session *session, sgm_program *program, c
         first = end;
         if (last)
             session->newest = program;
-        pieces->done(pieces->user, (size_t)piece);
+        SGM_TRY(pieces->done(pieces->user, (size_t)piece));
     }
     return SGM_OK;
 }

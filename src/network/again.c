@@ -12,7 +12,8 @@ static bool fits(const sgm_network *network, const sgm_graph *graph, const sgm_r
     const sgm__newest *newest = &network->newest;
     return newest->graph == graph && newest->serial == graph->serial && newest->batch == options->batch &&
            newest->dtype == options->dtype && newest->training == options->training &&
-           newest->costs == options->costs && (options->prefix == NULL || *options->prefix == '\0');
+           newest->costs == options->costs && newest->part == options->part &&
+           (options->prefix == NULL || *options->prefix == '\0');
 }
 
 static void go_to(sgm_network *network, sgm_graph *graph, const sgm__layer_mark *mark)

@@ -14,6 +14,11 @@ sgm_status sgm__network_record_again(sgm_network *network, sgm_graph *graph,
                                      const sgm_recording_options *options, sgm_recording *recording,
                                      bool *same);
 
+/* An input of recordings of a part of a minibatch: the share of its records that the part has. */
+#define SGM__SHARE "trainer.share"
+/* The share of what a part counts, `count`, in the sum over all workers, in this type. */
+sgm_value sgm__part_share_of(sgm_graph *graph, sgm_value count, sgm_dtype dtype);
+
 /* Names of states that the layers remember from minibatch to minibatch, as far as they were recorded; NULL
  * past the last. They are zeros at the beginning of each epoch. */
 const char *sgm__network_memory_at(const sgm_network *network, size_t index);

@@ -51,7 +51,8 @@ static size_t known_count(const sgm_network *network, sgm_named_value *const *li
 /* Texts that are kept are the same ones. */
 static bool is_same_named(const sgm_named_value *a, const sgm_named_value *b)
 {
-    return a->name == b->name && a->value.index == b->value.index && a->importance == b->importance;
+    return a->name == b->name && a->value.index == b->value.index && a->importance == b->importance &&
+           a->part.index == b->part.index;
 }
 
 sgm_status sgm__network_add_named(sgm_network *network, sgm_named_value **list, size_t *count,
@@ -282,7 +283,7 @@ static sgm_status add_section(const sgm_layer_call *call, const char *section, s
     const char *name = keep_string(network, section);
     if (name == NULL)
         return SGM_ERROR_MEMORY;
-    sgm_named_value added = {name, value, 0};
+    sgm_named_value added = {.name = name, .value = value};
     if (sgm__entry_is_cost(call->entry))
         return sgm__network_add_named(network, &network->targets, &network->target_count,
                                       &network->target_capacity, added);

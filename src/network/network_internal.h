@@ -128,7 +128,7 @@ typedef struct sgm__newest {
     uint64_t serial;        /* of the graph then */
     int64_t batch;
     sgm_dtype dtype;
-    bool training, costs;
+    bool training, costs, part;
     sgm_recording recording;
 } sgm__newest;
 
@@ -185,6 +185,7 @@ struct sgm_layer_call {
     size_t first_parameter; /* of this layer */
     sgm_value lengths;      /* of the first input that has some; a layer may change them for what it gives */
     bool other_lengths;     /* it did */
+    sgm_value count;        /* a cost: what it is a mean over; nothing: the records */
 };
 
 /* --- what goes on from run to run (memory.c) --- */
@@ -197,6 +198,12 @@ sgm_value sgm__layer_place(sgm_layer_call *call, sgm_graph *graph);
 bool sgm__layer_refuses_step(const sgm_layer_call *call, sgm_graph *graph, const char *why);
 /* The step after this one has the next place. */
 void sgm__network_next_place(sgm_graph *graph);
+
+/* --- parts of a minibatch (part.c) --- */
+/* What a cost of a part adds to that of the whole minibatch. */
+sgm_value sgm__part_of_cost(sgm_layer_call *call, sgm_value cost);
+/* The sum of importance * part of a recording's costs. */
+sgm_value sgm__part_of_costs(sgm_graph *graph, const sgm_named_value *costs, size_t count);
 
 /* --- whole numbers (indices.c) --- */
 /* x, a section of the data, as int64: whole numbers from 0 to `most`. What is fed to it is checked. */

@@ -91,6 +91,7 @@ static sgm_layer_call begin(sgm_network *network, sgm_graph *graph, const sgm_re
                             .graph = graph,
                             .options = options,
                             .first_parameter = network->parameter_count,
+                            .count = {-1},
                             .lengths = lengths_of_inputs(network, &network->entries[entry])};
 }
 
@@ -111,7 +112,8 @@ sgm_status sgm__network_record_layer(sgm_network *network, sgm_graph *graph,
         sgm_value weighted =
             importance == 1 ? value : sgm_multiply(graph, value, sgm_live_number(graph, importance));
         *total = network->cost_count == 0 ? weighted : sgm_add(graph, *total, weighted);
-        sgm_named_value named = {call.entry->name, value, importance};
+        sgm_named_value named = {call.entry->name, value, importance,
+                                 options->part ? sgm__part_of_cost(&call, value) : value};
         if (sgm__network_add_named(network, &network->costs, &network->cost_count, &network->cost_capacity,
                                    named) != SGM_OK)
             sgm__record_fail(graph);
@@ -132,7 +134,7 @@ static sgm_status record_outputs(sgm_network *network, sgm_graph *graph, const s
             sgm_graph_pop_label(graph);
         }
         SGM_TRY(sgm_graph_status(graph));
-        sgm_named_value named = {network->entries[output->producer].name, value, 0};
+        sgm_named_value named = {.name = network->entries[output->producer].name, .value = value};
         SGM_TRY(sgm__network_add_named(network, &network->predictions, &network->prediction_count,
                                        &network->prediction_capacity, named));
     }
@@ -180,6 +182,7 @@ static void note_newest(sgm_network *network, const sgm_graph *graph, const sgm_
                                     .dtype = options->dtype,
                                     .training = options->training,
                                     .costs = options->costs,
+                                    .part = options->part,
                                     .recording = *recording};
 }
 
@@ -212,6 +215,7 @@ sgm_status sgm__network_record_from(sgm_network *network, sgm_graph *graph,
     network->marks[network->order_count] = sgm__network_mark(network, graph, *total);
     SGM_TRY(record_outputs(network, graph, options));
     SGM_TRY(index_parameters(network));
+    sgm_value part = options->part ? sgm__part_of_costs(graph, network->costs, network->cost_count) : *total;
     if (options->step)
         sgm__network_next_place(graph);
     *recording = (sgm_recording){.inputs = network->inputs,
@@ -223,6 +227,7 @@ sgm_status sgm__network_record_from(sgm_network *network, sgm_graph *graph,
                                  .costs = network->costs,
                                  .cost_count = network->cost_count,
                                  .total = *total,
+                                 .part = part,
                                  .parameters = network->parameters,
                                  .parameter_count = network->parameter_count,
                                  .classifies = classifies(network),

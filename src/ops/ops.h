@@ -14,6 +14,7 @@
  * | argsort                        | axis, descending                          |         |
  * | iota                           | dtype, axis, dims                         |         |
  * | one_hot                        | dtype, classes                            |         |
+ * | all_reduce                     | a number that no other one has            |         |
  * | random_uniform                 | stream, dtype, dims                       |         |
  * | softmax family, accuracy       |                                           |         |
  * | layer_norm, rms_norm, slopes   |                                           | epsilon |
@@ -93,6 +94,7 @@ SGM__NATIVE_LIST(SGM__DECLARE_OP)
 SGM__WHOLE_LIST(SGM__DECLARE_OP)
 SGM__DECLARE_OP(select)
 SGM__DECLARE_OP(cast)
+SGM__DECLARE_OP(all_reduce)
 #undef SGM__DECLARE_DOCUMENTED_OP
 #undef SGM__DECLARE_OP
 
@@ -101,6 +103,10 @@ sgm_status sgm__fail_entry(int64_t index, int64_t axis, int64_t entries);
 sgm_status sgm__fail_class(int64_t index, int64_t classes);
 #define sgm__fail_entry(...) sgm__failed(sgm__fail_entry(__VA_ARGS__))
 #define sgm__fail_class(...) sgm__failed(sgm__fail_class(__VA_ARGS__))
+
+/* The sum over the workers that share a minibatch, of equal types; all of them must record it alike. It is
+ * no operation that networks can name. */
+sgm_value sgm__all_reduce(sgm_graph *graph, sgm_value x);
 
 /* Sums `gradient` down to `type`'s shape: what a broadcast's operand gets. */
 sgm_value sgm__unbroadcast(sgm_graph *graph, sgm_value gradient, const sgm_type *type);

@@ -114,6 +114,7 @@ static sgm_operator *create(const sgm_operator_options *given, bool gradients, b
     pthread_mutex_init(&team->lock, NULL);
     pthread_mutex_init(&team->hook_lock, NULL);
     sgm__cond_init(&team->done);
+    sgm__cond_init(&team->summed);
     team->merges_gradients = gradients;
     team->merger = options.merger;
     if (fill_in(team, &options) == SGM_OK && (!ranks || open_ranks(team, &options) == SGM_OK))
@@ -240,6 +241,8 @@ static void free_worker(sgm__worker *worker)
     sgm__free(worker->outputs);
     sgm__free(worker->addends);
     sgm__free(worker->ends);
+    sgm__free(worker->reductions);
+    sgm__free(worker->reduced);
     sgm__text_free(&worker->name);
     pthread_cond_destroy(&worker->wake);
 }
@@ -263,6 +266,8 @@ void sgm_operator_free(sgm_operator *team)
     sgm__free(team->workers);
     sgm__free(team->handlers);
     pthread_cond_destroy(&team->done);
+    pthread_cond_destroy(&team->summed);
+    sgm__free(team->sum);
     pthread_mutex_destroy(&team->hook_lock);
     pthread_mutex_destroy(&team->lock);
     sgm__free(team);
@@ -330,7 +335,7 @@ sgm_status sgm__operator_new_sessions(sgm_trainer *trainer)
         sgm_session_free(worker->scope->session);
         worker->scope->session = session;
         sgm__trainer_drop_programs(worker->scope);
-        worker->from = worker->cut = NULL;
+        worker->from = worker->cut = worker->reduces = NULL;
         worker->addend_count = 0;
     }
     sgm__operator_restart(trainer);

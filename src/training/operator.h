@@ -9,7 +9,7 @@
 #define SGM_TRAINING_OPERATOR_H
 
 #include "base/base.h"
-#include "handlers/handler.h"
+#include "handlers/session.h"
 #include "training/hooks.h"
 #include <sigma/data.h>
 #include <sigma/handler.h>
@@ -20,8 +20,6 @@
 /* Names of gradients as outputs of a worker (where workers sum among themselves: states), then the
  * parameter's; as inputs of the update, then the worker's number and the parameter's name. */
 #define SGM__PART_PREFIX "trainer.part."
-#define SGM__SHARE_PREFIX "trainer.share." /* a worker's share of the records; then its number */
-#define SGM__OWN_SHARE "trainer.share"     /* the same where the worker itself makes use of it */
 
 struct sgm__ranks;
 typedef struct sgm__worker {
@@ -41,11 +39,17 @@ typedef struct sgm__worker {
     bool sums;      /* with others: it has come so far */
     bool follows;   /* it failed after another one had; guarded by the operator's lock */
     double seconds; /* spent computing in this run */
-    /* With ranks, the program runs in pieces: after which steps each bucket of gradients is complete. */
-    const sgm_program *cut; /* that `ends` are of */
-    int32_t *ends;
+    /* The program runs in pieces: up to each sum that it makes with other workers amid its steps, and then,
+     * with ranks, to where each bucket of gradients is complete. */
+    int32_t *ends; /* steps */
     size_t end_count, end_capacity;
-    size_t pieces; /* done of the newest run; guarded by the operator's lock */
+    const sgm_program *reduces; /* that the sums are of (operator_reduce.c) */
+    sgm__program_sum *reductions;
+    size_t reduction_count, reduction_capacity;
+    double *reduced; /* what this worker adds to the newest one */
+    size_t reduced_capacity;
+    const sgm_program *cut; /* that the ends of buckets are of */
+    size_t pieces;          /* buckets done of the newest run; guarded by the operator's lock */
     /* Where gradients lie: outputs of `from`, in the order of the operator's names. */
     const sgm_program *from;
     int32_t *outputs;
@@ -59,8 +63,7 @@ typedef struct sgm__worker {
 
 /* What the update takes of one worker, of this or another rank. */
 typedef struct sgm__update_part {
-    const sgm_program
-        *to; /* whose inputs these are, in the order of the operator's names; then the share's */
+    const sgm_program *to; /* whose inputs these are, in the order of the operator's names */
     int32_t *inputs;
     size_t capacity;
 } sgm__update_part;
@@ -88,7 +91,15 @@ struct sgm_operator {
     bool at_end;       /* parameters: the epoch gave its last minibatch */
     /* Gradients: the workers sum them among themselves, and each makes the update (operator_peers.c). */
     bool together, joined;
-    bool gave_up;          /* a worker has failed in the newest task; guarded by the lock */
+    bool gave_up; /* a worker has failed in the newest task; guarded by the lock */
+    bool ended;   /* a worker has done it; guarded by the lock */
+    /* Sums amid programs (operator_reduce.c); guarded by the lock. */
+    int32_t waiting;    /* workers that have come to the next one */
+    uint64_t sums_made; /* so many */
+    pthread_cond_t summed;
+    double *sum; /* the newest one, until all have come to the next */
+    size_t sum_capacity;
+    int64_t whole;         /* gradients: records of the newest minibatch, of all workers of all ranks */
     sgm__peer_place place; /* of the first worker among all */
     /* Of the newest program of gradients. */
     char **names;
@@ -123,9 +134,10 @@ void sgm__operator_forget_programs(sgm_trainer *trainer);
 void sgm__operator_forget_names(sgm_operator *team);
 /* What the trainer trains, or a scope of it, as its states. */
 sgm_status sgm__operator_find_trained(sgm_trainer *trainer);
-/* Gradients of what a scope trains, as outputs. */
+/* Gradients of what a scope trains, as outputs: of what its records add to the cost of the whole minibatch.
+ */
 sgm_status sgm__operator_record_gradients(sgm_trainer *scope);
-/* The gradients of workers, as inputs, merged by their shares; of a scope, the sums that it has made with the
+/* The sums of the workers' gradients, which are inputs; of a scope, the sums that it has made with the
  * others. Into what the trainer trains. The array is the caller's. */
 sgm_status sgm__operator_record_merge(sgm_trainer *trainer, int32_t workers, sgm_value **gradients);
 void sgm__operator_recorded(sgm_trainer *trainer); /* the network recorded, for the trainer or a scope */
@@ -141,6 +153,15 @@ sgm_status sgm__worker_run(sgm__worker *worker);
 sgm_status sgm__workers_do(sgm_operator *team, sgm_status (*task)(sgm__worker *worker), bool all);
 void sgm__operator_end(sgm_trainer *trainer); /* joins the threads */
 
+/* --- operator_reduce.c: sums that workers make amid their programs --- */
+/* Before the program runs: where it makes such sums. */
+sgm_status sgm__worker_find_reductions(sgm__worker *worker, const sgm_program *program);
+/* The program stands behind sum `index`: waits for the others, and takes what all have. */
+sgm_status sgm__worker_reduce(sgm__worker *worker, size_t index);
+/* The same sums for other ranks, where no worker of this one has records; as the first one's program has
+ * them. */
+sgm_status sgm__operator_reduce_nothing(sgm_operator *team);
+
 /* --- operator_peers.c --- */
 /* A run: whether all workers, of all ranks, can sum among themselves; then they join. */
 sgm_status sgm__peers_begin(sgm_trainer *trainer);
@@ -151,8 +172,8 @@ void sgm__peers_give_up(sgm__worker *worker);
 void sgm__peers_record_part(const sgm_trainer *scope, size_t index, sgm_value gradient);
 sgm_value sgm__peers_record_sum(const sgm_trainer *scope, size_t index);
 sgm_status sgm__peers_define(sgm_trainer *scope, const char *state, const sgm_type *type); /* as zeros */
-/* Before the task; `whole`: records of all workers. */
-sgm_status sgm__peers_prepare(sgm__worker *worker, int64_t whole);
+/* Before the task. */
+sgm_status sgm__peers_prepare(sgm__worker *worker);
 /* Workers run their programs, and sum gradients with all others. */
 sgm_status sgm__peers_sum(sgm_operator *team);
 /* Whether all workers of this process have the same states; fails with the first that differs. */
@@ -173,10 +194,9 @@ sgm_status sgm__operator_end_epoch(sgm_trainer *trainer);
 
 /* --- operator_parts.c --- */
 /* What the update takes as gradient `index` of a part: from memory on the host, which stays until the update
- * has run, or `value`. Then the share that the part has. */
+ * has run, or `value`. */
 sgm_status sgm__feed_part(sgm_operator *team, size_t part, sgm_program *apply, size_t index,
                           const void *memory, const sgm_tensor *value);
-sgm_status sgm__feed_part_share(sgm_operator *team, size_t part, sgm_program *apply, double share);
 void sgm__forget_update_parts(sgm_operator *team); /* programs may be others, or the names */
 void sgm__free_update_parts(sgm_operator *team);
 

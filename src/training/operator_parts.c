@@ -3,8 +3,6 @@
 #include "training/operator.h"
 #include "training/trainer.h"
 
-#include <stdio.h>
-
 void sgm__forget_update_parts(sgm_operator *team)
 {
     for (size_t i = 0; i < team->part_count; i++)
@@ -23,8 +21,7 @@ static sgm_status find_inputs(sgm_operator *team, size_t part, const sgm_program
 {
     sgm__update_part *found = &team->parts[part];
     size_t count = team->name_count;
-    char share[64];
-    SGM_TRY(sgm__reserve(&found->inputs, &found->capacity, count + 1, sizeof(int32_t)));
+    SGM_TRY(sgm__reserve(&found->inputs, &found->capacity, count, sizeof(int32_t)));
     for (size_t i = 0; i < count; i++) {
         team->part_name.length = 0;
         sgm__text_append(&team->part_name, SGM__PART_PREFIX "%zu.%s", part, team->names[i]);
@@ -32,8 +29,6 @@ static sgm_status find_inputs(sgm_operator *team, size_t part, const sgm_program
             return SGM_ERROR_MEMORY;
         found->inputs[i] = sgm__program_input(apply, team->part_name.data);
     }
-    snprintf(share, sizeof share, SGM__SHARE_PREFIX "%zu", part);
-    found->inputs[count] = sgm__program_input(apply, share);
     found->to = apply;
     return SGM_OK;
 }
@@ -63,11 +58,4 @@ sgm_status sgm__feed_part(sgm_operator *team, size_t part, sgm_program *apply, s
         return SGM_OK;
     return value == NULL ? sgm__session_lend(session, apply, input, memory)
                          : sgm__session_feed_at(session, apply, input, value);
-}
-
-sgm_status sgm__feed_part_share(sgm_operator *team, size_t part, sgm_program *apply, double share)
-{
-    int32_t input;
-    SGM_TRY(find_input(team, part, apply, team->name_count, &input));
-    return input < 0 ? SGM_OK : sgm__session_feed_number_at(team->trainer->session, apply, input, share);
 }

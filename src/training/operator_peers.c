@@ -1,5 +1,5 @@
 /* Workers whose handlers sum among themselves (peers): gradients stay where they are computed. Each worker
- * sums its own, times its share of the records, with those of all others, also of other ranks, and then makes
+ * sums its own with those of all others, also of other ranks, and then makes
  * the update by itself. So the workers have the states, all the same; the trainer's are brought up to date
  * when somebody looks. */
 #include "handlers/session.h"
@@ -207,6 +207,7 @@ void sgm__peers_give_up(sgm__worker *worker)
     pthread_mutex_lock(&team->lock);
     worker->follows = team->gave_up;
     team->gave_up = true;
+    pthread_cond_broadcast(&team->summed);
     pthread_mutex_unlock(&team->lock);
     for (int32_t i = 0; i < team->count && team->joined; i++)
         peers_of(worker)->give_up(team->workers[i].handler->self);
@@ -227,12 +228,7 @@ static sgm_value gradient_state(const sgm_trainer *scope, const sgm__trained_par
 
 void sgm__peers_record_part(const sgm_trainer *scope, size_t index, sgm_value gradient)
 {
-    sgm_graph *graph = scope->graph;
-    sgm_shape scalar = sgm_shape_scalar();
-    sgm_value state = gradient_state(scope, &scope->trained[index]);
-    sgm_dtype dtype = sgm_value_type(graph, state).dtype;
-    sgm_value share = sgm_input_value(graph, SGM__OWN_SHARE, dtype, &scalar);
-    sgm_assign(graph, state, sgm_multiply(graph, gradient, share));
+    sgm_assign(scope->graph, gradient_state(scope, &scope->trained[index]), gradient);
 }
 
 sgm_value sgm__peers_record_sum(const sgm_trainer *scope, size_t index)
@@ -284,14 +280,11 @@ static sgm_status find_addend(sgm__worker *worker, size_t index, const char *sta
     return SGM_OK;
 }
 
-sgm_status sgm__peers_prepare(sgm__worker *worker, int64_t whole)
+sgm_status sgm__peers_prepare(sgm__worker *worker)
 {
     const sgm_operator *team = worker->team;
     if (worker->records == 0)
         SGM_TRY(each_gradient(worker, clear));
-    else
-        SGM_TRY(sgm_session_feed_number(worker->scope->session, worker->program, SGM__OWN_SHARE,
-                                        (double)worker->records / (double)whole));
     if (worker->addend_count == team->name_count)
         return SGM_OK;
     SGM_TRY(sgm__reserve(&worker->addends, &worker->addend_capacity, team->name_count, sizeof(sgm__addend)));

@@ -4,8 +4,6 @@
 #include "training/ranks.h"
 #include <sigma/operations.h>
 
-#include <stdio.h>
-
 void sgm__operator_forget_names(sgm_operator *team)
 {
     for (size_t i = 0; i < team->name_count; i++)
@@ -63,7 +61,7 @@ sgm_status sgm__operator_record_gradients(sgm_trainer *scope)
     for (size_t i = 0; i < count; i++)
         values[i] = scope->trained[i].value;
     sgm_status status =
-        sgm_gradients(scope->graph, scope->recording.total, values, (int32_t)count, values + count);
+        sgm_gradients(scope->graph, scope->recording.part, values, (int32_t)count, values + count);
     for (size_t i = 0; i < count && status == SGM_OK; i++)
         if (team->together)
             sgm__peers_record_part(scope, i, values[count + i]);
@@ -93,16 +91,13 @@ sgm_status sgm__operator_find_trained(sgm_trainer *trainer)
 static sgm_value part(sgm_trainer *trainer, const sgm__trained_parameter *parameter, int32_t worker)
 {
     sgm_graph *graph = trainer->graph;
-    char share[64];
-    sgm_shape scalar = sgm_shape_scalar();
     sgm_type type = sgm_value_type(graph, parameter->value);
     char *name = sgm__format(SGM__PART_PREFIX "%d.%s", worker, parameter->name);
     if (name == NULL)
         return sgm_graph_fail(graph, SGM_ERROR_MEMORY, "no memory for the name of a gradient");
-    snprintf(share, sizeof share, SGM__SHARE_PREFIX "%d", worker);
     sgm_value gradient = sgm_input_value(graph, name, type.dtype, &type.shape);
     sgm__free(name);
-    return sgm_multiply(graph, gradient, sgm_input_value(graph, share, type.dtype, &scalar));
+    return gradient;
 }
 
 /* In the order of the workers, so that each run gives the same bits. */

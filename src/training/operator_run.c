@@ -1,6 +1,7 @@
 /* Running with workers: what an iteration is. */
 #include "data/dataset.h"
 #include "handlers/session.h"
+#include "network/again.h"
 #include "training/ranks.h"
 
 #include <stdio.h>
@@ -54,8 +55,9 @@ static sgm_status prepare(sgm__worker *worker, sgm__step_purpose purpose, const 
     worker->program = sgm__trainer_program(scope, purpose, count);
     if (worker->program == NULL)
         return sgm_last_status();
+    SGM_TRY(sgm__worker_find_reductions(worker, worker->program));
     for (size_t i = 0; (name = sgm_program_input_at(worker->program, i)) != NULL; i++) {
-        if (sgm__fed_number_of(name) != SGM__FED_COUNT || strcmp(name, SGM__OWN_SHARE) == 0)
+        if (sgm__fed_number_of(name) != SGM__FED_COUNT || strcmp(name, SGM__SHARE) == 0)
             continue;
         sgm_tensor *values = sgm_block_section(block, name);
         if (values == NULL)
@@ -71,28 +73,73 @@ static sgm_status prepare(sgm__worker *worker, sgm__step_purpose purpose, const 
     return SGM_OK;
 }
 
+/* What a worker's part adds to a number of the whole minibatch; one that has all of it has the number. */
+static sgm_status read_part(const sgm__worker *worker, const char *part, const char *whole, double *value)
+{
+    const char *output = sgm_program_has_output(worker->program, part) ? part : whole;
+    return sgm_session_read_number(worker->scope->session, worker->program, output, value);
+}
+
+/* The trainer's sums are of records, each of which has the minibatch's loss. */
+static sgm_status count_part(const sgm__worker *worker, double own_correct, sgm__metric_sums *all)
+{
+    double loss, whole = (double)worker->team->whole;
+    SGM_TRY(read_part(worker, SGM__LOSS_PART, SGM__LOSS, &loss));
+    all->loss += loss * whole;
+    all->records += worker->records;
+    all->has_accuracy = sgm_program_has_output(worker->program, SGM__CORRECT);
+    if (!sgm_program_has_output(worker->program, SGM__CORRECT_PART)) {
+        all->correct += own_correct;
+        return SGM_OK;
+    }
+    double correct;
+    SGM_TRY(sgm_session_read_number(worker->scope->session, worker->program, SGM__CORRECT_PART, &correct));
+    all->correct += correct * whole;
+    return SGM_OK;
+}
+
 /* What a worker computed, in its own sums and in the trainer's. */
 static sgm_status count_worker(sgm__worker *worker, sgm__metric_sums *all)
 {
     sgm_trainer *scope = worker->scope;
-    double before = scope->position.sums.loss;
+    sgm__metric_sums before = scope->position.sums;
     SGM_TRY(sgm__trainer_count(scope, worker->program, worker->records, &scope->position.sums));
-    scope->newest_loss = (scope->position.sums.loss - before) / (double)worker->records;
+    scope->newest_loss = (scope->position.sums.loss - before.loss) / (double)worker->records;
     SGM_TRY(sgm__trainer_read_costs(scope, worker->program));
-    return sgm__trainer_count(scope, worker->program, worker->records, all);
+    return worker->team->merges_gradients
+               ? count_part(worker, scope->position.sums.correct - before.correct, all)
+               : sgm__trainer_count(scope, worker->program, worker->records, all);
+}
+
+/* One of the trainer's costs, times records, as a worker has it: of its own minibatch or of its part of one.
+ */
+static sgm_status cost_of(const sgm__worker *worker, const sgm__cost *cost, double newest, double *sum)
+{
+    double part;
+    if (!worker->team->merges_gradients) {
+        *sum += newest * (double)worker->records;
+        return SGM_OK;
+    }
+    bool single = !sgm_program_has_output(worker->program, cost->output); /* the total says it */
+    SGM_TRY(
+        read_part(worker, single ? SGM__LOSS_PART : cost->part, single ? SGM__LOSS : cost->output, &part));
+    *sum += part * (double)worker->team->whole;
+    return SGM_OK;
 }
 
 /* Costs of the trainer are those of all records. */
-static void merge_costs(sgm_trainer *trainer, int64_t records)
+static sgm_status merge_costs(sgm_trainer *trainer, int64_t records)
 {
     const sgm_operator *team = trainer->team;
     for (size_t i = 0; i < trainer->cost_count; i++) {
         double sum = 0;
         for (int32_t k = 0; k < team->count; k++)
             if (team->workers[k].records > 0 && i < team->workers[k].scope->cost_count)
-                sum += team->workers[k].scope->costs[i]->newest * (double)team->workers[k].records;
+                SGM_TRY(cost_of(&team->workers[k], trainer->costs[i],
+                                team->workers[k].scope->costs[i]->newest, &sum));
         trainer->costs[i]->newest = sum / (double)records;
     }
+    return SGM_OK;
 }
 
 /* In the order of the workers, so that each run gives the same bits. */
@@ -110,8 +157,7 @@ static sgm_status count_all(sgm_trainer *trainer)
     records = sums->records - records;
     trainer->newest_loss = (sums->loss - before) / (double)records;
     trainer->given = records;
-    merge_costs(trainer, records);
-    return SGM_OK;
+    return merge_costs(trainer, records);
 }
 
 /* The same for themselves, in *own, as other ranks' are to be added. */
@@ -217,8 +263,7 @@ sgm_status sgm__worker_gradient_ready(sgm__worker *worker, size_t index, int32_t
     return SGM_OK;
 }
 
-static sgm_status pass_gradients(sgm__worker *worker, const sgm_trainer *trainer, sgm_program *apply,
-                                 double share)
+static sgm_status pass_gradients(sgm__worker *worker, const sgm_trainer *trainer, sgm_program *apply)
 {
     bool lends = sgm__session_is_host(worker->scope->session) && sgm__session_is_host(trainer->session);
     for (size_t i = 0; i < worker->team->name_count; i++) {
@@ -232,20 +277,17 @@ static sgm_status pass_gradients(sgm__worker *worker, const sgm_trainer *trainer
         sgm_tensor_free(copy);
         SGM_TRY(status);
     }
-    return sgm__feed_part_share(worker->team, (size_t)worker->number, apply, share);
+    return SGM_OK;
 }
 
-static sgm_status apply_gradients(sgm_trainer *trainer, const sgm_block *block, int32_t parts, bool update,
-                                  double rate)
+static sgm_status apply_gradients(sgm_trainer *trainer, int32_t parts, bool update, double rate)
 {
     sgm_operator *team = trainer->team;
     sgm_program *apply = sgm__trainer_program(trainer, update ? SGM__APPLY : SGM__APPLY_LATER, parts);
     if (apply == NULL)
         return sgm_last_status();
-    for (int32_t i = 0; i < parts; i++) {
-        double share = (double)team->workers[i].records / (double)block->count;
-        SGM_TRY(pass_gradients(&team->workers[i], trainer, apply, share));
-    }
+    for (int32_t i = 0; i < parts; i++)
+        SGM_TRY(pass_gradients(&team->workers[i], trainer, apply));
     SGM_TRY(sgm__trainer_feed_update(trainer, apply, rate, trainer->position.updates + 1));
     SGM_TRY(sgm_session_run(trainer->session, apply));
     SGM_TRY(sgm__operator_merge_others(team));
@@ -253,36 +295,55 @@ static sgm_status apply_gradients(sgm_trainer *trainer, const sgm_block *block, 
 }
 
 /* A rank that has no records knows what is trained all the same. */
-static sgm_status record_without_records(sgm__worker *worker)
+static sgm_status record_without_records(sgm__worker *worker, sgm__step_purpose purpose)
 {
     sgm__scope_borrow(worker->scope);
-    return sgm__trainer_program(worker->scope, SGM__GRADIENTS, 1) != NULL ? SGM_OK : sgm_last_status();
+    const sgm_program *program = sgm__trainer_program(worker->scope, purpose, 1);
+    return program != NULL ? sgm__worker_find_reductions(worker, program) : sgm_last_status();
 }
 
-/* Parts of a minibatch differ by at most one record; the smallest ones use fewer workers. */
-static sgm_status divide_block(sgm_operator *team, const sgm_block *block, int64_t first, int64_t count)
+/* A minibatch that nobody has to share is recorded as it is without workers. */
+static sgm__step_purpose purpose_of(const sgm_operator *team, int64_t whole)
 {
+    return whole > 1 && team->count * sgm_operator_ranks(team) > 1 ? SGM__PART : SGM__GRADIENTS;
+}
+
+static sgm_status prepare_part(sgm__worker *worker, const sgm_block *block, int64_t first, int64_t count)
+{
+    double whole = (double)worker->team->whole;
+    SGM_TRY(prepare(worker, purpose_of(worker->team, worker->team->whole), block, first, count));
+    return sgm_program_has_input(worker->program, SGM__SHARE)
+               ? sgm_session_feed_number(worker->scope->session, worker->program, SGM__SHARE,
+                                         (double)count / whole)
+               : SGM_OK;
+}
+
+/* Parts of a minibatch of `whole` records differ by at most one; the smallest ones use fewer workers. */
+static sgm_status divide_block(sgm_operator *team, const sgm_block *block, int64_t first, int64_t count,
+                               int64_t whole)
+{
+    team->whole = whole;
     int32_t parts = count < team->count ? (int32_t)count : team->count;
     for (int32_t i = 0; i < team->count; i++)
         team->workers[i].records = 0;
     for (int32_t i = 0; i < parts; i++) {
         int64_t begin = count * i / parts, end = count * (i + 1) / parts;
-        if (prepare(&team->workers[i], SGM__GRADIENTS, block, first + begin, end - begin) != SGM_OK) {
+        if (prepare_part(&team->workers[i], block, first + begin, end - begin) != SGM_OK) {
             if (sgm__failed_record() >= 0)
                 sgm__fail_record(first + begin + sgm__failed_record());
             return sgm__fail_within("worker %d", i);
         }
     }
-    return parts > 0 ? SGM_OK : record_without_records(&team->workers[0]);
+    return parts > 0 ? SGM_OK : record_without_records(&team->workers[0], purpose_of(team, whole));
 }
 
 static sgm_status step_here(sgm_trainer *trainer, const sgm_block *block, bool update, double rate)
 {
     sgm_operator *team = trainer->team;
-    SGM_TRY(divide_block(team, block, 0, block->count));
+    SGM_TRY(divide_block(team, block, 0, block->count, block->count));
     SGM_TRY(sgm__workers_do(team, sgm__worker_run, false));
     int32_t parts = block->count < team->count ? (int32_t)block->count : team->count;
-    SGM_TRY(apply_gradients(trainer, block, parts, update, rate));
+    SGM_TRY(apply_gradients(trainer, parts, update, rate));
     return count_all(trainer);
 }
 
@@ -293,9 +354,11 @@ static sgm_status step_with_ranks(sgm_trainer *trainer, const sgm_block *block, 
     sgm__metric_sums sums;
     int64_t first, count, whole;
     sgm__ranks_part(trainer, block, &first, &count, &whole);
-    SGM_TRY(divide_block(team, block, first, count));
-    SGM_TRY(sgm__ranks_cut(trainer, whole));
+    SGM_TRY(divide_block(team, block, first, count, whole));
+    SGM_TRY(sgm__ranks_cut(trainer));
     double began = sgm__now();
+    if (count == 0)
+        SGM_TRY(sgm__operator_reduce_nothing(team));
     SGM_TRY(sgm__workers_do(team, sgm__worker_run, false));
     team->ranks->computed += sgm__now() - began;
     SGM_TRY(count_own(trainer, &sums));
@@ -314,6 +377,12 @@ static sgm_status step_with_ranks(sgm_trainer *trainer, const sgm_block *block, 
     return sgm__operator_spread_others(team);
 }
 
+/* A task: an update is never in pieces. */
+static sgm_status run_update(sgm__worker *worker)
+{
+    return sgm_session_run(worker->scope->session, worker->program);
+}
+
 /* Workers that sum gradients among themselves make the update, too, all the same. */
 static sgm_status update_together(sgm_trainer *trainer, bool update, double rate)
 {
@@ -327,7 +396,7 @@ static sgm_status update_together(sgm_trainer *trainer, bool update, double rate
         team->workers[i].program = apply;
     }
     team->changed = true;
-    return sgm__workers_do(team, sgm__worker_run, true);
+    return sgm__workers_do(team, run_update, true);
 }
 
 /* Nothing has changed yet where a sum fails. */
@@ -338,10 +407,12 @@ static sgm_status step_together(sgm_trainer *trainer, const sgm_block *block, bo
     int64_t first = 0, count = block->count, whole = count;
     if (team->ranks != NULL)
         sgm__ranks_part(trainer, block, &first, &count, &whole);
-    SGM_TRY(divide_block(team, block, first, count));
+    SGM_TRY(divide_block(team, block, first, count, whole));
     for (int32_t i = 0; i < team->count; i++)
-        SGM_TRY(sgm__peers_prepare(&team->workers[i], whole));
+        SGM_TRY(sgm__peers_prepare(&team->workers[i]));
     double began = sgm__now();
+    if (count == 0)
+        SGM_TRY(sgm__operator_reduce_nothing(team));
     SGM_TRY(sgm__peers_sum(team));
     if (team->ranks != NULL)
         team->ranks->computed += sgm__now() - began;

@@ -6,14 +6,20 @@
 #include <signal.h>
 #include <stdio.h>
 
-static void piece_done(void *user, size_t piece)
+/* A sum with other workers is due, or a bucket of gradients is complete. */
+static sgm_status piece_done(void *user, size_t piece)
 {
     sgm__worker *worker = user;
     sgm_operator *team = worker->team;
+    if (piece < worker->reduction_count)
+        return sgm__worker_reduce(worker, piece);
+    if (worker->end_count == worker->reduction_count) /* no buckets: gradients wait for the end */
+        return SGM_OK;
     pthread_mutex_lock(&team->lock);
-    worker->pieces = piece + 1;
+    worker->pieces = piece - worker->reduction_count + 1;
     pthread_cond_signal(&team->done);
     pthread_mutex_unlock(&team->lock);
+    return SGM_OK;
 }
 
 sgm_status sgm__worker_run(sgm__worker *worker)
@@ -21,6 +27,15 @@ sgm_status sgm__worker_run(sgm__worker *worker)
     const sgm__pieces pieces = {worker->ends, worker->end_count, piece_done, worker};
     return worker->end_count > 0 ? sgm__session_run_pieces(worker->scope->session, worker->program, &pieces)
                                  : sgm_session_run(worker->scope->session, worker->program);
+}
+
+/* Nobody waits any more for a sum with this worker. */
+static void leave_sums(sgm_operator *team)
+{
+    pthread_mutex_lock(&team->lock);
+    team->ended = true;
+    pthread_cond_broadcast(&team->summed);
+    pthread_mutex_unlock(&team->lock);
 }
 
 static void compute(sgm__worker *worker)
@@ -31,6 +46,8 @@ static void compute(sgm__worker *worker)
         snprintf(worker->message, sizeof worker->message, "%s", sgm_last_error());
         sgm__peers_give_up(worker);
     }
+    if (worker->reduction_count > 0)
+        leave_sums(worker->team);
     worker->seconds += sgm__now() - began;
 }
 
@@ -110,7 +127,8 @@ static bool carries_sums(const sgm_operator *team)
 static void start_tasks(sgm_operator *team, sgm_status (*task)(sgm__worker *worker), bool all,
                         sgm__worker **own)
 {
-    team->gave_up = false;
+    team->gave_up = team->ended = false;
+    team->waiting = 0;
     for (int32_t i = 0; i < team->count; i++) {
         sgm__worker *worker = &team->workers[i];
         worker->status = SGM_OK;

@@ -98,7 +98,6 @@ typedef struct sgm__ranks {
     sgm__rank_bucket *buckets;
     size_t bucket_count, bucket_capacity;
     bool reduces;   /* each sum goes to the parameter's owner alone */
-    int64_t whole;  /* records of the minibatch */
     size_t next;    /* bucket to start */
     double *shared; /* numbers that are summed in each iteration; ranks_share.c */
     size_t shared_count, shared_capacity;
@@ -192,7 +191,7 @@ int32_t sgm__ranks_slot_owner(const sgm__ranks *ranks, const char *state);
 
 /* --- ranks_merge.c --- */
 /* Before the workers run: after which steps their buckets are complete. */
-sgm_status sgm__ranks_cut(sgm_trainer *trainer, int64_t whole);
+sgm_status sgm__ranks_cut(sgm_trainer *trainer);
 /* While they run: starts what is ready, and lets it go on. It should be called again after *rest seconds, or
  * when a worker has done a piece. */
 sgm_status sgm__ranks_go_on(sgm__ranks *ranks, double *rest);

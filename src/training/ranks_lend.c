@@ -15,7 +15,6 @@ enum { SUMMED, NAMES, WORKERS, VALUES, FIRST };
 typedef struct sgm__lent_part {
     const uint64_t *places; /* bytes from the arena's begin, in the order of the operator's names */
     const unsigned char *arena;
-    uint64_t records;
 } sgm__lent_part;
 
 /* --- whether --- */
@@ -120,7 +119,7 @@ static sgm_status read_parts(sgm__ranks *ranks, int32_t rank, const uint64_t *no
         sgm__lent_part *part = &ranks->parts[ranks->part_count];
         if (at[0] == 0)
             continue;
-        *part = (sgm__lent_part){.records = at[0], .places = at + 1};
+        *part = (sgm__lent_part){.places = at + 1};
         SGM_TRY(look_at_arena(ranks, rank, (int32_t)i, &part->arena));
         ranks->part_count++;
     }
@@ -177,7 +176,6 @@ sgm_status sgm__ranks_pass_lent(sgm__ranks *ranks, sgm_program *apply)
         const sgm__lent_part *part = &ranks->parts[i];
         for (size_t k = 0; k < team->name_count; k++)
             SGM_TRY(sgm__feed_part(team, i, apply, k, part->arena + part->places[k], NULL));
-        SGM_TRY(sgm__feed_part_share(team, i, apply, (double)part->records / (double)ranks->whole));
     }
     return SGM_OK;
 }

@@ -114,31 +114,32 @@ static sgm_status lay_out(sgm__ranks *ranks)
 
 /* --- this rank's part --- */
 
-static void take_float(float *to, const float *from, float share, size_t count, bool adds)
+static void add_float(float *to, const float *from, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        to[i] = adds ? to[i] + share * from[i] : share * from[i];
+        to[i] += from[i];
 }
 
-static void take_double(double *to, const double *from, double share, size_t count, bool adds)
+static void add_double(double *to, const double *from, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        to[i] = adds ? to[i] + share * from[i] : share * from[i];
+        to[i] += from[i];
 }
 
-/* Bytes from `first` on become a share of `from`, or it is added to them. */
-static void take(const sgm__ranks *ranks, size_t first, const void *from, double share, size_t bytes,
-                 bool adds)
+/* Bytes from `first` on become those of `from`, or these are added to them. */
+static void take(const sgm__ranks *ranks, size_t first, const void *from, size_t bytes, bool adds)
 {
     void *to = ranks->flat + first;
-    if (ranks->dtype == SGM_FLOAT32)
-        take_float(to, from, (float)share, bytes / sizeof(float), adds);
+    if (!adds)
+        memcpy(to, from, bytes);
+    else if (ranks->dtype == SGM_FLOAT32)
+        add_float(to, from, bytes / sizeof(float));
     else
-        take_double(to, from, share, bytes / sizeof(double), adds);
+        add_double(to, from, bytes / sizeof(double));
 }
 
 /* Bytes `first` to `end - 1` of gradient `index`, of all workers. */
-static sgm_status combine(const sgm__ranks *ranks, size_t index, size_t first, size_t end, int64_t whole)
+static sgm_status combine(const sgm__ranks *ranks, size_t index, size_t first, size_t end)
 {
     const sgm_operator *team = ranks->trainer->team;
     size_t at = ranks->places[index].first + first;
@@ -147,11 +148,10 @@ static sgm_status combine(const sgm__ranks *ranks, size_t index, size_t first, s
         sgm__worker *worker = &team->workers[k];
         if (worker->records == 0)
             continue;
-        double share = (double)worker->records / (double)whole;
         sgm_tensor *copy = NULL;
         const void *memory;
         SGM_TRY(sgm__worker_gradient(worker, index, &memory, &copy));
-        take(ranks, at, (const unsigned char *)memory + first, share, end - first, adds);
+        take(ranks, at, (const unsigned char *)memory + first, end - first, adds);
         sgm_tensor_free(copy);
         adds = true;
     }
@@ -160,7 +160,7 @@ static sgm_status combine(const sgm__ranks *ranks, size_t index, size_t first, s
     return SGM_OK;
 }
 
-static sgm_status combine_bucket(const sgm__ranks *ranks, const sgm__rank_bucket *bucket, int64_t whole)
+static sgm_status combine_bucket(const sgm__ranks *ranks, const sgm__rank_bucket *bucket)
 {
     size_t end = bucket->first + bucket->bytes;
     for (size_t i = 0; i < ranks->place_count; i++) {
@@ -168,7 +168,7 @@ static sgm_status combine_bucket(const sgm__ranks *ranks, const sgm__rank_bucket
         size_t from = place->first > bucket->first ? place->first : bucket->first;
         size_t to = place->first + place->bytes < end ? place->first + place->bytes : end;
         if (from < to)
-            SGM_TRY(combine(ranks, i, from - place->first, to - place->first, whole));
+            SGM_TRY(combine(ranks, i, from - place->first, to - place->first));
     }
     return SGM_OK;
 }
@@ -233,23 +233,26 @@ static sgm_status cut(sgm__ranks *ranks, sgm__worker *worker)
     int32_t steps = 0;
     if (worker->cut == worker->program)
         return SGM_OK;
-    worker->end_count = 0;
+    size_t before = worker->reduction_count;
+    worker->end_count = before;
     worker->cut = worker->program;
+    if (before > 0) /* all ranks make the same sums in the same order: gradients come last */
+        steps = worker->ends[before - 1];
     if (ranks->bucket_count < 2 || !sgm__session_is_host(worker->scope->session))
         return SGM_OK;
-    SGM_TRY(sgm__reserve(&worker->ends, &worker->end_capacity, ranks->bucket_count, sizeof *worker->ends));
+    SGM_TRY(sgm__reserve(&worker->ends, &worker->end_capacity, before + ranks->bucket_count,
+                         sizeof *worker->ends));
     for (size_t i = 0; i < ranks->bucket_count; i++) {
         SGM_TRY(steps_for(ranks, &ranks->buckets[i], worker, &steps));
-        worker->ends[i] = steps;
+        worker->ends[before + i] = steps;
     }
-    worker->end_count = ranks->bucket_count;
+    worker->end_count = before + ranks->bucket_count;
     return SGM_OK;
 }
 
-sgm_status sgm__ranks_cut(sgm_trainer *trainer, int64_t whole)
+sgm_status sgm__ranks_cut(sgm_trainer *trainer)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
-    ranks->whole = whole;
     ranks->next = 0;
     if (ranks->near != NULL)
         return sgm__ranks_prepare_lending(ranks);
@@ -294,7 +297,7 @@ static sgm_status start_next(sgm__ranks *ranks)
 {
     SGM_TRY(make_room(ranks));
     sgm__rank_bucket *bucket = &ranks->buckets[ranks->next++];
-    SGM_TRY(combine_bucket(ranks, bucket, ranks->whole));
+    SGM_TRY(combine_bucket(ranks, bucket));
     bucket->began = sgm__now();
     return start_bucket(ranks, bucket);
 }
@@ -378,5 +381,5 @@ sgm_status sgm__ranks_pass(sgm_trainer *trainer, sgm_program *apply)
             continue;
         SGM_TRY(lends ? sgm__feed_part(team, 0, apply, i, memory, NULL) : feed_copy(ranks, apply, i, memory));
     }
-    return sgm__feed_part_share(team, 0, apply, 1);
+    return SGM_OK;
 }

@@ -37,7 +37,8 @@ typedef enum sgm__step_purpose {
     SGM__UPDATE,      /* forward, backward, update */
     SGM__VALIDATE,    /* forward and costs */
     SGM__PREDICT,     /* forward */
-    SGM__GRADIENTS,   /* of a worker: forward, backward, gradients are outputs */
+    SGM__GRADIENTS,   /* of a worker with a whole minibatch: forward, backward, gradients are outputs */
+    SGM__PART,        /* the same of a part of a minibatch, which several workers share */
     SGM__APPLY,       /* gradients of workers are inputs: update */
     SGM__APPLY_LATER, /* gradients of workers are inputs, kept for later */
     SGM__AVERAGE      /* moving averages of the parameters, after updates that leave them out */
@@ -134,8 +135,12 @@ typedef struct sgm__checkpoint_place {
 #define SGM__CORRECT "trainer.correct"
 #define SGM__LENGTHS "trainer.lengths" /* how many steps of the first output of each record count */
 #define SGM__COST_PREFIX "trainer.cost."
+/* Of a part of a minibatch, what it adds to these of the whole: */
+#define SGM__LOSS_PART "trainer.part_of.loss"
+#define SGM__CORRECT_PART "trainer.part_of.correct" /* without it: by the share of the records */
+#define SGM__COST_PART_PREFIX "trainer.part_of.cost."
 typedef struct sgm__cost {
-    char *output;
+    char *output, *part;
     double newest; /* of the newest minibatch */
 } sgm__cost;
 
@@ -383,8 +388,8 @@ bool sgm__trainer_updates_next(sgm_trainer *trainer);
 /* trainer_layers.c: shows the network that the trainer has now, or none. */
 sgm_status sgm__trainer_publish_network(sgm_trainer *trainer);
 void sgm__trainer_unpublish_network(sgm_trainer *trainer); /* frees what that needed */
-/* Outputs of the costs, if the total does not say them. */
-sgm_status sgm__trainer_record_costs(sgm_trainer *trainer);
+/* Outputs of the costs, and of their parts, if the totals do not say them. */
+sgm_status sgm__trainer_record_costs(sgm_trainer *trainer, bool part);
 sgm_status sgm__trainer_read_costs(sgm_trainer *trainer, sgm_program *program);
 
 /* trainer_iterators.c */

@@ -113,8 +113,9 @@ static sgm_status add_cost(sgm_trainer *trainer, const char *layer, sgm__cost **
         return SGM_ERROR_MEMORY;
     (*cost)->newest = NAN;
     (*cost)->output = sgm__format(SGM__COST_PREFIX "%s", layer);
+    (*cost)->part = sgm__format(SGM__COST_PART_PREFIX "%s", layer);
     trainer->costs[trainer->cost_count++] = *cost;
-    return (*cost)->output != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    return (*cost)->output != NULL && (*cost)->part != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
 /* The importance is the layer's argument; under either name it is the same entry. */
@@ -142,17 +143,26 @@ static sgm_status publish_cost(sgm_trainer *trainer, const char *layer, const sg
     return sgm__publish_value(trainer, registry, prefix, &importance_row, &one_access, NULL);
 }
 
-sgm_status sgm__trainer_record_costs(sgm_trainer *trainer)
+static sgm_status record_cost(sgm_graph *graph, const char *prefix, const char *layer, sgm_value value)
+{
+    char *output = sgm__format("%s%s", prefix, layer);
+    if (output == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_output(graph, output, value);
+    sgm__free(output);
+    return SGM_OK;
+}
+
+sgm_status sgm__trainer_record_costs(sgm_trainer *trainer, bool part)
 {
     const sgm_recording *recording = &trainer->recording;
     if (recording->cost_count == 1 && recording->costs[0].importance == 1)
         return SGM_OK; /* the total says it */
     for (size_t i = 0; i < recording->cost_count; i++) {
-        char *output = sgm__format(SGM__COST_PREFIX "%s", recording->costs[i].name);
-        if (output == NULL)
-            return SGM_ERROR_MEMORY;
-        sgm_output(trainer->graph, output, recording->costs[i].value);
-        sgm__free(output);
+        const sgm_named_value *cost = &recording->costs[i];
+        SGM_TRY(record_cost(trainer->graph, SGM__COST_PREFIX, cost->name, cost->value));
+        if (part)
+            SGM_TRY(record_cost(trainer->graph, SGM__COST_PART_PREFIX, cost->name, cost->part));
     }
     return SGM_OK;
 }
@@ -226,6 +236,7 @@ static void forget_costs(sgm_trainer *trainer)
 {
     for (size_t i = 0; i < trainer->cost_count; i++) {
         sgm__free(trainer->costs[i]->output);
+        sgm__free(trainer->costs[i]->part);
         sgm__free(trainer->costs[i]);
     }
     trainer->cost_count = 0;

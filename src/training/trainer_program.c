@@ -186,8 +186,10 @@ static sgm_value before_softmax(const sgm_graph *graph, sgm_value output)
     return *inputs;
 }
 
-/* The share of the steps that count whose answer is right; the others have a target that no answer is. */
-static sgm_value correct_steps(sgm_graph *graph, sgm_value output, sgm_value target, sgm_value lengths)
+/* The share of the steps that count whose answer is right; the others have a target that no answer is. Parts
+ * of a minibatch count by these steps, too. */
+static void record_correct_steps(sgm_graph *graph, sgm_value output, sgm_value target, sgm_value lengths,
+                                 bool part)
 {
     sgm_type a = sgm_value_type(graph, output), b = sgm_value_type(graph, target);
     if (a.shape.rank == b.shape.rank)
@@ -202,13 +204,17 @@ static sgm_value correct_steps(sgm_graph *graph, sgm_value output, sgm_value tar
     sgm_value share = sgm_accuracy(graph, output, target);
     sgm_value all = sgm_cast(graph, sgm_sum(graph, lengths), SGM_FLOAT64);
     sgm_value steps = sgm_number(graph, (double)(places.dims[0] * places.dims[1]));
-    return sgm_divide(graph, sgm_multiply(graph, share, steps),
-                      sgm_maximum(graph, all, sgm_number(graph, 1)));
+    share =
+        sgm_divide(graph, sgm_multiply(graph, share, steps), sgm_maximum(graph, all, sgm_number(graph, 1)));
+    sgm_output(graph, SGM__CORRECT, share);
+    if (part)
+        sgm_output(graph, SGM__CORRECT_PART,
+                   sgm_multiply(graph, share, sgm__part_share_of(graph, all, SGM_FLOAT64)));
 }
 
 /* The share of answers that are right: the largest output is where the target is largest (or on the same side
  * of one half), or has the number that the target is. */
-static void record_correct(sgm_trainer *trainer)
+static void record_correct(sgm_trainer *trainer, bool part)
 {
     const sgm_recording *recording = &trainer->recording;
     sgm_graph *graph = trainer->graph;
@@ -222,8 +228,7 @@ static void record_correct(sgm_trainer *trainer)
         return;
     bool many = numbers || a.shape.dims[a.shape.rank - 1] > 1;
     if (many && a.shape.rank > 2 && sgm_value_is(recording->lengths)) {
-        sgm_value share = correct_steps(graph, before_softmax(graph, output), target, recording->lengths);
-        sgm_output(graph, SGM__CORRECT, share);
+        record_correct_steps(graph, before_softmax(graph, output), target, recording->lengths, part);
         return;
     }
     if (many) {
@@ -355,7 +360,8 @@ static sgm_status record_network(sgm_trainer *trainer, sgm__step_purpose purpose
 static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch, bool *same)
 {
     bool updates = purpose == SGM__UPDATE || purpose == SGM__ACCUMULATE;
-    bool training = updates || purpose == SGM__GRADIENTS;
+    bool part = purpose == SGM__PART, gradients = part || purpose == SGM__GRADIENTS;
+    bool training = updates || gradients;
     bool averaged = !training && !trainer->averages_in && trainer->optimiser != NULL &&
                     trainer->optimiser->options.average > 0;
     sgm_recording_options options = {.struct_size = sizeof options,
@@ -364,6 +370,7 @@ static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_
                                      .training = training,
                                      .costs = purpose == SGM__VALIDATE,
                                      .iteration = (uint64_t)trainer->position.iteration,
+                                     .part = part,
                                      .prefix = averaged ? SGM__AVERAGE_PREFIX : ""};
     SGM_TRY(record_network(trainer, purpose, &options, same));
     bool remembers = training && sgm__network_memory_at(trainer->network, 0) != NULL;
@@ -385,8 +392,10 @@ static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_
                         "its network has no cost: add one at its end, such as softmax_cross_entropy");
     if (purpose != SGM__PREDICT) {
         sgm_output(trainer->graph, SGM__LOSS, trainer->recording.total);
-        record_correct(trainer);
+        record_correct(trainer, part);
     }
+    if (part)
+        sgm_output(trainer->graph, SGM__LOSS_PART, trainer->recording.part);
     for (size_t i = 0; i < trainer->recording.output_count && !training; i++)
         sgm_output(trainer->graph, trainer->recording.outputs[i].name, trainer->recording.outputs[i].value);
     if (purpose == SGM__VALIDATE && sgm_value_is(trainer->recording.lengths))
@@ -394,10 +403,10 @@ static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_
                    sgm_cast(trainer->graph, trainer->recording.lengths, SGM_FLOAT64));
     SGM_TRY(check_patterns(trainer));
     if (training)
-        SGM_TRY(sgm__trainer_record_costs(trainer));
+        SGM_TRY(sgm__trainer_record_costs(trainer, part));
     if (training)
         SGM_TRY(find_trained(trainer));
-    if (purpose == SGM__GRADIENTS)
+    if (gradients)
         SGM_TRY(sgm__operator_record_gradients(trainer));
     if (updates)
         SGM_TRY(record_update(trainer, purpose == SGM__UPDATE, NULL));

@@ -259,7 +259,7 @@ static sgm_status check_cost(void *self, sgm_hook_call *call)
 TEST(the_global_cost_is_that_of_all_workers)
 {
     static const sgm_hook_type type = {.api = SGM_HOOK_API, .name = "cost", .invoke = check_cost};
-    wave_trainer made = make_wave_trainer((wave_options){.batch = 9});
+    wave_trainer made = make_wave_trainer((wave_options){.batch = 9, .precision = SGM_FLOAT64});
     int calls = 0;
     sgm_content content;
     CHECK_OK(sgm_trainer_operator(made.trainer, sgm_gradient_operator(.workers = 2)));

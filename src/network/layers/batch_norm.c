@@ -63,11 +63,39 @@ static sgm_value normalise(sgm_layer_call *call, sgm_graph *graph, sgm_value cen
     return sgm_divide(graph, centred, sgm_square_root(graph, sgm_add(graph, variance, epsilon)));
 }
 
+/* Over the batch and all that is behind the channels, also of other workers' parts where these are summed. */
+static sgm_value mean_of(sgm_layer_call *call, sgm_graph *graph, const channels *c, sgm_value x, bool sums)
+{
+    static const int32_t axes[] = {0, 2, 3, 4, 5, 6, 7};
+    sgm_value mean = sgm_reduce_mean(graph, x, axes, c->shape.rank - 1, true);
+    if (!sums)
+        return mean;
+    sgm_value share = sgm__mixed_cast(graph, sgm_layer_share(call, graph), sgm_value_type(graph, x).dtype);
+    return sgm_layer_all_reduce(call, graph, sgm_multiply(graph, mean, share));
+}
+
+/* What is kept is an estimate for all data: n / (n - 1), for the n elements of a channel in the minibatch. */
+static sgm_value unbiased(sgm_layer_call *call, sgm_graph *graph, const channels *c, bool sums)
+{
+    if (!sums)
+        return sgm_number(graph, (double)c->each / (double)(c->each - 1));
+    sgm_value share = sgm__mixed_cast(graph, sgm_layer_share(call, graph), sgm_value_type(graph, c->x).dtype);
+    sgm_value whole = sgm_divide(graph, sgm_number(graph, (double)c->each), share);
+    return sgm_divide(graph, whole, sgm_subtract(graph, whole, sgm_number(graph, 1)));
+}
+
+static sgm_value fail_alone(const sgm_layer_call *call, sgm_graph *graph)
+{
+    return sgm_graph_fail(graph, SGM_ERROR_SHAPE,
+                          "batch_norm: one number for each channel has no variance: take minibatches of more "
+                          "than 1 record%s",
+                          sgm_layer_is_part(call) ? " for each worker, or leave `local` out" : "");
+}
+
 static sgm_value forward_batch_norm(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
                                     int32_t count)
 {
     (void)count;
-    static const int32_t axes[] = {0, 2, 3, 4, 5, 6, 7};
     channels c;
     if (!find_channels(call, graph, inputs[0], &c))
         return (sgm_value){-1};
@@ -78,18 +106,14 @@ static sgm_value forward_batch_norm(sgm_layer_call *call, sgm_graph *graph, cons
         return scale(call, graph, &c,
                      normalise(call, graph, centred, sgm_reshape(graph, variances, &c.wide)));
     }
-    if (c.each < 2)
-        return sgm_graph_fail(graph, SGM_ERROR_SHAPE,
-                              "batch_norm: one number for each channel has no variance: take minibatches of "
-                              "more than 1 record");
-    sgm_value mean = sgm_reduce_mean(graph, c.x, axes, c.shape.rank - 1, true);
+    bool sums = sgm_layer_is_part(call) && !sgm_layer_flag(call, "local");
+    if (c.each < 2 && !sums)
+        return fail_alone(call, graph);
+    sgm_value mean = mean_of(call, graph, &c, c.x, sums);
     sgm_value centred = sgm_subtract(graph, c.x, mean);
-    sgm_value variance =
-        sgm_reduce_mean(graph, sgm_multiply(graph, centred, centred), axes, c.shape.rank - 1, true);
+    sgm_value variance = mean_of(call, graph, &c, sgm_multiply(graph, centred, centred), sums);
     follow(call, graph, &c, means, mean);
-    /* what is kept is an estimate for all data: divided by n - 1 */
-    double whole = (double)c.each / (double)(c.each - 1);
-    follow(call, graph, &c, variances, sgm_multiply(graph, variance, sgm_number(graph, whole)));
+    follow(call, graph, &c, variances, sgm_multiply(graph, variance, unbiased(call, graph, &c, sums)));
     return scale(call, graph, &c, normalise(call, graph, centred, variance));
 }
 
@@ -150,6 +174,9 @@ static const sgm_argument batch_arguments[] = {
      .live = true},
     EPSILON,
     NO_BIAS,
+    {.name = "local",
+     .kind = SGM_ARGUMENT_FLAG,
+     .doc = "workers that share a minibatch each normalise their part by itself, not by all of it"},
 };
 static const sgm_argument instance_arguments[] = {EPSILON, NO_BIAS};
 static const sgm_argument group_arguments[] = {

@@ -59,9 +59,10 @@ sgm_value sgm__cost_mean_of_steps(sgm_layer_call *call, sgm_graph *graph, sgm_va
     /* those of one step lie behind it */
     double places =
         (double)sgm_shape_elements(&type.shape) / (double)(type.shape.dims[0] * type.shape.dims[1]);
-    sgm_value all =
-        sgm_maximum(graph, sgm_cast(graph, sgm_sum(graph, lengths), type.dtype), sgm_number(graph, 1));
-    sgm_value factor = sgm_divide(graph, sgm_number(graph, (double)type.shape.dims[0] / places), all);
+    sgm_value all = sgm_cast(graph, sgm_sum(graph, lengths), type.dtype);
+    sgm_layer_count(call, all);
+    sgm_value factor = sgm_divide(graph, sgm_number(graph, (double)type.shape.dims[0] / places),
+                                  sgm_maximum(graph, all, sgm_number(graph, 1)));
     return sgm_multiply(graph, sgm_reduce_sum(graph, flat, second, 1, false), factor);
 }
 

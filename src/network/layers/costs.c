@@ -1,7 +1,7 @@
 /* Costs: how far a prediction is from the targets, a section of the data of the prediction's shape.
  *
  * A cost gives one number for each record, which the recorder averages over the batch; only
- * squared_difference is a sum over the whole batch, as it always was in Sigma. */
+ * squared_difference is a sum over the whole batch (SGM_LAYER_SUM), as it always was in Sigma. */
 #include "network/layers/costs.h"
 
 /* Probabilities are kept above this before their logarithm is taken. */
@@ -154,7 +154,8 @@ static const sgm_argument softmax_arguments[] = {
 SGM__COST(softmax_cross_entropy,
           "-log of the probability of the right class, for logits; the output is their softmax",
           softmax_arguments, SGM_LAYER_CLASSIFIES, predict_softmax);
-SGM__COST(squared_difference, "the sum of all squared differences in the batch", arguments, 0, NULL);
+SGM__COST(squared_difference, "the sum of all squared differences in the batch", arguments, SGM_LAYER_SUM,
+          NULL);
 SGM__COST(mean_squared, "the mean of all squared differences", arguments, 0, NULL);
 SGM__COST(binary_cross_entropy, "for each output on its own, on logits; the output is their sigmoid",
           arguments, SGM_LAYER_CLASSIFIES, predict_sigmoid);
