@@ -94,8 +94,59 @@ static const problem problems[] = {
     {.network = "input(6, 4, lengths=steps, name=series) + dense(5, each_step, no_bias) + batch_norm + "
                 "dense(3, each_step) + "
                 "softmax_cross_entropy(targets=class_steps)"},
+    /* Layers from outside: statistics, and a mean over something of its own. */
+    {.network = "input(4) + dense(5, tanh) + centred + dense(3) + weighted(targets=numbers)"},
 };
 #define PROBLEMS (sizeof problems / sizeof *problems)
+
+/* --- layers from outside --- */
+
+/* x less its mean over the minibatch. */
+static sgm_value forward_centred(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
+                                 int32_t count)
+{
+    (void)count;
+    sgm_value mean = sgm_reduce_mean(graph, inputs[0], (const int32_t[]){0}, 1, true);
+    if (sgm_layer_is_part(call))
+        mean = sgm_layer_all_reduce(call, graph, sgm_multiply(graph, mean, sgm_layer_share(call, graph)));
+    return sgm_subtract(graph, inputs[0], mean);
+}
+
+/* The mean of squared differences, weighted by the targets' own sizes. */
+static sgm_value forward_weighted(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
+                                  int32_t count)
+{
+    (void)count;
+    sgm_shape record = sgm_shape_of(3);
+    sgm_value targets = sgm_layer_section(call, graph, sgm_layer_text(call, "targets"), &record);
+    sgm_value weights = sgm_absolute(graph, targets), all = sgm_sum(graph, weights);
+    sgm_value squares = sgm_square(graph, sgm_subtract(graph, inputs[0], targets));
+    sgm_layer_count(call, all);
+    return sgm_divide(graph, sgm_sum(graph, sgm_multiply(graph, squares, weights)), all);
+}
+
+static const sgm_argument weighted_arguments[] = {{.name = "targets", .kind = SGM_ARGUMENT_TEXT}};
+static const sgm_layer_type centred = {.api = SGM_LAYER_API,
+                                       .name = "centred",
+                                       .doc = "x less its mean over the minibatch",
+                                       .min_inputs = 1,
+                                       .max_inputs = 1,
+                                       .forward = forward_centred};
+static const sgm_layer_type weighted = {.api = SGM_LAYER_API,
+                                        .flags = SGM_LAYER_COST,
+                                        .name = "weighted",
+                                        .doc = "a weighted mean of squared differences",
+                                        .arguments = weighted_arguments,
+                                        .argument_count = 1,
+                                        .min_inputs = 1,
+                                        .max_inputs = 1,
+                                        .forward = forward_weighted};
+
+__attribute__((constructor)) static void register_layers(void)
+{
+    sgm_register_layer(&centred);
+    sgm_register_layer(&weighted);
+}
 
 /* --- data --- */
 
@@ -481,6 +532,24 @@ TEST(batch_norm_of_one_example_fails_as_without_workers)
         sgm_trainer_run(made.trainer, .epochs = 1),
         "batch_norm: one number for each channel has no variance: take minibatches of more than 1 record");
     free_training(made);
+}
+
+#define LOCAL "input(4) + dense(3, no_bias) + batch_norm(local) + mean_squared(targets=numbers)"
+
+/* Each worker by itself is another result, and no result for a part of one example. */
+TEST(batch_norm_can_be_local)
+{
+    const problem small = {.network = LOCAL}, even = {.network = LOCAL, .batch = 6};
+    check_refused(small.network, sgm_gradient_operator(.workers = 2),
+                  "take minibatches of more than 1 record for each worker, or leave `local` out");
+    training one = make(&even, "reference"), two = make(&even, "reference");
+    told wanted, got;
+    CHECK_OK(sgm_trainer_operator(two.trainer, sgm_gradient_operator(.workers = 2)));
+    run(one, &wanted);
+    run(two, &got);
+    CHECK(fabs(got.numbers[0] - wanted.numbers[0]) > 1e-3);
+    free_training(one);
+    free_training(two);
 }
 
 /* A worker that fails does not leave the others waiting for its sums. */

@@ -46,10 +46,11 @@ static sgm_value all_distances(sgm_graph *graph, sgm_value x)
 static sgm_value of_batch(sgm_layer_call *call, sgm_graph *graph, sgm_value x)
 {
     if (sgm_layer_is_part(call))
-        return sgm_graph_fail(graph, SGM_ERROR_UNSUPPORTED,
-                              "triplet: compares the examples of a minibatch, of which a worker of a gradient "
-                              "operator has a part: train without workers, or merge parameters, where each "
-                              "worker has minibatches of its own");
+        return sgm_graph_fail(
+            graph, SGM_ERROR_UNSUPPORTED,
+            "triplet: compares the examples of a minibatch, of which a worker of a gradient "
+            "operator has a part: train without workers, or merge parameters, where each "
+            "worker has minibatches of its own");
     sgm_value numbers = numbers_of(call, graph);
     if (!sgm_value_is(numbers))
         return numbers;
