@@ -49,6 +49,7 @@ static const sgm__http_route routes[] = {
     {.method = "GET", .path = "/api/below/", .act = act},
     {.method = "POST", .path = "/api/set", .act = act, .longest_body = 1000, .quick = true},
     {.method = "POST", .path = "/api/upload", .act = act, .type = "application/octet-stream"},
+    {.method = "GET", .path = "/icon.svg", .act = act}, /* data, though a file of the page has the name */
     {.method = "GET", .path = "/api/wait", .act = wait_here},
     {.method = "GET", .path = "/api/hang", .act = hang},
 };

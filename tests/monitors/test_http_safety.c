@@ -173,6 +173,7 @@ TEST(a_browser_gets_in_by_the_printed_address)
     check(server, "GET /api/get", headers, 403);
     check(server, "GET /api/events", headers, 403);
     check(server, "GET /api/nothing", headers, 403);
+    check(server, "GET /icon.svg", headers, 403);
     client_answer page = client_ask(port, "GET / HTTP/1.1\r\n%s\r\n", headers);
     CHECK(strstr(page.all, e.page_token) == NULL && strstr(page.all, "another-TOKEN") == NULL);
     client_free(&page);
