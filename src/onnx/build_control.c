@@ -44,7 +44,8 @@ sgm_value sgm__onnx_if_else(sgm__onnx_node *n)
 {
     sgm_value outputs[MOST_VALUES];
     int way = known_condition(n, n->inputs[0]);
-    const Onnx__GraphProto *body = way >= 0 ? body_of(n, way == 1 ? "then_branch" : "else_branch") : NULL;
+    const Onnx__GraphProto *branches[] = {body_of(n, "else_branch"), body_of(n, "then_branch")};
+    const Onnx__GraphProto *body = way >= 0 ? branches[way] : NULL;
     if (body == NULL)
         return (sgm_value){-1};
     if (body->n_output != (size_t)n->output_count)

@@ -283,17 +283,6 @@ sgm_value sgm__onnx_divide(sgm__onnx_node *n)
     return sgm__onnx_cast_like(n->graph, sgm_divide(n->graph, wide(n, x), wide(n, by)), x);
 }
 
-/* x - by * quotient, whose quotient is cut (fmod) or rounded down. */
-sgm_value sgm__onnx_mod(sgm__onnx_node *n)
-{
-    sgm_graph *g = n->graph;
-    sgm_value x = wide(n, n->inputs[0]), by = wide(n, n->inputs[1]), quotient = sgm_divide(g, x, by);
-    sgm_value down = sgm_floor(g, quotient);
-    if (sgm__onnx_integer(n, "fmod", 0) != 0)
-        down = sgm_multiply(g, sgm_sign(g, quotient), sgm_floor(g, sgm_absolute(g, quotient)));
-    return sgm__onnx_cast_like(g, sgm_subtract(g, x, sgm_multiply(g, by, down)), n->inputs[0]);
-}
-
 sgm_value sgm__onnx_xor(sgm__onnx_node *n)
 {
     return sgm_not_equal(n->graph, n->inputs[0], aligned(n, n->inputs[1]));

@@ -4,51 +4,73 @@
 /* Products of integers of 8 bits are exact here. */
 #define EXACT SGM_FLOAT64
 
-/* A number, or one for each entry of an axis, to go with `like`. */
-static sgm_value along(sgm__onnx_node *n, sgm_value numbers, sgm_value like)
+/* A scale or a zero point, to go with `like`: one number, one for each entry of `axis` (negative ones count
+ * from the end), or of as many dimensions as `like`, each of 1 or as long as there. */
+static sgm_value along(sgm__onnx_node *n, sgm_value numbers, sgm_value like, int64_t axis)
 {
     sgm_shape shape = {0}, have = sgm__onnx_type(n, numbers).shape;
     if (have.rank == 0 || sgm_shape_elements(&have) == 1)
         return sgm_reshape(n->graph, numbers, &shape);
     shape.rank = sgm__onnx_type(n, like).shape.rank;
-    int32_t axis = sgm__onnx_axis(n, sgm__onnx_integer(n, "axis", 1), shape.rank);
+    if (have.rank == shape.rank && have.rank > 1)
+        return numbers;
+    if (have.rank > 1)
+        return sgm_graph_fail(n->graph, SGM_ERROR_SHAPE,
+                              "a scale or zero point of %d dimensions does not go with data of %d", have.rank,
+                              shape.rank);
+    int32_t place = sgm__onnx_axis(n, axis, shape.rank);
     for (int32_t i = 0; i < shape.rank; i++)
-        shape.dims[i] = i == axis ? -1 : 1;
+        shape.dims[i] = i == place ? -1 : 1;
     return sgm_reshape(n->graph, numbers, &shape);
 }
 
 /* x - its zero point, as `dtype`. */
-static sgm_value centred(sgm__onnx_node *n, sgm_value x, sgm_value zero, sgm_dtype dtype)
+static sgm_value centred(sgm__onnx_node *n, sgm_value x, sgm_value zero, int64_t axis, sgm_dtype dtype)
 {
     sgm_value wide = sgm_cast(n->graph, x, dtype);
     if (!sgm_value_is(zero))
         return wide;
-    return sgm_subtract(n->graph, wide, along(n, sgm_cast(n->graph, zero, dtype), x));
+    return sgm_subtract(n->graph, wide, along(n, sgm_cast(n->graph, zero, dtype), x, axis));
 }
 
 /* Rounded to even, moved to the zero point, and kept within 0 to 255. */
-static sgm_value to_bytes(sgm__onnx_node *n, sgm_value x, sgm_value zero)
+static sgm_value to_bytes(sgm__onnx_node *n, sgm_value x, sgm_value zero, int64_t axis)
 {
     sgm_graph *g = n->graph;
     sgm_value y = sgm__onnx_round_even(g, x);
     if (sgm_value_is(zero)) {
         if (sgm__onnx_type(n, zero).dtype != SGM_UINT8)
             return sgm__onnx_unsupported(n, "only uint8 stands for numbers here");
-        y = sgm_add(g, y, along(n, sgm__onnx_cast_like(g, zero, y), x));
+        y = sgm_add(g, y, along(n, sgm__onnx_cast_like(g, zero, y), x, axis));
     }
     return sgm_cast(g, sgm_clip(g, y, 0, 255), SGM_UINT8);
 }
 
+/* Blocks with scales of their own, and results of other types than the zero point's, are not there. */
+static int64_t read_axis(sgm__onnx_node *n)
+{
+    if (sgm__onnx_integer(n, "block_size", 0) != 0)
+        sgm__onnx_unsupported(n, "scales of blocks (block_size) are not supported");
+    return sgm__onnx_integer(n, "axis", 1);
+}
+
 sgm_value sgm__onnx_quantise(sgm__onnx_node *n)
 {
-    sgm_value scale = along(n, n->inputs[1], n->inputs[0]);
-    return to_bytes(n, sgm_divide(n->graph, n->inputs[0], scale), sgm__onnx_in(n, 2));
+    int64_t axis = read_axis(n), type = sgm__onnx_integer(n, "output_dtype", 0);
+    if (type != 0 && type != sgm__onnx_type_number(SGM_UINT8))
+        return sgm__onnx_unsupported(n, "only uint8 stands for numbers here (output_dtype)");
+    sgm_value scale = along(n, n->inputs[1], n->inputs[0], axis);
+    return to_bytes(n, sgm_divide(n->graph, n->inputs[0], scale), sgm__onnx_in(n, 2), axis);
 }
 
 sgm_value sgm__onnx_dequantise(sgm__onnx_node *n)
 {
-    sgm_value x = centred(n, n->inputs[0], sgm__onnx_in(n, 2), sgm__onnx_type(n, n->inputs[1]).dtype);
-    return sgm_multiply(n->graph, x, along(n, n->inputs[1], n->inputs[0]));
+    sgm_dtype dtype = sgm__onnx_type(n, n->inputs[1]).dtype;
+    int64_t axis = read_axis(n), type = sgm__onnx_integer(n, "output_dtype", 0);
+    if (type != 0 && type != sgm__onnx_type_number(dtype))
+        return sgm__onnx_unsupported(n, "a result of another type than the scale's (output_dtype)");
+    sgm_value x = centred(n, n->inputs[0], sgm__onnx_in(n, 2), axis, dtype);
+    return sgm_multiply(n->graph, x, along(n, n->inputs[1], n->inputs[0], axis));
 }
 
 /* Scale and zero point that let 0 and all elements be told. */
@@ -67,45 +89,58 @@ sgm_value sgm__onnx_dynamic_quantise(sgm__onnx_node *n)
     return sgm_cast(g, sgm_clip(g, y, 0, 255), SGM_UINT8);
 }
 
+/* Of a product: one number for each row of `a` and of the result, for each column of `b`. */
+#define ROW (-2)
+#define COLUMN (-1)
+/* Of a convolution: one for each filter, which is an entry of the weights' first axis and of the result's
+ * second. */
+#define FILTER 0
+#define CHANNEL 1
+
 sgm_value sgm__onnx_matmul_integer(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;
-    sgm_value a = centred(n, n->inputs[0], sgm__onnx_in(n, 2), EXACT);
-    sgm_value b = centred(n, n->inputs[1], sgm__onnx_in(n, 3), EXACT);
+    sgm_value a = centred(n, n->inputs[0], sgm__onnx_in(n, 2), ROW, EXACT);
+    sgm_value b = centred(n, n->inputs[1], sgm__onnx_in(n, 3), COLUMN, EXACT);
     return sgm_cast(g, sgm_matmul(g, a, b), SGM_INT32);
 }
 
 sgm_value sgm__onnx_conv_integer(sgm__onnx_node *n)
 {
-    sgm_value x = centred(n, n->inputs[0], sgm__onnx_in(n, 2), EXACT);
-    sgm_value weights = centred(n, n->inputs[1], sgm__onnx_in(n, 3), EXACT);
+    sgm_value x = centred(n, n->inputs[0], sgm__onnx_in(n, 2), CHANNEL, EXACT);
+    sgm_value weights = centred(n, n->inputs[1], sgm__onnx_in(n, 3), FILTER, EXACT);
     return sgm_cast(n->graph, sgm__onnx_convolve(n, x, weights, (sgm_value){-1}), SGM_INT32);
 }
 
-/* A result of integers, times the scales of both operands and over that of the result. */
-static sgm_value rescaled(sgm__onnx_node *n, sgm_value y, sgm_value a_scale, sgm_value b_scale,
-                          sgm_value y_scale, sgm_value zero)
+/* A result of integers, times the scales of both operands and over that of the result; scales of the operands
+ * and the result that are more than one number go along these axes of the result. */
+static sgm_value rescaled(sgm__onnx_node *n, sgm_value y, const sgm_value scales[3], const int64_t axes[3],
+                          sgm_value zero)
 {
     sgm_graph *g = n->graph;
-    sgm_value scale =
-        sgm_multiply(g, along(n, sgm_cast(g, a_scale, EXACT), y), along(n, sgm_cast(g, b_scale, EXACT), y));
-    scale = sgm_divide(g, scale, along(n, sgm_cast(g, y_scale, EXACT), y));
-    return to_bytes(n, sgm_multiply(g, y, scale), zero);
+    sgm_value wide[3];
+    for (int i = 0; i < 3; i++)
+        wide[i] = along(n, sgm_cast(g, scales[i], EXACT), y, axes[i]);
+    sgm_value scale = sgm_divide(g, sgm_multiply(g, wide[0], wide[1]), wide[2]);
+    return to_bytes(n, sgm_multiply(g, y, scale), zero, axes[2]);
 }
 
 sgm_value sgm__onnx_qlinear_matmul(sgm__onnx_node *n)
 {
-    sgm_value *in = n->inputs, a = centred(n, in[0], in[2], EXACT), b = centred(n, in[3], in[5], EXACT);
-    return rescaled(n, sgm_matmul(n->graph, a, b), in[1], in[4], in[6], in[7]);
+    sgm_value *in = n->inputs;
+    sgm_value a = centred(n, in[0], in[2], ROW, EXACT), b = centred(n, in[3], in[5], COLUMN, EXACT);
+    return rescaled(n, sgm_matmul(n->graph, a, b), (const sgm_value[]){in[1], in[4], in[6]},
+                    (const int64_t[]){ROW, COLUMN, ROW}, in[7]);
 }
 
 sgm_value sgm__onnx_qlinear_conv(sgm__onnx_node *n)
 {
     sgm_value *in = n->inputs, biases = sgm__onnx_in(n, 8);
-    sgm_value x = centred(n, in[0], in[2], EXACT), weights = centred(n, in[3], in[5], EXACT);
+    sgm_value x = centred(n, in[0], in[2], CHANNEL, EXACT), weights = centred(n, in[3], in[5], FILTER, EXACT);
     if (sgm_value_is(biases))
         biases = sgm_cast(n->graph, biases, EXACT);
-    return rescaled(n, sgm__onnx_convolve(n, x, weights, biases), in[1], in[4], in[6], in[7]);
+    return rescaled(n, sgm__onnx_convolve(n, x, weights, biases), (const sgm_value[]){in[1], in[4], in[6]},
+                    (const int64_t[]){CHANNEL, CHANNEL, CHANNEL}, in[7]);
 }
 
 /* Of bytes: times or over a power of 2; what leaves the byte is lost. */

@@ -11,20 +11,20 @@ static bool read_axes(sgm__onnx_node *n, int32_t *axes, int32_t *count)
     *count = sgm__onnx_list(n, "axes", 1, list, SGM_MAX_RANK);
     for (int32_t i = 0; i < *count; i++)
         axes[i] = sgm__onnx_axis(n, list[i], rank);
+    bool noop = sgm__onnx_integer(n, "noop_with_empty_axes", 0) != 0;
     if (*count > 0)
         return true;
     *count = 0;
-    return rank > 0 && sgm__onnx_integer(n, "noop_with_empty_axes", 0) == 0;
+    return rank > 0 && !noop;
 }
 
 static sgm_value reduce_by(sgm__onnx_node *n, sgm_value x, reduction function)
 {
     int32_t axes[SGM_MAX_RANK], count;
-    bool reduces = read_axes(n, axes, &count);
+    bool reduces = read_axes(n, axes, &count), keep = sgm__onnx_integer(n, "keepdims", 1) != 0;
     if (n->graph->status != SGM_OK)
         return (sgm_value){-1};
-    return reduces ? function(n->graph, x, axes, count, sgm__onnx_integer(n, "keepdims", 1) != 0)
-                   : sgm_copy(n->graph, x);
+    return reduces ? function(n->graph, x, axes, count, keep) : sgm_copy(n->graph, x);
 }
 
 sgm_value sgm__onnx_reduce_sum(sgm__onnx_node *n)

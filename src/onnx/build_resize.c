@@ -41,25 +41,26 @@ static int choice(const sgm__onnx_node *n, const char *name, const char *const *
     return -1;
 }
 
-/* Where entry `x` of the result lies in the data. */
+/* Where entry `x` of the result lies in the data. In float32, as other programs do it: a place that is half
+ * way, or nearly whole, goes to the same side. */
 static double origin_of(const resizing *r, const line *l, int64_t x)
 {
-    double at = (double)x, in = (double)l->in, out = in * l->scale;
+    float at = (float)x, last = (float)(l->in - 1), last_out = (float)(l->out - 1);
+    float scale = (float)l->scale, begin = (float)l->begin, end = (float)l->end;
     switch (r->place) {
     case HALF_PIXEL:
-        return (at + 0.5) / l->scale - 0.5;
+        return (double)((at + 0.5f) / scale - 0.5f);
     case PYTORCH_HALF_PIXEL:
-        return l->out > 1 ? (at + 0.5) / l->scale - 0.5 : 0;
+        return l->out > 1 ? (double)((at + 0.5f) / scale - 0.5f) : 0;
     case ALIGN_CORNERS:
-        return out == 1 ? 0 : at * (in - 1) / (out - 1);
+        return l->out == 1 ? 0 : (double)(at * last / last_out);
     case ASYMMETRIC:
-        return at / l->scale;
+        return (double)(at / scale);
     case TF_HALF_PIXEL:
-        return (at + 0.5) / l->scale;
+        return (double)((at + 0.5f) / scale);
     case TF_CROP:
-        if (out == 1)
-            return (l->end + l->begin) * (in - 1) / 2;
-        return l->begin * (in - 1) + at * (l->end - l->begin) * (in - 1) / (out - 1);
+        return l->out == 1 ? (double)((end + begin) * last / 2)
+                           : (double)(begin * last + at * (end - begin) * last / last_out);
     }
     return 0;
 }

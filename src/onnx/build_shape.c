@@ -11,20 +11,17 @@ static sgm_value constant_list(sgm__onnx_node *n, sgm_dtype dtype, size_t count,
 sgm_value sgm__onnx_constant_node(sgm__onnx_node *n)
 {
     static const sgm_shape one = {0};
-    for (size_t i = 0; i < n->proto->n_attribute; i++) {
-        const Onnx__AttributeProto *a = n->proto->attribute[i];
-        const char *name = sgm__onnx_text(a->name);
-        if (strcmp(name, "value") == 0 && a->t != NULL)
-            return sgm__onnx_constant(n->graph, sgm__onnx_tensor(a->t));
-        if (strcmp(name, "value_float") == 0)
-            return sgm__onnx_constant(n->graph, sgm_tensor_from(SGM_FLOAT32, &one, &a->f));
-        if (strcmp(name, "value_int") == 0)
-            return sgm__onnx_constant(n->graph, sgm_tensor_from(SGM_INT64, &one, &a->i));
-        if (strcmp(name, "value_floats") == 0)
-            return constant_list(n, SGM_FLOAT32, a->n_floats, a->floats);
-        if (strcmp(name, "value_ints") == 0)
-            return constant_list(n, SGM_INT64, a->n_ints, a->ints);
-    }
+    const Onnx__AttributeProto *a;
+    if ((a = sgm__onnx_attribute(n, "value")) != NULL && a->t != NULL)
+        return sgm__onnx_constant(n->graph, sgm__onnx_tensor(a->t));
+    if ((a = sgm__onnx_attribute(n, "value_float")) != NULL)
+        return sgm__onnx_constant(n->graph, sgm_tensor_from(SGM_FLOAT32, &one, &a->f));
+    if ((a = sgm__onnx_attribute(n, "value_int")) != NULL)
+        return sgm__onnx_constant(n->graph, sgm_tensor_from(SGM_INT64, &one, &a->i));
+    if ((a = sgm__onnx_attribute(n, "value_floats")) != NULL)
+        return constant_list(n, SGM_FLOAT32, a->n_floats, a->floats);
+    if ((a = sgm__onnx_attribute(n, "value_ints")) != NULL)
+        return constant_list(n, SGM_INT64, a->n_ints, a->ints);
     return sgm__onnx_unsupported(n, "a constant should be a tensor, numbers or integers");
 }
 
@@ -277,6 +274,10 @@ sgm_value sgm__onnx_split(sgm__onnx_node *n)
     sgm_shape shape = sgm__onnx_type(n, n->inputs[0]).shape;
     int32_t axis = sgm__onnx_axis(n, sgm__onnx_integer(n, "axis", 0), shape.rank);
     int32_t count = sgm__onnx_list(n, "split", 1, sizes, SGM__ONNX_MOST_OUTPUTS);
+    int64_t parts = sgm__onnx_integer(n, "num_outputs", n->output_count);
+    if (parts != n->output_count)
+        return sgm_graph_fail(n->graph, SGM_ERROR_FORMAT, "'num_outputs' is %lld, and it has %d outputs",
+                              (long long)parts, n->output_count);
     if (axis < 0)
         return (sgm_value){-1};
     int64_t size = shape.dims[axis], each = (size + n->output_count - 1) / n->output_count;
@@ -382,9 +383,9 @@ sgm_value sgm__onnx_pad(sgm__onnx_node *n)
         return sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "%d sizes of padding for %d axes", count, given);
     if (!is_edge && !reflects && !sgm__onnx_text_is(n, "mode", "constant", "constant"))
         return sgm__onnx_unsupported(n, "the mode is none of constant, edge and reflect");
-    sgm_value fill = {-1};
-    if (!is_edge && !reflects)
-        fill = pad_fill(n);
+    sgm_value fill = pad_fill(n);
+    if (is_edge || reflects)
+        fill = (sgm_value){-1};
     for (int32_t i = 0; i < given; i++) {
         int64_t before = sizes[i], after = sizes[i + given];
         int32_t axis = sgm__onnx_axis(n, axis_count < 0 ? i : axes[i], rank);

@@ -25,16 +25,30 @@ static bool read_list(sgm__onnx_node *n, const char *name, int32_t axes, int64_t
     return count == axes;
 }
 
-static bool pads_itself(sgm__onnx_node *n)
+static bool pads_by(const sgm__onnx_node *n, const char *way)
 {
-    return sgm__onnx_text_is(n, "auto_pad", "NOTSET", "SAME_UPPER") ||
-           sgm__onnx_text_is(n, "auto_pad", "NOTSET", "SAME_LOWER");
+    return sgm__onnx_text_is(n, "auto_pad", "NOTSET", way);
+}
+
+static bool pads_itself(const sgm__onnx_node *n)
+{
+    return pads_by(n, "SAME_UPPER") || pads_by(n, "SAME_LOWER");
+}
+
+/* 0 groups are not one of them. */
+static int64_t read_groups(sgm__onnx_node *n)
+{
+    int64_t groups = sgm__onnx_integer(n, "group", 1);
+    if (groups < 1)
+        sgm_graph_fail(n->graph, SGM_ERROR_ARGUMENT, "'group' is %lld, and must be at least 1",
+                       (long long)groups);
+    return groups;
 }
 
 /* What is missing so that as many windows fit as the stride divides the size, rounded up. */
 static void pad_same(sgm__onnx_node *n, window *w)
 {
-    bool lower = sgm__onnx_text_is(n, "auto_pad", "NOTSET", "SAME_LOWER");
+    bool lower = pads_by(n, "SAME_LOWER");
     for (int32_t i = 0; i < w->axes; i++) {
         int64_t count = (w->in[i] + w->stride[i] - 1) / w->stride[i];
         int64_t all = (count - 1) * w->stride[i] + (w->size[i] - 1) * w->dilation[i] + 1 - w->in[i];
@@ -61,7 +75,9 @@ static bool read_window(sgm__onnx_node *n, sgm_value x, window *w)
     }
     read_list(n, "strides", w->axes, 1, w->stride);
     read_list(n, "dilations", w->axes, 1, w->dilation);
-    if (read_list(n, "pads", 2 * w->axes, 0, pads))
+    if (!pads_itself(n) && !pads_by(n, "NOTSET") && !pads_by(n, "VALID"))
+        sgm__onnx_unsupported(n, "'auto_pad' is none of NOTSET, SAME_UPPER, SAME_LOWER and VALID");
+    if (read_list(n, "pads", 2 * w->axes, 0, pads) && !pads_by(n, "VALID"))
         for (int32_t i = 0; i < w->axes; i++) {
             w->before[i] = pads[i];
             w->after[i] = pads[i + w->axes];
@@ -107,7 +123,7 @@ sgm_value sgm__onnx_convolve(sgm__onnx_node *n, sgm_value x, sgm_value weights, 
         return (sgm_value){-1};
     if (pads_itself(n))
         pad_same(n, &w);
-    sgm_window_options options = options_of(&w, sgm__onnx_integer(n, "group", 1));
+    sgm_window_options options = options_of(&w, read_groups(n));
     memset(options.size, 0, sizeof options.size);
     return sgm_convolution(n->graph, x, weights, biases, &options);
 }
@@ -121,7 +137,7 @@ sgm_value sgm__onnx_conv(sgm__onnx_node *n)
 static void cut_to_shape(sgm__onnx_node *n, window *w, const int64_t *more, const int64_t *shape,
                          bool has_shape)
 {
-    bool lower = sgm__onnx_text_is(n, "auto_pad", "NOTSET", "SAME_LOWER");
+    bool lower = !pads_by(n, "SAME_UPPER"); /* also without auto_pad */
     for (int32_t i = 0; i < w->axes; i++) {
         int64_t full = (w->in[i] - 1) * w->stride[i] + more[i] + (w->size[i] - 1) * w->dilation[i] + 1;
         int64_t cut = full - (has_shape ? shape[i] : w->in[i] * w->stride[i]);
@@ -162,7 +178,7 @@ sgm_value sgm__onnx_conv_transpose(sgm__onnx_node *n)
             w.after[i] = 0;
         }
     }
-    sgm_window_options options = options_of(&w, sgm__onnx_integer(n, "group", 1));
+    sgm_window_options options = options_of(&w, read_groups(n));
     memset(options.size, 0, sizeof options.size);
     sgm_value y =
         sgm_transposed_convolution(n->graph, n->inputs[0], n->inputs[1], (sgm_value){-1}, more, &options);
@@ -195,9 +211,10 @@ static bool read_pooling(sgm__onnx_node *n, window *w, int64_t *extra)
     if (!read_window(n, n->inputs[0], w) || !read_size(n, w, NULL))
         return false;
     memset(extra, 0, MOST_AXES * sizeof *extra);
+    bool ceils = sgm__onnx_integer(n, "ceil_mode", 0) != 0;
     if (pads_itself(n))
         pad_same(n, w);
-    else if (sgm__onnx_integer(n, "ceil_mode", 0) != 0)
+    else if (ceils)
         pad_ceil(w, extra);
     return true;
 }
@@ -297,6 +314,8 @@ sgm_value sgm__onnx_batch_normalisation(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;
     sgm_value x = n->inputs[0], mean = by_channel(n, n->inputs[3]), variance = by_channel(n, n->inputs[4]);
+    if (sgm__onnx_integer(n, "spatial", 1) != 1)
+        return sgm__onnx_unsupported(n, "statistics for each place (spatial is 0) are not supported");
     if (sgm__onnx_integer(n, "training_mode", 0) != 0) {
         int32_t axes[SGM_MAX_RANK] = {0}, count = 1, rank = sgm__onnx_type(n, x).shape.rank;
         for (int32_t i = 2; i < rank; i++)

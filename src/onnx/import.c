@@ -3,6 +3,7 @@
 
 #define DEEPEST_SUBGRAPH 8
 #define MOST_NODES 1000000 /* of loops each time */
+#define MOST_MADE ((int64_t)1 << 28)
 
 /* --- names --- */
 
@@ -84,6 +85,66 @@ static sgm_status give_outputs(const sgm__onnx_node *n, sgm__onnx_scope *scope)
     return SGM_OK;
 }
 
+/* Attributes that need not be looked at: they are about training, float types of 8 bits, the precision of
+ * sums, how memory was shared in opset 1, or ask for less than what is given. */
+static const struct {
+    const char *type, *attribute; /* type "": of any operator */
+} harmless[] = {
+    {"", "consumed_inputs"},
+    {"BatchNormalization", "is_test"},
+    {"BatchNormalization", "momentum"},
+    {"Cast", "saturate"},
+    {"CastLike", "saturate"},
+    {"Dropout", "is_test"},
+    {"Dropout", "ratio"},
+    {"Dropout", "seed"},
+    {"Gemm", "broadcast"},
+    {"LayerNormalization", "stash_type"},
+    {"MaxPool", "storage_order"}, /* of the places, which are not given */
+    {"QuantizeLinear", "precision"},
+    {"QuantizeLinear", "saturate"},
+    {"Range", "stash_type"},
+    {"TopK", "sorted"},
+};
+
+static bool is_harmless(const char *type, const char *attribute)
+{
+    for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
+        if ((harmless[i].type[0] == '\0' || strcmp(harmless[i].type, type) == 0) &&
+            strcmp(harmless[i].attribute, attribute) == 0)
+            return true;
+    return false;
+}
+
+static sgm_status check_attributes(const sgm__onnx_node *n)
+{
+    for (size_t i = 0; i < n->proto->n_attribute; i++) {
+        const char *name = sgm__onnx_text(n->proto->attribute[i]->name);
+        if (!n->asked[i] && !is_harmless(n->row->name, name))
+            return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                            "its attribute '%.100s' is not known, or not supported here", name);
+    }
+    return SGM_OK;
+}
+
+/* A file of a few bytes must not take all memory: a node may make more than MOST_MADE elements only of inputs
+ * that have as many. */
+static sgm_status check_size(const sgm__onnx_node *n, sgm_value made)
+{
+    sgm_shape shape = sgm__onnx_type(n, made).shape;
+    int64_t elements = sgm_shape_elements(&shape), given = 0;
+    for (int32_t i = 0; i < n->input_count && elements > MOST_MADE; i++)
+        if (sgm_value_is(n->inputs[i])) {
+            shape = sgm__onnx_type(n, n->inputs[i]).shape;
+            given += sgm_shape_elements(&shape);
+        }
+    return elements <= MOST_MADE || elements <= given
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_UNSUPPORTED,
+                          "it makes %lld elements of %lld; where that is more, at most %lld are made",
+                          (long long)elements, (long long)given, (long long)MOST_MADE);
+}
+
 static sgm_status build(sgm__onnx_node *n)
 {
     SGM_TRY(take_inputs(n));
@@ -94,9 +155,13 @@ static sgm_status build(sgm__onnx_node *n)
         n->outputs[i] = (sgm_value){-1};
     sgm_value first = n->row->build(n);
     SGM_TRY(sgm_graph_status(n->graph));
+    SGM_TRY(check_attributes(n));
     if (!sgm_value_is(first))
         return sgm_fail(SGM_ERROR_FORMAT, "it could not be recorded");
     n->outputs[0] = first;
+    for (int32_t i = 0; i < n->output_count; i++)
+        if (sgm_value_is(n->outputs[i]))
+            SGM_TRY(check_size(n, n->outputs[i]));
     return SGM_OK;
 }
 
@@ -132,10 +197,10 @@ static sgm_status record_node(sgm__onnx_import *import, const Onnx__NodeProto *p
     n.input_count = (int32_t)proto->n_input;
     n.output_count = (int32_t)proto->n_output;
     n.inputs = sgm__alloc(proto->n_input * sizeof(sgm_value));
-    if (n.inputs == NULL)
-        return SGM_ERROR_MEMORY;
-    sgm_status status = build(&n);
+    n.asked = sgm__calloc(proto->n_attribute + 1, sizeof(bool));
+    sgm_status status = n.inputs != NULL && n.asked != NULL ? build(&n) : SGM_ERROR_MEMORY;
     sgm__free(n.inputs);
+    sgm__free(n.asked);
     return status == SGM_OK ? give_outputs(&n, scope) : status;
 }
 

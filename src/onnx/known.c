@@ -2,6 +2,8 @@
  * from the inputs that were set. */
 #include "onnx/onnx.h"
 
+#define MOST_KNOWN (1 << 24) /* elements: of shapes, indices and conditions */
+
 static sgm_status reserve(sgm__onnx_import *import, int32_t index)
 {
     SGM_TRY(sgm__reserve(&import->known, &import->known_capacity, (size_t)index + 1, sizeof(sgm_tensor *)));
@@ -101,6 +103,10 @@ static sgm_status compute(sgm__onnx_import *import, int32_t last, const bool *ne
     sgm_output(slice, "known", map[last]);
     const sgm_type *type = &graph->instructions[last].type;
     sgm_status status = sgm_graph_status(slice);
+    if (status == SGM_OK && sgm_shape_elements(&type->shape) > MOST_KNOWN)
+        status =
+            sgm_fail(SGM_ERROR_UNSUPPORTED, "it has %lld elements; at most %d are computed before the run",
+                     (long long)sgm_shape_elements(&type->shape), MOST_KNOWN);
     if (status == SGM_OK) {
         import->known[last] = sgm_tensor_create(type->dtype, &type->shape);
         status = import->known[last] != NULL ? run(slice, import->known[last]) : SGM_ERROR_MEMORY;

@@ -2,6 +2,7 @@
 #include "onnx/onnx.h"
 
 #define MOST_BYTES INT32_MAX /* more no message can have */
+#define NEWEST_OPSET 28      /* whose changes of the operators in the table were read */
 
 /* --- loading --- */
 
@@ -64,6 +65,11 @@ static sgm_status read_model(sgm_onnx *model)
         if (*domain == '\0' || strcmp(domain, "ai.onnx") == 0)
             model->opset = proto->opset_import[i]->version;
     }
+    if (model->opset < 1 || model->opset > NEWEST_OPSET)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "it is of opset %lld: those from 1 to %d are known here; convert it to one of them "
+                        "(version_converter of the Python package onnx)",
+                        (long long)model->opset, NEWEST_OPSET);
     return read_inputs(model);
 }
 

@@ -14,35 +14,53 @@ const Onnx__AttributeProto *sgm__onnx_attribute(const sgm__onnx_node *n, const c
 {
     for (size_t i = 0; i < n->proto->n_attribute; i++) {
         const Onnx__AttributeProto *attribute = n->proto->attribute[i];
-        if (strcmp(sgm__onnx_text(attribute->name), name) == 0)
-            return attribute;
+        if (strcmp(sgm__onnx_text(attribute->name), name) != 0)
+            continue;
+        n->asked[i] = true;
+        return attribute;
     }
+    return NULL;
+}
+
+/* An attribute of that kind, or NULL. Old models do not tell the kind; who tells it may leave a zero out. */
+static const Onnx__AttributeProto *attribute_of(const sgm__onnx_node *n, const char *name,
+                                                Onnx__AttributeProto__AttributeType kind, const char *what)
+{
+    const Onnx__AttributeProto *attribute = sgm__onnx_attribute(n, name);
+    if (attribute == NULL || attribute->type == kind ||
+        attribute->type == ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__UNDEFINED)
+        return attribute;
+    sgm_graph_fail(n->graph, SGM_ERROR_FORMAT, "its attribute '%s' is not %s", name, what);
     return NULL;
 }
 
 int64_t sgm__onnx_integer(const sgm__onnx_node *n, const char *name, int64_t standard)
 {
-    const Onnx__AttributeProto *attribute = sgm__onnx_attribute(n, name);
-    return attribute != NULL && attribute->has_i ? attribute->i : standard;
+    const Onnx__AttributeProto *attribute =
+        attribute_of(n, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT, "an integer");
+    return attribute != NULL ? attribute->i : standard;
 }
 
 double sgm__onnx_number(const sgm__onnx_node *n, const char *name, double standard)
 {
-    const Onnx__AttributeProto *attribute = sgm__onnx_attribute(n, name);
-    return attribute != NULL && attribute->has_f ? (double)attribute->f : standard;
+    const Onnx__AttributeProto *attribute =
+        attribute_of(n, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT, "a number");
+    return attribute != NULL ? (double)attribute->f : standard;
 }
 
 bool sgm__onnx_text_is(const sgm__onnx_node *n, const char *name, const char *standard, const char *text)
 {
-    const Onnx__AttributeProto *attribute = sgm__onnx_attribute(n, name);
-    if (attribute == NULL || !attribute->has_s)
+    const Onnx__AttributeProto *attribute =
+        attribute_of(n, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING, "a text");
+    if (attribute == NULL)
         return strcmp(standard, text) == 0;
     return attribute->s.len == strlen(text) && memcmp(attribute->s.data, text, attribute->s.len) == 0;
 }
 
 int32_t sgm__onnx_integers(sgm__onnx_node *n, const char *name, int64_t *list, int32_t most)
 {
-    const Onnx__AttributeProto *attribute = sgm__onnx_attribute(n, name);
+    const Onnx__AttributeProto *attribute =
+        attribute_of(n, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS, "a list of integers");
     if (attribute == NULL)
         return -1;
     if (attribute->n_ints > (size_t)most) {

@@ -104,6 +104,7 @@ typedef struct sgm__onnx_node {
     sgm_value *inputs; /* what is left out is nothing */
     int32_t input_count, output_count;
     sgm_value outputs[SGM__ONNX_MOST_OUTPUTS];
+    bool *asked; /* of the node's attributes: somebody looked at it */
 } sgm__onnx_node;
 
 /* Nothing, if there is no such input. */
@@ -117,7 +118,9 @@ static inline int64_t sgm__onnx_times(int64_t a, int64_t b)
     return (int64_t)((uint64_t)a * (uint64_t)b);
 }
 sgm_type sgm__onnx_type(const sgm__onnx_node *n, sgm_value value);
-/* Attributes; the default where there is none. */
+/* Attributes; the default where there is none, and a failure of the graph where one is of another kind. An
+ * attribute that a node has, and nobody asks about while it is built, is an error: nothing is ignored that
+ * might count. */
 const Onnx__AttributeProto *sgm__onnx_attribute(const sgm__onnx_node *n, const char *name);
 int64_t sgm__onnx_integer(const sgm__onnx_node *n, const char *name, int64_t standard);
 double sgm__onnx_number(const sgm__onnx_node *n, const char *name, double standard);

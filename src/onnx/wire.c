@@ -47,13 +47,15 @@ static bool skip(bytes *b, uint64_t count)
     return true;
 }
 
-static bool check(const ProtobufCMessageDescriptor *type, bytes b, int depth)
+typedef enum shape_of_bytes { WHOLE, DAMAGED, TOO_DEEP } shape_of_bytes;
+
+static shape_of_bytes check(const ProtobufCMessageDescriptor *type, bytes b, int depth)
 {
     enum { NUMBER = 0, EIGHT_BYTES = 1, BLOCK = 2, FOUR_BYTES = 5 };
     while (b.at < b.end) {
         uint64_t key, value;
         if (!read_number(&b, &key))
-            return false;
+            return DAMAGED;
         if ((key & 7) == NUMBER && read_number(&b, &value))
             continue;
         if ((key & 7) == EIGHT_BYTES && skip(&b, 8))
@@ -61,16 +63,20 @@ static bool check(const ProtobufCMessageDescriptor *type, bytes b, int depth)
         if ((key & 7) == FOUR_BYTES && skip(&b, 4))
             continue;
         if ((key & 7) != BLOCK || !read_number(&b, &value) || value > (uint64_t)(b.end - b.at))
-            return false;
+            return DAMAGED;
         const ProtobufCFieldDescriptor *field =
             key >> 3 <= INT32_MAX ? protobuf_c_message_descriptor_get_field(type, (unsigned)(key >> 3))
                                   : NULL;
         bool nested = field != NULL && field->type == PROTOBUF_C_TYPE_MESSAGE;
-        if (nested && (depth == 0 || !check(field->descriptor, (bytes){b.at, b.at + value}, depth - 1)))
-            return false;
+        if (nested && depth == 0)
+            return TOO_DEEP;
+        shape_of_bytes inside =
+            nested ? check(field->descriptor, (bytes){b.at, b.at + value}, depth - 1) : WHOLE;
+        if (inside != WHOLE)
+            return inside;
         b.at += value;
     }
-    return true;
+    return WHOLE;
 }
 
 /* --- the second one, which reads --- */
@@ -79,7 +85,15 @@ static void *unpack(const ProtobufCMessageDescriptor *type, const void *data, si
 {
     bytes all = {data, (const uint8_t *)data + length};
     ProtobufCMessage *message = NULL;
-    if (check(type, all, DEEPEST_MESSAGE))
+    shape_of_bytes found = check(type, all, DEEPEST_MESSAGE);
+    if (found == TOO_DEEP) {
+        sgm_fail(
+            SGM_ERROR_UNSUPPORTED,
+            "the messages of this %s of ONNX lie in each other more than %d deep (each subgraph counts 3)",
+            what, DEEPEST_MESSAGE);
+        return NULL;
+    }
+    if (found == WHOLE)
         message = protobuf_c_message_unpack(type, &allocator, length, data);
     if (message == NULL)
         sgm_fail(SGM_ERROR_FORMAT,

@@ -252,7 +252,7 @@ TEST(messages_deep_in_each_other_are_refused)
         memcpy(at, head, count);
         length += count;
     }
-    CHECK_ERROR(sgm_onnx_parse(at, length, NULL), "no model of ONNX");
+    CHECK_ERROR(sgm_onnx_parse(at, length, NULL), "lie in each other more than 64 deep");
     free(bytes);
 }
 

@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""Writes onnxruntime_cases.h: models of one node, inputs, and the outputs that ONNX Runtime 1.32 gives; and models that
+must be refused. Wants the Python packages onnx, onnxruntime and numpy:
+    python3 tests/onnx/onnxruntime_cases.py > tests/onnx/onnxruntime_cases.h
+"""
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+random = np.random.default_rng(7)
+
+
+def floats(*shape):
+    return random.standard_normal(shape).astype(np.float32)
+
+
+def octets(*shape):
+    return random.integers(0, 256, shape).astype(np.uint8)
+
+
+def number(value, dtype=np.float32):
+    return np.array(value, dtype)
+
+
+def make_model(operator, inputs, attributes, opset, outputs):
+    names = ["" if x is None else f"i{i}" for i, x in enumerate(inputs)]
+    declared = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
+                for n, x in zip(names, inputs) if x is not None]
+    given = outputs if outputs else [onnx.ValueInfoProto(name="y")]
+    node = helper.make_node(operator, names, ["y"], **attributes)
+    graph = helper.make_graph([node], "g", declared, given)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+
+
+def as_string(data):
+    text = "".join(f"\\{byte:03o}" for byte in data)
+    lines = [text[i:i + 96] for i in range(0, len(text), 96)] or [""]
+    return "\n        ".join(f'"{line}"' for line in lines)
+
+
+def print_bytes(data):
+    print(f"     {{{len(data)}, {as_string(data)}}},")
+
+
+def named(inputs):
+    return {f"i{i}": x for i, x in enumerate(inputs) if x is not None}
+
+
+def run(operator, inputs, attributes, opset):
+    model = make_model(operator, inputs, attributes, opset, None).SerializeToString()
+    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    return session.run(None, named(inputs))[0]
+
+
+def case(name, operator, inputs, attributes, opset=13, y=None):
+    if y is None:
+        y = run(operator, inputs, attributes, opset)
+    feeds = named(inputs)
+    output = helper.make_tensor_value_info("y", helper.np_dtype_to_tensor_dtype(y.dtype), y.shape)
+    print(f'    {{"{name}",')
+    print_bytes(make_model(operator, inputs, attributes, opset, [output]).SerializeToString())
+    print("     {", end="")
+    for n, x in feeds.items():
+        data = numpy_helper.from_array(x, n).SerializeToString()
+        print(f'{{"{n}", {{{len(data)}, {as_string(data)}}}}},')
+    print("     },")
+    print_bytes(numpy_helper.from_array(y, "y").SerializeToString())
+    print("    },")
+
+
+def refused(name, message, operator, inputs, attributes, opset=13):
+    output = [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]
+    print(f'    {{"{name}", "{message}",')
+    print_bytes(make_model(operator, inputs, attributes, opset, output).SerializeToString())
+    print("    },")
+
+
+print("""/* Written by onnxruntime_cases.py. */
+#include <stddef.h>
+
+typedef struct bytes {
+    size_t length;
+    const char *data;
+} bytes;
+
+/* clang-format off */
+static const struct {
+    const char *name;
+    bytes model;
+    struct {
+        const char *name; /* NULL: no more */
+        bytes tensor;
+    } inputs[9];
+    bytes output;
+} runtime_cases[] = {""")
+special = np.array([0, -0.0, 1, -1, 3, -3, 7.5, -7.5, 1e30, -1e30, np.inf, -np.inf, np.nan, 2, 5], np.float32)
+a, b = np.meshgrid(special, special)
+case("mod of floats", "Mod", [a.copy(), b.copy()], {"fmod": 1})
+case("mod of int32", "Mod", [np.array([7, -7, 7, -7, 2**31 - 1], np.int32), np.array([3, 3, -3, -3, 10], np.int32)], {})
+case("mod of int64", "Mod", [np.array([2**62 + 5, -2**62 - 5], np.int64), np.array([1000, 1000], np.int64)], {})
+# ONNX Runtime has one zero point for all filters, so each filter is a convolution of numbers that are whole.
+x, w, zero = octets(1, 2, 4, 4), octets(2, 2, 2, 2), np.array([10, 100], np.uint8)
+centred = [x.astype(np.float32) - 3, w.astype(np.float32) - zero.reshape(2, 1, 1, 1)]
+case("filters with zero points", "ConvInteger", [x, w, number(3, np.uint8), zero], {}, 10,
+     run("Conv", centred, {}, 11).astype(np.int32))
+case("filters with scales", "QLinearConv",
+     [octets(1, 2, 5, 4), number(.02), number(120, np.uint8), octets(3, 2, 2, 3),
+      np.array([.004, .01, .002], np.float32), np.full(3, 90, np.uint8), number(.05), number(30, np.uint8),
+      np.array([100, -700, 1500], np.int32)], {"pads": [1, 0, 0, 1]}, 10)
+# Nor has it zero points and scales for each row.
+a, b = octets(3, 4), octets(4, 2)
+rows, columns = np.array([1, 50, 200], np.uint8), np.array([9, 180], np.uint8)
+product = (a.astype(np.int32) - rows.reshape(3, 1)) @ (b.astype(np.int32) - columns)
+case("rows and columns with zero points", "MatMulInteger", [a, b, rows, columns], {}, 10, product)
+scales = [np.array([.02, .01, .03], np.float32), np.array([.01, .002], np.float32)]
+y = np.rint(product * (scales[0].astype(float).reshape(3, 1) * scales[1].astype(float) / .1))
+case("rows and columns with scales", "QLinearMatMul",
+     [a, scales[0], rows, b, scales[1], columns, number(.1), number(90, np.uint8)], {}, 10,
+     np.clip(y + 90, 0, 255).astype(np.uint8))
+case("columns of a batch with zero points", "MatMulInteger",
+     [octets(2, 3, 4), octets(2, 4, 3), number(7, np.uint8), octets(2, 1, 3)], {}, 10)
+case("columns with scales", "QLinearMatMul",
+     [octets(3, 4), number(.02), number(100, np.uint8), octets(4, 3), np.array([.01, .002, .03], np.float32),
+      np.full(3, 77, np.uint8), number(.1), number(9, np.uint8)], {}, 10)
+case("another axis is quantised", "QuantizeLinear",
+     [20 * floats(3, 2, 2), np.array([.1, .5, .3], np.float32), np.array([3, 90, 128], np.uint8)], {"axis": -3})
+case("a larger picture from corner to corner", "Resize",
+     [floats(1, 1, 7, 9), None, np.array([1, 1, 1.5, 1.5], np.float32)],
+     {"mode": "linear", "coordinate_transformation_mode": "align_corners"})
+case("a smaller picture from corner to corner", "Resize",
+     [floats(1, 2, 5, 4), None, np.array([1, 1, .7, .6], np.float32)],
+     {"mode": "cubic", "coordinate_transformation_mode": "align_corners"})
+case("the nearest of places that are nearly whole", "Resize",
+     [floats(1, 1, 8, 8), None, np.array([1, 1, .6, .6], np.float32)],
+     {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"})
+for way in ("NOTSET", "SAME_UPPER", "SAME_LOWER"):
+    case(f"a shape that cuts 3 off, {way}", "ConvTranspose", [floats(1, 1, 4), floats(1, 2, 5)],
+         {"strides": [4], "dilations": [2], "output_shape": [18], "auto_pad": way}, 11)
+case("no padding at all", "Conv", [floats(1, 1, 6, 5), floats(1, 1, 3, 2)], {"auto_pad": "VALID"}, 11)
+print("};\n\nstatic const struct {\n    const char *name, *message;\n    bytes model;\n} refused_models[] = {")
+picture, weights = floats(1, 4, 4, 4), floats(1, 4, 2, 2)
+refused("an attribute of a later opset", "(SpaceToDepth of opset 13): its attribute 'mode' is not known",
+        "SpaceToDepth", [picture], {"blocksize": 2, "mode": "CRD"})
+refused("an attribute that nobody knows", "(Gemm of opset 13): its attribute 'transC' is not known", "Gemm",
+        [floats(2, 2), floats(2, 2)], {"transC": 1})
+refused("an attribute of another kind", "its attribute 'axis' is not an integer", "Softmax", [floats(2, 2)],
+        {"axis": 1.0})
+refused("an unknown way of padding", "'auto_pad' is none of NOTSET, SAME_UPPER, SAME_LOWER and VALID", "Conv",
+        [picture, weights], {"auto_pad": "SAME"})
+refused("no group", "'group' is 0, and must be at least 1", "Conv", [picture, weights], {"group": 0})
+refused("blocks", "scales of blocks (block_size) are not supported", "DequantizeLinear",
+        [octets(4, 2), floats(2, 2), octets(2, 2)], {"axis": 0, "block_size": 2}, 21)
+refused("an opset to come", "it is of opset 99: those from 1 to 28 are known here", "Relu", [picture], {}, 99)
+refused("an opset of nonsense", "it is of opset 4611686018427387904: those from 1 to 28", "Relu", [picture], {}, 2**62)
+refused("parts that are not there", "'num_outputs' is 3, and it has 1 outputs", "Split", [picture],
+        {"num_outputs": 3}, 18)
+refused("a node that makes too much", "it makes 1073741825 elements of 1; where that is more, at most 268435456 are made",
+        "Pad", [floats(1)], {"pads": [0, 2**30], "mode": "constant"}, 2)
+print("};\n/* clang-format on */")
