@@ -1,19 +1,16 @@
 /* sigma ctl: commands to a training of another process, over the socket in its folder. */
-#include "cli.h"
+#include "ctl_ask.h"
 
-#include <errno.h>
 #include <jansson.h>
 #include <sigma/time.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#define MOST_ANSWER ((size_t)64 << 20)
+#define USUAL_SECONDS 60
 
 static const char usage_text[] =
-    "Usage: sigma ctl FOLDER COMMAND ... [--json]\n\n"
+    "Usage: sigma ctl FOLDER COMMAND ... [--json] [--timeout SECONDS]\n\n"
     "Watches and steers the training that runs in a folder. Commands act after the iteration that is "
     "running.\n\n"
     "  status                what it does, and where it stands\n"
@@ -40,6 +37,9 @@ static const char usage_text[] =
     "  hooks                 print what is attached: name, how often it ran and how long that took on\n"
     "                        average, when, condition\n\n"
     "  --json                print the answer as it came, a JSON object\n"
+    "  --timeout SECONDS     how long to wait for an iteration that takes long (default 60); then nothing "
+    "is\n"
+    "                        done\n"
     "  --                    what follows is no option: set IDENTIFIER -- -1\n\n"
     "Exit codes: 0 done, 1 failed, nothing runs there or it refused, 2 wrong usage or configuration.\n";
 
@@ -105,7 +105,7 @@ static bool add_word(json_t *line, const char *field, const char *word)
 }
 
 /* A line of JSON, freed by the caller with free(); NULL: stop with *code. */
-static char *question(const char *const *words, size_t count, int *code)
+static char *question(const char *const *words, size_t count, int64_t seconds, int *code)
 {
     const command_words *c = find_command(words[0], code);
     if (c == NULL)
@@ -123,6 +123,7 @@ static char *question(const char *const *words, size_t count, int *code)
     }
     json_t *line = json_object();
     json_object_set_new(line, "command", json_string(c->name));
+    json_object_set_new(line, "within", json_integer(seconds));
     if (count == 1 && c->standard != NULL)
         json_object_set_new(line, c->fields[0], json_string(c->standard));
     bool is_text = true;
@@ -133,89 +134,6 @@ static char *question(const char *const *words, size_t count, int *code)
     if (text == NULL)
         *code = usage_error("ctl", "what is sent must be UTF-8");
     return text;
-}
-
-/* --- the way there and back --- */
-
-static sgm_status no_connection(const char *folder, int error)
-{
-    if (error == ENOENT && !sgm__file_exists(folder))
-        return sgm_fail(SGM_ERROR_NOT_FOUND, "there is no folder '%s'", folder);
-    if (error == ENOENT || error == ECONNREFUSED)
-        return sgm_fail(SGM_ERROR_STATE, "nothing runs in '%s' now", folder);
-    return sgm_fail(SGM_ERROR_FILE, "the training in '%s' cannot be reached: %s", folder,
-                    sgm__errno_text(error));
-}
-
-static sgm_status connect_to(const char *folder, int *descriptor)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    size_t room = sizeof address.sun_path;
-    int length = snprintf(address.sun_path, room, "%s/control.sock", folder);
-    if (length < 0 || (size_t)length >= room)
-        return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "the path of a socket has at most %zu bytes, '%s/control.sock' has %d; go nearer, or "
-                        "make a link",
-                        room - 1, folder, length);
-    *descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (*descriptor >= 0 && connect(*descriptor, (struct sockaddr *)&address, sizeof address) == 0)
-        return SGM_OK;
-    return no_connection(folder, errno);
-}
-
-static sgm_status cut_off(void)
-{
-    return sgm_fail(SGM_ERROR_STATE, "the run ended before it answered");
-}
-
-static sgm_status send_all(int descriptor, const char *text, size_t length)
-{
-    while (length > 0) {
-        ssize_t count = send(descriptor, text, length, MSG_NOSIGNAL);
-        if (count < 0 && errno != EINTR)
-            return cut_off();
-        if (count > 0) {
-            text += count;
-            length -= (size_t)count;
-        }
-    }
-    return SGM_OK;
-}
-
-/* The line without its end. */
-static sgm_status receive_line(int descriptor, sgm__text *line)
-{
-    char part[4096];
-    for (;;) {
-        ssize_t count = recv(descriptor, part, sizeof part, 0);
-        if (count == 0 || (count < 0 && errno != EINTR))
-            return cut_off();
-        if (count < 0)
-            continue;
-        const char *end = memchr(part, '\n', (size_t)count);
-        sgm__text_append_bytes(line, part, end != NULL ? (size_t)(end - part) : (size_t)count);
-        if (line->failed)
-            return SGM_ERROR_MEMORY;
-        if (end != NULL)
-            return SGM_OK;
-        if (line->length > MOST_ANSWER)
-            return sgm_fail(SGM_ERROR_FORMAT, "the answer has more than %zu bytes", MOST_ANSWER);
-    }
-}
-
-static sgm_status ask(const char *folder, const char *text, sgm__text *line)
-{
-    int descriptor = -1;
-    sgm_status status = connect_to(folder, &descriptor);
-    if (status == SGM_OK)
-        status = send_all(descriptor, text, strlen(text));
-    if (status == SGM_OK)
-        status = send_all(descriptor, "\n", 1);
-    if (status == SGM_OK)
-        status = receive_line(descriptor, line);
-    if (descriptor >= 0)
-        close(descriptor);
-    return status;
 }
 
 /* --- the answer --- */
@@ -341,15 +259,21 @@ static int print_answer(const sgm__text *line, bool as_json)
     return code;
 }
 
-static int control(const char *folder, const char *const *words, size_t count, bool as_json)
+typedef struct talk {
+    const char *folder;
+    int64_t seconds;
+    bool as_json;
+} talk;
+
+static int control(const talk *t, const char *const *words, size_t count)
 {
     sgm__text line = {0};
     int code = CLI_FAILED;
-    char *text = question(words, count, &code);
+    char *text = question(words, count, t->seconds, &code);
     if (text == NULL)
         return code;
-    code =
-        ask(folder, text, &line) == SGM_OK ? print_answer(&line, as_json) : report_error("ctl", CLI_FAILED);
+    code = ctl_ask(t->folder, text, (double)t->seconds, &line) == SGM_OK ? print_answer(&line, t->as_json)
+                                                                         : report_error("ctl", CLI_FAILED);
     free(text);
     sgm__text_free(&line);
     return code;
@@ -362,33 +286,41 @@ static bool gets_several(const char *const *words, size_t count)
 }
 
 /* A question for each, up to the first that fails. */
-static int get_each(const char *folder, const char *const *words, size_t count, bool as_json)
+static int get_each(const talk *t, const char *const *words, size_t count)
 {
     int code = CLI_OK;
     for (size_t i = 1; i < count && code == CLI_OK; i++) {
         const char *const one[] = {words[0], words[i]};
-        code = control(folder, one, 2, as_json);
+        code = control(t, one, 2);
     }
     return code;
 }
 
-static int do_command(const char *folder, const char *const *words, size_t count, bool as_json)
+static int do_command(const talk *t, const char *const *words, size_t count)
 {
-    return gets_several(words, count) ? get_each(folder, words, count, as_json)
-                                      : control(folder, words, count, as_json);
+    return gets_several(words, count) ? get_each(t, words, count) : control(t, words, count);
+}
+
+static int talk_to(const arguments *a, int64_t seconds, bool as_json)
+{
+    if (a->word_count < 2)
+        return usage_error("ctl", "expected the folder of a run and a command, got %zu words", a->word_count);
+    if (seconds < 1 || seconds > 86400)
+        return usage_error("ctl", "--timeout takes 1 to 86400 seconds, got %lld", (long long)seconds);
+    const talk t = {.folder = a->words[0], .seconds = seconds, .as_json = as_json};
+    return do_command(&t, a->words + 1, a->word_count - 1);
 }
 
 int ctl_run(int argc, char **argv)
 {
     bool as_json = false;
-    const argument_rule rules[] = {{"--json", ARGUMENT_FLAG, &as_json}};
-    arguments a = {.rules = rules, .rule_count = 1, .help = usage_text};
+    int64_t seconds = USUAL_SECONDS;
+    const argument_rule rules[] = {{"--json", ARGUMENT_FLAG, &as_json},
+                                   {"--timeout", ARGUMENT_COUNT, &seconds}};
+    arguments a = {.rules = rules, .rule_count = 2, .help = usage_text};
     int code;
     if (arguments_read(&a, argc, argv, &code))
-        code = a.word_count >= 2
-                   ? do_command(a.words[0], a.words + 1, a.word_count - 1, as_json)
-                   : usage_error("ctl", "expected the folder of a run and a command, got %zu words",
-                                 a.word_count);
+        code = talk_to(&a, seconds, as_json);
     arguments_free(&a);
     return code;
 }

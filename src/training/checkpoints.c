@@ -283,7 +283,7 @@ static sgm_status open_state(sgm__saved_state *state, const sgm_bundle *bundle, 
 static sgm_status compare(const sgm__control_call *call, const sgm_bundle *bundle,
                           const sgm__saved_state *state, const char *name)
 {
-    SGM_TRY(sgm__control_lock(call));
+    SGM_TRY(sgm__trainer_enter(call->trainer));
     sgm_status status = sgm__checkpoint_fits(call->trainer, bundle, state, name);
     sgm__trainer_unlock(call->trainer);
     return status;

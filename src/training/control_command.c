@@ -6,39 +6,12 @@
 #include "training/ranks.h"
 #include "training/trainer_lock.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <time.h>
 
 #define MOST_FIELDS 3
-
-/* --- the trainer's lock --- */
-
-static bool is_ending(const sgm__control_call *call)
-{
-    return call->ending != NULL && atomic_load(call->ending);
-}
-
-/* Between two steps, unless the run ends before: then its thread waits for this one, and holds the lock. */
-sgm_status sgm__control_lock(const sgm__control_call *call)
-{
-    sgm_trainer *trainer = call->trainer;
-    int error = ETIMEDOUT;
-    atomic_fetch_add(&trainer->waiting, 1);
-    while (error != 0 && !is_ending(call)) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += 20000000;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
-        error = pthread_mutex_timedlock(&trainer->lock, &until);
-    }
-    atomic_fetch_sub(&trainer->waiting, 1);
-    if (error != 0)
-        return sgm_fail(SGM_ERROR_STATE, "the run has just ended");
-    sgm__trainer_was_locked(trainer);
-    return SGM_OK;
-}
+#define SOON 0.5           /* seconds in which who only looks gets it between two steps, or as it is */
+#define WITHIN "within"    /* a field of each command */
+#define MOST_SECONDS 86400 /* of it */
 
 /* --- commands: each reads fields that are texts, and adds to the answer --- */
 
@@ -77,8 +50,7 @@ static sgm_status do_stop(sgm__command *c)
 
 static sgm_status do_reset(sgm__command *c)
 {
-    return sgm__trainer_order(c->call->trainer, SGM__ORDER_RESET, (sgm__order_texts){.who = c->call->who},
-                              c->call->ending);
+    return sgm__trainer_order(c->call->trainer, SGM__ORDER_RESET, (sgm__order_texts){.who = c->call->who});
 }
 
 /* --- checkpoints: by names only, as a path would be one of this process, not of who asks --- */
@@ -133,7 +105,7 @@ static sgm_status do_restore(sgm__command *c)
     sgm_status status = sgm__checkpoint_path(c->call->trainer, sgm__command_field(c, "name"), false, &path);
     if (status == SGM_OK)
         status = sgm__trainer_order(c->call->trainer, SGM__ORDER_RESTORE,
-                                    (sgm__order_texts){.who = c->call->who, .what = path}, c->call->ending);
+                                    (sgm__order_texts){.who = c->call->who, .what = path});
     sgm__free(path);
     return status;
 }
@@ -154,7 +126,7 @@ static sgm_status do_undo(sgm__command *c)
     if (text != NULL && (!sgm__parse_int64(text, &number) || number < 1))
         return sgm_fail(SGM_ERROR_ARGUMENT, "undo: expected the number of a change, from 1, got '%.100s'",
                         text);
-    SGM_TRY(sgm__control_lock(c->call));
+    SGM_TRY(sgm__trainer_enter(c->call->trainer));
     sgm_status status = sgm__changes_undo(c->call->trainer, number, c->call->who, &undone, &hook);
     sgm__trainer_unlock(c->call->trainer);
     if (status == SGM_OK && hook.name != NULL)
@@ -193,43 +165,75 @@ static sgm_status add_numbers(sgm__command *c)
     return SGM_OK;
 }
 
+/* What the run's thread leaves for those who cannot wait for it. */
+static void add_whereabouts(sgm__command *c)
+{
+    sgm__whereabouts *place = &c->call->trainer->whereabouts;
+    const char *doing = atomic_load(&place->doing);
+    json_object_set_new(c->answer, "epoch", json_integer(atomic_load(&place->epoch)));
+    json_object_set_new(c->answer, "iteration", json_integer(atomic_load(&place->iteration)));
+    json_object_set_new(c->answer, "busy", json_string(doing != NULL ? doing : "busy"));
+}
+
+static void add_text(sgm__command *c, const char *key, char *text)
+{
+    if (text != NULL)
+        json_object_set_new(c->answer, key, sgm__answer_text(text));
+    sgm__free(text);
+}
+
 static sgm_status do_status(sgm__command *c)
 {
     static const char *const names[] = {"idle", "running", "paused"};
-    json_object_set_new(c->answer, "trainer", sgm__answer_text(c->call->trainer->name));
-    json_object_set_new(c->answer, "state", json_string(names[sgm_trainer_state_of(c->call->trainer)]));
-    return add_numbers(c);
+    sgm_trainer *trainer = c->call->trainer;
+    json_object_set_new(c->answer, "trainer", sgm__answer_text(trainer->name));
+    json_object_set_new(c->answer, "state", json_string(names[sgm_trainer_state_of(trainer)]));
+    if (c->locked)
+        SGM_TRY(add_numbers(c));
+    else
+        add_whereabouts(c);
+    add_text(c, "paused_by", sgm__trainer_paused_by(trainer));
+    add_text(c, "silent", sgm__ranks_silent(trainer));
+    return SGM_OK;
 }
 
 /* --- requests --- */
+
+/* The trainer's lock while a command acts. */
+typedef enum locking {
+    OPEN,   /* it has none, or takes it itself */
+    LOCKED, /* it has it, or is not done */
+    EITHER  /* it has it, if that is to be had at once; else it does what is possible without */
+} locking;
 
 typedef struct command_row {
     const char *name;
     sgm_status (*act)(sgm__command *c);
     const char *fields[MOST_FIELDS];
     size_t needed; /* of them */
-    bool locks;    /* holds the trainer's lock */
-    bool told;     /* in the log */
-    bool shared;   /* all ranks do it; the others move to where the first one is, or wait for it */
+    locking lock;
+    bool quick;  /* never waits for a step, or not for long */
+    bool told;   /* in the log */
+    bool shared; /* all ranks do it; the others move to where the first one is, or wait for it */
 } command_row;
 
 static const command_row rows[] = {
-    {"status", do_status, {NULL}, 0, true, false, false},
-    {"pause", do_pause, {NULL}, 0, false, true, false},
-    {"resume", do_resume, {NULL}, 0, false, true, false},
-    {"step", do_step, {"iterations"}, 1, false, true, false},
-    {"stop", do_stop, {"reason"}, 0, false, true, false},
-    {"reset", do_reset, {NULL}, 0, false, true, false},
-    {"save", do_save, {"name", "replace"}, 0, true, true, false},
-    {"restore", do_restore, {"name"}, 1, false, true, false},
-    {"get", sgm__command_get, {"identifier", "file"}, 1, true, false, false},
-    {"set", sgm__command_set, {"identifier", "value", "file"}, 1, true, true, true},
-    {"undo", do_undo, {"number"}, 0, false, true, true},
-    {"changes", do_changes, {NULL}, 0, false, false, false},
-    {"list", sgm__command_list, {"identifier", "values"}, 0, false, false, false},
-    {"attach", sgm__command_attach, {"hook"}, 1, false, true, true},
-    {"detach", sgm__command_detach, {"name"}, 1, false, true, true},
-    {"hooks", sgm__command_hooks, {NULL}, 0, false, false, false},
+    {"status", do_status, {NULL}, 0, EITHER, .quick = true},
+    {"pause", do_pause, {NULL}, 0, OPEN, .quick = true, .told = true},
+    {"resume", do_resume, {NULL}, 0, OPEN, .quick = true, .told = true},
+    {"step", do_step, {"iterations"}, 1, OPEN, .quick = true, .told = true},
+    {"stop", do_stop, {"reason"}, 0, OPEN, .quick = true, .told = true},
+    {"reset", do_reset, {NULL}, 0, OPEN, .told = true},
+    {"save", do_save, {"name", "replace"}, 0, LOCKED, .told = true},
+    {"restore", do_restore, {"name"}, 1, OPEN, .told = true},
+    {"get", sgm__command_get, {"identifier", "file"}, 1, .lock = EITHER},
+    {"set", sgm__command_set, {"identifier", "value", "file"}, 1, LOCKED, .told = true, .shared = true},
+    {"undo", do_undo, {"number"}, 0, OPEN, .told = true, .shared = true},
+    {"changes", do_changes, {NULL}, 0, OPEN, .quick = true},
+    {"list", sgm__command_list, {"identifier", "values"}, 0, .lock = OPEN},
+    {"attach", sgm__command_attach, {"hook"}, 1, OPEN, .told = true, .shared = true},
+    {"detach", sgm__command_detach, {"name"}, 1, OPEN, .told = true, .shared = true},
+    {"hooks", sgm__command_hooks, {NULL}, 0, OPEN, .quick = true},
 };
 #define ROW_COUNT (sizeof rows / sizeof *rows)
 
@@ -265,7 +269,7 @@ static sgm_status fail_unknown_field(const command_row *row, const char *key)
  * come. */
 static sgm_status read_field(json_t *request, const command_row *row, const char *key, json_t *value)
 {
-    if (strcmp(key, "command") == 0)
+    if (strcmp(key, "command") == 0 || strcmp(key, WITHIN) == 0)
         return SGM_OK;
     bool known = false;
     for (int i = 0; i < MOST_FIELDS; i++)
@@ -300,46 +304,154 @@ static sgm_status read_request(const sgm__command *c, const command_row *row, js
     return SGM_OK;
 }
 
-/* Pausing and stopping do not wait for the step: the run tells where that was. */
-static void tell(const sgm__command *c, const command_row *row)
+/* " iris.learning_rate 0.1", as far as a line of the log has room. */
+static char *words_of(const sgm__command *c, const command_row *row)
 {
-    sgm_trainer *trainer = c->call->trainer;
-    char place[80] = "";
-    bool waits = row->act != do_pause && row->act != do_stop;
-    if (waits && sgm__control_lock(c->call) == SGM_OK) {
-        snprintf(place, sizeof place, ", after epoch %lld, iteration %lld",
-                 (long long)trainer->position.epoch, (long long)trainer->position.iteration);
-        sgm__trainer_unlock(trainer);
-    }
     const char *words[2] = {NULL, NULL};
     for (int i = 0, n = 0; i < MOST_FIELDS && n < 2; i++)
         if (row->fields[i] != NULL && sgm__command_field(c, row->fields[i]) != NULL)
             words[n++] = sgm__command_field(c, row->fields[i]);
-    sgm__log(SGM_LOG_INFO, trainer->name, "%s: %s%s%.200s%s%.200s%s", c->call->who, row->name,
-             words[0] != NULL ? " " : "", words[0] != NULL ? words[0] : "", words[1] != NULL ? " " : "",
-             words[1] != NULL ? words[1] : "", place);
+    return sgm__format("%s%.200s%s%.200s", words[0] != NULL ? " " : "", words[0] != NULL ? words[0] : "",
+                       words[1] != NULL ? " " : "", words[1] != NULL ? words[1] : "");
+}
+
+/* Where that was: what is quick has not waited for the step. */
+static void tell(const sgm__command *c, const command_row *row)
+{
+    sgm_trainer *trainer = c->call->trainer;
+    char place[80] = "";
+    if (row->act != do_pause && row->act != do_stop)
+        snprintf(place, sizeof place, ", after epoch %lld, iteration %lld",
+                 (long long)atomic_load(&trainer->whereabouts.epoch),
+                 (long long)atomic_load(&trainer->whereabouts.iteration));
+    char *words = words_of(c, row);
+    sgm__log(SGM_LOG_INFO, trainer->name, "%s: %s%s%s", c->call->who, row->name, words != NULL ? words : "",
+             place);
+    sgm__free(words);
+}
+
+/* Nobody would know what became of it, but for the log. */
+static sgm_status tell_withdrawn(const sgm__command *c, const command_row *row, sgm_status status)
+{
+    char *words = words_of(c, row), *message = sgm__strdup(sgm_last_error());
+    if (status == SGM_ERROR_INTERRUPTED && row->told)
+        sgm__log(SGM_LOG_WARNING, c->call->trainer->name, "%s: %s%s was not done: who asked has left",
+                 c->call->who, row->name, words != NULL ? words : "");
+    sgm_fail(status, "%s", message != NULL ? message : "no memory");
+    sgm__free(message);
+    sgm__free(words);
+    return status;
+}
+
+static sgm_status act_locked(sgm__command *c, const command_row *row, bool noted)
+{
+    sgm_trainer *trainer = c->call->trainer;
+    SGM_TRY(sgm__trainer_enter(trainer));
+    c->locked = true;
+    sgm_status status = sgm__patience_has_left() ? sgm__patience_check(trainer) : row->act(c);
+    if (status == SGM_OK && noted)
+        sgm__ranks_note(trainer, c->call->who, c->request);
+    sgm__trainer_unlock(trainer);
+    c->locked = false;
+    return status;
+}
+
+/* *busy: with this little patience the trainer could not be locked. */
+static sgm_status act_soon(sgm__command *c, const command_row *row, double seconds, bool *busy)
+{
+    sgm_trainer *trainer = c->call->trainer;
+    const sgm__patience *usual = sgm__patience_now();
+    sgm__patience little = usual != NULL ? *usual : (sgm__patience){.asked = sgm__now()};
+    double until = sgm__now() + seconds;
+    little.until = little.until > 0 && little.until < until ? little.until : until;
+    sgm__patience_set(&little);
+    sgm_status status = sgm__trainer_enter(trainer);
+    c->locked = status == SGM_OK;
+    *busy = !c->locked;
+    if (c->locked || sgm__now() >= until) /* values that need no lock can be read */
+        status = row->act(c);
+    if (c->locked)
+        sgm__trainer_unlock(trainer);
+    c->locked = false;
+    sgm__patience_set(usual);
+    return status;
+}
+
+static sgm_status act_either(sgm__command *c, const command_row *row)
+{
+    bool busy;
+    sgm_status status = act_soon(c, row, SOON, &busy);
+    return status != SGM_OK && busy && sgm__patience_check(c->call->trainer) == SGM_OK
+               ? act_locked(c, row, false)
+               : status;
+}
+
+static sgm_status act(sgm__command *c, const command_row *row)
+{
+    bool noted = row->shared && sgm__trainer_ranks(c->call->trainer) != NULL;
+    if (sgm__patience_has_left())
+        return sgm__patience_check(c->call->trainer);
+    if (row->lock == LOCKED || noted)
+        return act_locked(c, row, noted);
+    return row->lock == EITHER ? act_either(c, row) : row->act(c);
+}
+
+/* "within": seconds that who asks wants to wait. */
+static sgm_status read_patience(json_t *request, sgm__patience *patience)
+{
+    const json_t *within = json_object_get(request, WITHIN);
+    const sgm__patience *usual = sgm__patience_now();
+    *patience = usual != NULL ? *usual : (sgm__patience){.asked = sgm__now()};
+    if (within == NULL)
+        return SGM_OK;
+    double seconds = json_is_number(within) ? json_number_value(within) : 0;
+    if (!(seconds > 0 && seconds <= MOST_SECONDS))
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "'" WITHIN "' must be a number of seconds, more than 0 and at most "
+                        "%d",
+                        MOST_SECONDS);
+    patience->until = patience->asked + seconds;
+    json_object_del(request, WITHIN);
+    return SGM_OK;
+}
+
+static sgm_status obey(sgm__command *c, json_t *request)
+{
+    const command_row *row = NULL;
+    SGM_TRY(find_row(json_string_value(json_object_get(request, "command")), &row));
+    SGM_TRY(read_request(c, row, request));
+    sgm_status status = act(c, row);
+    if (status != SGM_OK)
+        return tell_withdrawn(c, row, status);
+    if (row->told)
+        tell(c, row);
+    return SGM_OK;
 }
 
 sgm_status sgm__control_obey(const sgm__control_call *call, json_t *request, json_t *answer)
 {
     sgm__command c = {.call = call, .request = request, .answer = answer};
-    const command_row *row = NULL;
+    sgm__patience patience;
     if (!json_is_object(request))
         return sgm_fail(SGM_ERROR_FORMAT,
                         "expected a JSON object on a line, such as {\"command\": \"status\"}");
-    SGM_TRY(find_row(json_string_value(json_object_get(request, "command")), &row));
-    SGM_TRY(read_request(&c, row, request));
-    bool noted = row->shared && sgm__trainer_ranks(call->trainer) != NULL;
-    if (row->locks || noted)
-        SGM_TRY(sgm__control_lock(call));
-    sgm_status status = row->act(&c);
-    if (status == SGM_OK && noted)
-        sgm__ranks_note(call->trainer, call->who, request);
-    if (row->locks || noted)
-        sgm__trainer_unlock(call->trainer);
-    if (status == SGM_OK && row->told)
-        tell(&c, row);
+    SGM_TRY(read_patience(request, &patience));
+    const sgm__patience *before = sgm__patience_now();
+    if (before != NULL || patience.until > 0)
+        sgm__patience_set(&patience);
+    sgm_status status = obey(&c, request);
+    sgm__patience_set(before);
     return status;
+}
+
+bool sgm__control_is_quick(const char *line, size_t length)
+{
+    const command_row *row = NULL;
+    json_t *request = json_loadb(line, length, JSON_REJECT_DUPLICATES, NULL);
+    bool known = find_row(json_string_value(json_object_get(request, "command")), &row) == SGM_OK;
+    json_decref(request);
+    sgm_clear_error();
+    return !known || row->quick; /* what is no command is soon told */
 }
 
 char *sgm__control_answer(const sgm__control_call *call, const char *line, size_t length)

@@ -10,7 +10,7 @@ static sgm_status check(const sgm__command *c, sgm_hook *hook)
     sgm_trainer *trainer = c->call->trainer;
     if (sgm_trainer_state_of(trainer) == SGM_TRAINER_IDLE || sgm__hook_is_local(hook))
         return SGM_OK;
-    SGM_TRY(sgm__control_lock(c->call));
+    SGM_TRY(sgm__trainer_enter(trainer));
     sgm_status status = sgm__hooks_check_new(trainer->hooks, trainer, hook);
     sgm__trainer_unlock(trainer);
     return status;
@@ -18,7 +18,7 @@ static sgm_status check(const sgm__command *c, sgm_hook *hook)
 
 static sgm__hook_change change_by(const sgm__command *c, int64_t undoes)
 {
-    return (sgm__hook_change){.who = c->call->who, .undoes = undoes, .ending = c->call->ending};
+    return (sgm__hook_change){.who = c->call->who, .undoes = undoes};
 }
 
 static sgm_status attach(sgm__command *c, const char *text, int64_t undoes)

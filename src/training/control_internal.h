@@ -10,6 +10,7 @@ typedef struct sgm__command {
     const sgm__control_call *call;
     const json_t *request;
     json_t *answer;
+    bool locked; /* with the trainer's lock */
 } sgm__command;
 
 /* A field of the request, which is a text; NULL: it is not there. */

@@ -18,7 +18,7 @@ typedef struct listing {
 
 static sgm_status lock(listing *l)
 {
-    SGM_TRY(sgm__control_lock(l->command->call));
+    SGM_TRY(sgm__trainer_enter(l->command->call->trainer));
     l->locked = true;
     l->since = sgm__now();
     return SGM_OK;

@@ -1,7 +1,9 @@
-/* The control socket of a run: a thread that polls its clients. Only an answer takes the trainer's lock, so
- * that a client that sends nothing, or does not read, delays no step. */
+/* The control socket of a run: a thread that polls its clients and does what is quick, and one that does, one
+ * after the other, what has to wait for a step. Only that takes the trainer's lock for long, so that a client
+ * that sends nothing, or does not read, delays no step, and a long step no question how things are. */
 #include "training/control_socket.h"
 #include "training/control.h"
+#include "training/trainer_lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +18,7 @@
 
 #define MOST_CLIENTS 16 /* of one more, the one that has been silent for longest goes */
 #define OWN_WAITS 2     /* of poll: the wake-up and the listener, before the clients */
+#define PATIENCE 60.0   /* seconds that a command waits for a trainer which is busy */
 
 typedef struct client {
     int descriptor; /* -1: free */
@@ -25,6 +28,13 @@ typedef struct client {
     char *output; /* NULL: nothing is left to send */
     size_t sent, output_length;
     bool leaving; /* once the output is sent */
+    /* Guarded by the server's lock while the worker has it: it is neither read from nor dropped then. */
+    bool working;  /* from when its line is in the queue until the answer has come */
+    char *request; /* that line */
+    char *done;    /* the answer; NULL: not yet */
+    bool answered; /* also without memory for one */
+    double asked;
+    struct client *next; /* in the queue */
 } client;
 
 struct sgm__control_server {
@@ -32,8 +42,12 @@ struct sgm__control_server {
     atomic_bool ending;
     struct sockaddr_un address;
     int listener, wake;
-    pthread_t thread;
+    pthread_t thread, worker;
     client clients[MOST_CLIENTS];
+    pthread_mutex_t lock;
+    pthread_cond_t more;
+    client *first, **last; /* the queue of the worker */
+    bool closing;          /* the worker has ended */
 };
 
 /* --- clients --- */
@@ -46,6 +60,15 @@ static void drop(client *c)
     *c = (client){.descriptor = -1};
 }
 
+static void refuse(int descriptor)
+{
+    static const char text[] = "{\"ok\":false,\"error\":\"all places are taken by commands that wait for the "
+                               "trainer: ask later\"}\n";
+    ssize_t sent = send(descriptor, text, sizeof text - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    (void)sent; /* it would have been a courtesy */
+    close(descriptor);
+}
+
 /* Without a descriptor to spare the client stays in the queue, and poll would come back at once. */
 static void accept_client(sgm__control_server *server)
 {
@@ -55,11 +78,15 @@ static void accept_client(sgm__control_server *server)
             poll(&(struct pollfd){.fd = server->wake, .events = POLLIN}, 1, 100);
         return;
     }
-    client *place = &server->clients[0];
-    for (size_t i = 0; i < MOST_CLIENTS && place->descriptor >= 0; i++) {
+    client *place = NULL;
+    for (size_t i = 0; i < MOST_CLIENTS && (place == NULL || place->descriptor >= 0); i++) {
         client *c = &server->clients[i];
-        if (c->descriptor < 0 || c->active < place->active)
+        if (!c->working && (place == NULL || c->descriptor < 0 || c->active < place->active))
             place = c;
+    }
+    if (place == NULL) {
+        refuse(descriptor);
+        return;
     }
     if (place->descriptor >= 0)
         drop(place);
@@ -104,20 +131,70 @@ static void answer(client *c, char *text)
     send_rest(c);
 }
 
+/* A line that was sent is no command any more when nobody can hear its answer. */
+static bool has_left(const void *asker)
+{
+    const client *c = asker;
+    struct pollfd look = {.fd = c->descriptor};
+    return poll(&look, 1, 0) > 0 && (look.revents & (POLLHUP | POLLERR)) != 0;
+}
+
+static char *answer_with_patience(sgm__control_server *server, const client *c, double asked,
+                                  const char *line, size_t length)
+{
+    const sgm__patience patience = {.asked = asked,
+                                    .until = asked + PATIENCE,
+                                    .ending = &server->ending,
+                                    .has_left = has_left,
+                                    .asker = c};
+    sgm__patience_set(&patience);
+    char *text = sgm__control_answer(&server->call, line, length);
+    sgm__patience_set(NULL);
+    return text;
+}
+
+/* For the worker; false: no memory. */
+static bool queue_line(sgm__control_server *server, client *c, size_t length)
+{
+    char *line = sgm__strndup(c->input, length);
+    if (line == NULL)
+        return false;
+    pthread_mutex_lock(&server->lock);
+    c->request = line;
+    c->asked = sgm__now();
+    c->working = true;
+    c->answered = false;
+    c->next = NULL;
+    *server->last = c;
+    server->last = &c->next;
+    pthread_cond_signal(&server->more);
+    pthread_mutex_unlock(&server->lock);
+    return true;
+}
+
+static void do_line(sgm__control_server *server, client *c, size_t length)
+{
+    if (sgm__control_is_quick(c->input, length))
+        answer(c, answer_with_patience(server, c, sgm__now(), c->input, length));
+    else if (!queue_line(server, c, length))
+        answer(c, NULL);
+}
+
 /* Answers the lines that are there, one after the other; the next one when the answer is on its way. */
 static void answer_lines(sgm__control_server *server, client *c)
 {
-    while (c->descriptor >= 0 && c->output == NULL && !atomic_load(&server->ending)) {
+    while (c->descriptor >= 0 && c->output == NULL && !c->working && !atomic_load(&server->ending)) {
         const char *end = memchr(c->input, '\n', c->length);
         if (end == NULL)
             break;
         size_t length = (size_t)(end - c->input);
-        char *text = sgm__control_answer(&server->call, c->input, length);
+        do_line(server, c, length);
+        if (c->descriptor < 0)
+            break;
         c->length -= length + 1;
-        memmove(c->input, end + 1, c->length);
-        answer(c, text);
+        memmove(c->input, c->input + length + 1, c->length);
     }
-    if (c->descriptor >= 0 && c->output == NULL && c->length > SGM__LONGEST_COMMAND) {
+    if (c->descriptor >= 0 && c->output == NULL && !c->working && c->length > SGM__LONGEST_COMMAND) {
         c->leaving = true;
         answer(c, sgm__format("{\"ok\":false,\"error\":\"a command has at most %zu bytes\"}",
                               SGM__LONGEST_COMMAND));
@@ -137,7 +214,7 @@ static void receive(sgm__control_server *server, client *c)
     }
 }
 
-/* A client that has an answer to take is not read from. */
+/* A client that has an answer to take, or waits for one, is not read from. */
 static void serve(sgm__control_server *server, client *c, short events)
 {
     if (c->output == NULL && (events & (POLLIN | POLLHUP | POLLERR)) != 0) {
@@ -149,24 +226,90 @@ static void serve(sgm__control_server *server, client *c, short events)
     }
 }
 
+/* What the worker has done. */
+static void deliver(sgm__control_server *server)
+{
+    for (size_t i = 0; i < MOST_CLIENTS; i++) {
+        client *c = &server->clients[i];
+        pthread_mutex_lock(&server->lock);
+        bool answered = c->working && c->answered;
+        char *text = answered ? c->done : NULL;
+        if (answered) {
+            c->done = NULL;
+            c->working = false;
+        }
+        pthread_mutex_unlock(&server->lock);
+        if (answered)
+            answer(c, text);
+        if (answered && c->descriptor >= 0)
+            answer_lines(server, c);
+    }
+}
+
+/* Somebody has written to the wake-up; false: there is nothing more to do. */
+static bool hear_worker(sgm__control_server *server)
+{
+    eventfd_t unused;
+    pthread_mutex_lock(&server->lock);
+    bool closing = server->closing;
+    pthread_mutex_unlock(&server->lock);
+    eventfd_read(server->wake, &unused);
+    deliver(server);
+    return !closing;
+}
+
 static void *serve_all(void *user)
 {
     sgm__control_server *server = user;
-    while (!atomic_load(&server->ending)) {
+    for (;;) {
         struct pollfd waits[OWN_WAITS + MOST_CLIENTS] = {{.fd = server->wake, .events = POLLIN},
                                                          {.fd = server->listener, .events = POLLIN}};
         for (size_t i = 0; i < MOST_CLIENTS; i++) {
             const client *c = &server->clients[i];
-            waits[OWN_WAITS + i] =
-                (struct pollfd){.fd = c->descriptor, .events = c->output != NULL ? POLLOUT : POLLIN};
+            waits[OWN_WAITS + i] = (struct pollfd){.fd = c->working ? -1 : c->descriptor,
+                                                   .events = c->output != NULL ? POLLOUT : POLLIN};
         }
         if (poll(waits, OWN_WAITS + MOST_CLIENTS, -1) < 0)
             continue;
+        if (waits[0].revents != 0 && !hear_worker(server))
+            return NULL;
         for (size_t i = 0; i < MOST_CLIENTS && !atomic_load(&server->ending); i++)
             if (waits[OWN_WAITS + i].revents != 0)
                 serve(server, &server->clients[i], waits[OWN_WAITS + i].revents);
         if (waits[1].revents != 0)
             accept_client(server);
+    }
+}
+
+/* --- the worker --- */
+
+/* The next line; NULL: the run is ending, and there is none left. */
+static client *take_line(sgm__control_server *server)
+{
+    pthread_mutex_lock(&server->lock);
+    while (server->first == NULL && !atomic_load(&server->ending))
+        pthread_cond_wait(&server->more, &server->lock);
+    client *c = server->first;
+    if (c != NULL)
+        server->first = c->next;
+    if (server->first == NULL)
+        server->last = &server->first;
+    pthread_mutex_unlock(&server->lock);
+    return c;
+}
+
+static void *work(void *user)
+{
+    sgm__control_server *server = user;
+    for (client *c; (c = take_line(server)) != NULL;) {
+        char *text = answer_with_patience(server, c, c->asked, c->request, strlen(c->request));
+        pthread_mutex_lock(&server->lock);
+        sgm__free(c->request);
+        c->request = NULL;
+        c->done = text;
+        c->answered = true;
+        pthread_mutex_unlock(&server->lock);
+        eventfd_write(server->wake, 1);
     }
     return NULL;
 }
@@ -207,13 +350,30 @@ static sgm_status listen_here(sgm__control_server *server)
 }
 
 /* Signals are for the program's own threads. */
-static sgm_status start_thread(sgm__control_server *server)
+static int start_quietly(pthread_t *thread, void *(*function)(void *user), sgm__control_server *server)
 {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&server->thread, NULL, serve_all, server);
+    int error = pthread_create(thread, NULL, function, server);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+static void end_worker(sgm__control_server *server)
+{
+    atomic_store(&server->ending, true);
+    pthread_mutex_lock(&server->lock);
+    pthread_cond_broadcast(&server->more);
+    pthread_mutex_unlock(&server->lock);
+    pthread_join(server->worker, NULL);
+}
+
+static sgm_status start_threads(sgm__control_server *server)
+{
+    int error = start_quietly(&server->worker, work, server);
+    if (error == 0 && (error = start_quietly(&server->thread, serve_all, server)) != 0)
+        end_worker(server);
     if (error == 0)
         return SGM_OK;
     unlink(server->address.sun_path);
@@ -226,6 +386,8 @@ static void free_server(sgm__control_server *server)
         close(server->listener);
     if (server->wake >= 0)
         close(server->wake);
+    pthread_cond_destroy(&server->more);
+    pthread_mutex_destroy(&server->lock);
     sgm__free(server);
 }
 
@@ -239,7 +401,7 @@ static sgm_status start(sgm__control_server *server, const char *folder)
                         room - 1, folder, SGM__CONTROL_FILE, length);
     server->address.sun_family = AF_UNIX;
     SGM_TRY(listen_here(server));
-    return start_thread(server);
+    return start_threads(server);
 }
 
 sgm__control_server *sgm__control_server_start(sgm_trainer *trainer, const char *folder)
@@ -247,8 +409,10 @@ sgm__control_server *sgm__control_server_start(sgm_trainer *trainer, const char 
     sgm__control_server *server = sgm__calloc(1, sizeof *server);
     if (server != NULL) {
         server->listener = server->wake = -1;
-        server->call =
-            (sgm__control_call){.trainer = trainer, .who = "ctl", .files = true, .ending = &server->ending};
+        server->call = (sgm__control_call){.trainer = trainer, .who = "ctl", .files = true};
+        server->last = &server->first;
+        pthread_mutex_init(&server->lock, NULL);
+        pthread_cond_init(&server->more, NULL);
         for (size_t i = 0; i < MOST_CLIENTS; i++)
             server->clients[i].descriptor = -1;
         if (start(server, folder) == SGM_OK)
@@ -264,7 +428,10 @@ void sgm__control_server_stop(sgm__control_server *server)
 {
     if (server == NULL)
         return;
-    atomic_store(&server->ending, true);
+    end_worker(server); /* whoever waits hears that the run has ended */
+    pthread_mutex_lock(&server->lock);
+    server->closing = true;
+    pthread_mutex_unlock(&server->lock);
     eventfd_write(server->wake, 1);
     pthread_join(server->thread, NULL);
     unlink(server->address.sun_path);

@@ -20,7 +20,7 @@ typedef sgm_status (*sgm__action_function)(void *user, sgm_trainer *trainer);
 typedef struct sgm__request {
     sgm__request_kind kind;
     char *who;  /* the hook's name */
-    char *text; /* reason, name or identifier; "" of pause and reset */
+    char *text; /* reason, name or identifier; of a pause what the hook was made from; "" of reset */
     sgm_content content;
     bool background;          /* the hook runs there */
     sgm__action_function act; /* of an act, and what it is done with */

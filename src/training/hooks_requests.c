@@ -168,7 +168,8 @@ sgm_status sgm_hook_request_stop(sgm_hook_call *call, const char *reason)
 sgm_status sgm_hook_request_pause(sgm_hook_call *call)
 {
     SGM_TRY(check_call(call, "pause", "a request"));
-    return request(call, SGM__REQUEST_PAUSE, "", &nothing);
+    const char *text = sgm__hook_of_call(call)->text;
+    return request(call, SGM__REQUEST_PAUSE, text ? text : "", &nothing);
 }
 
 sgm_status sgm_hook_request_reset(sgm_hook_call *call)

@@ -136,10 +136,14 @@ sgm__ranks *sgm__ranks_open(const sgm__rank_options *options)
     ranks->options = *options;
     pthread_mutex_init(&ranks->lock, NULL);
     bool joined = join(ranks) == SGM_OK;
-    if (joined && sgm__ranks_know_others(ranks, options->sharded && ranks->rank == 0) == SGM_OK)
+    if (joined)
+        ranks->silent_since = sgm__calloc((size_t)ranks->count, sizeof *ranks->silent_since);
+    if (joined && ranks->silent_since != NULL &&
+        sgm__ranks_know_others(ranks, options->sharded && ranks->rank == 0) == SGM_OK)
         return ranks;
     if (joined)
         ranks->table->close(ranks->self);
+    sgm__free(ranks->silent_since);
     pthread_mutex_destroy(&ranks->lock);
     sgm__free(ranks);
     return NULL;
@@ -168,6 +172,8 @@ void sgm__ranks_close(sgm__ranks *ranks)
     sgm_bundle_free(ranks->others);
     sgm__free(ranks->accounts);
     sgm__free(ranks->before);
+    sgm__free(ranks->coming);
+    sgm__free(ranks->silent_since);
     sgm__free(ranks->rows);
     sgm__text_free(&ranks->lines);
     pthread_mutex_destroy(&ranks->lock);

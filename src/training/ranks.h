@@ -102,6 +102,11 @@ typedef struct sgm__ranks {
     double *shared; /* numbers that are summed in each iteration; ranks_share.c */
     size_t shared_count, shared_capacity;
 
+    /* who does not answer; ranks_works.c, guarded by the lock */
+    double *silent_since;      /* of each rank, sgm__now's; 0: it answers */
+    double asked;              /* when this rank asked all, */
+    double spoke, waited_then; /* and when it told of it, after which wait */
+
     /* agreeing; ranks_agree.c */
     pthread_mutex_t lock;
     sgm__text lines;        /* commands that were done here, for the others; guarded by the lock */
@@ -127,8 +132,10 @@ typedef struct sgm__ranks {
     double began, waited, computed;
     uint64_t bytes;
     int64_t records;
-    sgm__rank_account *accounts; /* of all ranks, as they were in the newest meeting, and the one before */
-    sgm__rank_account *before;
+    sgm__rank_account
+        *accounts;             /* of all ranks, as they were in the newest meeting, and the one before; ... */
+    sgm__rank_account *before; /* ... guarded by the lock; the next ones come beside them */
+    sgm__rank_account *coming;
     double told; /* when that was */
     struct sgm__rank_row *rows;
 } sgm__ranks;
@@ -163,6 +170,9 @@ sgm_status sgm__ranks_do(sgm__ranks *ranks, const sgm_communicator_work *work, c
 /* The newest failure may be another rank's doing: those who do not answer are named behind its message.
  * Returns its status. */
 sgm_status sgm__ranks_name_silent(sgm__ranks *ranks, const char *what);
+/* "rank 1 (beta, process 4711) has not answered since 12:34:56", as far as this rank has had to wait for it;
+ * sgm__free. NULL: all answer, or there are none. Any thread. */
+char *sgm__ranks_silent(const sgm_trainer *trainer);
 /* This rank's run has failed: the others must not wait for it for long. */
 void sgm__ranks_fail(sgm__ranks *ranks);
 /* What rank 0 has for all. */
@@ -173,6 +183,8 @@ sgm_status sgm__ranks_send_from(sgm__ranks *ranks, int32_t from, void *data, siz
 /* --- ranks_registry.c --- */
 /* operator.ranks.N.waiting ... */
 sgm_status sgm__ranks_publish(sgm_trainer *trainer, sgm_registry *registry);
+/* Of a run before. */
+void sgm__ranks_forget_accounts(sgm__ranks *ranks);
 /* In a meeting: everybody's account for everybody. */
 sgm_status sgm__ranks_account(sgm__ranks *ranks);
 

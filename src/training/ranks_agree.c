@@ -149,7 +149,7 @@ sgm_status sgm__ranks_begin(sgm_trainer *trainer, int64_t saves)
     ranks->began = ranks->told = sgm__now();
     ranks->bytes = 0;
     ranks->records = 0;
-    memset(ranks->accounts, 0, (size_t)ranks->count * sizeof *ranks->accounts);
+    sgm__ranks_forget_accounts(ranks);
     ranks->meets = true;
     ranks->wants_stop = ranks->someone_stops = ranks->moved = ranks->meeting = ranks->saved = false;
     sgm__ranks_forget(ranks);

@@ -4,7 +4,8 @@
 
 #include <stdio.h>
 
-typedef double (*rank_number)(const sgm__rank_account *now, const sgm__rank_account *before);
+/* With the ranks' lock. */
+typedef double (*rank_number)(const sgm__ranks *ranks, int32_t rank);
 
 /* One for each number of each rank. */
 typedef struct sgm__rank_row {
@@ -13,28 +14,32 @@ typedef struct sgm__rank_row {
     int32_t rank;
 } sgm__rank_row;
 
-static double get_rate(const sgm__rank_account *now, const sgm__rank_account *before)
+static double get_rate(const sgm__ranks *ranks, int32_t rank)
 {
+    const sgm__rank_account *now = &ranks->accounts[rank], *before = &ranks->before[rank];
     double seconds = now->moment - before->moment;
     return seconds > 0 ? (now->records - before->records) / seconds : 0;
 }
 
-static double get_computing(const sgm__rank_account *now, const sgm__rank_account *before)
+static double get_computing(const sgm__ranks *ranks, int32_t rank)
 {
-    (void)before;
-    return now->computed;
+    return ranks->accounts[rank].computed;
 }
 
-static double get_waiting(const sgm__rank_account *now, const sgm__rank_account *before)
+static double get_waiting(const sgm__ranks *ranks, int32_t rank)
 {
-    (void)before;
-    return now->waited;
+    return ranks->accounts[rank].waited;
 }
 
-static double get_traffic(const sgm__rank_account *now, const sgm__rank_account *before)
+static double get_traffic(const sgm__ranks *ranks, int32_t rank)
 {
-    (void)before;
-    return now->bytes;
+    return ranks->accounts[rank].bytes;
+}
+
+static double get_silent(const sgm__ranks *ranks, int32_t rank)
+{
+    double since = ranks->silent_since[rank];
+    return since > 0 ? sgm__now() - since : 0;
 }
 
 static const sgm__rank_row kinds[] = {
@@ -62,18 +67,27 @@ static const sgm__rank_row kinds[] = {
                 .read_only = true,
                 .doc = "that the rank has had summed or sent in this run"},
      .get = get_traffic},
+    {.option = {.name = "silent",
+                .kind = SGM_KIND_NUMBER,
+                .unit = "seconds",
+                .read_only = true,
+                .doc = "since which the rank has not answered, while this one waits for it; 0: it answers"},
+     .get = get_silent},
 };
 #define KINDS (sizeof kinds / sizeof *kinds)
 
 static sgm_status get_number(const sgm__bound *bound, sgm_content *content)
 {
     const sgm__rank_row *row = bound->row;
-    const sgm__ranks *ranks = sgm__trainer_ranks(bound->trainer);
-    *content = sgm_number_content(row->get(&ranks->accounts[row->rank], &ranks->before[row->rank]));
+    sgm__ranks *ranks = sgm__trainer_ranks(bound->trainer);
+    pthread_mutex_lock(&ranks->lock);
+    *content = sgm_number_content(row->get(ranks, row->rank));
+    pthread_mutex_unlock(&ranks->lock);
     return SGM_OK;
 }
 
-static const sgm__access number_access = {.get = get_number};
+/* They are wanted most while a step waits for a rank that does not come. */
+static const sgm__access number_access = {.get = get_number, .guarded = true};
 
 static sgm_status publish_rank(sgm_trainer *trainer, sgm_registry *list, int32_t rank)
 {
@@ -133,25 +147,39 @@ sgm_status sgm__ranks_publish(sgm_trainer *trainer, sgm_registry *registry)
     ranks->rows = sgm__calloc(count * KINDS, sizeof *ranks->rows);
     ranks->accounts = sgm__calloc(count, sizeof *ranks->accounts);
     ranks->before = sgm__calloc(count, sizeof *ranks->before);
+    ranks->coming = sgm__calloc(count, sizeof *ranks->coming);
     sgm_registry *list = sgm_registry_create();
-    bool made = ranks->rows != NULL && ranks->accounts != NULL && ranks->before != NULL && list != NULL;
+    bool made = ranks->rows != NULL && ranks->accounts != NULL && ranks->before != NULL &&
+                ranks->coming != NULL && list != NULL;
     sgm_status status = made ? publish(trainer, registry, list) : SGM_ERROR_MEMORY;
     sgm_registry_free(list);
     return status;
 }
 
+void sgm__ranks_forget_accounts(sgm__ranks *ranks)
+{
+    pthread_mutex_lock(&ranks->lock);
+    memset(ranks->accounts, 0, (size_t)ranks->count * sizeof *ranks->accounts);
+    pthread_mutex_unlock(&ranks->lock);
+}
+
 sgm_status sgm__ranks_account(sgm__ranks *ranks)
 {
+    size_t bytes = (size_t)ranks->count * sizeof *ranks->coming;
     ranks->told = sgm__now();
-    memcpy(ranks->before, ranks->accounts, (size_t)ranks->count * sizeof *ranks->before);
-    ranks->accounts[ranks->rank] = (sgm__rank_account){.moment = ranks->told - ranks->began,
-                                                       .computed = ranks->computed,
-                                                       .waited = ranks->waited,
-                                                       .bytes = (double)ranks->bytes,
-                                                       .records = (double)ranks->records};
+    ranks->coming[ranks->rank] = (sgm__rank_account){.moment = ranks->told - ranks->began,
+                                                     .computed = ranks->computed,
+                                                     .waited = ranks->waited,
+                                                     .bytes = (double)ranks->bytes,
+                                                     .records = (double)ranks->records};
     const sgm_communicator_work work = {.kind = SGM_COMMUNICATOR_GATHER,
                                         .type = SGM_COMMUNICATOR_FLOAT64,
-                                        .data = ranks->accounts,
-                                        .count = sizeof *ranks->accounts / sizeof(double)};
-    return sgm__ranks_do(ranks, &work, "the accounts");
+                                        .data = ranks->coming,
+                                        .count = sizeof *ranks->coming / sizeof(double)};
+    SGM_TRY(sgm__ranks_do(ranks, &work, "the accounts"));
+    pthread_mutex_lock(&ranks->lock);
+    memcpy(ranks->before, ranks->accounts, bytes);
+    memcpy(ranks->accounts, ranks->coming, bytes);
+    pthread_mutex_unlock(&ranks->lock);
+    return SGM_OK;
 }

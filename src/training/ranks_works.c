@@ -3,8 +3,12 @@
 
 #include <sched.h>
 #include <stdio.h>
+#include <time.h>
 
 #define ANSWER_SECONDS 1.0 /* that a rank has to say that it is there */
+#define SILENT_SECONDS 5.0 /* of waiting, after which all are asked, and between two times */
+#define QUIET_SECONDS 60.0 /* between two messages of that */
+#define MOST_NAMES 8       /* of ranks in a message */
 /* Of waiting for memory: */
 #define LOOKS 64 /* between two glances at the clock */
 #define SPIN_SECONDS 200e-6
@@ -47,6 +51,15 @@ sgm_status sgm__ranks_start(sgm__ranks *ranks, const sgm_communicator_work *work
     return SGM_OK;
 }
 
+static void append_rank(const sgm__ranks *ranks, int32_t rank, int32_t before, sgm__text *names)
+{
+    if (before < MOST_NAMES)
+        sgm__text_append(names, "%srank %d (%s)", before > 0 ? ", " : "", rank,
+                         ranks->table->place(ranks->self, rank));
+    else if (before == MOST_NAMES)
+        sgm__text_append(names, ", ...");
+}
+
 /* Names those who do not answer; *missing: how many. */
 static sgm_status find_silent(sgm__ranks *ranks, const char *what, sgm__text *names, int32_t *missing)
 {
@@ -57,11 +70,8 @@ static sgm_status find_silent(sgm__ranks *ranks, const char *what, sgm__text *na
         return SGM_ERROR_MEMORY;
     bool asked = ranks->table->call(ranks->self, ANSWER_SECONDS, silent, message) == SGM_COMMUNICATOR_OK;
     for (int32_t i = 0; i < ranks->count && asked; i++)
-        if (silent[i] && (*missing)++ < 8)
-            sgm__text_append(names, "%srank %d (%s)", *missing > 1 ? ", " : "", i,
-                             ranks->table->place(ranks->self, i));
-    if (*missing > 8)
-        sgm__text_append(names, ", ...");
+        if (silent[i])
+            append_rank(ranks, i, (*missing)++, names);
     sgm__free(silent);
     return asked ? SGM_OK : fail(ranks, what, message);
 }
@@ -101,6 +111,106 @@ sgm_status sgm__ranks_name_silent(sgm__ranks *ranks, const char *what)
     return status;
 }
 
+/* --- who is silent, while there is hope --- */
+
+/* "rank 1 (beta, process 4711) has not answered since 12:34:56"; with the lock. NULL: all answer. */
+static char *silent_text(const sgm__ranks *ranks)
+{
+    sgm__text text = {0};
+    int32_t missing = 0;
+    double first = 0;
+    for (int32_t i = 0; i < ranks->count; i++) {
+        double since = ranks->silent_since[i];
+        if (since == 0)
+            continue;
+        append_rank(ranks, i, missing++, &text);
+        first = first == 0 || since < first ? since : first;
+    }
+    if (missing == 0)
+        return NULL;
+    time_t moment = time(NULL) - (time_t)(sgm__now() - first);
+    struct tm parts;
+    char clock[16];
+    strftime(clock, sizeof clock, "%H:%M:%S", localtime_r(&moment, &parts));
+    sgm__text_append(&text, " %s not answered since %s", missing > 1 ? "have" : "has", clock);
+    return sgm__text_take(&text);
+}
+
+char *sgm__ranks_silent(const sgm_trainer *trainer)
+{
+    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    if (ranks == NULL)
+        return NULL;
+    pthread_mutex_lock(&ranks->lock);
+    char *text = silent_text(ranks);
+    pthread_mutex_unlock(&ranks->lock);
+    return text;
+}
+
+static double silent_seconds(const sgm__ranks *ranks)
+{
+    double third = ranks->options.timeout / 3;
+    return third < SILENT_SECONDS ? third : SILENT_SECONDS;
+}
+
+/* Of those that answer the first one tells; again when it takes twice as long, or after a while, as a rank
+ * may be that slow in each iteration. */
+static void tell_silent(sgm__ranks *ranks, const char *what, double waited)
+{
+    bool speaks = waited >= 2 * ranks->waited_then || sgm__now() - ranks->spoke > QUIET_SECONDS;
+    pthread_mutex_lock(&ranks->lock);
+    for (int32_t i = 0; i < ranks->rank && speaks; i++)
+        speaks = ranks->silent_since[i] > 0;
+    char *text = speaks ? silent_text(ranks) : NULL;
+    pthread_mutex_unlock(&ranks->lock);
+    if (text == NULL)
+        return;
+    ranks->spoke = sgm__now();
+    ranks->waited_then = waited;
+    sgm__log(SGM_LOG_WARNING, ranks->trainer != NULL ? ranks->trainer->name : "ranks",
+             "%s, for which rank %d waits with %s: it is stopped, or busy with something that takes long; "
+             "after %g seconds (operator.timeout) the run ends",
+             text, ranks->rank, what, ranks->options.timeout);
+    sgm__free(text);
+}
+
+/* From time to time in a wait that takes long: all are asked whether they are there. */
+static void ask_all(sgm__ranks *ranks, const char *what, double began)
+{
+    char message[SGM_COMMUNICATOR_MESSAGE] = "";
+    double now = sgm__now();
+    if (now - (ranks->asked > began ? ranks->asked : began) < silent_seconds(ranks))
+        return;
+    bool *silent = sgm__calloc((size_t)ranks->count, sizeof *silent);
+    if (silent != NULL &&
+        ranks->table->call(ranks->self, ANSWER_SECONDS, silent, message) == SGM_COMMUNICATOR_OK) {
+        pthread_mutex_lock(&ranks->lock);
+        for (int32_t i = 0; i < ranks->count; i++)
+            ranks->silent_since[i] = !silent[i]                   ? 0
+                                     : ranks->silent_since[i] > 0 ? ranks->silent_since[i]
+                                                                  : began;
+        pthread_mutex_unlock(&ranks->lock);
+        tell_silent(ranks, what, now - began);
+    }
+    sgm__free(silent);
+    ranks->asked = sgm__now();
+}
+
+/* What was waited for has come. */
+static void end_wait(sgm__ranks *ranks, double began)
+{
+    double seconds = sgm__now() - began;
+    ranks->waited += seconds;
+    if (ranks->asked < began) /* as nearly always */
+        return;
+    pthread_mutex_lock(&ranks->lock);
+    memset(ranks->silent_since, 0, (size_t)ranks->count * sizeof *ranks->silent_since);
+    pthread_mutex_unlock(&ranks->lock);
+    if (ranks->spoke > began)
+        sgm__log(SGM_LOG_WARNING, ranks->trainer != NULL ? ranks->trainer->name : "ranks",
+                 "all ranks answer again, after %.0f seconds", seconds);
+}
+
 sgm_status sgm__ranks_wait_for(sgm__ranks *ranks, int32_t ticket, const char *what, double seconds)
 {
     char message[SGM_COMMUNICATOR_MESSAGE] = "";
@@ -112,8 +222,10 @@ sgm_status sgm__ranks_wait_for(sgm__ranks *ranks, int32_t ticket, const char *wh
             return fail(ranks, what, message);
         if (!done && left <= 0)
             return fail_waiting(ranks, what, seconds);
+        if (!done)
+            ask_all(ranks, what, began);
     }
-    ranks->waited += sgm__now() - began;
+    end_wait(ranks, began);
     return SGM_OK;
 }
 
@@ -152,8 +264,9 @@ sgm_status sgm__ranks_wait_until(sgm__ranks *ranks, bool (*has_come)(const void 
         else if (ranks->table->test(ranks->self, SGM_COMMUNICATOR_NO_WORK, REST_SECONDS, &done, message) !=
                  SGM_COMMUNICATOR_OK)
             return fail(ranks, what, message);
+        ask_all(ranks, what, began);
     }
-    ranks->waited += sgm__now() - began;
+    end_wait(ranks, began);
     return SGM_OK;
 }
 

@@ -113,9 +113,16 @@ typedef struct sgm__control {
     int64_t steps;     /* iterations until the next pause; -1: none */
     atomic_bool asked; /* one of these three was set in this run: else nobody needs the lock to look */
     char *reason;      /* of the newest stop */
+    char *paused_by;   /* a hook, and what it was made from; NULL: somebody else, or nobody */
     sgm__order *orders;
     atomic_bool has_order;
 } sgm__control;
+
+/* Where the run's thread is, for those who cannot wait until it lets them look. */
+typedef struct sgm__whereabouts {
+    _Atomic(const char *) doing; /* a string that stays; NULL: nothing */
+    atomic_llong epoch, iteration;
+} sgm__whereabouts;
 
 /* What the newest checkpoint that was loaded says of the end of its run. */
 typedef struct sgm__ending {
@@ -207,6 +214,7 @@ struct sgm_trainer {
     pthread_mutex_t lock; /* held during a step; recursive, for hooks */
     atomic_int waiting;   /* threads that want it */
     atomic_uint turns;    /* how often it was taken */
+    sgm__whereabouts whereabouts;
     int away; /* threads that have let go of it while they wait for another trainer's; guarded by it */
     const char *folder;                 /* of the run, for changes.jsonl; NULL: none */
     const char *changed_by;             /* who sets values just now */
@@ -286,6 +294,10 @@ sgm_status sgm__trainer_reserve(sgm_trainer *trainer, bool paused);
 void sgm__control_end(sgm__control *control);
 bool sgm__control_try_end(sgm__control *control); /* or have to be done before: false */
 bool sgm__control_wants_pause(sgm__control *control);
+/* As sgm_trainer_pause, for a hook: "rule (if ... then pause)". */
+sgm_status sgm__trainer_pause_by(sgm_trainer *trainer, const char *who);
+/* Of the pause that there is, or is to be; sgm__free. NULL: no hook's. */
+char *sgm__trainer_paused_by(sgm_trainer *trainer);
 /* The same before the first iteration: no step has been done. */
 bool sgm__control_is_held(sgm__control *control);
 /* A pause or a stop is wanted, or steps are counted. */
@@ -297,14 +309,13 @@ bool sgm__control_stops(sgm__control *control, char *reason,
                         size_t size); /* `reason`: filled in if it does */
 
 /* trainer_order.c. Has an order done: by this thread if the trainer is idle, else by the training's, which
- * this one waits for, unless it is busy (then a failure is logged). Texts are copied, NULL: none. `ending`
- * (NULL: never): the run waits for this thread to end. */
+ * this one waits for with its patience (trainer_lock.h), unless it is busy (then a failure is logged). Texts
+ * are copied, NULL: none. What nobody waits for any more is not done, but a note is. */
 typedef struct sgm__order_texts {
     const char *who, *what, *before, *after; /* of a note about a hook: texts of hooks, NULL: none */
     int64_t undoes;
 } sgm__order_texts;
-sgm_status sgm__trainer_order(sgm_trainer *trainer, sgm__order_kind kind, sgm__order_texts texts,
-                              const atomic_bool *ending);
+sgm_status sgm__trainer_order(sgm_trainer *trainer, sgm__order_kind kind, sgm__order_texts texts);
 /* The next one to do, or NULL; then say how it went. */
 sgm__order *sgm__order_take(sgm__control *control);
 size_t sgm__orders_count(sgm__control *control);
@@ -314,12 +325,10 @@ void sgm__orders_drop(sgm__control *control); /* that nobody waits for; with the
 /* trainer_branch.c. Does an order; with the trainer's lock. *broken: it failed half-way, and nothing can go
  * on. After SGM_OK *moved says whether the training stands somewhere else now. */
 sgm_status sgm__trainer_obey(sgm_trainer *trainer, const sgm__order *order, bool *moved, bool *broken);
-/* trainer_hooks.c. From any thread; `ending` as above. Who does it, and which change it takes back (0: none).
- */
+/* trainer_hooks.c. From any thread. Who does it, and which change it takes back (0: none). */
 typedef struct sgm__hook_change {
     const char *who;
     int64_t undoes;
-    const atomic_bool *ending;
 } sgm__hook_change;
 sgm_status sgm__trainer_attach(sgm_trainer *trainer, sgm_hook *hook, sgm__hook_change change, char **name);
 sgm_status sgm__trainer_detach(sgm_trainer *trainer, const char *name, sgm__hook_change change);

@@ -224,7 +224,7 @@ static sgm_status check_trainer(const sgm_trainer *trainer)
 sgm_status sgm_trainer_reset(sgm_trainer *trainer)
 {
     SGM_TRY(check_trainer(trainer));
-    return sgm__trainer_order(trainer, SGM__ORDER_RESET, (sgm__order_texts){.who = "program"}, NULL);
+    return sgm__trainer_order(trainer, SGM__ORDER_RESET, (sgm__order_texts){.who = "program"});
 }
 
 sgm_status sgm_trainer_restore(sgm_trainer *trainer, const char *checkpoint)
@@ -233,5 +233,5 @@ sgm_status sgm_trainer_restore(sgm_trainer *trainer, const char *checkpoint)
     if (checkpoint == NULL || *checkpoint == '\0')
         return sgm_fail(SGM_ERROR_ARGUMENT, "restoring needs the name of a checkpoint");
     return sgm__trainer_order(trainer, SGM__ORDER_RESTORE,
-                              (sgm__order_texts){.who = "program", .what = checkpoint}, NULL);
+                              (sgm__order_texts){.who = "program", .what = checkpoint});
 }

@@ -15,6 +15,7 @@ void sgm__control_init(sgm__control *control)
 void sgm__control_destroy(sgm__control *control)
 {
     sgm__free(control->reason);
+    sgm__free(control->paused_by);
     sgm__orders_drop(control);
     pthread_cond_destroy(&control->changed);
     pthread_mutex_destroy(&control->lock);
@@ -46,17 +47,43 @@ static bool is_asked(sgm__control *control)
     return atomic_load_explicit(&control->asked, memory_order_relaxed);
 }
 
-sgm_status sgm_trainer_pause(sgm_trainer *trainer)
+/* Takes `who`. The first one is told who wanted a pause that there is already. */
+static sgm_status pause_by(sgm_trainer *trainer, char *who)
 {
     sgm__control *control = &trainer->control;
     pthread_mutex_lock(&control->lock);
     sgm_status status = control->state == SGM_TRAINER_IDLE ? wrong_state(trainer, "paused") : SGM_OK;
-    if (status == SGM_OK) {
+    if (status == SGM_OK && !control->pause) {
+        sgm__free(control->paused_by);
+        control->paused_by = who;
+        who = NULL;
         control->pause = true;
         was_asked(control);
     }
     pthread_mutex_unlock(&control->lock);
+    sgm__free(who);
     return status;
+}
+
+sgm_status sgm_trainer_pause(sgm_trainer *trainer)
+{
+    return pause_by(trainer, NULL);
+}
+
+sgm_status sgm__trainer_pause_by(sgm_trainer *trainer, const char *who)
+{
+    char *copy = sgm__strdup(who);
+    return copy != NULL ? pause_by(trainer, copy) : SGM_ERROR_MEMORY;
+}
+
+char *sgm__trainer_paused_by(sgm_trainer *trainer)
+{
+    sgm__control *control = &trainer->control;
+    pthread_mutex_lock(&control->lock);
+    bool pauses = control->pause && control->paused_by != NULL;
+    char *who = pauses ? sgm__strdup(control->paused_by) : NULL;
+    pthread_mutex_unlock(&control->lock);
+    return who;
 }
 
 /* Lets a paused trainer go on: for `steps` iterations, or for good (-1). */
@@ -67,6 +94,8 @@ static sgm_status go_on(sgm_trainer *trainer, int64_t steps, const char *what)
     sgm_status status = control->state == SGM_TRAINER_IDLE ? wrong_state(trainer, what) : SGM_OK;
     if (status == SGM_OK) {
         control->pause = false;
+        sgm__free(control->paused_by);
+        control->paused_by = NULL;
         control->steps = steps;
         was_asked(control);
         pthread_cond_broadcast(&control->changed);
@@ -119,6 +148,8 @@ sgm_status sgm__trainer_reserve(sgm_trainer *trainer, bool paused)
     if (status == SGM_OK) {
         control->state = SGM_TRAINER_RUNNING;
         control->pause = paused;
+        sgm__free(control->paused_by);
+        control->paused_by = NULL;
         control->stop = false;
         control->steps = -1;
         atomic_store(&control->asked, paused);

@@ -13,7 +13,7 @@ static void record(sgm_trainer *trainer, const char *name, const char *before, c
     char *what = sgm__format(SGM__HOOK_CHANGE "%s", name);
     const sgm__order_texts texts = {
         .who = change.who, .what = what, .before = before, .after = after, .undoes = change.undoes};
-    if (what == NULL || sgm__trainer_order(trainer, SGM__ORDER_NOTE, texts, change.ending) != SGM_OK)
+    if (what == NULL || sgm__trainer_order(trainer, SGM__ORDER_NOTE, texts) != SGM_OK)
         sgm__log(SGM_LOG_WARNING, trainer->name, "the change of hook %s could not be recorded: %s", name,
                  sgm_last_error());
     sgm__free(what);

@@ -7,9 +7,13 @@
 #include "training/trainer_lock.h"
 #include "training/hooks_internal.h"
 
+#include "training/ranks.h"
+
 #include <sched.h>
+#include <time.h>
 
 #define MOST_HELD 16 /* by one thread; beyond, nothing is let go of */
+#define LOOK_NANOSECONDS 20000000
 
 typedef struct held_lock {
     sgm_trainer *trainer;
@@ -191,9 +195,84 @@ sgm_status sgm__trainer_check_thread(const sgm_trainer *trainer)
     return SGM_OK;
 }
 
+/* --- patience --- */
+
+static _Thread_local const sgm__patience *patience_of_thread;
+
+const sgm__patience *sgm__patience_set(const sgm__patience *patience)
+{
+    const sgm__patience *before = patience_of_thread;
+    patience_of_thread = patience;
+    return before;
+}
+
+const sgm__patience *sgm__patience_now(void)
+{
+    return patience_of_thread;
+}
+
+bool sgm__patience_has_left(void)
+{
+    const sgm__patience *patience = patience_of_thread;
+    return patience != NULL && patience->has_left != NULL && patience->has_left(patience->asker);
+}
+
+static sgm_status fail_busy(sgm_trainer *trainer, double seconds)
+{
+    sgm__whereabouts *place = &trainer->whereabouts;
+    const char *doing = atomic_load(&place->doing);
+    char *silent = sgm__ranks_silent(trainer);
+    sgm_status status = sgm_fail(
+        SGM_ERROR_STATE,
+        "trainer '%s' has not let anybody look for %.3g seconds: it is %s after epoch %lld, iteration "
+        "%lld%s%s; nothing was done, so ask again, or wait for longer",
+        trainer->name, seconds, doing != NULL ? doing : "busy", (long long)atomic_load(&place->epoch),
+        (long long)atomic_load(&place->iteration), silent != NULL ? ", and " : "",
+        silent != NULL ? silent : "");
+    sgm__free(silent);
+    return status;
+}
+
+sgm_status sgm__patience_check(sgm_trainer *trainer)
+{
+    const sgm__patience *patience = patience_of_thread;
+    if (patience == NULL)
+        return SGM_OK;
+    if (patience->ending != NULL && atomic_load(patience->ending))
+        return sgm_fail(SGM_ERROR_STATE, "the run has just ended");
+    if (sgm__patience_has_left())
+        return sgm_fail(SGM_ERROR_INTERRUPTED, "who asked has left, so nothing was done");
+    if (patience->until > 0 && sgm__now() >= patience->until)
+        return fail_busy(trainer, sgm__now() - patience->asked);
+    return SGM_OK;
+}
+
+/* Between two steps; a thread that waits with patience has no other trainer's lock. */
+static sgm_status lock_with_patience(sgm_trainer *trainer)
+{
+    int error = pthread_mutex_trylock(&trainer->lock);
+    sgm_status status = SGM_OK;
+    atomic_fetch_add(&trainer->waiting, 1);
+    while (error != 0 && (status = sgm__patience_check(trainer)) == SGM_OK) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += LOOK_NANOSECONDS;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        error = pthread_mutex_timedlock(&trainer->lock, &until);
+    }
+    atomic_fetch_sub(&trainer->waiting, 1);
+    if (status == SGM_OK)
+        sgm__trainer_was_locked(trainer);
+    return status;
+}
+
 sgm_status sgm__trainer_enter(sgm_trainer *trainer)
 {
-    SGM_TRY(sgm__trainer_check_thread(owner_of(trainer)));
+    trainer = owner_of(trainer);
+    SGM_TRY(sgm__trainer_check_thread(trainer));
+    if (patience_of_thread != NULL)
+        return lock_with_patience(trainer);
     sgm__trainer_lock(trainer);
     return SGM_OK;
 }

@@ -128,25 +128,45 @@ static void wait_a_little(sgm__control *control)
     pthread_cond_timedwait(&control->changed, &control->lock, &until);
 }
 
-/* True if the trainer runs: then the order belongs to it, or is done. */
-static bool leave_to_run(sgm_trainer *trainer, sgm__order *order, const atomic_bool *ending)
+typedef enum outcome {
+    LEFT_TO_RUN, /* the order belongs to the run's thread */
+    DONE,
+    NOBODY_RUNS,
+    GIVEN_UP /* the thread's error says why */
+} outcome;
+
+/* With the control's lock; DONE: not yet. A note tells of what has happened already, so it stays. */
+static outcome look_after(sgm_trainer *trainer, sgm__order *order)
+{
+    sgm__control *control = &trainer->control;
+    if (order->taken)
+        return DONE;
+    if (control->state == SGM_TRAINER_IDLE) {
+        unlink_order(control, order);
+        return NOBODY_RUNS;
+    }
+    if (sgm__patience_check(trainer) == SGM_OK)
+        return DONE;
+    if (order->kind == SGM__ORDER_NOTE) {
+        order->waited = false;
+        return LEFT_TO_RUN;
+    }
+    unlink_order(control, order);
+    return GIVEN_UP;
+}
+
+static outcome leave_to_run(sgm_trainer *trainer, sgm__order *order)
 {
     sgm__control *control = &trainer->control;
     pthread_mutex_lock(&control->lock);
-    bool runs = control->state != SGM_TRAINER_IDLE, waited = order->waited;
+    bool runs = control->state != SGM_TRAINER_IDLE;
+    outcome so_far = !runs ? NOBODY_RUNS : order->waited ? DONE : LEFT_TO_RUN;
     if (runs)
         append(control, order);
-    while (runs && waited && !order->done) {
-        bool ends = ending != NULL && atomic_load(ending);
-        if (!order->taken && (ends || control->state == SGM_TRAINER_IDLE)) {
-            unlink_order(control, order);
-            runs = false;
-        } else {
-            wait_a_little(control);
-        }
-    }
+    while (so_far == DONE && !order->done && (so_far = look_after(trainer, order)) == DONE)
+        wait_a_little(control);
     pthread_mutex_unlock(&control->lock);
-    return runs;
+    return so_far;
 }
 
 /* True if the trainer was idle, and no run begins before the order is done. */
@@ -161,8 +181,8 @@ static bool do_idle(sgm_trainer *trainer, const sgm__order *order, sgm_status *s
     }
     if (has_locked)
         sgm__trainer_was_locked(trainer);
-    else
-        sgm__trainer_lock(trainer);
+    else if ((*status = sgm__trainer_enter(trainer)) != SGM_OK)
+        return true;
     bool idle = sgm_trainer_state_of(trainer) == SGM_TRAINER_IDLE;
     if (idle) {
         bool moved = false, broken = false;
@@ -177,28 +197,22 @@ static bool do_idle(sgm_trainer *trainer, const sgm__order *order, sgm_status *s
     return idle;
 }
 
-sgm_status sgm__trainer_order(sgm_trainer *trainer, sgm__order_kind kind, sgm__order_texts texts,
-                              const atomic_bool *ending)
+sgm_status sgm__trainer_order(sgm_trainer *trainer, sgm__order_kind kind, sgm__order_texts texts)
 {
     sgm_status status = SGM_OK;
     sgm__order *order = create_order(kind, &texts);
     if (order == NULL)
         return SGM_ERROR_MEMORY;
     order->waited = !sgm__is_busy();
-    for (;;) {
-        if (leave_to_run(trainer, order, ending)) {
-            if (sgm__is_busy())
-                return SGM_OK; /* it may be gone already */
-            status = order->status == SGM_OK ? SGM_OK : sgm_fail(order->status, "%s", order->message);
-            break;
-        }
-        if (ending != NULL && atomic_load(ending)) {
-            status = sgm_fail(SGM_ERROR_STATE, "the run has just ended");
-            break;
-        }
-        if (do_idle(trainer, order, &status))
-            break;
-    }
+    outcome so_far;
+    while ((so_far = leave_to_run(trainer, order)) == NOBODY_RUNS && !do_idle(trainer, order, &status))
+        continue;
+    if (so_far == LEFT_TO_RUN)
+        return SGM_OK; /* it may be gone already */
+    if (so_far == GIVEN_UP)
+        status = sgm_last_status();
+    else if (so_far == DONE && order->status != SGM_OK)
+        status = sgm_fail(order->status, "%s", order->message);
     free_order(order);
     return status;
 }

@@ -9,6 +9,7 @@
 typedef struct sgm__bound sgm__bound;
 /* How a value is read and set, with the trainer's lock. A set is checked against the option before. */
 typedef struct sgm__access {
+    bool guarded; /* `get` needs no such lock, as another one guards what it reads */
     sgm_status (*get)(const sgm__bound *bound, sgm_content *content);
     sgm_status (*set)(const sgm__bound *bound, const sgm_content *content); /* NULL: read-only */
 } sgm__access;

@@ -54,6 +54,8 @@ static void note_change(sgm_trainer *trainer, const char *identifier, const sgm_
 static sgm_status get_bound(void *user, sgm_content *content)
 {
     const sgm__bound *bound = user;
+    if (bound->access->guarded)
+        return bound->access->get(bound, content);
     SGM_TRY(sgm__trainer_enter(bound->trainer));
     sgm_status status = bound->access->get(bound, content);
     sgm__trainer_unlock(bound->trainer);

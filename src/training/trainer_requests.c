@@ -28,6 +28,15 @@ static sgm_status stop_for(sgm_trainer *trainer, const sgm__request *request)
     return status;
 }
 
+static sgm_status pause_for(sgm_trainer *trainer, const sgm__request *request)
+{
+    bool has_text = request->text[0] != '\0';
+    char *who = sgm__format(has_text ? "%s (%s)" : "%s", request->who, request->text);
+    sgm_status status = who != NULL ? sgm__trainer_pause_by(trainer, who) : SGM_ERROR_MEMORY;
+    sgm__free(who);
+    return status;
+}
+
 /* `asker`: the trainer, or a worker's scope, whose values it sets. */
 static sgm_status fulfil(sgm_trainer *trainer, sgm_trainer *asker, const sgm__request *request)
 {
@@ -45,12 +54,12 @@ static sgm_status fulfil(sgm_trainer *trainer, sgm_trainer *asker, const sgm__re
         return change_value(asker, request);
     case SGM__REQUEST_PAUSE:
         sgm__ranks_must_meet(trainer);
-        return sgm_trainer_pause(trainer);
+        return pause_for(trainer, request);
     case SGM__REQUEST_RESET: /* at the end of the iteration: this thread is busy */
         sgm__ranks_must_meet(trainer);
         if (sgm__trainer_follows(trainer))
             return SGM_OK; /* rank 0 has the same hook, and all follow it */
-        return sgm__trainer_order(trainer, SGM__ORDER_RESET, (sgm__order_texts){.who = request->who}, NULL);
+        return sgm__trainer_order(trainer, SGM__ORDER_RESET, (sgm__order_texts){.who = request->who});
     case SGM__REQUEST_ACT: /* it saves, too */
         SGM_TRY(sgm__ranks_prepare_save(trainer));
         return sgm__trainer_follows(trainer) ? SGM_OK : request->act(request->user, trainer);

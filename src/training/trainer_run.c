@@ -28,6 +28,15 @@ typedef struct training_run {
     sgm__control_server *server;
 } training_run;
 
+/* For those who cannot look while this thread has the lock; a string that stays. */
+static void note_whereabouts(sgm_trainer *trainer, const char *doing)
+{
+    sgm__whereabouts *place = &trainer->whereabouts;
+    atomic_store_explicit(&place->doing, doing, memory_order_relaxed);
+    atomic_store_explicit(&place->epoch, trainer->position.epoch, memory_order_relaxed);
+    atomic_store_explicit(&place->iteration, trainer->position.iteration, memory_order_relaxed);
+}
+
 static double seconds_left(const training_run *run, double seconds)
 {
     const sgm__training_position *position = &run->trainer->position;
@@ -115,6 +124,7 @@ static sgm_status train_on(training_run *run, const sgm_block *block)
     sgm_trainer *trainer = run->trainer;
     double rate = sgm__trainer_learning_rate(trainer, trainer->batches);
     int64_t records = trainer->position.sums.records;
+    note_whereabouts(trainer, "computing a step");
     sgm_status status = sgm__trainer_step(trainer, block, rate);
     if (status != SGM_OK)
         status = sgm__iterator_fail(trainer->training, status);
@@ -133,6 +143,7 @@ static sgm_status train_on(training_run *run, const sgm_block *block)
 static sgm_status tell_hooks(training_run *run, sgm_time_scale scale)
 {
     sgm_trainer *trainer = run->trainer;
+    note_whereabouts(trainer, "running hooks");
     SGM_TRY(sgm__operator_event(trainer, scale));
     SGM_TRY(sgm__hooks_event(trainer->hooks, scale, trainer->position.epoch, trainer->position.iteration));
     return sgm__requests_do(trainer);
@@ -149,6 +160,7 @@ static sgm_status end_epoch(training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
     const sgm_run_options *options = run->options;
+    note_whereabouts(trainer, "ending an epoch, with validation and a checkpoint,");
     SGM_TRY(sgm__operator_end_epoch(trainer));
     SGM_TRY(sgm__ranks_compare(trainer)); /* before a checkpoint keeps what is wrong */
     sgm__ranks_forget_lost(trainer);
@@ -227,8 +239,12 @@ static sgm_status begin_pause(training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
     stop_the_time(trainer);
-    sgm__log(SGM_LOG_INFO, trainer->name, "paused after epoch %lld, iteration %lld",
-             (long long)trainer->position.epoch, (long long)trainer->position.iteration);
+    char *by = sgm__trainer_paused_by(trainer);
+    note_whereabouts(trainer, "paused");
+    sgm__log(SGM_LOG_INFO, trainer->name, "paused%s%s after epoch %lld, iteration %lld",
+             by != NULL ? " by " : "", by != NULL ? by : "", (long long)trainer->position.epoch,
+             (long long)trainer->position.iteration);
+    sgm__free(by);
     SGM_TRY(tell_hooks(run, SGM_PAUSE));
     report(run, SGM_PROGRESS_PAUSE);
     return SGM_OK;
@@ -328,6 +344,7 @@ static sgm_status do_orders(training_run *run)
     }
     if (!sgm__ranks_are_to_meet(run->trainer, run->stopped))
         return SGM_OK;
+    note_whereabouts(run->trainer, "meeting the other ranks");
     SGM_TRY(sgm__trainer_follows(run->trainer) ? follow(run) : lead(run));
     sgm__ranks_have_met(run->trainer);
     return SGM_OK;
@@ -353,6 +370,7 @@ static sgm_status iterate(training_run *run)
         if (is_done(run))
             break;
         sgm__trainer_let_go_of_kept(run->trainer);
+        note_whereabouts(run->trainer, "waiting for data");
         if (!sgm__operator_at_end(run->trainer))
             SGM_TRY(sgm__trainer_next_block(run->trainer, &block));
         if (block == NULL) {
@@ -536,6 +554,7 @@ static sgm_status run_with(sgm_trainer *trainer, const sgm_run_options *options)
     trainer->ended_by = NULL;
     trainer->running_since = sgm__now();
     current.ran_before = trainer->running_time;
+    note_whereabouts(trainer, "beginning");
     current.task = sgm_task_begin(SGM_TASK_TRAIN, trainer->name, "iterations");
     sgm_task_can_cancel(current.task);
     sgm_status status = run_to_the_end(&current);

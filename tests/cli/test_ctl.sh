@@ -111,6 +111,22 @@ verdict "the checkpoint that was saved" $?
 ctl 1 run save ../here
 ctl 2 run get
 has err 'get takes at least 1 word, got 0'
+# --- a process that is stopped ---
+kill -STOP $process
+began=$SECONDS
+ctl 1 run status
+has err "^sigma ctl: process $process, which trains in 'run', is stopped and does not answer; 'kill -CONT $process' lets it go on"
+ctl 1 run set optimiser.learning_rate 0.75
+has err 'is stopped and does not answer; .* The command is withdrawn'
+[ $((SECONDS - began)) -lt 20 ]
+verdict "both are told in time" $?
+kill -CONT $process
+ctl 0 run get optimiser.learning_rate
+has out '^optimiser.learning_rate = 0.0125$'
+has run/log.txt 'ctl: set optimiser.learning_rate 0.75 was not done: who asked has left$'
+ctl 2 run status --timeout 0
+ctl 0 run status --timeout 30
+
 # --- tensors ---
 ctl 0 run get network.layers.3-dense.biases biases.npy
 [ -s biases.npy ]

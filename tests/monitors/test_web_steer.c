@@ -3,6 +3,8 @@
 #include "environment/environment_test.h"
 #include "monitors/web_client.h"
 
+#include <stdatomic.h>
+
 #define PATIENCE 20.0
 
 typedef struct steered {
@@ -172,6 +174,88 @@ TEST(a_value_is_changed_and_taken_back)
         NULL);
     sgm__free(text);
     close_folder();
+}
+
+/* --- a trainer that does not let anybody look --- */
+
+static atomic_bool holds, held;
+
+static sgm_status hold(void *self, sgm_hook_call *call)
+{
+    (void)self, (void)call;
+    for (atomic_store(&held, true); atomic_load(&holds); usleep(1000))
+        continue;
+    return SGM_OK;
+}
+
+/* Sends a command, and closes the connection before there is an answer. */
+static void ask_and_leave(const steered *s, const char *body)
+{
+    char text[1000];
+    int length = snprintf(text, sizeof text,
+                          "POST /api/command HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nAuthorization: Bearer "
+                          "%s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+                          s->client.port, s->client.token, strlen(body), body);
+    int descriptor = client_connect(s->client.port);
+    CHECK(client_send(descriptor, text, (size_t)length));
+    usleep(50000);
+    close(descriptor);
+}
+
+TEST(a_busy_trainer_is_told_of_in_time_and_changed_by_nobody_who_left)
+{
+    static const sgm_hook_type holder = {.api = SGM_HOOK_API, .name = "holder", .invoke = hold};
+    static int self;
+    steered s;
+    open_folder();
+    begin(&s, folder);
+    await_state(&s, "paused");
+    atomic_store(&holds, true);
+    CHECK_OK(
+        sgm_trainer_hook(s.trainer, sgm_hook_create(&holder, &self, .when = sgm_every(1, SGM_ITERATION))));
+    command(&s, "\"command\":\"step\",\"iterations\":1");
+    CHECK_DONE(&s.client);
+    for (double limit = sgm__now() + PATIENCE; !atomic_load(&held) && sgm__now() < limit; usleep(1000))
+        continue;
+    CHECK(atomic_load(&held));
+    CHECK_STR(web_string(command(&s, "\"command\":\"status\""), "busy"), "running hooks");
+    command(&s,
+            "\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.75,\"within\":0.2");
+    CHECK_REFUSED(&s.client, 409, "trainer 'line' has not let anybody look for 0.");
+    ask_and_leave(&s, "{\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.75}");
+    for (double limit = sgm__now() + PATIENCE; sgm__now() < limit; usleep(5000)) {
+        char *log;
+        size_t length;
+        CHECK_OK(sgm__file_read(in_folder("log.txt"), 1 << 24, &log, &length));
+        bool told = strstr(log, "monitor: set optimiser.learning_rate 0.75 was not done: who asked has left");
+        sgm__free(log);
+        if (told)
+            break;
+    }
+    atomic_store(&holds, false);
+    await_state(&s, "paused");
+    command(&s, "\"command\":\"get\",\"identifier\":\"optimiser.learning_rate\"");
+    CHECK(web_number(s.client.answer, "values/0/value") < 0.7);
+    CHECK_INT(json_array_size(web_at(web_got(&s.client, "/api/changes?trainer=line"), "changes")), 0);
+    end(&s);
+    close_folder();
+}
+
+TEST(a_pause_names_the_rule_on_the_page)
+{
+    steered s;
+    begin(&s, NULL);
+    web_listener listener = web_listen(&s.client);
+    await_state(&s, "paused");
+    command(&s, "\"command\":\"attach\",\"hook\":\"if training.loss > 0 then pause\"");
+    CHECK_DONE(&s.client);
+    command(&s, "\"command\":\"resume\"");
+    json_t *event = web_event(&listener, "progress",
+                              "\"held\":\"paused by rule (if training.loss > 0 then pause)\"", PATIENCE);
+    CHECK(event != NULL);
+    json_decref(event);
+    web_listener_close(&listener);
+    end(&s);
 }
 
 TEST(the_tree_has_all_there_is)

@@ -1,6 +1,7 @@
 /* The control socket: what it answers, and what cannot disturb the run. */
 #include "waves.h"
 
+#include <stdatomic.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -389,4 +390,155 @@ TEST(a_file_of_that_name_stays)
     free_wave_trainer(made);
     snprintf(command, sizeof command, "rm -r '%s'", folder);
     CHECK_INT(system(command), 0);
+}
+
+/* --- a run that does not let anybody look --- */
+
+static atomic_bool holds, held;
+
+static sgm_status hold(void *self, sgm_hook_call *call)
+{
+    (void)self, (void)call;
+    while (atomic_load(&holds)) {
+        atomic_store(&held, true);
+        usleep(1000);
+    }
+    atomic_store(&held, false);
+    return SGM_OK;
+}
+
+static const sgm_hook_type holder = {.api = SGM_HOOK_API, .name = "holder", .invoke = hold};
+
+/* From here on its thread is in a hook. */
+static void hold_up(running *r)
+{
+    static int self;
+    atomic_store(&holds, true);
+    CHECK_OK(sgm_trainer_hook(r->made.trainer,
+                              sgm_hook_create(&holder, &self, .when = sgm_every(1, SGM_ITERATION))));
+    for (int i = 0; i < 10000 && !atomic_load(&held); i++)
+        usleep(1000);
+    CHECK(atomic_load(&held));
+}
+
+static void let_go(void)
+{
+    atomic_store(&holds, false);
+}
+
+#define RATE "{\"command\":\"get\",\"identifier\":\"optimiser.learning_rate\""
+
+/* As log.txt of the run has it. */
+static void wait_for_log(const running *r, const char *part)
+{
+    char path[320], *text;
+    size_t length;
+    snprintf(path, sizeof path, "%s/log.txt", r->folder);
+    for (int i = 0; i < 5000; i++) {
+        CHECK_OK(sgm__file_read(path, 1 << 24, &text, &length));
+        bool there = strstr(text, part) != NULL;
+        sgm__free(text);
+        if (there)
+            return;
+        usleep(1000);
+    }
+    TEST_FAIL("log.txt does not come to have '%s'", part);
+}
+
+TEST(a_busy_run_answers_in_time_and_does_nothing_later)
+{
+    static const char set[] =
+        "{\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.75,"
+        "\"within\":0.2}";
+    running r;
+    begin(&r);
+    hold_up(&r);
+    CHECK_ANSWER(&r, set, "\"ok\":false");
+    CHECK(strstr(answer_text, "'waves' has not let anybody look for 0.2") != NULL);
+    CHECK(strstr(answer_text, "seconds: it is running hooks after epoch ") != NULL);
+    CHECK(strstr(answer_text, "; nothing was done, so ask again, or wait for longer") != NULL);
+    CHECK_ANSWER(&r, RATE ",\"within\":0.2}", "it is running hooks after epoch ");
+    CHECK_ANSWER(&r, "{\"command\":\"list\",\"identifier\":\"optimiser\",\"within\":0.1}",
+                 "nothing was done");
+    CHECK_ANSWER(&r, "{\"command\":\"restore\",\"name\":\"checkpoint\",\"within\":0.1}", "\"ok\":false");
+    CHECK_ANSWER(&r, "{\"command\":\"reset\",\"within\":0.1}", "nothing was done");
+    CHECK_ANSWER(&r, "{\"command\":\"undo\",\"within\":0.1}", "nothing was done");
+    CHECK_ANSWER(&r, "{\"command\":\"save\",\"within\":0.1}", "nothing was done");
+    CHECK_ANSWER(&r, "{\"command\":\"save\",\"within\":0}", "'within' must be a number of seconds");
+    let_go();
+    CHECK_ANSWER(&r, RATE "}", "\"value\":0.1,");
+    stop(&r);
+}
+
+/* Others hear meanwhile how things are, and may pause and stop. */
+TEST(status_needs_no_step_to_end)
+{
+    running r;
+    begin(&r);
+    hold_up(&r);
+    int waits = dial(&r);
+    say(waits, RATE "}\n");
+    CHECK_ANSWER(&r, "{\"command\":\"status\"}", "{\"ok\":true,\"trainer\":\"waves\",\"state\":\"running\",");
+    CHECK(strstr(answer_text, "\"busy\":\"running hooks\"") != NULL);
+    CHECK(number_in(answer_text, "\"iteration\":") >= 0);
+    CHECK(strstr(answer_text, "\"loss\"") == NULL); /* that would need the lock */
+    CHECK_ANSWER(&r, "{\"command\":\"pause\"}", "{\"ok\":true}");
+    CHECK_ANSWER(&r, "{\"command\":\"hooks\"}", "holder#1");
+    let_go();
+    CHECK(strstr(hear(waits), "\"value\":0.1,") != NULL);
+    close(waits);
+    wait_until_paused(&r);
+    CHECK(strstr(answer_text, "\"busy\"") == NULL);
+    stop(&r);
+}
+
+TEST(who_has_left_changes_nothing)
+{
+    running r;
+    begin(&r);
+    hold_up(&r);
+    int leaves = dial(&r);
+    say(leaves, "{\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.75}\n");
+    usleep(50000);
+    close(leaves);
+    wait_for_log(&r, "ctl: set optimiser.learning_rate 0.75 was not done: who asked has left");
+    leaves = dial(&r); /* gone before anybody has read it */
+    say(leaves, "{\"command\":\"attach\",\"hook\":\"every 2 epochs save(late)\"}\n");
+    close(leaves);
+    wait_for_log(&r, "ctl: attach every 2 epochs save(late) was not done: who asked has left");
+    let_go();
+    CHECK_ANSWER(&r, RATE "}", "\"value\":0.1,");
+    CHECK_ANSWER(&r, "{\"command\":\"hooks\"}", "holder#1");
+    CHECK(strstr(answer_text, "save") == NULL);
+    stop(&r);
+}
+
+TEST(a_run_that_ends_says_so_to_those_who_wait)
+{
+    running r;
+    begin(&r);
+    hold_up(&r);
+    int waits = dial(&r);
+    say(waits, RATE "}\n");
+    CHECK_STR(ask(&r, "{\"command\":\"stop\"}"), "{\"ok\":true}");
+    let_go();
+    const char *answer = hear(waits); /* it came in time, or not */
+    CHECK(strstr(answer, "\"value\":0.1,") != NULL || strstr(answer, "the run has just ended") != NULL);
+    close(waits);
+    end(&r);
+}
+
+TEST(a_pause_names_the_rule_that_wanted_it)
+{
+    running r;
+    begin(&r);
+    CHECK_ANSWER(&r, "{\"command\":\"attach\",\"hook\":\"if training.loss > 0 then pause\"}", "rule#1");
+    wait_until_paused(&r);
+    CHECK(strstr(answer_text, "\"paused_by\":\"rule (if training.loss > 0 then pause)\"") != NULL);
+    wait_for_log(&r, "paused by rule (if training.loss > 0 then pause) after epoch ");
+    CHECK_ANSWER(&r, "{\"command\":\"detach\",\"name\":\"rule\"}", "{\"ok\":true}");
+    CHECK_ANSWER(&r, "{\"command\":\"step\",\"iterations\":2}", "{\"ok\":true}");
+    wait_until_paused(&r);
+    CHECK(strstr(answer_text, "paused_by") == NULL);
+    stop(&r);
 }

@@ -325,7 +325,8 @@ static const struct rule_case {
     const char *text, *requests; /* over five iterations with loss 1, 2, 3, 4, 5 */
 } rule_cases[] = {
     {"after 2 iterations stop \"enough\"", "stop(enough)"},
-    {"every 2 iterations save \"x\" and pause", "save(x) pause() save(x) pause()"},
+    {"every 2 iterations save \"x\" and pause", "save(x) pause(every 2 iterations save \"x\" and pause) "
+                                                "save(x) pause(every 2 iterations save \"x\" and pause)"},
     {"every 1 iteration if loss increases 3 times then set rate *= 0.5", "set(rate=0.5)"},
     {"every 1 iteration if loss > 4 then set rate += 0.25 and stop \"big\"", "set(rate=1.25) stop(big)"},
     {"every 4 iterations set rate = 0.125", "set(rate=0.125)"},

@@ -5,6 +5,8 @@
 #include "training/ranks.h"
 
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #ifdef __SANITIZE_ADDRESS__
 #define TIMEOUT 8 /* seconds */
@@ -117,6 +119,83 @@ TEST(a_rank_that_hangs_is_named_in_time)
         strstr(said, time) == NULL)
         TEST_FAIL("rank 1 (%s is not named: %s", name, said);
     check_checkpoint();
+    close_folder();
+}
+
+/* --- a rank that is silent, and comes back --- */
+
+/* What rank 0 answers on the socket of its run. */
+static const char *asked(const char *line)
+{
+    static char answer[16384];
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t length = 0;
+    snprintf(address.sun_path, sizeof address.sun_path, "%.100s", rank_path("run/control.sock"));
+    int descriptor = socket(AF_UNIX, SOCK_STREAM, 0);
+    if (connect(descriptor, (struct sockaddr *)&address, sizeof address) == 0 &&
+        send(descriptor, line, strlen(line), MSG_NOSIGNAL) == (ssize_t)strlen(line))
+        while (length + 1 < sizeof answer && recv(descriptor, answer + length, 1, 0) == 1 &&
+               answer[length] != '\n')
+            length++;
+    answer[length] = '\0';
+    close(descriptor);
+    return answer;
+}
+
+static const char *await_answer(const char *line, const char *part)
+{
+    for (double end = sgm__now() + 20; sgm__now() < end; usleep(20000))
+        if (strstr(asked(line), part) != NULL)
+            return asked(line);
+    TEST_FAIL("%s is not answered with '%s' but %s", line, part, asked(line));
+    return "";
+}
+
+RANK_PART(train_patiently)
+{
+    wave_trainer made = make();
+    leave_number();
+    CHECK_OK(sgm_trainer_operator(made.trainer, sgm_mpi_operator(.timeout = 12)));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1000000, .folder = rank_path("run")));
+    free_wave_trainer(made);
+}
+
+TEST(a_silent_rank_is_told_of_while_there_is_hope)
+{
+    char silent[96];
+    need_ranks();
+    open_folder();
+    pid_t launcher = start_ranks(3, "train_patiently");
+    wait_for_file(rank_path("run/checkpoint.safetensors"));
+    snprintf(silent, sizeof silent, ", process %ld) has not answered since ", (long)process_of(2));
+    await_answer("{\"command\":\"status\"}\n", "\"loss\"");
+    kill(process_of(2), SIGSTOP);
+    const char *answer = await_answer("{\"command\":\"status\"}\n", "\"silent\":\"rank 2 (");
+    if (strstr(answer, silent) == NULL || strstr(answer, "\"busy\":\"") == NULL)
+        TEST_FAIL("no '%s' in: %s", silent, answer);
+    answer = asked("{\"command\":\"get\",\"identifier\":\"operator.ranks.*.silent\"}\n");
+    const char *first =
+        strstr(answer, "\"identifier\":\"operator.ranks.0.silent\",\"kind\":\"number\",\"value\":0.0,");
+    const char *last =
+        strstr(answer, "\"identifier\":\"operator.ranks.2.silent\",\"kind\":\"number\",\"value\":");
+    if (first == NULL || last == NULL || strtod(strstr(last, "value\":") + 7, NULL) < 1)
+        TEST_FAIL("%s", answer);
+    CHECK(strstr(asked("{\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.5,"
+                       "\"within\":0.2}\n"),
+                 silent) != NULL);
+    kill(process_of(2), SIGCONT);
+    answer = await_answer("{\"command\":\"status\"}\n", "\"loss\"");
+    CHECK(strstr(answer, "silent") == NULL);
+    await_answer("{\"command\":\"stop\"}\n", "{\"ok\":true}");
+    CHECK_INT(wait_ranks(launcher, 20), 0);
+    char *log;
+    size_t length;
+    CHECK_OK(sgm__file_read(rank_path("run/log.txt"), 1 << 24, &log, &length));
+    if (strstr(log, silent) == NULL || strstr(log, ", for which rank 0 waits with ") == NULL ||
+        strstr(log, "all ranks answer again, after ") == NULL)
+        TEST_FAIL("who was silent is not in the log: %s", log);
+    CHECK(strstr(ranks_said(), "which rank 1 waits") == NULL); /* one is enough */
+    sgm__free(log);
     close_folder();
 }
 

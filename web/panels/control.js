@@ -101,8 +101,9 @@ function create(panel) {
             : t(`state.${trainer.state}`));
         panel.note.dataset.state = trainer.state;
         form.hidden = idle;
-        reason.hidden = !trainer.reason;
-        setText(reason, trainer.reason ? t('control.reason', { reason: trainer.reason }) : '');
+        const held = trainer.held ? t('control.held', { held: trainer.held }) : '';
+        reason.hidden = !trainer.reason && !held;
+        setText(reason, trainer.reason ? t('control.reason', { reason: trainer.reason }) : held);
         epoch.show(trainer.batches ? trainer.batch / trainer.batches : null,
             `${integer(trainer.batch)} / ${integer(trainer.batches)}`);
         const share = progressOf(trainer);

@@ -24,7 +24,10 @@ typedef struct sgm__http_request {
     size_t length;    /* of the body */
     int file; /* a route with `in_file`: the body, from its beginning, closed by the server; else -1 */
     const atomic_bool *ending; /* the server is to stop: who waits gives up */
+    double asked;              /* when all of it had come: sgm__now's */
 } sgm__http_request;
+/* Nobody waits for the answer any more: the other side has closed its connection. On a lane's thread. */
+bool sgm__http_has_left(const sgm__http_request *request);
 /* The nth value of that name in the query, decoded (UTF-8); NULL: there are not so many. */
 const char *sgm__http_query(const sgm__http_request *request, const char *name, size_t nth);
 /* The body as a JSON object; the caller releases it. NULL: it is none. */
@@ -67,7 +70,10 @@ typedef struct sgm__http_options {
     const char *page;              /* the file of web/ that "/" shows; NULL: "index.html" */
     const sgm__http_route *routes; /* stay while the server runs */
     size_t route_count;
-    void *user;   /* for the routes */
+    void *user; /* for the routes */
+    /* Before and after each function of a route, on its thread; NULL: nothing. */
+    void (*enter)(const sgm__http_request *request);
+    void (*leave)(void);
     double hurry; /* tests: limits of time are that many times shorter; 0: 1 */
 } sgm__http_options;
 /* Whether token, address and public host may be so; nothing is started. */

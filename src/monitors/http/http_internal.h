@@ -76,6 +76,7 @@ struct sgm__http_exchange {
     sgm__http *server;
     struct MHD_Connection *connection;
     sgm__http_connection *place;
+    int descriptor;        /* of the connection, once a lane has it */
     sgm__http_stage stage; /* under the server's lock from WAITING to DONE */
     bool suspended;        /* loop only: waits for a lane */
     bool abandoned;        /* under the lock: its connection is gone, the lane frees it */

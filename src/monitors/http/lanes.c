@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "monitors/http/http_internal.h"
 
+#include <poll.h>
 #include <signal.h>
 
 #define PATIENCE 5.0 /* seconds for a function to come back when the server stops */
@@ -23,13 +24,25 @@ static sgm__http_exchange *take_next(sgm__http_lane *lane)
     return exchange;
 }
 
+/* Both ways are closed, or the other side sends no more: it was to be here for the answer. */
+bool sgm__http_has_left(const sgm__http_request *request)
+{
+    const sgm__http_exchange *exchange = (const sgm__http_exchange *)request;
+    struct pollfd look = {.fd = exchange->descriptor, .events = POLLRDHUP};
+    return poll(&look, 1, 0) > 0 && (look.revents & (POLLHUP | POLLRDHUP | POLLERR)) != 0;
+}
+
 static void act(sgm__http_exchange *exchange)
 {
+    const sgm__http_options *options = &exchange->server->options;
     sgm_clear_error();
-    exchange->status =
-        exchange->route->act(exchange->server->options.user, &exchange->request, &exchange->answer);
+    if (options->enter != NULL)
+        options->enter(&exchange->request);
+    exchange->status = exchange->route->act(options->user, &exchange->request, &exchange->answer);
     if (exchange->status != SGM_OK)
         exchange->error = sgm__strdup(sgm_last_error());
+    if (options->leave != NULL)
+        options->leave();
 }
 
 static void *run_lane(void *user)
@@ -85,6 +98,8 @@ void sgm__http_lanes_take(sgm__http *server, sgm__http_exchange *exchange)
     sgm__http_lane *lane = &server->lanes[exchange->route->quick ? 0 : 1];
     pthread_mutex_lock(&server->lock);
     exchange->stage = SGM__HTTP_WAITING;
+    exchange->request.asked = sgm__now();
+    exchange->descriptor = exchange->place->descriptor;
     if (lane->last != NULL)
         lane->last->next = exchange;
     else

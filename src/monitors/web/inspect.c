@@ -9,12 +9,6 @@ sgm_status sgm__inspect_borrow(sgm__web *web, const sgm__http_request *request, 
     return sgm__web_borrow(web, sgm__http_query(request, "trainer", 0), watched);
 }
 
-sgm_status sgm__inspect_lock(sgm__web_trainer *watched, const sgm__http_request *request)
-{
-    const sgm__control_call call = {.trainer = watched->trainer, .ending = request->ending};
-    return sgm__control_lock(&call);
-}
-
 sgm_status sgm__inspect_notation(const sgm__web_trainer *watched, char **notation)
 {
     if (watched->trainer->network == NULL)

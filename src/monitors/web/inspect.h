@@ -5,8 +5,6 @@
 
 #include "monitors/web/web_internal.h"
 
-/* Between two steps of the trainer; then sgm__trainer_unlock. */
-sgm_status sgm__inspect_lock(sgm__web_trainer *watched, const sgm__http_request *request);
 /* The notation of its network, to be freed with sgm_string_free; with the lock. */
 sgm_status sgm__inspect_notation(const sgm__web_trainer *watched, char **notation);
 /* A whole number of the query, `standard` without one. */
@@ -29,8 +27,7 @@ typedef struct sgm__inspect_copy {
     int64_t iteration; /* when it was made */
     double seconds;    /* that a step could have had to wait for it */
 } sgm__inspect_copy;
-sgm_status sgm__inspect_tensor(sgm__web_trainer *watched, const char *identifier, const atomic_bool *ending,
-                               sgm__inspect_copy *copy);
+sgm_status sgm__inspect_tensor(sgm__web_trainer *watched, const char *identifier, sgm__inspect_copy *copy);
 sgm_status sgm__inspect_histogram(void *web, const sgm__http_request *request, sgm__http_answer *answer);
 sgm_status sgm__inspect_watch(void *web, const sgm__http_request *request, sgm__http_answer *answer);
 typedef struct sgm__inspect_sampler sgm__inspect_sampler; /* the part's state */

@@ -98,11 +98,11 @@ static sgm_status make_ends(pass *own)
 
 static sgm_status prepare(pass *own, sgm__web_trainer *watched, const sgm__http_request *request)
 {
-    SGM_TRY(sgm__inspect_lock(watched, request));
+    SGM_TRY(sgm__trainer_enter(watched->trainer));
     sgm_status status = find_data(own, watched, sgm__http_query(request, "data", 0));
     sgm__trainer_unlock(watched->trainer);
     SGM_TRY(status);
-    SGM_TRY(sgm__web_copy_network(&own->network, request, watched, BATCH, SGM__WEB_AS_IT_IS));
+    SGM_TRY(sgm__web_copy_network(&own->network, watched, BATCH, SGM__WEB_AS_IT_IS));
     return make_ends(own);
 }
 

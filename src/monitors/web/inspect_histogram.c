@@ -109,12 +109,10 @@ static sgm_status spread_of(sgm_tensor *values, int32_t bins, spread *s)
     return SGM_OK;
 }
 
-sgm_status sgm__inspect_tensor(sgm__web_trainer *watched, const char *identifier, const atomic_bool *ending,
-                               sgm__inspect_copy *copy)
+sgm_status sgm__inspect_tensor(sgm__web_trainer *watched, const char *identifier, sgm__inspect_copy *copy)
 {
-    const sgm__control_call call = {.trainer = watched->trainer, .ending = ending};
     sgm_content content = {0};
-    SGM_TRY(sgm__control_lock(&call));
+    SGM_TRY(sgm__trainer_enter(watched->trainer));
     double began = sgm__now();
     copy->iteration = watched->trainer->position.iteration;
     watched->trainer->read_for = KEPT_SECONDS;
@@ -212,11 +210,10 @@ static tensor *find(tensors *all, const char *identifier)
     return NULL;
 }
 
-static sgm_status take_sample(sgm__inspect_sampler *self, sgm__web_trainer *watched, const char *identifier,
-                              spread *s, double *cost)
+static sgm_status take_sample(sgm__web_trainer *watched, const char *identifier, spread *s, double *cost)
 {
     sgm__inspect_copy copy = {0};
-    sgm_status status = sgm__inspect_tensor(watched, identifier, &self->ending, &copy);
+    sgm_status status = sgm__inspect_tensor(watched, identifier, &copy);
     *cost = copy.seconds;
     s->iteration = copy.iteration;
     if (status == SGM_OK)
@@ -225,12 +222,11 @@ static sgm_status take_sample(sgm__inspect_sampler *self, sgm__web_trainer *watc
     return status;
 }
 
-static void sample(sgm__inspect_sampler *self, sgm__web_trainer *watched, tensors *all,
-                   const char *identifier)
+static void sample(sgm__web_trainer *watched, tensors *all, const char *identifier)
 {
     spread s = {0};
     double cost;
-    sgm_status status = take_sample(self, watched, identifier, &s, &cost);
+    sgm_status status = take_sample(watched, identifier, &s, &cost);
     pthread_mutex_lock(&all->lock);
     tensor *t = find(all, identifier);
     if (t != NULL && status == SGM_OK)
@@ -253,7 +249,7 @@ static bool sample_all(void *user, sgm__web_trainer *watched)
         return true;
     while (!atomic_load(&self->ending) &&
            (identifier = take_due(all, sgm__web_now(borrowed).iteration)) != NULL) {
-        sample(self, borrowed, all, identifier);
+        sample(borrowed, all, identifier);
         sgm__free(identifier);
     }
     sgm__web_give_back(borrowed);
@@ -263,6 +259,8 @@ static bool sample_all(void *user, sgm__web_trainer *watched)
 static void *run(void *user)
 {
     sgm__inspect_sampler *self = user;
+    const sgm__patience patience = {.ending = &self->ending};
+    sgm__patience_set(&patience);
     while (!atomic_load(&self->ending)) {
         struct timespec until = sgm__time_in(LOOK_SECONDS);
         pthread_mutex_lock(&self->lock);
@@ -387,15 +385,15 @@ static sgm_status want(tensors *all, const char *identifier)
 }
 
 /* What is kept only for readers has no value the first time. */
-static sgm_status check(sgm__web_trainer *watched, const char *identifier, const atomic_bool *ending)
+static sgm_status check(sgm__web_trainer *watched, const char *identifier)
 {
     sgm__inspect_copy copy = {0};
-    sgm_status status = sgm__inspect_tensor(watched, identifier, ending, &copy);
+    sgm_status status = sgm__inspect_tensor(watched, identifier, &copy);
     sgm_tensor_free(copy.values);
     return status == SGM_ERROR_STATE ? SGM_OK : status;
 }
 
-static sgm_status watch(sgm__web *web, const sgm__http_request *request, const json_t *body)
+static sgm_status watch(sgm__web *web, const json_t *body)
 {
     const char *name, *identifier;
     sgm__web_trainer *watched;
@@ -403,7 +401,7 @@ static sgm_status watch(sgm__web *web, const sgm__http_request *request, const j
     SGM_TRY(sgm__web_text(body, "identifier", true, &identifier));
     SGM_TRY(sgm__web_borrow(web, name, &watched));
     tensors *all = watched->states[SGM__WEB_inspect];
-    sgm_status status = check(watched, identifier, request->ending);
+    sgm_status status = check(watched, identifier);
     if (status == SGM_OK) {
         pthread_mutex_lock(&all->lock);
         status = want(all, identifier);
@@ -417,7 +415,7 @@ sgm_status sgm__inspect_watch(void *web, const sgm__http_request *request, sgm__
 {
     (void)answer;
     json_t *body = sgm__http_object(request);
-    sgm_status status = body != NULL ? watch(web, request, body) : sgm__last_failure();
+    sgm_status status = body != NULL ? watch(web, body) : sgm__last_failure();
     json_decref(body);
     return status;
 }
@@ -499,7 +497,7 @@ static sgm_status give_now(sgm__web *web, const sgm__http_request *request, cons
     spread s = {0};
     SGM_TRY(sgm__inspect_count(request, "bins", USUAL_BINS, 1, MOST_BINS, &bins));
     SGM_TRY(sgm__inspect_borrow(web, request, &watched));
-    sgm_status status = sgm__inspect_tensor(watched, identifier, request->ending, &copy);
+    sgm_status status = sgm__inspect_tensor(watched, identifier, &copy);
     sgm__web_give_back(watched);
     SGM_TRY(status);
     s.iteration = copy.iteration;

@@ -196,7 +196,7 @@ sgm_status sgm__inspect_network(void *web, const sgm__http_request *request, sgm
     SGM_TRY(sgm__inspect_count(request, "time", 0, 0, 1, &time));
     own.timed = time == 1;
     SGM_TRY(sgm__inspect_borrow(web, request, &watched));
-    sgm_status status = sgm__inspect_lock(watched, request);
+    sgm_status status = sgm__trainer_enter(watched->trainer);
     if (status == SGM_OK) {
         status = copy_description(&own, watched);
         if (status == SGM_OK && own.timed)

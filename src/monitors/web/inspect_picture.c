@@ -106,10 +106,10 @@ static sgm_status give(const sgm_tensor *floats, const pictures *all, int64_t in
 }
 
 /* Of a record, as the first input of the network describes it; rank 0: it is not known. */
-static sgm_status input_shape(sgm__web_trainer *watched, const sgm__http_request *request, sgm_shape *shape)
+static sgm_status input_shape(sgm__web_trainer *watched, sgm_shape *shape)
 {
     *shape = sgm_shape_scalar();
-    SGM_TRY(sgm__inspect_lock(watched, request));
+    SGM_TRY(sgm__trainer_enter(watched->trainer));
     const sgm_trainer *trainer = watched->trainer;
     if (trainer->graph != NULL && trainer->recording.input_count > 0) {
         sgm_shape batch = sgm_value_type(trainer->graph, trainer->recording.inputs[0].value).shape;
@@ -132,9 +132,9 @@ sgm_status sgm__inspect_picture(void *web, const sgm__http_request *request, sgm
     SGM_TRY(sgm__inspect_count(request, "index", 0, 0, (int64_t)1 << 50, &index));
     SGM_TRY(sgm__inspect_count(request, "count", USUAL_PICTURES, 1, MOST_PICTURES, &count));
     SGM_TRY(sgm__inspect_borrow(web, request, &watched));
-    sgm_status status = input_shape(watched, request, &input);
+    sgm_status status = input_shape(watched, &input);
     if (status == SGM_OK)
-        status = sgm__inspect_tensor(watched, identifier, request->ending, &copy);
+        status = sgm__inspect_tensor(watched, identifier, &copy);
     sgm__web_give_back(watched);
     SGM_TRY(status);
     bool fits = sgm_tensor_dtype(copy.values) == SGM_FLOAT32 && sgm_tensor_is_contiguous(copy.values);

@@ -48,7 +48,8 @@ static void show_status(sgm__web *web, sgm__web_trainer *watched)
     sgm__web_standing standing = sgm__web_standing_of(watched);
     sgm__web_status status = sgm__web_copy_status(recording);
     if (status.version != recording->shown || standing.state != recording->shown_standing.state ||
-        standing.undoable != recording->shown_standing.undoable) {
+        standing.undoable != recording->shown_standing.undoable ||
+        strcmp(standing.held, recording->shown_standing.held) != 0) {
         recording->shown = status.version;
         recording->shown_standing = standing;
         sgm__web_append_status(&text, watched, &status, &standing);

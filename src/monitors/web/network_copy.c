@@ -40,14 +40,12 @@ static sgm_status copy_values(sgm__web_copy *copy, sgm_trainer *trainer, const c
     return sgm__frozen_fill(&copy->frozen, value_of, trainer);
 }
 
-sgm_status sgm__web_copy_network(sgm__web_copy *copy, const sgm__http_request *request,
-                                 const sgm__web_trainer *watched, int64_t records,
+sgm_status sgm__web_copy_network(sgm__web_copy *copy, const sgm__web_trainer *watched, int64_t records,
                                  sgm__web_readiness readiness)
 {
     sgm_trainer *trainer = watched->trainer;
-    const sgm__control_call call = {.trainer = trainer, .ending = request->ending};
     *copy = (sgm__web_copy){0};
-    SGM_TRY(sgm__control_lock(&call));
+    SGM_TRY(sgm__trainer_enter(trainer));
     char *notation = notation_of(trainer, readiness);
     sgm__trainer_unlock(trainer);
     if (notation == NULL)
@@ -55,7 +53,7 @@ sgm_status sgm__web_copy_network(sgm__web_copy *copy, const sgm__http_request *r
     sgm_status status = sgm__frozen_record(&copy->frozen, trainer->settings.handler, notation, records,
                                            trainer->settings.precision, false);
     if (status == SGM_OK)
-        status = sgm__control_lock(&call);
+        status = sgm__trainer_enter(trainer);
     if (status == SGM_OK) {
         status = copy_values(copy, trainer, notation);
         sgm__trainer_unlock(trainer);

@@ -18,8 +18,7 @@ typedef enum sgm__web_readiness {
 /* For so many records at once. A training waits only while its parameters are copied, not while the network
  * is recorded. Free the copy's `frozen` also when this failed; the trainer stays borrowed until then, as its
  * handler computes. */
-sgm_status sgm__web_copy_network(sgm__web_copy *copy, const sgm__http_request *request,
-                                 const sgm__web_trainer *watched, int64_t records,
+sgm_status sgm__web_copy_network(sgm__web_copy *copy, const sgm__web_trainer *watched, int64_t records,
                                  sgm__web_readiness readiness);
 
 #endif

@@ -45,11 +45,10 @@ static sgm_status find_ends(copy *own)
 }
 
 /* Free it also when this failed. */
-static sgm_status copy_network(copy *own, const sgm__http_request *request, sgm__web_trainer *watched,
-                               int64_t records)
+static sgm_status copy_network(copy *own, sgm__web_trainer *watched, int64_t records)
 {
     *own = (copy){.records = records};
-    SGM_TRY(sgm__web_copy_network(&own->network, request, watched, records, SGM__WEB_PREPARED));
+    SGM_TRY(sgm__web_copy_network(&own->network, watched, records, SGM__WEB_PREPARED));
     SGM_TRY(find_ends(own));
     sgm_output(own->network.frozen.graph, own->output, own->network.frozen.recording.outputs[0].value);
     own->program = sgm__frozen_prepare(&own->network.frozen);
@@ -139,11 +138,11 @@ static json_t *numbers_json(const double *numbers, int64_t count)
 /* --- what can be played with --- */
 
 /* Names of the classes as its training data have them; null: there are none. */
-static json_t *class_names(sgm__web_trainer *watched, const sgm__http_request *request, int64_t classes)
+static json_t *class_names(sgm__web_trainer *watched, int64_t classes)
 {
     sgm_iterator *iterator = NULL;
     json_t *list = json_array();
-    if (sgm__inspect_lock(watched, request) == SGM_OK) {
+    if (sgm__trainer_enter(watched->trainer) == SGM_OK) {
         const char *const *names = NULL;
         if (sgm__trainer_find_data(watched->trainer, "training", &iterator) == SGM_OK && iterator != NULL)
             names = sgm_dataset_class_names(sgm_iterator_dataset(iterator));
@@ -162,14 +161,14 @@ static sgm_status get_play(void *web, const sgm__http_request *request, sgm__htt
     sgm__web_trainer *watched;
     copy own;
     SGM_TRY(sgm__web_borrow(web, sgm__http_query(request, "trainer", 0), &watched));
-    sgm_status status = copy_network(&own, request, watched, 1);
+    sgm_status status = copy_network(&own, watched, 1);
     json_t *made = NULL;
     if (status == SGM_OK) {
         sgm_type type = sgm_program_output_type(own.program, own.output);
         int64_t classes = type.shape.rank == 2 ? type.shape.dims[1] : 0;
         made = json_pack("{s:I, s:o, s:o, s:b, s:o}", "iteration", (json_int_t)own.network.iteration, "input",
                          shape_json(&own.shape, 0), "output", shape_json(&type.shape, 1), "classifies",
-                         own.classifies, "names", class_names(watched, request, classes));
+                         own.classifies, "names", class_names(watched, classes));
     }
     sgm__frozen_free(&own.network.frozen);
     sgm__web_give_back(watched);
@@ -262,25 +261,25 @@ static sgm_status count_records(const copy *one, const numbers *inputs, int64_t 
 }
 
 /* A copy for one record tells how many the numbers are, and mostly is what was wanted. */
-static sgm_status copy_for(copy *network, const played *own, const sgm__http_request *request,
-                           const numbers *inputs)
+static sgm_status copy_for(copy *network, const played *own, const numbers *inputs)
 {
     int64_t records;
-    SGM_TRY(copy_network(network, request, own->watched, 1));
+    SGM_TRY(copy_network(network, own->watched, 1));
     SGM_TRY(count_records(network, inputs, &records));
     if (records == 1)
         return SGM_OK;
     sgm__frozen_free(&network->network.frozen);
-    return copy_network(network, request, own->watched, records);
+    return copy_network(network, own->watched, records);
 }
 
 static sgm_status predict(const played *own, const sgm__http_request *request, json_t **made)
 {
     numbers inputs = {0};
     copy network = {0};
+    (void)request;
     sgm_status status = flatten(&inputs, json_object_get(own->body, "inputs"), 0);
     if (status == SGM_OK)
-        status = copy_for(&network, own, request, &inputs);
+        status = copy_for(&network, own, &inputs);
     if (status == SGM_OK)
         status = answer_inputs(&network, &inputs, made);
     sgm__frozen_free(&network.network.frozen);
@@ -306,10 +305,9 @@ static sgm_status maximise(const played *own, const sgm__http_request *request, 
     double wanted, steps;
     SGM_TRY(read_number(own->body, "class", 0, 0, 1e6, &wanted));
     SGM_TRY(read_number(own->body, "steps", 512, 1, MOST_STEPS, &steps));
-    const sgm__control_call call = {.trainer = own->watched->trainer, .ending = request->ending};
     const sgm_target_options options = {.steps = (int64_t)steps, .attempts = 1};
     sgm__target_found found = {0};
-    SGM_TRY(sgm__control_lock(&call));
+    SGM_TRY(sgm__trainer_enter(own->watched->trainer));
     if (own->watched->trainer->network == NULL) {
         sgm__trainer_unlock(own->watched->trainer);
         return sgm_fail(SGM_ERROR_STATE, "trainer '%s' has no network yet", own->watched->name);
@@ -438,7 +436,7 @@ static sgm_status sample(const played *own, const sgm__http_request *request, js
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "'text' is what the network goes on from: at least one character");
     w.random = sgm__random_make((uint64_t)seed, 0);
-    sgm_status status = copy_network(&w.network, request, own->watched, 1);
+    sgm_status status = copy_network(&w.network, own->watched, 1);
     if (status == SGM_OK)
         status = check_writer(&w);
     sgm__text_append(&text, "%s", begin);

@@ -276,7 +276,8 @@ static bool is_validation(const sgm__web_recording *recording, const char *ident
     bool is = false;
     if (end == NULL || (strcmp(end, ".loss") != 0 && strcmp(end, ".accuracy") != 0))
         return false;
-    sgm__trainer_lock(trainer);
+    if (sgm__trainer_enter(trainer) != SGM_OK)
+        return false;
     for (size_t i = 0; i < trainer->validation_count && !is; i++) {
         char *part = sgm__identifier_part(trainer->validation[i].name);
         size_t length = part != NULL ? strlen(part) : 0;

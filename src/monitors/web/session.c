@@ -60,7 +60,12 @@ void sgm__web_append_status(sgm__text *text, const sgm__web_trainer *watched, co
     sgm__text_append(text, ",\"state\":\"%s\",\"ghost\":%s,\"gone\":%s", names[standing->state],
                      standing->ghost ? "true" : "false", standing->gone ? "true" : "false");
     append_status(text, status, standing->state);
-    sgm__text_append(text, ",\"undoable\":%s}", standing->undoable ? "true" : "false");
+    sgm__text_append(text, ",\"undoable\":%s,\"held\":", standing->undoable ? "true" : "false");
+    if (standing->held[0] != '\0')
+        sgm__web_append_text(text, standing->held);
+    else
+        sgm__text_append(text, "null");
+    sgm__text_append(text, "}");
 }
 
 static void append_trainer(sgm__text *text, sgm__web_trainer *watched)

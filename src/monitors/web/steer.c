@@ -11,8 +11,8 @@
 sgm_status sgm__web_command(const sgm__http_request *request, sgm__web_trainer *watched, json_t *command,
                             json_t *answer)
 {
-    const sgm__control_call call = {
-        .trainer = watched->trainer, .who = SGM__WEB_WHO, .ending = request->ending};
+    const sgm__control_call call = {.trainer = watched->trainer, .who = SGM__WEB_WHO};
+    (void)request;
     return sgm__control_obey(&call, command, answer);
 }
 

@@ -2,6 +2,8 @@
 #include "base/clock.h"
 #include "monitors/web/web_internal.h"
 #include "training/change_record.h"
+#include "training/ranks.h"
+#include "training/trainer_lock.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -89,6 +91,17 @@ void sgm__web_give_back(sgm__web_trainer *watched)
     pthread_mutex_unlock(&web->lock);
 }
 
+static void describe_hold(sgm_trainer *trainer, sgm__web_standing *standing)
+{
+    char *silent = sgm__ranks_silent(trainer), *by = sgm__trainer_paused_by(trainer);
+    if (silent != NULL)
+        snprintf(standing->held, sizeof standing->held, "%s", silent);
+    else if (by != NULL && standing->state == SGM_TRAINER_PAUSED)
+        snprintf(standing->held, sizeof standing->held, "paused by %s", by);
+    sgm__free(by);
+    sgm__free(silent);
+}
+
 sgm__web_standing sgm__web_standing_of(sgm__web_trainer *watched)
 {
     pthread_mutex_lock(&watched->web->lock);
@@ -97,6 +110,7 @@ sgm__web_standing sgm__web_standing_of(sgm__web_trainer *watched)
     if (!standing.gone) {
         standing.state = sgm_trainer_state_of(watched->trainer);
         standing.undoable = sgm__changes_can_undo(watched->trainer);
+        describe_hold(watched->trainer, &standing);
     }
     pthread_mutex_unlock(&watched->web->lock);
     return standing;
@@ -262,6 +276,31 @@ static void *tick(void *argument)
 
 /* --- beginning and end --- */
 
+#define PATIENCE 10.0 /* seconds that a request waits for a trainer which is busy */
+
+static bool has_left(const void *request)
+{
+    return sgm__http_has_left(request);
+}
+
+/* Whoever asks hears in time that a trainer does not let anybody look, and who has left changes nothing. */
+static _Thread_local sgm__patience patience;
+
+static void begin_patience(const sgm__http_request *request)
+{
+    patience = (sgm__patience){.asked = request->asked,
+                               .until = request->asked + PATIENCE,
+                               .ending = request->ending,
+                               .has_left = has_left,
+                               .asker = request};
+    sgm__patience_set(&patience);
+}
+
+static void end_patience(void)
+{
+    sgm__patience_set(NULL);
+}
+
 static sgm__http_options server_options(sgm__web *web)
 {
     const sgm_web_monitor_options *own = &web->options;
@@ -272,7 +311,9 @@ static sgm__http_options server_options(sgm__web *web)
                                .public_host = own->public_host,
                                .routes = web->routes,
                                .route_count = web->route_count,
-                               .user = web};
+                               .user = web,
+                               .enter = begin_patience,
+                               .leave = end_patience};
 }
 
 static sgm_status serve(sgm__web *web)

@@ -79,7 +79,9 @@ sgm_status sgm__web_find(sgm__web *web, const char *name, sgm__web_trainer **wat
 typedef struct sgm__web_standing {
     sgm_trainer_state state;
     bool ghost, gone;
-    bool undoable; /* there is a change of a person that can be taken back */
+    bool undoable;  /* there is a change of a person that can be taken back */
+    char held[256]; /* what holds it up: which rank is silent, or which hook has paused it; "": nothing known
+                     */
 } sgm__web_standing;
 sgm__web_standing sgm__web_standing_of(sgm__web_trainer *watched);
 /* Calls `each` for all, oldest first, with none borrowed; false ends it. */

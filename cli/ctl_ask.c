@@ -1,0 +1,170 @@
+/* The way to a training of another process and back. It may be stopped, or hang: nothing here waits for ever.
+ */
+#include "ctl_ask.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define MOST_ANSWER ((size_t)64 << 20)
+#define LOOK_MILLISECONDS 100
+#define STOPPED_SECONDS 1.0 /* of silence, after which a process that is stopped is not waited for */
+#define GRACE_SECONDS 2.0   /* for the other side's own message that the time is over */
+
+typedef struct way {
+    const char *folder;
+    int descriptor; /* does not block */
+    long process;   /* at the other end; 0: not known */
+    double began, seconds;
+} way;
+
+/* --- what may go wrong --- */
+
+static sgm_status no_connection(const char *folder, int error)
+{
+    if (error == ENOENT && !sgm__file_exists(folder))
+        return sgm_fail(SGM_ERROR_NOT_FOUND, "there is no folder '%s'", folder);
+    if (error == ENOENT || error == ECONNREFUSED)
+        return sgm_fail(SGM_ERROR_STATE, "nothing runs in '%s' now", folder);
+    return sgm_fail(SGM_ERROR_FILE, "the training in '%s' cannot be reached: %s", folder,
+                    sgm__errno_text(error));
+}
+
+static sgm_status cut_off(void)
+{
+    return sgm_fail(SGM_ERROR_STATE, "the run ended before it answered");
+}
+
+/* As the system shows it, behind the name in parentheses: 'T', or 't' under a debugger. */
+static bool is_stopped(long process)
+{
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/%ld/stat", process);
+    FILE *file = process > 0 ? fopen(path, "r") : NULL;
+    size_t length = file != NULL ? fread(text, 1, sizeof text - 1, file) : 0;
+    if (file != NULL)
+        fclose(file);
+    text[length] = '\0';
+    const char *name_end = strrchr(text, ')');
+    return name_end != NULL && (name_end[2] == 'T' || name_end[2] == 't');
+}
+
+static sgm_status check_patience(const way *w)
+{
+    double waited = sgm__now() - w->began;
+    if (waited > STOPPED_SECONDS && is_stopped(w->process))
+        return sgm_fail(SGM_ERROR_STATE,
+                        "process %ld, which trains in '%s', is stopped and does not answer; 'kill -CONT %ld' "
+                        "lets it go on. The command is withdrawn, unless it had begun, as log.txt tells then",
+                        w->process, w->folder, w->process);
+    if (waited > w->seconds + GRACE_SECONDS)
+        return sgm_fail(
+            SGM_ERROR_STATE,
+            "the training in '%s' (process %ld) has not answered for %.0f seconds (--timeout). The "
+            "command is withdrawn, unless it has begun, as log.txt tells then",
+            w->folder, w->process, waited);
+    return SGM_OK;
+}
+
+/* Until there is something to read, or room to write. */
+static sgm_status wait_for(const way *w, short events)
+{
+    struct pollfd look = {.fd = w->descriptor, .events = events};
+    while (poll(&look, 1, LOOK_MILLISECONDS) <= 0)
+        SGM_TRY(check_patience(w));
+    return SGM_OK;
+}
+
+/* --- there and back --- */
+
+/* The queue of those who want to come in may be full. */
+static sgm_status connect_patiently(way *w, const struct sockaddr_un *address)
+{
+    struct ucred who;
+    socklen_t size = sizeof who;
+    while (connect(w->descriptor, (const struct sockaddr *)address, sizeof *address) != 0) {
+        if (errno != EAGAIN && errno != EINTR)
+            return no_connection(w->folder, errno);
+        SGM_TRY(check_patience(w));
+        poll(NULL, 0, LOOK_MILLISECONDS);
+    }
+    if (getsockopt(w->descriptor, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0)
+        w->process = who.pid;
+    return SGM_OK;
+}
+
+static sgm_status connect_to(way *w)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t room = sizeof address.sun_path;
+    int length = snprintf(address.sun_path, room, "%s/control.sock", w->folder);
+    if (length < 0 || (size_t)length >= room)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "the path of a socket has at most %zu bytes, '%s/control.sock' has %d; go nearer, or "
+                        "make a link",
+                        room - 1, w->folder, length);
+    w->descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    return w->descriptor >= 0 ? connect_patiently(w, &address) : no_connection(w->folder, errno);
+}
+
+static bool has_to_wait(void)
+{
+    return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+}
+
+static sgm_status send_all(const way *w, const char *text, size_t length)
+{
+    while (length > 0) {
+        ssize_t count = send(w->descriptor, text, length, MSG_NOSIGNAL);
+        if (count < 0 && !has_to_wait())
+            return cut_off();
+        if (count < 0) {
+            SGM_TRY(wait_for(w, POLLOUT));
+            continue;
+        }
+        text += count;
+        length -= (size_t)count;
+    }
+    return SGM_OK;
+}
+
+/* The line without its end. */
+static sgm_status receive_line(const way *w, sgm__text *line)
+{
+    char part[4096];
+    for (;;) {
+        ssize_t count = recv(w->descriptor, part, sizeof part, 0);
+        if (count == 0 || (count < 0 && !has_to_wait()))
+            return cut_off();
+        if (count < 0) {
+            SGM_TRY(wait_for(w, POLLIN));
+            continue;
+        }
+        const char *end = memchr(part, '\n', (size_t)count);
+        sgm__text_append_bytes(line, part, end != NULL ? (size_t)(end - part) : (size_t)count);
+        if (line->failed)
+            return SGM_ERROR_MEMORY;
+        if (end != NULL)
+            return SGM_OK;
+        if (line->length > MOST_ANSWER)
+            return sgm_fail(SGM_ERROR_FORMAT, "the answer has more than %zu bytes", MOST_ANSWER);
+    }
+}
+
+sgm_status ctl_ask(const char *folder, const char *text, double seconds, sgm__text *line)
+{
+    way w = {.folder = folder, .descriptor = -1, .began = sgm__now(), .seconds = seconds};
+    sgm_status status = connect_to(&w);
+    if (status == SGM_OK)
+        status = send_all(&w, text, strlen(text));
+    if (status == SGM_OK)
+        status = send_all(&w, "\n", 1);
+    if (status == SGM_OK)
+        status = receive_line(&w, line);
+    if (w.descriptor >= 0)
+        close(w.descriptor);
+    return status;
+}
