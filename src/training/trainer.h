@@ -394,6 +394,9 @@ sgm_status sgm__trainer_data_registry(sgm_trainer *trainer, const char *data, sg
 /* trainer_settings.c: whether the next minibatch completes an update. */
 bool sgm__trainer_updates_next(sgm_trainer *trainer);
 
+/* trainer_correct.c: outputs of the share of right answers, if the network gives such. */
+void sgm__trainer_record_correct(sgm_trainer *trainer, bool part);
+
 /* trainer_layers.c: shows the network that the trainer has now, or none. */
 sgm_status sgm__trainer_publish_network(sgm_trainer *trainer);
 void sgm__trainer_unpublish_network(sgm_trainer *trainer); /* frees what that needed */

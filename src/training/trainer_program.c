@@ -177,69 +177,6 @@ sgm_status sgm__trainer_forget_memories(sgm_trainer *trainer)
 
 /* --- recording --- */
 
-/* The largest probability is where the largest sum is, which a step of training has anyway. */
-static sgm_value before_softmax(const sgm_graph *graph, sgm_value output)
-{
-    const sgm_value *inputs = &output;
-    if (sgm_value_op(graph, output) == &sgm__op_softmax)
-        (void)sgm_value_inputs(graph, output, &inputs);
-    return *inputs;
-}
-
-/* The share of the steps that count whose answer is right; the others have a target that no answer is. Parts
- * of a minibatch count by these steps, too. */
-static void record_correct_steps(sgm_graph *graph, sgm_value output, sgm_value target, sgm_value lengths,
-                                 bool part)
-{
-    sgm_type a = sgm_value_type(graph, output), b = sgm_value_type(graph, target);
-    if (a.shape.rank == b.shape.rank)
-        target = sgm_cast(graph, sgm_arg_max(graph, target, -1), b.dtype);
-    sgm_shape places = sgm_shape_make(a.shape.rank - 1, a.shape.dims), line = sgm_shape_of(1, places.dims[1]);
-    sgm_shape column = sgm_shape_of(places.dims[0], 1), wide = sgm_shape_of(places.dims[0], places.dims[1]);
-    while (wide.rank < places.rank)
-        wide.dims[wide.rank++] = 1;
-    sgm_value counts =
-        sgm_less(graph, sgm_iota(graph, SGM_INT64, &line, 1), sgm_reshape(graph, lengths, &column));
-    target = sgm_select(graph, sgm_reshape(graph, counts, &wide), target, sgm_filled_like(graph, target, -1));
-    sgm_value share = sgm_accuracy(graph, output, target);
-    sgm_value all = sgm_cast(graph, sgm_sum(graph, lengths), SGM_FLOAT64);
-    sgm_value steps = sgm_number(graph, (double)(places.dims[0] * places.dims[1]));
-    share =
-        sgm_divide(graph, sgm_multiply(graph, share, steps), sgm_maximum(graph, all, sgm_number(graph, 1)));
-    sgm_output(graph, SGM__CORRECT, share);
-    if (part)
-        sgm_output(graph, SGM__CORRECT_PART,
-                   sgm_multiply(graph, share, sgm__part_share_of(graph, all, SGM_FLOAT64)));
-}
-
-/* The share of answers that are right: the largest output is where the target is largest (or on the same side
- * of one half), or has the number that the target is. */
-static void record_correct(sgm_trainer *trainer, bool part)
-{
-    const sgm_recording *recording = &trainer->recording;
-    sgm_graph *graph = trainer->graph;
-    if (!recording->classifies || recording->output_count == 0 || recording->target_count == 0)
-        return;
-    sgm_value output = recording->outputs[0].value, target = recording->targets[0].value;
-    sgm_type a = sgm_value_type(graph, output), b = sgm_value_type(graph, target);
-    sgm_shape places = sgm_shape_make(a.shape.rank > 0 ? a.shape.rank - 1 : 0, a.shape.dims);
-    bool numbers = sgm_shape_equal(&places, &b.shape); /* of classes */
-    if ((!numbers && !sgm_shape_equal(&a.shape, &b.shape)) || a.shape.rank < 2)
-        return;
-    bool many = numbers || a.shape.dims[a.shape.rank - 1] > 1;
-    if (many && a.shape.rank > 2 && sgm_value_is(recording->lengths)) {
-        record_correct_steps(graph, before_softmax(graph, output), target, recording->lengths, part);
-        return;
-    }
-    if (many) {
-        sgm_output(graph, SGM__CORRECT, sgm_accuracy(graph, before_softmax(graph, output), target));
-        return;
-    }
-    sgm_value equal = sgm_equal(graph, sgm_greater(graph, output, sgm_number(graph, 0.5)),
-                                sgm_greater(graph, target, sgm_number(graph, 0.5)));
-    sgm_output(graph, SGM__CORRECT, sgm_mean(graph, sgm_cast(graph, equal, SGM_FLOAT64)));
-}
-
 /* --- patterns --- */
 
 bool sgm__trainer_matches_any(const sgm_trainer *trainer, const char *pattern)
@@ -392,7 +329,7 @@ static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_
                         "its network has no cost: add one at its end, such as softmax_cross_entropy");
     if (purpose != SGM__PREDICT) {
         sgm_output(trainer->graph, SGM__LOSS, trainer->recording.total);
-        record_correct(trainer, part);
+        sgm__trainer_record_correct(trainer, part);
     }
     if (part)
         sgm_output(trainer->graph, SGM__LOSS_PART, trainer->recording.part);

@@ -62,6 +62,8 @@ static const problem problems[] = {
     {.network = SERIES "hinge(targets=bit_steps)"},
     {.network = SERIES "multi_class_hinge(targets=class_steps)"},
     {.network = SERIES "ctc(2, targets=labels, blank=2, skip)"},
+    {.network = "input(6, 4, lengths=steps, name=series) + dense(1, each_step) + "
+                "binary_cross_entropy(targets=class_steps)"},
     {.network = WHOLE "squared_difference(targets=number_steps, importance=0.01)"},
     {.network = WHOLE "softmax_cross_entropy(targets=class_steps)"},
     {.network = WHOLE "ctc(2, targets=labels, blank=2, skip)"},
