@@ -1,6 +1,7 @@
 /* Elementwise steps as machine code against the same steps interpreted: the same bits. Where no code is made,
  * this compares the interpreter with itself. */
 #include "base/base.h"
+#include "handlers/cpu/vector.h"
 #include "handlers/graphs.h"
 
 #include <math.h>
@@ -19,10 +20,11 @@ typedef struct pair {
     sgm_program *programs[2];
 } pair;
 
-static pair pair_create(int threads)
+static pair pair_create(int threads, bool approximate)
 {
-    pair p = {.handlers = {sgm_handler_create("cpu", .threads = threads),
-                           sgm_handler_create("cpu", .threads = threads, .no_machine_code = true)}};
+    pair p = {.handlers = {sgm_handler_create("cpu", .threads = threads, .approximate = approximate),
+                           sgm_handler_create("cpu", .threads = threads, .approximate = approximate,
+                                              .no_machine_code = true)}};
     for (int i = 0; i < 2; i++)
         CHECK_OK(p.sessions[i] = sgm_session_create(p.handlers[i]));
     return p;
@@ -102,9 +104,8 @@ static sgm_tensor *operand(const sgm_shape *shape, int which)
     return tensor;
 }
 
-static void check_operation(const char *name, int64_t count, sgm_dtype dtype)
+static void check_operation(const sgm_op *op, int64_t count, sgm_dtype dtype, bool approximate)
 {
-    const sgm_op *op = sgm_find_op(name);
     sgm_graph *graph = sgm_graph_create();
     sgm_shape shape = sgm_shape_of(count);
     sgm_value x[2] = {sgm_input_value(graph, "x", SGM_FLOAT32, &shape),
@@ -121,7 +122,7 @@ static void check_operation(const char *name, int64_t count, sgm_dtype dtype)
         sgm_output(graph, "chosen", sgm_multiply(graph, value, sgm_number(graph, 0.75)));
     }
     CHECK_OK(sgm_graph_status(graph));
-    pair p = pair_create(1);
+    pair p = pair_create(1, approximate);
     prepare_pair(&p, graph);
     for (int i = 0; i < 2; i++) {
         sgm_tensor *value_of = operand(&shape, i);
@@ -147,7 +148,20 @@ TEST(each_operation)
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
         for (size_t k = 0; k < sizeof counts / sizeof *counts; k++)
             for (int d = 0; d < 2; d++)
-                check_operation(operations[i], counts[k], d == 0 ? SGM_FLOAT32 : SGM_BFLOAT16);
+                check_operation(sgm_find_op(operations[i]), counts[k], d == 0 ? SGM_FLOAT32 : SGM_BFLOAT16,
+                                false);
+}
+
+/* A compiler that passes vectors in another way than machine code does shows here. */
+TEST(each_function_that_is_called)
+{
+    const sgm__vector *vector = sgm__vector_best();
+    if (vector->functions == NULL)
+        SKIP("no machine code is made for this processor");
+    for (int i = 0; i < vector->function_count; i++)
+        for (int k = 0; k < 4; k++)
+            check_operation(vector->functions[i].op, SPECIAL * SPECIAL,
+                            k % 2 == 0 ? SGM_FLOAT32 : SGM_BFLOAT16, k / 2 == 1);
 }
 
 /* --- random steps --- */
@@ -177,6 +191,12 @@ static sgm_value make_rounded(maker *m)
     return sgm_cast(m->graph, sgm_multiply(m->graph, narrow, factor), SGM_FLOAT32);
 }
 
+static void make_bool(maker *m)
+{
+    sgm_value a = some_bool(m), b = some_bool(m);
+    m->bools[m->bool_count++] = sgm_logical_and(m->graph, a, sgm_logical_not(m->graph, b));
+}
+
 static void make_value(maker *m)
 {
     static const char *const two[] = {"add", "subtract", "multiply", "divide", "maximum", "minimum"};
@@ -199,8 +219,7 @@ static void make_value(maker *m)
     else if (kind == 7)
         m->floats[m->float_count++] = sgm_select(graph, some_bool(m), in[0], in[1]);
     else
-        m->bools[m->bool_count++] =
-            sgm_logical_and(graph, some_bool(m), sgm_logical_not(graph, some_bool(m)));
+        make_bool(m);
 }
 
 /* Operands that lie along rows, along columns, or are one number. */
@@ -250,7 +269,7 @@ static void check_random(uint64_t seed)
                                   {.rank = 0},
                                   sgm_shape_of(rows, columns)};
     make_graph(&m, seed, shapes);
-    pair p = pair_create(1 + (int)(seed % 2));
+    pair p = pair_create(1 + (int)(seed % 2), false);
     sgm_tensor *start = random_operand(&m, &shapes[OPERANDS - 1]);
     set_pair(&p, "state", start);
     sgm_tensor_free(start);
@@ -291,7 +310,7 @@ static void check_rows(int64_t planes, int64_t rows, int64_t columns, int thread
     sgm_output(graph, "whole", sgm_concatenate(graph, by, 4, 2));
     sgm_output(graph, "last", sgm_gelu(graph, by[3]));
     CHECK_OK(sgm_graph_status(graph));
-    pair p = pair_create(threads);
+    pair p = pair_create(threads, false);
     prepare_pair(&p, graph);
     const char *const inputs[] = {"x", "y", "z"};
     const sgm_shape *const shapes[] = {&wide, &line, &tall};
@@ -336,7 +355,7 @@ TEST(gelu_with_its_slope)
     half[2] = sgm_gelu_slope(graph, half[0]);
     sgm_output(graph, "half", sgm_multiply(graph, half[1], half[2]));
     CHECK_OK(sgm_graph_status(graph));
-    pair p = pair_create(2);
+    pair p = pair_create(2, false);
     prepare_pair(&p, graph);
     for (int i = 0; i < 2; i++) {
         sgm_tensor *value = operand(&shape, i);
@@ -373,7 +392,7 @@ TEST(update_of_many_parameters)
         sgm_square_root(graph, sgm_add(graph, sgm_square(graph, gradient), sgm_number(graph, 0.1)));
     sgm_assign(graph, w, sgm_subtract(graph, w, sgm_divide(graph, gradient, root)));
     maker m = {.random = sgm__random_make(5, 0)};
-    pair p = pair_create(2);
+    pair p = pair_create(2, false);
     sgm_tensor *start = random_operand(&m, &weights);
     set_pair(&p, "w", start);
     sgm_tensor_free(start);

@@ -22,11 +22,14 @@ typedef struct sgm__vector_entry {
     sgm__vector_function function;
 } sgm__vector_entry;
 
-/* The same for one vector, in a register: how machine code calls it (generate.c). Its type is not C's. */
+/* y = operation(x) for one vector of float32: how machine code calls it (generate.c). Its type is not C's: x
+ * comes and y goes in zmm0, as the processor's ABI (System V, AMD64) has it for 64 bytes. Compilers keep to
+ * that in files that are compiled for AVX-512 as a whole (CMakeLists.txt). Where only an attribute of the
+ * function says so, clang passes vectors in memory. */
 typedef void (*sgm__one_vector)(void);
 typedef struct sgm__vector_call {
     const sgm_op *op;
-    sgm__one_vector function; /* float32 */
+    sgm__one_vector function;
 } sgm__vector_call;
 
 /* Two functions of the same vector in one: the first result is returned, the second goes to memory. */

@@ -1,17 +1,10 @@
-/* Vectors of 32 bytes with AVX2 and FMA. */
+/* Vectors of 32 bytes with AVX2 and FMA, for which the whole file is compiled (CMakeLists.txt). */
 #include "handlers/cpu/vector.h"
 #include "ops/ops.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 #include <math.h>
-
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,fma")
-#endif
 
 #define VECTOR_BYTES 32
 #define TILE_ROWS 6
@@ -35,12 +28,6 @@
 #include "handlers/cpu/vector_random.h"
 #include "handlers/cpu/vector_rows.h"
 #include "handlers/cpu/vector_table.h"
-
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
 
 const sgm__vector sgm__vector_avx2 = VECTOR_TABLE("avx2");
 #endif

@@ -1,18 +1,10 @@
-/* Vectors of 64 bytes with AVX-512 (F, BW, DQ, VL). */
+/* Vectors of 64 bytes with AVX-512 (F, BW, DQ, VL), for which the whole file is compiled (CMakeLists.txt). */
 #include "handlers/cpu/vector.h"
 #include "ops/ops.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 #include <math.h>
-
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma"))),         \
-                             apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,prefer-vector-width=512")
-#endif
 
 #define VECTOR_BYTES 64
 #define TILE_ROWS 14
@@ -36,12 +28,6 @@
 #include "handlers/cpu/vector_random.h"
 #include "handlers/cpu/vector_rows.h"
 #include "handlers/cpu/vector_table.h"
-
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
 
 const sgm__vector sgm__vector_avx512 = VECTOR_TABLE("avx512");
 #endif
