@@ -23,7 +23,7 @@ static bench open_bench(void)
 {
     bench b = {0};
     cl_platform_id platform;
-    cl_device_id device;
+    cl_device_id device = NULL;
     cl_uint count = 0;
     cl_int error;
     if (clGetPlatformIDs(1, &platform, &count) != CL_SUCCESS || count == 0 ||

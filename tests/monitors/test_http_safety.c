@@ -426,8 +426,9 @@ TEST(ambiguous_lengths)
 
 TEST(every_answer_has_the_headers_of_safety)
 {
-    static const char *const lines[] = {"GET /",     "GET /main.js",       "GET /api/get", "GET /api/nothing",
-                                        "GET /../x", "GET /?token=" TOKEN, "POST /"};
+    static const char *const lines[] = {
+        "GET /",     "GET /main.js",         "GET /api/get", "GET /api/nothing",
+        "GET /../x", ("GET /?token=" TOKEN), "POST /"};
     sgm__http *server = start();
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         char text[512];

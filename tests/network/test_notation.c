@@ -50,12 +50,12 @@ TEST(texts_come_back_as_they_are)
 {
     static const char *const texts[] = {
         "input(28, 28) + dropout(0.2) + 2 * (dense(100, relu)) + dense(10) + softmax_cross_entropy",
-        "left = input(4, name=left) + dense(8, relu); right = input(3, name=right) + dense(8, relu); "
-        "concatenate(left, right) + add(identity, dense(16, tanh) + dense(16)) + dense(3) + "
-        "softmax_cross_entropy",
+        ("left = input(4, name=left) + dense(8, relu); right = input(3, name=right) + dense(8, relu); "
+         "concatenate(left, right) + add(identity, dense(16, tanh) + dense(16)) + dense(3) + "
+         "softmax_cross_entropy"),
         "input(4) + dense(3, no_bias=true, name=\"1st\") + output + mean_squared(labels, 0.25)",
-        "input(4) + elementwise(activation=tanh) + flatten + activation(sigmoid) + "
-        "squared_difference(importance=2)",
+        ("input(4) + elementwise(activation=tanh) + flatten + activation(sigmoid) + "
+         "squared_difference(importance=2)"),
         "input(2) + 3 * (add(identity, 2 * (dense(2) + dense(2)), name=#-sum))",
         "trunk = input(2) + dense(2); trunk + dense(1) + mean_squared(\"my targets\"); trunk + dense(3)",
     };

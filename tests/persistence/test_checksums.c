@@ -221,8 +221,8 @@ TEST(made_up_checksums_are_refused)
         "{\"__metadata__\":{\"sigma.checksum.tensors\":\"crc32\"}}",
         "{\"__metadata__\":{\"sigma.checksum.header\":\"crc32 0000000\",\"sigma.checksum.tensors\":\"\"}}",
         "{\"__metadata__\":{\"sigma.checksum.header\":\"crc32 ",
-        "{\"__metadata__\": {\"sigma.checksum.tensors\":\"crc32\",\"sigma.checksum.header\":\"crc32 "
-        "12345678\"}}",
+        ("{\"__metadata__\": {\"sigma.checksum.tensors\":\"crc32\",\"sigma.checksum.header\":\"crc32 "
+         "12345678\"}}"),
         "{\"__metadata__\":{\"sigma.checksum.header\":7,\"sigma.checksum.tensors\":[]}}",
     };
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {

@@ -104,7 +104,9 @@ static version version_of(void *library)
 const char *sgm__onednn_version(void *library, char *text, size_t size)
 {
     version v = version_of(library);
-    snprintf(text, size, v.major > 0 ? "%d.%d.%d" : "", v.major, v.minor, v.patch);
+    text[0] = '\0';
+    if (v.major > 0)
+        snprintf(text, size, "%d.%d.%d", v.major, v.minor, v.patch);
     return text;
 }
 
