@@ -18,37 +18,34 @@ sgm_status sgm__program_sums(const sgm_program *program, sgm__program_sum **sums
     return SGM_OK;
 }
 
-/* The handler's buffer that the sum lies in, and where in it. */
-static void *buffer_of(const sgm_program *program, const sgm__program_sum *sum, size_t *offset)
-{
-    const sgm__place *place = &program->plan->nodes[sum->node].place;
-    *offset = (size_t)place->offset;
-    return place->store == SGM__STORE_STATE ? program->memory.states[place->index] : program->memory.arena;
-}
+/* A sum in the handler's memory, and room for it in the computer's, in the handler's type. */
+typedef struct staged {
+    void *buffer;
+    size_t offset, bytes;
+    sgm_array host; /* .data: freed by who staged it */
+} staged;
 
-/* In the handler's type: memory for that, which the caller frees; NULL: failed. */
-static void *stage(const sgm_program *program, const sgm__program_sum *sum, sgm_array *array)
+static sgm_status stage(const sgm_program *program, const sgm__program_sum *sum, staged *made)
 {
-    sgm_dtype dtype = program->plan->nodes[sum->node].type.dtype;
-    void *memory = sgm__alloc(sum->elements * sgm_dtype_size(dtype));
-    *array = (sgm_array){.dtype = dtype, .data = memory};
-    return memory;
+    const sgm__node *node = &program->plan->nodes[sum->node];
+    bool state = node->place.store == SGM__STORE_STATE;
+    *made = (staged){.buffer = state ? program->memory.states[node->place.index] : program->memory.arena,
+                     .offset = (size_t)node->place.offset,
+                     .bytes = sum->elements * sgm_dtype_size(node->type.dtype)};
+    made->host = (sgm_array){.dtype = node->type.dtype, .data = sgm__alloc(made->bytes)};
+    return made->host.data != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
 sgm_status sgm__session_read_sum(const sgm_session *session, const sgm_program *program,
                                  const sgm__program_sum *sum, double *values)
 {
     const sgm_handler *handler = session->handler;
-    sgm_array array;
-    size_t offset;
-    void *memory = stage(program, sum, &array), *buffer = buffer_of(program, sum, &offset);
-    if (memory == NULL)
-        return SGM_ERROR_MEMORY;
-    sgm_status status = handler->type->read(handler->self, buffer, offset, memory,
-                                            sum->elements * sgm_dtype_size(array.dtype));
+    staged s;
+    SGM_TRY(stage(program, sum, &s));
+    sgm_status status = handler->type->read(handler->self, s.buffer, s.offset, s.host.data, s.bytes);
     for (size_t i = 0; i < sum->elements && status == SGM_OK; i++)
-        values[i] = sgm_array_load(&array, (int64_t)i);
-    sgm__free(memory);
+        values[i] = sgm_array_load(&s.host, (int64_t)i);
+    sgm__free(s.host.data);
     return status;
 }
 
@@ -56,15 +53,11 @@ sgm_status sgm__session_write_sum(const sgm_session *session, const sgm_program 
                                   const sgm__program_sum *sum, const double *values)
 {
     const sgm_handler *handler = session->handler;
-    sgm_array array;
-    size_t offset;
-    void *memory = stage(program, sum, &array), *buffer = buffer_of(program, sum, &offset);
-    if (memory == NULL)
-        return SGM_ERROR_MEMORY;
+    staged s;
+    SGM_TRY(stage(program, sum, &s));
     for (size_t i = 0; i < sum->elements; i++)
-        sgm_array_store(&array, (int64_t)i, values[i]);
-    sgm_status status = handler->type->write(handler->self, buffer, offset, memory,
-                                             sum->elements * sgm_dtype_size(array.dtype));
-    sgm__free(memory);
+        sgm_array_store(&s.host, (int64_t)i, values[i]);
+    sgm_status status = handler->type->write(handler->self, s.buffer, s.offset, s.host.data, s.bytes);
+    sgm__free(s.host.data);
     return status;
 }
