@@ -566,3 +566,25 @@ TEST(a_worker_that_fails_amid_a_sum_ends_the_run)
                 "one_hot, layer 4-softmax_cross_entropy: class 2 is out of range: there are 2 classes");
     free_training(made);
 }
+
+/* The first rank has a class that there is not; the second one waits for its sums meanwhile. */
+RANK_PART(rank_that_fails)
+{
+    const problem p = {.network = "input(4) + dense(5, no_bias) + batch_norm + dense(2) + "
+                                  "softmax_cross_entropy(targets=class, classes)"};
+    training made = make(&p, "cpu");
+    CHECK_OK(sgm_trainer_operator(made.trainer, sgm_mpi_operator(.timeout = 20)));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1));
+    free_training(made);
+}
+
+TEST(a_rank_that_fails_amid_a_sum_ends_the_run)
+{
+    need_ranks();
+    open_folder();
+    int code = wait_ranks(start_ranks(2, "rank_that_fails"), 60);
+    CHECK(code != 0 && code != -1);
+    if (strstr(ranks_said(), "2 is out of range: layer '4-softmax_cross_entropy' takes whole") == NULL)
+        TEST_FAIL("the ranks said: %s", ranks_said());
+    close_folder();
+}
