@@ -9,7 +9,7 @@
 
 #define TEXT 48 /* bytes of a value; a longer one is told by its beginning and its hash */
 #define MOST_ROWS 64
-#define SAMPLES 64 /* records of a block that are looked at */
+#define MOST_COMPARED 268435456.0 /* bytes of data: all of most data, in a third of a second */
 
 typedef struct given_value {
     char name[TEXT], text[TEXT];
@@ -81,72 +81,128 @@ static sgm_status give_frozen(given_values *given, const sgm_trainer *trainer)
     return failed ? SGM_ERROR_MEMORY : SGM_OK;
 }
 
-static void hash_records(const sgm__run *run, const sgm_tensor *values, uint64_t *hash)
+/* --- the data --- */
+
+static size_t record_bytes(const sgm_tensor *values)
 {
-    sgm_shape record = sgm__record_shape(values);
-    size_t size = (size_t)sgm_shape_elements(&record) * sgm_dtype_size(sgm_tensor_dtype(values));
-    const unsigned char *bytes = sgm_tensor_const_data(values);
-    int64_t count = run->end - run->begin, samples = count < SAMPLES ? count : SAMPLES;
-    for (int64_t i = 0; i < samples; i++) {
-        int64_t at = run->begin + (samples > 1 ? i * (count - 1) / (samples - 1) : 0);
-        *hash = sgm__hash(bytes + (size_t)at * size, size, *hash);
-    }
+    const sgm_shape record = sgm__record_shape(values);
+    return (size_t)sgm_shape_elements(&record) * sgm_dtype_size(sgm_tensor_dtype(values));
 }
 
+/* Of the run's records. */
 static sgm_status hash_section(const sgm__run *run, const sgm_section *section, uint64_t *hash)
 {
     sgm_tensor *values = sgm_tensor_is_contiguous(section->values) ? sgm_tensor_retain(section->values)
                                                                    : sgm_tensor_copy(section->values);
     if (values == NULL)
         return sgm_last_status();
+    size_t size = record_bytes(values);
+    const unsigned char *bytes = sgm_tensor_const_data(values);
     *hash = sgm__hash(section->name, strlen(section->name), *hash);
-    hash_records(run, values, hash);
+    *hash = sgm__hash(bytes + (size_t)run->begin * size, (size_t)(run->end - run->begin) * size, *hash);
     sgm_tensor_free(values);
     return SGM_OK;
 }
 
-static sgm_status hash_block(sgm_dataset *dataset, int64_t index, uint64_t *hash)
+static sgm_status hash_block(sgm_dataset *dataset, int64_t index, uint64_t *hash, double *bytes)
 {
     sgm__run run;
     sgm_status status = sgm__dataset_fetch_run(dataset, index, &run);
-    for (int32_t i = 0; status == SGM_OK && run.block != NULL && i < run.block->section_count; i++)
-        status = hash_section(&run, &run.block->sections[i], hash);
+    for (int32_t i = 0; status == SGM_OK && run.block != NULL && i < run.block->section_count; i++) {
+        const sgm_section *section = &run.block->sections[i];
+        status = hash_section(&run, section, hash);
+        *bytes += (double)(run.end - run.begin) * (double)record_bytes(section->values);
+    }
     sgm__run_release(&run);
     return status;
 }
 
-/* As many records elsewhere may be others: some of the first and of the last block tell. */
-static sgm_status give_content(given_values *given, sgm_dataset *dataset, int64_t blocks)
+/* The ith of so many places, which are spread over all. */
+static int64_t spread_index(int64_t i, int64_t places, int64_t all)
+{
+    return places < 2 ? 0 : (int64_t)((double)i * (double)(all - 1) / (double)(places - 1) + 0.5);
+}
+
+/* All of the data, or of very large ones as many blocks as have that many bytes, spread over all: the first
+ * tells how large they are. *compared: how many. */
+static sgm_status hash_data(sgm_dataset *dataset, int64_t blocks, uint64_t *hash, int64_t *compared)
+{
+    double first = 0, others = 0;
+    *compared = blocks;
+    if (blocks == 0)
+        return SGM_OK;
+    SGM_TRY(hash_block(dataset, 0, hash, &first));
+    if (first * (double)blocks > MOST_COMPARED) {
+        double most = MOST_COMPARED / first;
+        *compared = most > 2 ? (int64_t)most : 2;
+        *compared = *compared < blocks ? *compared : blocks;
+    }
+    for (int64_t i = 1; i < *compared; i++)
+        SGM_TRY(hash_block(dataset, spread_index(i, *compared, blocks), hash, &others));
+    return SGM_OK;
+}
+
+/* As many records elsewhere may be others. */
+static sgm_status give_content(given_values *given, const sgm__ranks *ranks, sgm_dataset *dataset,
+                               int64_t blocks)
 {
     char text[TEXT];
     uint64_t hash = 1;
-    SGM_TRY(hash_block(dataset, 0, &hash));
-    if (blocks > 1)
-        SGM_TRY(hash_block(dataset, blocks - 1, &hash));
+    int64_t compared;
+    SGM_TRY(hash_data(dataset, blocks, &hash, &compared));
+    if (compared < blocks && ranks->rank == 0)
+        sgm__log(SGM_LOG_INFO, ranks->trainer->name,
+                 "of the training data the ranks have compared %lld of %lld blocks, as they are large",
+                 (long long)compared, (long long)blocks);
     snprintf(text, sizeof text, "%016" PRIx64, hash);
     give_text(given, "content of the training data", text);
     return SGM_OK;
 }
 
-static sgm_status give_data(given_values *given, const sgm_trainer *trainer)
+static sgm_status count_records(sgm_dataset *dataset, int64_t *blocks, int64_t *records)
 {
-    int64_t batches, blocks = 0, records = 0, part;
+    int64_t part;
+    for (*blocks = *records = 0;; ++*blocks, *records += part) {
+        SGM_TRY(sgm__dataset_block_records(dataset, *blocks, &part));
+        if (part == 0)
+            return SGM_OK;
+    }
+}
+
+/* Hooks decide by what is measured on them. */
+static sgm_status give_validation(given_values *given, const sgm__ranks *ranks)
+{
+    const sgm_trainer *trainer = ranks->trainer;
+    int64_t blocks, records, compared;
+    uint64_t hash = 1;
+    char text[TEXT];
+    give_number(given, "validation data", (int64_t)trainer->validation_count);
+    for (size_t i = 0; i < trainer->validation_count; i++) {
+        sgm_dataset *dataset = sgm_iterator_dataset(trainer->validation[i].iterator);
+        SGM_TRY(count_records(dataset, &blocks, &records));
+        hash = sgm__hash(&records, sizeof records, hash);
+        SGM_TRY(hash_data(dataset, blocks, &hash, &compared));
+    }
+    snprintf(text, sizeof text, "%016" PRIx64, hash);
+    give_text(given, "content of the validation data", text);
+    return SGM_OK;
+}
+
+static sgm_status give_data(given_values *given, const sgm__ranks *ranks)
+{
+    const sgm_trainer *trainer = ranks->trainer;
+    int64_t batches, blocks, records;
     SGM_TRY(sgm_iterator_batches(trainer->training, &batches));
     sgm_dataset *dataset = sgm_iterator_dataset(trainer->training);
-    for (;; blocks++, records += part) {
-        SGM_TRY(sgm__dataset_block_records(dataset, blocks, &part));
-        if (part == 0)
-            break;
-    }
+    SGM_TRY(count_records(dataset, &blocks, &records));
     give_number(given, "records of the training data", records);
-    SGM_TRY(give_content(given, dataset, blocks));
+    SGM_TRY(give_content(given, ranks, dataset, blocks));
     give_number(given, "minibatches of an epoch", batches);
     give_number(given, "records of a minibatch", sgm__iterator_size(trainer->training));
     give_number(given, "seed of the training data's order", (int64_t)sgm__iterator_seed(trainer->training));
     give_number(given, "shuffle", sgm__iterator_shuffles(trainer->training));
     give_number(given, "augment", sgm__iterator_augments(trainer->training));
-    give_number(given, "validation data", (int64_t)trainer->validation_count);
-    return SGM_OK;
+    return give_validation(given, ranks);
 }
 
 static sgm_status give_all(given_values *given, const sgm__ranks *ranks)
@@ -162,7 +218,7 @@ static sgm_status give_all(given_values *given, const sgm__ranks *ranks)
     give_number(given, "operator.workers", team->merges_gradients ? 0 : team->count);
     SGM_TRY(give_optimiser(given, trainer->optimiser));
     SGM_TRY(give_frozen(given, trainer));
-    return give_data(given, trainer);
+    return give_data(given, ranks);
 }
 
 static sgm_status compare(const sgm__ranks *ranks, const given_values *all)

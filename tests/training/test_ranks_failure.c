@@ -325,6 +325,43 @@ RANK_PART(other_records)
     run_or_say(made.trainer);
 }
 
+/* As many records, of which one amid many is another: `section` of the training data, or of others. */
+static void train_with_another(int section, bool validates)
+{
+    enum { RECORDS = 6000, ANOTHER = 2657 };
+    static const char *const sections[] = {"inputs", "targets"};
+    const sgm_shape shape = sgm_shape_of(RECORDS, 3), inputs = sgm_shape_of(RECORDS, 6);
+    wave_trainer made = make();
+    sgm_operator *ranks = sgm_mpi_operator(.timeout = TIMEOUT);
+    sgm_tensor *tensors[2] = {sgm_tensor_create(SGM_FLOAT32, &inputs),
+                              sgm_tensor_create(SGM_FLOAT32, &shape)};
+    CHECK_OK(ranks);
+    if (sgm_operator_rank(ranks) == 1)
+        sgm_tensor_set(tensors[section], (const int64_t[]){ANOTHER, 2}, 0.5);
+    sgm_dataset *dataset = sgm_dataset_from("waves", sections, tensors, 2);
+    CHECK_OK(sgm_trainer_operator(made.trainer, ranks));
+    if (validates)
+        CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_undivided(dataset)));
+    else
+        CHECK_OK(sgm_trainer_data(made.trainer, sgm_minibatches(dataset, .size = 1000)));
+    run_or_say(made.trainer);
+}
+
+RANK_PART(another_input)
+{
+    train_with_another(0, false);
+}
+
+RANK_PART(another_label)
+{
+    train_with_another(1, false);
+}
+
+RANK_PART(another_label_of_validation)
+{
+    train_with_another(1, true);
+}
+
 RANK_PART(others_frozen)
 {
     sgm_operator *ranks = sgm_mpi_operator(.timeout = TIMEOUT);
@@ -370,6 +407,10 @@ TEST(ranks_that_were_given_other_things_do_not_begin)
     check_refused("other_rates",
                   ") was given other things than rank 0: optimiser.learning_rate is 0.25, not 0.5;");
     check_refused("other_networks", ") was given other things than rank 0: its network is 'input(6) + ");
+    check_refused("another_input", ") was given other things than rank 0: content of the training data is ");
+    check_refused("another_label", ") was given other things than rank 0: content of the training data is ");
+    check_refused("another_label_of_validation",
+                  ") was given other things than rank 0: content of the validation data is ");
     check_refused("other_records", ") was given other things than rank 0: content of the training data is ");
     close_folder();
 }
