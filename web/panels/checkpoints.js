@@ -184,8 +184,9 @@ function create(panel) {
             h('td', { class: 'row-actions' }, button(t('restore.short'), () => restore(one),
                 { class: 'button is-quiet' }), button(t('branch.short'), () => branch(panel, one),
                 { class: 'button is-quiet' }),
-                iconButton('download', t('checkpoints.download', { name: one.name }), (event) => fetchFile(one,
-                    event.currentTarget)), iconButton('trash', t(isKept ? 'delete.kept' : 'delete.title', { name: one.name }),
+                iconButton('download', t('checkpoints.download', { name: one.name }),
+                    (event) => fetchFile(one, event.currentTarget)),
+                iconButton('trash', t(isKept ? 'delete.kept' : 'delete.title', { name: one.name }),
                     () => remove(one), { disabled: isKept })));
     }
 
