@@ -16,23 +16,36 @@ const char *this_process(char *text, size_t size)
     return text;
 }
 
+void complain(const char *format, ...)
+{
+    va_list list;
+    sgm__text text = {0};
+    va_start(list, format);
+    sgm__text_vappend(&text, format, list);
+    va_end(list);
+    if (text.data != NULL)
+        fputs(sgm__make_printable(text.data), stderr);
+    sgm__text_free(&text);
+}
+
 int report_error(const char *command, int code)
 {
     char who[96];
     fflush(stdout);
-    fprintf(stderr, "sigma %s: %s%s\n", command, this_process(who, sizeof who), sgm_last_error());
+    complain("sigma %s: %s%s\n", command, this_process(who, sizeof who), sgm_last_error());
     return code;
 }
 
 int usage_error(const char *command, const char *format, ...)
 {
     va_list list;
+    sgm__text text = {0};
     fflush(stdout);
-    fprintf(stderr, "sigma %s: ", command);
     va_start(list, format);
-    vfprintf(stderr, format, list);
+    sgm__text_vappend(&text, format, list);
     va_end(list);
-    fprintf(stderr, "; see 'sigma %s --help'\n", command);
+    complain("sigma %s: %s; see 'sigma %s --help'\n", command, text.data != NULL ? text.data : "", command);
+    sgm__text_free(&text);
     return CLI_USAGE;
 }
 
@@ -85,6 +98,13 @@ static bool begin_logging(const char *command, int *code)
     return true;
 }
 
+/* "-" is a file, and "-0.5" a value, as for `sigma ctl RUN set`. */
+static bool looks_like_option(const char *word)
+{
+    double number;
+    return word[0] == '-' && word[1] != '\0' && !sgm__parse_double(word, &number);
+}
+
 /* One option, at *index; its value may be the next word. */
 static bool read_option(const arguments *a, int argc, char **argv, int *index, int *code)
 {
@@ -114,22 +134,22 @@ static bool read_option(const arguments *a, int argc, char **argv, int *index, i
         *code = usage_error(argv[0], "%s expects a value", rule->name);
         return false;
     }
+    if (equals == NULL && looks_like_option(value)) {
+        *code = usage_error(
+            argv[0], "%s expects a value, got the option '%s'; a value that begins so is given as %s=%s",
+            rule->name, value, rule->name, value);
+        return false;
+    }
     if (rule->kind == ARGUMENT_TEXT) {
         *(const char **)rule->target = value;
         return true;
     }
     if (!sgm__parse_int64(value, rule->target) || *(int64_t *)rule->target < 1) {
-        *code = usage_error(argv[0], "%s: expected a whole number from 1, got '%s'", rule->name, value);
+        *code = usage_error(argv[0], "%s: expected a whole number from 1 to %lld, got '%s'", rule->name,
+                            (long long)INT64_MAX, value);
         return false;
     }
     return true;
-}
-
-/* "-0.5" is a value, for `sigma ctl RUN set`. */
-static bool is_number(const char *word)
-{
-    double number;
-    return sgm__parse_double(word, &number);
 }
 
 bool arguments_read(arguments *a, int argc, char **argv, int *code)
@@ -148,7 +168,7 @@ bool arguments_read(arguments *a, int argc, char **argv, int *code)
             fputs(a->help, stdout);
             *code = CLI_OK;
             return false;
-        } else if (options && word[0] == '-' && word[1] != '\0' && !is_number(word)) {
+        } else if (options && looks_like_option(word)) {
             if (!read_option(a, argc, argv, &i, code))
                 return false;
         } else {

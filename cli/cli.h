@@ -51,6 +51,8 @@ typedef struct arguments {
 /* False: stop with *code (--help was printed, or the mistake was). */
 bool arguments_read(arguments *a, int argc, char **argv, int *code);
 void arguments_free(arguments *a);
+/* Prints to stderr; whatever the texts are, they do not steer a terminal. */
+void complain(const char *format, ...) SGM_PRINTF(1, 2);
 /* "sigma COMMAND: MESSAGE" and where help is; returns CLI_USAGE. */
 int usage_error(const char *command, const char *format, ...) SGM_PRINTF(2, 3);
 /* "sigma COMMAND: the newest error"; returns `code`. */

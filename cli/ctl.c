@@ -253,7 +253,7 @@ static int print_answer(const sgm__text *line, bool as_json)
             print_member(json_object_iter_key(at), json_object_iter_value(at));
     } else {
         const char *error = text_of(answer, "error");
-        fprintf(stderr, "sigma ctl: %s\n", *error != '\0' ? error : "the answer is not what a run answers");
+        complain("sigma ctl: %s\n", *error != '\0' ? error : "the answer is not what a run answers");
     }
     json_decref(answer);
     return code;

@@ -225,8 +225,8 @@ static sgm_status check_tokens(const recorded_network *r, const sgm_tokenizer *t
                 name, (long long)tokens, layer, (long long)most + 1);
         if (tokens == most + 1)
             continue;
-        fprintf(stderr, "warning: the tokenizer %s has %lld tokens, but layer '%s' knows %lld\n", name,
-                (long long)tokens, layer, (long long)most + 1);
+        complain("warning: the tokenizer %s has %lld tokens, but layer '%s' knows %lld\n", name,
+                 (long long)tokens, layer, (long long)most + 1);
         break;
     }
     return SGM_OK;
@@ -295,10 +295,9 @@ void experiment_warn_sorted(const data_config *data, const char *name, sgm_datas
         return;
     int64_t missing = missing_class(block);
     if (missing >= 0)
-        fprintf(stderr,
-                "warning: data.%s: none of the %lld records is of class %lld; if the file is sorted, "
-                "'shuffled: true' in each of its parts mixes it before begin and share apply\n",
-                name, (long long)block->count, (long long)missing);
+        complain("warning: data.%s: none of the %lld records is of class %lld; if the file is sorted, "
+                 "'shuffled: true' in each of its parts mixes it before begin and share apply\n",
+                 name, (long long)block->count, (long long)missing);
     sgm_dataset_release(dataset, block);
 }
 

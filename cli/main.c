@@ -72,10 +72,10 @@ static int run_command(int argc, char **argv)
             return commands[i].run(argc - 1, argv + 1);
     }
     const char *near = sgm__nearest(name, names, COMMAND_COUNT);
-    fprintf(stderr, "sigma: unknown command '%s'", name);
+    complain("sigma: unknown command '%s'", name);
     if (near != NULL)
-        fprintf(stderr, " (did you mean '%s'?)", near);
-    fprintf(stderr, "; 'sigma --help' lists them\n");
+        complain(" (did you mean '%s'?)", near);
+    complain("; 'sigma --help' lists them\n");
     return CLI_USAGE;
 }
 
@@ -91,7 +91,7 @@ int main(int argc, char **argv)
     int code = run_command(argc, argv);
     /* A full disk or a closed pipe is a failure too. */
     if ((fflush(stdout) != 0 || ferror(stdout)) && code == CLI_OK) {
-        fprintf(stderr, "sigma %s: the output could not be written\n", argv[1]);
+        complain("sigma %s: the output could not be written\n", argv[1]);
         code = CLI_FAILED;
     }
     return code;

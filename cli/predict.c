@@ -1,4 +1,5 @@
 /* sigma predict: answers of a checkpoint, one line a record. */
+#include "base/tensor_internal.h"
 #include "cli.h"
 
 #include <math.h>
@@ -193,6 +194,7 @@ static sgm_status predict_chunk(prediction *p, sgm_tensor *values, const double 
                         sgm_shape_text(input, wanted, sizeof wanted),
                         sgm_shape_text(&record, got, sizeof got));
     }
+    SGM_TRY(sgm__tensor_fits_float32(values, p->done));
     if (p->limit >= 0 && records > p->limit - p->done)
         records = p->limit - p->done;
     shape.dims[0] = given->dims[0];
@@ -284,6 +286,22 @@ static long long line_of(const sgm_records *rows, int64_t row)
     return (long long)(rows->lines != NULL ? rows->lines[row] : rows->first_line + row);
 }
 
+/* What stands at `cell`, counted row after row, is no number that a network of float32 could be asked about,
+ * as its training refuses it too. */
+static sgm_status fail_cell(const prediction *p, const sgm_records *rows, int64_t cell)
+{
+    int64_t column = cell % rows->columns;
+    const char *text = rows->cells[cell], *texts = table_input_texts(p->table, column);
+    double number;
+    bool large = table_input_number(p->table, column, text, &number) && isfinite(number);
+    return sgm_fail(SGM_ERROR_FORMAT, "line %lld, column %lld (from 0): expected %s%s, got '%.40s'",
+                    line_of(rows, cell / rows->columns), (long long)column,
+                    texts != NULL ? "one of "
+                    : large       ? "a number that fits float32"
+                                  : "a number",
+                    texts != NULL ? texts : "", text != NULL ? text : "");
+}
+
 /* Numbers of the rows from `first` on. */
 static sgm_status read_rows(const prediction *p, const sgm_records *rows, int64_t first, sgm_tensor **values)
 {
@@ -302,13 +320,9 @@ static sgm_status read_rows(const prediction *p, const sgm_records *rows, int64_
     for (int64_t i = first * rows->columns; i < rows->count * rows->columns; i++) {
         const char *cell = rows->cells[i];
         int64_t column = i % rows->columns;
-        if (!table_input_number(p->table, column, cell, out) || !isfinite(*out++)) {
-            const char *texts = table_input_texts(p->table, column);
+        if (!table_input_number(p->table, column, cell, out) || !isfinite((float)*out++)) {
             sgm_tensor_free(table);
-            return sgm_fail(SGM_ERROR_FORMAT, "line %lld, column %lld (from 0): expected %s%s, got '%.40s'",
-                            line_of(rows, i / rows->columns), (long long)column,
-                            texts != NULL ? "one of " : "a number", texts != NULL ? texts : "",
-                            cell != NULL ? cell : "");
+            return fail_cell(p, rows, i);
         }
     }
     *values = table;

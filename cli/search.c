@@ -238,7 +238,7 @@ static void print_plan(const search_run_parts *p)
     size_t count = sgm_search_count(p->search);
     const search_config *own = &p->file->root.search;
     if (count > MANY_TRIALS)
-        fprintf(stderr, "sigma search: warning: these are %zu trainings\n", count);
+        complain("sigma search: warning: these are %zu trainings\n", count);
     if (p->quiet)
         return;
     printf("%s: ", own->method);
@@ -390,7 +390,7 @@ static int finish(search_run_parts *p, sgm_status status)
     if (status == SGM_OK)
         return CLI_OK;
     fflush(stdout);
-    fprintf(stderr, "sigma search: %s\n", failure);
+    complain("sigma search: %s\n", failure);
     return CLI_FAILED;
 }
 

@@ -179,7 +179,7 @@ static void tell_changes(const config *c)
     options_compare(config_table, config_table_count, &old, c, free_keys,
                     sizeof free_keys / sizeof *free_keys, &changes);
     if (changes.length > 0)
-        fprintf(stderr, "sigma train: warning: this run goes on otherwise than it began:\n%s", changes.data);
+        complain("sigma train: warning: this run goes on otherwise than it began:\n%s", changes.data);
     sgm__text_free(&changes);
     config_free(&old);
     sgm__free(path);
@@ -296,7 +296,7 @@ static int tell_end(const run_parts *p, sgm_status status)
 {
     const config *c = p->c;
     if (p->failure[0] != '\0') {
-        fprintf(stderr, "sigma train: %s\n", p->failure);
+        complain("sigma train: %s\n", p->failure);
         return CLI_FAILED;
     }
     if (status == SGM_ERROR_INTERRUPTED) {

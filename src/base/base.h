@@ -76,6 +76,7 @@ typedef struct sgm__text {
     bool failed; /* an allocation failed; further appends do nothing */
 } sgm__text;
 void sgm__text_append(sgm__text *text, const char *format, ...) SGM_PRINTF(2, 3);
+void sgm__text_vappend(sgm__text *text, const char *format, va_list arguments) SGM_PRINTF(2, 0);
 void sgm__text_append_bytes(sgm__text *text, const char *bytes, size_t length);
 char *sgm__text_take(sgm__text *text); /* the string (caller frees), NULL when failed; resets `text` */
 void sgm__text_free(sgm__text *text);
@@ -83,6 +84,11 @@ void sgm__text_free(sgm__text *text);
  * `text` may be NULL. */
 char **sgm__words(const char *text, size_t *count);
 char *sgm__format(const char *format, ...) SGM_PRINTF(1, 2);
+/* Bytes of the UTF-8 sequence of a character from U+0080 on at `text`, which ends in a 0 byte; 0: none. */
+size_t sgm__utf8_length(const unsigned char *text);
+/* Names of files and cells of tables stand in messages, and may steer a terminal: what is no UTF-8 and what
+ * controls (line ends and tabs apart) becomes '?', in place. Returns `text`. */
+char *sgm__make_printable(char *text);
 /* Strict numbers, independent of the locale: the whole of `text` (spaces around allowed) must be one number.
  */
 bool sgm__parse_double(const char *text, double *value);

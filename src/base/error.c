@@ -27,7 +27,7 @@ static void set_message(const char *format, va_list arguments)
         message[0] = '\0';
     else if ((size_t)length >= sizeof message)
         mark_truncation(message, sizeof message);
-    memcpy(last_message, message, strlen(message) + 1);
+    memcpy(last_message, sgm__make_printable(message), strlen(message) + 1);
 }
 
 const char *sgm_status_text(sgm_status status)

@@ -250,7 +250,7 @@ void sgm__vlog(sgm_log_level level, const char *source, const char *format, va_l
         return;
     if ((size_t)length >= sizeof message)
         memcpy(message + sizeof message - 4, "...", 4);
-    deliver(level, source, message);
+    deliver(level, source, sgm__make_printable(message));
 }
 
 void sgm_log_message(sgm_log_level level, const char *source, const char *format, ...)

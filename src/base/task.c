@@ -117,8 +117,8 @@ static void tell(slot *s, bool is_progress)
 static void copy_text(char *copy, size_t size, const char *text)
 {
     snprintf(copy, size, "%s", text != NULL ? text : "");
-    for (char *c = copy; *c != '\0'; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+    for (char *c = sgm__make_printable(copy); *c != '\0'; c++)
+        if (*c == '\n' || *c == '\t')
             *c = '?';
 }
 

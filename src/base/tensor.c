@@ -417,6 +417,27 @@ sgm_tensor *sgm_tensor_cast(const sgm_tensor *tensor, sgm_dtype dtype)
     return copy;
 }
 
+sgm_status sgm__tensor_fits_float32(const sgm_tensor *tensor, int64_t first)
+{
+    if (tensor->dtype != SGM_FLOAT64 || tensor->shape.rank == 0)
+        return SGM_OK;
+    sgm_tensor *packed = sgm_tensor_copy(tensor);
+    if (packed == NULL)
+        return sgm_last_status();
+    const double *numbers = sgm_tensor_const_data(packed);
+    int64_t count = sgm_shape_elements(&tensor->shape), i = 0;
+    while (i < count && !(isfinite(numbers[i]) && isinf((float)numbers[i])))
+        i++;
+    sgm_status status = SGM_OK;
+    int64_t each = i < count ? count / tensor->shape.dims[0] : 1;
+    if (i < count)
+        status = sgm_fail(SGM_ERROR_NUMERIC,
+                          "record %lld, element %lld (both from 0): %.15g is too large for float32",
+                          (long long)(first + i / each), (long long)(i % each), numbers[i]);
+    sgm_tensor_free(packed);
+    return status;
+}
+
 sgm_tensor *sgm_tensor_copy(const sgm_tensor *tensor)
 {
     return tensor ? sgm_tensor_cast(tensor, tensor->dtype) : sgm_tensor_cast(NULL, SGM_FLOAT32);

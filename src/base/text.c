@@ -42,7 +42,7 @@ static bool make_room(sgm__text *text, size_t length)
     return !text->failed;
 }
 
-static void append_formatted(sgm__text *text, const char *format, va_list arguments)
+void sgm__text_vappend(sgm__text *text, const char *format, va_list arguments)
 {
     va_list again;
     va_copy(again, arguments);
@@ -63,7 +63,7 @@ void sgm__text_append(sgm__text *text, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    append_formatted(text, format, arguments);
+    sgm__text_vappend(text, format, arguments);
     va_end(arguments);
 }
 
@@ -100,7 +100,7 @@ char *sgm__format(const char *format, ...)
     sgm__text text = {0};
     va_list arguments;
     va_start(arguments, format);
-    append_formatted(&text, format, arguments);
+    sgm__text_vappend(&text, format, arguments);
     va_end(arguments);
     return sgm__text_take(&text);
 }
@@ -108,6 +108,49 @@ char *sgm__format(const char *format, ...)
 void sgm_string_free(char *text)
 {
     sgm__free(text);
+}
+
+/* --- characters --- */
+
+/* As RFC 3629, section 4. */
+size_t sgm__utf8_length(const unsigned char *text)
+{
+    static const struct {
+        unsigned char first, last, least, most; /* of the first byte; of the second */
+        size_t length;
+    } forms[] = {{0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3}, {0xe1, 0xec, 0x80, 0xbf, 3},
+                 {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3}, {0xf0, 0xf0, 0x90, 0xbf, 4},
+                 {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4}};
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        if (text[0] < forms[i].first || text[0] > forms[i].last)
+            continue;
+        if (text[1] < forms[i].least || text[1] > forms[i].most)
+            return 0;
+        for (size_t k = 2; k < forms[i].length; k++)
+            if (text[k] < 0x80 || text[k] > 0xbf)
+                return 0;
+        return forms[i].length;
+    }
+    return 0;
+}
+
+/* C1 controls, two bytes from U+0080 to U+009F, steer terminals as well as those below a space do. */
+static size_t printable_length(const unsigned char *text)
+{
+    if (*text < 0x80)
+        return (*text >= 0x20 && *text != 0x7f) || *text == '\n' || *text == '\t';
+    return text[0] == 0xc2 && text[1] < 0xa0 ? 0 : sgm__utf8_length(text);
+}
+
+char *sgm__make_printable(char *text)
+{
+    for (char *c = text; *c != '\0';) {
+        size_t length = printable_length((const unsigned char *)c);
+        if (length == 0)
+            *c = '?';
+        c += length > 0 ? length : 1;
+    }
+    return text;
 }
 
 /* --- numbers --- */

@@ -1,4 +1,5 @@
 /* Regions of array records into sections, also from records further on; and extractors side by side. */
+#include "base/tensor_internal.h"
 #include "data/dataset.h"
 
 typedef struct region {
@@ -22,6 +23,7 @@ typedef struct array_extractor {
     bool resolved;
     sgm_shape record;
     sgm_tensor *held; /* records that were read, but whose block has not begun yet */
+    int64_t given;    /* records before those */
 } array_extractor;
 
 /* --- options --- */
@@ -181,8 +183,11 @@ static sgm_status copy_region(const array_extractor *self, const region *part, s
     if (!seen)
         return sgm_last_status();
     size_t stride = self->elements[part->section];
-    sgm_status status = SGM_OK;
-    if (stride != part->elements || !copy_whole(seen, (size_t)count * stride, target)) {
+    sgm_status status = sgm__tensor_fits_float32(seen, self->given + part->offset);
+    if (status != SGM_OK)
+        status = sgm__fail_within("%s: section \"%s\"", sgm_reader_name(self->chunks.reader),
+                                  self->names[part->section]);
+    else if (stride != part->elements || !copy_whole(seen, (size_t)count * stride, target)) {
         sgm_tensor *values = sgm_tensor_cast(seen, SGM_FLOAT32);
         if (values)
             copy_rows(sgm_tensor_const_data(values), target + part->column, count, part->elements, stride);
@@ -272,6 +277,8 @@ static sgm_status take(array_extractor *self, int64_t count, sgm__builder *build
     sgm_status status = *done > 0 && builder ? append(self, all, *done, builder) : SGM_OK;
     if (status == SGM_OK)
         status = hold(self, all, *done);
+    if (status == SGM_OK)
+        self->given += *done;
     sgm_tensor_free(all);
     return status;
 }
@@ -313,6 +320,7 @@ static sgm_status array_rewind(void *pointer)
     array_extractor *self = pointer;
     sgm_tensor_free(self->held);
     self->held = NULL;
+    self->given = 0;
     return sgm__chunks_rewind(&self->chunks);
 }
 

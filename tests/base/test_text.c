@@ -146,6 +146,29 @@ TEST(words)
     sgm__free(words);
 }
 
+TEST(nothing_printable_steers_a_terminal)
+{
+    static const struct {
+        const char *given, *printable;
+    } cases[] = {{"", ""},
+                 {"one\n\ttwo", "one\n\ttwo"},
+                 {"\033[2J\r\a\177", "?[2J???"},
+                 {"k\303\274che \342\202\254 \360\237\231\202", "k\303\274che \342\202\254 \360\237\231\202"},
+                 {"\302\2330m", "??0m"},   /* U+009B, as \033[ */
+                 {"\302\240", "\302\240"}, /* U+00A0, a space */
+                 {"\2330m", "?0m"},        /* the same in ISO 8859-1 */
+                 {"\303", "?"},            /* cut off */
+                 {"\355\240\200", "???"},  /* half of a surrogate pair */
+                 {"\300\233", "??"}};      /* too long a form of \033 */
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[32];
+        snprintf(text, sizeof text, "%s", cases[i].given);
+        CHECK_STR(sgm__make_printable(text), cases[i].printable);
+    }
+    sgm_fail(SGM_ERROR_FILE, "cannot open '%s'", "\033]0;title\007");
+    CHECK_STR(sgm_last_error(), "cannot open '?]0;title?'");
+}
+
 TEST(nearest_names)
 {
     static const char *const names[] = {"dense", "convolution", "dropout", "batch_norm", "lstm"};

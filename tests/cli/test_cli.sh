@@ -21,8 +21,23 @@ done
 run 2 train
 run 2 train a.yaml --folder
 has err '--folder expects a value'
+run 2 train a.yaml --folder --quiet
+has err "--folder expects a value, got the option '--quiet'; a value that begins so is given as --folder=--quiet"
+run 2 generate a --log-level -h
+has err "--log-level expects a value, got the option '-h'"
+run 2 predict a --data --
+has err "--data expects a value, got the option '--'"
 run 2 predict a --count 0 b
-has err 'a whole number from 1'
+has err "a whole number from 1 to 9223372036854775807, got '0'"
+
+# --- what a message repeats does not steer the terminal ---
+escape=$(printf '\033[2J\302\2330m\377\rküche')
+for words in "train $escape" "$escape" "predict --$escape" "data csv=$escape" "train $examples/iris.yaml $escape=1"; do
+    # shellcheck disable=SC2086 # words
+    "$sigma" $words >out 2>err </dev/null
+    has err '\?\[2J\?\?0m\?\?küche'
+    same "control characters of '$words'" "$(LC_ALL=C tr -d '\n\t\040-\176' <err | LC_ALL=C tr -d '\303\274')" ""
+done
 run 2 train missing.yaml
 has err "missing.yaml"
 run 2 train "$examples/iris.yaml" --monitor 9000
@@ -323,6 +338,16 @@ has err 'a checkpoint or the folder of a run is expected here'
 printf '1,2,3,nan\n' >nan.csv
 run 1 predict run nan.csv
 has err "expected a number, got 'nan'"
+printf '5,3,1,1\n1,2,1e39,4\n' >large.csv
+run 1 predict run large.csv
+has err "large.csv: line 2, column 2 \(from 0\): expected a number that fits float32, got '1e39'"
+# The same in an array of float64: 1, 2, 3 and 1e39.
+{
+    printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '<f8', 'fortran_order': False, 'shape': (1, 4), }"
+    printf '\0\0\0\0\0\0\360\077\0\0\0\0\0\0\0\100\0\0\0\0\0\0\010\100\035\112\234\364\207\202\007\110'
+} >large.npy
+run 1 predict run large.npy
+has err 'large.npy: record 0, element 3 \(both from 0\): 1e\+39 is too large for float32'
 run 1 predict run missing.csv
 has err '^sigma predict: missing.csv: cannot be opened'
 run 1 eval run --data digits

@@ -39,6 +39,8 @@ run 0 predict run table.csv
 has out "^$class "
 eval "${line/0,0,0,0/0.1} -s" >out 2>err
 has out 'expected the shape \(4,\)'
+eval "${line/0,0,0,0/0,0,1e39,0} -s" >out 2>err
+has out "record 0 of 'input', number 2 \(from 0\): 1e\+39 is too large for float32"
 has serve.err 'debug serve: answered 1 record in'
 has serve.err 'debug serve: refused: record 0'
 [ "$(curl -s -o /dev/null -w '%{http_code}' "$address/api/model")" = 401 ]

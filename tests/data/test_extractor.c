@@ -146,6 +146,27 @@ TEST(offsets_over_block_borders)
     check_offsets(3, 2);
 }
 
+TEST(numbers_that_float32_does_not_hold)
+{
+    static const char header[] = "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 2), }";
+    const double numbers[] = {1, 2, 3e38, -4, 5, -1e39};
+    char file[128 + sizeof numbers];
+    snprintf(file, sizeof file, "\x93NUMPY\x01%cv%c%-117s\n", 1, 1, header);
+    file[7] = file[9] = 0;
+    memcpy(file + 128, numbers, sizeof numbers);
+    sgm_block *block = NULL;
+    sgm_extractor *one = sgm_array_extractor(sgm_npy_reader(sgm_memory_source("f8", file, sizeof file), NULL),
+                                             .regions = {{.section = "inputs"}});
+    CHECK_OK(sgm_extractor_extract(one, 2, &block));
+    sgm_block_free(block);
+    CHECK_ERROR(sgm_extractor_extract(one, 2, &block),
+                "f8: section \"inputs\": record 2, element 1 (both from 0): "
+                "-1e+39 is too large for float32");
+    CHECK_OK(sgm_extractor_rewind(one));
+    CHECK_ERROR(sgm_extractor_extract(one, 3, &block), "record 2, element 1");
+    sgm_extractor_free(one);
+}
+
 TEST(offset_beyond_the_end)
 {
     sgm_extractor *next =

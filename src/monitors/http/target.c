@@ -10,33 +10,11 @@ static int hex(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Bytes of a UTF-8 sequence at `text`, which ends in a 0 byte; 0: it is none. As RFC 3629, section 4. */
-static size_t utf8_length(const unsigned char *text)
-{
-    static const struct {
-        unsigned char first, last, least, most; /* of the first byte; of the second */
-        size_t length;
-    } forms[] = {{0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3}, {0xe1, 0xec, 0x80, 0xbf, 3},
-                 {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3}, {0xf0, 0xf0, 0x90, 0xbf, 4},
-                 {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4}};
-    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
-        if (text[0] < forms[i].first || text[0] > forms[i].last)
-            continue;
-        if (text[1] < forms[i].least || text[1] > forms[i].most)
-            return 0;
-        for (size_t k = 2; k < forms[i].length; k++)
-            if (text[k] < 0x80 || text[k] > 0xbf)
-                return 0;
-        return forms[i].length;
-    }
-    return 0;
-}
-
 /* Text of one line. */
 static bool is_text(const char *text)
 {
     for (const unsigned char *c = (const unsigned char *)text; *c != '\0';) {
-        size_t length = *c < 0x80 ? (*c >= 0x20 && *c != 0x7f) : utf8_length(c);
+        size_t length = *c < 0x80 ? (*c >= 0x20 && *c != 0x7f) : sgm__utf8_length(c);
         if (length == 0)
             return false;
         c += length;

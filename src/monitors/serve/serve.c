@@ -130,6 +130,11 @@ static sgm_status read_record(const sgm__serve *serve, const json_t *value, int6
     double *next = to;
     if (!read_nested(value, is_flat ? &flat : &serve->asked.record, 0, &next, &bad))
         return wrong_shape(serve, number, bad);
+    for (int64_t i = 0; i < serve->elements; i++)
+        if (!isfinite((float)to[i]))
+            return sgm_fail(SGM_ERROR_NUMERIC,
+                            "record %lld of 'input', number %lld (from 0): %g is too large for float32",
+                            (long long)number, (long long)i, to[i]);
     for (int64_t i = 0; i < serve->elements && serve->scales; i++)
         to[i] = (to[i] - serve->least) / (serve->most - serve->least);
     return SGM_OK;
