@@ -144,9 +144,10 @@ static bool read_option(const arguments *a, int argc, char **argv, int *index, i
         *(const char **)rule->target = value;
         return true;
     }
-    if (!sgm__parse_int64(value, rule->target) || *(int64_t *)rule->target < 1) {
+    int64_t *count = rule->target, most = rule->kind == ARGUMENT_PORT ? UINT16_MAX : INT64_MAX;
+    if (!sgm__parse_int64(value, count) || *count < 1 || *count > most) {
         *code = usage_error(argv[0], "%s: expected a whole number from 1 to %lld, got '%s'", rule->name,
-                            (long long)INT64_MAX, value);
+                            (long long)most, value);
         return false;
     }
     return true;

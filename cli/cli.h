@@ -34,12 +34,13 @@ typedef enum argument_kind {
     ARGUMENT_FLAG,
     ARGUMENT_TEXT,
     ARGUMENT_COUNT,
+    ARGUMENT_PORT,
     ARGUMENT_MAYBE /* a text behind '=', or "" */
 } argument_kind;
 typedef struct argument_rule {
     const char *name; /* "--folder" */
     argument_kind kind;
-    void *target; /* bool, const char *, int64_t (at least 1), const char * */
+    void *target; /* bool, const char *, int64_t (at least 1; of a port at most 65535), const char * */
 } argument_rule;
 typedef struct arguments {
     const argument_rule *rules;

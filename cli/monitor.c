@@ -98,14 +98,12 @@ static int serve(const sgm__runs_options *options)
 int monitor_run(int argc, char **argv)
 {
     int64_t port = 0;
-    const argument_rule rules[] = {{"--port", ARGUMENT_COUNT, &port}};
+    const argument_rule rules[] = {{"--port", ARGUMENT_PORT, &port}};
     arguments a = {.rules = rules, .rule_count = 1, .help = usage_text};
     int code;
     if (arguments_read(&a, argc, argv, &code)) {
         if (a.word_count != 1)
             code = usage_error("monitor", "expected one folder of runs, got %zu words", a.word_count);
-        else if (port > 65535)
-            code = usage_error("monitor", "--port: a port is at most 65535, got %lld", (long long)port);
         else
             code = serve(&(sgm__runs_options){
                 .folder = a.words[0], .configuration = read_configuration, .port = (int)port});

@@ -94,7 +94,7 @@ static char *expectation(const option *o, char *buffer, size_t size)
     char least[32], most[32];
     if (o->least == o->most)
         snprintf(buffer, size, "%s", kinds[o->kind]);
-    else if (o->most >= OPTION_ANY) /* too large to tell anybody anything */
+    else if (!isfinite(o->most))
         snprintf(buffer, size, "%s from %s", kinds[o->kind], number_text(o->least, least, sizeof least));
     else
         snprintf(buffer, size, "%s from %s to %s", kinds[o->kind], number_text(o->least, least, sizeof least),

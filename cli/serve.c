@@ -104,7 +104,7 @@ int serve_run(int argc, char **argv)
 {
     int64_t port = 0;
     const char *token_file = NULL;
-    const argument_rule rules[] = {{"--port", ARGUMENT_COUNT, &port},
+    const argument_rule rules[] = {{"--port", ARGUMENT_PORT, &port},
                                    {"--token-file", ARGUMENT_TEXT, &token_file}};
     arguments a = {.rules = rules, .rule_count = 2, .help = usage_text};
     int code;
@@ -112,8 +112,6 @@ int serve_run(int argc, char **argv)
         char *token = NULL;
         if (a.word_count != 1)
             code = usage_error("serve", "expected one checkpoint or folder, got %zu", a.word_count);
-        else if (port > 65535)
-            code = usage_error("serve", "--port: a port is at most 65535, got %lld", (long long)port);
         else if (token_file != NULL && (token = read_token(token_file)) == NULL)
             code = report_error("serve", CLI_FAILED);
         else

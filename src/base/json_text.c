@@ -76,3 +76,10 @@ char *sgm__json_text(const json_t *value)
     sgm__json_append(&text, value);
     return sgm__text_take(&text);
 }
+
+const char *sgm__json_mistake(const json_error_t *error)
+{
+    /* Its own words name a flag of its functions. */
+    return json_error_code(error) == json_error_null_character ? "\\u0000 is not allowed in a text"
+                                                               : error->text;
+}

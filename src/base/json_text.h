@@ -12,5 +12,8 @@
 void sgm__json_append(sgm__text *text, const json_t *value);
 /* The same as a new string; NULL: out of memory, or there is no value. Free with sgm__free. */
 char *sgm__json_text(const json_t *value);
+/* What jansson found wrong with a text that it read with the flags of this library; lives as long as `error`.
+ */
+const char *sgm__json_mistake(const json_error_t *error);
 
 #endif

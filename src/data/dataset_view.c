@@ -117,10 +117,10 @@ sgm_dataset *sgm_dataset_split_records(sgm_dataset *dataset, double begin, doubl
         return NULL;
     }
     if (!(begin >= 0 && share > 0 && begin + share <= 1 + 1e-9)) {
-        sgm_fail(
-            SGM_ERROR_ARGUMENT,
-            "sgm_dataset_split_records: a share of %g from %g on lies outside the records, which are 0 to 1",
-            share, begin);
+        sgm_fail(SGM_ERROR_ARGUMENT,
+                 "a share of %g of the records, from %g on, would end at %g: it has to be above 0 and to end "
+                 "at 1 or before",
+                 share, begin, begin + share);
         return NULL;
     }
     sgm_dataset *view = create_view(dataset, SGM__VIEW_RECORDS);
@@ -139,7 +139,7 @@ sgm_dataset *sgm_dataset_split_blocks(sgm_dataset *dataset, int64_t begin, int64
     }
     if (begin < 0 || (end != -1 && end < begin) || interval < 1) {
         sgm_fail(SGM_ERROR_ARGUMENT,
-                 "sgm_dataset_split_blocks: every %lld-th block from %lld to %lld; expected an interval of 1 "
+                 "every %lld-th block from %lld to %lld; expected an interval of 1 "
                  "or more "
                  "and an end (-1: all) not before the begin",
                  (long long)interval, (long long)begin, (long long)end);

@@ -38,22 +38,20 @@ static sgm_status add_group(csv_extractor *self, const sgm_columns *group)
     char name[SGM__SECTION_NAME];
     SGM_TRY(sgm__section_name(name, group->section, "sgm_csv_extractor"));
     if (group->first < 0 || group->last < group->first)
-        return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "sgm_csv_extractor: section \"%s\": columns %d to %d are no range from 0 on", name,
+        return sgm_fail(SGM_ERROR_ARGUMENT, "section \"%s\": columns %d to %d are no range from 0 on", name,
                         (int)group->first, (int)group->last);
     int32_t section = 0;
     while (section < self->section_count && strcmp(self->names[section], name) != 0)
         section++;
     if (section == SGM_MAX_SECTIONS)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_csv_extractor: a block has at most %d sections",
-                        SGM_MAX_SECTIONS);
+        return sgm_fail(SGM_ERROR_ARGUMENT, "a block has at most %d sections", SGM_MAX_SECTIONS);
     if (section == self->section_count) {
         memcpy(self->names[section], name, sizeof name);
         self->section_count++;
     }
     int32_t width = group->last - group->first;
     if (width >= INT32_MAX - self->widths[section])
-        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_csv_extractor: section \"%s\" has too many columns", name);
+        return sgm_fail(SGM_ERROR_ARGUMENT, "section \"%s\" has too many columns", name);
     self->widths[section] += width + 1;
     self->groups[self->group_count++] = (columns){section, group->first, group->last};
     if (group->last > self->last_column)
@@ -64,8 +62,8 @@ static sgm_status add_group(csv_extractor *self, const sgm_columns *group)
 static sgm_status add_mapping(csv_extractor *self, const sgm_value_mapping *given)
 {
     if (given->first_column < 0 || given->last_column < given->first_column)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_csv_extractor: a mapping of columns %d to %d",
-                        (int)given->first_column, (int)given->last_column);
+        return sgm_fail(SGM_ERROR_ARGUMENT, "a mapping of columns %d to %d", (int)given->first_column,
+                        (int)given->last_column);
     mapping *made = &self->mappings[self->mapping_count++];
     *made = (mapping){.first = given->first_column, .last = given->last_column};
     size_t count = 0;
@@ -95,7 +93,7 @@ static sgm_status configure(csv_extractor *self, const sgm_csv_extractor_options
     for (size_t i = 0; i < MAX_GROUPS && options->sections[i].section; i++)
         SGM_TRY(add_group(self, &options->sections[i]));
     if (self->group_count == 0)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_csv_extractor: no sections; say which columns are what");
+        return sgm_fail(SGM_ERROR_ARGUMENT, "no sections; say which columns are what");
     for (size_t i = 0; i < MAX_MAPPINGS && options->mappings[i].values; i++)
         SGM_TRY(add_mapping(self, &options->mappings[i]));
     return SGM_OK;

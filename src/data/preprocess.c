@@ -127,8 +127,8 @@ sgm_extractor *sgm_normalise_create(sgm_extractor *extractor, const sgm_preproce
         return NULL;
     if (!(copy.input_max > copy.input_min) || !isfinite(copy.input_max - copy.input_min)) {
         sgm_fail(SGM_ERROR_ARGUMENT,
-                 "normalise: the input range %g to %g is empty; set .input_min and .input_max",
-                 copy.input_min, copy.input_max);
+                 "normalise: the input range %g to %g is empty; its two ends have to differ", copy.input_min,
+                 copy.input_max);
         return refuse(extractor, self);
     }
     if (sgm__preprocess_range(&copy, type.name, &self->range) != SGM_OK)
@@ -208,7 +208,7 @@ sgm_extractor *sgm_one_hot_create(sgm_extractor *extractor, const sgm_preprocess
     if (sgm__options_read(&copy, sizeof copy, options, type.name) != SGM_OK)
         return refuse(extractor, NULL);
     if (copy.classes < 1 || copy.classes > 1 << 24) { /* beyond 2^24, float32 cannot tell classes apart */
-        sgm_fail(SGM_ERROR_ARGUMENT, "one-hot: %d classes; set .classes to 1 or more", (int)copy.classes);
+        sgm_fail(SGM_ERROR_ARGUMENT, "one-hot: %d classes; there have to be 1 or more", (int)copy.classes);
         return refuse(extractor, NULL);
     }
     size_t listed = copy.values ? (size_t)copy.classes : 0;

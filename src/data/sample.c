@@ -23,7 +23,7 @@ static sgm_status check(const double *chances, int64_t count, const sgm_sample_o
 {
     double sum = 0;
     if (chances == NULL || count < 1)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_sample wants the chances of at least 1 number");
+        return sgm_fail(SGM_ERROR_ARGUMENT, "the chances of at least 1 number are wanted");
     if (!(o->temperature >= 0) || !isfinite(o->temperature))
         return sgm_fail(SGM_ERROR_ARGUMENT, "the temperature is above 0, not %g", o->temperature);
     if (o->top_k < 0)

@@ -1,6 +1,8 @@
 /* The notation of layers' arguments: values by place or by name. */
 #include "network/parser.h"
 
+#include <stdio.h>
+
 sgm_status sgm__parser_value(sgm__parser *p, sgm__parsed_value *v)
 {
     *v = (sgm__parsed_value){.token = p->token};
@@ -56,12 +58,23 @@ static const char *kind_text(sgm_argument_kind kind)
     return texts[kind];
 }
 
+/* " from 1 to 1000000000", or "". */
+static const char *bounds_text(const sgm_argument *argument, char *text, size_t size)
+{
+    *text = '\0';
+    if (argument->least < argument->most)
+        snprintf(text, size, " from %.15g to %.15g", argument->least, argument->most);
+    return text;
+}
+
 static sgm_status set_argument(sgm__parser *p, sgm_layer *layer, int32_t index, const sgm__parsed_value *v)
 {
     const sgm_argument *argument = &layer->type->arguments[index];
+    char bounds[80];
     if (!fits(argument->kind, v))
-        return sgm__parser_fail(p, &v->token, SGM_ERROR_FORMAT, "argument '%s' of %s takes %s, found %s",
+        return sgm__parser_fail(p, &v->token, SGM_ERROR_FORMAT, "argument '%s' of %s takes %s%s, found %s",
                                 argument->name, layer->type->name, kind_text(argument->kind),
+                                bounds_text(argument, bounds, sizeof bounds),
                                 sgm__parser_quote(&v->token).text);
     sgm_status status = SGM_OK;
     switch (argument->kind) {

@@ -1,5 +1,6 @@
 /* Reading safetensors files, which may come from anywhere: nothing in them is believed before it is checked
  * against the size of the file. */
+#include "base/json_text.h"
 #include "persistence/safetensors.h"
 
 #include <errno.h>
@@ -37,15 +38,17 @@ static sgm_status fail_file(const char *action, const char *path)
 
 static sgm_status check_length(reader *r, uint64_t length)
 {
-    if (length > SGM__SAFETENSORS_MOST_HEADER)
-        return sgm_fail(SGM_ERROR_FORMAT, "byte 0: the header would have %llu bytes, at most %d are allowed",
-                        (unsigned long long)length, SGM__SAFETENSORS_MOST_HEADER);
-    if (length < 2 || length > r->size - SGM__SAFETENSORS_LENGTH_BYTES)
+    if (length < 2 || length > SGM__SAFETENSORS_MOST_HEADER)
         return sgm_fail(
             SGM_ERROR_FORMAT,
-            "byte 0: the header would have %llu bytes, but the file has %llu: it is cut off or no "
-            "safetensors file",
-            (unsigned long long)length, (unsigned long long)r->size);
+            "it is no safetensors file: its first %d bytes give no length of a header, from 2 to %d",
+            SGM__SAFETENSORS_LENGTH_BYTES, SGM__SAFETENSORS_MOST_HEADER);
+    if (length > r->size - SGM__SAFETENSORS_LENGTH_BYTES)
+        return sgm_fail(
+            SGM_ERROR_FORMAT,
+            "it is cut off, or no safetensors file: its first %d bytes give a header of %llu bytes, but "
+            "it has %llu",
+            SGM__SAFETENSORS_LENGTH_BYTES, (unsigned long long)length, (unsigned long long)r->size);
     r->data = SGM__SAFETENSORS_LENGTH_BYTES + length;
     return SGM_OK;
 }
@@ -69,7 +72,7 @@ static sgm_status parse_header(reader *r, const char *text, size_t length)
     if (r->header == NULL)
         return sgm_fail(SGM_ERROR_FORMAT, "byte %d: %s",
                         SGM__SAFETENSORS_LENGTH_BYTES + (error.position > 0 ? error.position : 0),
-                        error.text);
+                        sgm__json_mistake(&error));
     return SGM_OK;
 }
 

@@ -263,7 +263,7 @@ static sgm_status check_bounds(const sgm_option *option, const char *identifier,
     double number = value->kind == SGM_KIND_INTEGER ? (double)value->as.integer : value->as.number;
     if (option->least == option->most || (number >= option->least && number <= option->most))
         return SGM_OK;
-    bool is_open = option->most >= ENDLESS; /* a bound that nobody means is not told */
+    bool is_open = option->most >= ENDLESS && number < option->least; /* what nobody came near is not told */
     char least[32], most[32], got[32];
     return sgm_fail(SGM_ERROR_ARGUMENT, "%s: expected %s %s%s%s%s%s%s, got %s", identifier,
                     sgm__kind_article(value->kind), is_open ? "of at least " : "from ",

@@ -50,13 +50,12 @@ static sgm_status check_options(const sgm_export_c_options *options)
     for (const char *c = name; *c != '\0' && good; c++)
         good = (isalnum((unsigned char)*c) || *c == '_') && (unsigned char)*c < 128;
     if (!good)
-        return sgm_fail(
-            SGM_ERROR_ARGUMENT,
-            "sgm_export_c: '%.60s' cannot begin names of C: use letters, digits and _, at most %d, "
-            "and no digit first",
-            name, MOST_NAME);
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "'%.60s' cannot begin names of C: use letters, digits and _, at most %d, "
+                        "and no digit first",
+                        name, MOST_NAME);
     if (options->batch < 0 || options->train < 0)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_export_c: batch and train are numbers of records, not %lld",
+        return sgm_fail(SGM_ERROR_ARGUMENT, "batch and train are numbers of records, not %lld",
                         (long long)(options->batch < 0 ? options->batch : options->train));
     return SGM_OK;
 }
@@ -331,7 +330,7 @@ sgm_status sgm_export_c_file(sgm_trainer *trainer, const char *path, const sgm_e
     if (options.name == NULL)
         options.name = "model";
     if (path == NULL || *path == '\0')
-        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_export_c: expected the path of a file");
+        return sgm_fail(SGM_ERROR_ARGUMENT, "expected the path of a file");
     SGM_TRY(check_options(&options));
     SGM_TRY(sgm__trainer_open(trainer));
     export e = {.trainer = trainer, .options = &options};

@@ -48,8 +48,7 @@ sgm_status sgm_export_onnx_file(sgm_trainer *trainer, const char *path, const sg
     sgm_export_onnx_options options;
     SGM_TRY(sgm__options_read(&options, sizeof options, given, "sgm_export_onnx"));
     if (path == NULL || *path == '\0' || options.batch < 0)
-        return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "sgm_export_onnx: expected the path of a file, and a number of records from 0 on");
+        return sgm_fail(SGM_ERROR_ARGUMENT, "expected the path of a file, and a number of records from 0 on");
     SGM_TRY(sgm__trainer_open(trainer));
     sgm_status status = export(trainer, path, &options);
     sgm__trainer_unlock(trainer);

@@ -260,7 +260,7 @@ sgm_status sgm_generate(sgm_generator *g, const int64_t *begin_tokens, size_t be
     const double *shares = NULL;
     SGM_TRY(sgm__options_read(&o, sizeof o, given, "sgm_generate"));
     if (begin_tokens == NULL || begin_count == 0)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_generate wants at least 1 token to begin with");
+        return sgm_fail(SGM_ERROR_ARGUMENT, "at least 1 token is wanted to begin with; there is none");
     for (size_t i = 0; i < begin_count; i++)
         SGM_TRY(sgm_generator_read(g, begin_tokens[i], i + 1 == begin_count ? &shares : NULL));
     for (size_t i = 0; i < count; i++) {

@@ -30,8 +30,8 @@ static sgm_status set_numbers(const sgm__metric *metric, const double *numbers, 
                         count);
     for (size_t i = 0; i < count && metric->takes == SGM__TAKES_TOPS; i++) {
         if (!(numbers[i] >= 1 && numbers[i] <= INT32_MAX && numbers[i] == floor(numbers[i])))
-            return sgm_fail(SGM_ERROR_ARGUMENT, "%s: expected a whole number from 1, got %g", metric->name,
-                            numbers[i]);
+            return sgm_fail(SGM_ERROR_ARGUMENT, "%s: expected a whole number from 1 to %d, got %g",
+                            metric->name, INT32_MAX, numbers[i]);
         options->tops[i] = (int32_t)numbers[i];
     }
     if (count > 0 && metric->takes == SGM__TAKES_BOUNDS) {

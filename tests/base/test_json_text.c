@@ -63,3 +63,12 @@ TEST(json_is_on_one_line_in_its_order)
     check_json("\"text\"", "\"text\"");
     CHECK(sgm__json_text(NULL) == NULL);
 }
+
+TEST(mistakes_name_no_flag_of_a_parser)
+{
+    json_error_t error;
+    CHECK(json_loads("[\"a\\u0000b\"]", 0, &error) == NULL);
+    CHECK_STR(sgm__json_mistake(&error), "\\u0000 is not allowed in a text");
+    CHECK(json_loads("[1", 0, &error) == NULL);
+    CHECK(strstr(sgm__json_mistake(&error), "']' expected") != NULL);
+}

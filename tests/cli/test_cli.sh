@@ -30,6 +30,33 @@ has err "--data expects a value, got the option '--'"
 run 2 predict a --count 0 b
 has err "a whole number from 1 to 9223372036854775807, got '0'"
 
+# --- a number out of range is told the range, in the user's words ---
+iris=$examples/iris.yaml
+refuse() # PATTERN ARGUMENTS...: sigma train says it
+{
+    local pattern=$1
+    shift
+    "$sigma" train "$iris" --folder refused "$@" >out 2>err </dev/null
+    has err "$pattern"
+    same "C in the message for $*" "$(grep -oE 'sgm_[a-z_]+|SGM_[A-Z_]+|JSON_[A-Z_]+' err)" ""
+    rm -rf refused
+}
+refuse "learning_rate: expected a number from 0 to 1e\+30, got '1e400'" optimiser.learning_rate=1e400
+refuse "seed: expected a whole number from 0 to 9e\+18, got '-1'" seed=-1
+refuse "'size' of dense takes a whole number from 1 to 1000000000, found '99999999999999999999'" \
+    "network=input(4) + dense(99999999999999999999) + softmax_cross_entropy"
+refuse "a share of 0.5 of the records, from 0.8 on, would end at 1.3: it has to be above 0 and to end at 1" \
+    "data.training={dataset: iris, begin: 0.8, share: 0.5}"
+printf '1,2,0\n' >few.csv
+printf 'network: input(2) + dense(1) + squared_difference\ndata: {training: {csv: few.csv, input_range: [0, 0], sections: {inputs: 0-1, targets: 2}}}\n' >few.yaml
+iris=few.yaml refuse 'the input range 0 to 0 is empty; its two ends have to differ'
+: >empty.txt
+run 1 tokenize empty.txt --output tokens
+has err '^sigma tokenize: .*there is no text to learn tokens of: it is empty$'
+echo 'this is only a text' >words.txt
+run 1 eval words.txt --data iris
+has err "'words.txt': it is no safetensors file: its first 8 bytes give no length of a header, from 2 to 100000000$"
+
 # --- what a message repeats does not steer the terminal ---
 escape=$(printf '\033[2J\302\2330m\377\rküche')
 for words in "train $escape" "$escape" "predict --$escape" "data csv=$escape" "train $examples/iris.yaml $escape=1"; do
@@ -199,7 +226,7 @@ printf 'network: input(2) + dense(2) + softmax_cross_entropy\ndata: {csv: ragged
 run 2 train place.yaml
 has err "data.csv: unknown key here; it belongs below 'training'"
 run 2 train "$examples/iris.yaml" seed=-1
-has err "seed: expected a whole number from 0, got '-1'"
+has err "seed: expected a whole number from 0 to 9e\+18, got '-1'"
 
 # --- folders of runs ---
 # A run that is moved goes on where it is now.

@@ -8,7 +8,7 @@ has out '^Usage: sigma monitor RUNS \[--port PORT\]$'
 run 2 monitor
 has err 'expected one folder of runs, got 0 words'
 run 2 monitor runs --port 70000
-has err 'a port is at most 65535, got 70000'
+has err '--port: expected a whole number from 1 to 65535, got .70000.'
 run 2 monitor runs --prot 9000
 has err "unknown option '--prot' \(did you mean '--port'\?\)"
 run 1 monitor missing

@@ -8,7 +8,7 @@ has out '^Usage: sigma serve CHECKPOINT\|FOLDER'
 run 2 serve
 has err 'expected one checkpoint or folder, got 0'
 run 2 serve run --port 70000
-has err 'a port is at most 65535, got 70000'
+has err '--port: expected a whole number from 1 to 65535, got .70000.'
 run 1 serve missing
 has err '^sigma serve: '
 run 1 serve run --token-file missing

@@ -179,7 +179,7 @@ TEST(splits_are_disjoint_and_complete)
     CHECK_INT(mark(half, seen), 4);
     CHECK(seen[11] == 1 && seen[10] == 0 && seen[22] == 1 && seen[21] == 0);
     sgm_dataset_free(half);
-    CHECK_ERROR(sgm_dataset_split_records(odd, 0.6, 0.5), "lies outside");
+    CHECK_ERROR(sgm_dataset_split_records(odd, 0.6, 0.5), "from 0.6 on, would end at 1.1");
     CHECK_ERROR(sgm_dataset_split_blocks(odd, 0, -1, 0), "interval of 1 or more");
     sgm_dataset_free(even);
     sgm_dataset_free(odd);

@@ -59,7 +59,7 @@ TEST(the_same_seed_draws_the_same)
 TEST(wrong_chances_and_options_are_told)
 {
     CHECK_INT(sgm_sample(chances, 0, 1, 0, SGM_SAMPLING(.top_k = 1)), -1);
-    CHECK(strstr(sgm_last_error(), "wants the chances of at least 1 number") != NULL);
+    CHECK(strstr(sgm_last_error(), "the chances of at least 1 number are wanted") != NULL);
     CHECK_INT(sgm_sample(chances, COUNT, 1, 0, SGM_SAMPLING(.temperature = -1)), -1);
     CHECK(strstr(sgm_last_error(), "the temperature is above 0, not -1") != NULL);
     CHECK_INT(sgm_sample(chances, COUNT, 1, 0, SGM_SAMPLING(.top_p = 1.5)), -1);

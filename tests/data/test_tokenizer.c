@@ -217,7 +217,7 @@ TEST(wrong_files_are_told)
 TEST(wrong_arguments_are_told)
 {
     sgm_tokenizer *bytes = sgm_tokenizer_bytes();
-    CHECK_ERROR(sgm_tokenizer_learn(song, 0, 300), "wants a text, got nothing");
+    CHECK_ERROR(sgm_tokenizer_learn(song, 0, 300), "there is no text to learn tokens of");
     CHECK_ERROR(sgm_tokenizer_learn(song, 5, 255), "a tokenizer has 256 to 1048576 tokens, not 255");
     CHECK_ERROR(sgm_tokenizer_decode(bytes, (const int64_t[]){65, 256}, 2, NULL),
                 "256 is no token: there are 256, numbered from 0");

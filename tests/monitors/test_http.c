@@ -203,7 +203,7 @@ TEST(failures_have_codes)
                  {"/api/fail/-4", 500}, {"/api/fail/-8", 501}, {"/api/fail/-12", 503}};
     sgm__http *server = start();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        check_answer(get(server, cases[i].path), cases[i].code, "{\"error\":\"failed with -1 ?\"}");
+        check_answer(get(server, cases[i].path), cases[i].code, "{\"error\":\"failed with -");
     check_answer(get(server, "/api/fail/x"), 400, "{\"error\":\"no number: \\\"x\\\"\"}");
     CHECK(sgm__http_stop(server));
 }

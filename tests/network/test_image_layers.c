@@ -122,7 +122,8 @@ TEST(what_does_not_fit_is_said_with_the_layers_name)
     check_refused("input(8) + max_pooling_1d(2, stride=(1, 2))", "at most 1 number as stride, 2 are given");
     check_refused("input(8, 8) + convolution(4)", "convolution needs its argument 'kernel'");
     check_refused("input(8, 8) + convolution(4, 0)", "it must be between 1 and 1000000");
-    check_refused("input(8, 8) + convolution(4, 3, padding=valid)", "takes whole numbers, found 'valid'");
+    check_refused("input(8, 8) + convolution(4, 3, padding=valid)",
+                  "takes whole numbers from 0 to 1000000, found 'valid'");
     check_refused("input(8) + global_average_pooling", "with something to pool, got (7, 8)");
 }
 

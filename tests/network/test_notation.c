@@ -133,9 +133,9 @@ TEST(arguments_are_checked)
     check_error("input(4) + dense(-3)",
                 "column 18: argument 'size' of dense is -3; it must be between 1 and 1000000000");
     check_error("input(4) + dense(2.5)",
-                "column 18: argument 'size' of dense takes a whole number, found '2.5'");
+                "column 18: argument 'size' of dense takes a whole number from 1 to 1000000000, found '2.5'");
     check_error("input(4) + dense(size=two)",
-                "column 23: argument 'size' of dense takes a whole number, found 'two'");
+                "column 23: argument 'size' of dense takes a whole number from 1 to 1000000000, found 'two'");
     check_error("input(4) + dense(3, 4)",
                 "column 21: argument 'activation' of dense takes a name, found '4'");
     check_error("input(4) + dense(3, size=4)", "column 21: argument 'size' is given twice");

@@ -161,7 +161,7 @@ TEST(the_same_seed_says_the_same)
     CHECK_OK(sgm_generate(generator, (const int64_t[]){1}, 1, NULL, 40,
                           SGM_GENERATION(.told = enough, .user = &told)));
     CHECK_INT(told, 7);
-    CHECK_ERROR(sgm_generate(generator, NULL, 0, a, 40, NULL), "at least 1 token to begin with");
+    CHECK_ERROR(sgm_generate(generator, NULL, 0, a, 40, NULL), "at least 1 token is wanted to begin with");
     CHECK_ERROR(sgm_generate(generator, (const int64_t[]){5}, 1, a, 4, NULL), "5 is no token: there are 5");
     CHECK_ERROR(sgm_generate(generator, (const int64_t[]){1}, 1, a, 4, SGM_GENERATION(.top_p = 2)),
                 "top_p is above 0");

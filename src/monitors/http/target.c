@@ -1,5 +1,6 @@
 /* What a request asks for: a path and a query, decoded strictly. A path names nothing in a file system; all
  * the same what looks like a way out of it is refused here, for all routes. */
+#include "base/json_text.h"
 #include "monitors/http/http_internal.h"
 
 static int hex(char c)
@@ -102,7 +103,7 @@ json_t *sgm__http_object(const sgm__http_request *request)
     if (json_is_object(object))
         return object;
     sgm_fail(SGM_ERROR_ARGUMENT, "expected a JSON object: %s",
-             object == NULL ? error.text : "this is another value");
+             object == NULL ? sgm__json_mistake(&error) : "this is another value");
     json_decref(object);
     return NULL;
 }

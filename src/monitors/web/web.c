@@ -1,5 +1,6 @@
 /* The web monitor: trainers that come and go, beginning and end. What it shows is its parts' to say. */
 #include "base/clock.h"
+#include "base/json_text.h"
 #include "monitors/web/web_internal.h"
 #include "training/change_record.h"
 #include "training/ranks.h"
@@ -484,7 +485,7 @@ static sgm_status read_tabs(sgm__web *web)
     if (web->tabs != NULL)
         return sgm_fail(SGM_ERROR_FORMAT, "the web monitor's tabs are a JSON array of tabs");
     return sgm_fail(SGM_ERROR_FORMAT, "the web monitor's tabs are no JSON: line %d, column %d: %s",
-                    error.line, error.column, error.text);
+                    error.line, error.column, sgm__json_mistake(&error));
 }
 
 static sgm_status fill(sgm__web *web)

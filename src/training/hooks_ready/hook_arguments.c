@@ -149,7 +149,8 @@ static sgm_status read_whole(sgm__phrase *phrase, const sgm__hook_argument *argu
         return sgm__phrase_fail(phrase, at, "expected a whole number from %lld to %lld, not %.10g",
                                 (long long)argument->least, (long long)argument->most, number);
     if (!bounded && (number < 1 || number > (double)SGM__PHRASE_MOST_COUNT || number != floor(number)))
-        return sgm__phrase_fail(phrase, at, "expected a whole number from 1, not %.10g", number);
+        return sgm__phrase_fail(phrase, at, "expected a whole number from 1 to %lld, not %.10g",
+                                (long long)SGM__PHRASE_MOST_COUNT, number);
     *whole = (int64_t)number;
     return SGM_OK;
 }
