@@ -91,6 +91,9 @@ void print_json_number(double value);
 void print_json_element(double value, bool wide);
 void print_json_text(const char *text);
 bool ends_with(const char *text, const char *end);
+/* A name of .npy or .npz, or of an array in an .npz: FILE.npz:NAME. */
+bool is_numpy(const char *path);
+sgm_reader *numpy_reader(const char *path);
 
 /* --- experiment.c: from a configuration to the library's parts --- */
 sgm_dataset *experiment_dataset(const data_config *data, const char *name, uint64_t seed);

@@ -28,7 +28,10 @@ static const option data_table[] = {
      .path_after = "text:",
      .doc = "a ready-made one (see 'sigma info'), or text:PATH"},
     {.name = "csv", .kind = OPTION_PATH, OF(data_config, csv), .doc = "a table, with `sections`"},
-    {.name = "inputs", .kind = OPTION_PATH, OF(data_config, inputs), .doc = "an array, .npy or idx"},
+    {.name = "inputs",
+     .kind = OPTION_PATH,
+     OF(data_config, inputs),
+     .doc = "an array, .npy, .npz:NAME or idx"},
     {.name = "targets", .kind = OPTION_PATH, OF(data_config, targets), .doc = "the array that belongs to it"},
     {.name = "text",
      .kind = OPTION_PATH,
@@ -266,7 +269,8 @@ static const option operator_table[] = {
      .kind = OPTION_TEXT,
      OF(operator_config, type),
      .check = check_operator,
-     .doc = "what workers merge: gradients, in each iteration, or parameters; mpi: of all ranks of mpirun"},
+     .doc = "what workers merge: gradients, in each iteration, or parameters; mpi: of all ranks of mpirun; "
+            "none"},
     SETTING(operator_config, workers, sgm_operator_settings),
     SETTING(operator_config, every, sgm_operator_settings),
     {.name = "merger",
@@ -553,6 +557,11 @@ static sgm_status give(const option *table, size_t count, const void *base, cons
 static int64_t given_or_0(int64_t value)
 {
     return value != OPTION_UNSET ? value : 0;
+}
+
+bool config_has_operator(const operator_config *o)
+{
+    return o->type != NULL && strcmp(o->type, "none") != 0;
 }
 
 sgm_operator *config_operator(const operator_config *o)

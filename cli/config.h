@@ -78,6 +78,8 @@ typedef struct config {
 extern const option config_table[];
 extern const size_t config_table_count;
 
+/* Whether there is one: a type that is not none. */
+bool config_has_operator(const operator_config *o);
 sgm_operator *config_operator(const operator_config *o);
 /* The file (NULL: none), then the arguments "key=value". On failure *c is empty. */
 sgm_status config_load(config *c, const char *path, const char *const *arguments, size_t count);

@@ -96,11 +96,12 @@ sgm_status check_name(const char *value)
 
 sgm_status check_operator(const char *value)
 {
-    static const char *const names[] = {"gradients", "parameters", "mpi"};
-    for (size_t i = 0; i < 3; i++)
+    static const char *const names[] = {"gradients", "parameters", "mpi", "none"};
+    size_t count = sizeof names / sizeof *names;
+    for (size_t i = 0; i < count; i++)
         if (strcmp(value, names[i]) == 0)
             return SGM_OK;
-    return fail_choice(value, names, 3);
+    return fail_choice(value, names, count);
 }
 
 sgm_status check_handlers(const char *value)

@@ -6,15 +6,34 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define NPZ_ARRAY ".npz:"
+
+bool is_numpy(const char *path)
+{
+    return ends_with(path, ".npy") || ends_with(path, ".npz") || strstr(path, NPZ_ARRAY) != NULL;
+}
+
+sgm_reader *numpy_reader(const char *path)
+{
+    const char *name = strstr(path, NPZ_ARRAY);
+    if (name == NULL)
+        return sgm_npy_reader(sgm_file_source(path), NULL);
+    name += strlen(NPZ_ARRAY);
+    char *file = sgm__strndup(path, (size_t)(name - 1 - path));
+    sgm_reader *reader = file != NULL ? sgm_npy_reader(sgm_file_source(file), name) : NULL;
+    sgm__free(file);
+    return reader;
+}
+
 static sgm_extractor *array_data(const char *path, const char *section)
 {
+    if (is_numpy(path))
+        return sgm_array_extractor(numpy_reader(path), .regions = {{.section = section}});
     bool packed = ends_with(path, ".gz") || ends_with(path, ".xz") || ends_with(path, ".bz2");
     sgm_source *source = sgm_file_source(path);
     if (packed)
         source = sgm_compressed_source(source, NULL);
-    bool numpy = ends_with(path, ".npy") || ends_with(path, ".npz");
-    sgm_reader *reader = numpy ? sgm_npy_reader(source, NULL) : sgm_idx_reader(source);
-    return sgm_array_extractor(reader, .regions = {{.section = section}});
+    return sgm_array_extractor(sgm_idx_reader(source), .regions = {{.section = section}});
 }
 
 static sgm_extractor *extractor_of(const data_config *data)
@@ -131,7 +150,7 @@ sgm_status experiment_fill(sgm_trainer *trainer, const config *c)
         sgm_trainer_hook(trainer, sgm_rule_hook(c->rules.items[i]));
     for (size_t i = 0; i < c->hooks.count; i++)
         sgm_trainer_hook(trainer, sgm_hook_parse(c->hooks.items[i]));
-    if (c->team.type != NULL)
+    if (config_has_operator(&c->team))
         sgm_trainer_operator(trainer, config_operator(&c->team));
     return sgm_trainer_status(trainer);
 }

@@ -398,8 +398,8 @@ static sgm_reader *open_reader(const char *path, char separator, const char *mis
 {
     if (strcmp(path, "-") == 0)
         return sgm_csv_reader(standard_input(), .separator = separator, .missing = missing);
-    if (ends_with(path, ".npy") || ends_with(path, ".npz"))
-        return sgm_npy_reader(sgm_file_source(path), NULL);
+    if (is_numpy(path))
+        return numpy_reader(path);
     return sgm_csv_reader(sgm_file_source(path), .separator = separator, .missing = missing);
 }
 

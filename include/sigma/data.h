@@ -105,7 +105,7 @@ SGM_API sgm_reader *sgm_byte_reader(sgm_source *source, int64_t header_size, int
 SGM_API sgm_reader *sgm_character_reader(sgm_source *source, int64_t length, int64_t stride);
 /* idx files as MNIST has them: every element type, records along the first dimension. */
 SGM_API sgm_reader *sgm_idx_reader(sgm_source *source);
-/* .npy, or one array of an .npz (`array` NULL: the first). Object arrays are refused. */
+/* .npy, or one array of an .npz (`array` NULL: it must have only one). Object arrays are refused. */
 SGM_API sgm_reader *sgm_npy_reader(sgm_source *source, const char *array);
 typedef struct sgm_csv_options {
     size_t struct_size;

@@ -4,7 +4,7 @@
 
 typedef struct npy_reader {
     sgm__array_input input; /* first, so that the functions for arrays take it */
-    char *array;            /* member of an npz; NULL: the first */
+    char *array;            /* member of an npz; NULL: its only one, not yet looked up */
 } npy_reader;
 
 /* '<f4', '|u1', '>i8', '=f8' ... */
@@ -104,6 +104,14 @@ static sgm_status read_header(npy_reader *self)
     return status;
 }
 
+/* Which array is meant must not depend on the order in which they were saved. */
+static sgm_status find_only_array(npy_reader *self)
+{
+    sgm_stream *stream = sgm_source_open(self->input.source);
+    self->array = stream != NULL ? sgm__archive_only_member(stream) : NULL;
+    return self->array != NULL ? SGM_OK : sgm__last_failure();
+}
+
 /* The stream of the array itself: the file, or a member of it. */
 static sgm_status open_array(npy_reader *self)
 {
@@ -121,7 +129,10 @@ static sgm_status open_array(npy_reader *self)
                           stream->name, self->array);
     sgm_stream_close(stream);
     SGM_TRY(status);
-    stream = sgm_source_open(self->input.source); /* again from the start: not every stream can go back */
+    /* Again from the start: not every stream can go back. */
+    if (is_zip && self->array == NULL)
+        SGM_TRY(find_only_array(self));
+    stream = sgm_source_open(self->input.source);
     if (stream == NULL)
         return sgm__last_failure();
     self->input.stream = is_zip ? sgm__archive_open(stream, self->array) : stream;

@@ -48,6 +48,8 @@ sgm_status sgm__stream_read_exactly(sgm_stream *stream, void *buffer, size_t siz
 
 /* Unpacks `inner`, which belongs to the new stream from then on, also when the call fails. */
 sgm_stream *sgm__archive_open(sgm_stream *inner, const char *member);
+/* Takes the stream. The name of the archive's only file; several are an error that names them. */
+char *sgm__archive_only_member(sgm_stream *inner);
 /* Inflates gzip from `inner` (taken over likewise), checking the checksums that libarchive does not look at.
  */
 sgm_stream *sgm__gzip_open(sgm_stream *inner);

@@ -113,7 +113,33 @@ static sgm_status find_member(archive_stream *self, const char *member, sgm__tex
                     seen->data != NULL ? seen->data : "no files");
 }
 
-static sgm_status archive_begin(archive_stream *self, const char *member)
+/* The name of the first file, or a message with the names if there are several. */
+static sgm_status find_only(archive_stream *self, char **only, sgm__text *seen)
+{
+    struct archive_entry *entry;
+    int count = 0, result;
+    while ((result = archive_read_next_header(self->archive, &entry)) == ARCHIVE_OK ||
+           result == ARCHIVE_WARN) {
+        if (archive_entry_filetype(entry) != AE_IFREG)
+            continue;
+        if (count++ == 0 && (*only = sgm__strdup(entry_name(entry))) == NULL)
+            return SGM_ERROR_MEMORY;
+        if (count <= MOST_LISTED)
+            sgm__text_append(seen, "%s%s", count > 1 ? ", " : "", entry_name(entry));
+        else if (count == MOST_LISTED + 1)
+            sgm__text_append(seen, ", ...");
+    }
+    if (result != ARCHIVE_EOF)
+        return archive_fail(self);
+    if (count == 1)
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_ARGUMENT,
+                    "%s: expected one file in the archive, it has %d: %s; name the one "
+                    "that is meant",
+                    self->base.name, count, seen->data != NULL ? seen->data : "no files");
+}
+
+static sgm_status archive_begin(archive_stream *self)
 {
     self->archive = archive_read_new();
     if (self->archive == NULL)
@@ -127,13 +153,11 @@ static sgm_status archive_begin(archive_stream *self, const char *member)
     archive_read_support_format_empty(self->archive);
     if (archive_read_open(self->archive, self, NULL, archive_pull, NULL) != ARCHIVE_OK)
         return archive_fail(self);
-    sgm__text seen = {0};
-    sgm_status status = find_member(self, member, &seen);
-    sgm__text_free(&seen);
-    return status;
+    return SGM_OK;
 }
 
-sgm_stream *sgm__archive_open(sgm_stream *inner, const char *member)
+/* Takes the stream. */
+static archive_stream *open_archive(sgm_stream *inner)
 {
     inner = sgm__gzip_open(inner);
     if (inner == NULL)
@@ -144,11 +168,40 @@ sgm_stream *sgm__archive_open(sgm_stream *inner, const char *member)
         return NULL;
     }
     self->inner = inner;
-    if (archive_begin(self, member) != SGM_OK) {
-        sgm_stream_close(&self->base);
+    if (archive_begin(self) == SGM_OK)
+        return self;
+    sgm_stream_close(&self->base);
+    return NULL;
+}
+
+sgm_stream *sgm__archive_open(sgm_stream *inner, const char *member)
+{
+    archive_stream *self = open_archive(inner);
+    if (self == NULL)
         return NULL;
-    }
-    return &self->base;
+    sgm__text seen = {0};
+    sgm_status status = find_member(self, member, &seen);
+    sgm__text_free(&seen);
+    if (status == SGM_OK)
+        return &self->base;
+    sgm_stream_close(&self->base);
+    return NULL;
+}
+
+char *sgm__archive_only_member(sgm_stream *inner)
+{
+    char *only = NULL;
+    archive_stream *self = open_archive(inner);
+    if (self == NULL)
+        return NULL;
+    sgm__text seen = {0};
+    sgm_status status = find_only(self, &only, &seen);
+    sgm__text_free(&seen);
+    sgm_stream_close(&self->base);
+    if (status == SGM_OK)
+        return only;
+    sgm__free(only);
+    return NULL;
 }
 
 /* --- the source --- */

@@ -26,11 +26,15 @@ static sgm_status set_shares(sgm_tensor *shares, const double *numbers, int64_t 
 {
     float *to = sgm_tensor_data(shares);
     for (int64_t row = 0; row < rows; row++) {
-        double number = trunc(numbers[row]);
+        double number = numbers[row];
         if (!(number >= 0 && number < (double)classes))
             return sgm_fail(SGM_ERROR_ARGUMENT,
-                            "class %g is out of range: there are %lld classes, numbered from 0", numbers[row],
+                            "class %g is out of range: there are %lld classes, numbered from 0", number,
                             (long long)classes);
+        if (number != floor(number))
+            return sgm_fail(SGM_ERROR_ARGUMENT,
+                            "row %lld of the targets: %g is no whole number, and classes are numbered",
+                            (long long)row, number);
         to[row * classes + (int64_t)number] = 1;
     }
     return SGM_OK;

@@ -510,6 +510,16 @@ run 0 train line.yaml --folder normed --quiet epochs=1 'network=input(1) + batch
 printf '10\n' | "$sigma" predict line - >out 2>err
 has out '^(21|20\.9[0-9]*|21\.0[0-9]*)$'
 
+# --- arrays ---
+# Which of several arrays is meant, their order in the file does not say.
+run 0 export --weights two.npz line
+printf 'network: input(1) + dense(1) + mean_squared\ndata: {training: {inputs: two.npz, targets: two.npz}}\n' >npz.yaml
+run 1 train npz.yaml epochs=1 --folder npz
+has err 'two.npz: expected one file in the archive, it has [0-9]: 1-dense.*, 1-dense.*; name the one that is meant'
+run 0 train npz.yaml epochs=1 --folder npz data.training.inputs=two.npz:1-dense.weights data.training.targets=two.npz:1-dense.weights
+run 1 train npz.yaml epochs=1 --folder npz-no data.training.inputs=two.npz:other
+has err 'no file other.npy; it has: 1-dense'
+
 # --- rules ---
 run 0 train "$examples/iris.yaml" epochs=500 --folder ruled \
     'rules=["after 2 epochs save \"two\"", "if training.loss < 0.3 then stop \"good enough\""]'

@@ -220,6 +220,7 @@ TEST(a_group_is_not_ignored_for_want_of_its_first_option)
     CHECK_OK(refuse(NETWORK "optimiser: {schedule: {warm_up: 2}}\n", NULL));
     CHECK_OK(refuse(NETWORK "operator: {every: 0}\nstart_from: {relaxed: false}\n", NULL)); /* defaults */
     CHECK_OK(refuse(NETWORK "operator: {type: gradients, workers: 2}\n", NULL));
+    CHECK_OK(refuse(NETWORK "operator: {type: gradients, workers: 2}\n", "operator=none"));
 }
 
 TEST(mistakes_in_arguments)
@@ -293,6 +294,13 @@ TEST(no_memory)
 }
 
 /* Whatever comes, the answer is a configuration or a message, and nothing is lost. */
+TEST(an_operator_can_be_left_out)
+{
+    CHECK(!config_has_operator(&(operator_config){.type = NULL}));
+    CHECK(!config_has_operator(&(operator_config){.type = (char[]){"none"}}));
+    CHECK(config_has_operator(&(operator_config){.type = (char[]){"mpi"}}));
+}
+
 TEST(an_operator_is_a_type_or_a_map)
 {
     config c;

@@ -115,7 +115,7 @@ TEST(npy_errors)
 }
 
 /* An archive as numpy.savez makes it. */
-static const char *write_npz(const char *name, const char *compression)
+static const char *write_npz(const char *name, int count, const char *compression)
 {
     const char *path = data_path(name);
     char bytes[1024];
@@ -124,7 +124,7 @@ static const char *write_npz(const char *name, const char *compression)
     archive_write_set_options(archive, compression);
     archive_write_open_filename(archive, path);
     const char *names[] = {"x.npy", "y.npy"};
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < count; i++) {
         size_t size = make_npy(bytes, 1, HEADER("|u1"), i == 0 ? "\1\2" : "\3\4", 2);
         struct archive_entry *entry = archive_entry_new();
         archive_entry_set_pathname(entry, names[i]);
@@ -157,14 +157,17 @@ TEST(npz_members)
 {
     const char *compressions[] = {"zip:compression=store", "zip:compression=deflate"};
     for (int i = 0; i < 2; i++) {
-        const char *path = write_npz(i == 0 ? "store.npz" : "deflate.npz", compressions[i]);
-        check_npz(path, NULL, 1);
+        const char *path = write_npz(i == 0 ? "store.npz" : "deflate.npz", 2, compressions[i]);
         check_npz(path, "x", 1);
         check_npz(path, "y", 3);
         check_npz(path, "y.npy", 3);
         sgm_reader *reader = sgm_npy_reader(sgm_file_source(path), "z");
         CHECK_ERROR(sgm_reader_prepare(reader), "z.npy; it has: x.npy, y.npy");
         sgm_reader_free(reader);
+        reader = sgm_npy_reader(sgm_file_source(path), NULL); /* not the one that was saved first */
+        CHECK_ERROR(sgm_reader_prepare(reader), "it has 2: x.npy, y.npy; name the one that is meant");
+        sgm_reader_free(reader);
+        check_npz(write_npz("one.npz", 1, compressions[i]), NULL, 1);
     }
     sgm_reader *reader = sgm_npy_reader(memory("\x93NUMPY\1"), "x");
     CHECK_ERROR(sgm_reader_prepare(reader), "not an .npz");

@@ -117,6 +117,14 @@ TEST(classes)
     check(&p, "input 'targets' at [1, 0]: 0.75 is no whole number");
 }
 
+TEST(classes_that_are_compared)
+{
+    problem p = good("input(3) + embedding(4, 2) + flatten + dense(2) + triplet", 0);
+    check(&p, NULL);
+    p.targets[4] = 0.5;
+    check(&p, "input 'targets' at [1]: 0.5 is no whole number: layer '4-triplet'");
+}
+
 /* Behind a record's last step there may be anything, as long as it is a token. */
 TEST(lengths_and_classes_of_steps)
 {

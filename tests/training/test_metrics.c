@@ -164,6 +164,11 @@ TEST(targets_may_be_numbers_of_classes)
     CHECK_OK(sgm_tensor_write(t, (const double[]){0, 1, 0, 3}, 4));
     CHECK_INT(sgm_metrics_compute("top_k(1)", o, t, results), SGM_ERROR_ARGUMENT);
     CHECK(strstr(sgm_last_error(), "class 3 is out of range: there are 3 classes") != NULL);
+    sgm_tensor *fractions = sgm_tensor_create(SGM_FLOAT32, &places);
+    CHECK_OK(sgm_tensor_write(fractions, (const double[]){0, 1, 1.5, 2}, 4));
+    CHECK_ERROR(sgm_metrics_compute("top_k(1)", o, fractions, results),
+                "row 2 of the targets: 1.5 is no whole number");
+    sgm_tensor_free(fractions);
     sgm_registry_free(results);
     sgm_tensor_free(o);
     sgm_tensor_free(t);

@@ -1,5 +1,6 @@
 /* triplet: what belongs together lies nearer than what does not (Schroff et al., 2015). */
 #include "network/layers/costs.h"
+#include "network/network_internal.h"
 
 #define FARTHEST 3e38 /* nearly float32's largest number: a distance that none is beyond */
 
@@ -27,7 +28,8 @@ static sgm_value row(sgm_graph *graph, sgm_value x, int64_t index)
 static sgm_value numbers_of(sgm_layer_call *call, sgm_graph *graph)
 {
     sgm_shape scalar = sgm_shape_scalar();
-    return sgm_layer_section(call, graph, sgm_layer_text(call, "targets"), &scalar);
+    sgm_value numbers = sgm_layer_section(call, graph, sgm_layer_text(call, "targets"), &scalar);
+    return sgm_value_is(numbers) ? sgm__layer_index(call, graph, numbers, INT32_MAX) : numbers;
 }
 
 /* Squared distances of all rows from all; exact enough to compare them. */
