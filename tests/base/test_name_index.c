@@ -6,7 +6,7 @@
 
 #define NAMES 500
 
-static char names[NAMES][16];
+static char names[NAMES][24];
 
 static void fill_names(void)
 {
@@ -37,7 +37,7 @@ TEST(names_are_found_whatever_came_and_went)
         if (step % 100 != 0)
             continue;
         for (size_t k = 0; k < NAMES; k++) {
-            char copy[16];
+            char copy[24];
             uintptr_t value = 1;
             strcpy(copy, names[k]);
             CHECK_INT(sgm__name_index_find(&index, copy, &value), there[k]);
