@@ -7,6 +7,7 @@
 #include <sigma/task.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 /* --- errors (error.c) --- */
@@ -124,6 +125,12 @@ uint64_t sgm__hash_text(const char *text);
 /* --- clock, processors, files (system.c) --- */
 double sgm__now(void);         /* monotonic seconds */
 int32_t sgm__processors(void); /* that this process may use; at least 1 */
+/* file_open.c: opens an ordinary file to read it, the one way to do so for a path of the user's: what could
+ * make the caller wait (a named pipe, a socket, a device) and folders are errors; *file is -1 then. What the
+ * process was given open is taken as it is: /dev/stdin, /dev/fd/N. */
+sgm_status sgm__file_open(const char *path, int *file);
+/* The same for fread(); NULL on failure. */
+FILE *sgm__file_open_stream(const char *path);
 /* Reads a whole file of at most `limit` bytes; *data ends in an extra 0 byte, free with sgm__free. */
 sgm_status sgm__file_read(const char *path, size_t limit, char **data, size_t *length);
 /* Writes through `path`.tmp, fsync, rename, fsync of the folder; straight to a device or a pipe. */

@@ -82,8 +82,6 @@ static sgm_status read_open_file(int file, const char *path, size_t limit, char 
     struct stat information;
     if (fstat(file, &information) != 0)
         return fail_file("read", path);
-    if (S_ISDIR(information.st_mode))
-        return sgm_fail(SGM_ERROR_FILE, "cannot read '%s': it is a folder, expected a file", path);
     /* The size is only a first guess: pipes and files in /proc have none, and a file may grow meanwhile. */
     size_t guess = information.st_size > 0 ? (size_t)information.st_size : 4096;
     size_t capacity = 0, done = 0;
@@ -112,9 +110,8 @@ sgm_status sgm__file_read(const char *path, size_t limit, char **data, size_t *l
 {
     *data = NULL;
     *length = 0;
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0)
-        return fail_file("open", path);
+    int file;
+    SGM_TRY(sgm__file_open(path, &file));
     sgm_status status = read_open_file(file, path, limit, data, length);
     close(file);
     if (status != SGM_OK) {

@@ -309,10 +309,9 @@ static void clean_up(decoder *d)
 static sgm_status decode(decoder *d)
 {
     unsigned char magic[8] = {0};
-    d->file = fopen(d->path, "rbe");
+    d->file = sgm__file_open_stream(d->path);
     if (d->file == NULL)
-        return sgm_fail(SGM_ERROR_FILE, "%s: cannot be opened: %s; check its permissions", d->path,
-                        sgm__errno_text(errno));
+        return sgm__last_failure();
     size_t got = fread(magic, 1, sizeof magic, d->file);
     rewind(d->file);
     if (got == sizeof magic && png_sig_cmp(magic, 0, sizeof magic) == 0)

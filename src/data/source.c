@@ -227,28 +227,31 @@ static bool file_exists(sgm_source *source)
     return stat(source->name, &info) == 0 && !S_ISDIR(info.st_mode) && access(source->name, R_OK) == 0;
 }
 
+/* A missing file may be somewhere else. */
+static sgm_stream *fail_open(const char *name)
+{
+    char message[512];
+    if (access(name, F_OK) == 0)
+        return NULL;
+    snprintf(message, sizeof message, "%s", sgm_last_error());
+    sgm_fail(SGM_ERROR_NOT_FOUND, "%s; check the path%s", message,
+             name[0] != '/' ? " (relative ones start at the working directory)" : "");
+    return NULL;
+}
+
 static sgm_stream *file_open(sgm_source *source)
 {
     struct stat info;
-    int descriptor = open(source->name, O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) {
-        sgm_status status = errno == ENOENT || errno == ENOTDIR ? SGM_ERROR_NOT_FOUND : SGM_ERROR_FILE;
-        sgm_fail(status, "%s: cannot be opened: %s; check the path%s", source->name, sgm__errno_text(errno),
-                 source->name[0] != '/' ? " (relative ones start at the working directory)" : "");
-        return NULL;
-    }
-    if (fstat(descriptor, &info) != 0 || S_ISDIR(info.st_mode)) {
-        sgm_fail(SGM_ERROR_FILE, "%s: is a folder, a file was expected; name a file in it", source->name);
-        close(descriptor);
-        return NULL;
-    }
+    int descriptor;
+    if (sgm__file_open(source->name, &descriptor) != SGM_OK)
+        return fail_open(source->name);
     file_stream *stream = sgm__stream_create(sizeof *stream, &file_stream_type, source, source->name);
     if (stream == NULL) {
         close(descriptor);
         return NULL;
     }
     stream->descriptor = descriptor;
-    stream->seekable = S_ISREG(info.st_mode);
+    stream->seekable = fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode);
     return &stream->base;
 }
 

@@ -27,7 +27,7 @@ bool sgm__npz_is_named(const char *path)
 bool sgm__npz_begins(const char *path)
 {
     char start[8] = {0};
-    FILE *file = fopen(path, "rbe");
+    FILE *file = sgm__file_open_stream(path);
     size_t got = file != NULL ? fread(start, 1, sizeof start, file) : 0;
     if (file != NULL)
         fclose(file);

@@ -298,11 +298,9 @@ static sgm_bundle *load(const char *path, bool only_texts)
     }
     if (sgm__npz_begins(path))
         return sgm__npz_load(path);
-    reader r = {.path = path, .file = fopen(path, "rbe"), .only_texts = only_texts};
-    if (r.file == NULL) {
-        fail_file("open", path);
+    reader r = {.path = path, .file = sgm__file_open_stream(path), .only_texts = only_texts};
+    if (r.file == NULL)
         return NULL;
-    }
     sgm_bundle *bundle = sgm_bundle_create();
     sgm_status status = bundle != NULL ? read_all(&r, bundle) : SGM_ERROR_MEMORY;
     for (size_t i = 0; i < r.count; i++)

@@ -376,7 +376,7 @@ has err "large.csv: line 2, column 2 \(from 0\): expected a number that fits flo
 run 1 predict run large.npy
 has err 'large.npy: record 0, element 3 \(both from 0\): 1e\+39 is too large for float32'
 run 1 predict run missing.csv
-has err '^sigma predict: missing.csv: cannot be opened'
+has err "^sigma predict: cannot open 'missing.csv': No such file or directory; check the path"
 run 1 eval run --data digits
 has err "data 'digits': section 'inputs' has records of the shape \(8, 8\), layer '0-input' wants \(4,\)"
 # Numbers of a file are scaled as those of the training were.
@@ -509,6 +509,25 @@ has out '^test: loss 0.000[0-9] \(6 records\)$'
 run 0 train line.yaml --folder normed --quiet epochs=1 'network=input(1) + batch_norm + dense(1) + mean_squared'
 printf '10\n' | "$sigma" predict line - >out 2>err
 has out '^(21|20\.9[0-9]*|21\.0[0-9]*)$'
+
+# --- what is no ordinary file ---
+# Nobody writes to the pipe: whoever opened it would wait for ever.
+mkfifo pipe
+for words in 'eval pipe' 'inspect pipe' 'info pipe' 'serve pipe' 'train pipe' 'tokenize pipe --output t' 'predict pipe line.csv' \
+    'predict line pipe' 'train line.yaml --folder piped data.training.csv=pipe'; do
+    # shellcheck disable=SC2086 # the words of a command
+    timeout 20 "$sigma" $words >out 2>err </dev/null
+    ended=$?
+    same "sigma $words ends by itself" "$((ended == 1 || ended == 2))" 1
+    has err "'?([^ ]*/)?pipe'?: it is a named pipe, expected a file"
+done
+# What the shell holds open for the command has somebody at its other end.
+run 0 predict line <(printf '10\n')
+has out '^(21|20\.9[0-9]*|21\.0[0-9]*)$'
+printf '10\n' | "$sigma" predict line /dev/stdin >out 2>err
+has out '^(21|20\.9[0-9]*|21\.0[0-9]*)$'
+run 1 predict line /dev/zero
+has err "cannot read '/dev/zero': it is a device, expected a file"
 
 # --- arrays ---
 # Which of several arrays is meant, their order in the file does not say.
@@ -672,11 +691,12 @@ for at in 8 40 400 -1; do # of the header, and the last byte of the last tensor
 done
 
 # Before there is anything to keep, it ends at once: here it waits for its data.
-mkfifo slow.csv
+mkfifo slow
+exec 7<>slow
 cat >slow.yaml <<END
 network: input(2) + dense(2) + softmax_cross_entropy
 data:
-  training: {csv: slow.csv, sections: {inputs: 0-1, targets: 2}}
+  training: {csv: /dev/fd/7, sections: {inputs: 0-1, targets: 2}}
 optimiser: {type: adam}
 END
 for signal in INT TERM; do
@@ -692,6 +712,7 @@ for signal in INT TERM; do
     process=
     has err '^sigma train: interrupted before training began: nothing was saved$'
 done
+exec 7<&-
 run 2 train never --resume
 has err "there is no run 'never' to resume: one that never began has no folder; begin it with its file"
 

@@ -345,7 +345,7 @@ TEST(a_failed_write_leaves_the_old_file)
     CHECK(access(path_of("old.safetensors.tmp"), F_OK) != 0);
     CHECK_ERROR(sgm_bundle_save(bundle, path_of("no/such/folder.safetensors")), "no/such/folder");
     CHECK_ERROR(sgm_bundle_load(path_of("absent.safetensors")), "absent.safetensors");
-    CHECK_ERROR(sgm_bundle_load("/tmp"), "'/tmp': it is not a regular file");
+    CHECK_ERROR(sgm_bundle_load("/tmp"), "'/tmp': it is a folder, expected a file");
     sgm_bundle_free(loaded);
     sgm_bundle_free(bundle);
     sgm_tensor_free(tensor);
