@@ -46,27 +46,24 @@ typedef struct sgm_part_options {
 } sgm_part_options;
 
 /* A checkpoint with some of the parts; NumPy's format if the path ends in .npz, else safetensors. */
-#define sgm_trainer_save_parts(trainer, ...)                                                                 \
-    SGM_PARTS(sgm_trainer_save_with, trainer, __VA_ARGS__, .struct_size = sizeof(sgm_part_options))
+#define sgm_trainer_save_parts(trainer, ...) SGM_PARTS(sgm_trainer_save_with, trainer, __VA_ARGS__, )
 SGM_API sgm_status sgm_trainer_save_with(sgm_trainer *trainer, const char *path,
                                          const sgm_part_options *options);
 /* Loads parts of a file: of a checkpoint, or any safetensors file with parameters of these names. A trainer
  * without a network takes the file's. First all of it is compared; if it does not fit, nothing is changed and
  * the error lists what differs: the notation, missing and surplus states, shapes, types, the optimiser. Parts
  * that are named must be there. */
-#define sgm_trainer_load_parts(trainer, ...)                                                                 \
-    SGM_PARTS(sgm_trainer_load_with, trainer, __VA_ARGS__, .struct_size = sizeof(sgm_part_options))
+#define sgm_trainer_load_parts(trainer, ...) SGM_PARTS(sgm_trainer_load_with, trainer, __VA_ARGS__, )
 SGM_API sgm_status sgm_trainer_load_with(sgm_trainer *trainer, const char *path,
                                          const sgm_part_options *options);
 /* The same from trainer to trainer; `from` may run in another thread, and is read between two iterations. */
-#define sgm_trainer_copy_parts(to, ...)                                                                      \
-    SGM_PARTS(sgm_trainer_copy_with, to, __VA_ARGS__, .struct_size = sizeof(sgm_part_options))
+#define sgm_trainer_copy_parts(to, ...) SGM_PARTS(sgm_trainer_copy_with, to, __VA_ARGS__, )
 SGM_API sgm_status sgm_trainer_copy_with(sgm_trainer *to, sgm_trainer *from, const sgm_part_options *options);
 /* All parameters and averages; with the network if `to` has none. */
 SGM_API sgm_status sgm_trainer_copy_parameters(sgm_trainer *from, sgm_trainer *to);
 #define SGM_PARTS(function, trainer, ...) SGM_PARTS_WITH(function, trainer, __VA_ARGS__)
 #define SGM_PARTS_WITH(function, trainer, other, ...)                                                        \
-    function(trainer, other, &(const sgm_part_options){__VA_ARGS__})
+    function(trainer, other, SGM_OPTIONS(sgm_part_options, __VA_ARGS__))
 
 /* "network parameters", "everything -optimiser": names from left to right, a minus takes away. */
 SGM_API sgm_status sgm_parts_parse(const char *text, unsigned *parts);

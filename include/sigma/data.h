@@ -313,7 +313,7 @@ typedef struct sgm_token_options {
         lanes; /* the text in so many parts of equal length, whose first records come first, then their second
                 * ones, ...: minibatches of so many records, not shuffled, go on with each other; default 1 */
 } sgm_token_options;
-#define SGM_TOKENS(...) (&(const sgm_token_options){.struct_size = sizeof(sgm_token_options), __VA_ARGS__})
+#define SGM_TOKENS(...) SGM_OPTIONS(sgm_token_options, __VA_ARGS__)
 /* Takes nothing, and keeps the tokens in memory. Options: SGM_TOKENS(.window = 32), or NULL. */
 SGM_API sgm_dataset *sgm_dataset_tokens(const char *name, const sgm_tokenizer *tokenizer, const void *text,
                                         size_t size, const sgm_token_options *options);

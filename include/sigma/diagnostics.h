@@ -26,20 +26,18 @@ typedef struct sgm_checkpoints_options {
     sgm_criteria *only_if; /* taken over */
 } sgm_checkpoints_options;
 /* The newest: last-epoch3-iteration120.safetensors. */
-#define sgm_last_checkpoints(count, ...)                                                                     \
-    SGM_LAST_CHECKPOINTS(count, __VA_ARGS__, .struct_size = sizeof(sgm_checkpoints_options))
+#define sgm_last_checkpoints(count, ...) SGM_LAST_CHECKPOINTS(count, __VA_ARGS__, )
 #define SGM_LAST_CHECKPOINTS(count, when, ...)                                                               \
-    sgm_last_checkpoints_create(count, when, &(const sgm_checkpoints_options){__VA_ARGS__})
+    sgm_last_checkpoints_create(count, when, SGM_OPTIONS(sgm_checkpoints_options, __VA_ARGS__))
 SGM_API sgm_hook *sgm_last_checkpoints_create(int64_t count, sgm_time_step when,
                                               const sgm_checkpoints_options *options);
 /* Those with the largest or smallest values, of equal ones the earlier:
  * best-validation.loss-epoch3-iteration120-0.0423.safetensors. NaN is never among them. */
 #define sgm_best_checkpoints(count, identifier, extremum, ...)                                               \
-    SGM_BEST_CHECKPOINTS(count, identifier, extremum, __VA_ARGS__,                                           \
-                         .struct_size = sizeof(sgm_checkpoints_options))
+    SGM_BEST_CHECKPOINTS(count, identifier, extremum, __VA_ARGS__, )
 #define SGM_BEST_CHECKPOINTS(count, identifier, extremum, when, ...)                                         \
     sgm_best_checkpoints_create(count, identifier, extremum, when,                                           \
-                                &(const sgm_checkpoints_options){__VA_ARGS__})
+                                SGM_OPTIONS(sgm_checkpoints_options, __VA_ARGS__))
 SGM_API sgm_hook *sgm_best_checkpoints_create(int64_t count, const char *identifier, sgm_extremum extremum,
                                               sgm_time_step when, const sgm_checkpoints_options *options);
 
@@ -57,9 +55,7 @@ typedef struct sgm_nan_watch_options {
     bool pause;
 } sgm_nan_watch_options;
 /* sgm_nan_watch(), sgm_nan_watch(.pause = true) */
-#define sgm_nan_watch(...)                                                                                   \
-    sgm_nan_watch_create(                                                                                    \
-        &(const sgm_nan_watch_options){.struct_size = sizeof(sgm_nan_watch_options), __VA_ARGS__})
+#define sgm_nan_watch(...) sgm_nan_watch_create(SGM_OPTIONS(sgm_nan_watch_options, __VA_ARGS__))
 SGM_API sgm_hook *sgm_nan_watch_create(const sgm_nan_watch_options *options);
 
 /* --- weights, gradients, updates in numbers ---
@@ -79,10 +75,9 @@ typedef struct sgm_statistics_options {
     bool no_file;
     sgm_criteria *only_if; /* taken over */
 } sgm_statistics_options;
-#define sgm_statistics(identifiers, ...)                                                                     \
-    SGM_STATISTICS(identifiers, __VA_ARGS__, .struct_size = sizeof(sgm_statistics_options))
+#define sgm_statistics(identifiers, ...) SGM_STATISTICS(identifiers, __VA_ARGS__, )
 #define SGM_STATISTICS(identifiers, when, ...)                                                               \
-    sgm_statistics_create(identifiers, when, &(const sgm_statistics_options){__VA_ARGS__})
+    sgm_statistics_create(identifiers, when, SGM_OPTIONS(sgm_statistics_options, __VA_ARGS__))
 SGM_API sgm_hook *sgm_statistics_create(const char *identifiers, sgm_time_step when,
                                         const sgm_statistics_options *options);
 
@@ -96,9 +91,7 @@ typedef struct sgm_throughput_options {
     int64_t every; /* iterations between two results; default 10 */
 } sgm_throughput_options;
 /* sgm_throughput(), sgm_throughput(.span = 1000) */
-#define sgm_throughput(...)                                                                                  \
-    sgm_throughput_create(                                                                                   \
-        &(const sgm_throughput_options){.struct_size = sizeof(sgm_throughput_options), __VA_ARGS__})
+#define sgm_throughput(...) sgm_throughput_create(SGM_OPTIONS(sgm_throughput_options, __VA_ARGS__))
 SGM_API sgm_hook *sgm_throughput_create(const sgm_throughput_options *options);
 
 /* --- values over time ---
@@ -111,33 +104,29 @@ typedef struct sgm_time_series_options {
     const char
         *file; /* also FILE.csv in the run's folder, all values: iteration,identifier,value; NULL: none */
 } sgm_time_series_options;
-#define sgm_time_series(identifiers, ...)                                                                    \
-    SGM_TIME_SERIES(identifiers, __VA_ARGS__, .struct_size = sizeof(sgm_time_series_options))
+#define sgm_time_series(identifiers, ...) SGM_TIME_SERIES(identifiers, __VA_ARGS__, )
 #define SGM_TIME_SERIES(identifiers, when, ...)                                                              \
-    sgm_time_series_create(identifiers, when, &(const sgm_time_series_options){__VA_ARGS__})
+    sgm_time_series_create(identifiers, when, SGM_OPTIONS(sgm_time_series_options, __VA_ARGS__))
 SGM_API sgm_hook *sgm_time_series_create(const char *identifiers, sgm_time_step when,
                                          const sgm_time_series_options *options);
 
 /* --- more reporters; options as those of sgm_value_reporter, without background --- */
 /* "epoch 2, iteration 350", before all others. */
-#define sgm_progress_reporter(...)                                                                           \
-    SGM_PROGRESS_REPORTER(__VA_ARGS__, .struct_size = sizeof(sgm_value_reporter_options))
+#define sgm_progress_reporter(...) SGM_PROGRESS_REPORTER(__VA_ARGS__, )
 #define SGM_PROGRESS_REPORTER(when, ...)                                                                     \
-    sgm_progress_reporter_create(when, &(const sgm_value_reporter_options){__VA_ARGS__})
+    sgm_progress_reporter_create(when, SGM_OPTIONS(sgm_value_reporter_options, __VA_ARGS__))
 SGM_API sgm_hook *sgm_progress_reporter_create(sgm_time_step when, const sgm_value_reporter_options *options);
 /* "12.4 iterations/s, on average 80.6 ms, last 81.2 ms": of the iterations or epochs of its step, by
  * sgm_running_time, which it requires. */
-#define sgm_running_time_reporter(...)                                                                       \
-    SGM_RUNNING_TIME_REPORTER(__VA_ARGS__, .struct_size = sizeof(sgm_value_reporter_options))
+#define sgm_running_time_reporter(...) SGM_RUNNING_TIME_REPORTER(__VA_ARGS__, )
 #define SGM_RUNNING_TIME_REPORTER(when, ...)                                                                 \
-    sgm_running_time_reporter_create(when, &(const sgm_value_reporter_options){__VA_ARGS__})
+    sgm_running_time_reporter_create(when, SGM_OPTIONS(sgm_value_reporter_options, __VA_ARGS__))
 SGM_API sgm_hook *sgm_running_time_reporter_create(sgm_time_step when,
                                                    const sgm_value_reporter_options *options);
 /* "optimiser.cost_total = 0.25 (mean of 100)": of a number at each iteration since the last report. */
-#define sgm_mean_reporter(identifier, ...)                                                                   \
-    SGM_MEAN_REPORTER(identifier, __VA_ARGS__, .struct_size = sizeof(sgm_value_reporter_options))
+#define sgm_mean_reporter(identifier, ...) SGM_MEAN_REPORTER(identifier, __VA_ARGS__, )
 #define SGM_MEAN_REPORTER(identifier, when, ...)                                                             \
-    sgm_mean_reporter_create(identifier, when, &(const sgm_value_reporter_options){__VA_ARGS__})
+    sgm_mean_reporter_create(identifier, when, SGM_OPTIONS(sgm_value_reporter_options, __VA_ARGS__))
 SGM_API sgm_hook *sgm_mean_reporter_create(const char *identifier, sgm_time_step when,
                                            const sgm_value_reporter_options *options);
 
@@ -162,20 +151,18 @@ typedef struct sgm_target_options {
     int64_t steps;       /* of an attempt; default 1024 */
     int64_t attempts;    /* default 2; the best one counts if none succeeds */
 } sgm_target_options;
-#define sgm_target_maximiser(wanted_class, ...)                                                              \
-    SGM_TARGET_MAXIMISER(wanted_class, __VA_ARGS__, .struct_size = sizeof(sgm_target_options))
+#define sgm_target_maximiser(wanted_class, ...) SGM_TARGET_MAXIMISER(wanted_class, __VA_ARGS__, )
 #define SGM_TARGET_MAXIMISER(wanted_class, when, ...)                                                        \
-    sgm_target_maximiser_create(wanted_class, when, &(const sgm_target_options){__VA_ARGS__})
+    sgm_target_maximiser_create(wanted_class, when, SGM_OPTIONS(sgm_target_options, __VA_ARGS__))
 SGM_API sgm_hook *sgm_target_maximiser_create(int64_t wanted_class, sgm_time_step when,
                                               const sgm_target_options *options);
 /* A tensor of rank 1 to 3 (with up to 4 channels, of which the mean counts) as lines of text, each value two
  * characters from ' ' (the least) to '@' (the largest); free with sgm_string_free. */
 SGM_API char *sgm_tensor_art(const sgm_tensor *tensor);
 /* Reports tensors as such text: shared.target_3_input. */
-#define sgm_art_reporter(identifier, ...)                                                                    \
-    SGM_ART_REPORTER(identifier, __VA_ARGS__, .struct_size = sizeof(sgm_value_reporter_options))
+#define sgm_art_reporter(identifier, ...) SGM_ART_REPORTER(identifier, __VA_ARGS__, )
 #define SGM_ART_REPORTER(identifier, when, ...)                                                              \
-    sgm_art_reporter_create(identifier, when, &(const sgm_value_reporter_options){__VA_ARGS__})
+    sgm_art_reporter_create(identifier, when, SGM_OPTIONS(sgm_value_reporter_options, __VA_ARGS__))
 SGM_API sgm_hook *sgm_art_reporter_create(const char *identifier, sgm_time_step when,
                                           const sgm_value_reporter_options *options);
 /* In the background, with copies of the parameters: the first output of the network (in the notation of the

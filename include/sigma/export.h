@@ -31,10 +31,9 @@ typedef struct sgm_export_c_options {
  * minibatches. */
 SGM_API sgm_status sgm_export_c_file(sgm_trainer *trainer, const char *path,
                                      const sgm_export_c_options *options);
-#define sgm_export_c(trainer, ...)                                                                           \
-    SGM_EXPORT_C(trainer, __VA_ARGS__, .struct_size = sizeof(sgm_export_c_options))
+#define sgm_export_c(trainer, ...) SGM_EXPORT_C(trainer, __VA_ARGS__, )
 #define SGM_EXPORT_C(trainer, path, ...)                                                                     \
-    sgm_export_c_file(trainer, path, &(const sgm_export_c_options){__VA_ARGS__})
+    sgm_export_c_file(trainer, path, SGM_OPTIONS(sgm_export_c_options, __VA_ARGS__))
 
 typedef struct sgm_export_onnx_options {
     size_t struct_size;
@@ -47,9 +46,9 @@ typedef struct sgm_export_onnx_options {
  * records in a way that needs `batch`. */
 SGM_API sgm_status sgm_export_onnx_file(sgm_trainer *trainer, const char *path,
                                         const sgm_export_onnx_options *options);
-#define sgm_export_onnx(...) SGM_EXPORT_ONNX(__VA_ARGS__, .struct_size = sizeof(sgm_export_onnx_options))
+#define sgm_export_onnx(...) SGM_EXPORT_ONNX(__VA_ARGS__, )
 #define SGM_EXPORT_ONNX(trainer, path, ...)                                                                  \
-    sgm_export_onnx_file(trainer, path, &(const sgm_export_onnx_options){__VA_ARGS__})
+    sgm_export_onnx_file(trainer, path, SGM_OPTIONS(sgm_export_onnx_options, __VA_ARGS__))
 
 #ifdef __cplusplus
 }

@@ -42,8 +42,7 @@ typedef struct sgm_generation_options {
     bool (*told)(void *user, int64_t token); /* each token once it is drawn; false: that is enough */
     void *user;
 } sgm_generation_options;
-#define SGM_GENERATION(...)                                                                                  \
-    (&(const sgm_generation_options){.struct_size = sizeof(sgm_generation_options), __VA_ARGS__})
+#define SGM_GENERATION(...) SGM_OPTIONS(sgm_generation_options, __VA_ARGS__)
 /* Reads `begin_count` tokens (at least 1) after what was read before, then draws up to `count` that follow,
  * each of which is read in turn, into `tokens` (NULL: not wanted). The same seed gives the same tokens. */
 SGM_API sgm_status sgm_generate(sgm_generator *generator, const int64_t *begin, size_t begin_count,

@@ -96,9 +96,9 @@ typedef struct sgm_hook_options {
     bool local;
 } sgm_hook_options;
 /* Takes over `self` (freed by the type's function, once, also on failure), criteria and required hooks. */
-#define sgm_hook_create(type, ...) SGM_HOOK_CREATE(type, __VA_ARGS__, .struct_size = sizeof(sgm_hook_options))
+#define sgm_hook_create(type, ...) SGM_HOOK_CREATE(type, __VA_ARGS__, )
 #define SGM_HOOK_CREATE(type, self, ...)                                                                     \
-    sgm_hook_create_options(type, self, &(const sgm_hook_options){__VA_ARGS__})
+    sgm_hook_create_options(type, self, SGM_OPTIONS(sgm_hook_options, __VA_ARGS__))
 SGM_API sgm_hook *sgm_hook_create_options(const sgm_hook_type *type, void *self,
                                           const sgm_hook_options *options);
 /* One more hook that runs before `hook` and is attached with it; `required` is taken over, also on failure.

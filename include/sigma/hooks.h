@@ -32,10 +32,9 @@ typedef struct sgm_value_reporter_options {
 } sgm_value_reporter_options;
 /* Reports "optimiser.rate = 0.01, training.loss = 0.25": all that match the identifiers (separated by
  * spaces). */
-#define sgm_value_reporter(identifiers, ...)                                                                 \
-    SGM_VALUE_REPORTER(identifiers, __VA_ARGS__, .struct_size = sizeof(sgm_value_reporter_options))
+#define sgm_value_reporter(identifiers, ...) SGM_VALUE_REPORTER(identifiers, __VA_ARGS__, )
 #define SGM_VALUE_REPORTER(identifiers, when, ...)                                                           \
-    sgm_value_reporter_create(identifiers, when, &(const sgm_value_reporter_options){__VA_ARGS__})
+    sgm_value_reporter_create(identifiers, when, SGM_OPTIONS(sgm_value_reporter_options, __VA_ARGS__))
 SGM_API sgm_hook *sgm_value_reporter_create(const char *identifiers, sgm_time_step when,
                                             const sgm_value_reporter_options *options);
 
@@ -78,9 +77,9 @@ typedef struct sgm_save_options {
     sgm_criteria *only_if; /* taken over */
 } sgm_save_options;
 /* Saves under a name in which values may stand, as in "epoch-{epoch}" (sgm_resolve_text). */
-#define sgm_save_hook(when, ...) SGM_SAVE_HOOK(when, __VA_ARGS__, .struct_size = sizeof(sgm_save_options))
+#define sgm_save_hook(when, ...) SGM_SAVE_HOOK(when, __VA_ARGS__, )
 #define SGM_SAVE_HOOK(when, name, ...)                                                                       \
-    sgm_save_hook_create(when, name, &(const sgm_save_options){__VA_ARGS__})
+    sgm_save_hook_create(when, name, SGM_OPTIONS(sgm_save_options, __VA_ARGS__))
 SGM_API sgm_hook *sgm_save_hook_create(sgm_time_step when, const char *name, const sgm_save_options *options);
 
 /* Does what a rule says (rule.h). `set` changes each value that matches, from its own value on. */

@@ -82,10 +82,9 @@ typedef struct sgm_metric_options {
  *
  * Without records all are NaN. */
 SGM_API sgm_hook *sgm_metric_create(const char *metric, const char *data, const sgm_metric_options *options);
-#define SGM_METRIC(metric, ...)                                                                              \
-    SGM_METRIC_SIZED(metric, __VA_ARGS__, .struct_size = sizeof(sgm_metric_options))
+#define SGM_METRIC(metric, ...) SGM_METRIC_SIZED(metric, __VA_ARGS__, )
 #define SGM_METRIC_SIZED(metric, data, ...)                                                                  \
-    sgm_metric_create(metric, data, &(const sgm_metric_options){__VA_ARGS__})
+    sgm_metric_create(metric, data, SGM_OPTIONS(sgm_metric_options, __VA_ARGS__))
 #define sgm_top_k_metric(...) SGM_METRIC("top_k", __VA_ARGS__)
 #define sgm_uni_accuracy_metric(...) SGM_METRIC("uni_accuracy", __VA_ARGS__)
 #define sgm_confusion_metric(...) SGM_METRIC("confusion", __VA_ARGS__)
@@ -129,10 +128,9 @@ typedef struct sgm_score_report_options {
     void *user;
     void (*release)(void *user); /* once, also when the constructor fails */
 } sgm_score_report_options;
-#define SGM_SCORE_REPORT(create, ...)                                                                        \
-    SGM_SCORE_REPORT_SIZED(create, __VA_ARGS__, .struct_size = sizeof(sgm_score_report_options))
+#define SGM_SCORE_REPORT(create, ...) SGM_SCORE_REPORT_SIZED(create, __VA_ARGS__, )
 #define SGM_SCORE_REPORT_SIZED(create, data, when, ...)                                                      \
-    create(data, when, &(const sgm_score_report_options){__VA_ARGS__})
+    create(data, when, SGM_OPTIONS(sgm_score_report_options, __VA_ARGS__))
 /* "top1 = 0.947, top3 = 0.99" */
 #define sgm_accuracy_reporter(...) SGM_SCORE_REPORT(sgm_accuracy_reporter_create, __VA_ARGS__)
 SGM_API sgm_hook *sgm_accuracy_reporter_create(const char *data, sgm_time_step when,
@@ -158,11 +156,10 @@ typedef struct sgm_metric_processor_options {
 } sgm_metric_processor_options;
 /* The mean of the function over all that matches identifiers (separated by spaces), with what is below a
  * registry that matches, as "shared.NAME"; without any nothing is left. Runs at priority -1000. */
-#define sgm_metric_processor(...)                                                                            \
-    SGM_METRIC_PROCESSOR(__VA_ARGS__, .struct_size = sizeof(sgm_metric_processor_options))
+#define sgm_metric_processor(...) SGM_METRIC_PROCESSOR(__VA_ARGS__, )
 #define SGM_METRIC_PROCESSOR(identifiers, function, name, ...)                                               \
     sgm_metric_processor_create(identifiers, function, name,                                                 \
-                                &(const sgm_metric_processor_options){__VA_ARGS__})
+                                SGM_OPTIONS(sgm_metric_processor_options, __VA_ARGS__))
 SGM_API sgm_hook *sgm_metric_processor_create(const char *identifiers, sgm_metric_function function,
                                               const char *name, const sgm_metric_processor_options *options);
 /* Functions for it: of a tensor's elements, or of a number as one. */

@@ -28,10 +28,9 @@ typedef struct sgm_model_options {
     sgm_optimiser *optimiser; /* taken; default adam; a later training that gives one fails */
 } sgm_model_options;
 /* features: (records, ...), labels: (records, ...). */
-#define sgm_model_train(model, features, ...)                                                                \
-    SGM_MODEL_TRAIN(model, features, __VA_ARGS__, .struct_size = sizeof(sgm_model_options))
+#define sgm_model_train(model, features, ...) SGM_MODEL_TRAIN(model, features, __VA_ARGS__, )
 #define SGM_MODEL_TRAIN(model, features, labels, ...)                                                        \
-    sgm_model_train_options(model, features, labels, &(const sgm_model_options){__VA_ARGS__})
+    sgm_model_train_options(model, features, labels, SGM_OPTIONS(sgm_model_options, __VA_ARGS__))
 SGM_API sgm_status sgm_model_train_options(sgm_model *model, sgm_tensor *features, sgm_tensor *labels,
                                            const sgm_model_options *options);
 /* (records, ...): a new tensor. */

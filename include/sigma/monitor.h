@@ -32,8 +32,7 @@ typedef struct sgm_terminal_monitor_options {
     bool keys; /* default: none, and the terminal is left as it is */
 } sgm_terminal_monitor_options;
 #define sgm_terminal_monitor(...)                                                                            \
-    sgm_terminal_monitor_create(&(const sgm_terminal_monitor_options){                                       \
-        .struct_size = sizeof(sgm_terminal_monitor_options), __VA_ARGS__})
+    sgm_terminal_monitor_create(SGM_OPTIONS(sgm_terminal_monitor_options, __VA_ARGS__))
 /* NULL: out of memory, or the system refused a thread (sgm_last_error()). */
 SGM_API sgm_monitor *sgm_terminal_monitor_create(const sgm_terminal_monitor_options *options);
 
@@ -59,9 +58,7 @@ typedef struct sgm_web_monitor_options {
     bool wait; /* sgm_env_free waits, if anything was run, until somebody ends it on the page, or by Ctrl-C */
     bool quiet; /* the address is not printed, see sgm_web_monitor_url */
 } sgm_web_monitor_options;
-#define sgm_web_monitor(...)                                                                                 \
-    sgm_web_monitor_create(                                                                                  \
-        &(const sgm_web_monitor_options){.struct_size = sizeof(sgm_web_monitor_options), __VA_ARGS__})
+#define sgm_web_monitor(...) sgm_web_monitor_create(SGM_OPTIONS(sgm_web_monitor_options, __VA_ARGS__))
 /* NULL: an option is wrong, the token or the address too (sgm_last_error()). A port that is taken is found
  * when it begins to serve. */
 SGM_API sgm_monitor *sgm_web_monitor_create(const sgm_web_monitor_options *options);
@@ -83,8 +80,7 @@ typedef struct sgm_json_lines_monitor_options {
     double every_seconds;     /* a line for the first iteration after so long; 0: none */
 } sgm_json_lines_monitor_options;
 #define sgm_json_lines_monitor(...)                                                                          \
-    sgm_json_lines_monitor_create(&(const sgm_json_lines_monitor_options){                                   \
-        .struct_size = sizeof(sgm_json_lines_monitor_options), __VA_ARGS__})
+    sgm_json_lines_monitor_create(SGM_OPTIONS(sgm_json_lines_monitor_options, __VA_ARGS__))
 /* NULL: an option is wrong, or the file cannot be opened (sgm_last_error()). */
 SGM_API sgm_monitor *sgm_json_lines_monitor_create(const sgm_json_lines_monitor_options *options);
 
@@ -103,8 +99,7 @@ typedef struct sgm_tensorboard_monitor_options {
     bool no_histograms;
 } sgm_tensorboard_monitor_options;
 #define sgm_tensorboard_monitor(...)                                                                         \
-    sgm_tensorboard_monitor_create(&(const sgm_tensorboard_monitor_options){                                 \
-        .struct_size = sizeof(sgm_tensorboard_monitor_options), __VA_ARGS__})
+    sgm_tensorboard_monitor_create(SGM_OPTIONS(sgm_tensorboard_monitor_options, __VA_ARGS__))
 /* NULL: an option is wrong, or the folder cannot be made (sgm_last_error()). */
 SGM_API sgm_monitor *sgm_tensorboard_monitor_create(const sgm_tensorboard_monitor_options *options);
 

@@ -90,8 +90,7 @@ typedef struct sgm_layer_options {
     bool steps;    /* global poolings: over the steps of a sequence */
     int64_t lanes; /* rnn, gru, lstm: sequences that go on from minibatch to minibatch */
 } sgm_layer_options;
-#define SGM_LAYER_OPTIONS(...)                                                                               \
-    (&(const sgm_layer_options){.struct_size = sizeof(sgm_layer_options), __VA_ARGS__})
+#define SGM_LAYER_OPTIONS(...) SGM_OPTIONS(sgm_layer_options, __VA_ARGS__)
 /* Any registered layer by its name; an option that is set and that the layer does not have is an error. */
 SGM_API sgm_layer *sgm_layer_create(const char *type, const sgm_layer_options *options);
 #define sgm_input(...) sgm_layer_create("input", SGM_LAYER_OPTIONS(__VA_ARGS__))

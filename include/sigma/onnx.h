@@ -71,10 +71,9 @@ typedef struct sgm_onnx_export_options {
  * that is not composed of others is an error that names it and its layer. */
 SGM_API sgm_status sgm_onnx_export_file(const char *path, const sgm_graph *graph, sgm_session *session,
                                         const sgm_onnx_export_options *options);
-#define sgm_onnx_export(path, graph, ...)                                                                    \
-    SGM_ONNX_EXPORT(path, graph, __VA_ARGS__, .struct_size = sizeof(sgm_onnx_export_options))
+#define sgm_onnx_export(path, graph, ...) SGM_ONNX_EXPORT(path, graph, __VA_ARGS__, )
 #define SGM_ONNX_EXPORT(path, graph, session, ...)                                                           \
-    sgm_onnx_export_file(path, graph, session, &(const sgm_onnx_export_options){__VA_ARGS__})
+    sgm_onnx_export_file(path, graph, session, SGM_OPTIONS(sgm_onnx_export_options, __VA_ARGS__))
 
 /* A tensor that is a message by itself, as in ONNX's test data. */
 SGM_API sgm_tensor *sgm_onnx_parse_tensor(const void *bytes, size_t length);

@@ -176,7 +176,7 @@ typedef struct sgm_window_options {
     int64_t groups;              /* convolutions: of channels that do not see each other; default 1 */
     bool leave_padding;          /* averages: of the data alone, not of the padding's zeros */
 } sgm_window_options;
-#define SGM_WINDOW(...) (&(const sgm_window_options){.struct_size = sizeof(sgm_window_options), __VA_ARGS__})
+#define SGM_WINDOW(...) SGM_OPTIONS(sgm_window_options, __VA_ARGS__)
 /* weights: (filters, channels / groups, [height,] width); biases: (filters,), or nothing. The kernel is not
  * turned round. Its gradients are operations of their own, "convolution_input_gradient" (gradient, weights)
  * and "convolution_weights_gradient" (x, gradient). */

@@ -63,14 +63,12 @@ typedef struct sgm_operator_options {
  * "cuda(device=0) cuda(device=1)", sum gradients between the devices if NVIDIA's NCCL is there, and each
  * makes the update; so do those of all ranks. Else the gradients go through the computer's memory. */
 #define sgm_gradient_operator(...)                                                                           \
-    sgm_gradient_operator_create(                                                                            \
-        &(const sgm_operator_options){.struct_size = sizeof(sgm_operator_options), __VA_ARGS__})
+    sgm_gradient_operator_create(SGM_OPTIONS(sgm_operator_options, __VA_ARGS__))
 SGM_API sgm_operator *sgm_gradient_operator_create(const sgm_operator_options *options);
 /* Each iteration takes one minibatch for each worker, which updates parameters of its own, with an
  * optimiser's memory of its own; now and then the parameters are merged (McDonald et al., 2010). */
 #define sgm_parameter_operator(...)                                                                          \
-    sgm_parameter_operator_create(                                                                           \
-        &(const sgm_operator_options){.struct_size = sizeof(sgm_operator_options), __VA_ARGS__})
+    sgm_parameter_operator_create(SGM_OPTIONS(sgm_operator_options, __VA_ARGS__))
 SGM_API sgm_operator *sgm_parameter_operator_create(const sgm_operator_options *options);
 /* Workers on several machines: each process that a launcher has started (mpirun, srun) is a rank, which has
  * the same program and workers of its own, by default one. All ranks create it, in the same order as other
@@ -81,9 +79,7 @@ SGM_API sgm_operator *sgm_parameter_operator_create(const sgm_operator_options *
  * workers have parameters of their own, as those of sgm_parameter_operator, which are averaged over all ranks
  * after so many iterations, and with the optimisers' memories at the end of each epoch. NULL with
  * SGM_ERROR_UNSUPPORTED: there is a launcher, but not the plug-in libsigma-mpi.so. */
-#define sgm_mpi_operator(...)                                                                                \
-    sgm_mpi_operator_create(                                                                                 \
-        &(const sgm_operator_options){.struct_size = sizeof(sgm_operator_options), __VA_ARGS__})
+#define sgm_mpi_operator(...) sgm_mpi_operator_create(SGM_OPTIONS(sgm_operator_options, __VA_ARGS__))
 SGM_API sgm_operator *sgm_mpi_operator_create(const sgm_operator_options *options);
 /* Number of this rank, from 0, and of all ranks; 0 and 1 for other operators. */
 SGM_API int32_t sgm_operator_rank(const sgm_operator *workers);

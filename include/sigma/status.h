@@ -28,9 +28,13 @@ extern "C" {
  * The functions under the macros take a pointer to the struct (NULL: all defaults). Called directly, as C++
  * must, the struct is zeroed and its struct_size set to sizeof it: by that the library knows which options
  * the caller was compiled with, and so a newer library serves older programs. 0 there is an error. */
-#define SGM_WITH_OPTIONS(function, type, ...)                                                                \
-    SGM_WITH_OPTIONS_SIZED(function, type, __VA_ARGS__, .struct_size = sizeof(type))
-#define SGM_WITH_OPTIONS_SIZED(function, type, first, ...) function(first, &(const type){__VA_ARGS__})
+#define SGM_WITH_OPTIONS(function, type, ...) SGM_WITH_OPTIONS_BEHIND(function, type, __VA_ARGS__, )
+#define SGM_WITH_OPTIONS_BEHIND(function, type, first, ...) function(first, SGM_OPTIONS(type, __VA_ARGS__))
+/* The options' struct. A value without a name, as in sgm_minibatches(data, 64), would stand for another
+ * option in another version: the size is then 0, and the function fails. */
+#define SGM_OPTIONS(type, ...)                                                                               \
+    (&(const type){.struct_size = SGM_BEGINS_WITH_NAME(#__VA_ARGS__) ? sizeof(type) : 0, __VA_ARGS__})
+#define SGM_BEGINS_WITH_NAME(text) ((text)[0] == '.' || (text)[0] == '\0')
 
 #define SGM_VERSION_MAJOR 0
 #define SGM_VERSION_MINOR 1

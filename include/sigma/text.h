@@ -47,8 +47,7 @@ typedef struct sgm_sample_options {
  * bounds. */
 SGM_API int64_t sgm_sample(const double *chances, int64_t count, uint64_t seed, uint64_t draw,
                            const sgm_sample_options *options);
-#define SGM_SAMPLING(...)                                                                                    \
-    (&(const sgm_sample_options){.struct_size = sizeof(sgm_sample_options), __VA_ARGS__})
+#define SGM_SAMPLING(...) SGM_OPTIONS(sgm_sample_options, __VA_ARGS__)
 
 /* --- CTC --- */
 /* What the steps of a network with the cost `ctc` say: the likeliest class of each step, of equal neighbours

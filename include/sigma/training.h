@@ -51,8 +51,7 @@ SGM_API void sgm_initialiser_free(sgm_initialiser *initialiser);
 SGM_API sgm_status sgm_initialiser_fill(const sgm_initialiser *initialiser, sgm_tensor *tensor,
                                         int64_t fan_in, int64_t fan_out, uint64_t seed, const char *name);
 #define SGM_INITIALISER(type, ...)                                                                           \
-    sgm_initialiser_create(                                                                                  \
-        type, &(const sgm_initialiser_options){.struct_size = sizeof(sgm_initialiser_options), __VA_ARGS__})
+    sgm_initialiser_create(type, SGM_OPTIONS(sgm_initialiser_options, __VA_ARGS__))
 #define sgm_gaussian(...) SGM_INITIALISER("gaussian", __VA_ARGS__)
 #define sgm_uniform(...) SGM_INITIALISER("uniform", __VA_ARGS__)
 #define sgm_truncated(...) SGM_INITIALISER("truncated", __VA_ARGS__)
@@ -114,9 +113,7 @@ SGM_API const sgm_setting *sgm_optimiser_settings(size_t *count);
 /* Sets "beta1" or "schedule.kind" of an optimiser that no trainer has yet. Unlike in the options 0 is a value
  * like any other. */
 SGM_API sgm_status sgm_optimiser_set(sgm_optimiser *optimiser, const char *name, const sgm_content *content);
-#define SGM_OPTIMISER(type, ...)                                                                             \
-    sgm_optimiser_create(                                                                                    \
-        type, &(const sgm_optimiser_options){.struct_size = sizeof(sgm_optimiser_options), __VA_ARGS__})
+#define SGM_OPTIMISER(type, ...) sgm_optimiser_create(type, SGM_OPTIONS(sgm_optimiser_options, __VA_ARGS__))
 #define sgm_gradient_descent(...) SGM_OPTIMISER("gradient_descent", __VA_ARGS__)
 #define sgm_momentum(...) SGM_OPTIMISER("momentum", __VA_ARGS__)
 #define sgm_nesterov(...) SGM_OPTIMISER("nesterov", __VA_ARGS__)

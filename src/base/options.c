@@ -18,7 +18,8 @@ sgm_status sgm__options_read(void *own, size_t size, const void *given, const ch
     if (given_size < sizeof given_size)
         return sgm_fail(
             SGM_ERROR_ARGUMENT,
-            "%s: struct_size of the options is %zu; set it to the size of their struct, as the macro does",
+            "%s: options have names, as .name = value, and the first one here has none; without the macro: "
+            "struct_size of the options is %zu, set it to the size of their struct",
             what, given_size);
     if (given_size > size && !is_zero((const unsigned char *)given + size, given_size - size))
         return sgm_fail(

@@ -392,13 +392,10 @@ sgm_status sgm_resolve_set(sgm_registry *root, const char *identifier, sgm_conte
                            const sgm_resolve_set_options *given, size_t *count)
 {
     sgm_resolver resolver;
-    sgm_resolve_set_options options = {0};
-    if (given != NULL) { /* without a size: this version's */
-        size_t size = given->struct_size > 0 ? given->struct_size : sizeof options;
-        memcpy(&options, given, size < sizeof options ? size : sizeof options);
-    }
+    sgm_resolve_set_options options;
     if (count != NULL)
         *count = 0;
+    SGM_TRY(sgm__options_read(&options, sizeof options, given, "sgm_resolve_set"));
     sgm_status status = open_resolver(&resolver, root, identifier, SIZE_MAX);
     if (status == SGM_OK)
         status = check_set(root, &options, resolver.identifier, &content);

@@ -184,10 +184,10 @@ static sgm_status fill_in(sgm_hook *hook, const sgm_hook_options *options)
 
 sgm_hook *sgm_hook_create_options(const sgm_hook_type *type, void *self, const sgm_hook_options *given)
 {
-    sgm_hook_options options = {.struct_size = sizeof options};
-    if (given)
-        memcpy(&options, given, given->struct_size < sizeof options ? given->struct_size : sizeof options);
-    sgm_status status = check_type(type);
+    sgm_hook_options options;
+    sgm_status status = sgm__options_read(&options, sizeof options, given, "sgm_hook_create");
+    if (status == SGM_OK)
+        status = check_type(type);
     sgm_hook *hook = status == SGM_OK ? sgm__hook_allocate() : NULL;
     if (hook) {
         hook->type = type;

@@ -500,3 +500,19 @@ TEST(failures_about_no_record_stay_as_they_are)
     sgm_iterator_free(iterator);
     sgm_dataset_free(dataset);
 }
+
+#define SIZE_OF_BATCHES .size = 16 /* names may come from elsewhere */
+
+TEST(options_without_a_name_are_refused)
+{
+    sgm_dataset *dataset = numbers(50);
+    CHECK_ERROR(sgm_minibatches(dataset, 64),
+                "sgm_minibatches: options have names, as .name = value, and the first "
+                "one here has none");
+    CHECK_ERROR(sgm_minibatches(dataset, 64, .no_shuffle = true), "options have names");
+    sgm_iterator *named = sgm_minibatches(dataset, SIZE_OF_BATCHES), *none = sgm_minibatches(dataset);
+    CHECK(named != NULL && none != NULL);
+    sgm_iterator_free(named);
+    sgm_iterator_free(none);
+    sgm_dataset_free(dataset);
+}

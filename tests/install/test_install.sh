@@ -130,9 +130,14 @@ with_pkg_config()
 {
     check "C11 with pkg-config" with_pkg_config cc c11 user.c $(pkg-config --libs sigma)
     check "C++17 with pkg-config" with_pkg_config c++ c++17 user.cpp $(pkg-config --libs sigma)
-    check "C11 with pkg-config, static library" with_pkg_config cc c11 user.c "${library%.so}.a" \
-        $(pkg-config --static --libs sigma | sed 's/-lsigma //')
+    check "C11 with pkg-config, static library" with_pkg_config cc c11 user.c $(pkg-config --libs sigma-static)
 }
+needs_no_shared_sigma()
+{
+    readelf -d "$folder/user" >"$folder/needed" && grep -q 'NEEDED.*libc\.so' "$folder/needed" &&
+        ! grep 'NEEDED.*libsigma' "$folder/needed"
+}
+check "the static library is linked, not the shared one" needs_no_shared_sigma
 check "pkg-config asks for one include folder" test "$(pkg-config --cflags sigma | wc -w)" = 1
 check "pkg-config knows the version" test "$(pkg-config --modversion sigma)" = "0.1.0"
 

@@ -83,9 +83,9 @@ static sgm_hook *create(const sgm_hook_type *type, char *text, sgm_time_step whe
 
 sgm_hook *sgm_stop_hook_create(sgm_time_step when, const sgm_stop_options *given)
 {
-    sgm_stop_options options = {.struct_size = sizeof options};
-    if (given)
-        memcpy(&options, given, given->struct_size < sizeof options ? given->struct_size : sizeof options);
+    sgm_stop_options options;
+    if (sgm__options_read(&options, sizeof options, given, "sgm_stop_hook") != SGM_OK)
+        return NULL;
     char text[64];
     const char *reason =
         options.reason && options.reason[0] ? options.reason : sgm_time_step_text(&when, text, sizeof text);
@@ -106,9 +106,9 @@ sgm_hook *sgm_early_stopper(const char *identifier, int64_t patience, sgm_extrem
 
 sgm_hook *sgm_save_hook_create(sgm_time_step when, const char *name, const sgm_save_options *given)
 {
-    sgm_save_options options = {.struct_size = sizeof options};
-    if (given)
-        memcpy(&options, given, given->struct_size < sizeof options ? given->struct_size : sizeof options);
+    sgm_save_options options;
+    if (sgm__options_read(&options, sizeof options, given, "sgm_save_hook") != SGM_OK)
+        return NULL;
     if (!name || !name[0] || name[0] == '.' || strchr(name, '/')) {
         sgm_fail(SGM_ERROR_ARGUMENT,
                  "'%s' is no name to save under: it must not be empty, begin with '.' or "

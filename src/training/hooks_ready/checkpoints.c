@@ -324,9 +324,10 @@ static bool check(int64_t count, const char *name)
 static sgm_hook *create(int64_t count, const char *identifier, sgm_extremum extremum, sgm_time_step when,
                         const sgm_checkpoints_options *given)
 {
-    sgm_checkpoints_options options = {.struct_size = sizeof options};
-    if (given)
-        memcpy(&options, given, given->struct_size < sizeof options ? given->struct_size : sizeof options);
+    sgm_checkpoints_options options;
+    if (sgm__options_read(&options, sizeof options, given,
+                          identifier != NULL ? "sgm_best_checkpoints" : "sgm_last_checkpoints") != SGM_OK)
+        return NULL;
     keeper *self = check(count, options.name) ? sgm__calloc(1, sizeof *self) : NULL;
     if (!self) {
         sgm_criteria_free(options.only_if);

@@ -118,9 +118,9 @@ static char *result_name(const char *identifier, bool mean)
 
 sgm_hook *sgm_accumulator_create(const char *identifier, const sgm_accumulator_options *given)
 {
-    sgm_accumulator_options options = {.struct_size = sizeof options};
-    if (given)
-        memcpy(&options, given, given->struct_size < sizeof options ? given->struct_size : sizeof options);
+    sgm_accumulator_options options;
+    if (sgm__options_read(&options, sizeof options, given, "sgm_accumulator") != SGM_OK)
+        return NULL;
     if (!identifier || !identifier[0] || options.reset_every < 0) {
         sgm_fail(SGM_ERROR_ARGUMENT,
                  "an accumulator needs an identifier, and .reset_every of 0 or more; got "
@@ -257,9 +257,9 @@ static const sgm_hook_type stopwatch_type = {.api = SGM_HOOK_API,
 sgm_hook *sgm_running_time_create(sgm_time_scale scale, const sgm_running_time_options *given)
 {
     static const char *const reads[] = {"running_time", NULL};
-    sgm_running_time_options options = {.struct_size = sizeof options};
-    if (given)
-        memcpy(&options, given, given->struct_size < sizeof options ? given->struct_size : sizeof options);
+    sgm_running_time_options options;
+    if (sgm__options_read(&options, sizeof options, given, "sgm_running_time") != SGM_OK)
+        return NULL;
     if (options.span == 0)
         options.span = 4;
     if (options.span < 1 || options.span > MOST_TIMES) {
