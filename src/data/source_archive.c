@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #define BLOCK_SIZE 65536
+#define TAR_RECORD 512
 #define MOST_LISTED 8 /* names of members in a message */
 
 typedef struct archive_stream {
@@ -17,14 +18,17 @@ typedef struct archive_stream {
     struct archive *archive;
     sgm_status inner_status; /* of the last read of `inner`: its own message is better than libarchive's */
     bool ended;
+    size_t held; /* bytes in `block` that were read to look at them */
     char block[BLOCK_SIZE];
 } archive_stream;
 
 static la_ssize_t archive_pull(struct archive *archive, void *user, const void **block)
 {
     archive_stream *self = user;
-    size_t got = 0;
-    self->inner_status = sgm_stream_read(self->inner, self->block, sizeof self->block, &got);
+    size_t got = self->held;
+    self->held = 0;
+    self->inner_status =
+        got > 0 ? SGM_OK : sgm_stream_read(self->inner, self->block, sizeof self->block, &got);
     if (self->inner_status != SGM_OK) {
         archive_set_error(archive, EIO, "the file below cannot be read");
         return ARCHIVE_FATAL;
@@ -139,15 +143,32 @@ static sgm_status find_only(archive_stream *self, char **only, sgm__text *seen)
                     self->base.name, count, seen->data != NULL ? seen->data : "no files");
 }
 
+/* A tar archive ends in records of zeros, so that libarchive takes data that begin like that for an empty
+ * one; they are taken for data. */
+static sgm_status begins_with_zeros(archive_stream *self, bool *zeros)
+{
+    static const char none[TAR_RECORD];
+    size_t got = 1;
+    while (got > 0 && self->held < TAR_RECORD) {
+        SGM_TRY(sgm_stream_read(self->inner, self->block + self->held, TAR_RECORD - self->held, &got));
+        self->held += got;
+    }
+    *zeros = self->held == TAR_RECORD && memcmp(self->block, none, TAR_RECORD) == 0;
+    return SGM_OK;
+}
+
 static sgm_status archive_begin(archive_stream *self)
 {
+    bool zeros;
+    SGM_TRY(begins_with_zeros(self, &zeros));
     self->archive = archive_read_new();
     if (self->archive == NULL)
         return sgm__fail_memory(BLOCK_SIZE);
     archive_read_support_filter_bzip2(self->archive);
     archive_read_support_filter_xz(self->archive);
     archive_read_support_filter_zstd(self->archive);
-    archive_read_support_format_tar(self->archive);
+    if (!zeros)
+        archive_read_support_format_tar(self->archive);
     archive_read_support_format_zip_streamable(self->archive);
     archive_read_support_format_raw(self->archive);
     archive_read_support_format_empty(self->archive);

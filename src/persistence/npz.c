@@ -12,6 +12,10 @@
 #define BLOCK 65536
 #define DEFLATE_MOST 1100 /* nothing packed by deflate grows by more */
 
+/* What a file may unpack to, all arrays together: parameters hardly shrink, zeros by the thousandfold. */
+#define MOST_TIMES 64
+#define ALWAYS_UNPACKED ((uint64_t)256 << 20)
+
 static bool ends_with(const char *text, const char *end)
 {
     size_t length = strlen(text), other = strlen(end);
@@ -124,7 +128,8 @@ sgm_status sgm__npz_save(const sgm_bundle *bundle, const char *path)
 typedef struct npz_reader {
     const char *path;
     struct archive *archive;
-    uint64_t size; /* of the file */
+    uint64_t size;     /* of the file */
+    uint64_t unpacked; /* bytes of the arrays so far */
     char name[512];
 } npz_reader;
 
@@ -189,17 +194,30 @@ static sgm_tensor *turned(sgm_tensor *tensor)
     return copy;
 }
 
-static sgm_status check_bytes(const npz_reader *r, const sgm_shape *shape, sgm_dtype dtype, size_t *bytes)
+static sgm_status count_unpacked(npz_reader *r, size_t bytes)
+{
+    uint64_t most = r->size < ALWAYS_UNPACKED / MOST_TIMES ? ALWAYS_UNPACKED : r->size * MOST_TIMES;
+    if (bytes > most - r->unpacked)
+        return sgm_fail(SGM_ERROR_FORMAT,
+                        "'%s': with '%s' its arrays unpack to more than %llu bytes, which is all that is "
+                        "unpacked of a file of %llu (256 MiB, or %d times the file's size): save it with "
+                        "numpy.savez, which does not compress",
+                        r->path, r->name, (unsigned long long)most, (unsigned long long)r->size, MOST_TIMES);
+    r->unpacked += bytes;
+    return SGM_OK;
+}
+
+static sgm_status check_bytes(npz_reader *r, const sgm_shape *shape, sgm_dtype dtype, size_t *bytes)
 {
     int64_t elements = sgm_shape_elements(shape);
     if (elements < 0 || sgm__mul_overflows((size_t)elements, sgm_dtype_size(dtype), bytes) ||
         *bytes / DEFLATE_MOST > r->size)
         return sgm_fail(SGM_ERROR_FORMAT, "'%s': '%s' would have more elements than the file can hold",
                         r->path, r->name);
-    return SGM_OK;
+    return count_unpacked(r, *bytes);
 }
 
-static sgm_status read_array(const npz_reader *r, sgm_tensor **tensor)
+static sgm_status read_array(npz_reader *r, sgm_tensor **tensor)
 {
     sgm__npy_header header = {0};
     sgm_dtype dtype = SGM_FLOAT32;

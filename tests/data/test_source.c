@@ -176,6 +176,25 @@ TEST(damaged_gzip_is_an_error)
     CHECK_CONTAINS(sgm_last_error(), "incorrect data check");
 }
 
+/* As an empty tar archive begins. */
+TEST(leading_zeros_are_data)
+{
+    static char text[2000 + 5];
+    unsigned char bytes[256];
+    char got[sizeof text + 1];
+    memcpy(text + 2000, "data", 5);
+    size_t length = gzip(text, sizeof text, bytes, sizeof bytes), count = 0, part = 1;
+    sgm_source *source = sgm_compressed_source(sgm_memory_source("zeros.gz", bytes, length), NULL);
+    sgm_stream *stream = sgm_source_open(source);
+    CHECK_OK(stream);
+    for (; stream != NULL && part > 0; count += part)
+        CHECK_OK(sgm_stream_read(stream, got + count, sizeof got - count, &part));
+    CHECK_INT(count, sizeof text);
+    CHECK_INT(memcmp(got, text, sizeof text), 0);
+    sgm_stream_close(stream);
+    sgm_source_free(source);
+}
+
 TEST(archives_by_content)
 {
     const struct {

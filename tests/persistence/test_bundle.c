@@ -291,6 +291,29 @@ TEST(headers_that_are_too_short_are_refused)
                 "tensor 'm': element 1 is 2");
 }
 
+/* Such a file may be a thousandth of what it unpacks to; this one is only said to be that large. */
+TEST(what_an_archive_unpacks_to_has_a_limit)
+{
+    static unsigned char file[1 << 20];
+    sgm_shape shape = sgm_shape_of(0, 300000000);
+    sgm_tensor *pad = iota(SGM_UINT8, 1000, 300), *empty = sgm_tensor_create(SGM_UINT8, &shape);
+    sgm_bundle *bundle = sgm_bundle_create();
+    CHECK_OK(sgm_bundle_add(bundle, "a", pad));
+    CHECK_OK(sgm_bundle_add(bundle, "b", empty));
+    CHECK_OK(sgm_bundle_save(bundle, path_of("bomb.npz")));
+    size_t length = read_bytes(path_of("bomb.npz"), file, sizeof file);
+    unsigned char *at = memmem(file, length, "(0, 300000000)", 14);
+    CHECK(at != NULL);
+    if (at != NULL)
+        at[1] = '1';
+    write_bytes(path_of("bomb.npz"), file, length);
+    CHECK_ERROR(sgm_bundle_load(path_of("bomb.npz")),
+                "bomb.npz': with 'b' its arrays unpack to more than 268435456 bytes");
+    sgm_bundle_free(bundle);
+    sgm_tensor_free(pad);
+    sgm_tensor_free(empty);
+}
+
 TEST(enormous_lengths_and_nesting_are_refused)
 {
     unsigned char huge[16] = {255, 255, 255, 255, 255, 255, 255, 255, '{', '}'};
