@@ -257,7 +257,8 @@ typedef struct sgm_run_options {
      */
     bool resume;
     /* SIGINT and SIGTERM stop the run after the step, with a checkpoint, and so do SIGHUP, SIGXCPU, SIGUSR1
-     * and SIGUSR2 where the program neither handles nor ignores them; a second one acts as it did before */
+     * and SIGUSR2 where the program neither handles nor ignores them; a second SIGINT acts as it did before
+     */
     bool catch_interrupt;
     bool paused; /* begins paused: nothing is trained until sgm_trainer_resume or _step */
 } sgm_run_options;

@@ -6,9 +6,10 @@
 /* SIGHUP comes when a terminal is closed; the others from schedulers, before the time of a job is over. */
 static const struct {
     int number;
-    bool always; /* else only where nothing else is done about it: nohup ignores SIGHUP */
-} endings[] = {{SIGINT, true},   {SIGTERM, true},  {SIGHUP, false},
-               {SIGXCPU, false}, {SIGUSR1, false}, {SIGUSR2, false}};
+    bool always;  /* else only where nothing else is done about it: nohup ignores SIGHUP */
+    bool insists; /* a second one acts as it did before: nothing can hold a user who means it */
+} endings[] = {{SIGINT, true, true},    {SIGTERM, true, false},  {SIGHUP, false, false},
+               {SIGXCPU, false, false}, {SIGUSR1, false, false}, {SIGUSR2, false, false}};
 #define ENDING_COUNT (sizeof endings / sizeof *endings)
 
 static atomic_bool interrupt_wanted; /* without a lock inside, as a signal's function needs it */
@@ -28,17 +29,20 @@ static bool is_caught(size_t index)
     return endings[index].always || is_default;
 }
 
-/* A second signal acts as it did before: nothing can hold a user who means it. */
+/* Other signals than SIGINT may come again before the checkpoint is written, and nobody means it: a shell
+ * whose terminal is closed passes on the SIGHUP that its jobs have already, timeout(1) sends SIGTERM to its
+ * child and then to its group, and SIGXCPU comes each second. */
 void sgm__signals_catch(bool wanted)
 {
     if (!wanted)
         return;
     pthread_mutex_lock(&catching);
     if (catchers++ == 0) {
-        struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
+        struct sigaction action = {.sa_handler = on_signal};
         sigemptyset(&action.sa_mask);
         atomic_store(&interrupt_wanted, false);
         for (size_t i = 0; i < ENDING_COUNT; i++) {
+            action.sa_flags = SA_RESTART | (endings[i].insists ? (int)SA_RESETHAND : 0);
             sigaction(endings[i].number, NULL, &before[i]);
             if (is_caught(i))
                 sigaction(endings[i].number, &action, NULL);

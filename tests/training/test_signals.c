@@ -9,14 +9,15 @@ typedef struct plan {
     int number;             /* the signal */
     sgm_progress_kind when; /* it comes */
     int64_t iteration;
-    bool paused;
+    bool paused, twice;
 } plan;
 
 static bool raise_it(void *user, const sgm_training_progress *progress)
 {
     const plan *p = user;
     if (progress->kind == p->when && progress->iteration == p->iteration)
-        raise(p->number);
+        for (int i = 0; i < 1 + p->twice; i++)
+            raise(p->number);
     return true;
 }
 
@@ -54,6 +55,17 @@ TEST(signals_end_a_run_with_a_checkpoint)
         struct sigaction now;
         CHECK_INT(sigaction(endings[i], NULL, &now), 0);
         CHECK(now.sa_handler == SIG_DFL);
+        close_folder();
+    }
+}
+
+/* Who closes a terminal sends SIGHUP to a shell and its jobs, and the shell to its jobs; timeout(1) sends
+ * SIGTERM to its child and then to its group; SIGXCPU comes each second. */
+TEST(signals_that_come_again_leave_a_run_its_checkpoint)
+{
+    for (int i = 1; i < ENDINGS; i++) { /* but for SIGINT */
+        open_folder();
+        check_interrupted_at((plan){endings[i], SGM_PROGRESS_ITERATION, 3, false, .twice = true}, 3);
         close_folder();
     }
 }
