@@ -174,3 +174,28 @@ TEST(the_largest_step)
                  .given = (const values_list[]){X(-2e38, -1e38, 7), LIST("n", 2), {NULL, 0, NULL}},
                  .expected = (const values_list[]){LIST("output", -1e38), {NULL, 0, NULL}}});
 }
+
+/* Targets of steps that do not count may be anything, also no numbers. */
+#define PADDED(cost, total, ...)                                                                             \
+    {                                                                                                        \
+        "input(2, 2, lengths=n) + " cost, 1,                                                                 \
+            .given =                                                                                         \
+                (const values_list[]){                                                                       \
+                    X(.1, .7, .2, .3), T(1, 0, NAN, INFINITY), LIST("n", 1), {NULL, 0, NULL}},               \
+            EXPECTED(COST(total), SLOPES(__VA_ARGS__, 0, 0))                                                 \
+    }
+
+TEST(steps_that_do_not_count)
+{
+    CHECK_CASES(PADDED("mean_squared", 0.65, -0.9, 0.7), PADDED("squared_difference", 1.3, -1.8, 1.4),
+                PADDED("mean_absolute", 0.8, -0.5, 0.5), PADDED("huber", 0.325, -0.45, 0.35),
+                PADDED("cosine_distance", 0.8585786438, -1.385929291, 0.1979898987),
+                PADDED("binary_cross_entropy", 1.747582709, -0.4750208125, 0.6681877722),
+                PADDED("focal", 0.4057598441, -0.06496372129, 0.4688954217),
+                PADDED("multi_class_hinge(shares, squared=true)", 1.28, -1.6, 1.6),
+                PADDED("softmax_cross_entropy(shares)", 1.03748795, -0.6456563062, 0.6456563062),
+                PADDED("softmax_cross_entropy(shares, focus=2, label_smoothing=0.1)", 0.4136212953,
+                       -0.5411088346, 0.5411088346),
+                PADDED("negative_log_likelihood(shares)", 2.302585093, -10, -0),
+                PADDED("kl_divergence", 1.03748795, -0.6456563062, 0.6456563062));
+}

@@ -11,7 +11,8 @@ sgm_value sgm__cost_targets(sgm_layer_call *call, sgm_graph *graph, sgm_value pr
                               call->entry->layer->type->name, sgm_shape_text(&shape, text, sizeof text));
     }
     sgm_shape record = sgm_shape_make(shape.rank - 1, shape.dims + 1);
-    return sgm_layer_section(call, graph, sgm_layer_text(call, "targets"), &record);
+    sgm_value targets = sgm_layer_section(call, graph, sgm_layer_text(call, "targets"), &record);
+    return sgm__cost_counted(call, graph, targets); /* 0 times the slope of NaN is NaN */
 }
 
 sgm_value sgm__cost_shares(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction)

@@ -5,7 +5,7 @@
 #include "network/network_internal.h"
 #include "ops/rules.h"
 
-/* The targets of the prediction's shape; nothing on failure. */
+/* The targets of the prediction's shape, zeros at steps that do not count; nothing on failure. */
 sgm_value sgm__cost_targets(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction);
 /* Of costs of classes: a share for each class, in the prediction's shape. Flags say what the data has:
  * shares, or one number of a class for each place of the prediction; without a flag, those with further
