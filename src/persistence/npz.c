@@ -263,6 +263,11 @@ static sgm_status add_text(sgm_bundle *bundle, const char *key, const sgm_tensor
 static sgm_status read_member(npz_reader *r, struct archive_entry *entry, sgm_bundle *bundle)
 {
     const char *name = archive_entry_pathname(entry);
+    if (name != NULL && (ends_with(name, "/data.pkl") || ends_with(name, "/.format_version")))
+        return sgm_fail(SGM_ERROR_FORMAT,
+                        "'%s': expected safetensors or .npz, it is a file of torch.save: save "
+                        "model.state_dict() with safetensors.torch.save_file",
+                        r->path);
     if (name == NULL || !ends_with(name, ".npy") || strlen(name) >= sizeof r->name)
         return sgm_fail(SGM_ERROR_FORMAT, "'%s': its member '%.100s' is no .npy file", r->path,
                         name != NULL ? name : "");

@@ -36,8 +36,33 @@ static sgm_status fail_file(const char *action, const char *path)
 
 /* --- the header's text --- */
 
+/* How models of other programs begin; read as the length of a header that would be absurd. */
+static const struct foreign {
+    const char *begin, *what;
+} foreign[] = {
+    {"GGUF", "a GGUF file: convert its tensors to safetensors"},
+    {"\x80\x02", "a file of torch.save (or another pickle): save model.state_dict() with "
+                 "safetensors.torch.save_file"},
+    {"\x89HDF", "an HDF5 file: save its arrays with numpy.savez"},
+    {"\x93NUMPY", "one array of numpy.save: save it by its name with numpy.savez"},
+    {"\x1f\x8b", "packed by gzip: unpack it"},
+    {"\x08", "perhaps a model of ONNX: sgm_onnx_load reads those"},
+};
+
+static sgm_status check_foreign(uint64_t length)
+{
+    char begin[sizeof length];
+    memcpy(begin, &length, sizeof length);
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
+        if (strncmp(begin, foreign[i].begin, strlen(foreign[i].begin)) == 0)
+            return sgm_fail(SGM_ERROR_FORMAT, "expected safetensors or .npz, it is %s", foreign[i].what);
+    return SGM_OK;
+}
+
 static sgm_status check_length(reader *r, uint64_t length)
 {
+    if (length > SGM__SAFETENSORS_MOST_HEADER)
+        SGM_TRY(check_foreign(length));
     if (length < 2 || length > SGM__SAFETENSORS_MOST_HEADER)
         return sgm_fail(
             SGM_ERROR_FORMAT,

@@ -291,6 +291,22 @@ TEST(headers_that_are_too_short_are_refused)
                 "tensor 'm': element 1 is 2");
 }
 
+TEST(files_of_other_programs_are_named)
+{
+    static const struct {
+        const char *begin, *what;
+    } files[] = {
+        {"GGUF\3\1\1\1\1\1", "foreign': expected safetensors or .npz, it is a GGUF file: convert"},
+        {"\x80\x02}q\1X\1\1\1\1", "it is a file of torch.save (or another pickle): save model.state_dict()"},
+        {"\x08\x07\x12\x07pytorch", "it is perhaps a model of ONNX: sgm_onnx_load"},
+        {"\x93NUMPY\1\1\1\1", "it is one array of numpy.save"},
+    };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        write_bytes(path_of("foreign"), files[i].begin, strlen(files[i].begin));
+        CHECK_ERROR(sgm_bundle_load(path_of("foreign")), files[i].what);
+    }
+}
+
 /* Such a file may be a thousandth of what it unpacks to; this one is only said to be that large. */
 TEST(what_an_archive_unpacks_to_has_a_limit)
 {
