@@ -334,7 +334,7 @@ static void tell(const sgm__command *c, const command_row *row)
 static sgm_status tell_withdrawn(const sgm__command *c, const command_row *row, sgm_status status)
 {
     char *words = words_of(c, row), *message = sgm__strdup(sgm_last_error());
-    if (status == SGM_ERROR_INTERRUPTED && row->told)
+    if (status == SGM_ERROR_INTERRUPTED && sgm__patience_has_left() && row->told)
         sgm__log(SGM_LOG_WARNING, c->call->trainer->name, "%s: %s%s was not done: who asked has left",
                  c->call->who, row->name, words != NULL ? words : "");
     sgm_fail(status, "%s", message != NULL ? message : "no memory");

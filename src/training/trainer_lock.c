@@ -223,7 +223,7 @@ static sgm_status fail_busy(sgm_trainer *trainer, double seconds)
     const char *doing = atomic_load(&place->doing);
     char *silent = sgm__ranks_silent(trainer);
     sgm_status status = sgm_fail(
-        SGM_ERROR_STATE,
+        SGM_ERROR_INTERRUPTED,
         "trainer '%s' has not let anybody look for %.3g seconds: it is %s after epoch %lld, iteration "
         "%lld%s%s; nothing was done, so ask again, or wait for longer",
         trainer->name, seconds, doing != NULL ? doing : "busy", (long long)atomic_load(&place->epoch),
@@ -239,7 +239,7 @@ sgm_status sgm__patience_check(sgm_trainer *trainer)
     if (patience == NULL)
         return SGM_OK;
     if (patience->ending != NULL && atomic_load(patience->ending))
-        return sgm_fail(SGM_ERROR_STATE, "the run has just ended");
+        return sgm_fail(SGM_ERROR_INTERRUPTED, "the run has just ended");
     if (sgm__patience_has_left())
         return sgm_fail(SGM_ERROR_INTERRUPTED, "who asked has left, so nothing was done");
     if (patience->until > 0 && sgm__now() >= patience->until)

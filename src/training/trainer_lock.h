@@ -32,7 +32,8 @@ typedef struct sgm__patience {
 const sgm__patience *sgm__patience_set(const sgm__patience *patience);
 const sgm__patience *sgm__patience_now(void);
 bool sgm__patience_has_left(void); /* who asks */
-/* SGM_OK while it lasts; else says what the trainer is doing, and that nothing was done. */
+/* SGM_OK while it lasts; else SGM_ERROR_INTERRUPTED, which says what the trainer is doing, and that nothing
+ * was done. */
 sgm_status sgm__patience_check(sgm_trainer *trainer);
 /* The same, with no hook of the trainer in the middle of its work (but for the caller's own): for who takes
  * the state of hooks. SGM_ERROR_STATE also where that would be waiting for each other. */

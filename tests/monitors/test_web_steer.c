@@ -221,7 +221,7 @@ TEST(a_busy_trainer_is_told_of_in_time_and_changed_by_nobody_who_left)
     CHECK_STR(web_string(command(&s, "\"command\":\"status\""), "busy"), "running hooks");
     command(&s,
             "\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.75,\"within\":0.2");
-    CHECK_REFUSED(&s.client, 409, "trainer 'line' has not let anybody look for 0.");
+    CHECK_REFUSED(&s.client, 503, "trainer 'line' has not let anybody look for 0.");
     ask_and_leave(&s, "{\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.75}");
     for (double limit = sgm__now() + PATIENCE; sgm__now() < limit; usleep(5000)) {
         char *log;

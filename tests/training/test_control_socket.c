@@ -462,6 +462,8 @@ TEST(a_busy_run_answers_in_time_and_does_nothing_later)
                  "nothing was done");
     CHECK_ANSWER(&r, "{\"command\":\"restore\",\"name\":\"checkpoint\",\"within\":0.1}", "\"ok\":false");
     CHECK_ANSWER(&r, "{\"command\":\"reset\",\"within\":0.1}", "nothing was done");
+    CHECK_ANSWER(&r, "{\"command\":\"get\",\"identifier\":\"optimiser.*\",\"within\":0.1}", /* all or none */
+                 "nothing was done");
     CHECK_ANSWER(&r, "{\"command\":\"undo\",\"within\":0.1}", "nothing was done");
     CHECK_ANSWER(&r, "{\"command\":\"save\",\"within\":0.1}", "nothing was done");
     CHECK_ANSWER(&r, "{\"command\":\"save\",\"within\":0}", "'within' must be a number of seconds");
