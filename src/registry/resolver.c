@@ -78,8 +78,8 @@ static sgm_status walk_level(walking *walk, sgm__core *core, size_t level)
         SGM_TRY(add_found(walk, core, NULL));
         go_back(walk, length);
     }
-    if (!any && (walk->stuck == NULL || level > walk->stuck_level ||
-                 (level == walk->stuck_level && core->entry_count > walk->stuck->entry_count))) {
+    if (walk->stuck == NULL || level > walk->stuck_level ||
+        (level == walk->stuck_level && core->entry_count > walk->stuck->entry_count)) {
         walk->stuck = core;
         walk->stuck_level = level;
     }
@@ -218,9 +218,9 @@ static void close_gaps(sgm_matches *matches)
     matches->count = kept;
 }
 
-/* Asks the bindings, without the lock, and lets their entries go. Of several, those that have no value just
- * now are left out, unless that is all of them. */
-static sgm_status read_bound(sgm_matches *matches, sgm__entry **bound, bool is_plain, sgm_status status)
+/* Asks the bindings, without the lock, and lets their entries go. Those that have no value just now are left
+ * out, unless that is all of them. */
+static sgm_status read_bound(sgm_matches *matches, sgm__entry **bound, sgm_status status)
 {
     size_t missing = 0;
     for (size_t i = 0; bound != NULL && i < matches->count; i++) {
@@ -229,7 +229,7 @@ static sgm_status read_bound(sgm_matches *matches, sgm__entry **bound, bool is_p
             continue;
         sgm_status read =
             status == SGM_OK ? sgm__entry_read(bound[i], match->identifier, &match->content) : status;
-        if (read == SGM_ERROR_STATE && status == SGM_OK && !is_plain) {
+        if (read == SGM_ERROR_STATE && status == SGM_OK) {
             sgm__free(match->identifier);
             match->identifier = NULL;
             missing++;
@@ -254,7 +254,7 @@ static sgm_status get_matches(sgm_resolver *resolver, bool must_match, sgm_match
     if (status == SGM_OK)
         status = copy_found(resolver, matches, &bound);
     sgm__tree_unlock(tree);
-    status = read_bound(matches, bound, strpbrk(resolver->identifier->text, "*<") == NULL, status);
+    status = read_bound(matches, bound, status);
     if (status != SGM_OK)
         sgm_matches_free(matches);
     return status;

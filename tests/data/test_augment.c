@@ -1,6 +1,7 @@
 /* Augmentation: pictures against PyTorch's, what is drawn, threads, going on from a state, bad texts. */
 #include "augment_torch.h"
 #include "data/augment.h"
+#include "data/dataset.h"
 #include "pipeline_test.h"
 #include <sigma/sigma.h>
 
@@ -85,6 +86,35 @@ static sgm_dataset *dots(void)
     return dataset;
 }
 
+/* Pictures without symmetry. */
+static sgm_dataset *patterns(void)
+{
+    sgm_shape shape = sgm_shape_of(TOTAL, SIDE, SIDE), classes = sgm_shape_of(TOTAL, CLASSES);
+    sgm_tensor *inputs = sgm_tensor_create(SGM_FLOAT32, &shape);
+    sgm_tensor *targets = sgm_tensor_create(SGM_FLOAT32, &classes);
+    for (int64_t i = 0; i < TOTAL; i++) {
+        for (int64_t p = 0; p < SIDE * SIDE; p++)
+            sgm_tensor_set(inputs, (const int64_t[]){i, p / SIDE, p % SIDE},
+                           (double)((i * 7 + p / SIDE * 3 + p % SIDE * 5) % 11));
+        sgm_tensor_set(targets, (const int64_t[]){i, i % CLASSES}, 1);
+    }
+    sgm_dataset *dataset = sgm_dataset_from("patterns", (const char *const[]){"inputs", "targets"},
+                                            (sgm_tensor *const[]){inputs, targets}, 2);
+    sgm_tensor_free(inputs);
+    sgm_tensor_free(targets);
+    return dataset;
+}
+
+static double weigh(const sgm_block *batch, int64_t record)
+{
+    double sum = 0;
+    for (int64_t p = 0; p < SIDE * SIDE; p++)
+        sum += pipeline_at(batch, "inputs", record, (int32_t)p) * (double)(p + 1);
+    for (int64_t c = 0; c < CLASSES; c++)
+        sum += 1000 * pipeline_at(batch, "targets", record, (int32_t)c) * (double)(c + 1);
+    return sum;
+}
+
 typedef struct sums {
     int64_t records;
     uint64_t hash; /* of everything, in order */
@@ -164,6 +194,29 @@ TEST(a_run_that_goes_on_sees_the_same_images)
     sgm_dataset_free(dataset);
 }
 
+/* Who skips a minibatch has the next ones as if it had been given. */
+TEST(skipping_changes_no_image)
+{
+    sgm_dataset *dataset = patterns();
+    for (int threads = 0; threads < 2; threads++) {
+        sgm_iterator *all = sgm_minibatches(dataset, .size = 4, .seed = 7, .augment = EVERYTHING);
+        sgm_iterator *skipping = sgm_minibatches(dataset, .size = 4, .seed = 7, .augment = EVERYTHING,
+                                                 .no_prefetch = threads == 0);
+        const sgm_block *a, *b;
+        for (int i = 0; i < 8; i++) {
+            if (i % 3 == 0)
+                sgm__iterator_skip_next(skipping);
+            CHECK_OK(sgm_iterator_next(all, &a));
+            CHECK_OK(sgm_iterator_next(skipping, &b));
+            for (int64_t k = 0; i % 3 != 0 && k < 4; k++)
+                CHECK_NEAR(weigh(a, k), weigh(b, k), 0);
+        }
+        sgm_iterator_free(all);
+        sgm_iterator_free(skipping);
+    }
+    sgm_dataset_free(dataset);
+}
+
 TEST(a_new_size_counts_from_the_next_epoch_on)
 {
     sgm_dataset *dataset = dots();
@@ -184,6 +237,43 @@ TEST(a_new_size_counts_from_the_next_epoch_on)
     sgm_iterator_free(iterator);
     sgm_dataset_free(dataset);
     CHECK_INT(atomic_load(&allocator_live), 0);
+}
+
+/* What is drawn for a seed is part of what a run is. Of the first records of an epoch: pixels, and targets,
+ * times weights that tell places apart. */
+TEST(what_is_drawn_for_a_seed_never_changes)
+{
+    enum { RECORDS = 4 };
+    static const struct {
+        const char *augment;
+        double epochs[2][RECORDS];
+    } golden[] = {
+        {"crop(0.7)", {{11383.92, 12265.30, 13633.89, 11377.65}, {11262.99, 12358.35, 13440.57, 11303.75}}},
+        {"flip(0.5, 0.5)",
+         {{11089.00, 12494.00, 13287.00, 11228.00}, {11089.00, 12494.00, 13281.00, 11644.00}}},
+        {"shift(2, fill=0.5)",
+         {{7278.50, 11031.00, 10663.00, 10227.00}, {10689.00, 10331.00, 9259.00, 7157.50}}},
+        {"rotate(20)", {{11093.20, 11961.83, 12039.47, 10507.60}, {11327.56, 11422.11, 13200.94, 10271.95}}},
+        {"cutout(3)", {{10381.00, 10784.00, 12333.00, 9542.00}, {10911.00, 11405.00, 11986.00, 8903.00}}},
+        {"noise(0.1)", {{11573.07, 12460.33, 13283.61, 11191.65}, {11570.26, 12540.13, 13297.12, 11176.00}}},
+        {"mixup(0.4)", {{11703.27, 11178.86, 11860.10, 12400.60}, {11806.32, 12417.18, 13245.36, 12302.51}}},
+        {"crop(0.7) + flip(0.5, 0.5) + shift(2, fill=0.5) + rotate(20) + cutout(3) + noise(0.1) + mixup(0.4)",
+         {{8293.24, 8936.05, 10879.17, 10486.37}, {9277.34, 8807.42, 10673.20, 11142.15}}},
+    };
+    sgm_dataset *dataset = patterns();
+    for (size_t i = 0; i < sizeof golden / sizeof *golden; i++) {
+        sgm_iterator *iterator = sgm_minibatches(dataset, .size = RECORDS, .seed = 7, .no_shuffle = true,
+                                                 .augment = golden[i].augment);
+        const sgm_block *batch;
+        for (int64_t e = 0; e < 2; e++) {
+            CHECK_OK(sgm_iterator_set_state(iterator, &(sgm_iterator_state){.epoch = e}));
+            CHECK_OK(sgm_iterator_next(iterator, &batch));
+            for (int64_t k = 0; k < RECORDS; k++)
+                CHECK_NEAR(weigh(batch, k), golden[i].epochs[e][k], 0.02);
+        }
+        sgm_iterator_free(iterator);
+    }
+    sgm_dataset_free(dataset);
 }
 
 /* Where the dot of each picture went: how often to each place. */

@@ -126,6 +126,62 @@ TEST(order_depends_on_seed_and_epoch_only)
     sgm_dataset_free(dataset);
 }
 
+/* The order for a seed is part of what a run is: other bits of it, and old checkpoints go on otherwise.
+ * Blocks of 10 records, and all in one block. */
+TEST(the_order_of_a_seed_never_changes)
+{
+    enum { LOOKED_AT = 24 };
+    static const struct {
+        int64_t block_size, epoch;
+        uint64_t seed;
+        int order[LOOKED_AT];
+    } golden[] = {
+        {10, 0, 5, {94, 96, 95, 93, 90, 99, 92, 91, 97, 98, 53, 51,
+                    55, 59, 56, 54, 57, 52, 50, 58, 48, 44, 42, 49}},
+        {10, 1, 5, {79, 77, 74, 71, 70, 72, 73, 75, 78, 76, 29, 28,
+                    24, 26, 23, 27, 25, 22, 21, 20, 96, 92, 91, 99}},
+        {10, 2, 6, {26, 24, 21, 27, 29, 25, 20, 22, 28, 23, 69, 67,
+                    60, 64, 63, 68, 66, 62, 61, 65, 73, 76, 75, 78}},
+        {200, 0, 5, {18, 87, 43, 41, 78, 4,  35, 22,  32, 100, 58, 44,
+                     46, 86, 33, 15, 67, 94, 53, 102, 71, 66,  3,  21}},
+        {200, 7, 123456789, {65, 64, 13, 73, 72, 59, 22, 2,   17, 67, 15, 42,
+                             70, 81, 9,  37, 68, 35, 60, 102, 97, 50, 53, 16}},
+    };
+    for (size_t i = 0; i < sizeof golden / sizeof *golden; i++) {
+        int order[TOTAL];
+        sgm_dataset *dataset = numbers(golden[i].block_size);
+        sgm_iterator *iterator = sgm_minibatches(dataset, .seed = golden[i].seed, .size = 8);
+        CHECK_OK(sgm_iterator_set_state(iterator, &(sgm_iterator_state){.epoch = golden[i].epoch}));
+        epoch(iterator, 8, order);
+        for (int k = 0; k < LOOKED_AT; k++)
+            CHECK_INT(order[k], golden[i].order[k]);
+        sgm_iterator_free(iterator);
+        sgm_dataset_free(dataset);
+    }
+}
+
+/* From amid a block, in the middle of an epoch; not behind all data. */
+TEST(a_state_is_gone_to_from_anywhere)
+{
+    int reference[TOTAL], order[TOTAL];
+    sgm_dataset *dataset = numbers(10);
+    sgm_iterator *iterator = sgm_minibatches(dataset, .size = 7, .seed = 5);
+    const sgm_block *batch;
+    epoch(iterator, 7, reference);
+    for (int done = 1; done < 14; done++) {
+        CHECK_OK(sgm_iterator_set_state(iterator, &(sgm_iterator_state){.batches = done % 3}));
+        for (int i = 0; i < done; i++)
+            CHECK_OK(sgm_iterator_next(iterator, &batch));
+        CHECK_OK(sgm_iterator_set_state(iterator, &(sgm_iterator_state){0}));
+        epoch(iterator, 7, order);
+        CHECK_INT(differences(order, reference), 0);
+    }
+    CHECK_ERROR(sgm_iterator_set_state(iterator, &(sgm_iterator_state){.epoch = 3, .batches = INT64_MAX / 2}),
+                "batch 4611686018427387903 of epoch 3; an epoch has 15 batches");
+    sgm_iterator_free(iterator);
+    sgm_dataset_free(dataset);
+}
+
 /* Stops after `done` batches of the second epoch, and goes on in another iterator. */
 static void check_resume(int64_t block_size, int64_t size, int done, bool no_shuffle)
 {
@@ -409,6 +465,31 @@ TEST(parts_of_minibatches_make_the_whole)
                 check_parts(dataset, sizes[s], parts, s == 1);
         sgm_dataset_free(dataset);
     }
+}
+
+/* Who skips a minibatch has the next one as if it had been given, whole or in part. */
+TEST(what_is_skipped_is_passed_over)
+{
+    sgm_dataset *dataset = numbers(20);
+    for (int32_t parts = 1; parts <= 3; parts += 2) {
+        sgm_iterator *first = sgm_minibatches(dataset, .size = 10, .seed = 2);
+        sgm_iterator *second = sgm_minibatches(dataset, .size = 10, .seed = 2);
+        const sgm_block *a, *b;
+        sgm__iterator_set_part(first, parts - 1, parts);
+        sgm__iterator_set_part(second, parts - 1, parts);
+        for (int i = 0; i < 6; i++) {
+            CHECK_OK(sgm_iterator_next(first, &a));
+            if (i % 2 == 0)
+                sgm__iterator_skip_next(second);
+            CHECK_OK(sgm_iterator_next(second, &b));
+            CHECK(b != NULL);
+            for (int64_t k = 0; i % 2 == 1 && k < a->count; k++)
+                CHECK_NEAR(pipeline_at(a, "targets", k, 0), pipeline_at(b, "targets", k, 0), 0);
+        }
+        sgm_iterator_free(first);
+        sgm_iterator_free(second);
+    }
+    sgm_dataset_free(dataset);
 }
 
 TEST(a_part_goes_on_from_a_state)

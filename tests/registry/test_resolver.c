@@ -102,6 +102,49 @@ TEST(resolving_one_suggests_what_is_near)
     sgm_registry_free(root);
 }
 
+/* Where the identifier leads furthest, and among those the registry with the most entries, the first of
+ * equals; in whatever order they come. */
+TEST(the_suggestion_is_of_where_the_identifier_leads_furthest)
+{
+    static const char *const orders[][2] = {{"near", "far"}, {"far", "near"}};
+    sgm_content content;
+    for (size_t i = 0; i < 2; i++) {
+        sgm_registry *root = sgm_registry_create();
+        for (size_t k = 0; k < 2; k++) {
+            sgm_registry *child = grow(root, orders[i][k], NULL, NULL);
+            if (strcmp(orders[i][k], "near") == 0) {
+                CHECK_OK(sgm_registry_set(child, "inmer", sgm_number_content(1))); /* no registry */
+                continue;
+            }
+            sgm_registry *inner = grow(child, "inner", NULL, NULL);
+            CHECK_OK(sgm_registry_set(inner, "rate", sgm_number_content(1)));
+        }
+        CHECK_ERROR(sgm_resolve_one(root, "*.inner.rat", &content),
+                    "nothing matches '*.inner.rat'; did you mean 'far.inner.rate'?");
+        sgm_registry_free(root);
+    }
+    sgm_registry *root = sgm_registry_create();
+    sgm_registry *few = grow(root, "few", NULL, NULL), *many = grow(root, "many", NULL, NULL),
+                 *same = grow(root, "same", NULL, NULL);
+    CHECK_OK(sgm_registry_set(few, "rata", sgm_number_content(1)));
+    CHECK_OK(sgm_registry_set(many, "rate", sgm_number_content(1)));
+    CHECK_OK(sgm_registry_set(many, "momentum", sgm_number_content(1)));
+    CHECK_OK(sgm_registry_set(same, "ratt", sgm_number_content(1)));
+    CHECK_OK(sgm_registry_set(same, "momentum", sgm_number_content(1)));
+    CHECK_ERROR(sgm_resolve_one(root, "*.rat", &content), "did you mean 'many.rate'?");
+    sgm_registry_free(root);
+}
+
+/* What has the name, but not the tag, is not suggested as if it were another one. */
+TEST(the_same_again_is_no_suggestion)
+{
+    sgm_registry *root = make_tree();
+    sgm_content content;
+    CHECK_ERROR(sgm_resolve_one(root, "mnist.cost.more", &content), "nothing matches 'mnist.cost.more'");
+    CHECK(strstr(sgm_last_error(), "did you mean") == NULL);
+    sgm_registry_free(root);
+}
+
 TEST(a_resolver_is_never_stale)
 {
     sgm_registry *root = make_tree();
@@ -172,6 +215,17 @@ TEST(a_resolver_below_sees_its_root_move)
     CHECK_RESOLVER("a b");
     sgm_resolver_free(resolver);
     sgm_registry_free(root);
+    /* nothing matches, and where that was is there no more */
+    sgm_registry *tree = sgm_registry_create();
+    grow(tree, "a", NULL, NULL);
+    resolver = sgm_resolver_create(tree, "a.x");
+    CHECK_OK(resolver);
+    CHECK_RESOLVER("");
+    CHECK_OK(sgm_registry_remove(tree, "a"));
+    CHECK_OK(sgm_registry_set(grow(tree, "a", NULL, NULL), "y", sgm_number_content(1)));
+    CHECK_RESOLVER("");
+    sgm_resolver_free(resolver);
+    sgm_registry_free(tree);
     CHECK_ERROR(sgm_resolver_create(NULL, "*"), "expected a registry");
     CHECK_ERROR(sgm_resolver_get(NULL, &matches), "expected a resolver");
 }
@@ -282,6 +336,98 @@ TEST(a_binding_that_refuses_sets_the_others_back)
     CHECK_NEAR(number_at(root, "a.rate"), 8, 0);
     CHECK_NEAR(number_at(root, "b.rate"), 8, 0);
     CHECK_NEAR(number_at(root, "c.rate"), 8, 0);
+    sgm_registry_free(root);
+}
+
+/* --- how much is read --- */
+
+static sgm_status counted_get(void *user, sgm_content *content)
+{
+    *content = sgm_number_content(++*(int *)user);
+    return SGM_OK;
+}
+
+static sgm_status missing_get(void *user, sgm_content *content)
+{
+    (void)content;
+    ++*(int *)user;
+    return sgm_fail(SGM_ERROR_STATE, "not yet");
+}
+
+/* A value may take long to read. */
+TEST(of_one_that_is_wanted_no_other_is_read)
+{
+    static const sgm_option rate = {.name = "rate", .kind = SGM_KIND_NUMBER};
+    sgm_registry *root = sgm_registry_create();
+    int reads[3] = {0};
+    for (int i = 0; i < 3; i++) {
+        const char name[] = {(char)('a' + i), '\0'};
+        sgm_registry *child = grow(root, name, NULL, NULL);
+        CHECK_OK(sgm_registry_bind(child, &rate, &(sgm_binding){counted_get, NULL, NULL, &reads[i]}));
+    }
+    sgm_content content;
+    CHECK_OK(sgm_resolve_one(root, "*.rate", &content));
+    CHECK_NEAR(content.as.number, 1, 0);
+    CHECK_INT(reads[0], 1);
+    CHECK_INT(reads[1] + reads[2], 0);
+    sgm_registry_free(root);
+}
+
+/* By a star as by tags alone; one that is asked for by its name says why it has none. */
+TEST(values_that_are_missing_are_left_out_of_several)
+{
+    static const sgm_option rate = {.name = "rate", .kind = SGM_KIND_NUMBER};
+    sgm_registry *root = sgm_registry_create();
+    sgm_registry *a = grow(root, "a", "layer", NULL), *b = grow(root, "b", "layer", NULL);
+    int reads[2] = {0};
+    sgm_matches matches;
+    CHECK_OK(sgm_registry_bind(a, &rate, &(sgm_binding){missing_get, NULL, NULL, &reads[0]}));
+    CHECK_OK(sgm_registry_bind(b, &rate, &(sgm_binding){counted_get, NULL, NULL, &reads[1]}));
+    CHECK_STR(resolve(root, "*.rate"), "b.rate");
+    CHECK_STR(resolve(root, "<layer>.rate"), "b.rate");
+    CHECK_INT(sgm_resolve(root, "a.rate", &matches), SGM_ERROR_STATE);
+    CHECK_STR(sgm_last_error(), "a.rate: not yet");
+    CHECK_INT(matches.count, 0);
+    CHECK_OK(sgm_registry_remove(b, "rate"));
+    CHECK_INT(sgm_resolve(root, "*.rate", &matches), SGM_ERROR_STATE);
+    sgm_registry_free(root);
+}
+
+/* --- options of other versions --- */
+
+TEST(options_of_older_and_newer_callers_are_read_as_far_as_they_go)
+{
+    struct newer {
+        sgm_resolve_set_options known;
+        char more[4096];
+    } newer;
+    sgm_registry *root = make_tree();
+    size_t count;
+    const sgm_resolve_set_options older = {.struct_size = sizeof older.struct_size, .add_if_missing = true};
+    CHECK_ERROR(sgm_resolve_set(root, "mnist.optimiser.second", sgm_number_content(1), &older, NULL),
+                "nothing matches 'mnist.optimiser.second'");
+    memset(&newer, 0x5a, sizeof newer);
+    newer.known = (sgm_resolve_set_options){.struct_size = sizeof newer, .add_if_missing = true};
+    CHECK_ERROR(sgm_resolve_set(root, "mnist.optimiser.third", sgm_number_content(1), &newer.known, &count),
+                "it is older than the headers");
+    CHECK_INT(count, 0);
+    memset(newer.more, 0, sizeof newer.more); /* it uses none of what is new */
+    CHECK_OK(sgm_resolve_set(root, "mnist.optimiser.third", sgm_number_content(1), &newer.known, &count));
+    CHECK_INT(count, 1);
+    sgm_registry_free(root);
+}
+
+TEST(what_cannot_be_set_is_named)
+{
+    sgm_registry *root = make_tree();
+    const sgm_resolve_set_options add = {.struct_size = sizeof add, .add_if_missing = true};
+    const sgm_content text = {.kind = SGM_KIND_TEXT}, strange = {.kind = (sgm_kind)99};
+    char identifier[400] = "mnist.optimiser.";
+    CHECK_ERROR(sgm_resolve_set(root, "mnist.optimiser.name", text, NULL, NULL), "mnist.optimiser.name: ");
+    CHECK_ERROR(sgm_resolve_set(root, "mnist.optimiser.na*", strange, NULL, NULL), "mnist.optimiser.na*: ");
+    memset(identifier + strlen(identifier), 'x', 300);
+    CHECK_ERROR(sgm_resolve_set(root, identifier, sgm_number_content(1), &add, NULL), "is longer than");
+    CHECK_STR(resolve(root, "mnist.optimiser.*"), "mnist.optimiser.learning_rate mnist.optimiser.name");
     sgm_registry_free(root);
 }
 

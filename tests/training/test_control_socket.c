@@ -257,7 +257,7 @@ TEST(what_is_no_command_is_told)
     for (int i = 0; i < 100; i++)
         strcat(line, "\xc3\xa4");
     strcat(line, "\"}");
-    CHECK_ANSWER(&r, line, "{\"ok\":false,\"error\":\"unknown command 'a??");
+    CHECK_ANSWER(&r, line, "{\"ok\":false,\"error\":\"unknown command 'a\xc3\xa4\xc3\xa4");
     stop(&r);
 }
 

@@ -82,6 +82,7 @@ static const struct firing {
     {"a.loss reaches 2 from below", "1 n 3 ", "", "..x"},
     /* stalling: n checks without a new extremum, then anew */
     {"a stalls 2 times", "1 1 1 2 1 2 2 2 ", "", "..x..x.x"},
+    {"a stalls 2 times", "2 1 3 2 1 ", "", "....x"},
     {"a stalls 1 time", "1 2 2 3 ", "", "..x."},
     {"a stalls 2 times above minimum", "3 4 5 1 2 ", "", "..x.."},
     {"a.loss stalls 2 times", "3 4 5 1 2 ", "", "..x.."},
@@ -242,6 +243,72 @@ TEST(wrong_arguments_are_refused_and_parts_are_freed)
     CHECK_INT(allocator_live, 0);
 }
 
+/* What is allowed up to a bound is allowed at it. */
+TEST(bounds_are_allowed_and_one_more_is_not)
+{
+    const int64_t most = (int64_t)1 << 53;
+    char name[258];
+    sgm_criteria *made = sgm_criteria_stalls("a", SGM_MAXIMUM, most);
+    CHECK_OK(made);
+    sgm_criteria_free(made);
+    CHECK_ERROR(sgm_criteria_stalls("a", SGM_MAXIMUM, most + 1), "from 1 to 2^53, not 9007199254740993");
+    made = sgm_criteria_repeated(above("a", 1), most, false);
+    CHECK_OK(made);
+    CHECK_ERROR(sgm_criteria_repeated(made, most, false), "from 1 to 2^53"); /* together 2^106 */
+    memset(name, 'x', sizeof name);
+    name[255] = '\0';
+    made = sgm_criteria_external(name);
+    CHECK_OK(made);
+    sgm_criteria_free(made);
+    name[255] = 'x';
+    name[256] = '\0';
+    CHECK_ERROR(sgm_criteria_external(name), "1 to 255 bytes");
+    CHECK_ERROR(sgm_criteria_external("a\x7f"), "without control characters");
+    made = sgm_criteria_external(" ");
+    CHECK_OK(made);
+    sgm_criteria_free(made);
+}
+
+static sgm_criteria *negated(int times, sgm_criteria *criteria)
+{
+    for (int i = 0; i < times; i++)
+        criteria = sgm_criteria_not(criteria);
+    return criteria;
+}
+
+/* `count` of them, joined by and. */
+static sgm_criteria *joined(int count)
+{
+    sgm_criteria *all = above("a", 0);
+    for (int i = 1; i < count; i++)
+        all = sgm_criteria_and(all, above("a", i));
+    return all;
+}
+
+/* Parts of the same kind become one node, of which the joint is counted once: 128 parts, 32 deep. */
+TEST(joining_counts_each_part_once)
+{
+    sgm_criteria *made = sgm_criteria_and(joined(63), joined(64));
+    CHECK_OK(made);
+    sgm_criteria_free(made);
+    CHECK_ERROR(sgm_criteria_and(joined(64), joined(64)), "at most 128 parts, 32 deep");
+    made = sgm_criteria_and(above("a", 1), sgm_criteria_and(above("b", 1), negated(30, above("c", 1))));
+    CHECK_OK(made);
+    CHECK_ERROR(sgm_criteria_not(made), "at most 128 parts, 32 deep");
+    made = sgm_criteria_and(negated(30, above("c", 1)), above("a", 1)); /* the deep one first */
+    CHECK_OK(made);
+    CHECK_ERROR(sgm_criteria_not(made), "at most 128 parts, 32 deep");
+}
+
+TEST(identifiers_are_those_of_values)
+{
+    sgm_criteria *criteria = sgm_criteria_parse("external \"go\" or a > 1 or external \"on\" or b < 2", NULL);
+    CHECK_STR(sgm_criteria_identifier(criteria, 0), "a");
+    CHECK_STR(sgm_criteria_identifier(criteria, 1), "b");
+    CHECK_STR(sgm_criteria_identifier(criteria, 2), NULL);
+    sgm_criteria_free(criteria);
+}
+
 TEST(a_missing_value_is_named_and_a_failing_lookup_is_an_error)
 {
     series s = {"- ", "- ", 0, 0, 0};
@@ -323,6 +390,21 @@ TEST(external_criteria_are_for_buttons)
     }
 }
 
+/* A copy has what was held when it was made, and its own from then on. */
+TEST(a_copy_of_a_button_is_pressed_as_often)
+{
+    sgm_criteria *button = sgm_criteria_external("go");
+    series s = {"", "", 0, 0, 0};
+    CHECK_OK(sgm_criteria_hold(button, "go"));
+    CHECK_OK(sgm_criteria_hold(button, "go"));
+    sgm_criteria *copy = sgm_criteria_copy(button);
+    for (int i = 0; i < 3; i++)
+        CHECK_INT(check_once(copy, &s), i < 2 ? 'x' : '.');
+    CHECK_INT(check_once(button, &s), 'x');
+    sgm_criteria_free(copy);
+    sgm_criteria_free(button);
+}
+
 TEST(external_criteria_follow_toggle_and_hold)
 {
     series s = {"0 0 0 0 0 0 0 0 0 0 0 0 ", "", 0, 0, 0};
@@ -398,6 +480,7 @@ TEST(a_state_that_does_not_fit_is_refused_whole)
         {"a stalls 3 times", 3, {3, 0, 1}},
         {"a stalls 3 times", 3, {-1, 0, 1}},
         {"a stalls 3 times", 3, {1, 0, 7}},
+        {"a stalls 3 times", 3, {1, (double)NAN, 1}},
         {"a > 1 repeated 3 times", 1, {1.5}},
         {"a > 1 repeated 3 times", 1, {3}},
         {"external \"go\"", 1, {-3}},
@@ -416,6 +499,7 @@ TEST(a_state_that_does_not_fit_is_refused_whole)
         sgm_criteria_free(criteria);
     }
     sgm_criteria *two = sgm_criteria_parse("a reaches maximum", NULL);
+    CHECK_INT(sgm_criteria_set_state(two, NULL, 2), SGM_ERROR_FORMAT);
     double number = 0;
     size_t count = 1;
     CHECK_ERROR(sgm_criteria_get_state(two, &number, &count), "remember 2 numbers, there is room for 1");

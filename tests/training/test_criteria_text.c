@@ -45,6 +45,8 @@ TEST(text_reads_back_as_the_same)
         {"a decreases 3 times repeated 2 times in a row", NULL},
         {"not (a > 1 or b < 2) repeated 3 times in a row", NULL},
         {"not (a > 1 repeated 3 times)", NULL},
+        {"a > 1 repeated 2 times repeated 3 times in a row", NULL},
+        {"a > 1 repeated 1 times", "a > 1 repeated 1 time"},
         {"(a > 1) repeated 3 times", "a > 1 repeated 3 times"},
         {"(a > 1 and b > 1) repeated 3 times", NULL},
         {"((a > 1)) and ((b > 1 and (c > 1)))", "a > 1 and b > 1 and c > 1"},
@@ -103,6 +105,11 @@ TEST(units_of_time_become_checks)
     CHECK_STR(alone, "a stalls 3 times");
     sgm_string_free(alone);
     sgm_criteria_free(criteria);
+    criteria = sgm_criteria_stalls("a", SGM_MAXIMUM, 3);
+    alone = sgm_criteria_text(criteria, &iterations);
+    CHECK_STR(alone, "a stalls 300 iterations");
+    sgm_string_free(alone);
+    sgm_criteria_free(criteria);
     CHECK_ERROR(sgm_criteria_parse("a stalls 5 epochs", &step),
                 "column 10: this is checked every 2 epochs; give a multiple of 2, or times");
     CHECK_ERROR(sgm_criteria_parse("a stalls 5 epochs", &iterations),
@@ -159,6 +166,34 @@ TEST(errors_name_the_column)
     };
     for (size_t i = 0; i < CASE_COUNT(cases); i++)
         CHECK_ERROR(sgm_criteria_parse(cases[i].text, NULL), cases[i].error);
+}
+
+/* A step that does not say how often is each; what no text could be read back with is told in checks. */
+TEST(units_of_steps_without_interval_and_of_many_checks)
+{
+    const sgm_time_step each = {.scale = SGM_EPOCH}, epochs = sgm_every(1, SGM_EPOCH),
+                        even = sgm_every(2, SGM_EPOCH);
+    const struct {
+        int64_t checks;
+        const sgm_time_step *step;
+        const char *text;
+    } cases[] = {
+        {3, &each, "a stalls 3 epochs"},
+        {(int64_t)1 << 53, &epochs, "a stalls 9007199254740992 epochs"},
+        {(int64_t)1 << 52, &even, "a stalls 9007199254740992 epochs"},
+        {((int64_t)1 << 52) + 1, &even, "a stalls 4503599627370497 times"},
+    };
+    for (size_t i = 0; i < CASE_COUNT(cases); i++) {
+        sgm_criteria *criteria = sgm_criteria_stalls("a", SGM_MAXIMUM, cases[i].checks);
+        char *text = sgm_criteria_text(criteria, cases[i].step);
+        CHECK_STR(text, cases[i].text);
+        sgm_criteria *again = sgm_criteria_parse(text, cases[i].step);
+        CHECK_OK(again);
+        CHECK(sgm_criteria_equal(criteria, again));
+        sgm_string_free(text);
+        sgm_criteria_free(again);
+        sgm_criteria_free(criteria);
+    }
 }
 
 TEST(depth_and_length_are_limited)
