@@ -285,7 +285,8 @@ SGM_API sgm_value sgm_layer_lengths(const sgm_layer_call *call);
 /* True: what comes in is one step of sequences, the next one at each run. */
 SGM_API bool sgm_layer_is_step(const sgm_layer_call *call);
 /* For a cost: it is a mean over so many steps or other things of the minibatch, one number of a float type;
- * without this call over its records. Workers that share a minibatch weight their parts so. */
+ * without this call over its records. Workers that share a minibatch weight their parts so. It may depend on
+ * parameters: its gradients count. */
 SGM_API void sgm_layer_count(sgm_layer_call *call, sgm_value count);
 /* True: the records are a part of a minibatch, which several workers share. What a layer computes from
  * several records together (statistics, a comparison) then needs the others': it sums over the workers or

@@ -40,10 +40,11 @@ sgm_value sgm_layer_all_reduce(sgm_layer_call *call, sgm_graph *graph, sgm_value
     return call->options->part ? sgm__all_reduce(graph, x) : x;
 }
 
-/* Where nothing counts in any part, no part has a share. */
+/* Where nothing counts in any part, no part has a share. What is counted may depend on parameters, such as
+ * weights that are learnt, so gradients go through the share. */
 sgm_value sgm__part_share_of(sgm_graph *graph, sgm_value count, sgm_dtype dtype)
 {
-    sgm_value own = sgm_stop_gradient(graph, sgm_cast(graph, count, dtype));
+    sgm_value own = sgm_cast(graph, count, dtype);
     sgm_value all = sgm_maximum(graph, sgm__all_reduce(graph, own), sgm_number(graph, LEAST_COUNT));
     return sgm_divide(graph, own, all);
 }

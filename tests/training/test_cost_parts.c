@@ -98,6 +98,7 @@ static const problem problems[] = {
                 "softmax_cross_entropy(targets=class_steps)"},
     /* Layers from outside: statistics, and a mean over something of its own. */
     {.network = "input(4) + dense(5, tanh) + centred + dense(3) + weighted(targets=numbers)"},
+    {.network = "input(4) + dense(5, tanh) + dense(3) + trusted(targets=numbers)"},
 };
 #define PROBLEMS (sizeof problems / sizeof *problems)
 
@@ -114,17 +115,36 @@ static sgm_value forward_centred(sgm_layer_call *call, sgm_graph *graph, const s
     return sgm_subtract(graph, inputs[0], mean);
 }
 
-/* The mean of squared differences, weighted by the targets' own sizes. */
+/* The mean of squared differences, each with a weight of its own. */
+static sgm_value weigh(sgm_layer_call *call, sgm_graph *graph, sgm_value x, sgm_value targets,
+                       sgm_value weights)
+{
+    sgm_value squares = sgm_square(graph, sgm_subtract(graph, x, targets)), all = sgm_sum(graph, weights);
+    sgm_layer_count(call, all);
+    return sgm_divide(graph, sgm_sum(graph, sgm_multiply(graph, squares, weights)), all);
+}
+
+static sgm_value targets_of(sgm_layer_call *call, sgm_graph *graph)
+{
+    sgm_shape record = sgm_shape_of(3);
+    return sgm_layer_section(call, graph, sgm_layer_text(call, "targets"), &record);
+}
+
+/* By the targets' own sizes. */
 static sgm_value forward_weighted(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
                                   int32_t count)
 {
     (void)count;
-    sgm_shape record = sgm_shape_of(3);
-    sgm_value targets = sgm_layer_section(call, graph, sgm_layer_text(call, "targets"), &record);
-    sgm_value weights = sgm_absolute(graph, targets), all = sgm_sum(graph, weights);
-    sgm_value squares = sgm_square(graph, sgm_subtract(graph, inputs[0], targets));
-    sgm_layer_count(call, all);
-    return sgm_divide(graph, sgm_sum(graph, sgm_multiply(graph, squares, weights)), all);
+    sgm_value targets = targets_of(call, graph);
+    return weigh(call, graph, inputs[0], targets, sgm_absolute(graph, targets));
+}
+
+/* By weights that are learnt: what is counted has gradients, too. */
+static sgm_value forward_trusted(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
+                                 int32_t count)
+{
+    (void)count;
+    return weigh(call, graph, inputs[0], targets_of(call, graph), sgm_exp(graph, inputs[0]));
 }
 
 static const sgm_argument weighted_arguments[] = {{.name = "targets", .kind = SGM_ARGUMENT_TEXT}};
@@ -143,11 +163,21 @@ static const sgm_layer_type weighted = {.api = SGM_LAYER_API,
                                         .min_inputs = 1,
                                         .max_inputs = 1,
                                         .forward = forward_weighted};
+static const sgm_layer_type trusted = {.api = SGM_LAYER_API,
+                                       .flags = SGM_LAYER_COST,
+                                       .name = "trusted",
+                                       .doc = "a mean of squared differences with weights that are learnt",
+                                       .arguments = weighted_arguments,
+                                       .argument_count = 1,
+                                       .min_inputs = 1,
+                                       .max_inputs = 1,
+                                       .forward = forward_trusted};
 
 __attribute__((constructor)) static void register_layers(void)
 {
     sgm_register_layer(&centred);
     sgm_register_layer(&weighted);
+    sgm_register_layer(&trusted);
 }
 
 /* --- data --- */
