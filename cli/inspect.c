@@ -1,6 +1,8 @@
 /* sigma inspect: layers, parameters, memory, graph and program. */
 #include "cli.h"
 
+#include "base/name_index.h"
+
 #include <stdio.h>
 
 static const char usage_text[] =
@@ -11,32 +13,52 @@ static const char usage_text[] =
     "  --batch N  records of a minibatch (default: the configuration's)\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 
-static bool belongs_to(const char *parameter, const char *layer)
+/* Adds the elements of each parameter, "LAYER.NAME", to those of its layer. */
+static sgm_status count_elements(const sgm_network *network, const sgm_parameter *parameters, size_t count,
+                                 int64_t *elements)
 {
-    size_t length = strlen(layer);
-    return strncmp(parameter, layer, length) == 0 && parameter[length] == '.';
+    sgm__name_index layers = {0};
+    uintptr_t layer;
+    SGM_TRY(sgm__name_index_reserve(&layers, sgm_network_layers(network)));
+    for (size_t i = 0; i < sgm_network_layers(network); i++)
+        sgm__name_index_add(&layers, sgm_network_layer_name(network, i), i);
+    for (size_t i = 0; i < count; i++) {
+        const char *name = parameters[i].name;
+        char prefix[256];
+        snprintf(prefix, sizeof prefix, "%.*s", (int)strcspn(name, "."), name);
+        if (sgm__name_index_find(&layers, prefix, &layer))
+            elements[layer] += sgm_shape_elements(&parameters[i].type.shape);
+    }
+    sgm__name_index_free(&layers);
+    return SGM_OK;
 }
 
-static sgm_status print_layers(const char *notation, const sgm_parameter *parameters, size_t count)
+static void print_layers(const sgm_network *network, const int64_t *elements)
 {
-    sgm_network *network = sgm_network_parse(notation);
     char number[64];
-    if (network == NULL)
-        return sgm_last_status();
     printf("layers\n");
     for (size_t i = 0; i < sgm_network_layers(network); i++) {
         const char *name = sgm_network_layer_name(network, i);
-        int64_t elements = 0;
-        for (size_t k = 0; k < count; k++)
-            if (belongs_to(parameters[k].name, name))
-                elements += sgm_shape_elements(&parameters[k].type.shape);
-        if (elements > 0)
-            printf("  %-32s %14s parameters\n", name, sgm_count_text(elements, number, sizeof number));
+        if (elements[i] > 0)
+            printf("  %-32s %14s parameters\n", name, sgm_count_text(elements[i], number, sizeof number));
         else
             printf("  %s\n", name);
     }
+}
+
+static sgm_status inspect_layers(const char *notation, const sgm_parameter *parameters, size_t count)
+{
+    sgm_network *network = sgm_network_parse(notation);
+    if (network == NULL)
+        return sgm_last_status();
+    int64_t *elements = sgm__calloc(sgm_network_layers(network) + 1, sizeof *elements);
+    sgm_status status =
+        elements != NULL ? count_elements(network, parameters, count, elements) : sgm_last_status();
+    if (status == SGM_OK)
+        print_layers(network, elements);
+    sgm__free(elements);
     sgm_network_free(network);
-    return SGM_OK;
+    return status;
 }
 
 static void print_parameters(const sgm_parameter *parameters, size_t count)
@@ -124,7 +146,7 @@ static sgm_status show(sgm_env *env, sgm_trainer *trainer, const char *network, 
     }
     const sgm_parameter *parameters = sgm_trainer_parameters(trainer, &count);
     printf("network\n  %s\n", network);
-    SGM_TRY(print_layers(network, parameters, count));
+    SGM_TRY(inspect_layers(network, parameters, count));
     print_parameters(parameters, count);
     print_memory(&memory, batch);
     print_threads(&memory);

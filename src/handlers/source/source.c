@@ -1,5 +1,7 @@
 /* A file of C: interface, memory, states, constants, functions, and one function for each program. */
 #include "handlers/source/source.h"
+
+#include "base/name_index.h"
 #include "ops/ops.h"
 
 #include <ctype.h>
@@ -35,8 +37,9 @@ typedef struct file_state {
 
 typedef struct file {
     const sgm__source_request *request;
-    file_state *states;
-    size_t state_count, state_capacity;
+    file_state *states; /* with room for those of all programs: they stay where they are */
+    size_t state_count;
+    sgm__name_index names, identifiers; /* of the states: their places */
     sgm__text bodies, constants;
     uint32_t functions;
 } file;
@@ -50,50 +53,56 @@ char *sgm__source_identifier(const char *name, char *buffer, size_t size)
     return buffer;
 }
 
+static sgm_status make_room(file *f)
+{
+    size_t most = 0;
+    for (int32_t i = 0; i < f->request->program_count; i++)
+        most += (size_t)f->request->programs[i].plan->state_count;
+    f->states = sgm__calloc(most + 1, sizeof *f->states);
+    if (f->states == NULL)
+        return SGM_ERROR_MEMORY;
+    SGM_TRY(sgm__name_index_reserve(&f->names, most));
+    return sgm__name_index_reserve(&f->identifiers, most);
+}
+
 static file_state *find_state(const file *f, const char *name)
 {
-    for (size_t i = 0; i < f->state_count; i++)
-        if (strcmp(f->states[i].name, name) == 0)
-            return &f->states[i];
-    return NULL;
+    uintptr_t place;
+    return sgm__name_index_find(&f->names, name, &place) ? &f->states[place] : NULL;
 }
 
-static void name_state(file *f, file_state *added)
+/* Names that differ only in what no identifier has get a number. */
+static void choose_identifier(const file *f, file_state *added)
 {
+    uintptr_t place;
     sgm__source_identifier(added->name, added->identifier, sizeof added->identifier - 8);
-    for (size_t i = 0; i < f->state_count; i++)
-        if (strcmp(f->states[i].identifier, added->identifier) == 0) {
-            size_t length = strlen(added->identifier);
-            snprintf(added->identifier + length, sizeof added->identifier - length, "_%zu", f->state_count);
-            return;
-        }
+    size_t length = strlen(added->identifier), number = f->state_count;
+    while (sgm__name_index_find(&f->identifiers, added->identifier, &place))
+        snprintf(added->identifier + length, sizeof added->identifier - length, "_%zu", number++);
 }
 
-static bool is_written(const sgm__plan *plan, int32_t state)
+static void add_state(file *f, const char *name, const sgm_type *type)
 {
-    for (int32_t i = 0; i < plan->order_count; i++) {
-        const sgm__place *place = &plan->nodes[plan->order[i]].place;
-        if (place->store == SGM__STORE_STATE && place->index == state)
-            return true;
-    }
-    return false;
+    file_state *added = &f->states[f->state_count];
+    *added = (file_state){.name = name, .type = *type};
+    choose_identifier(f, added);
+    sgm__name_index_add(&f->names, added->name, f->state_count);
+    sgm__name_index_add(&f->identifiers, added->identifier, f->state_count);
+    f->state_count++;
 }
 
-static sgm_status collect_states(file *f, const sgm__plan *plan)
+static void collect_states(file *f, const sgm__plan *plan)
 {
     for (int32_t i = 0; i < plan->state_count; i++) {
         const char *name = sgm__plan_string(plan, plan->states[i].name);
-        file_state *known = find_state(f, name);
-        if (known == NULL) {
-            SGM_TRY(sgm__reserve(&f->states, &f->state_capacity, f->state_count + 1, sizeof(file_state)));
-            file_state added = {.name = name, .type = plan->states[i].type};
-            name_state(f, &added);
-            known = &f->states[f->state_count++];
-            *known = added;
-        }
-        known->changes = known->changes || is_written(plan, i);
+        if (find_state(f, name) == NULL)
+            add_state(f, name, &plan->states[i].type);
     }
-    return SGM_OK;
+    for (int32_t i = 0; i < plan->order_count; i++) {
+        const sgm__place *place = &plan->nodes[plan->order[i]].place;
+        if (place->store == SGM__STORE_STATE)
+            find_state(f, sgm__plan_string(plan, plan->states[place->index].name))->changes = true;
+    }
 }
 
 /* --- arrays of numbers --- */
@@ -500,8 +509,9 @@ static sgm_status write_file(file *f, sgm__source_writer *w, sgm__text *text)
 {
     const sgm__source_request *request = f->request;
     SGM_TRY(check_types(request));
+    SGM_TRY(make_room(f));
     for (int32_t i = 0; i < request->program_count; i++)
-        SGM_TRY(collect_states(f, request->programs[i].plan));
+        collect_states(f, request->programs[i].plan);
     for (int32_t i = 0; i < request->program_count; i++)
         SGM_TRY(write_program(f, w, &request->programs[i]));
     write_interface(f, w, text);
@@ -537,6 +547,8 @@ sgm_status sgm__source_write(const sgm__source_request *request, sgm__text *text
     sgm_status status = write_file(&f, w, text);
     free_writer(w);
     sgm__free(w);
+    sgm__name_index_free(&f.names);
+    sgm__name_index_free(&f.identifiers);
     sgm__free(f.states);
     sgm__text_free(&f.bodies);
     sgm__text_free(&f.constants);
