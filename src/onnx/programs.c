@@ -99,11 +99,11 @@ sgm__onnx_program *sgm__onnx_prepare(sgm_onnx *model)
     if (model->programs == NULL)
         return NULL;
     if (found == NULL) {
+        drop_old(model);
         if (make(model, &made) != SGM_OK) {
             free_program(&made, model->input_count);
             return NULL;
         }
-        drop_old(model);
         found = &model->programs[model->program_count++];
         *found = made;
     }
