@@ -137,6 +137,9 @@ case("the nearest of places that are nearly whole", "Resize",
 for way in ("NOTSET", "SAME_UPPER", "SAME_LOWER"):
     case(f"a shape that cuts 3 off, {way}", "ConvTranspose", [floats(1, 1, 4), floats(1, 2, 5)],
          {"strides": [4], "dilations": [2], "output_shape": [18], "auto_pad": way}, 11)
+case("sums of exponentials of infinities and large numbers", "ReduceLogSumExp",
+     [np.array([[1, -np.inf, 2], [-np.inf] * 3, [np.inf, 1, 2], [3e38, -3e38, 0], [np.nan, 1, np.inf]], np.float32)],
+     {"axes": [1], "keepdims": 0})
 case("no padding at all", "Conv", [floats(1, 1, 6, 5), floats(1, 1, 3, 2)], {"auto_pad": "VALID"}, 11)
 print("};\n\nstatic const struct {\n    const char *name, *message;\n    bytes model;\n} refused_models[] = {")
 picture, weights = floats(1, 4, 4, 4), floats(1, 4, 2, 2)
