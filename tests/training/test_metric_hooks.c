@@ -88,6 +88,29 @@ TEST(metrics_of_one_event_share_one_pass)
     free_wave_trainer(made);
 }
 
+/* The place in the training is the same, but not the parameters. */
+TEST(what_is_loaded_is_measured_anew)
+{
+    char folder[] = "/tmp/sigma-metrics-XXXXXX", path[128];
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof path, "%s/other.safetensors", folder);
+    wave_trainer made = make_validated_trainer(3), other = make_validated_trainer(8);
+    sgm_hook *f1 = sgm_f1_metric("validation");
+    sgm_metrics measured;
+    CHECK_OK(sgm_trainer_hook(made.trainer, f1));
+    CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
+    CHECK_OK(sgm_trainer_run(other.trainer, .epochs = 2));
+    CHECK_OK(sgm_trainer_save(other.trainer, path));
+    CHECK_OK(sgm_trainer_load_parts(made.trainer, path, .parts = SGM_PART_PARAMETERS));
+    CHECK_OK(sgm__trainer_pass_for_hooks(made.trainer, f1, "validation", NULL, NULL, false));
+    CHECK_OK(sgm_trainer_evaluate(other.trainer, other.trainer->validation[0].iterator, &measured));
+    CHECK_NEAR(number_of(made.trainer, "validation.cost"), measured.loss, 0);
+    free_wave_trainer(made);
+    free_wave_trainer(other);
+    CHECK_INT(unlink(path), 0);
+    CHECK_INT(rmdir(folder), 0);
+}
+
 /* A pass over the data that is trained on, in the middle of epochs, changes nothing of the training. */
 TEST(training_goes_on_as_without_metrics)
 {
