@@ -272,6 +272,35 @@ TEST(cookies_of_others_do_not_lock_the_page_out)
     CHECK(sgm__http_stop(server));
 }
 
+/* As browsers send them: a value is whatever the other server, or its page, has set. */
+TEST(cookies_of_others_may_be_written_in_any_way)
+{
+    static const char *const others[] = {
+        "a=\"not closed; %s",     "a=\\\"; %s", "a={\"b\": \"c, d\"}; %s",
+        "%s; a=\"not closed",     "a; %s",      "=b; %s",
+        "a=b\r\nCookie: %s",      "a=;%s",      "sigma-8080=\"; %s; sigma-8080=",
+        "a=\xc3\xa9 \xff ' b; %s"};
+    static const char *const wrong[] = {"xsigma-8080=%s", "a=sigma-8080=%s", "sigma-8080=%sx",
+                                        "sigma-808=%s"};
+    sgm__http *server = start();
+    visit e = enter(server, "127.0.0.1:8080");
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        char *cookies = sgm__format(others[i], e.cookie),
+             *headers = sgm__format(HOST "Cookie: %s\r\n", cookies);
+        check(server, "GET /", headers, 200);
+        sgm__free(cookies);
+        sgm__free(headers);
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        char *cookies = sgm__format(wrong[i], e.cookie + strlen("sigma-8080=")),
+             *headers = sgm__format(HOST "Cookie: %s\r\n", cookies);
+        check(server, "GET /", headers, 401);
+        sgm__free(cookies);
+        sgm__free(headers);
+    }
+    CHECK(sgm__http_stop(server));
+}
+
 /* A page of another port opens one with the browser's cookies; the browser tells whose page it is. */
 TEST(web_sockets_get_nothing)
 {

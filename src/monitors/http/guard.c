@@ -119,26 +119,43 @@ static bool is_same(const char *given, const char *right)
     return given != NULL && strlen(given) == length && memeql_sec(given, right, length) != 0;
 }
 
+/* A name and a value, of that length. */
+static bool is_right_cookie(const sgm__http_exchange *exchange, const char *cookie, size_t length)
+{
+    const char *right = exchange->server->cookie_token;
+    size_t name_length = strlen(exchange->cookie), value_length = strlen(right);
+    return length == name_length + 1 + value_length && memcmp(cookie, exchange->cookie, name_length) == 0 &&
+           cookie[name_length] == '=' && memeql_sec(cookie + name_length + 1, right, value_length) != 0;
+}
+
 typedef struct cookie_search {
     const sgm__http_exchange *exchange;
     bool right;
 } cookie_search;
 
-/* Another server of this machine can set a cookie of the same name: any that is right will do. */
-static enum MHD_Result look_at_cookie(void *user, enum MHD_ValueKind kind, const char *name,
-                                      const char *value)
+/* Servers of other ports set cookies, too, with any value: a quote that one of them leaves open, which would
+ * end libmicrohttpd's reading, is a character as any other here (RFC 6265, section 5.2). Some may have the
+ * name of ours: any that is right will do. */
+static enum MHD_Result look_at_cookies(void *user, enum MHD_ValueKind kind, const char *name,
+                                       const char *value)
 {
     (void)kind;
     cookie_search *search = user;
-    if (strcmp(name, search->exchange->cookie) == 0 && is_same(value, search->exchange->server->cookie_token))
-        search->right = true;
+    if (strcasecmp(name, MHD_HTTP_HEADER_COOKIE) != 0 || value == NULL)
+        return MHD_YES;
+    for (const char *cookie = value; *cookie != '\0' && !search->right;) {
+        cookie += strspn(cookie, "; \t");
+        size_t length = strcspn(cookie, ";");
+        search->right = is_right_cookie(search->exchange, cookie, length);
+        cookie += length;
+    }
     return MHD_YES;
 }
 
 static bool has_cookie(const sgm__http_exchange *exchange)
 {
     cookie_search search = {.exchange = exchange};
-    MHD_get_connection_values(exchange->connection, MHD_COOKIE_KIND, look_at_cookie, &search);
+    MHD_get_connection_values(exchange->connection, MHD_HEADER_KIND, look_at_cookies, &search);
     return search.right;
 }
 
