@@ -14,8 +14,8 @@
 #define FIRST_PORT 8080
 #define LAST_PORT 8099
 /* Of libmicrohttpd for each connection, where the headers must fit: browsers send all cookies of a host,
- * those of its other ports too, up to 180 of 4 kB each, and libmicrohttpd copies them once more. Only what is
- * used takes memory. */
+ * those of its other ports too, up to 180 of 4 kB each, and libmicrohttpd copies them once more. What a first
+ * request does not use takes no memory; a connection that stays for a second one takes all of it. */
 #define CONNECTION_MEMORY ((size_t)2 << 20)
 #define MEMORY_STEP 32768    /* bytes that are read at once, also of bodies */
 #define SILENCE_SECONDS 30.0 /* of a connection that takes or sends nothing */

@@ -108,6 +108,8 @@ static struct MHD_Response *error_page(const sgm__http_exchange *exchange)
     return own_bytes(text, text != NULL ? strlen(text) : 0, "text/html; charset=utf-8");
 }
 
+/* Who is not the owner goes on with another connection: one that stays takes all of CONNECTION_MEMORY, which
+ * libmicrohttpd clears between two requests. */
 enum MHD_Result sgm__http_respond_refusal(sgm__http_exchange *exchange)
 {
     int code = exchange->refusal;
@@ -115,6 +117,8 @@ enum MHD_Result sgm__http_respond_refusal(sgm__http_exchange *exchange)
     struct MHD_Response *response = is_page ? error_page(exchange) : error_response(exchange->why);
     if (response == NULL)
         return MHD_NO;
+    if (exchange->standing != SGM__HTTP_OWNER)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     if (code == MHD_HTTP_UNAUTHORIZED)
         MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
     if (code == MHD_HTTP_TOO_MANY_REQUESTS || code == MHD_HTTP_SERVICE_UNAVAILABLE)
