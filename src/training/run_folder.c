@@ -44,7 +44,7 @@ static sgm_status copy_lines(FILE *from, FILE *to, const char *key, int64_t newe
         if (stays(line, (size_t)length, key, newest, branch))
             good = fwrite(line, 1, (size_t)length, to) == (size_t)length;
     free(line);
-    good = good && ferror(from) == 0 && fflush(to) == 0 && fsync(fileno(to)) == 0;
+    good = good && feof(from) != 0 && fflush(to) == 0 && fsync(fileno(to)) == 0;
     return good ? SGM_OK : SGM_ERROR_FILE;
 }
 
@@ -56,11 +56,13 @@ static sgm_status fail_lines(const char *path)
 static sgm_status write_lines(const char *path, const char *temporary, const char *key, int64_t newest,
                               int64_t branch)
 {
-    FILE *from = fopen(path, "rbe"), *to = from != NULL ? fopen(temporary, "wbe") : NULL;
+    FILE *from = sgm__file_open_stream(path);
+    if (from == NULL)
+        return sgm_last_status();
+    FILE *to = fopen(temporary, "wbe");
     sgm_status status =
         to != NULL && copy_lines(from, to, key, newest, branch) == SGM_OK ? SGM_OK : fail_lines(path);
-    if (from != NULL)
-        fclose(from);
+    fclose(from);
     if (to != NULL && fclose(to) != 0 && status == SGM_OK)
         status = fail_lines(path);
     if (status == SGM_OK)

@@ -277,6 +277,20 @@ TEST(a_torn_change_does_not_tear_the_next_one)
     close_folder();
 }
 
+/* Nor is it waited for, as a pipe without a writer would be. */
+TEST(metrics_that_are_no_file_are_an_error)
+{
+    open_folder();
+    train(1, NULL);
+    CHECK_INT(unlink(in_folder("metrics.jsonl")), 0);
+    CHECK_INT(mkfifo(in_folder("metrics.jsonl"), 0600), 0);
+    wave_trainer made = make_wave_trainer((wave_options){.seed = 4});
+    CHECK_ERROR(sgm_trainer_run(made.trainer, .epochs = 2, .folder = folder, .resume = true),
+                "metrics.jsonl': it is a named pipe, expected a file");
+    free_wave_trainer(made);
+    close_folder();
+}
+
 TEST(a_socket_that_was_left_is_replaced)
 {
     open_folder();
