@@ -65,10 +65,12 @@ static sgm_status make_room(file *f)
     return sgm__name_index_reserve(&f->identifiers, most);
 }
 
+/* By the name of one that was collected. */
 static file_state *find_state(const file *f, const char *name)
 {
-    uintptr_t place;
-    return sgm__name_index_find(&f->names, name, &place) ? &f->states[place] : NULL;
+    uintptr_t place = 0;
+    sgm__name_index_find(&f->names, name, &place);
+    return &f->states[place];
 }
 
 /* Names that differ only in what no identifier has get a number. */
@@ -93,15 +95,16 @@ static void add_state(file *f, const char *name, const sgm_type *type)
 
 static void collect_states(file *f, const sgm__plan *plan)
 {
+    uintptr_t place;
     for (int32_t i = 0; i < plan->state_count; i++) {
         const char *name = sgm__plan_string(plan, plan->states[i].name);
-        if (find_state(f, name) == NULL)
+        if (!sgm__name_index_find(&f->names, name, &place))
             add_state(f, name, &plan->states[i].type);
     }
     for (int32_t i = 0; i < plan->order_count; i++) {
-        const sgm__place *place = &plan->nodes[plan->order[i]].place;
-        if (place->store == SGM__STORE_STATE)
-            find_state(f, sgm__plan_string(plan, plan->states[place->index].name))->changes = true;
+        const sgm__place *written = &plan->nodes[plan->order[i]].place;
+        if (written->store == SGM__STORE_STATE)
+            find_state(f, sgm__plan_string(plan, plan->states[written->index].name))->changes = true;
     }
 }
 
