@@ -5,8 +5,8 @@ import { emit, progress, setConnection, setSession, state } from './store.js';
 const storedToken = 'sigma.page-token';
 
 /* The address that the program printed leads to one with the page token, which is put away at once: it is in the
- * address bar no longer, and there when the page is loaded again, or in another tab. A browser that stores nothing
- * for pages has it until then. */
+ * address bar no longer, and there when the page is loaded again, or in another tab. In a browser that
+ * stores nothing for pages it is lost when the page is loaded again. */
 function takeToken() {
     const address = new URL(location.href), given = address.searchParams.get('page-token');
     try {
