@@ -123,8 +123,9 @@ uint64_t sgm__hash(const void *bytes, size_t length, uint64_t seed); /* not for 
 uint64_t sgm__hash_text(const char *text);
 
 /* --- clock, processors, files (system.c) --- */
-double sgm__now(void);         /* monotonic seconds */
-int32_t sgm__processors(void); /* that this process may use; at least 1 */
+double sgm__now(void);           /* monotonic seconds */
+int32_t sgm__processors(void);   /* that this process may use; at least 1 */
+uint64_t sgm__memory_size(void); /* bytes that the computer has; UINT64_MAX: it does not say */
 /* file_open.c: opens an ordinary file to read it, the one way to do so for a path of the user's: what could
  * make the caller wait (a named pipe, a socket, a device) and folders are errors; *file is -1 then. What the
  * process was given open is taken as it is: /dev/stdin, /dev/fd/N. */

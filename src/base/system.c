@@ -20,6 +20,12 @@ int32_t sgm__processors(void)
     return online > 0 ? (int32_t)online : 1;
 }
 
+uint64_t sgm__memory_size(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    return pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : UINT64_MAX;
+}
+
 double sgm__now(void)
 {
     struct timespec now;

@@ -5,6 +5,10 @@
 #include <sigma/training.h>
 
 #include <math.h>
+#include <sigma/op.h>
+#include <sigma/task.h>
+
+#define TOLD (1 << 22) /* elements: drawing more of them is a task, which is told after each so many */
 
 typedef struct draw {
     const sgm_initialiser_options *options;
@@ -243,17 +247,45 @@ static sgm_status fill_orthogonal(const sgm_initialiser *initialiser, double *va
     return SGM_OK;
 }
 
-static void fill_elements(const sgm_initialiser *initialiser, double *values, const sgm_shape *shape,
-                          draw call)
+/* One after the other, straight into the tensor. Of many it is told how far they are, and they can be
+ * cancelled. */
+static sgm_status fill_elements(const sgm_initialiser *initialiser, sgm_tensor *tensor, draw call,
+                                const char *name)
 {
+    const sgm_shape *shape = sgm_tensor_shape(tensor);
+    sgm_array array = {.dtype = sgm_tensor_dtype(tensor), .data = sgm_tensor_data(tensor)};
     int64_t elements = sgm_shape_elements(shape), indices[SGM_MAX_RANK] = {0};
+    sgm_task task = elements > TOLD ? sgm_task_begin(SGM_TASK_PREPARE, name, "parameters") : 0;
+    bool goes_on = true;
     call.indices = indices;
     call.shape = shape;
-    for (int64_t i = 0; i < elements; i++) {
-        values[i] = initialiser->type->draw(&call);
+    sgm_task_can_cancel(task);
+    for (int64_t i = 0; i < elements && goes_on; i++) {
+        sgm_array_store(&array, i, initialiser->type->draw(&call));
         for (int32_t axis = shape->rank; axis-- > 0 && ++indices[axis] == shape->dims[axis];)
             indices[axis] = 0;
+        if (task != 0 && i % TOLD == 0)
+            goes_on = sgm_task_progress(task, (uint64_t)i, (uint64_t)elements);
     }
+    sgm_status status =
+        goes_on ? SGM_OK
+                : sgm_fail(SGM_ERROR_INTERRUPTED, "drawing the first values of '%s' was cancelled", name);
+    sgm_task_end(task, status);
+    return status;
+}
+
+/* All at once, in double. */
+static sgm_status fill_whole(const sgm_initialiser *initialiser, sgm_tensor *tensor, sgm__random *random)
+{
+    const sgm_shape *shape = sgm_tensor_shape(tensor);
+    size_t elements = (size_t)sgm_shape_elements(shape);
+    double *values = sgm__calloc(elements + 1, sizeof(double));
+    sgm_status status =
+        values != NULL ? fill_orthogonal(initialiser, values, shape, random) : SGM_ERROR_MEMORY;
+    if (status == SGM_OK)
+        status = sgm_tensor_write(tensor, values, elements);
+    sgm__free(values);
+    return status;
 }
 
 sgm_status sgm_initialiser_fill(const sgm_initialiser *initialiser, sgm_tensor *tensor, int64_t fan_in,
@@ -262,23 +294,13 @@ sgm_status sgm_initialiser_fill(const sgm_initialiser *initialiser, sgm_tensor *
     if (initialiser == NULL || tensor == NULL || name == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "filling expects an initialiser, a tensor and a name; one is NULL");
-    const sgm_shape *shape = sgm_tensor_shape(tensor);
-    int64_t elements = sgm_shape_elements(shape);
-    double *values = sgm__calloc((size_t)elements + 1, sizeof(double));
-    if (values == NULL)
-        return SGM_ERROR_MEMORY;
     sgm__random random = sgm__random_make(seed, sgm__hash_text(name));
     draw call = {.options = &initialiser->options,
                  .fan_in = (double)(fan_in > 0 ? fan_in : 1),
                  .fan_out = (double)(fan_out > 0 ? fan_out : 1),
                  .random = &random};
-    sgm_status status = SGM_OK;
-    if (initialiser->type->draw == NULL)
-        status = fill_orthogonal(initialiser, values, shape, &random);
-    else
-        fill_elements(initialiser, values, shape, call);
-    if (status == SGM_OK)
-        status = sgm_tensor_write(tensor, values, (size_t)elements);
-    sgm__free(values);
-    return status;
+    if (!sgm_tensor_is_contiguous(tensor))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "filling expects a contiguous tensor");
+    return initialiser->type->draw == NULL ? fill_whole(initialiser, tensor, &random)
+                                           : fill_elements(initialiser, tensor, call, name);
 }

@@ -9,6 +9,7 @@
 #include "registry/pattern.h"
 #include "training/ranks.h"
 #include <sigma/operations.h>
+#include <sigma/units.h>
 #include <stdio.h>
 
 void sgm__trainer_drop_programs(sgm_trainer *trainer)
@@ -102,9 +103,36 @@ static size_t stale_index(const sgm_trainer *trainer, const char *state)
     return index < trainer->stale_count && trainer->stale[index] ? index : SIZE_MAX;
 }
 
+/* Before hours are spent on drawing and swapping: fails if the graph's states are more than the computer has.
+ */
+static sgm_status check_memory(const sgm_trainer *trainer)
+{
+    double bytes = 0;
+    char all[64], there[64], count[64];
+    if (!sgm__session_is_host(trainer->session))
+        return SGM_OK;
+    for (size_t i = 0; i < trainer->graph->source_count; i++) {
+        const sgm__instruction *source = &trainer->graph->instructions[trainer->graph->sources[i]];
+        if (source->op == &sgm__op_state)
+            bytes +=
+                (double)sgm_shape_elements(&source->type.shape) * (double)sgm_dtype_size(source->type.dtype);
+    }
+    if (bytes <= (double)sgm__memory_size())
+        return SGM_OK;
+    int64_t parameters = 0;
+    for (size_t i = 0; i < trainer->recording.parameter_count; i++)
+        parameters += sgm_shape_elements(&trainer->recording.parameters[i].type.shape);
+    return sgm_fail(SGM_ERROR_MEMORY,
+                    "the network has %s parameters, which take %s with what the optimiser remembers; this "
+                    "computer has %s of memory: take smaller layers, or another optimiser",
+                    sgm_count_text(parameters, count, sizeof count), sgm_bytes_text(bytes, all, sizeof all),
+                    sgm_bytes_text((double)sgm__memory_size(), there, sizeof there));
+}
+
 /* Parameters come first, so that averages find them. */
 static sgm_status define_states(sgm_trainer *trainer)
 {
+    SGM_TRY(check_memory(trainer));
     sgm_trainer *owner = trainer->global != NULL ? trainer->global : trainer;
     for (int parameters = 1; parameters >= 0; parameters--)
         for (size_t i = 0; i < trainer->graph->count; i++) {

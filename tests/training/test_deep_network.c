@@ -1,5 +1,5 @@
-/* A network of very many layers is planned in a time that grows with their number, not with its square: with
- * the square, this test takes minutes. */
+/* Networks that are too large, or take a while to begin with, and one of very many layers: it is planned in a
+ * time that grows with their number, not with its square. With the square, this test takes minutes. */
 #include "test.h"
 
 #include <sigma/sigma.h>
@@ -42,4 +42,47 @@ TEST(ten_thousand_layers_learn)
     sgm_dataset_free(dataset);
     sgm_tensor_free(inputs);
     sgm_tensor_free(targets);
+}
+
+TEST(a_network_that_no_memory_holds_fails_at_once)
+{
+    sgm_env *env = sgm_env_create("large", .handler = "cpu");
+    sgm_trainer *trainer = sgm_trainer_create(env, "large");
+    CHECK_OK(sgm_trainer_network(trainer, "input(1000000) + dense(100000000) + squared_difference"));
+    CHECK_OK(sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.01)));
+    CHECK_ERROR(sgm_trainer_prepare(trainer),
+                "parameters, which take 1200.0 TB with what the optimiser remembers");
+    sgm_env_free(env);
+}
+
+typedef struct watched {
+    int ended;
+    uint64_t total;
+    char description[160];
+} watched;
+
+static void watch(void *user, const sgm_task_info *info)
+{
+    watched *seen = user;
+    if (info->kind != SGM_TASK_PREPARE || strcmp(info->unit, "parameters") != 0)
+        return;
+    seen->ended += info->status == SGM_TASK_ENDED;
+    seen->total = info->total > seen->total ? info->total : seen->total;
+    strcpy(seen->description, info->description);
+}
+
+TEST(drawing_many_parameters_is_told)
+{
+    watched seen = {0};
+    sgm_env *env = sgm_env_create("wide", .handler = "cpu");
+    sgm_trainer *trainer = sgm_trainer_create(env, "wide");
+    CHECK_OK(sgm_task_watch(watch, &seen));
+    CHECK_OK(sgm_trainer_network(trainer, "input(1024) + dense(5000) + squared_difference"));
+    CHECK_OK(sgm_trainer_initialiser(trainer, "*.weights", sgm_constant_value(.value = 1)));
+    CHECK_OK(sgm_trainer_prepare(trainer));
+    sgm_task_unwatch(watch, &seen);
+    CHECK_INT(seen.ended, 1);
+    CHECK_STR(seen.description, "1-dense.weights");
+    CHECK(seen.total == 1024 * 5000);
+    sgm_env_free(env);
 }
