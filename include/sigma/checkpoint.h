@@ -41,7 +41,8 @@ typedef struct sgm_part_options {
     char **left; /* gets what was left so, as text: NULL if nothing was; free with sgm_string_free */
     /* Of parameters alone. "torch": names and layouts of PyTorch's state_dict(), of a module for each layer:
      * the one that is called as the layer is; if none is, modules and layers go together in their order
-     * (loading). "torch(1-dense=fc1, 2-dense=encoder.0)" says which module is which layer. */
+     * (loading). "torch(1-dense=fc1, 2-dense=encoder.0)" says which module is which layer. What has no name
+     * in PyTorch is saved under its own, with a warning, and loaded from there. */
     const char *names;
 } sgm_part_options;
 
@@ -52,7 +53,8 @@ SGM_API sgm_status sgm_trainer_save_with(sgm_trainer *trainer, const char *path,
 /* Loads parts of a file: of a checkpoint, or any safetensors file with parameters of these names. A trainer
  * without a network takes the file's. First all of it is compared; if it does not fit, nothing is changed and
  * the error lists what differs: the notation, missing and surplus states, shapes, types, the optimiser. Parts
- * that are named must be there. */
+ * that are named must be there. Floats of another precision (float16, bfloat16, float32, float64) are rounded
+ * to nearest to the trainer's, which is logged; finite numbers that would become infinite are refused. */
 #define sgm_trainer_load_parts(trainer, ...) SGM_PARTS(sgm_trainer_load_with, trainer, __VA_ARGS__, )
 SGM_API sgm_status sgm_trainer_load_with(sgm_trainer *trainer, const char *path,
                                          const sgm_part_options *options);

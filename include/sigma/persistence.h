@@ -32,8 +32,8 @@ SGM_API const char *sgm_bundle_name(const sgm_bundle *bundle, size_t index);
 SGM_API sgm_status sgm_bundle_save(const sgm_bundle *bundle, const char *path);
 /* safetensors, or .npz (compressed or not; by content). Checks the whole header against the file's size
  * before it takes memory, and compares checksums where the file has some: a damaged file is
- * SGM_ERROR_FORMAT. F16 and the 8-, 16- and unsigned integer types that Sigma lacks are refused by name
- * (F16 as float32 is not guessed). The arrays of an .npz may take 256 MiB, or 64 times the file's size. */
+ * SGM_ERROR_FORMAT. F16 is read as float32, exactly; the 8-, 16- and unsigned integer types that Sigma
+ * lacks are refused by name. The arrays of an .npz may take 256 MiB, or 64 times the file's size. */
 SGM_API sgm_bundle *sgm_bundle_load(const char *path);
 
 /* One tensor as a NumPy file. */

@@ -40,6 +40,35 @@ uint16_t sgm__bfloat16_from_double(double value)
     return sgm__bfloat16_from_float(near);
 }
 
+float sgm__float16_to_float(uint16_t half)
+{
+    uint32_t sign = (uint32_t)(half >> 15) << 31, exponent = (half >> 10) & 31u, fraction = half & 1023u,
+             bits;
+    float value;
+    if (exponent == 0) { /* zero and subnormal numbers: fraction * 2^-24 */
+        value = (float)fraction * 0x1p-24f;
+        return sign != 0 ? -value : value;
+    }
+    if (exponent == 31)
+        bits = sign | 0x7f800000u | fraction << 13;
+    else
+        bits = sign | (exponent + 112) << 23 | fraction << 13;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+void sgm__float16_widen(void *floats, size_t count)
+{
+    char *target = floats;
+    const char *source = target + count * (sizeof(float) - sizeof(uint16_t));
+    for (size_t i = 0; i < count; i++) { /* what is written never passes what is still to be read */
+        uint16_t half;
+        memcpy(&half, source + i * sizeof half, sizeof half);
+        float value = sgm__float16_to_float(half);
+        memcpy(target + i * sizeof value, &value, sizeof value);
+    }
+}
+
 static uint16_t bfloat16_from_int64(int64_t value)
 {
     /* Beyond 53 bits a double would round as well: fold what it cannot hold into its lowest bit. */

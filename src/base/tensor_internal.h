@@ -16,6 +16,10 @@ void sgm__contiguous_strides(const sgm_shape *shape, int64_t *strides);
 float sgm__bfloat16_to_float(uint16_t bits);
 uint16_t sgm__bfloat16_from_float(float value);   /* to nearest, ties to even */
 uint16_t sgm__bfloat16_from_double(double value); /* the same, rounded once */
+/* IEEE 754 half precision, which files have and tensors have not: exactly, a NaN with its payload. */
+float sgm__float16_to_float(uint16_t bits);
+/* In place: `count` float16 at the end of the room for as many floats become those floats. */
+void sgm__float16_widen(void *floats, size_t count);
 double sgm__element_load(sgm_dtype dtype, const void *element);
 void sgm__element_store(sgm_dtype dtype, void *element, double value);
 /* Copies one element, converting it as sgm__copy_strided does. */

@@ -1,4 +1,5 @@
 /* Arrays of numbers in binary files (idx, npy): shape, element types, byte order. */
+#include "base/tensor_internal.h"
 #include "data/reader.h"
 
 sgm_status sgm__array_set_shape(sgm__array_input *array, const char *format, const sgm_shape *shape)
@@ -44,24 +45,6 @@ static uint64_t load(const unsigned char *bytes, uint8_t size, bool swapped)
     }
 }
 
-/* IEEE 754 half precision, exactly. */
-static float half_to_float(uint16_t half)
-{
-    uint32_t sign = (uint32_t)(half >> 15) << 31, exponent = (half >> 10) & 31u, fraction = half & 1023u,
-             bits;
-    float value;
-    if (exponent == 0) { /* zero and subnormal numbers: fraction * 2^-24 */
-        value = (float)fraction * 0x1p-24f;
-        return sign != 0 ? -value : value;
-    }
-    if (exponent == 31)
-        bits = sign | 0x7f800000u | fraction << 13;
-    else
-        bits = sign | (exponent + 112) << 23 | fraction << 13;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 /* Same size in the file and in memory: at most the bytes of each are turned around. */
 static void convert_in_place(unsigned char *data, size_t elements, const sgm__element *element)
 {
@@ -86,7 +69,7 @@ static void widen(const unsigned char *data, unsigned char *out, size_t elements
     for (size_t i = 0; i < elements; i++) {
         uint64_t bits = load(data + i * element->size, element->size, element->swapped);
         if (element->kind == 'f') {
-            float value = half_to_float((uint16_t)bits);
+            float value = sgm__float16_to_float((uint16_t)bits);
             memcpy(out + i * width, &value, width);
             continue;
         }

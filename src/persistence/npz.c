@@ -1,5 +1,6 @@
 /* Bundles as .npz files: zip archives of .npy files, as numpy.savez writes and numpy.load reads them. */
 #include "base/npy.h"
+#include "base/tensor_internal.h"
 #include "persistence/bundle.h"
 
 #include <archive.h>
@@ -163,22 +164,27 @@ static sgm_status read_header(const npz_reader *r, sgm__npy_header *header)
     return status;
 }
 
-static sgm_status read_type(const npz_reader *r, const char *descr, sgm_dtype *dtype)
+/* `element`: bytes of one in the file; float16 is read as float32. */
+static sgm_status read_type(const npz_reader *r, const char *descr, sgm_dtype *dtype, size_t *element)
 {
     static const struct {
         const char *descr;
         sgm_dtype dtype;
-    } types[] = {{"<f4", SGM_FLOAT32}, {"<f8", SGM_FLOAT64}, {"<i4", SGM_INT32},
-                 {"<i8", SGM_INT64},   {"|u1", SGM_UINT8},   {"|b1", SGM_BOOL}};
+        size_t element;
+    } types[] = {{"<f4", SGM_FLOAT32, 4}, {"<f8", SGM_FLOAT64, 8}, {"<f2", SGM_FLOAT32, 2},
+                 {"<i4", SGM_INT32, 4},   {"<i8", SGM_INT64, 8},   {"|u1", SGM_UINT8, 1},
+                 {"|b1", SGM_BOOL, 1}};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (strcmp(descr, types[i].descr) == 0) {
             *dtype = types[i].dtype;
+            *element = types[i].element;
             return SGM_OK;
         }
-    return sgm_fail(SGM_ERROR_UNSUPPORTED,
-                    "'%s': '%s' has elements of type '%s'; float32, float64, int32, int64, uint8 and bool, "
-                    "little-endian, are supported",
-                    r->path, r->name, descr);
+    return sgm_fail(
+        SGM_ERROR_UNSUPPORTED,
+        "'%s': '%s' has elements of type '%s'; float16, float32, float64, int32, int64, uint8 and bool, "
+        "little-endian, are supported",
+        r->path, r->name, descr);
 }
 
 /* An array in Fortran's order is the transposed one of an array in C's order. */
@@ -221,10 +227,10 @@ static sgm_status read_array(npz_reader *r, sgm_tensor **tensor)
 {
     sgm__npy_header header = {0};
     sgm_dtype dtype = SGM_FLOAT32;
-    size_t bytes = 0;
+    size_t bytes = 0, element = 0;
     char more;
     SGM_TRY(read_header(r, &header));
-    SGM_TRY(read_type(r, header.descr, &dtype));
+    SGM_TRY(read_type(r, header.descr, &dtype, &element));
     sgm_shape shape = header.shape;
     for (int32_t i = 0; i < shape.rank && header.is_fortran; i++)
         shape.dims[i] = header.shape.dims[shape.rank - 1 - i];
@@ -232,8 +238,11 @@ static sgm_status read_array(npz_reader *r, sgm_tensor **tensor)
     *tensor = sgm_tensor_create(dtype, &shape);
     if (*tensor == NULL)
         return sgm_last_status();
+    size_t count = bytes / sgm_dtype_size(dtype);
     unsigned char *data = sgm_tensor_data(*tensor);
-    SGM_TRY(read_exactly(r, data, bytes));
+    SGM_TRY(read_exactly(r, data + (bytes - count * element), count * element));
+    if (element < sgm_dtype_size(dtype))
+        sgm__float16_widen(data, count);
     for (size_t i = 0; i < bytes && dtype == SGM_BOOL; i++)
         data[i] = data[i] != 0;
     la_ssize_t rest =

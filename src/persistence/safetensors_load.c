@@ -1,6 +1,7 @@
 /* Reading safetensors files, which may come from anywhere: nothing in them is believed before it is checked
  * against the size of the file. */
 #include "base/json_text.h"
+#include "base/tensor_internal.h"
 #include "persistence/safetensors.h"
 
 #include <errno.h>
@@ -12,6 +13,7 @@
 typedef struct claim {
     const char *name; /* in the JSON */
     sgm_dtype dtype;
+    size_t element; /* bytes of one in the file: 2 of float16, which is read as float32 */
     sgm_shape shape;
     uint64_t begin, end; /* bytes after the header */
     size_t order;        /* in the header */
@@ -123,14 +125,17 @@ static sgm_status read_header(reader *r)
 
 /* --- the header's contents --- */
 
-static sgm_status read_dtype(const json_t *entry, sgm_dtype *dtype)
+static sgm_status read_dtype(const json_t *entry, sgm_dtype *dtype, size_t *element)
 {
     const char *name = json_string_value(json_object_get(entry, "dtype"));
     if (name == NULL)
         return sgm_fail(SGM_ERROR_FORMAT, "'dtype' is missing or no text");
-    if (!sgm__safetensors_dtype_parse(name, dtype))
+    bool is_half = strcmp(name, "F16") == 0;
+    if (!sgm__safetensors_dtype_parse(is_half ? "F32" : name, dtype))
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
-                        "its type is %.20s; convert it to one of F64, F32, BF16, I64, I32, U8, BOOL", name);
+                        "its type is %.20s; convert it to one of F64, F32, F16, BF16, I64, I32, U8, BOOL",
+                        name);
+    *element = is_half ? sizeof(uint16_t) : sgm_dtype_size(*dtype);
     return SGM_OK;
 }
 
@@ -172,16 +177,17 @@ static sgm_status read_claim(const reader *r, const json_t *entry, claim *c)
 {
     if (!json_is_object(entry) || json_object_size(entry) != 3)
         return sgm_fail(SGM_ERROR_FORMAT, "expected exactly 'dtype', 'shape' and 'data_offsets'");
-    SGM_TRY(read_dtype(entry, &c->dtype));
+    SGM_TRY(read_dtype(entry, &c->dtype, &c->element));
     SGM_TRY(read_shape(entry, &c->shape));
     SGM_TRY(read_offsets(r, entry, c));
     int64_t elements = sgm_shape_elements(&c->shape);
     size_t bytes;
     char text[128];
-    if (elements < 0 || sgm__mul_overflows((size_t)elements, sgm_dtype_size(c->dtype), &bytes) ||
+    if (elements < 0 || sgm__mul_overflows((size_t)elements, c->element, &bytes) ||
         bytes != c->end - c->begin)
         return sgm_fail(SGM_ERROR_FORMAT, "its shape %s of %s does not take the %llu bytes that it is given",
-                        sgm_shape_text(&c->shape, text, sizeof text), sgm_dtype_name(c->dtype),
+                        sgm_shape_text(&c->shape, text, sizeof text),
+                        c->element < sgm_dtype_size(c->dtype) ? "float16" : sgm_dtype_name(c->dtype),
                         (unsigned long long)(c->end - c->begin));
     return SGM_OK;
 }
@@ -272,8 +278,9 @@ static sgm_status read_tensor(reader *r, claim *c)
     c->tensor = sgm_tensor_create(c->dtype, &c->shape);
     if (c->tensor == NULL)
         return sgm_last_status();
-    size_t bytes = (size_t)(c->end - c->begin);
+    size_t bytes = (size_t)(c->end - c->begin), count = bytes / c->element;
     unsigned char *data = sgm_tensor_data(c->tensor);
+    data += count * (sgm_dtype_size(c->dtype) - c->element);
     if (bytes > 0)
         SGM_TRY(read_bytes(r, data, bytes));
     if (r->sealed)
@@ -282,6 +289,8 @@ static sgm_status read_tensor(reader *r, claim *c)
         if (data[i] > 1)
             return sgm_fail(SGM_ERROR_FORMAT, "element %zu is %d, but it is of type BOOL: 0 or 1", i,
                             data[i]);
+    if (c->element < sgm_dtype_size(c->dtype))
+        sgm__float16_widen(sgm_tensor_data(c->tensor), count);
     return SGM_OK;
 }
 

@@ -36,7 +36,10 @@ typedef struct sgm__fit {
     sgm_recording recording;
     sgm__text differences;
     size_t difference_count;
-    size_t fitting; /* states of the bundle that will be taken over */
+    size_t fitting;        /* states of the bundle that will be taken over */
+    sgm_bundle *converted; /* NULL: the types are the trainer's already */
+    size_t conversions;
+    sgm__text first_conversion;
 } sgm__fit;
 sgm_status sgm__fit_open(sgm__fit *fit, const sgm_trainer *trainer, const sgm_bundle *bundle,
                          const sgm__parts *wanted, const char *source);
@@ -47,7 +50,10 @@ void sgm__fit_compare_network(sgm__fit *fit);
 sgm_status sgm__fit_compare_states(sgm__fit *fit);
 /* Fails if something differs and that was not allowed. */
 sgm_status sgm__fit_decide(const sgm__fit *fit);
-/* Whether the bundle's state of this name is asked for, known, and of the right type. */
+/* From here on `bundle` has the trainer's types: floats of another precision are rounded to nearest. A finite
+ * number that would become infinite is an error. */
+sgm_status sgm__fit_convert(sgm__fit *fit);
+/* Whether the bundle's state of this name is asked for, known, and of the right shape and kind of type. */
 bool sgm__fit_takes(const sgm__fit *fit, const char *name);
 
 /* --- parts_state.c: everything that is no tensor --- */

@@ -1,7 +1,9 @@
 /* Comparing what a file has with what a trainer needs, before anything changes. */
 #include "training/parts.h"
 
+#include "base/tensor_internal.h"
 #include "network/again.h"
+#include "training/operator.h"
 
 #include <stdio.h>
 
@@ -52,6 +54,8 @@ void sgm__fit_close(sgm__fit *fit)
     sgm_network_free(fit->network);
     sgm__free(fit->notation);
     sgm__text_free(&fit->differences);
+    sgm__text_free(&fit->first_conversion);
+    sgm_bundle_free(fit->converted);
 }
 
 void sgm__fit_differs(sgm__fit *fit, const char *format, ...)
@@ -108,16 +112,23 @@ static bool expected_type(const sgm__fit *fit, const char *name, sgm_type *type)
     return true;
 }
 
+/* Parameters of another precision are converted; what counts or tells is not. */
+static bool converts(const sgm_tensor *value, sgm_dtype dtype)
+{
+    return dtype == sgm_tensor_dtype(value) ||
+           (sgm_dtype_is_float(dtype) && sgm_dtype_is_float(sgm_tensor_dtype(value)));
+}
+
 static bool is_of_type(const sgm_tensor *value, const sgm_type *type)
 {
-    return type->dtype == sgm_tensor_dtype(value) && sgm_shape_equal(&type->shape, sgm_tensor_shape(value));
+    return converts(value, type->dtype) && sgm_shape_equal(&type->shape, sgm_tensor_shape(value));
 }
 
 /* A slot may have 1 in place of dimensions (sgm_optimiser_slot_of). What the trainer has already is exact. */
 static bool is_slot_of(const sgm__fit *fit, const char *name, const sgm_tensor *value, const sgm_type *type)
 {
     const sgm_shape *shape = sgm_tensor_shape(value);
-    if (sgm__part_of_state(name) != SGM_PART_OPTIMISER || type->dtype != sgm_tensor_dtype(value) ||
+    if (sgm__part_of_state(name) != SGM_PART_OPTIMISER || !converts(value, type->dtype) ||
         shape->rank != type->shape.rank ||
         (fit->trainer->network != NULL && sgm_session_has(fit->trainer->session, name)))
         return false;
@@ -208,4 +219,60 @@ sgm_status sgm__fit_decide(const sgm__fit *fit)
     if (fit->difference_count > MOST_TOLD)
         snprintf(more, sizeof more, "; and %zu more", fit->difference_count - MOST_TOLD);
     return sgm_fail(SGM_ERROR_FORMAT, "'%s' does not fit the trainer: %s%s", fit->source, told, more);
+}
+
+/* --- converting --- */
+
+/* Of states that are not known yet, and of workers', it is that of all parameters. */
+static sgm_dtype wanted_dtype(const sgm__fit *fit, const char *name)
+{
+    const sgm_dtype own = sgm_tensor_dtype(sgm_bundle_get(fit->bundle, name));
+    sgm_type type;
+    if (!sgm_dtype_is_float(own) || !(sgm__fit_takes(fit, name) || sgm__is_worker_state(name)))
+        return own;
+    if (expected_type(fit, name, &type))
+        return type.dtype;
+    return fit->recording.parameter_count > 0 ? fit->recording.parameters[0].type.dtype : own;
+}
+
+static sgm_status check_range(const sgm__fit *fit, const char *name, const sgm_tensor *value, sgm_dtype dtype)
+{
+    if (dtype != SGM_FLOAT32 || sgm__tensor_fits_float32(value, 0) == SGM_OK)
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_FORMAT, "'%s': '%.100s' is %s and has numbers that are too large for %s",
+                    fit->source, name, sgm_dtype_name(sgm_tensor_dtype(value)), sgm_dtype_name(dtype));
+}
+
+static sgm_status add_converted(sgm__fit *fit, const char *name)
+{
+    sgm_tensor *value = sgm_bundle_get(fit->bundle, name);
+    const sgm_dtype dtype = wanted_dtype(fit, name);
+    if (dtype == sgm_tensor_dtype(value))
+        return sgm_bundle_add(fit->converted, name, value);
+    SGM_TRY(check_range(fit, name, value, dtype));
+    sgm_tensor *cast = sgm_tensor_cast(value, dtype);
+    sgm_status status = cast != NULL ? sgm_bundle_add(fit->converted, name, cast) : sgm__last_failure();
+    sgm_tensor_free(cast);
+    if (fit->conversions++ == 0)
+        sgm__text_append(&fit->first_conversion, "'%.100s' from %s to %s", name,
+                         sgm_dtype_name(sgm_tensor_dtype(value)), sgm_dtype_name(dtype));
+    return status;
+}
+
+sgm_status sgm__fit_convert(sgm__fit *fit)
+{
+    bool all_alike = true;
+    for (size_t i = 0; i < sgm_bundle_count(fit->bundle); i++) {
+        const char *name = sgm_bundle_name(fit->bundle, i);
+        all_alike &= wanted_dtype(fit, name) == sgm_tensor_dtype(sgm_bundle_get(fit->bundle, name));
+    }
+    if (all_alike)
+        return SGM_OK;
+    fit->converted = sgm_bundle_create();
+    if (fit->converted == NULL)
+        return sgm_last_status();
+    for (size_t i = 0; i < sgm_bundle_count(fit->bundle); i++)
+        SGM_TRY(add_converted(fit, sgm_bundle_name(fit->bundle, i)));
+    fit->bundle = fit->converted;
+    return SGM_OK;
 }

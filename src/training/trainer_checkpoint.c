@@ -224,6 +224,15 @@ static sgm_status take_over(sgm_trainer *trainer, sgm__fit *fit, const sgm__save
     return sgm__operator_take_over(trainer, fit->bundle, all ? state->json : NULL, fit->source);
 }
 
+static void tell_conversions(const sgm_trainer *trainer, const sgm__fit *fit)
+{
+    if (fit->conversions > 0)
+        sgm__log(SGM_LOG_INFO, trainer->name,
+                 "'%s' is of another precision: %zu of its tensors were converted, %s%s", fit->source,
+                 fit->conversions, fit->conversions > 1 ? "such as " : "",
+                 fit->first_conversion.data != NULL ? fit->first_conversion.data : "");
+}
+
 static void tell_what_was_left(const sgm_trainer *trainer, const sgm__fit *fit, char **left)
 {
     if (fit->difference_count == 0)
@@ -255,10 +264,14 @@ static sgm_status load_state(sgm_trainer *trainer, const sgm_bundle *bundle, sgm
     }
     if (status == SGM_OK && sgm__parts_are_all(wanted))
         status = sgm__operator_check(trainer, bundle, state->json, source);
+    if (status == SGM_OK)
+        status = sgm__fit_convert(&fit);
     if (status == SGM_OK && (status = take_over(trainer, &fit, state)) != SGM_OK)
         sgm__fail_within("'%s'", source);
-    if (status == SGM_OK)
+    if (status == SGM_OK) {
+        tell_conversions(trainer, &fit);
         tell_what_was_left(trainer, &fit, left);
+    }
     sgm__fit_close(&fit);
     return status;
 }

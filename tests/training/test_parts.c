@@ -186,14 +186,136 @@ TEST(what_does_not_fit_is_listed_and_changes_nothing)
     close_folder();
 }
 
-TEST(precision_must_be_the_same)
+/* --- precision --- */
+
+static char newest_log[512];
+
+static void keep_log(void *user, sgm_log_level level, const char *component, const char *message)
+{
+    (void)user;
+    (void)component;
+    if (level >= SGM_LOG_INFO)
+        snprintf(newest_log, sizeof newest_log, "%s", message);
+}
+
+/* Every state of `to`, which was loaded, is that of the file, rounded to nearest. */
+static void check_rounded(sgm_trainer *to, const sgm_bundle *saved, sgm_dtype dtype)
+{
+    for (size_t i = 0; i < sgm_bundle_count(saved); i++) {
+        sgm_tensor *value = sgm_bundle_get(saved, sgm_bundle_name(saved, i));
+        if (!sgm_dtype_is_float(sgm_tensor_dtype(value)))
+            continue;
+        sgm_tensor *got = sgm_trainer_get(to, sgm_bundle_name(saved, i));
+        CHECK_OK(got);
+        CHECK_INT(sgm_tensor_dtype(got), dtype);
+        double wanted[512], is[512];
+        size_t count = (size_t)sgm_shape_elements(sgm_tensor_shape(value));
+        CHECK_OK(sgm_tensor_read(value, wanted, count));
+        CHECK_OK(sgm_tensor_read(got, is, count));
+        for (size_t k = 0; k < count; k++)
+            CHECK_NEAR(is[k], dtype == SGM_FLOAT32 ? (double)(float)wanted[k] : wanted[k], 0);
+        sgm_tensor_free(got);
+    }
+}
+
+TEST(another_precision_is_converted)
+{
+    const sgm_dtype precisions[] = {SGM_FLOAT64, SGM_FLOAT32};
+    open_folder();
+    for (int k = 0; k < 2; k++) {
+        wave_trainer from = make_wave_trainer((wave_options){.precision = precisions[k], .seed = 3});
+        wave_trainer to = make_wave_trainer((wave_options){.precision = precisions[1 - k], .seed = 4});
+        CHECK_OK(sgm_trainer_run(from.trainer, .iterations = 5));
+        CHECK_OK(sgm_trainer_save(from.trainer, file));
+        sgm_bundle *saved = sgm_bundle_load(file);
+        newest_log[0] = '\0';
+        sgm_set_logger(keep_log, NULL, SGM_LOG_INFO);
+        CHECK_OK(sgm_trainer_load(to.trainer, file));
+        CHECK(strstr(newest_log, "a.safetensors' is of another precision: ") != NULL);
+        CHECK(strstr(newest_log, k == 0 ? " from float64 to float32" : " from float32 to float64") != NULL);
+        newest_log[0] = '\0';
+        CHECK_OK(sgm_trainer_load(from.trainer, file));
+        sgm_set_logger(NULL, NULL, SGM_LOG_NONE);
+        CHECK_STR(newest_log, "");
+        check_rounded(to.trainer, saved, precisions[1 - k]);
+        CHECK_OK(sgm_trainer_run(to.trainer, .iterations = 2));
+        sgm_bundle_free(saved);
+        free_wave_trainer(from);
+        free_wave_trainer(to);
+    }
+    close_folder();
+}
+
+/* Amid an interval each worker has parameters of its own, which are converted with the trainer's. */
+TEST(what_workers_have_of_their_own_is_converted)
+{
+    wave_trainer made[2];
+    open_folder();
+    for (int i = 0; i < 2; i++) {
+        made[i] = make_wave_trainer((wave_options){.precision = i == 0 ? SGM_FLOAT64 : SGM_FLOAT32});
+        CHECK_OK(sgm_trainer_operator(made[i].trainer, sgm_parameter_operator(.workers = 2, .every = 3)));
+    }
+    CHECK_OK(sgm_trainer_run(made[0].trainer, .iterations = 4));
+    CHECK_OK(sgm_trainer_save(made[0].trainer, file));
+    CHECK_OK(sgm_trainer_load(made[1].trainer, file));
+    CHECK_OK(sgm_trainer_save(made[1].trainer, other_file));
+    sgm_bundle *wide = sgm_bundle_load(file), *narrow = sgm_bundle_load(other_file);
+    const char *name = "workers.1.1-dense.biases";
+    for (int64_t i = 0; i < 8; i++)
+        CHECK_NEAR(sgm_tensor_get(sgm_bundle_get(narrow, name), &i),
+                   (float)sgm_tensor_get(sgm_bundle_get(wide, name), &i), 0);
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(sgm_trainer_run(made[i].trainer, .iterations = 8));
+    CHECK_NEAR(print_of(made[1].trainer, "3-dense.weights"), print_of(made[0].trainer, "3-dense.weights"),
+               1e-4);
+    sgm_bundle_free(wide);
+    sgm_bundle_free(narrow);
+    free_wave_trainer(made[0]);
+    free_wave_trainer(made[1]);
+    close_folder();
+}
+
+/* A file with one tensor, for the biases of WAVE_NETWORK's last layer; to be loaded by its pattern. */
+static sgm_status load_biases(sgm_trainer *trainer, sgm_dtype dtype, const double *values)
+{
+    sgm_shape shape = sgm_shape_of(3);
+    sgm_tensor *biases = sgm_tensor_create(dtype, &shape);
+    CHECK_OK(sgm_tensor_write(biases, values, 3));
+    sgm_bundle *bundle = sgm_bundle_create();
+    CHECK_OK(sgm_bundle_add(bundle, "3-dense.biases", biases));
+    CHECK_OK(sgm_bundle_save(bundle, file));
+    sgm_bundle_free(bundle);
+    sgm_tensor_free(biases);
+    return sgm_trainer_load_parts(trainer, file, .states = "3-*.biases", .parts = SGM_PART_PARAMETERS);
+}
+
+TEST(chosen_states_of_another_type_are_converted_or_refused)
 {
     open_folder();
-    wave_trainer from = make_wave_trainer((wave_options){.precision = SGM_FLOAT64}), to = make(NULL);
-    CHECK_OK(sgm_trainer_save(from.trainer, file));
-    CHECK_ERROR(sgm_trainer_load(to.trainer, file), "'1-dense.weights' is float64 (6, 8), the network wants");
-    free_wave_trainer(from);
-    free_wave_trainer(to);
+    wave_trainer made = make(NULL);
+    double got[3];
+    const double before = print_of(made.trainer, "3-dense.weights");
+    /* Half-way between two of float32, to even; just above; and what bfloat16 holds. */
+    CHECK_OK(load_biases(made.trainer, SGM_FLOAT64, (double[]){1 + 0x1p-24, 1 + 0x1.1p-24, -0x1p-140}));
+    sgm_tensor *biases = sgm_trainer_get(made.trainer, "3-dense.biases");
+    CHECK_OK(sgm_tensor_read(biases, got, 3));
+    sgm_tensor_free(biases);
+    CHECK(got[0] == 1 && got[1] == 1 + 0x1p-23 && got[2] == -0x1p-140);
+    CHECK_OK(load_biases(made.trainer, SGM_BFLOAT16, (double[]){0x1.02p3, -0.5, 0x1p-130}));
+    biases = sgm_trainer_get(made.trainer, "3-dense.biases");
+    CHECK_OK(sgm_tensor_read(biases, got, 3));
+    sgm_tensor_free(biases);
+    CHECK(got[0] == 0x1.02p3 && got[1] == -0.5 && got[2] == 0x1p-130);
+    CHECK_ERROR(load_biases(made.trainer, SGM_FLOAT64, (double[]){1, 1e39, 2}),
+                "'3-dense.biases' is float64 and has numbers that are too large for float32");
+    CHECK_ERROR(load_biases(made.trainer, SGM_INT32, (double[]){1, 2, 3}),
+                "'3-dense.biases' is int32 (3,), the network wants float32 (3,)");
+    CHECK_ERROR(load_biases(made.trainer, SGM_BOOL, (double[]){1, 0, 1}), "'3-dense.biases' is bool (3,)");
+    biases = sgm_trainer_get(made.trainer, "3-dense.biases");
+    CHECK_NEAR(sgm_tensor_get(biases, (int64_t[]){0}), 0x1.02p3, 0);
+    sgm_tensor_free(biases);
+    CHECK_NEAR(print_of(made.trainer, "3-dense.weights"), before, 0);
+    free_wave_trainer(made);
     close_folder();
 }
 
@@ -512,16 +634,6 @@ static void set_rate(sgm_trainer *trainer, double rate)
 {
     CHECK_OK(sgm_resolve_set(sgm_trainer_registry(trainer), "optimiser.learning_rate",
                              sgm_number_content(rate), NULL, NULL));
-}
-
-static char newest_log[512];
-
-static void keep_log(void *user, sgm_log_level level, const char *component, const char *message)
-{
-    (void)user;
-    (void)level;
-    (void)component;
-    snprintf(newest_log, sizeof newest_log, "%s", message);
 }
 
 TEST(values_that_were_changed_stay_changed)
