@@ -317,7 +317,8 @@ static double forget_bias(const modules *m, size_t layer)
 static sgm_tensor *add_biases(const modules *m, size_t layer, sgm_tensor *first, const sgm_tensor *second,
                               double sign)
 {
-    sgm_tensor *sum = sgm_tensor_copy(first);
+    sgm_dtype dtype = sgm_tensor_dtype(first); /* sums of bfloat16 need not be rounded to it */
+    sgm_tensor *sum = sgm_tensor_cast(first, dtype == SGM_BFLOAT16 ? SGM_FLOAT32 : dtype);
     int64_t size = sgm_shape_elements(sgm_tensor_shape(first));
     double forget = forget_bias(m, layer);
     bool fits = second != NULL && sgm_shape_equal(sgm_tensor_shape(first), sgm_tensor_shape(second)) &&
@@ -387,6 +388,29 @@ static bool is_counter(const char *name)
     return strcmp(end != NULL ? end + 1 : name, "num_batches_tracked") == 0;
 }
 
+static bool is_of_layer(const modules *m, const char *name)
+{
+    for (size_t i = 0; i < sgm_network_layers(m->network); i++) {
+        const char *layer = sgm_network_layer_name(m->network, i);
+        if (strncmp(name, layer, strlen(layer)) == 0 && name[strlen(layer)] == '.')
+            return true;
+    }
+    return false;
+}
+
+/* What has no name in PyTorch was saved under its own. */
+static sgm_status import_others(modules *m, sgm_bundle *own)
+{
+    for (size_t i = 0; i < sgm_bundle_count(m->file); i++) {
+        const char *name = sgm_bundle_name(m->file, i);
+        if (m->used[i] || is_counter(name) || !is_of_layer(m, name) || sgm_bundle_has(own, name))
+            continue;
+        m->used[i] = true;
+        SGM_TRY(sgm_bundle_add(own, name, sgm_bundle_get(m->file, name)));
+    }
+    return SGM_OK;
+}
+
 static sgm_status check_used(const modules *m)
 {
     sgm__text left = {0};
@@ -415,6 +439,8 @@ sgm_bundle *sgm__torch_import(const sgm_network *network, const char *names, con
         status = own != NULL ? pair_in_order(&m) : SGM_ERROR_MEMORY;
     for (size_t i = 0; status == SGM_OK && i < sgm_network_layers(network); i++)
         status = import_layer(&m, i, own);
+    if (status == SGM_OK)
+        status = import_others(&m, own);
     if (status == SGM_OK && !relaxed)
         status = check_used(&m);
     modules_close(&m);
@@ -479,36 +505,50 @@ static sgm_status export_row(const modules *m, size_t layer, const struct torch_
     return status == SGM_OK && row->how == BIASES ? give_second(m, layer, row, own, value, theirs) : status;
 }
 
-/* What no row speaks of has no place in PyTorch; averages are copies that stay behind. */
-static sgm_status check_known(const modules *m, const sgm_bundle *own)
+static bool has_module(const modules *m, const sgm_bundle *own, const char *name)
+{
+    for (size_t k = 0; k < sgm_network_layers(m->network); k++)
+        for (size_t r = 0; r < ROW_COUNT; r++)
+            if (strcmp(rows[r].layer, type_of(m, k)) == 0 &&
+                own_value(m, own, k, rows[r].own) == sgm_bundle_get(own, name))
+                return true;
+    return false;
+}
+
+/* What no row speaks of has no place in PyTorch, and keeps its name, so that nothing is lost; averages are
+ * copies that stay behind. */
+static sgm_status export_others(const modules *m, const sgm_bundle *own, sgm_bundle *theirs, sgm__text *kept)
 {
     for (size_t i = 0; i < sgm_bundle_count(own); i++) {
         const char *name = sgm_bundle_name(own, i);
-        bool known = strncmp(name, SGM__AVERAGE_PREFIX, strlen(SGM__AVERAGE_PREFIX)) == 0;
-        for (size_t k = 0; k < sgm_network_layers(m->network) && !known; k++)
-            for (size_t r = 0; r < ROW_COUNT && !known; r++)
-                known = strcmp(rows[r].layer, type_of(m, k)) == 0 &&
-                        own_value(m, own, k, rows[r].own) == sgm_bundle_get(own, name);
-        if (!known)
-            return sgm_fail(SGM_ERROR_UNSUPPORTED, "PyTorch has no module with a parameter such as '%s'",
-                            name);
+        if (strncmp(name, SGM__AVERAGE_PREFIX, strlen(SGM__AVERAGE_PREFIX)) == 0 || has_module(m, own, name))
+            continue;
+        SGM_TRY(sgm_bundle_add(theirs, name, sgm_bundle_get(own, name)));
+        sgm__text_append(kept, "%s'%s'", kept->length > 0 ? ", " : "", name);
     }
-    return SGM_OK;
+    return kept->failed ? sgm__fail_memory(kept->capacity) : SGM_OK;
 }
 
-sgm_bundle *sgm__torch_export(const sgm_network *network, const char *names, const sgm_bundle *own)
+sgm_bundle *sgm__torch_export(const sgm_network *network, const char *names, const sgm_bundle *own,
+                              const char *source)
 {
     modules m;
+    sgm__text kept = {0};
     sgm_bundle *theirs = sgm_bundle_create();
     sgm_status status = modules_open(&m, network, names, own);
     if (status == SGM_OK)
         status = theirs != NULL ? sgm_bundle_set_text(theirs, "format", "pt") : SGM_ERROR_MEMORY;
-    if (status == SGM_OK)
-        status = check_known(&m, own);
     for (size_t i = 0; status == SGM_OK && i < sgm_network_layers(network); i++)
         for (size_t r = 0; r < ROW_COUNT && status == SGM_OK; r++)
             if (strcmp(rows[r].layer, type_of(&m, i)) == 0)
                 status = export_row(&m, i, &rows[r], own, theirs);
+    if (status == SGM_OK)
+        status = export_others(&m, own, theirs, &kept);
+    if (status == SGM_OK && kept.length > 0)
+        sgm__log(SGM_LOG_WARNING, source,
+                 "PyTorch has no module with such parameters, which keep their names in the file: %.800s",
+                 kept.data);
+    sgm__text_free(&kept);
     modules_close(&m);
     if (status == SGM_OK)
         return theirs;

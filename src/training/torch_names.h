@@ -13,7 +13,9 @@ sgm_status sgm__torch_names_check(const char *names);
  * them; tensors that no layer takes are an error, unless `relaxed`. NULL and an error. */
 sgm_bundle *sgm__torch_import(const sgm_network *network, const char *names, const sgm_bundle *theirs,
                               bool relaxed);
-/* The other way round. */
-sgm_bundle *sgm__torch_export(const sgm_network *network, const char *names, const sgm_bundle *own);
+/* The other way round. What has no name in PyTorch keeps its own, which importing takes; a warning from
+ * `source` lists it. */
+sgm_bundle *sgm__torch_export(const sgm_network *network, const char *names, const sgm_bundle *own,
+                              const char *source);
 
 #endif

@@ -58,7 +58,7 @@ static sgm_status rename_states(const sgm_trainer *trainer, const sgm__parts *wa
     if (wanted->names == NULL)
         return SGM_OK;
     sgm_bundle *renamed = saving
-                              ? sgm__torch_export(trainer->network, wanted->names, *bundle)
+                              ? sgm__torch_export(trainer->network, wanted->names, *bundle, trainer->name)
                               : sgm__torch_import(trainer->network, wanted->names, *bundle, wanted->relaxed);
     if (renamed == NULL)
         return sgm_last_status();

@@ -168,9 +168,51 @@ TEST(what_does_not_fit_is_refused)
                 ".names are of parameters");
     sgm_trainer *other = make("input(4) + dense(5) + dense(4) + dense(2) + mean_squared");
     CHECK_ERROR(sgm_trainer_load_parts(other, stored("mlp.npz"), .names = "torch"), "3-dense.weights");
-    sgm_trainer *odd = make("input(4) + elementwise(4) + mean_squared");
-    CHECK_ERROR(sgm_trainer_save_parts(odd, "/tmp/x.npz", .names = "torch"),
-                "PyTorch has no module with a parameter such as '1-elementwise.");
+    sgm_env_free(env);
+    env = NULL;
+}
+
+static char warning[512];
+
+static void keep_warning(void *user, sgm_log_level level, const char *component, const char *message)
+{
+    (void)user;
+    (void)level;
+    (void)component;
+    snprintf(warning, sizeof warning, "%s", message);
+}
+
+TEST(what_has_no_name_in_pytorch_keeps_its_own)
+{
+    char name[64];
+    const char *network = "input(4) + dense(5, name=fc) + elementwise(5) + mean_squared";
+    snprintf(name, sizeof name, "/tmp/sigma-torch-%d.safetensors", (int)getpid());
+    sgm_trainer *first = make(network);
+    sgm_set_logger(keep_warning, NULL, SGM_LOG_WARNING);
+    CHECK_OK(sgm_trainer_save_parts(first, name, .names = "torch"));
+    sgm_set_logger(NULL, NULL, SGM_LOG_NONE);
+    CHECK(strstr(warning, "keep their names in the file: '2-elementwise.weights'") != NULL);
+    CHECK(strstr(warning, "fc.") == NULL);
+    sgm_bundle *saved = sgm_bundle_load(name), *own, *again;
+    CHECK(sgm_bundle_has(saved, "fc.weight") && sgm_bundle_has(saved, "fc.bias"));
+    CHECK(!sgm_bundle_has(saved, "fc.weights") && sgm_bundle_has(saved, "2-elementwise.weights"));
+    sgm_bundle_free(saved);
+    CHECK_OK(sgm_trainer_save_parts(first, name, .parts = SGM_PART_PARAMETERS));
+    own = sgm_bundle_load(name);
+    CHECK_OK(sgm_trainer_save_parts(first, name, .names = "torch"));
+    sgm_trainer *second = make(network);
+    sgm_tensor *zeros = sgm_tensor_create(SGM_FLOAT32, sgm_tensor_shape(sgm_bundle_get(own, "fc.weights")));
+    CHECK_OK(sgm_trainer_set(second, "fc.weights", zeros));
+    sgm_tensor_free(zeros);
+    CHECK_OK(sgm_trainer_load_parts(second, name, .names = "torch"));
+    CHECK_OK(sgm_trainer_save_parts(second, name, .parts = SGM_PART_PARAMETERS));
+    again = sgm_bundle_load(name);
+    CHECK_INT(sgm_bundle_count(again), sgm_bundle_count(own));
+    for (size_t i = 0; i < sgm_bundle_count(own); i++)
+        check_equal(own, again, sgm_bundle_name(own, i));
+    sgm_bundle_free(own);
+    sgm_bundle_free(again);
+    unlink(name);
     sgm_env_free(env);
     env = NULL;
 }
