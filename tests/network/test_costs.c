@@ -51,7 +51,8 @@ TEST(there_is_a_weight_for_each_class)
         sgm_network_parse("input(2) + softmax_cross_entropy(class_weights=(1, -2))"),
         "argument 'class_weights' of softmax_cross_entropy is -2; it must be between 0 and 1000000000000");
     CHECK_ERROR(sgm_network_parse("input(2) + softmax_cross_entropy(class_weights=(1, more))"),
-                "argument 'class_weights' of softmax_cross_entropy takes numbers, found 'more'");
+                "argument 'class_weights' of softmax_cross_entropy takes numbers from 0 to 1000000000000, "
+                "found 'more'");
     CHECK_ERROR(sgm_network_parse("input(2) + softmax_cross_entropy(class_weights=(1, 2)"), "expected ')'");
     CHECK_ERROR(sgm_network_parse("input(2) + softmax_cross_entropy(class_weights=1, class_weights=2)"),
                 "argument 'class_weights' is given twice");

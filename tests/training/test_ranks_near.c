@@ -17,6 +17,7 @@ static struct {
 
 typedef struct member {
     sgm__ranks ranks;
+    double silent_since[RANKS];
     bool willing, absent;
     bool found; /* the others */
     size_t wrong;
@@ -90,8 +91,13 @@ static void run_all(member *members, void *(*part)(void *))
     pthread_t threads[RANKS];
     pthread_barrier_init(&room.all, NULL, RANKS);
     for (int32_t i = 0; i < RANKS; i++) {
-        members[i].ranks = (sgm__ranks){
-            .table = &table, .self = &members[i], .rank = i, .count = RANKS, .options = {.timeout = 0.4}};
+        members[i].ranks = (sgm__ranks){.table = &table,
+                                        .self = &members[i],
+                                        .rank = i,
+                                        .count = RANKS,
+                                        .options = {.timeout = 0.4},
+                                        .silent_since = members[i].silent_since,
+                                        .lock = PTHREAD_MUTEX_INITIALIZER};
         CHECK_INT(pthread_create(&threads[i], NULL, part, &members[i]), 0);
     }
     for (int32_t i = 0; i < RANKS; i++)

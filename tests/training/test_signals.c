@@ -51,7 +51,7 @@ TEST(signals_end_a_run_with_a_checkpoint)
 {
     for (int i = 0; i < ENDINGS; i++) {
         open_folder();
-        check_interrupted_at((plan){endings[i], SGM_PROGRESS_ITERATION, 3, false}, 3);
+        check_interrupted_at((plan){endings[i], SGM_PROGRESS_ITERATION, 3, false, false}, 3);
         struct sigaction now;
         CHECK_INT(sigaction(endings[i], NULL, &now), 0);
         CHECK(now.sa_handler == SIG_DFL);
@@ -65,7 +65,7 @@ TEST(signals_that_come_again_leave_a_run_its_checkpoint)
 {
     for (int i = 1; i < ENDINGS; i++) { /* but for SIGINT */
         open_folder();
-        check_interrupted_at((plan){endings[i], SGM_PROGRESS_ITERATION, 3, false, .twice = true}, 3);
+        check_interrupted_at((plan){endings[i], SGM_PROGRESS_ITERATION, 3, false, true}, 3);
         close_folder();
     }
 }
@@ -73,10 +73,10 @@ TEST(signals_that_come_again_leave_a_run_its_checkpoint)
 /* Nothing is trained any more, be it while the run begins or while it waits to begin. */
 TEST(a_signal_before_the_first_iteration_trains_none)
 {
-    static const plan plans[] = {{SIGTERM, SGM_PROGRESS_START, 0, false},
-                                 {SIGTERM, SGM_PROGRESS_START, 0, true},
-                                 {SIGTERM, SGM_PROGRESS_PAUSE, 0, true},
-                                 {SIGHUP, SGM_PROGRESS_PAUSE, 0, true}};
+    static const plan plans[] = {{SIGTERM, SGM_PROGRESS_START, 0, false, false},
+                                 {SIGTERM, SGM_PROGRESS_START, 0, true, false},
+                                 {SIGTERM, SGM_PROGRESS_PAUSE, 0, true, false},
+                                 {SIGHUP, SGM_PROGRESS_PAUSE, 0, true, false}};
     for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
         open_folder();
         check_interrupted_at(plans[i], 0);
