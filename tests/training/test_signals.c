@@ -101,8 +101,8 @@ TEST(a_run_that_a_signal_ended_goes_on_as_if_it_had_not)
     close_folder();
     for (int64_t at = 0; at < 12; at += 5) {
         open_folder();
-        check_interrupted_at((plan){SIGHUP, at > 0 ? SGM_PROGRESS_ITERATION : SGM_PROGRESS_START, at, false},
-                             at);
+        check_interrupted_at(
+            (plan){SIGHUP, at > 0 ? SGM_PROGRESS_ITERATION : SGM_PROGRESS_START, at, false, false}, at);
         sgm_bundle *resumed = finished();
         CHECK_STR(sgm_bundle_text(resumed, "sigma.state"), sgm_bundle_text(whole, "sigma.state"));
         for (size_t i = 0; i < sgm_bundle_count(whole); i++) {
@@ -126,7 +126,7 @@ static void count(int number)
 TEST(what_is_ignored_or_handled_stays_so)
 {
     for (int i = 2; i < ENDINGS; i++) { /* but for SIGINT and SIGTERM */
-        const plan p = {endings[i], SGM_PROGRESS_ITERATION, 3, false};
+        const plan p = {endings[i], SGM_PROGRESS_ITERATION, 3, false, false};
         int64_t iteration;
         open_folder();
         signal(endings[i], SIG_IGN); /* nohup */
