@@ -97,7 +97,7 @@ SGM_API int32_t sgm_graph_count(const sgm_graph *graph);
 SGM_API sgm_type sgm_value_type(const sgm_graph *graph, sgm_value value);
 SGM_API const sgm_op *sgm_value_op(const sgm_graph *graph, sgm_value value);
 SGM_API const sgm_attributes *sgm_value_attributes(const sgm_graph *graph, sgm_value value);
-/* `inputs` lie in the graph, and move when more is recorded. */
+/* How many; `inputs` lie in the graph, and move when more is recorded; NULL if there are none. */
 SGM_API int32_t sgm_value_inputs(const sgm_graph *graph, sgm_value value, const sgm_value **inputs);
 /* Name of an input or state, label of the layer that recorded it ("" if none). */
 SGM_API const char *sgm_value_name(const sgm_graph *graph, sgm_value value);

@@ -28,11 +28,10 @@ static void mark_needed(autodiff *work, const request *wanted)
             work->needed[wanted->with_respect_to[i].index] = true;
     for (int32_t i = wanted->first; i < work->count; i++) {
         const sgm__instruction *instruction = &work->graph->instructions[i];
-        const sgm_value *inputs = work->graph->operands + instruction->first_input;
         bool differentiable =
             sgm_dtype_is_float(instruction->type.dtype) && instruction->op != &sgm__op_stop_gradient;
         for (int32_t k = 0; k < instruction->input_count && differentiable && !work->needed[i]; k++)
-            work->needed[i] = work->needed[inputs[k].index];
+            work->needed[i] = work->needed[work->graph->operands[instruction->first_input + k].index];
     }
 }
 

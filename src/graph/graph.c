@@ -394,8 +394,9 @@ const sgm_attributes *sgm_value_attributes(const sgm_graph *graph, sgm_value val
 int32_t sgm_value_inputs(const sgm_graph *graph, sgm_value value, const sgm_value **inputs)
 {
     const sgm__instruction *instruction = find(graph, value);
-    *inputs = instruction != NULL ? graph->operands + instruction->first_input : NULL;
-    return instruction != NULL ? instruction->input_count : 0;
+    int32_t count = instruction != NULL ? instruction->input_count : 0;
+    *inputs = count > 0 ? graph->operands + instruction->first_input : NULL;
+    return count;
 }
 
 const char *sgm_value_name(const sgm_graph *graph, sgm_value value)

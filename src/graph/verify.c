@@ -14,13 +14,13 @@ static sgm_status check_inputs(const sgm_graph *graph, int32_t index, sgm_type *
         (size_t)instruction->first_input + (size_t)instruction->input_count > graph->operand_count)
         return sgm_fail(SGM_ERROR_ARGUMENT, "instruction %%%d = %s has operands outside the graph", index,
                         name);
-    const sgm_value *inputs = graph->operands + instruction->first_input;
     for (int32_t k = 0; k < instruction->input_count; k++) {
-        if (inputs[k].index < 0 || inputs[k].index >= index)
+        int32_t input = graph->operands[instruction->first_input + k].index;
+        if (input < 0 || input >= index)
             return sgm_fail(SGM_ERROR_ARGUMENT,
                             "instruction %%%d = %s reads %%%d, which does not come before it", index, name,
-                            inputs[k].index);
-        types[k] = graph->instructions[inputs[k].index].type;
+                            input);
+        types[k] = graph->instructions[input].type;
     }
     return SGM_OK;
 }
