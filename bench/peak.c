@@ -76,7 +76,7 @@ WORK(work_plain, , float, 1, AS_IS, MULTIPLY_ADD, "+m")
 typedef float sixteen __attribute__((vector_size(64), aligned(64)));
 
 #if defined(__x86_64__)
-#define WIDE_CLONES __attribute__((target_clones("avx512f", "avx2,fma", "default")))
+#define WIDE_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define WIDE_CLONES
 #endif

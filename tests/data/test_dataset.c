@@ -392,7 +392,7 @@ TEST(any_thread)
 /* --- 3 GB of records that exist nowhere --- */
 
 /* Sanitizers keep what is freed, so memory says nothing there: only the order is looked at. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(SIGMA_ADDRESS_SANITIZER) || defined(SIGMA_THREAD_SANITIZER)
 #define HUGE_RECORDS (3 * 1024 * 16)
 #else
 #define HUGE_RECORDS (3 * 1024 * 256)
@@ -412,7 +412,7 @@ TEST(larger_than_memory)
     CHECK_INT(counting_newest->reads, total + 1); /* one record to choose the size of blocks */
     sgm_iterator_free(batches);
     sgm_dataset_free(huge);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(SIGMA_ADDRESS_SANITIZER) && !defined(SIGMA_THREAD_SANITIZER)
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     CHECK(usage.ru_maxrss < 300 * 1024);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(SIGMA_ADDRESS_SANITIZER) || defined(SIGMA_THREAD_SANITIZER)
 #define STEPS 12000 /* sanitizers are slow, and keep freed memory: only the rest is compared */
 #define IS_SANITIZED true
 #else

@@ -14,7 +14,7 @@ __attribute__((constructor)) static void set_up_devices(void)
     setenv("POCL_WORK_GROUP_SPECIALIZATION", "0", 0);
 }
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef SIGMA_ADDRESS_SANITIZER
 /* PoCL and the compiler in it keep some of their memory to the end. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)

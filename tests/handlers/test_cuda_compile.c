@@ -71,7 +71,7 @@ static void compile_for(const char *target, const char *source)
  */
 static void compile(const char *source)
 {
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#if defined SIGMA_ADDRESS_SANITIZER || defined SIGMA_THREAD_SANITIZER
     static const char *const targets[] = {NULL};
 #else
     static const char *const targets[] = {"--gpu-architecture=sm_80", "--gpu-architecture=sm_90", NULL};

@@ -90,7 +90,7 @@ static void check_flat(sgm_handler *handler)
     CHECK_NEAR(sum, 100.0 * (MANY_RUNS - 1), 0);
     CHECK_INT(device_of(handler)->used, used);
     CHECK_INT(device_of(handler)->kept_bytes, kept);
-#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__ /* which keep more than is in use */
+#if !defined SIGMA_ADDRESS_SANITIZER && !defined SIGMA_THREAD_SANITIZER /* which keep more than is in use */
     CHECK(resident_pages() - pages < 256);                        /* a MB */
 #else
     CHECK(pages > 0);

@@ -13,7 +13,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(SIGMA_ADDRESS_SANITIZER) || defined(SIGMA_THREAD_SANITIZER)
 #define SANITIZED true
 #else
 #define SANITIZED false

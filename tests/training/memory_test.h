@@ -66,7 +66,7 @@ static bool train_shortly(void (*fill)(sgm_trainer *trainer, sgm_dataset *datase
 
 /* With sanitizers, under which each run takes fifteen times as long, every third allocation of one training
  * fails, and others of the next one. */
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#if defined SIGMA_ADDRESS_SANITIZER || defined SIGMA_THREAD_SANITIZER
 #define FAILING_EVERY 3
 #else
 #define FAILING_EVERY 1

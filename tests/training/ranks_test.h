@@ -43,7 +43,7 @@ __attribute__((unused)) static bool is_there(const char *command)
 /* Ends the test where ranks cannot be tested. */
 __attribute__((unused)) static void need_ranks(void)
 {
-#ifdef __SANITIZE_THREAD__
+#ifdef SIGMA_THREAD_SANITIZER
     SKIP("the thread sanitizer knows nothing of what an MPI does");
 #endif
     const char *folders = getenv("SIGMA_PLUGIN_PATH");

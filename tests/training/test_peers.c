@@ -403,7 +403,7 @@ TEST(ranks_sum_between_their_devices)
     close_folder();
 }
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef SIGMA_ADDRESS_SANITIZER
 #define TIMEOUT 6 /* seconds */
 #else
 #define TIMEOUT 2

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef SIGMA_ADDRESS_SANITIZER
 #define TIMEOUT 8 /* seconds */
 #else
 #define TIMEOUT 3

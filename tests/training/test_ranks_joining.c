@@ -6,7 +6,7 @@
 
 #include "training/ranks.h"
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef SIGMA_ADDRESS_SANITIZER
 #define TIMEOUT 8 /* seconds */
 #else
 #define TIMEOUT 3

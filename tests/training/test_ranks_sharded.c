@@ -7,7 +7,7 @@
 #include "training/ranks.h"
 #include "training/trainer_lock.h"
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef SIGMA_ADDRESS_SANITIZER
 #define TIMEOUT 12 /* seconds */
 #else
 #define TIMEOUT 6
