@@ -1,7 +1,7 @@
 #!/bin/bash
 # Installs what Sigma needs to be built, on Debian and its relatives: scripts/setup.sh [--test] [--dev]
-# --test adds the browser that some tests use, --dev what the format and lint checks use. Does nothing, quickly, when
-# all is there.
+# --test adds the browser that some tests use, --dev clang with its sanitizers and what the format and lint checks use.
+# Does nothing, quickly, when all is there.
 set -u
 
 required=(build-essential cmake ninja-build pkg-config libyaml-dev libjansson-dev libcurl4-openssl-dev
@@ -24,7 +24,11 @@ for argument in "$@"; do
         tried+=-test
         why="Sigma is faster, can do more, or more of it is tested, with these packages"
         ;;
-    --dev) required+=("clang-format-14 clang-format" clang-tidy cppcheck valgrind) ;;
+    --dev)
+        required+=(clang "clang-format-14 clang-format" clang-tidy cppcheck valgrind)
+        optional+=("libclang-rt-dev libclang-rt-14-dev") # elsewhere clang brings its sanitizers
+        tried+=-dev
+        ;;
     *)
         echo "setup: unknown option '$argument'; there are --test and --dev" >&2
         exit 2
