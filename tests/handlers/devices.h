@@ -15,11 +15,11 @@ __attribute__((constructor)) static void set_up_devices(void)
 }
 
 #ifdef SIGMA_ADDRESS_SANITIZER
-/* PoCL and the compiler in it keep some of their memory to the end. */
+/* PoCL and the compiler in it keep some of their memory to the end; what C++ takes is all theirs. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
-    return "leak:libpocl\nleak:libLLVM\nleak:libclang\n";
+    return "leak:libpocl\nleak:libLLVM\nleak:libclang\nleak:libstdc++\n";
 }
 #endif
 

@@ -91,7 +91,7 @@ static void check_flat(sgm_handler *handler)
     CHECK_INT(device_of(handler)->used, used);
     CHECK_INT(device_of(handler)->kept_bytes, kept);
 #if !defined SIGMA_ADDRESS_SANITIZER && !defined SIGMA_THREAD_SANITIZER /* which keep more than is in use */
-    CHECK(resident_pages() - pages < 256);                        /* a MB */
+    CHECK(resident_pages() - pages < 256);                              /* a MB */
 #else
     CHECK(pages > 0);
 #endif

@@ -1,5 +1,6 @@
 /* Costs of infinite logits, and of those near float32's largest number: what PyTorch 2.15 gives, and the
  * limit where that gives none (0 times infinity); values and slopes, on each handler that is here. */
+#include "handlers/devices.h"
 #include "values.h"
 
 #define LARGE 3e38
@@ -35,9 +36,8 @@ static void check(const values_case *cases, size_t count)
 {
     static const char *const handlers[] = {"reference", "cpu", "opencl"};
     for (size_t k = 0; k < sizeof handlers / sizeof *handlers; k++) {
-        sgm_handler *here = sgm_handler_create_options(handlers[k], NULL);
-        sgm_handler_free(here);
-        for (size_t i = 0; i < count && here != NULL; i++) {
+        size_t runs = is_here(handlers[k]) ? count : 0;
+        for (size_t i = 0; i < runs; i++) {
             values_check_on(&cases[i], handlers[k], SGM_FLOAT32, 1e-5);
             if (k < 2)
                 values_check_on(&cases[i], handlers[k], SGM_FLOAT64, 1e-8);

@@ -1,5 +1,6 @@
 /* Activations and reductions where numbers end: values and slopes at infinities and near float32's largest
  * number, as limits have them, on each handler that is here. */
+#include "handlers/devices.h"
 #include "test.h"
 
 #include <math.h>
@@ -49,13 +50,6 @@ static void run(const char *name, record_function function, const double *x, int
 
 /* The processor's, and an OpenCL device where one is here. */
 static const char *const handlers[] = {"reference", "cpu", "opencl"};
-
-static bool is_here(const char *name)
-{
-    sgm_handler *handler = sgm_handler_create_options(name, NULL);
-    sgm_handler_free(handler);
-    return handler != NULL;
-}
 
 static void compare(const char *handler, const char *function, const char *what, const double *x,
                     const double *got, const double *expected, int64_t count)
