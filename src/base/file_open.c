@@ -40,13 +40,11 @@ sgm_status sgm__file_open(const char *path, int *file)
     if (*file < 0)
         return sgm_fail(SGM_ERROR_FILE, "cannot open '%s': %s", path, sgm__errno_text(errno));
     sgm_status status = SGM_OK;
-    if (fstat(*file, &about) != 0)
+    if (fstat(*file, &about) != 0 || (!given && !waits(*file)))
         status = sgm_fail(SGM_ERROR_FILE, "cannot open '%s': %s", path, sgm__errno_text(errno));
     else if (S_ISDIR(about.st_mode) || (!given && !S_ISREG(about.st_mode)))
         status = sgm_fail(SGM_ERROR_FILE, "cannot read '%s': it is %s, expected a file", path,
                           kind_of(about.st_mode));
-    else if (!given && !waits(*file))
-        status = sgm_fail(SGM_ERROR_FILE, "cannot open '%s': %s", path, sgm__errno_text(errno));
     if (status != SGM_OK) {
         close(*file);
         *file = -1;

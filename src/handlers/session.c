@@ -115,7 +115,7 @@ static sgm_status unknown_state(const sgm_session *session, const char *name)
     const char *near = NULL;
     name = name != NULL ? name : "";
     const char **names = sgm__alloc((session->state_count + 1) * sizeof(char *));
-    for (size_t i = 0; names != NULL && i < session->state_count; i++)
+    for (size_t i = 0; names != NULL && session->states != NULL && i < session->state_count; i++)
         names[i] = session->states[i].name;
     if (names != NULL)
         near = sgm__nearest(name, names, session->state_count);
