@@ -330,12 +330,17 @@ bool sgm__hook_equal(const sgm_hook *a, const sgm_hook *b)
     return true;
 }
 
-uint32_t sgm__hook_identity(const sgm_hook *hook)
+static uint32_t fold(uint64_t hash)
+{
+    return (uint32_t)(hash ^ hash >> 32);
+}
+
+sgm__hook_identity sgm__hook_identify(const sgm_hook *hook)
 {
     const int64_t numbers[] = {(int64_t)hook->when.scale, hook->when.interval, hook->when.live,
                                hook->priority, hook->background | hook->local << 1};
     uint64_t hash = sgm__hash(numbers, sizeof numbers, sgm__hash_text(hook->type->name));
     for (size_t i = 0; i < hook->read_count; i++)
         hash = sgm__hash(hook->reads[i], strlen(hook->reads[i]), hash);
-    return (uint32_t)(hash ^ hash >> 32);
+    return (sgm__hook_identity){fold(hash), hook->text ? fold(sgm__hash_text(hook->text)) : 0};
 }

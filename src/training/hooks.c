@@ -14,7 +14,7 @@ static sgm__hook_entry *create_entry(sgm_hook *hook)
         return NULL;
     entry->hook = sgm_hook_retain(hook);
     entry->background = hook->background;
-    entry->identity = sgm__hook_identity(hook);
+    entry->identity = sgm__hook_identify(hook);
     entry->references = 1;
     return entry;
 }
@@ -209,10 +209,10 @@ static sgm_status reserve(sgm__hooks *hooks, size_t added, bool background)
     return background ? sgm__buckets_reserve(hooks, sgm__hooks_group_count(hooks) + 1) : SGM_OK;
 }
 
-static void forget_gone(sgm__hooks *hooks, uint32_t identity, sgm__hook_entry **garbage)
+static void forget_gone(sgm__hooks *hooks, sgm__hook_identity identity, sgm__hook_entry **garbage)
 {
     for (size_t i = 0; i < hooks->gone_count; i++) {
-        if (hooks->gone[i].identity != identity)
+        if (hooks->gone[i].identity.kind != identity.kind || hooks->gone[i].identity.text != identity.text)
             continue;
         if (hooks->gone[i].entry)
             sgm__hook_entry_drop(hooks->gone[i].entry, garbage);

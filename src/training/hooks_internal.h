@@ -39,8 +39,12 @@ sgm_status sgm__hook_check_local(const sgm_hook *hook);
 sgm_hook *sgm__hook_copy(sgm_hook *hook);
 /* Same type, self, time step and options, and equal required hooks. */
 bool sgm__hook_equal(const sgm_hook *a, const sgm_hook *b);
-/* Tells hooks apart in checkpoints; fits a double. */
-uint32_t sgm__hook_identity(const sgm_hook *hook);
+/* What tells hooks apart in checkpoints; doubles hold both. */
+typedef struct sgm__hook_identity {
+    uint32_t kind; /* of type, time step, options and what it reads */
+    uint32_t text; /* of the text that it was parsed from; 0: it has none */
+} sgm__hook_identity;
+sgm__hook_identity sgm__hook_identify(const sgm_hook *hook);
 
 /* A hook that is attached to one holder, and what the holder counts of it. All of it is guarded by the
  * holder's lock. */
@@ -50,7 +54,8 @@ struct sgm__hook_entry {
     sgm__hook_entry **required; /* the entries in use: equal hooks are shared */
     size_t required_count;
     sgm_time_count count;
-    uint32_t identity;
+    sgm__hook_identity identity;
+    size_t record;  /* of the state that is being set, from 1; 0: none is of it */
     int64_t number; /* in order of attachment */
     int ordinal;    /* among those of its name, from 1: "save#2" */
     bool stored;    /* attached to a running trainer by text: checkpoints bring it back */
@@ -72,7 +77,7 @@ struct sgm__hook_entry {
  * reference then, NULL: it was taken off by someone. */
 typedef struct sgm__gone {
     sgm__hook_entry *entry;
-    uint32_t identity;
+    sgm__hook_identity identity;
     int64_t number;
     sgm_time_count count;
 } sgm__gone;

@@ -20,9 +20,14 @@ static void take_off_failed(sgm__hooks *hooks, sgm__hook_entry *failed, sgm__tex
             sgm__text_append(others, ", with '%s', which requires it", entry->hook->type->name);
         }
     }
-    for (size_t i = hooks->count; i-- > 0;) /* dependents first */
-        if (i < hooks->count && hooks->order[i]->cancelled)
-            sgm__hook_entry_take_off(hooks, hooks->order[i], false, garbage);
+    for (size_t i = hooks->count; i-- > 0;) { /* dependents first */
+        if (i >= hooks->count || !hooks->order[i]->cancelled)
+            continue;
+        if (sgm__hook_entry_note_taken_off(hooks, hooks->order[i]) != SGM_OK)
+            sgm__text_append(others, "; without memory, branches go without '%s'",
+                             hooks->order[i]->hook->type->name);
+        sgm__hook_entry_take_off(hooks, hooks->order[i], false, garbage);
+    }
     sgm__hooks_arrange(hooks);
 }
 

@@ -1,12 +1,11 @@
 /* What hooks and their counts keep over a resume. As numbers: FORMAT, the number of records, and for each
- * hook its identity, whether it is attached, its count (left, used), and how many numbers of its own follow.
- */
+ * hook, in order of attachment, its identity (kind, text), whether it is attached, its count (left, used),
+ * and how many numbers of its own follow. Records of format 1 have no text. */
 #include "training/hooks_internal.h"
 
-#define FORMAT 1
+#define FORMAT 2
 #define MOST_ATTEMPTS 16
-#define SPARE_ROOM 64 /* numbers */
-#define RECORD_SIZE 5
+#define SPARE_ROOM 64           /* numbers */
 #define MOST 9007199254740992.0 /* 2^53: up to it, doubles hold every integer */
 
 /* --- writing --- */
@@ -24,7 +23,7 @@ static void put(writer *to, double number)
 }
 
 typedef struct record {
-    uint32_t identity;
+    sgm__hook_identity identity;
     int64_t number;
     sgm_time_count count;
     sgm_hook *hook; /* retained; NULL: its life is over */
@@ -105,7 +104,8 @@ static sgm_status put_numbers(const sgm_hook *hook, writer *to)
 
 static sgm_status put_record(const record *from, writer *to)
 {
-    put(to, from->identity);
+    put(to, from->identity.kind);
+    put(to, from->identity.text);
     put(to, from->hook != NULL);
     put(to, (double)from->count.left);
     put(to, (double)from->count.used);
@@ -171,48 +171,106 @@ static bool is_whole(double number, double most)
     return number >= 0 && number <= most && number == (double)(int64_t)number;
 }
 
-static sgm_status check(const double *numbers, size_t count)
+/* A record as it was read. */
+typedef struct saved {
+    sgm__hook_identity identity;
+    bool attached, found; /* found: whose it is */
+    sgm_time_count count;
+    const double *own;
+    size_t own_count;
+} saved;
+
+/* Reads from numbers[*at] on. */
+static sgm_status read_record(const double *numbers, size_t count, size_t *at, saved *one)
 {
-    if (count < 2 || numbers[0] != FORMAT || !is_whole(numbers[1], (double)count))
-        return sgm_fail(SGM_ERROR_FORMAT,
-                        "the state of hooks does not begin with format %d and a number of "
-                        "hooks; the checkpoint is damaged, or of another version",
-                        FORMAT);
-    size_t at = 2;
-    for (size_t left = (size_t)numbers[1]; left > 0; left--) {
-        const double *one = numbers + at;
-        if (count - at < RECORD_SIZE || !is_whole(one[0], UINT32_MAX) || !is_whole(one[1], 1) ||
-            !is_whole(one[2], MOST) || !is_whole(one[3], MOST) ||
-            !is_whole(one[4], (double)(count - at - RECORD_SIZE)))
-            return sgm_fail(SGM_ERROR_FORMAT, "the state of hooks is damaged at number %zu of %zu", at,
-                            count);
-        at += RECORD_SIZE + (size_t)one[4];
-    }
-    if (at != count)
-        return sgm_fail(SGM_ERROR_FORMAT, "the state of hooks has %zu numbers, expected %zu", count, at);
+    const bool has_text = numbers[0] > 1;
+    const size_t size = has_text ? 6 : 5;
+    const double *kind = numbers + *at, *rest = kind + 1 + has_text;
+    if (count - *at < size || !is_whole(kind[0], UINT32_MAX) ||
+        (has_text && !is_whole(kind[1], UINT32_MAX)) || !is_whole(rest[0], 1) || !is_whole(rest[1], MOST) ||
+        !is_whole(rest[2], MOST) || !is_whole(rest[3], (double)(count - *at - size)))
+        return sgm_fail(SGM_ERROR_FORMAT, "the state of hooks is damaged at number %zu of %zu", *at, count);
+    *one = (saved){.identity = {(uint32_t)kind[0], has_text ? (uint32_t)kind[1] : 0},
+                   .attached = rest[0] != 0,
+                   .count = {.left = (int64_t)rest[1], .used = (int64_t)rest[2]},
+                   .own = rest + 4,
+                   .own_count = (size_t)rest[3]};
+    *at += size + one->own_count;
     return SGM_OK;
 }
 
-/* How many records before `at` have its identity. */
-static size_t earlier_ones(const double *numbers, size_t at)
+/* *list, which is freed with sgm__free, has pointers into the numbers. */
+static sgm_status read_records(const double *numbers, size_t count, saved **list, size_t *records)
 {
-    size_t earlier = 0;
-    for (size_t i = 2; i < at; i += RECORD_SIZE + (size_t)numbers[i + 4])
-        earlier += numbers[i] == numbers[at];
-    return earlier;
+    *list = NULL;
+    if (count < 2 || !is_whole(numbers[0], FORMAT) || numbers[0] < 1 || !is_whole(numbers[1], (double)count))
+        return sgm_fail(SGM_ERROR_FORMAT,
+                        "the state of hooks does not begin with a format from 1 to %d and a number of hooks; "
+                        "the checkpoint is damaged, or of another version",
+                        FORMAT);
+    *records = (size_t)numbers[1];
+    *list = sgm__calloc(*records + 1, sizeof **list);
+    sgm_status status = *list ? SGM_OK : SGM_ERROR_MEMORY;
+    size_t at = 2;
+    for (size_t i = 0; i < *records && status == SGM_OK; i++)
+        status = read_record(numbers, count, &at, &(*list)[i]);
+    if (status == SGM_OK && at != count)
+        status = sgm_fail(SGM_ERROR_FORMAT, "the state of hooks has %zu numbers, expected %zu", count, at);
+    return status;
+}
+
+/* Of hooks that are alike the first has the first record. First those with the text of the record; what is
+ * left then may have been edited before a resume, and goes on with what it remembers. But a new text in the
+ * place of one that was taken off is attached. */
+static void match(sgm__hooks *hooks, saved *list, size_t count, bool by_text)
+{
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < hooks->count && !list[i].found; k++) {
+            sgm__hook_entry *entry = hooks->entries[k];
+            bool same_text = entry->identity.text == list[i].identity.text;
+            bool fits = by_text ? same_text : same_text || list[i].attached || list[i].identity.text == 0;
+            if (entry->record > 0 || entry->identity.kind != list[i].identity.kind || !fits)
+                continue;
+            entry->record = i + 1;
+            list[i].found = true;
+        }
+}
+
+/* Whose record it is, from 1; with the lock. NULL: it is not attached. */
+static sgm__hook_entry *find_entry(const sgm__hooks *hooks, size_t which)
+{
+    for (size_t i = 0; i < hooks->count; i++)
+        if (hooks->entries[i]->record == which)
+            return hooks->entries[i];
+    return NULL;
+}
+
+/* Those that the state knows follow each other as they did there: one that was taken off and attached again
+ * came after the others. */
+static void restore_order(sgm__hooks *hooks, size_t count)
+{
+    for (size_t i = 1; i <= count; i++) {
+        sgm__hook_entry *first = find_entry(hooks, i);
+        for (size_t k = 0; first && k < hooks->count; k++) {
+            sgm__hook_entry *later = hooks->entries[k];
+            int64_t number = first->number;
+            if (later->record <= i || later->number > number)
+                continue;
+            first->number = later->number;
+            later->number = number;
+        }
+    }
 }
 
 /* Restores the count of the hook that a record is of; returns it retained, NULL: it is not attached. */
-static sgm_hook *restore_count(sgm__hooks *hooks, const double *one, size_t earlier)
+static sgm_hook *restore_count(sgm__hooks *hooks, const saved *one, size_t which)
 {
     sgm_hook *hook = NULL;
     pthread_mutex_lock(&hooks->lock);
-    for (size_t i = 0; i < hooks->count && !hook; i++) {
-        sgm__hook_entry *entry = hooks->entries[i];
-        if (entry->identity != (uint32_t)one[0] || earlier-- > 0)
-            continue;
-        entry->count = (sgm_time_count){.left = (int64_t)one[2], .used = (int64_t)one[3]};
-        entry->cancelled = one[1] == 0;
+    sgm__hook_entry *entry = find_entry(hooks, which);
+    if (entry) {
+        entry->count = one->count;
+        entry->cancelled = !one->attached;
         hook = sgm_hook_retain(entry->hook);
     }
     pthread_mutex_unlock(&hooks->lock);
@@ -234,12 +292,12 @@ static sgm_status restore_numbers(sgm_hook *hook, const double *numbers, size_t 
     return hook->type->set_state(hook->self, numbers + 1 + criteria, count - 1 - criteria);
 }
 
-static sgm_status restore_hook(sgm_hook *hook, const double *one)
+static sgm_status restore_hook(sgm_hook *hook, const saved *one)
 {
-    if (!hook || one[1] == 0)
+    if (!hook || !one->attached)
         return SGM_OK;
     pthread_mutex_lock(hook->turn);
-    sgm_status status = restore_numbers(hook, one + RECORD_SIZE, (size_t)one[4]);
+    sgm_status status = restore_numbers(hook, one->own, one->own_count);
     pthread_mutex_unlock(hook->turn);
     return status == SGM_OK ? SGM_OK : sgm__fail_within("state of hook '%s'", hook->type->name);
 }
@@ -277,57 +335,56 @@ static sgm_status take_off_gone(sgm__hooks *hooks, sgm_status status)
     return status;
 }
 
-/* How many copies of this identity the state knows: what a checkpoint brings along was attached after them.
- */
-static size_t known_copies(const sgm__hooks *hooks, const double *numbers, size_t count, uint32_t identity)
+/* Copies of hooks that were attached after the state was written, dependents first; with the lock. */
+static void take_off_unknown(sgm__hooks *hooks, sgm__hook_entry **garbage)
 {
-    size_t known = 0, brought = 0;
-    for (size_t at = 2; at < count; at += RECORD_SIZE + (size_t)numbers[at + 4])
-        known += (uint32_t)numbers[at] == identity;
+    for (size_t i = hooks->count; i-- > 0;) {
+        if (i >= hooks->count)
+            continue;
+        sgm__hook_entry *entry = hooks->order[i];
+        if (entry->copied && entry->record == 0 && !sgm__hook_entry_is_required(hooks, entry))
+            sgm__hook_entry_take_off(hooks, entry, false, garbage);
+    }
     for (size_t i = 0; i < hooks->count; i++)
-        brought += hooks->entries[i]->identity == identity && !hooks->entries[i]->copied;
-    return known > brought ? known - brought : 0;
+        hooks->entries[i]->copied = false;
 }
 
-static size_t earlier_copies(const sgm__hooks *hooks, const sgm__hook_entry *entry)
-{
-    size_t earlier = 0;
-    for (size_t i = 0; i < hooks->count; i++)
-        earlier += hooks->entries[i]->copied && hooks->entries[i]->identity == entry->identity &&
-                   hooks->entries[i]->number < entry->number;
-    return earlier;
-}
-
-/* Copies of hooks that were attached after the state was written, dependents first. */
-static void take_off_unknown(sgm__hooks *hooks, const double *numbers, size_t count)
+/* Finds whose the records are. */
+static void arrange(sgm__hooks *hooks, saved *list, size_t count)
 {
     sgm__hook_entry *garbage = NULL;
     pthread_mutex_lock(&hooks->lock);
-    for (size_t i = 0; i < hooks->count; i++) {
-        sgm__hook_entry *entry = hooks->entries[i];
-        entry->cancelled = entry->copied && earlier_copies(hooks, entry) >=
-                                                known_copies(hooks, numbers, count, entry->identity);
-    }
-    for (size_t i = hooks->count; i-- > 0;)
-        if (i < hooks->count && hooks->order[i]->cancelled &&
-            !sgm__hook_entry_is_required(hooks, hooks->order[i]))
-            sgm__hook_entry_take_off(hooks, hooks->order[i], false, &garbage);
     for (size_t i = 0; i < hooks->count; i++)
-        hooks->entries[i]->copied = hooks->entries[i]->cancelled = false;
+        hooks->entries[i]->record = 0;
+    match(hooks, list, count, true);
+    match(hooks, list, count, false);
+    take_off_unknown(hooks, &garbage);
+    restore_order(hooks, count);
     sgm__hooks_arrange(hooks);
     pthread_mutex_unlock(&hooks->lock);
     sgm__hook_entries_free(garbage);
 }
 
-sgm_status sgm__hooks_set_state(sgm__hooks *hooks, const double *numbers, size_t count)
+static sgm_status restore_all(sgm__hooks *hooks, saved *list, size_t count)
 {
-    SGM_TRY(check(numbers, count));
-    take_off_unknown(hooks, numbers, count);
     sgm_status status = sgm__hooks_restart(hooks); /* what the state does not know begins anew */
-    for (size_t at = 2; at < count && status == SGM_OK; at += RECORD_SIZE + (size_t)numbers[at + 4]) {
-        sgm_hook *hook = restore_count(hooks, numbers + at, earlier_ones(numbers, at));
-        status = restore_hook(hook, numbers + at);
+    if (status == SGM_OK)
+        arrange(hooks, list, count);
+    for (size_t i = 0; i < count && status == SGM_OK; i++) {
+        sgm_hook *hook = restore_count(hooks, &list[i], i + 1);
+        status = restore_hook(hook, &list[i]);
         sgm_hook_free(hook);
     }
     return take_off_gone(hooks, status);
+}
+
+sgm_status sgm__hooks_set_state(sgm__hooks *hooks, const double *numbers, size_t count)
+{
+    saved *list;
+    size_t records;
+    sgm_status status = read_records(numbers, count, &list, &records);
+    if (status == SGM_OK)
+        status = restore_all(hooks, list, records);
+    sgm__free(list);
+    return status;
 }

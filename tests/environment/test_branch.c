@@ -285,6 +285,56 @@ TEST(hooks_that_went_after_the_checkpoint_are_the_branch_s)
     fell(&t);
 }
 
+/* Of rules that set the same in the same iteration the last one counts. */
+TEST(a_branch_runs_its_hooks_in_the_order_of_the_first)
+{
+    static const char set[] = "every 2 epochs set optimiser.learning_rate = 0.02",
+                      add[] = "every 2 epochs set optimiser.learning_rate += 0.004";
+    tree t;
+    plant(&t);
+    open_folder();
+    CHECK_OK(sgm_trainer_hook(t.first, sgm_hook_parse(set)));
+    CHECK_OK(sgm_trainer_hook(t.first, sgm_hook_parse(add)));
+    CHECK_OK(sgm_run_background(t.env, .epochs = 4, .paused = true));
+    step_to(t.first, 3);
+    CHECK_OK(sgm_trainer_detach(t.first, "rule#2"));
+    CHECK_OK(sgm_trainer_attach(t.first, sgm_hook_parse(set), NULL));
+    CHECK_OK(sgm_trainer_save(t.first, in_folder("here.safetensors")));
+    CHECK_OK(branch(&t, "second", NULL, NULL));
+    CHECK_OK(sgm_trainer_resume(t.first));
+    CHECK_OK(sgm_wait(t.env));
+    CHECK_NEAR(value_of(&t, "first.optimiser.learning_rate"), 0.02, 0);
+    CHECK_NEAR(value_of(&t, "second.optimiser.learning_rate"), 0.02, 0);
+    check_equal_values(&t, "first.network.layers.3-dense.weights", "second.network.layers.3-dense.weights",
+                       true);
+    close_folder();
+    fell(&t);
+}
+
+/* A hook that fails is taken off; where the branch begins, it was there. */
+TEST(hooks_that_failed_after_the_checkpoint_are_the_branch_s)
+{
+    static const char failing[] = "every 12 iterations accumulator(network.layers.1-dense.weights)";
+    tree t;
+    plant(&t);
+    open_folder();
+    CHECK_OK(sgm_trainer_hook(t.first, sgm_hook_parse(failing)));
+    CHECK_OK(sgm_run_background(t.env, .epochs = 9, .paused = true));
+    step_to(t.first, 3);
+    CHECK_OK(sgm_trainer_save(t.first, in_folder("here.safetensors")));
+    step_to(t.first, 26);
+    CHECK(strstr(hooks_of(&t, "first"), failing) == NULL);
+    CHECK_OK(branch(&t, "second", NULL, NULL));
+    CHECK(strstr(hooks_of(&t, "second"), failing) != NULL);
+    CHECK_OK(sgm_trainer_save(t.first, in_folder("here.safetensors")));
+    CHECK_OK(branch(&t, "third", NULL, NULL));
+    CHECK(strstr(hooks_of(&t, "third"), failing) == NULL);
+    CHECK_OK(sgm_trainer_resume(t.first));
+    CHECK_OK(sgm_wait(t.env));
+    close_folder();
+    fell(&t);
+}
+
 TEST(what_cannot_be_leaves_no_trainer)
 {
     tree t;
