@@ -2,6 +2,7 @@
  * Lines are only ever added, each with one write; what a crash has cut off is cut away before more are added.
  */
 #include "environment/search.h"
+#include "training/files_version.h"
 #include "training/run_folder.h"
 
 #include <errno.h>
@@ -76,6 +77,7 @@ static json_t *describe_search(const sgm_search *search)
     static const char *const methods[] = {"grid", "random", "halving"};
     const sgm_search_options *o = &search->options;
     json_t *line = json_object(), *values = json_array();
+    json_object_set_new(line, "version", json_integer(SGM__FILES_VERSION));
     json_object_set_new(line, "method", json_string(methods[o->method]));
     json_object_set_new(line, "objective", json_string(o->objective));
     json_object_set_new(line, "goal", json_string(search->minimum ? "minimum" : "maximum"));
@@ -127,6 +129,7 @@ sgm_status sgm__search_log_append(sgm_search *search, const sgm__trial *trial, c
 
 static sgm_status compare_searches(const sgm_search *search, const json_t *there)
 {
+    SGM_TRY(sgm__files_version_check(there));
     json_t *wanted = describe_search(search);
     sgm_status status = SGM_OK;
     const char *key;

@@ -1,6 +1,7 @@
 /* Everything of a checkpoint that is no tensor, as JSON: where training stands, what hooks remember, what was
  * measured and changed. */
 #include "registry/pattern.h"
+#include "training/files_version.h"
 #include "training/operator.h"
 #include "training/parts.h"
 #include "training/trainer_hooks.h"
@@ -9,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define STATE_VERSION 1
 #define LARGEST_COUNT ((int64_t)1 << 53) /* far from overflow, however long training goes on */
 #define TIME_PREFIX "time_"              /* of shared results that no two runs have in common */
 
@@ -219,7 +219,7 @@ sgm_status sgm__state_describe(const sgm_trainer *trainer, unsigned parts, json_
     for (unsigned part = 1; part <= parts; part <<= 1)
         if ((parts & part) != 0)
             json_array_append_new(names, json_string(sgm_part_name(part)));
-    json_object_set_new(state, "version", json_integer(STATE_VERSION));
+    json_object_set_new(state, "version", json_integer(SGM__FILES_VERSION));
     json_object_set_new(state, "parts", names);
     if ((parts & SGM_PART_PARAMETERS) != 0 && trainer->averages_in)
         json_object_set_new(state, "averages_in", json_true());
@@ -303,11 +303,12 @@ sgm_status sgm__state_read(sgm__saved_state *state, const char *source)
     return SGM_OK;
 }
 
-/* Files from before there were parts have all of them. Unknown names are of a newer library. */
 static sgm_status read_parts(sgm__saved_state *state, const char *source)
 {
     const json_t *names = json_object_get(state->json, "parts");
-    state->parts = names == NULL ? SGM_PART_EVERYTHING : 0;
+    if (!json_is_array(names))
+        return sgm_fail(SGM_ERROR_FORMAT, "'%s': its training state does not name its parts", source);
+    state->parts = 0;
     for (size_t i = 0; i < json_array_size(names); i++) {
         const char *name = json_string_value(json_array_get(names, i));
         unsigned part = 0;
@@ -322,7 +323,6 @@ static sgm_status read_parts(sgm__saved_state *state, const char *source)
 sgm_status sgm__state_open(sgm__saved_state *state, const sgm_bundle *bundle, const char *source)
 {
     const char *text = sgm_bundle_text(bundle, SGM__STATE_KEY);
-    int64_t version;
     *state = (sgm__saved_state){.json = text != NULL ? json_loads(text, 0, NULL) : NULL};
     bool has_network = sgm_bundle_text(bundle, SGM__NETWORK_KEY) != NULL;
     if (text == NULL) { /* of another program, or of one's own */
@@ -332,9 +332,8 @@ sgm_status sgm__state_open(sgm__saved_state *state, const sgm_bundle *bundle, co
     if (!json_is_object(state->json))
         return sgm_fail(SGM_ERROR_FORMAT, "'%s' is no checkpoint: its training state is not readable",
                         source);
-    if (!sgm__state_count(state->json, "version", &version) || version != STATE_VERSION)
-        return sgm_fail(SGM_ERROR_FORMAT, "'%s': its training state has version %lld, this library reads %d",
-                        source, (long long)version, STATE_VERSION);
+    if (sgm__files_version_check(state->json) != SGM_OK)
+        return sgm__fail_within("'%s'", source);
     SGM_TRY(read_parts(state, source));
     if ((state->parts & SGM_PART_NETWORK) != 0 && !has_network)
         return sgm_fail(SGM_ERROR_FORMAT, "'%s' is no checkpoint: it has tensors, but no network", source);

@@ -1,4 +1,6 @@
+/* What a run writes into its folder, and what the next run in it finds there. */
 #include "training/run_folder.h"
+#include "training/files_version.h"
 #include "training/parts.h"
 
 #include <dirent.h>
@@ -14,6 +16,7 @@
 #include <unistd.h>
 
 #define LARGEST_BRANCHES ((size_t)1 << 30)
+#define LARGEST_RUN ((size_t)1 << 16)
 
 /* Text of a folder's file; freed by the caller. */
 static char *path_of(const char *folder, const char *file)
@@ -179,14 +182,69 @@ void sgm__run_folder_close(int lock)
         close(lock);
 }
 
+/* --- version --- */
+
+static sgm_status read_version(const char *path)
+{
+    char *text;
+    size_t length;
+    SGM_TRY(sgm__file_read(path, LARGEST_RUN, &text, &length));
+    json_t *run = json_loadb(text, length, 0, NULL);
+    sgm__free(text);
+    sgm_status status = json_is_object(run)
+                            ? sgm__files_version_check(run)
+                            : sgm_fail(SGM_ERROR_FORMAT, "this is no JSON object: restore it, or "
+                                                         "begin in another folder");
+    json_decref(run);
+    return status;
+}
+
+/* Checkpoints tell their own version; the lines of the other files do not. */
+static bool holds_lines(const char *folder)
+{
+    static const char *const files[] = {SGM__METRICS_FILE, SGM__HISTOGRAMS_FILE, SGM__CHANGES_FILE,
+                                        SGM__BRANCHES_FILE};
+    bool holds = false;
+    for (size_t i = 0; i < sizeof files / sizeof *files && !holds; i++) {
+        char *path = path_of(folder, files[i]);
+        holds = path != NULL && sgm__file_exists(path);
+        sgm__free(path);
+    }
+    return holds;
+}
+
+/* Before anything of the folder is read or changed. */
+static sgm_status check_version(const char *folder, const char *path)
+{
+    sgm_status status = SGM_OK;
+    if (sgm__file_exists(path))
+        status = read_version(path);
+    else if (holds_lines(folder))
+        status = sgm__files_version_check(NULL);
+    return status == SGM_ERROR_FORMAT ? sgm__fail_within("'%s'", path) : status;
+}
+
+static sgm_status write_version(const char *path)
+{
+    char text[32];
+    int length = snprintf(text, sizeof text, "{\"version\":%d}\n", SGM__FILES_VERSION);
+    return sgm__file_exists(path) ? SGM_OK : sgm__file_write_atomic(path, text, (size_t)length);
+}
+
 sgm_status sgm__run_folder_open(sgm_trainer *trainer, const char *folder, bool resume, int *lock)
 {
     SGM_TRY(sgm__make_folders(folder));
     SGM_TRY(sgm__run_folder_lock(folder, lock));
-    remove_leftovers(folder, *lock);
-    char *checkpoint = path_of(folder, SGM__CHECKPOINT_FILE), *metrics = path_of(folder, SGM__METRICS_FILE);
-    char *histograms = path_of(folder, SGM__HISTOGRAMS_FILE);
-    sgm_status status = open_files(trainer, checkpoint, metrics, histograms, resume);
+    char *run = path_of(folder, SGM__RUN_FILE), *checkpoint = path_of(folder, SGM__CHECKPOINT_FILE);
+    char *metrics = path_of(folder, SGM__METRICS_FILE), *histograms = path_of(folder, SGM__HISTOGRAMS_FILE);
+    sgm_status status = run != NULL ? check_version(folder, run) : SGM_ERROR_MEMORY;
+    if (status == SGM_OK)
+        remove_leftovers(folder, *lock);
+    if (status == SGM_OK)
+        status = open_files(trainer, checkpoint, metrics, histograms, resume);
+    if (status == SGM_OK)
+        status = write_version(run);
+    sgm__free(run);
     sgm__free(checkpoint);
     sgm__free(metrics);
     sgm__free(histograms);

@@ -1,10 +1,11 @@
-/* The run directory: checkpoint.safetensors, metrics.jsonl, changes.jsonl and log.txt. Internal. */
+/* The run folder: run.json, checkpoint.safetensors, metrics.jsonl, changes.jsonl and log.txt. Internal. */
 #ifndef SGM_TRAINING_RUN_FOLDER_H
 #define SGM_TRAINING_RUN_FOLDER_H
 
 #include "training/change_record.h"
 #include <jansson.h>
 
+#define SGM__RUN_FILE "run.json" /* {"version": of the folder's files} */
 #define SGM__CHECKPOINT_FILE "checkpoint.safetensors"
 #define SGM__METRICS_FILE "metrics.jsonl"
 #define SGM__HISTOGRAMS_FILE "histograms.jsonl"

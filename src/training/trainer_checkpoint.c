@@ -306,7 +306,7 @@ static sgm_status load_bundle(sgm_trainer *trainer, const sgm_bundle *bundle, sg
     return status;
 }
 
-/* Of our own files, which older versions saved without. */
+/* Of our own files, which another program may have written anew. */
 static void note_missing_checksums(const sgm_trainer *trainer, const sgm_bundle *bundle, const char *path)
 {
     if (bundle != NULL && !bundle->verified && sgm__bundle_has_text(bundle, SGM__NETWORK_KEY))
@@ -394,9 +394,14 @@ char *sgm_checkpoint_network(const char *path)
     if (bundle == NULL)
         return NULL;
     const char *notation = sgm_bundle_text(bundle, SGM__NETWORK_KEY);
-    char *copy = notation != NULL ? sgm__strdup(notation) : NULL;
+    char *copy = NULL;
+    sgm__saved_state state;
     if (notation == NULL)
         sgm_fail(SGM_ERROR_FORMAT, "'%s' is no checkpoint: it has tensors, but no network", path);
+    else if (sgm__state_open(&state, bundle, path) == SGM_OK)
+        copy = sgm__strdup(notation);
+    if (notation != NULL)
+        sgm__state_close(&state);
     sgm_bundle_free(bundle);
     return copy;
 }

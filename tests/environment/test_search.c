@@ -293,6 +293,21 @@ TEST(an_interrupted_search_goes_on_to_the_same_table)
     sgm_string_free(table);
 }
 
+/* From 2 to 1 and back, in the first line of search.jsonl. */
+static void change_version(void)
+{
+    static const char key[] = "{\"version\":";
+    char path[512], text[sizeof key];
+    snprintf(path, sizeof path, "%s/search.jsonl", folder);
+    FILE *file = fopen(path, "r+");
+    CHECK(file != NULL);
+    CHECK_INT(fread(text, 1, sizeof text, file), sizeof text);
+    CHECK(memcmp(text, key, sizeof key - 1) == 0);
+    CHECK_INT(fseek(file, sizeof key - 1, SEEK_SET), 0);
+    fputc(text[sizeof key - 1] == '2' ? '1' : '2', file);
+    fclose(file);
+}
+
 /* Keeps `lines` of search.jsonl, and half of the next one: what a crash leaves. */
 static void cut_log(int lines)
 {
@@ -355,6 +370,9 @@ TEST(another_search_is_not_gone_on_with)
     options.epochs = 3;
     CHECK_ERROR(run(&options, NULL), "its epochs was 2, is 3");
     options.epochs = 2;
+    change_version();
+    CHECK_ERROR(run(&options, NULL), "search.jsonl:1: its version is 1, this library reads version 2");
+    change_version();
     options.values[0].choices = SGM_CHOICES("0.5");
     CHECK_ERROR(run(&options, NULL), "has another search: its trials was 9, is 1");
     close_folder();

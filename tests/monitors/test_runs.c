@@ -402,6 +402,26 @@ TEST(a_configuration_that_is_none_is_told)
     end(&p);
 }
 
+TEST(of_runs_of_another_version_nothing_is_read)
+{
+    static const char message[] = "its version is 3, this library reads version 2";
+    place p;
+    begin(&p);
+    write_file(&p, "a", "run.json", "w", "{\"version\":3}");
+    write_file(&p, "a", "metrics.jsonl", "w", LINE(1, 0.5));
+    const json_t *run = run_named(&p, "a");
+    const char *error = json_string_value(json_object_get(run, "configuration_error"));
+    CHECK(error != NULL && strstr(error, message) == error);
+    CHECK_INT(json_object_size(json_object_get(run, "metrics")), 0);
+    const json_t *answer = get(&p, "/api/run/a");
+    CHECK_INT(p.client.code, 400);
+    CHECK(strstr(json_string_value(json_object_get(answer, "error")), message) != NULL);
+    write_file(&p, "a", "run.json", "w", "{\"version\":2}");
+    CHECK_NEAR(number(run_named(&p, "a"), "metrics", "loss"), 0.5, 0);
+    CHECK_INT(json_array_size(json_object_get(json_object_get(get(&p, "/api/run/a"), "columns"), "loss")), 1);
+    end(&p);
+}
+
 TEST(a_thousand_runs_are_listed_soon)
 {
     place p;

@@ -188,6 +188,51 @@ TEST(files_without_checksums_are_read_with_a_note)
     close_folder();
 }
 
+/* With the whole state but for its version. */
+static void save_as_version(const sgm_bundle *whole, int version)
+{
+    sgm_bundle *changed = sgm_bundle_load(file);
+    CHECK(changed != NULL);
+    json_t *state = json_loads(sgm_bundle_text(whole, "sigma.state"), 0, NULL);
+    if (version > 0)
+        CHECK_INT(json_object_set_new(state, "version", json_integer(version)), 0);
+    else
+        CHECK_INT(json_object_del(state, "version"), 0);
+    char *text = json_dumps(state, 0);
+    CHECK_OK(sgm_bundle_set_text(changed, "sigma.state", text));
+    CHECK_OK(sgm_bundle_save(changed, file));
+    free(text);
+    json_decref(state);
+    sgm_bundle_free(changed);
+}
+
+TEST(other_versions_are_refused_by_name)
+{
+    char message[256];
+    unsigned parts;
+    open_folder();
+    wave_trainer made = make();
+    CHECK_OK(sgm_trainer_save(made.trainer, file));
+    sgm_bundle *whole = sgm_bundle_load(file);
+    for (int version = 0; version <= 3; version++) {
+        save_as_version(whole, version);
+        if (version == 2) {
+            CHECK_OK(sgm_trainer_load(made.trainer, file));
+            continue;
+        }
+        snprintf(message, sizeof message,
+                 "'%s': its version is %d, this library reads version 2; use the library that wrote it", file,
+                 version > 0 ? version : 1);
+        CHECK_ERROR(sgm_trainer_load(made.trainer, file), message);
+        CHECK_ERROR(sgm_checkpoint_parts(file, &parts), message);
+        CHECK(sgm_checkpoint_network(file) == NULL);
+        CHECK(strstr(sgm_last_error(), message) != NULL);
+    }
+    sgm_bundle_free(whole);
+    free_wave_trainer(made);
+    close_folder();
+}
+
 /* Without checksums a damaged number may be a good one, and is believed; whatever is refused has changed
  * nothing. */
 TEST(damaged_headers_without_checksums_are_refused_or_read)

@@ -189,6 +189,7 @@ TEST(without_a_checkpoint_what_is_there_is_kept)
     static const char lines[] = "{\"epoch\":1,\"iteration\":4,\"loss\":7.5,\"branch\":0}\n"
                                 "{\"epoch\":2,\"iteration\":8,\"loss\":6.5,\"branch\":0}\n{\"ep";
     open_folder();
+    write_file("run.json", "{\"version\":2}");
     for (int resume = 0; resume < 2; resume++) {
         write_file("metrics.jsonl", lines);
         write_file("histograms.jsonl", "{\"iteration\":4}\n");
@@ -274,6 +275,35 @@ TEST(a_torn_change_does_not_tear_the_next_one)
     const char *text = read_file("changes.jsonl");
     CHECK_INT(lines_of(text), 3);
     CHECK(strstr(text, "{\"when\":\"2\n{\"when\":\"20") != NULL);
+    close_folder();
+}
+
+static void refused(bool resume, const char *message)
+{
+    wave_trainer made = make_wave_trainer((wave_options){.seed = 4});
+    CHECK_ERROR(sgm_trainer_run(made.trainer, .epochs = 1, .folder = folder, .resume = resume), message);
+    free_wave_trainer(made);
+}
+
+TEST(folders_of_another_version_are_refused_and_left_as_they_are)
+{
+    static const char old[] = "{\"epoch\":1,\"iteration\":4,\"loss\":7.5,\"branch\":0}\n";
+    open_folder();
+    write_file("metrics.jsonl", old);
+    for (int resume = 0; resume < 2; resume++)
+        refused(resume == 1,
+                "run.json': its version is 1, this library reads version 2; use the library that "
+                "wrote it, or train anew in another folder");
+    write_file("run.json", "{\"version\":3}\n");
+    refused(true, "run.json': its version is 3, this library reads version 2");
+    write_file("run.json", "{\"version\":");
+    refused(true, "run.json': this is no JSON object");
+    CHECK_STR(read_file("metrics.jsonl"), old);
+    CHECK(!is_there("checkpoint.safetensors") && !is_there("metrics-before-1.jsonl"));
+    CHECK_INT(unlink(in_folder("run.json")), 0);
+    CHECK_INT(unlink(in_folder("metrics.jsonl")), 0);
+    train(1, NULL);
+    CHECK_STR(read_file("run.json"), "{\"version\":2}\n");
     close_folder();
 }
 

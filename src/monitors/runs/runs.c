@@ -35,7 +35,8 @@ static json_t *describe(const sgm__runs *runs, const sgm__run *run)
     }
     json_object_set_new(object, "configuration",
                         run->configuration != NULL ? json_incref(run->configuration) : json_object());
-    set_text(object, "configuration_error", run->configuration_error);
+    set_text(object, "configuration_error",
+             run->version_error != NULL ? run->version_error : run->configuration_error);
     set_text(object, "reason", run->reason);
     return object;
 }
@@ -65,6 +66,10 @@ static int open_run(sgm__runs *runs, const sgm__http_request *request, const sgm
     if (sgm__runs_scan(runs) != SGM_OK)
         return -1;
     *run = sgm__runs_find(runs, request->path);
+    if (*run != NULL && (*run)->version_error != NULL) {
+        sgm_fail(SGM_ERROR_FORMAT, "'%s/%s': %s", runs->path, (*run)->name, (*run)->version_error);
+        return -1;
+    }
     int parent = *run != NULL ? sgm__runs_open_parent(runs, request->path, &leaf) : -1;
     int folder = parent >= 0 ? sgm__runs_open_folder(parent, leaf) : -1;
     if (parent >= 0)

@@ -34,8 +34,9 @@ typedef struct sgm__run {
     sgm__run_state state, ended; /* ended: as its log says */
     char *reason;                /* why it failed or was stopped; or NULL */
     double begun;                /* seconds since 1970 */
-    sgm__run_mark metrics_mark, configuration_mark, log_mark;
-    off_t read; /* of its metrics, to the end of a line */
+    sgm__run_mark version_mark, metrics_mark, configuration_mark, log_mark;
+    char *version_error; /* its files are of another version, so nothing of them is read; or NULL */
+    off_t read;          /* of its metrics, to the end of a line */
     int64_t lines, bad;
     json_t *newest, *least, *most; /* numbers by name */
     json_t *configuration;         /* NULL: there is none */

@@ -1,5 +1,6 @@
 /* Looks through the folder: cheap for a run whose files are as they were. */
 #include "monitors/runs/runs_internal.h"
+#include "training/files_version.h"
 #include "training/run_folder.h"
 
 #include <errno.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #define MOST_CONFIGURATION ((size_t)1 << 20)
+#define MOST_VERSION ((size_t)1 << 16)
 #define MOST_LOCKS ((size_t)4 << 20) /* bytes */
 
 /* --- files --- */
@@ -131,6 +133,28 @@ void sgm__runs_set_text(char **text, const char *with, size_t length)
     *text = with != NULL ? sgm__strndup(with, length) : NULL;
 }
 
+/* Folders that say none are read: other programs may write metrics, too. */
+static void read_version(sgm__runs *runs, sgm__run *run, int folder)
+{
+    struct stat info = {0};
+    char *text = NULL;
+    size_t length = 0;
+    int file = sgm__runs_open_file(folder, SGM__RUN_FILE, &info);
+    if (!sgm__run_is_same(&run->version_mark, &info)) {
+        runs->changed = true;
+        sgm__runs_set_text(&run->version_error, NULL, 0);
+        if (file >= 0 && sgm__runs_read_end(file, info.st_size, MOST_VERSION, &text, &length) == SGM_OK) {
+            json_t *version = json_loadb(text, length, 0, NULL);
+            if (sgm__files_version_check(version) != SGM_OK)
+                sgm__runs_set_text(&run->version_error, sgm_last_error(), strlen(sgm_last_error()));
+            json_decref(version);
+        }
+        sgm__free(text);
+    }
+    if (file >= 0)
+        close(file);
+}
+
 static void read_configuration(sgm__runs *runs, sgm__run *run, int folder)
 {
     struct stat info = {0};
@@ -159,6 +183,9 @@ static void read_configuration(sgm__runs *runs, sgm__run *run, int folder)
 
 static void look_at(sgm__runs *runs, sgm__run *run, int folder, bool is_running)
 {
+    read_version(runs, run, folder);
+    if (run->version_error != NULL)
+        return;
     runs->changed |= sgm__run_read_metrics(run, folder);
     read_configuration(runs, run, folder);
     runs->changed |= sgm__run_read_log(run, folder);
@@ -177,6 +204,7 @@ void sgm__run_free(sgm__run *run)
     json_decref(run->least);
     json_decref(run->most);
     json_decref(run->configuration);
+    sgm__free(run->version_error);
     sgm__free(run->configuration_error);
     sgm__free(run->reason);
     sgm__free(run->name);
