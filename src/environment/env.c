@@ -1,74 +1,10 @@
-/* The environment: owner of trainers, monitors and models, keeper of the first failure. */
+/* The environment: owner of trainers, monitors and models. */
 #include "environment/environment.h"
 #include "handlers/handler.h"
 #include "monitors/monitor.h"
 #include "registry/option_check.h"
 #include "registry/pattern.h"
 #include "training/trainer.h"
-
-#include <stdio.h>
-
-/* Guards status, message and the run of every environment. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-void sgm__env_lock(void)
-{
-    pthread_mutex_lock(&lock);
-}
-
-void sgm__env_unlock(void)
-{
-    pthread_mutex_unlock(&lock);
-}
-
-sgm_status sgm__env_keep(sgm_env *env, sgm_status status)
-{
-    if (status == SGM_OK || status == SGM_ERROR_INTERRUPTED)
-        return status;
-    sgm__env_lock();
-    if (env->status == SGM_OK) {
-        sgm__fail_within("%s", env->name);
-        snprintf(env->message, sizeof env->message, "%s", sgm_last_error());
-        env->status = status;
-    }
-    sgm__env_unlock();
-    return status;
-}
-
-/* The environment's own; its message never changes again. */
-static sgm_status own_status(const sgm_env *env, bool *running)
-{
-    sgm__env_lock();
-    sgm_status status = env->status;
-    *running = env->running;
-    sgm__env_unlock();
-    return status;
-}
-
-/* The first failure of the environment or, in order, of its trainers, which keep their own; trainers that run
- * are left alone, since theirs become the environment's. */
-static const char *first_failure(const sgm_env *env, sgm_status *status)
-{
-    bool running;
-    *status = own_status(env, &running);
-    if (*status != SGM_OK)
-        return env->message;
-    if (running)
-        return "";
-    for (size_t i = 0; i < env->trainer_count; i++)
-        if (env->trainers[i]->status != SGM_OK && !env->trainers[i]->branched) {
-            *status = env->trainers[i]->status;
-            return env->trainers[i]->message;
-        }
-    return "";
-}
-
-sgm_status sgm__env_check(const sgm_env *env)
-{
-    bool running;
-    sgm_status status = own_status(env, &running);
-    return status == SGM_OK ? SGM_OK : sgm_fail(status, "%s", env->message);
-}
 
 int64_t sgm__env_number(sgm_env *env)
 {
@@ -175,28 +111,6 @@ sgm_status sgm__env_own(sgm_env *env, void *object, void (*release)(void *object
     return SGM_OK;
 }
 
-sgm_status sgm_env_status(const sgm_env *env)
-{
-    sgm_status status;
-    if (env == NULL)
-        return SGM_ERROR_ARGUMENT;
-    first_failure(env, &status);
-    return status;
-}
-
-const char *sgm_env_error(const sgm_env *env)
-{
-    sgm_status status;
-    if (env == NULL)
-        return sgm_last_error();
-    const char *message = first_failure(env, &status);
-    if (message == env->message || status == SGM_OK)
-        return message;
-    /* A trainer's own failure gets the environment's name in front here, as this thread's newest error. */
-    sgm_fail(status, "%s: %s", env->name, message);
-    return sgm_last_error();
-}
-
 static void release_handler(void *handler)
 {
     sgm_handler_free(handler);
@@ -220,16 +134,6 @@ sgm_handler *sgm_env_handler(sgm_env *env)
 sgm_registry *sgm_env_registry(sgm_env *env)
 {
     return env != NULL ? env->registry : NULL;
-}
-
-/* What would disturb trainers that run. */
-static bool is_free(const sgm_env *env, const char *what)
-{
-    bool running;
-    own_status(env, &running);
-    if (running)
-        sgm_fail(SGM_ERROR_STATE, "%s: the environment is running and takes no new %s", env->name, what);
-    return !running;
 }
 
 /* --- monitors --- */
@@ -274,7 +178,7 @@ sgm_status sgm_env_monitor(sgm_env *env, sgm_monitor *monitor)
     }
     if (monitor == NULL)
         return sgm__env_keep(env, sgm__fail_null("expected a monitor, got NULL"));
-    if (!monitor->owned && !is_free(env, "monitor")) {
+    if (!monitor->owned && !sgm__env_is_free(env, "monitor")) {
         monitor->free(monitor);
         return SGM_ERROR_STATE;
     }
@@ -401,7 +305,7 @@ static sgm_trainer *create_trainer(sgm_env *env, const char *name, bool ghost)
         sgm__fail_null("a trainer expects an environment, got NULL");
         return NULL;
     }
-    if (sgm__env_check(env) != SGM_OK || !is_free(env, "trainer") ||
+    if (sgm__env_check(env) != SGM_OK || !sgm__env_is_free(env, "trainer") ||
         sgm__env_keep(env, sgm__env_add_trainer(env, name, ghost, &trainer)) != SGM_OK)
         return NULL;
     return trainer;

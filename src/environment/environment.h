@@ -70,8 +70,16 @@ struct sgm_env {
     char background_message[800];
 };
 
+/* --- env_status.c --- */
 void sgm__env_lock(void);
 void sgm__env_unlock(void);
+/* Keeps the thread's newest error, with the environment's name in front, unless there is one already. */
+sgm_status sgm__env_keep(sgm_env *env, sgm_status status);
+/* The environment's first failure, again as this thread's newest; SGM_OK if there is none. */
+sgm_status sgm__env_check(const sgm_env *env);
+/* False, with an error, while its trainers run: a new `what` would disturb them. */
+bool sgm__env_is_free(const sgm_env *env, const char *what);
+
 /* env_life.c: the table of environments; monitors that have not begun yet do; the functions of the end. */
 void sgm__env_enter(sgm_env *env);
 void sgm__env_leave(sgm_env *env);
@@ -86,8 +94,6 @@ void sgm__env_end(sgm_env *env);
 /* Gives `object` to the environment, which frees it before everything that it was given earlier. On failure
  * the object is freed at once. */
 sgm_status sgm__env_own(sgm_env *env, void *object, void (*release)(void *object));
-/* Keeps the thread's newest error, with the environment's name in front, unless there is one already. */
-sgm_status sgm__env_keep(sgm_env *env, sgm_status status);
 /* A trainer also while the environment is running, and the end of one; by one thread at a time. */
 sgm_status sgm__env_add_trainer(sgm_env *env, const char *name, bool ghost, sgm_trainer **added);
 /* In two steps: one that nobody knows of yet, and which is the caller's; then it is the environment's, also
@@ -112,7 +118,5 @@ void sgm__search_stop(sgm_search *search);
 /* 1, 2, ...: for the names of what nobody named. */
 int64_t sgm__env_number(sgm_env *env);
 uint64_t sgm__env_seed(const sgm_env *env);
-/* The environment's first failure, again as this thread's newest; SGM_OK if there is none. */
-sgm_status sgm__env_check(const sgm_env *env);
 
 #endif

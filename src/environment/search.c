@@ -5,12 +5,6 @@
 #include <math.h>
 #include <stdio.h>
 
-const char *sgm_trial_state_name(sgm_trial_state state)
-{
-    static const char *const names[] = {"waiting", "running", "done", "dropped", "failed"};
-    return (size_t)state < sizeof names / sizeof *names ? names[state] : "unknown";
-}
-
 /* --- checks --- */
 
 static sgm_status check_choices(const sgm_search_values *values)

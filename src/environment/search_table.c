@@ -8,6 +8,12 @@
 #define TABLE_FILE "results.csv"
 #define WIDEST_CELL 40
 
+const char *sgm_trial_state_name(sgm_trial_state state)
+{
+    static const char *const names[] = {"waiting", "running", "done", "dropped", "failed"};
+    return (size_t)state < sizeof names / sizeof *names ? names[state] : "unknown";
+}
+
 bool sgm__search_is_better(const sgm_search *search, double a, double b)
 {
     return search->minimum ? a < b : a > b;

@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""The house of the sources: which folder stands on which floor, and whether files keep to it.
+
+    scripts/house.py            prints the house as a table and fails on what breaks its rules
+    scripts/house.py --circles  also names the files of each circle
+
+Rules: a file includes headers of its own folder and of lower floors, never of a higher one; folders do not include
+each other in a circle; files of one folder call each other in circles of few files at most. Calls are found by
+their names: a file needs another one if it uses a function that the other one defines and that is not static.
+"""
+import collections
+import os
+import re
+import sys
+
+# The floors, from below. A folder that is not listed belongs to the nearest one above it that is.
+FLOORS = [
+    ["src/base"],
+    ["src/registry"],
+    ["src/graph", "src/ops"],
+    ["src/handlers", "src/handlers/cpu", "src/handlers/device", "src/handlers/debug", "src/handlers/null",
+     "src/handlers/reference", "src/handlers/source"],
+    ["src/data", "src/network", "src/network/layers", "src/onnx", "src/persistence"],
+    ["src/training", "src/training/hooks_ready"],
+    ["src/monitors", "src/monitors/http", "src/monitors/runs", "src/monitors/serve", "src/monitors/web"],
+    ["src/environment"],
+    ["cli"],
+]
+# Folders of one floor that another one of the same floor may name.
+BESIDE = {("src/ops", "src/graph"), ("src/graph", "src/ops"), ("src/onnx", "src/persistence")}
+LARGEST_CIRCLE = 6
+# Circles that are still to be cut: none of these may grow.
+STILL_TO_CUT = {}
+
+TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|[A-Za-z_]\w*|.', re.S)
+INCLUDE = re.compile(r'^#\s*include\s+"([^"]+)"', re.M)
+NAME_BEFORE_PARENTHESIS = re.compile(r"\(?\b([A-Za-z_]\w*)\)?\s*\(")
+
+
+def sources(root):
+    for folder in ("src", "cli"):
+        for where, _, names in os.walk(os.path.join(root, folder)):
+            for name in sorted(names):
+                if name.endswith((".c", ".h")):
+                    yield os.path.relpath(os.path.join(where, name), root)
+
+
+def folder_of(path, folders):
+    folder = os.path.dirname(path)
+    while folder not in folders:
+        folder = os.path.dirname(folder)
+        if not folder:
+            sys.exit("house: '%s' is on no floor; add its folder to FLOORS in scripts/house.py" % path)
+    return folder
+
+
+def definitions(text):
+    """(name, is static) of each function: in our format its body begins with a brace at the beginning of a line."""
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        if line != "{":
+            continue
+        start = number
+        while start > 0 and lines[start - 1] and lines[start - 1][0] not in "}#/" and lines[start - 1][-1] not in ";/":
+            start -= 1
+        head = " ".join(lines[start:number])
+        found = NAME_BEFORE_PARENTHESIS.search(head)
+        if found:
+            yield found.group(1), head.startswith("static")
+
+
+class House:
+    def __init__(self, root):
+        self.floor = {folder: number for number, row in enumerate(FLOORS) for folder in row}
+        self.text = {path: open(os.path.join(root, path), encoding="utf-8").read() for path in sources(root)}
+        self.folder = {path: folder_of(path, self.floor) for path in self.text}
+        self.problems = []
+
+    def includes(self):
+        """(file, header, folder of the header) of each include of our own internal headers."""
+        for path, text in self.text.items():
+            for name in INCLUDE.findall(text):
+                for header in (os.path.join("src", name), os.path.join(os.path.dirname(path), name),
+                               os.path.join("cli", name)):
+                    if header in self.folder:
+                        yield path, header, self.folder[header]
+                        break
+
+    def check_includes(self):
+        needs = collections.defaultdict(set)
+        for path, header, folder in self.includes():
+            own = self.folder[path]
+            if self.floor[folder] > self.floor[own]:
+                self.problems.append("%s includes %s of a higher floor" % (path, header))
+            if folder != own:
+                needs[own].add(folder)
+        for circle in circles(needs):
+            if not all((a, b) in BESIDE for a in circle for b in needs[a] & set(circle)):
+                self.problems.append("these folders include each other in a circle: " + ", ".join(sorted(circle)))
+
+    def calls(self):
+        """Which files each file needs, within its folder."""
+        defined, statics, needs = {}, collections.defaultdict(set), collections.defaultdict(set)
+        for path, text in self.text.items():
+            for name, is_static in definitions(text):
+                if is_static:
+                    statics[path].add(name)
+                else:
+                    defined[name] = path
+        for path, text in self.text.items():
+            words = {m.group() for m in TOKEN.finditer(text) if m.group()[0].isalpha() or m.group()[0] == "_"}
+            for name in words - statics[path]:
+                other = defined.get(name)
+                if path.endswith(".c") and other and other != path and self.folder[other] == self.folder[path]:
+                    needs[path].add(other)
+        return needs
+
+    def largest_circles(self):
+        largest = {}
+        for circle in circles(self.calls()):
+            folder = self.folder[circle[0]]
+            largest[folder] = max(largest.get(folder, []), circle, key=len)
+        return largest
+
+    def check_circles(self, largest):
+        for folder, circle in largest.items():
+            limit = STILL_TO_CUT.get(folder, LARGEST_CIRCLE)
+            if len(circle) > limit:
+                self.problems.append("%s: %d files call each other in a circle, at most %d may: %s" %
+                                     (folder, len(circle), limit, " ".join(map(os.path.basename, sorted(circle)))))
+
+    def print_table(self, largest):
+        print("| floor | folder | files | lines | largest circle |\n|---|---|---|---|---|")
+        for number, row in reversed(list(enumerate(FLOORS))):
+            for folder in row:
+                files = [path for path in self.text if self.folder[path] == folder]
+                lines = sum(self.text[path].count("\n") for path in files)
+                print("| %d | `%s/` | %d | %d | %s |" % (number, folder, len(files), lines,
+                                                        len(largest.get(folder, [])) or "none"))
+
+
+def circles(needs):
+    """The strongly connected components of more than one node (Tarjan 1972)."""
+    index, low, stack, found = {}, {}, [], []
+
+    def visit(node):
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for other in sorted(needs.get(node, ())):
+            if other not in index:
+                visit(other)
+                low[node] = min(low[node], low[other])
+            elif other in stack:
+                low[node] = min(low[node], index[other])
+        if low[node] == index[node]:
+            at = stack.index(node)
+            if len(stack) - at > 1:
+                found.append(stack[at:])
+            del stack[at:]
+
+    sys.setrecursionlimit(10000)
+    for node in sorted(needs):
+        if node not in index:
+            visit(node)
+    return found
+
+
+def main():
+    house = House(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    largest = house.largest_circles()
+    house.check_includes()
+    house.check_circles(largest)
+    house.print_table(largest)
+    if "--circles" in sys.argv[1:]:
+        for folder, circle in sorted(largest.items()):
+            print("%s: %s" % (folder, " ".join(map(os.path.basename, sorted(circle)))))
+    for problem in house.problems:
+        print("house: " + problem, file=sys.stderr)
+    return 1 if house.problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+/* Whether an environment is well, and whether it runs: it keeps the first failure, its own or that of a
+ * trainer. */
+#include "environment/environment.h"
+#include "training/trainer.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+/* Guards status, message and the run of every environment. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void sgm__env_lock(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+void sgm__env_unlock(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+sgm_status sgm__env_keep(sgm_env *env, sgm_status status)
+{
+    if (status == SGM_OK || status == SGM_ERROR_INTERRUPTED)
+        return status;
+    sgm__env_lock();
+    if (env->status == SGM_OK) {
+        sgm__fail_within("%s", env->name);
+        snprintf(env->message, sizeof env->message, "%s", sgm_last_error());
+        env->status = status;
+    }
+    sgm__env_unlock();
+    return status;
+}
+
+/* The environment's own; its message never changes again. */
+static sgm_status own_status(const sgm_env *env, bool *running)
+{
+    sgm__env_lock();
+    sgm_status status = env->status;
+    *running = env->running;
+    sgm__env_unlock();
+    return status;
+}
+
+/* The first failure of the environment or, in order, of its trainers, which keep their own; trainers that run
+ * are left alone, since theirs become the environment's. */
+static const char *first_failure(const sgm_env *env, sgm_status *status)
+{
+    bool running;
+    *status = own_status(env, &running);
+    if (*status != SGM_OK)
+        return env->message;
+    if (running)
+        return "";
+    for (size_t i = 0; i < env->trainer_count; i++)
+        if (env->trainers[i]->status != SGM_OK && !env->trainers[i]->branched) {
+            *status = env->trainers[i]->status;
+            return env->trainers[i]->message;
+        }
+    return "";
+}
+
+sgm_status sgm__env_check(const sgm_env *env)
+{
+    bool running;
+    sgm_status status = own_status(env, &running);
+    return status == SGM_OK ? SGM_OK : sgm_fail(status, "%s", env->message);
+}
+
+sgm_status sgm_env_status(const sgm_env *env)
+{
+    sgm_status status;
+    if (env == NULL)
+        return SGM_ERROR_ARGUMENT;
+    first_failure(env, &status);
+    return status;
+}
+
+const char *sgm_env_error(const sgm_env *env)
+{
+    sgm_status status;
+    if (env == NULL)
+        return sgm_last_error();
+    const char *message = first_failure(env, &status);
+    if (message == env->message || status == SGM_OK)
+        return message;
+    /* A trainer's own failure gets the environment's name in front here, as this thread's newest error. */
+    sgm_fail(status, "%s: %s", env->name, message);
+    return sgm_last_error();
+}
+
+bool sgm__env_is_free(const sgm_env *env, const char *what)
+{
+    bool running;
+    own_status(env, &running);
+    if (running)
+        sgm_fail(SGM_ERROR_STATE, "%s: the environment is running and takes no new %s", env->name, what);
+    return !running;
+}
