@@ -7,21 +7,6 @@
 
 #define DROPPED_AT_ONCE (SGM__MOST_CHANGES / 10)
 
-static const char *const persons[] = {"ctl", "monitor", "terminal"};
-
-bool sgm__is_person(const char *who)
-{
-    for (size_t i = 0; i < sizeof persons / sizeof *persons; i++)
-        if (strcmp(who, persons[i]) == 0)
-            return true;
-    return false;
-}
-
-bool sgm__is_wish(const char *who)
-{
-    return sgm__is_person(who) || strcmp(who, "program") == 0;
-}
-
 /* --- the list --- */
 
 static size_t tensor_bytes(const sgm_content *content)

@@ -185,12 +185,16 @@ sgm_status sgm__operator_start(sgm_trainer *trainer); /* scopes, and their threa
 sgm_status sgm__operator_iterate(sgm_trainer *trainer, const sgm_block *block, double rate);
 /* Whether an iteration met the end of the epoch when it asked for minibatches; true once. */
 bool sgm__operator_at_end(sgm_trainer *trainer);
+sgm_status sgm__operator_end_epoch(sgm_trainer *trainer);
+
+/* --- operator_gradients.c --- */
 /* Gradient `index` of a worker's newest run, in *memory or, where that is not the computer's, in a tensor,
  * which is the caller's. */
 sgm_status sgm__worker_gradient(sgm__worker *worker, size_t index, const void **memory, sgm_tensor **copy);
 /* After how many steps that gradient is complete. */
 sgm_status sgm__worker_gradient_ready(sgm__worker *worker, size_t index, int32_t *steps);
-sgm_status sgm__operator_end_epoch(sgm_trainer *trainer);
+/* Feeds the gradients of a worker's newest run to `apply`, which is the trainer's update. */
+sgm_status sgm__worker_pass_gradients(sgm__worker *worker, const sgm_trainer *trainer, sgm_program *apply);
 
 /* --- operator_parts.c --- */
 /* What the update takes as gradient `index` of a part: from memory on the host, which stays until the update
@@ -223,7 +227,6 @@ void sgm__operator_restart(sgm_trainer *trainer);
 struct json_t;
 sgm_status sgm__operator_add_states(sgm_trainer *trainer, sgm_bundle *bundle);
 sgm_status sgm__operator_describe(const sgm_trainer *trainer, struct json_t *state);
-bool sgm__is_worker_state(const char *name); /* "workers.0.STATE" */
 /* Before anything changes. */
 sgm_status sgm__operator_check(sgm_trainer *trainer, const sgm_bundle *bundle, const struct json_t *state,
                                const char *path);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #define KEY "workers"
-#define PREFIX "workers."
 #define WORKER_PARTS ((unsigned)SGM_PART_POSITION | SGM_PART_OPTIMISER | SGM_PART_HOOKS | SGM_PART_METRICS)
 
 /* --- saving --- */
@@ -38,7 +37,7 @@ static sgm_status add_scope(sgm_trainer *scope, sgm_bundle *bundle)
     for (size_t i = 0; (name = sgm_session_state_at(scope->session, i)) != NULL; i++) {
         if (is_kept(name))
             continue;
-        char *full = sgm__format(PREFIX "%d.%s", scope->worker, name);
+        char *full = sgm__format(SGM__WORKER_PREFIX "%d.%s", scope->worker, name);
         sgm_tensor *value = sgm_session_get(scope->session, name);
         sgm_status status =
             full != NULL && value != NULL ? sgm_bundle_add(bundle, full, value) : sgm__last_failure();
@@ -62,24 +61,6 @@ sgm_status sgm__operator_add_states(sgm_trainer *trainer, sgm_bundle *bundle)
 
 /* --- loading --- */
 
-/* The worker's number, and the state's name; -1: it is no worker's state. */
-static long worker_of(const char *name, const char **state)
-{
-    char *end;
-    if (strncmp(name, PREFIX, strlen(PREFIX)) != 0 || name[strlen(PREFIX)] < '0' ||
-        name[strlen(PREFIX)] > '9')
-        return -1;
-    long number = strtol(name + strlen(PREFIX), &end, 10);
-    *state = end + 1;
-    return *end == '.' && number < SGM__MOST_WORKERS ? number : -1;
-}
-
-bool sgm__is_worker_state(const char *name)
-{
-    const char *state;
-    return worker_of(name, &state) >= 0;
-}
-
 /* Workers of as many are what this operator goes on from. */
 static const json_t *workers_in(const sgm_operator *team, const json_t *state)
 {
@@ -91,7 +72,7 @@ static sgm_status check_tensors(const sgm_trainer *trainer, const sgm_bundle *bu
 {
     for (size_t i = 0; i < sgm_bundle_count(bundle); i++) {
         const char *name = sgm_bundle_name(bundle, i), *state;
-        long worker = worker_of(name, &state);
+        long worker = sgm__worker_of_state(name, &state);
         if (worker < 0 || worker >= trainer->team->count || is_kept(state)) /* older files have some */
             continue;
         if (!sgm_bundle_has(bundle, state))
@@ -120,7 +101,7 @@ static sgm_status take_over_states(const sgm_operator *team, const sgm_bundle *b
 {
     for (size_t i = 0; i < sgm_bundle_count(bundle) && !team->merges_gradients; i++) {
         const char *name = sgm_bundle_name(bundle, i), *state;
-        long worker = worker_of(name, &state);
+        long worker = sgm__worker_of_state(name, &state);
         if (worker >= 0 && worker < team->count && !is_kept(state))
             SGM_TRY(
                 sgm_session_set(team->workers[worker].scope->session, state, sgm_bundle_get(bundle, name)));

@@ -99,6 +99,23 @@ unsigned sgm__part_of_state(const char *name)
     return SGM_PART_PARAMETERS;
 }
 
+long sgm__worker_of_state(const char *name, const char **state)
+{
+    char *end;
+    if (strncmp(name, SGM__WORKER_PREFIX, strlen(SGM__WORKER_PREFIX)) != 0 ||
+        name[strlen(SGM__WORKER_PREFIX)] < '0' || name[strlen(SGM__WORKER_PREFIX)] > '9')
+        return -1;
+    long number = strtol(name + strlen(SGM__WORKER_PREFIX), &end, 10);
+    *state = end + 1;
+    return *end == '.' && number < SGM__MOST_WORKERS ? number : -1;
+}
+
+bool sgm__is_worker_state(const char *name)
+{
+    const char *state;
+    return sgm__worker_of_state(name, &state) >= 0;
+}
+
 bool sgm__parts_are_all(const sgm__parts *wanted)
 {
     return wanted->parts == SGM_PART_EVERYTHING && wanted->pattern_count == 0;

@@ -18,6 +18,10 @@ sgm_status sgm__parts_read(const sgm_part_options *given, const char *what, sgm_
 void sgm__parts_free(sgm__parts *wanted);
 /* The part that a state of this name belongs to. */
 unsigned sgm__part_of_state(const char *name);
+#define SGM__WORKER_PREFIX "workers."
+/* The worker's number, and the name of the state in it; -1: it is no worker's state. */
+long sgm__worker_of_state(const char *name, const char **state);
+bool sgm__is_worker_state(const char *name); /* "workers.0.STATE" */
 /* Everything, with what workers have of their own. */
 bool sgm__parts_are_all(const sgm__parts *wanted);
 bool sgm__parts_have(const sgm__parts *wanted, const char *state);

@@ -180,12 +180,6 @@ void sgm__ranks_close(sgm__ranks *ranks)
     sgm__free(ranks);
 }
 
-sgm__ranks *sgm__trainer_ranks(const sgm_trainer *trainer)
-{
-    const sgm_operator *team = trainer->team;
-    return team != NULL ? team->ranks : NULL;
-}
-
 bool sgm__trainer_follows(const sgm_trainer *trainer)
 {
     const sgm__ranks *ranks = sgm__trainer_ranks(trainer);

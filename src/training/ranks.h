@@ -149,7 +149,10 @@ const char *sgm__launcher(void); /* "mpirun" or "srun"; where there are several 
 sgm__ranks *sgm__ranks_open(const sgm__rank_options *options);
 void sgm__ranks_close(sgm__ranks *ranks);
 /* The trainer's; NULL: it has none. */
-sgm__ranks *sgm__trainer_ranks(const sgm_trainer *trainer);
+static inline sgm__ranks *sgm__trainer_ranks(const sgm_trainer *trainer)
+{
+    return trainer->team != NULL ? trainer->team->ranks : NULL;
+}
 /* Whether this is one of several processes of which another leads. */
 bool sgm__trainer_follows(const sgm_trainer *trainer);
 /* ", 2 ranks of 1 worker that share memory"; empty for a trainer without. */

@@ -236,18 +236,6 @@ bool sgm__ranks_wants_meeting(sgm__ranks *ranks)
             sgm__control_is_due(&trainer->control));
 }
 
-void sgm__ranks_note(sgm_trainer *trainer, const char *who, const json_t *request)
-{
-    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
-    if (ranks == NULL || ranks->rank > 0)
-        return;
-    char *text = json_dumps(request, JSON_COMPACT);
-    pthread_mutex_lock(&ranks->lock);
-    sgm__text_append(&ranks->lines, "%s\t%s\n", who, text != NULL ? text : "");
-    pthread_mutex_unlock(&ranks->lock);
-    free(text);
-}
-
 /* What a command has done at rank 0 is done here, too. */
 static sgm_status do_line(sgm__ranks *ranks, const char *line, size_t length)
 {

@@ -160,3 +160,15 @@ void sgm__ranks_forget_wishes(sgm__ranks *ranks)
     ranks->sign = 0;
     memset(ranks->wish, 0, sizeof ranks->wish);
 }
+
+void sgm__ranks_note(sgm_trainer *trainer, const char *who, const json_t *request)
+{
+    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    if (ranks == NULL || ranks->rank > 0)
+        return;
+    char *text = json_dumps(request, JSON_COMPACT);
+    pthread_mutex_lock(&ranks->lock);
+    sgm__text_append(&ranks->lines, "%s\t%s\n", who, text != NULL ? text : "");
+    pthread_mutex_unlock(&ranks->lock);
+    free(text);
+}

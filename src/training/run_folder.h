@@ -29,10 +29,14 @@ sgm_status sgm__run_folder_append(const char *folder, const char *file, const ch
 sgm_status sgm__run_folder_epoch(const sgm_trainer *trainer, const char *folder, double seconds);
 /* Appends who changed what. */
 sgm_status sgm__run_folder_change(const char *folder, const sgm__noted_change *change);
-/* --- changes.c --- */
+/* --- change_text.c --- */
 json_t *sgm__content_change_json(const sgm_content *content);
+/* JSON of a value, a number in the shortest form that reads back the same, those of a tensor to six digits;
+ * free(). */
+char *sgm__change_value_text(const json_t *value);
 /* The members of `head`, then these; sgm__free. */
 char *sgm__change_line(const json_t *head, const json_t *before, const json_t *after, int64_t branch);
+/* --- changes.c --- */
 /* After a resume: finds what ctl or the program set after the checkpoint, to be made again when training is
  * there. Lines of what hooks changed go, as they do it again; what cannot be made again is warned of. */
 sgm_status sgm__changes_read(sgm_trainer *trainer);

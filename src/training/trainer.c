@@ -110,27 +110,6 @@ void sgm__trainer_free(sgm_trainer *trainer)
     sgm__free(trainer);
 }
 
-sgm_status sgm__trainer_keep(sgm_trainer *trainer, sgm_status status)
-{
-    if (status == SGM_OK || status == SGM_ERROR_INTERRUPTED || trainer->status != SGM_OK)
-        return status;
-    sgm__fail_within("trainer '%s'", trainer->name);
-    pthread_mutex_lock(&trainer->control.lock);
-    if (trainer->status == SGM_OK) {
-        snprintf(trainer->message, sizeof trainer->message, "%s", sgm_last_error());
-        trainer->status = status;
-    }
-    pthread_mutex_unlock(&trainer->control.lock);
-    return status;
-}
-
-sgm_status sgm_trainer_status(const sgm_trainer *trainer)
-{
-    if (trainer == NULL)
-        return sgm__fail_null("the trainer is NULL");
-    return trainer->status == SGM_OK ? SGM_OK : sgm_fail(trainer->status, "%s", trainer->message);
-}
-
 const char *sgm_trainer_name(const sgm_trainer *trainer)
 {
     return trainer != NULL ? trainer->name : "";
@@ -365,14 +344,6 @@ sgm_status sgm_trainer_unfreeze(sgm_trainer *trainer, const char *pattern)
     sgm_status status = remove_frozen(trainer, pattern);
     sgm__trainer_unlock(trainer); /* what was not frozen is no failure of the trainer's */
     return status;
-}
-
-bool sgm__trainer_is_frozen(const sgm_trainer *trainer, const char *parameter)
-{
-    for (size_t i = 0; i < trainer->frozen_count; i++)
-        if (sgm__pattern_matches(trainer->frozen[i], parameter))
-            return true;
-    return false;
 }
 
 static sgm_status add_observer(sgm_trainer *trainer, sgm__observer observer)

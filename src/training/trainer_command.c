@@ -28,14 +28,6 @@ static sgm_status wrong_state(const sgm_trainer *trainer, const char *what)
                     names[trainer->control.state], what);
 }
 
-sgm_trainer_state sgm_trainer_state_of(sgm_trainer *trainer)
-{
-    pthread_mutex_lock(&trainer->control.lock);
-    sgm_trainer_state state = trainer->control.state;
-    pthread_mutex_unlock(&trainer->control.lock);
-    return state;
-}
-
 /* What has just been set is looked at from the next iteration on. */
 static void was_asked(sgm__control *control)
 {

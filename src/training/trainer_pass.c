@@ -310,28 +310,6 @@ static bool same_text(const char *a, const char *b)
     return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
-sgm_status sgm__trainer_find_data(const sgm_trainer *trainer, const char *data, sgm_iterator **iterator)
-{
-    sgm__text known = {0};
-    *iterator = NULL;
-    for (size_t i = 0; i < trainer->validation_count && *iterator == NULL; i++) {
-        if (strcmp(trainer->validation[i].name, data) == 0)
-            *iterator = trainer->validation[i].iterator;
-        sgm__text_append(&known, "%s, ", trainer->validation[i].name);
-    }
-    if (*iterator == NULL && strcmp(data, "training") == 0)
-        *iterator = trainer->training;
-    sgm_status status = SGM_OK;
-    if (*iterator == NULL && trainer->validation_count == 0 && trainer->training == NULL)
-        status = sgm_fail(SGM_ERROR_STATE, "trainer '%s' has no data yet", trainer->name);
-    else if (*iterator == NULL)
-        status = sgm_fail(SGM_ERROR_NOT_FOUND, "the trainer has no data '%s'; it has %s%s", data,
-                          known.data != NULL ? known.data : "",
-                          trainer->training != NULL ? "training" : "none for training");
-    sgm__text_free(&known);
-    return status;
-}
-
 /* "outputs", or "outputs_2-dense". */
 char *sgm__passed_name(const char *base, const char *of)
 {

@@ -5,27 +5,6 @@
 
 #include <math.h>
 
-sgm_metrics sgm__metrics_of(const sgm__metric_sums *sums)
-{
-    double records = (double)sums->records;
-    return (sgm_metrics){.loss = sums->records > 0 ? sums->loss / records : NAN,
-                         .accuracy = sums->records > 0 && sums->has_accuracy ? sums->correct / records : NAN,
-                         .records = sums->records};
-}
-
-double sgm__trainer_learning_rate(const sgm_trainer *trainer, int64_t batches)
-{
-    if (trainer->global != NULL) /* a worker's is its trainer's */
-        trainer = trainer->global;
-    const sgm__training_position *position = &trainer->position;
-    const sgm_optimiser_options *options = &trainer->optimiser->options;
-    double epoch = (double)position->epoch;
-    if (batches > 0)
-        epoch += (double)position->batch / (double)batches;
-    return options->learning_rate *
-           sgm_schedule_factor(&options->schedule, epoch, (double)trainer->epochs, position->reductions);
-}
-
 void sgm__trainer_watch_plateau(sgm_trainer *trainer, double loss)
 {
     sgm__training_position *position = &trainer->position;

@@ -1,0 +1,87 @@
+/* Whether a trainer is well, what it is doing and where it stands: looks at it that need nothing else of
+ * training. */
+#include "registry/pattern.h"
+#include "training/trainer.h"
+
+#include <math.h>
+#include <stdio.h>
+
+sgm_status sgm_trainer_status(const sgm_trainer *trainer)
+{
+    if (trainer == NULL)
+        return sgm__fail_null("the trainer is NULL");
+    return trainer->status == SGM_OK ? SGM_OK : sgm_fail(trainer->status, "%s", trainer->message);
+}
+
+sgm_status sgm__trainer_keep(sgm_trainer *trainer, sgm_status status)
+{
+    if (status == SGM_OK || status == SGM_ERROR_INTERRUPTED || trainer->status != SGM_OK)
+        return status;
+    sgm__fail_within("trainer '%s'", trainer->name);
+    pthread_mutex_lock(&trainer->control.lock);
+    if (trainer->status == SGM_OK) {
+        snprintf(trainer->message, sizeof trainer->message, "%s", sgm_last_error());
+        trainer->status = status;
+    }
+    pthread_mutex_unlock(&trainer->control.lock);
+    return status;
+}
+
+bool sgm__trainer_is_frozen(const sgm_trainer *trainer, const char *parameter)
+{
+    for (size_t i = 0; i < trainer->frozen_count; i++)
+        if (sgm__pattern_matches(trainer->frozen[i], parameter))
+            return true;
+    return false;
+}
+
+sgm_trainer_state sgm_trainer_state_of(sgm_trainer *trainer)
+{
+    pthread_mutex_lock(&trainer->control.lock);
+    sgm_trainer_state state = trainer->control.state;
+    pthread_mutex_unlock(&trainer->control.lock);
+    return state;
+}
+
+sgm_metrics sgm__metrics_of(const sgm__metric_sums *sums)
+{
+    double records = (double)sums->records;
+    return (sgm_metrics){.loss = sums->records > 0 ? sums->loss / records : NAN,
+                         .accuracy = sums->records > 0 && sums->has_accuracy ? sums->correct / records : NAN,
+                         .records = sums->records};
+}
+
+double sgm__trainer_learning_rate(const sgm_trainer *trainer, int64_t batches)
+{
+    if (trainer->global != NULL) /* a worker's is its trainer's */
+        trainer = trainer->global;
+    const sgm__training_position *position = &trainer->position;
+    const sgm_optimiser_options *options = &trainer->optimiser->options;
+    double epoch = (double)position->epoch;
+    if (batches > 0)
+        epoch += (double)position->batch / (double)batches;
+    return options->learning_rate *
+           sgm_schedule_factor(&options->schedule, epoch, (double)trainer->epochs, position->reductions);
+}
+
+sgm_status sgm__trainer_find_data(const sgm_trainer *trainer, const char *data, sgm_iterator **iterator)
+{
+    sgm__text known = {0};
+    *iterator = NULL;
+    for (size_t i = 0; i < trainer->validation_count && *iterator == NULL; i++) {
+        if (strcmp(trainer->validation[i].name, data) == 0)
+            *iterator = trainer->validation[i].iterator;
+        sgm__text_append(&known, "%s, ", trainer->validation[i].name);
+    }
+    if (*iterator == NULL && strcmp(data, "training") == 0)
+        *iterator = trainer->training;
+    sgm_status status = SGM_OK;
+    if (*iterator == NULL && trainer->validation_count == 0 && trainer->training == NULL)
+        status = sgm_fail(SGM_ERROR_STATE, "trainer '%s' has no data yet", trainer->name);
+    else if (*iterator == NULL)
+        status = sgm_fail(SGM_ERROR_NOT_FOUND, "the trainer has no data '%s'; it has %s%s", data,
+                          known.data != NULL ? known.data : "",
+                          trainer->training != NULL ? "training" : "none for training");
+    sgm__text_free(&known);
+    return status;
+}
