@@ -120,15 +120,27 @@ sgm_modifier *sgm_modifier_parse(const char *text)
     return modifier;
 }
 
+/* One of the library's. */
+static bool is_own(const sgm_modifier *modifier)
+{
+    return modifier->user == modifier;
+}
+
 sgm_modifier *sgm__modifier_copy(const sgm_modifier *modifier)
 {
     sgm_modifier *copy = sgm__calloc(1, sizeof *copy);
     if (copy == NULL)
         return NULL;
     *copy = *modifier;
-    if (modifier->user == modifier)
+    if (is_own(modifier))
         copy->user = copy;
     return copy;
+}
+
+bool sgm__modifier_equal(const sgm_modifier *a, const sgm_modifier *b)
+{
+    return a->function == b->function && memcmp(a->numbers, b->numbers, sizeof a->numbers) == 0 &&
+           (a->user == b->user || (is_own(a) && is_own(b)));
 }
 
 void sgm_modifier_free(sgm_modifier *modifier)

@@ -125,3 +125,24 @@ TEST(modifiers_act_at_their_step)
     CHECK_ERROR(sgm_hook_parse("modifier(optimiser.learning_rate, \"scall(0.5)\")"),
                 "column 35: modifier: by: ");
 }
+
+/* As of all hooks that do the same, one is attached. */
+TEST(modifiers_that_do_the_same_are_one)
+{
+    static const char *const texts[] = {
+        "every 1 iteration modifier(optimiser.learning_rate, \"scale(0.5)\")",
+        "every 1 iteration modifier(optimiser.learning_rate, \"scale(0.50)\")",
+        "every 1 iteration modifier(optimiser.momentum, \"scale(0.5)\")",
+        "every 1 iteration modifier(optimiser.learning_rate, \"clip(0, 0.5)\")"};
+    wave_trainer made = make_wave_trainer((wave_options){0});
+    sgm_attached_hook *list;
+    size_t count;
+    for (size_t i = 0; i < 4; i++)
+        CHECK_OK(sgm_trainer_hook(made.trainer, sgm_hook_parse(texts[i])));
+    CHECK_OK(sgm_trainer_hooks(made.trainer, &list, &count));
+    CHECK_INT(count, 3);
+    sgm_attached_hooks_free(list, count);
+    CHECK_ERROR(sgm_trainer_attach(made.trainer, sgm_hook_parse(texts[1]), NULL),
+                "an equal hook is attached already, as 'modifier#1'");
+    free_wave_trainer(made);
+}

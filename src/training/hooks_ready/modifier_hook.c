@@ -97,6 +97,13 @@ static sgm_status apply(void *state, sgm_hook_call *call)
     return status;
 }
 
+static bool is_equal(const void *a, const void *b)
+{
+    const modifier_hook *one = a, *other = b;
+    return strcmp(one->identifier, other->identifier) == 0 &&
+           sgm__modifier_equal(one->rule.modifier, other->rule.modifier);
+}
+
 static void free_hook(void *state)
 {
     modifier_hook *self = state;
@@ -111,6 +118,7 @@ static const sgm_hook_type modifier_type = {
     .name = "modifier",
     .doc = "changes values by a modifier",
     .invoke = apply,
+    .equal = is_equal,
     .free = free_hook,
     .only_global = "it changes values of the trainer, which would be changed once for each worker"};
 
