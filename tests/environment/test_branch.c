@@ -8,6 +8,7 @@
 #include "training/trainer.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -196,11 +197,17 @@ static const char *hooks_of(tree *t, const char *name)
     return names;
 }
 
+/* Whether whoever runs lower_rate waits there: the hooks of a branch, which trains while the first one
+ * pauses, do not come and go then. */
+static atomic_bool held;
+
 /* One that a program made, without a text. */
 static sgm_status lower_rate(void *self, sgm_hook_call *call)
 {
     double rate;
     (void)self;
+    for (int i = 0; i < 10000 && held; i++)
+        usleep(1000);
     SGM_TRY(sgm_hook_number(call, "optimiser.learning_rate", &rate));
     return sgm_hook_request_set(call, "optimiser.learning_rate", sgm_number_content(rate * 0.99));
 }
@@ -273,9 +280,11 @@ TEST(hooks_that_went_after_the_checkpoint_are_the_branch_s)
     step_to(t.first, 35);
     CHECK_OK(sgm_trainer_detach(t.first, "rule#1"));
     CHECK_STR(hooks_of(&t, "first"), "lowering#1");
+    held = true;
     CHECK_OK(branch(&t, "second", NULL, NULL));
     CHECK_STR(hooks_of(&t, "second"), "lowering#1; every 3 epochs set optimiser.learning_rate *= 0.9; "
                                       "at epoch 4 set optimiser.learning_rate *= 0.5");
+    held = false;
     CHECK_OK(sgm_trainer_resume(t.first));
     CHECK_OK(sgm_wait(t.env));
     CHECK_NEAR(value_of(&t, "first.optimiser.learning_rate"), 0.01 * 0.9 * 0.5 * pow(0.99, 7), 1e-12);
@@ -318,14 +327,17 @@ TEST(hooks_that_failed_after_the_checkpoint_are_the_branch_s)
     tree t;
     plant(&t);
     open_folder();
+    CHECK_OK(sgm_trainer_hook(t.first, lowering_hook()));
     CHECK_OK(sgm_trainer_hook(t.first, sgm_hook_parse(failing)));
     CHECK_OK(sgm_run_background(t.env, .epochs = 9, .paused = true));
     step_to(t.first, 3);
     CHECK_OK(sgm_trainer_save(t.first, in_folder("here.safetensors")));
     step_to(t.first, 26);
     CHECK(strstr(hooks_of(&t, "first"), failing) == NULL);
+    held = true;
     CHECK_OK(branch(&t, "second", NULL, NULL));
     CHECK(strstr(hooks_of(&t, "second"), failing) != NULL);
+    held = false;
     CHECK_OK(sgm_trainer_save(t.first, in_folder("here.safetensors")));
     CHECK_OK(branch(&t, "third", NULL, NULL));
     CHECK(strstr(hooks_of(&t, "third"), failing) == NULL);
