@@ -60,13 +60,18 @@ static sgm_status check_patience(const way *w)
                         "process %ld, which trains in '%s', is stopped and does not answer; 'kill -CONT %ld' "
                         "lets it go on. The command is withdrawn, unless it had begun, as log.txt tells then",
                         w->process, w->folder, w->process);
-    if (waited > w->seconds + GRACE_SECONDS)
+    if (waited <= w->seconds + GRACE_SECONDS)
+        return SGM_OK;
+    if (w->process == 0)
         return sgm_fail(
             SGM_ERROR_STATE,
-            "the training in '%s' (process %ld) has not answered for %.0f seconds (--timeout). The "
-            "command is withdrawn, unless it has begun, as log.txt tells then",
-            w->folder, w->process, waited);
-    return SGM_OK;
+            "the training in '%s' has let nobody in for %.0f seconds (--timeout), and many wait; is "
+            "its process stopped? The command was not sent",
+            w->folder, waited);
+    return sgm_fail(SGM_ERROR_STATE,
+                    "the training in '%s' (process %ld) has not answered for %.0f seconds (--timeout). The "
+                    "command is withdrawn, unless it has begun, as log.txt tells then",
+                    w->folder, w->process, waited);
 }
 
 /* Until there is something to read, or room to write. */

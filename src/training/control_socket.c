@@ -329,7 +329,8 @@ static sgm_status remove_stale(const char *path)
                : sgm_fail(SGM_ERROR_FILE, "'%s' cannot be replaced: %s", path, sgm__errno_text(errno));
 }
 
-/* The mode is set before there is a name, so that nobody else can connect in between. */
+/* The mode is set before there is a name, so that nobody else can connect in between. Those who gave up
+ * stay in the queue of a process that is stopped, and who finds it full does not learn whose it is. */
 static sgm_status listen_here(sgm__control_server *server)
 {
     const struct sockaddr *address = (const struct sockaddr *)&server->address;
@@ -341,7 +342,7 @@ static sgm_status listen_here(sgm__control_server *server)
     SGM_TRY(remove_stale(path));
     if (bind(server->listener, address, sizeof server->address) != 0)
         return sgm_fail(SGM_ERROR_FILE, "the socket '%s' cannot be made: %s", path, sgm__errno_text(errno));
-    if (chmod(path, 0600) == 0 && listen(server->listener, MOST_CLIENTS) == 0)
+    if (chmod(path, 0600) == 0 && listen(server->listener, SOMAXCONN) == 0)
         return SGM_OK;
     sgm_status status =
         sgm_fail(SGM_ERROR_FILE, "the socket '%s' cannot be used: %s", path, sgm__errno_text(errno));

@@ -118,8 +118,16 @@ ctl 1 run status
 has err "^sigma ctl: process $process, which trains in 'run', is stopped and does not answer; 'kill -CONT $process' lets it go on"
 ctl 1 run set optimiser.learning_rate 0.75
 has err 'is stopped and does not answer; .* The command is withdrawn'
+asks=() # more than its socket lets wait
+for _ in $(seq 20); do
+    "$sigma" ctl run status >/dev/null 2>&1 &
+    asks+=("$!")
+done
+wait "${asks[@]}"
+ctl 1 run status
+has err "^sigma ctl: process $process, which trains in 'run', is stopped and does not answer"
 [ $((SECONDS - began)) -lt 20 ]
-verdict "both are told in time" $?
+verdict "all are told in time" $?
 kill -CONT $process
 ctl 0 run get optimiser.learning_rate
 has out '^optimiser.learning_rate = 0.0125$'
