@@ -225,11 +225,12 @@ typedef struct sgm_training_progress {
     const sgm_named_metrics *validation; /* EPOCH only */
     size_t validation_count;
     double learning_rate;
-    double seconds;          /* since the run began, without those paused */
-    double rate;             /* records per second */
-    double seconds_left;     /* negative: unknown */
-    bool interrupted;        /* STOP: by a signal or by a callback */
-    const char *reason;      /* STOP: why a hook or a command ended the run; NULL: none did */
+    double seconds;      /* since the run began, without those paused */
+    double rate;         /* records per second */
+    double seconds_left; /* negative: unknown */
+    bool interrupted;    /* STOP: by a signal or by a callback */
+    const char *reason;  /* STOP: why a hook or a command ended the run; PAUSE: the hook that wanted it, and
+                          * what it was made from; NULL: none did */
     const sgm_score *scores; /* EPOCH only: since the epoch before */
     size_t score_count;
 } sgm_training_progress;

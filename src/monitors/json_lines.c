@@ -224,6 +224,8 @@ static void tell(const writer *own, const sgm_training_progress *progress)
         json_object_set_new(event, "validation", validation_json(progress));
         json_object_set_new(event, "scores", scores_json(progress));
     }
+    if (progress->kind == SGM_PROGRESS_PAUSE)
+        json_object_set_new(event, "paused_by", text_json(progress->reason));
     if (progress->kind == SGM_PROGRESS_STOP) {
         json_object_set_new(event, "interrupted", json_boolean(progress->interrupted));
         json_object_set_new(event, "reason", text_json(progress->reason));

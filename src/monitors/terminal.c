@@ -112,6 +112,17 @@ static void start(terminal_monitor *self, const sgm_training_progress *progress)
     }
 }
 
+static void tell_reason(terminal_monitor *self, const sgm_training_progress *progress, const char *what)
+{
+    if (progress->reason != NULL)
+        clear_line(self);
+    if (progress->reason != NULL && self->several)
+        printf("%s: %s by %s\n", progress->trainer, what, progress->reason);
+    else if (progress->reason != NULL)
+        printf("%s by %s\n", what, progress->reason);
+    fflush(stdout);
+}
+
 static void stop(terminal_monitor *self, const sgm_training_progress *progress)
 {
     if (self->is_terminal)
@@ -126,11 +137,18 @@ static void stop(terminal_monitor *self, const sgm_training_progress *progress)
     if (progress->batch > 0 && progress->rate > 0)
         print_epoch(self, progress, progress->epoch + 1);
     clear_line(self);
-    if (progress->reason != NULL && self->several)
-        printf("%s: stopped by %s\n", progress->trainer, progress->reason);
-    else if (progress->reason != NULL)
-        printf("stopped by %s\n", progress->reason);
-    fflush(stdout);
+    tell_reason(self, progress, "stopped");
+}
+
+/* Who has paused it with a key or a command knows that; a hook does it unseen, and so has a line in files,
+ * too.
+ */
+static void show_pause(terminal_monitor *self, const sgm_training_progress *progress)
+{
+    self->note[0] = '\0';
+    tell_reason(self, progress, "paused");
+    if (self->is_terminal)
+        draw_newest(self, progress);
 }
 
 static void show_locked(terminal_monitor *self, const sgm_training_progress *progress)
@@ -155,9 +173,7 @@ static void show_locked(terminal_monitor *self, const sgm_training_progress *pro
         break;
     case SGM_PROGRESS_PAUSE:
     case SGM_PROGRESS_RESUME:
-        self->note[0] = '\0';
-        if (self->is_terminal)
-            draw_newest(self, progress);
+        show_pause(self, progress);
         break;
     case SGM_PROGRESS_MOVE:
         break;

@@ -107,9 +107,11 @@ static void report(training_run *run, sgm_progress_kind kind)
                                       .rate = seconds > 0 ? (double)run->records / seconds : 0,
                                       .seconds_left = seconds_left(run, seconds),
                                       .interrupted = run->stopped};
-    char reason[256];
+    char reason[256], *paused_by = kind == SGM_PROGRESS_PAUSE ? sgm__trainer_paused_by(trainer) : NULL;
     if (kind == SGM_PROGRESS_STOP && sgm__control_stops(&trainer->control, reason, sizeof reason))
         progress.reason = reason;
+    else
+        progress.reason = paused_by;
     if (kind == SGM_PROGRESS_EPOCH) {
         progress.validation = trainer->metrics;
         progress.validation_count = trainer->validation_count;
@@ -117,6 +119,7 @@ static void report(training_run *run, sgm_progress_kind kind)
         progress.score_count = trainer->score_count;
     }
     call_observers(run, &progress);
+    sgm__free(paused_by);
 }
 
 static sgm_status train_on(training_run *run, const sgm_block *block)

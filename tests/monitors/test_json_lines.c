@@ -152,6 +152,34 @@ TEST(lines_are_added_and_a_stop_says_why)
     close_folder();
 }
 
+TEST(a_pause_names_the_hook_that_wanted_it)
+{
+    open_folder();
+    const char *path = in_folder("events.jsonl");
+    sgm_trainer *trainer;
+    sgm_env *env = watched_env(path, &trainer, 0);
+    CHECK_OK(sgm_trainer_hook(trainer, sgm_rule_hook("at epoch 1 pause")));
+    CHECK_OK(sgm_run_background(env, .epochs = 1000));
+    while (sgm_trainer_state_of(trainer) != SGM_TRAINER_PAUSED)
+        usleep(1000);
+    CHECK_OK(sgm_trainer_step(trainer, 1));
+    int64_t iteration = 3;
+    while (iteration < 4 || sgm_trainer_state_of(trainer) != SGM_TRAINER_PAUSED) {
+        usleep(1000);
+        CHECK_OK(sgm_registry_get_integer(sgm_trainer_registry(trainer), "iteration", &iteration));
+    }
+    CHECK_OK(sgm_trainer_stop(trainer, NULL));
+    CHECK_OK(sgm_wait(env));
+    sgm_env_free(env);
+    read_lines(path);
+    CHECK(strncmp(events(), "start epoch pause resume pause ", 31) == 0);
+    CHECK_STR(text_at(2, "paused_by"), "rule (at epoch 1 pause)");
+    CHECK(json_object_get(lines[3], "paused_by") == NULL);
+    CHECK(json_is_null(json_object_get(lines[4], "paused_by")));
+    forget_lines();
+    close_folder();
+}
+
 TEST(a_full_disk_does_not_end_the_training)
 {
     if (access("/dev/full", W_OK) != 0)

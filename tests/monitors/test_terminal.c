@@ -44,7 +44,9 @@ static void train(sgm_monitor *monitor)
     tell(monitor, (sgm_training_progress){.kind = SGM_PROGRESS_STOP, .epoch = 2});
 }
 
-/* Runs `train` with stdout in `target`, which is closed; read the rest from `source`. */
+static void (*shown)(sgm_monitor *monitor) = train;
+
+/* Runs `shown` with stdout in `target`, which is closed; read the rest from `source`. */
 static void watch(int target, int source)
 {
     fflush(stdout);
@@ -54,7 +56,7 @@ static void watch(int target, int source)
     if (monitor != NULL && together > 1)
         monitor->expect(monitor, together);
     if (monitor != NULL)
-        train(monitor);
+        shown(monitor);
     sgm_monitor_free(monitor);
     fflush(stdout);
     dup2(old, STDOUT_FILENO);
@@ -98,6 +100,26 @@ TEST(plain_lines_in_a_file)
                       "12,345 records/s 1:23\n"
                       "epoch 2/3 loss 0.1250 accuracy 50.0 %, validation loss 0.5000 accuracy 96.1 %, "
                       "12,345 records/s 1:23\n");
+}
+
+static void pause_by_rule(sgm_monitor *monitor)
+{
+    tell(monitor, (sgm_training_progress){.kind = SGM_PROGRESS_START});
+    tell(monitor, (sgm_training_progress){.kind = SGM_PROGRESS_PAUSE, .reason = "rule (then pause)"});
+    tell(monitor, (sgm_training_progress){.kind = SGM_PROGRESS_RESUME});
+    tell(monitor, (sgm_training_progress){.kind = SGM_PROGRESS_PAUSE});
+    tell(monitor, (sgm_training_progress){.kind = SGM_PROGRESS_STOP});
+}
+
+/* Else a training that a rule pauses would stand still without a word. */
+TEST(a_pause_that_a_hook_wanted_is_told)
+{
+    shown = pause_by_rule;
+    watch_file();
+    CHECK_STR(output, "paused by rule (then pause)\n");
+    watch_terminal(120);
+    CHECK(strstr(output, "paused by rule (then pause)\r\n"));
+    shown = train;
 }
 
 TEST(drawn_again_on_a_terminal)

@@ -54,7 +54,7 @@ static void take_status(sgm__web_recording *recording, const sgm_training_progre
     status->progress.seconds_left = seconds_left(recording, progress);
     if (progress->kind == SGM_PROGRESS_START)
         status->reason[0] = '\0';
-    if (progress->reason != NULL)
+    if (progress->kind == SGM_PROGRESS_STOP && progress->reason != NULL)
         snprintf(status->reason, sizeof status->reason, "%s", progress->reason);
     status->moment = moment_of(recording, progress);
     status->stride = recording->stride;
