@@ -93,11 +93,6 @@ sgm__noted_change *sgm__change_find(sgm__change_record *record, int64_t number)
 
 /* --- noting --- */
 
-static sgm_trainer *owner_of(sgm_trainer *trainer)
-{
-    return trainer->global != NULL ? trainer->global : trainer;
-}
-
 static double wall_clock(void)
 {
     struct timespec now;
@@ -209,7 +204,7 @@ sgm_status sgm__change_note(sgm_trainer *trainer, const char *identifier, const 
                             const sgm_content *after)
 {
     sgm__noted_change change = {0};
-    trainer = owner_of(trainer);
+    trainer = trainer->owner;
     if (!begin_note(trainer, identifier))
         return SGM_OK;
     sgm_status status = fill_in(trainer, trainer->changed_by, identifier, &change);
@@ -235,7 +230,7 @@ sgm_status sgm__change_note_hook(sgm_trainer *trainer, const char *identifier, c
                                  const char *after, int64_t undoes)
 {
     sgm__noted_change change = {0};
-    trainer = owner_of(trainer);
+    trainer = trainer->owner;
     if (!begin_note(trainer, identifier))
         return SGM_OK;
     sgm_status status = fill_in(trainer, trainer->changed_by, identifier, &change);

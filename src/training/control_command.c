@@ -193,7 +193,7 @@ static sgm_status do_status(sgm__command *c)
     else
         add_whereabouts(c);
     add_text(c, "paused_by", sgm__trainer_paused_by(trainer));
-    add_text(c, "silent", sgm__ranks_silent(trainer));
+    add_text(c, "silent", sgm__trainer_silent(trainer));
     return SGM_OK;
 }
 
@@ -349,8 +349,8 @@ static sgm_status act_locked(sgm__command *c, const command_row *row, bool noted
     SGM_TRY(sgm__trainer_enter(trainer));
     c->locked = true;
     sgm_status status = sgm__patience_has_left() ? sgm__patience_check(trainer) : row->act(c);
-    if (status == SGM_OK && noted)
-        sgm__ranks_note(trainer, c->call->who, c->request);
+    if (status == SGM_OK && noted && trainer->strategy != NULL)
+        trainer->strategy->note(trainer, c->call->who, c->request);
     sgm__trainer_unlock(trainer);
     c->locked = false;
     return status;

@@ -314,7 +314,7 @@ static sgm_status write_all(export *e, const char *path)
 {
     const sgm_export_c_options *options = e->options;
     SGM_TRY(check_trainer(e->trainer, options));
-    SGM_TRY(sgm__trainer_view(e->trainer));
+    SGM_TRY(sgm__trainer_collect(e->trainer));
     snprintf(e->last, sizeof e->last, "%s_updates[0]++;", options->name);
     SGM_TRY(add_function(e, SGM__PREDICT, options->batch > 0 ? options->batch : 1, "predict"));
     if (options->train > 0)

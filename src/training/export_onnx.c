@@ -27,7 +27,7 @@ static sgm_status export(sgm_trainer *trainer, const char *path, const sgm_expor
 {
     if (trainer->network == NULL)
         return sgm_fail(SGM_ERROR_STATE, "has no network yet: call sgm_trainer_network");
-    SGM_TRY(sgm__trainer_view(trainer));
+    SGM_TRY(sgm__trainer_collect(trainer));
     sgm_graph *graph = record(trainer, options->batch > 0 ? options->batch : RECORDS), *other = NULL;
     sgm_status status = graph != NULL ? SGM_OK : sgm__last_failure();
     if (status == SGM_OK && options->batch == 0) {

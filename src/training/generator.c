@@ -126,7 +126,7 @@ static sgm_status fill(sgm_generator *g, sgm_session *from, bool averaged)
 static sgm_status begin(sgm_generator *g, sgm_trainer *trainer)
 {
     SGM_TRY(sgm__trainer_prepare(trainer));
-    SGM_TRY(sgm__trainer_view(trainer));
+    SGM_TRY(sgm__trainer_collect(trainer));
     char *text = sgm_network_text(trainer->network);
     g->network = text != NULL ? sgm_network_parse(text) : NULL;
     sgm_string_free(text);

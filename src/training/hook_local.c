@@ -23,7 +23,7 @@ const char *sgm__hook_worker_text(const sgm_hook_call *call, char *buffer, size_
     const sgm__hook_control *control = call->control;
     const sgm_trainer *owner = control != NULL ? control->hooks->owner : NULL;
     buffer[0] = '\0';
-    if (owner != NULL && owner->global != NULL)
+    if (owner != NULL && sgm__trainer_is_replica(owner))
         snprintf(buffer, size, "worker %d: ", (int)owner->worker);
     return buffer;
 }

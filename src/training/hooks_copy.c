@@ -99,9 +99,7 @@ static sgm_status attach_copy(sgm_trainer *to, const original *one)
     sgm_hook *copy = one->hook != NULL ? copy_hook(one->hook) : sgm_hook_parse(one->text);
     if (copy == NULL)
         return sgm__last_failure();
-    bool local = to->team != NULL && sgm__hook_is_local(copy);
-    sgm_status status = local ? sgm__operator_attach(to->team, copy, SGM__ATTACHED_COPY, &is_new, NULL)
-                              : sgm__hooks_attach_as(to->hooks, copy, SGM__ATTACHED_COPY, &is_new, NULL);
+    sgm_status status = sgm__trainer_attach_as(to, copy, SGM__ATTACHED_COPY, &is_new, NULL);
     sgm_hook_free(copy);
     return status;
 }
@@ -121,9 +119,8 @@ static sgm_status copy_all(sgm__hooks *hooks, sgm_trainer *to)
     return status;
 }
 
-/* Workers' hooks are alike: those of the first are enough. */
 sgm_status sgm__hooks_copy(sgm_trainer *from, sgm_trainer *to)
 {
     SGM_TRY(copy_all(from->hooks, to));
-    return from->team != NULL ? copy_all(from->team->workers[0].scope->hooks, to) : SGM_OK;
+    return from->strategy != NULL ? copy_all(from->strategy->first_replica(from)->hooks, to) : SGM_OK;
 }

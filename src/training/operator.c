@@ -167,16 +167,16 @@ sgm_operator *sgm__operator_copy(const sgm_operator *team)
 
 void sgm__scope_borrow(sgm_trainer *scope)
 {
-    const sgm_trainer *global = scope->global;
-    scope->network = global->network;
-    scope->optimiser = global->optimiser;
-    scope->modifiers = global->modifiers;
-    scope->modifier_count = global->modifier_count;
-    scope->frozen = global->frozen;
-    scope->frozen_count = global->frozen_count;
-    scope->folder = global->folder;
-    scope->epochs = global->epochs;
-    scope->batches = global->batches;
+    const sgm_trainer *owner = scope->owner;
+    scope->network = owner->network;
+    scope->optimiser = owner->optimiser;
+    scope->modifiers = owner->modifiers;
+    scope->modifier_count = owner->modifier_count;
+    scope->frozen = owner->frozen;
+    scope->frozen_count = owner->frozen_count;
+    scope->folder = owner->folder;
+    scope->epochs = owner->epochs;
+    scope->batches = owner->batches;
 }
 
 static void free_scope(sgm_trainer *scope)
@@ -216,7 +216,7 @@ static sgm_handler *create_handler(const sgm_operator *team, const sgm_trainer *
     return sgm_handler_create(name, .threads = threads > 0 ? threads : 1);
 }
 
-static sgm_status create_worker(sgm_operator *team, sgm_trainer *trainer, int32_t number)
+sgm_status sgm__worker_create(sgm_operator *team, sgm_trainer *trainer, int32_t number)
 {
     sgm__worker *worker = &team->workers[number];
     worker->handler = create_handler(team, trainer, number);
@@ -273,61 +273,12 @@ void sgm_operator_free(sgm_operator *team)
     sgm__free(team);
 }
 
-/* --- the trainer's --- */
-
-/* Local hooks that were attached before there were workers. */
-static sgm_status take_local_hooks(sgm_operator *team, sgm_trainer *trainer)
-{
-    sgm_hook *hook;
-    while ((hook = sgm__hooks_take_local(trainer->hooks)) != NULL) {
-        sgm_status status = sgm__operator_attach(team, hook, SGM__ATTACHED_AS_SETUP, NULL, NULL);
-        sgm_hook_free(hook);
-        SGM_TRY(status);
-    }
-    return SGM_OK;
-}
-
-static sgm_status give(sgm_trainer *trainer, sgm_operator *team)
-{
-    if (team == NULL)
-        return sgm__trainer_missing("operator");
-    if (team->trainer != NULL)
-        return sgm_fail(SGM_ERROR_STATE, "the operator has a trainer already: each wants one of its own");
-    if (trainer->team != NULL)
-        return sgm_fail(SGM_ERROR_STATE, "has an operator already");
-    if (sgm_trainer_state_of(trainer) != SGM_TRAINER_IDLE)
-        return sgm_fail(SGM_ERROR_STATE, "is running: give it an operator before");
-    if (sgm__ranks_sharded(team->ranks) && sgm_session_state_at(trainer->session, 0) != NULL)
-        return sgm_fail(SGM_ERROR_STATE,
-                        "has an optimiser's memory already, of all parameters: give it an operator that is "
-                        "sharded before it is prepared, or loads a checkpoint");
-    for (int32_t i = 0; i < team->count; i++)
-        SGM_TRY(create_worker(team, trainer, i));
-    team->trainer = trainer;
-    SGM_TRY(take_local_hooks(team, trainer));
-    trainer->team = team;
-    return sgm__operator_publish(trainer);
-}
-
-sgm_status sgm_trainer_operator(sgm_trainer *trainer, sgm_operator *team)
-{
-    sgm_status status = sgm__trainer_open(trainer);
-    if (status == SGM_OK)
-        status = sgm__trainer_close(trainer, give(trainer, team));
-    bool elsewhere = team != NULL && team->trainer != NULL && team->trainer != trainer;
-    if (!elsewhere && (trainer == NULL || trainer->team != team))
-        sgm_operator_free(team);
-    return status;
-}
-
 sgm_status sgm__operator_new_sessions(sgm_trainer *trainer)
 {
     sgm_operator *team = trainer->team;
-    if (team != NULL) {
-        sgm__forget_update_parts(team);
-        sgm__ranks_forget(team->ranks);
-    }
-    for (int32_t i = 0; team != NULL && i < team->count; i++) {
+    sgm__forget_update_parts(team);
+    sgm__ranks_forget(team->ranks);
+    for (int32_t i = 0; i < team->count; i++) {
         sgm__worker *worker = &team->workers[i];
         sgm_session *session = sgm_session_create(worker->handler);
         if (session == NULL)
@@ -344,18 +295,16 @@ sgm_status sgm__operator_new_sessions(sgm_trainer *trainer)
 
 void sgm__operator_forget_programs(sgm_trainer *trainer)
 {
-    for (int32_t i = 0; trainer->team != NULL && i < trainer->team->count; i++)
+    for (int32_t i = 0; i < trainer->team->count; i++)
         sgm__trainer_drop_programs(trainer->team->workers[i].scope);
 }
 
 /* The arrays of a recording are the network's, and all scopes have the same network. */
 void sgm__operator_recorded(sgm_trainer *trainer)
 {
-    sgm_trainer *global = trainer->global != NULL ? trainer->global : trainer;
-    if (global->team == NULL)
-        return;
+    sgm_trainer *owner = trainer->owner;
     sgm_recording recording = trainer->recording;
-    global->recording = recording;
-    for (int32_t i = 0; i < global->team->count; i++)
-        global->team->workers[i].scope->recording = recording;
+    owner->recording = recording;
+    for (int32_t i = 0; i < owner->team->count; i++)
+        owner->team->workers[i].scope->recording = recording;
 }

@@ -123,7 +123,9 @@ void sgm__merger_merge(const sgm_merger *merger, const char *state, const sgm_ty
 void sgm__merge_weighted(const double *weights, const sgm_type *type, void *result, const void *const *values,
                          size_t count);
 
-/* --- operator.c; functions that take a trainer do nothing for one without an operator --- */
+/* --- operator.c --- */
+sgm_operator *sgm__operator_copy(const sgm_operator *team);
+sgm_status sgm__worker_create(sgm_operator *team, sgm_trainer *trainer, int32_t number);
 /* The trainer's session is replaced by another: after that nothing of it is in use. Call it before. */
 sgm_status sgm__operator_new_sessions(sgm_trainer *trainer);
 /* Lends a scope what it uses of its trainer; it may have changed since the iteration before. */
@@ -132,14 +134,10 @@ void sgm__scope_borrow(sgm_trainer *scope);
 void sgm__operator_forget_programs(sgm_trainer *trainer);
 /* operator_record.c */
 void sgm__operator_forget_names(sgm_operator *team);
-/* What the trainer trains, or a scope of it, as its states. */
-sgm_status sgm__operator_find_trained(sgm_trainer *trainer);
-/* Gradients of what a scope trains, as outputs: of what its records add to the cost of the whole minibatch.
- */
-sgm_status sgm__operator_record_gradients(sgm_trainer *scope);
-/* The sums of the workers' gradients, which are inputs; of a scope, the sums that it has made with the
- * others. Into what the trainer trains. The array is the caller's. */
-sgm_status sgm__operator_record_merge(sgm_trainer *trainer, int32_t workers, sgm_value **gradients);
+/* Adds to the newest recording of a replica the gradients, as outputs, of what its examples add to the cost
+ * of the whole minibatch; or records the update by the sums of the replicas' gradients, which are inputs (of
+ * a replica: the sums that it has made with the others); or moving averages. */
+sgm_status sgm__operator_record(sgm_trainer *trainer, int purpose, int64_t batch);
 void sgm__operator_recorded(sgm_trainer *trainer); /* the network recorded, for the trainer or a scope */
 
 /* Among the workers of all ranks, from 0. */
@@ -183,8 +181,8 @@ sgm_status sgm__peers_compare(const sgm_operator *team);
 sgm_status sgm__operator_start(sgm_trainer *trainer); /* scopes, and their threads */
 /* One iteration; `block` is the newest of the trainer's iterator. Moves the positions on. */
 sgm_status sgm__operator_iterate(sgm_trainer *trainer, const sgm_block *block, double rate);
-/* Whether an iteration met the end of the epoch when it asked for minibatches; true once. */
-bool sgm__operator_at_end(sgm_trainer *trainer);
+/* The next minibatch to train on, NULL at the end of an epoch. */
+sgm_status sgm__operator_next(sgm_trainer *trainer, const sgm_block **block);
 sgm_status sgm__operator_end_epoch(sgm_trainer *trainer);
 
 /* --- operator_gradients.c --- */
@@ -208,7 +206,7 @@ void sgm__free_update_parts(sgm_operator *team);
 /* For a scope: the first value of a state that its program uses. */
 sgm_status sgm__scope_define_state(sgm_trainer *scope, const char *name, const sgm_type *type);
 /* Brings the trainer's states up to date with the workers'; before anyone looks at them. */
-sgm_status sgm__trainer_view(sgm_trainer *trainer);
+sgm_status sgm__operator_collect(sgm_trainer *trainer);
 /* A state of the trainer was set: workers get it. */
 sgm_status sgm__operator_was_set(sgm_trainer *trainer, const char *name);
 /* Gradients: merges states that the network changes itself, and gives them to the workers. */
@@ -235,12 +233,12 @@ sgm_status sgm__operator_take_over(sgm_trainer *trainer, const sgm_bundle *bundl
 
 /* --- operator_hooks.c --- */
 /* Attaches a local hook to all workers; as sgm__hooks_attach_as. */
-sgm_status sgm__operator_attach(sgm_operator *team, sgm_hook *hook, sgm__attachment how, bool *attached,
+sgm_status sgm__operator_attach(sgm_trainer *trainer, sgm_hook *hook, sgm__attachment how, bool *attached,
                                 char **name);
 /* What each worker has; as sgm__hooks_list. */
-sgm_status sgm__operator_list(sgm_operator *team, sgm_attached_hook **list, size_t *count);
+sgm_status sgm__operator_list(sgm_trainer *trainer, sgm_attached_hook **list, size_t *count);
 /* Takes a local hook off all workers; as sgm__hooks_detach_named. Names may begin with "local ". */
-sgm_status sgm__operator_detach(sgm_operator *team, const char *name, char **full, char **text);
+sgm_status sgm__operator_detach(sgm_trainer *trainer, const char *name, char **full, char **text);
 /* Tells local hooks of an event. */
 sgm_status sgm__operator_event(sgm_trainer *trainer, sgm_time_scale scale);
 void sgm__operator_wait_for_hooks(sgm_trainer *trainer);

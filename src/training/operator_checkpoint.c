@@ -13,7 +13,7 @@
 sgm_status sgm__operator_describe(const sgm_trainer *trainer, json_t *state)
 {
     const sgm_operator *team = trainer->team;
-    if (team == NULL || team->ranks != NULL || !team->synchronised) /* ranks are alike where they are saved */
+    if (team->ranks != NULL || !team->synchronised) /* ranks are alike where they are saved */
         return SGM_OK;
     json_t *list = json_array();
     json_object_set_new(state, KEY, list);
@@ -52,7 +52,7 @@ static sgm_status add_scope(sgm_trainer *scope, sgm_bundle *bundle)
 sgm_status sgm__operator_add_states(sgm_trainer *trainer, sgm_bundle *bundle)
 {
     const sgm_operator *team = trainer->team;
-    if (team == NULL || team->ranks != NULL || team->merges_gradients || !team->synchronised)
+    if (team->ranks != NULL || team->merges_gradients || !team->synchronised)
         return SGM_OK;
     for (int32_t i = 0; i < team->count; i++)
         SGM_TRY(add_scope(team->workers[i].scope, bundle));
@@ -65,7 +65,7 @@ sgm_status sgm__operator_add_states(sgm_trainer *trainer, sgm_bundle *bundle)
 static const json_t *workers_in(const sgm_operator *team, const json_t *state)
 {
     const json_t *list = json_object_get(state, KEY);
-    return team != NULL && json_array_size(list) == (size_t)team->count ? list : NULL;
+    return json_array_size(list) == (size_t)team->count ? list : NULL;
 }
 
 static sgm_status check_tensors(const sgm_trainer *trainer, const sgm_bundle *bundle, const char *path)
@@ -115,7 +115,7 @@ sgm_status sgm__operator_take_over(sgm_trainer *trainer, const sgm_bundle *bundl
     sgm_operator *team = trainer->team;
     const json_t *list = workers_in(team, state);
     sgm__operator_restart(trainer);
-    if (team != NULL && list == NULL && json_object_get(state, KEY) != NULL)
+    if (list == NULL && json_object_get(state, KEY) != NULL)
         sgm__log(SGM_LOG_INFO, trainer->name,
                  "'%s' is of %zu workers: the %d of now begin with what those have learnt together", path,
                  json_array_size(json_object_get(state, KEY)), team->count);

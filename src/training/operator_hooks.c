@@ -74,9 +74,10 @@ static sgm_status attach(sgm_operator *team, sgm_hook *hook, int32_t worker, sgm
 }
 
 /* All workers or none. */
-sgm_status sgm__operator_attach(sgm_operator *team, sgm_hook *hook, sgm__attachment how, bool *attached,
+sgm_status sgm__operator_attach(sgm_trainer *trainer, sgm_hook *hook, sgm__attachment how, bool *attached,
                                 char **name)
 {
+    sgm_operator *team = trainer->team;
     bool added[SGM__MOST_WORKERS] = {false};
     sgm_status status = SGM_OK;
     int32_t done = 0;
@@ -93,8 +94,9 @@ sgm_status sgm__operator_attach(sgm_operator *team, sgm_hook *hook, sgm__attachm
 }
 
 /* The workers' lists are alike, so the name is the same for all; the last one's texts are the caller's. */
-sgm_status sgm__operator_detach(sgm_operator *team, const char *name, char **full, char **text)
+sgm_status sgm__operator_detach(sgm_trainer *trainer, const char *name, char **full, char **text)
 {
+    const sgm_operator *team = trainer->team;
     sgm_status status = SGM_OK;
     *full = *text = NULL;
     if (strncmp(name, LOCAL, strlen(LOCAL)) == 0)
@@ -108,9 +110,9 @@ sgm_status sgm__operator_detach(sgm_operator *team, const char *name, char **ful
 }
 
 /* Alike for all workers, so it is the first one's that are counted. */
-sgm_status sgm__operator_list(sgm_operator *team, sgm_attached_hook **list, size_t *count)
+sgm_status sgm__operator_list(sgm_trainer *trainer, sgm_attached_hook **list, size_t *count)
 {
-    sgm_status status = sgm__hooks_list(team->workers[0].scope->hooks, list, count);
+    sgm_status status = sgm__hooks_list(trainer->team->workers[0].scope->hooks, list, count);
     for (size_t i = 0; i < *count && status == SGM_OK; i++)
         status = name_local(&(*list)[i].name);
     if (status == SGM_OK)
@@ -125,7 +127,7 @@ sgm_status sgm__operator_list(sgm_operator *team, sgm_attached_hook **list, size
 sgm_status sgm__operator_event(sgm_trainer *trainer, sgm_time_scale scale)
 {
     const sgm_operator *team = trainer->team;
-    for (int32_t i = 0; team != NULL && i < team->count; i++) {
+    for (int32_t i = 0; i < team->count; i++) {
         const sgm__worker *worker = &team->workers[i];
         const sgm__training_position *position = &worker->scope->position;
         if (scale == SGM_ITERATION && worker->records == 0)
@@ -140,7 +142,7 @@ sgm_status sgm__operator_reset(sgm_trainer *trainer)
 {
     sgm__operator_restart(trainer);
     SGM_TRY(sgm__ranks_begin_anew(trainer));
-    for (int32_t i = 0; trainer->team != NULL && i < trainer->team->count; i++) {
+    for (int32_t i = 0; i < trainer->team->count; i++) {
         sgm_trainer *scope = trainer->team->workers[i].scope;
         scope->newest_loss = NAN;
         sgm__registry_clear_child(scope->registry, "shared");
@@ -152,13 +154,13 @@ sgm_status sgm__operator_reset(sgm_trainer *trainer)
 
 void sgm__operator_wait_for_hooks(sgm_trainer *trainer)
 {
-    for (int32_t i = 0; trainer->team != NULL && i < trainer->team->count; i++)
+    for (int32_t i = 0; i < trainer->team->count; i++)
         sgm__hooks_wait(trainer->team->workers[i].scope->hooks);
 }
 
 sgm__request *sgm__operator_take_request(sgm_trainer *trainer, sgm_trainer **scope)
 {
-    for (int32_t i = 0; trainer->team != NULL && i < trainer->team->count; i++) {
+    for (int32_t i = 0; i < trainer->team->count; i++) {
         *scope = trainer->team->workers[i].scope;
         sgm__request *request = sgm__hooks_take_request((*scope)->hooks);
         if (request != NULL)

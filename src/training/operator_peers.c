@@ -133,7 +133,7 @@ static sgm_status change(sgm_trainer *trainer, bool together)
 {
     if (trainer->team->together == together)
         return SGM_OK;
-    SGM_TRY(sgm__trainer_view(trainer));
+    SGM_TRY(sgm__operator_collect(trainer));
     trainer->team->together = together;
     sgm__trainer_forget_programs(trainer);
     sgm__ranks_forget(trainer->team->ranks);

@@ -49,9 +49,9 @@ static sgm_status record_output(const sgm_trainer *scope, size_t index, sgm_valu
     return SGM_OK;
 }
 
-sgm_status sgm__operator_record_gradients(sgm_trainer *scope)
+static sgm_status record_gradients(sgm_trainer *scope)
 {
-    sgm_operator *team = scope->global->team;
+    sgm_operator *team = scope->owner->team;
     size_t count = scope->trained_count;
     SGM_TRY(keep_names(team, scope->trained, count));
     team->random = scope->recording.random;
@@ -71,9 +71,9 @@ sgm_status sgm__operator_record_gradients(sgm_trainer *scope)
     return status;
 }
 
-sgm_status sgm__operator_find_trained(sgm_trainer *trainer)
+static sgm_status find_trained(sgm_trainer *trainer)
 {
-    const sgm_operator *team = trainer->global != NULL ? trainer->global->team : trainer->team;
+    const sgm_operator *team = trainer->owner->team;
     SGM_TRY(sgm__reserve(&trainer->trained, &trainer->trained_capacity, team->name_count,
                          sizeof(sgm__trained_parameter)));
     trainer->trained_count = team->name_count;
@@ -101,14 +101,14 @@ static sgm_value part(sgm_trainer *trainer, const sgm__trained_parameter *parame
 }
 
 /* In the order of the workers, so that each run gives the same bits. */
-sgm_status sgm__operator_record_merge(sgm_trainer *trainer, int32_t workers, sgm_value **gradients)
+static sgm_status record_sums(sgm_trainer *trainer, int32_t workers, sgm_value **gradients)
 {
-    SGM_TRY(sgm__operator_find_trained(trainer));
+    SGM_TRY(find_trained(trainer));
     *gradients = sgm__calloc(trainer->trained_count, sizeof(sgm_value));
     if (*gradients == NULL)
         return SGM_ERROR_MEMORY;
     for (size_t i = 0; i < trainer->trained_count; i++) {
-        if (trainer->global != NULL) {
+        if (sgm__trainer_is_replica(trainer)) {
             (*gradients)[i] = sgm__peers_record_sum(trainer, i);
             continue;
         }
@@ -118,4 +118,46 @@ sgm_status sgm__operator_record_merge(sgm_trainer *trainer, int32_t workers, sgm
         (*gradients)[i] = sum;
     }
     return SGM_OK;
+}
+
+static sgm_status record_merged(sgm_trainer *trainer, bool update, int64_t workers, bool own)
+{
+    sgm_value *gradients = NULL;
+    sgm_graph_clear(trainer->graph);
+    SGM_TRY(record_sums(trainer, (int32_t)workers, &gradients));
+    sgm_status status = own ? sgm__ranks_mark_placed(trainer) : SGM_OK;
+    if (status == SGM_OK)
+        status = sgm__trainer_record_update(trainer, update, gradients,
+                                            sgm__ranks_sharded(sgm__trainer_ranks(trainer)));
+    sgm__free(gradients);
+    SGM_TRY(status);
+    if (trainer->owner->team->random)
+        sgm__trainer_record_random_step(trainer->graph);
+    return sgm_graph_status(trainer->graph);
+}
+
+/* The second half of a step whose gradients come from so many workers; a replica's own. */
+static sgm_status record_apply(sgm_trainer *trainer, bool update, int64_t workers)
+{
+    SGM_TRY(record_merged(trainer, update, workers, false));
+    if (update && sgm__ranks_divide(trainer))
+        SGM_TRY(record_merged(trainer, update, workers, true));
+    return SGM_OK;
+}
+
+static sgm_status record_averages(sgm_trainer *trainer)
+{
+    sgm_graph_clear(trainer->graph);
+    SGM_TRY(find_trained(trainer));
+    return sgm__optimiser_record_averages(trainer->optimiser, trainer->graph, trainer->trained,
+                                          trainer->trained_count);
+}
+
+sgm_status sgm__operator_record(sgm_trainer *trainer, int purpose, int64_t batch)
+{
+    if (purpose == SGM__AVERAGE)
+        return record_averages(trainer);
+    if (purpose == SGM__APPLY || purpose == SGM__APPLY_LATER)
+        return record_apply(trainer, purpose == SGM__APPLY, batch);
+    return record_gradients(trainer);
 }

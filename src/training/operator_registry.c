@@ -122,7 +122,7 @@ static sgm_status get_number(const sgm__bound *bound, sgm_content *content)
 {
     const worker_row *row = bound->row;
     const sgm_trainer *scope = bound->trainer;
-    double value = row->get(&scope->global->team->workers[scope->worker]);
+    double value = row->get(&scope->owner->team->workers[scope->worker]);
     *content = row->option.kind == SGM_KIND_INTEGER ? sgm_integer_content((int64_t)value)
                                                     : sgm_number_content(value);
     return SGM_OK;

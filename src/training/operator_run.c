@@ -23,8 +23,6 @@ static sgm_status check_patterns(const sgm_trainer *trainer)
 sgm_status sgm__operator_start(sgm_trainer *trainer)
 {
     sgm_operator *team = trainer->team;
-    if (team == NULL)
-        return SGM_OK;
     SGM_TRY(check_patterns(trainer));
     team->at_end = false;
     for (int32_t i = 0; i < team->count; i++) {
@@ -69,7 +67,7 @@ static sgm_status prepare(sgm__worker *worker, sgm__step_purpose purpose, const 
                        ? sgm__trainer_misfit(worker->team->trainer, worker->program, (int32_t)i, values)
                        : status;
     }
-    worker->records = count;
+    worker->records = scope->given = count;
     return SGM_OK;
 }
 
@@ -378,6 +376,13 @@ static sgm_status prepare_update(sgm__worker *worker, const sgm_block *block, do
     return status == SGM_OK ? SGM_OK : sgm__fail_within("worker %d", worker->number);
 }
 
+/* The data give the minibatch, or this rank's part of it. */
+static sgm_status take_block(sgm_trainer *trainer, const sgm_block **block)
+{
+    sgm__ranks_take_part(trainer);
+    return sgm__trainer_next_block(trainer, block);
+}
+
 /* Minibatches go to the workers of all ranks in turn; *taken: how many there were. */
 static sgm_status prepare_updates(sgm_trainer *trainer, const sgm_block *block, double rate, int64_t *taken)
 {
@@ -390,7 +395,7 @@ static sgm_status prepare_updates(sgm_trainer *trainer, const sgm_block *block, 
         if (i > 0 && !own)
             sgm__iterator_skip_next(trainer->training);
         if (i > 0)
-            SGM_TRY(sgm__trainer_next_block(trainer, &block));
+            SGM_TRY(take_block(trainer, &block));
         team->at_end = block == NULL;
         if (block == NULL)
             return SGM_OK;
@@ -451,19 +456,17 @@ sgm_status sgm__operator_iterate(sgm_trainer *trainer, const sgm_block *block, d
                                            : iterate_parameters(trainer, block, rate);
 }
 
-bool sgm__operator_at_end(sgm_trainer *trainer)
+sgm_status sgm__operator_next(sgm_trainer *trainer, const sgm_block **block)
 {
-    bool at_end = trainer->team != NULL && trainer->team->at_end;
-    if (at_end)
-        trainer->team->at_end = false;
-    return at_end;
+    bool at_end = trainer->team->at_end; /* the iteration before met it when it asked for minibatches */
+    trainer->team->at_end = false;
+    *block = NULL;
+    return at_end ? SGM_OK : take_block(trainer, block);
 }
 
 sgm_status sgm__operator_end_epoch(sgm_trainer *trainer)
 {
     sgm_operator *team = trainer->team;
-    if (team == NULL)
-        return SGM_OK;
     for (int32_t i = 0; i < team->count; i++) {
         sgm_trainer *scope = team->workers[i].scope;
         scope->position.epoch = trainer->position.epoch + 1;

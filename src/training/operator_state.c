@@ -30,10 +30,10 @@ static sgm_status copy_state(sgm_session *to, sgm_session *from, const char *nam
 static sgm_status set_seed(sgm_trainer *scope)
 {
     static const char name[] = "random.seed";
-    sgm_tensor *value = sgm_session_get(scope->global->session, name);
+    sgm_tensor *value = sgm_session_get(scope->owner->session, name);
     if (value == NULL)
         return sgm_last_status();
-    int32_t number = sgm__worker_number(scope->global->team, scope->worker);
+    int32_t number = sgm__worker_number(scope->owner->team, scope->worker);
     if (number > 0) {
         uint64_t seed;
         memcpy(&seed, sgm_tensor_const_data(value), sizeof seed);
@@ -54,8 +54,8 @@ static bool is_trained(const sgm_trainer *trainer, const char *name)
 /* Where gradients are merged, only the update of the trainer changes these: workers read them in place. */
 static bool is_shared(const sgm_trainer *scope, const char *name)
 {
-    return scope->global->team != NULL && scope->global->team->merges_gradients &&
-           sgm__session_is_host(scope->session) && sgm__session_is_host(scope->global->session) &&
+    return scope->owner->team->merges_gradients && sgm__session_is_host(scope->session) &&
+           sgm__session_is_host(scope->owner->session) &&
            (is_trained(scope, name) || begins(name, SGM__SLOT_PREFIX) || begins(name, SGM__AVERAGE_PREFIX) ||
             strcmp(name, "random.step") == 0);
 }
@@ -70,7 +70,7 @@ static bool has_own(const sgm_trainer *scope, const char *name)
 {
     const void *memory = sgm__session_state_memory(scope->session, name);
     return sgm_session_has(scope->session, name) &&
-           (memory == NULL || memory != sgm__session_state_memory(scope->global->session, name));
+           (memory == NULL || memory != sgm__session_state_memory(scope->owner->session, name));
 }
 
 /* The trainer's value becomes the scope's. */
@@ -79,9 +79,9 @@ static sgm_status take_state(sgm_trainer *scope, const char *name)
     if (strcmp(name, "random.seed") == 0)
         return set_seed(scope);
     if (!sgm_session_has(scope->session, name) && is_shared(scope, name))
-        return sgm__session_share(scope->session, scope->global->session, name);
+        return sgm__session_share(scope->session, scope->owner->session, name);
     return !sgm_session_has(scope->session, name) || has_own(scope, name)
-               ? copy_state(scope->session, scope->global->session, name)
+               ? copy_state(scope->session, scope->owner->session, name)
                : SGM_OK;
 }
 
@@ -89,9 +89,9 @@ sgm_status sgm__scope_define_state(sgm_trainer *scope, const char *name, const s
 {
     if (begins(name, SGM__PART_PREFIX))
         return sgm__peers_define(scope, name, type);
-    if (!sgm_session_has(scope->global->session, name)) {
-        SGM_TRY(sgm__trainer_view(scope->global)); /* an average begins as what it is of */
-        SGM_TRY(sgm__trainer_define_state(scope->global, name, type));
+    if (!sgm_session_has(scope->owner->session, name)) {
+        SGM_TRY(sgm__operator_collect(scope->owner)); /* an average begins as what it is of */
+        SGM_TRY(sgm__trainer_define_state(scope->owner, name, type));
     }
     return take_state(scope, name);
 }
@@ -116,14 +116,13 @@ sgm_status sgm__operator_synchronise(sgm_trainer *trainer)
 
 void sgm__operator_restart(sgm_trainer *trainer)
 {
-    if (trainer->team != NULL)
-        trainer->team->synchronised = trainer->team->changed = trainer->team->at_end = false;
+    trainer->team->synchronised = trainer->team->changed = trainer->team->at_end = false;
 }
 
 sgm_status sgm__operator_was_set(sgm_trainer *trainer, const char *name)
 {
     sgm_operator *team = trainer->team;
-    for (int32_t i = 0; team != NULL && team->synchronised && i < team->count; i++)
+    for (int32_t i = 0; team->synchronised && i < team->count; i++)
         if (has_own(team->workers[i].scope, name))
             SGM_TRY(take_state(team->workers[i].scope, name));
     return SGM_OK;
@@ -235,11 +234,11 @@ sgm_status sgm__operator_spread_others(sgm_operator *team)
     return SGM_OK;
 }
 
-sgm_status sgm__trainer_view(sgm_trainer *trainer)
+sgm_status sgm__operator_collect(sgm_trainer *trainer)
 {
     sgm_operator *team = trainer->team;
     const char *name;
-    if (team == NULL || !team->changed)
+    if (!team->changed)
         return SGM_OK;
     sgm_session *first = team->workers[0].scope->session;
     for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++) {
@@ -258,10 +257,9 @@ sgm_status sgm__trainer_view(sgm_trainer *trainer)
 /* Of all ranks, optimisers' memories too: from here on all workers go on alike, as after a resume. */
 sgm_status sgm__operator_merge_all(sgm_trainer *trainer)
 {
-    if (trainer->team == NULL || trainer->team->ranks == NULL || trainer->team->merges_gradients ||
-        !trainer->team->synchronised)
+    if (trainer->team->ranks == NULL || trainer->team->merges_gradients || !trainer->team->synchronised)
         return SGM_OK;
-    SGM_TRY(sgm__trainer_view(trainer));
+    SGM_TRY(sgm__operator_collect(trainer));
     SGM_TRY(sgm__ranks_average(trainer, true));
     bool at_end = trainer->team->at_end;
     sgm__operator_restart(trainer);
@@ -273,7 +271,7 @@ sgm_status sgm__operator_merge(sgm_operator *team)
 {
     sgm_trainer *trainer = team->trainer;
     const char *name;
-    SGM_TRY(sgm__trainer_view(trainer));
+    SGM_TRY(sgm__operator_collect(trainer));
     SGM_TRY(sgm__ranks_average(trainer, false));
     for (int32_t k = 0; k < team->count; k++)
         for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++)

@@ -186,7 +186,7 @@ static void append_epoch_before(const sgm_trainer *trainer, json_t *state)
     const sgm__training_position *position = &trainer->position;
     bool at_end = position->batch == 0 && position->sums.records > 0;
     const sgm__metric_sums *sums = at_end ? &position->sums : &trainer->ended;
-    if (sums->records == 0 || trainer->global != NULL) /* a worker shows none */
+    if (sums->records == 0 || sgm__trainer_is_replica(trainer)) /* which shows none */
         return;
     json_object_set_new(state, "epoch_before",
                         json_pack("{s:o, s:o, s:I, s:b}", "loss_sum", exact_number(sums->loss), "correct_sum",
@@ -245,8 +245,8 @@ sgm_status sgm__state_add(sgm_trainer *trainer, unsigned parts, sgm_bundle *bund
 {
     json_t *state = json_object();
     sgm_status status = sgm__state_describe(trainer, parts, state);
-    if (status == SGM_OK && parts == SGM_PART_EVERYTHING)
-        status = sgm__operator_describe(trainer, state);
+    if (status == SGM_OK && parts == SGM_PART_EVERYTHING && trainer->strategy != NULL)
+        status = trainer->strategy->describe_state(trainer, state);
     char *text =
         status == SGM_OK ? json_dumps(state, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(state);

@@ -126,8 +126,8 @@ static void share_all_again(const sgm_trainer *trainer, sgm_registry *shared, js
 static void set_shared(const sgm_trainer *trainer, json_t *json)
 {
     sgm_content shared;
-    if (trainer->global != NULL)
-        share_all_again(trainer, trainer->global->team->workers[trainer->worker].results, json);
+    if (sgm__trainer_is_replica(trainer))
+        share_all_again(trainer, trainer->owner->strategy->results(trainer), json);
     if (sgm_registry_get(trainer->registry, "shared", &shared) != SGM_OK)
         return;
     share_all_again(trainer, shared.as.registry, json);

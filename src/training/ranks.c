@@ -180,7 +180,7 @@ void sgm__ranks_close(sgm__ranks *ranks)
     sgm__free(ranks);
 }
 
-bool sgm__trainer_follows(const sgm_trainer *trainer)
+bool sgm__ranks_follow(const sgm_trainer *trainer)
 {
     const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
     return ranks != NULL && ranks->rank > 0;

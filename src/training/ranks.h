@@ -154,7 +154,7 @@ static inline sgm__ranks *sgm__trainer_ranks(const sgm_trainer *trainer)
     return trainer->team != NULL ? trainer->team->ranks : NULL;
 }
 /* Whether this is one of several processes of which another leads. */
-bool sgm__trainer_follows(const sgm_trainer *trainer);
+bool sgm__ranks_follow(const sgm_trainer *trainer);
 /* ", 2 ranks of 1 worker that share memory"; empty for a trainer without. */
 void sgm__ranks_describe(const sgm_trainer *trainer, char *text, size_t size);
 
@@ -326,13 +326,10 @@ sgm_status sgm__ranks_compare_now_and_then(sgm_trainer *trainer);
 sgm_status sgm__ranks_compare_given(sgm__ranks *ranks);
 
 /* --- ranks_wishes.c --- */
-/* What becomes of a hook's request: it is done now, as all ranks' hooks ask for it; or by rank 0 in the next
- * meeting, which keeps it; or never, as rank 0 decides. */
-typedef enum sgm__rank_wish { SGM__WISH_NOW, SGM__WISH_KEPT, SGM__WISH_NEVER } sgm__rank_wish;
 /* Fails, naming the hook, where all ranks want to stop, pause or be reset together, and not all ask for it.
  */
 sgm_status sgm__ranks_wish(sgm_trainer *trainer, const sgm_trainer *asker, sgm__request *request,
-                           sgm__rank_wish *wish);
+                           sgm__request_time *time);
 /* The oldest that was kept, which is the caller's then and is told to all; NULL: none. */
 sgm__request *sgm__ranks_take_kept(sgm_trainer *trainer);
 /* For an iteration's sums: two numbers that tell whether hooks have asked for the same on all ranks. */
@@ -341,21 +338,15 @@ sgm_status sgm__ranks_check_signs(sgm__ranks *ranks, const double signs[2]);
 void sgm__ranks_forget_wishes(sgm__ranks *ranks); /* of the run before */
 
 /* --- ranks_agree.c --- */
-/* For the run, between two iterations: whether there is a meeting now; `stops`: this rank wants to stop. */
-bool sgm__ranks_are_to_meet(sgm_trainer *trainer, bool stops);
-/* And now it is over, with all pauses in it. */
-void sgm__ranks_have_met(const sgm_trainer *trainer);
 /* For all, from the next one on; only from what all ranks do alike. */
 void sgm__ranks_must_meet(sgm_trainer *trainer);
-void sgm__ranks_moved(sgm_trainer *trainer, bool moved); /* rank 0 stands somewhere else if it did */
+void sgm__ranks_moved(sgm_trainer *trainer); /* rank 0 stands somewhere else now */
 /* A checkpoint is being made; in a meeting (a command has asked for it) the others hear of it. */
 void sgm__ranks_note_saved(const sgm_trainer *trainer);
 /* In a meeting, by rank 0: collects the optimiser's memory of the others. */
 sgm_status sgm__ranks_ask(sgm__ranks *ranks);
 /* The same of one state; NULL: its owner has none. */
 sgm_status sgm__ranks_ask_slot(sgm__ranks *ranks, const char *state, sgm_tensor **value);
-bool sgm__ranks_stopping(const sgm_trainer *trainer);   /* some rank wants to stop */
-double sgm__ranks_patience(const sgm_trainer *trainer); /* seconds after which a pause is told again */
 /* Whether somebody waits for something to be told here. */
 bool sgm__ranks_wants_meeting(sgm__ranks *ranks);
 /* Before the first iteration: the followers get what rank 0 has. `saves`: epochs from one checkpoint of this
@@ -378,5 +369,9 @@ sgm_status sgm__ranks_meet(sgm_trainer *trainer, bool stops, sgm__rank_news *new
 /* A command was done here: {"command": ...}. Any thread that has the trainer's lock. */
 struct json_t;
 void sgm__ranks_note(sgm_trainer *trainer, const char *who, const struct json_t *request);
+
+/* --- ranks_meeting.c --- */
+/* What the run does between two iterations, as all ranks agree. */
+sgm_status sgm__ranks_meeting(struct sgm__training_run *run);
 
 #endif

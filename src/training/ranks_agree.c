@@ -182,14 +182,6 @@ void sgm__ranks_end(sgm_trainer *trainer)
 
 /* --- meetings --- */
 
-bool sgm__ranks_are_to_meet(sgm_trainer *trainer, bool stops)
-{
-    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
-    ranks->wants_stop = stops;
-    ranks->meeting = ranks->meets;
-    return ranks->meets;
-}
-
 void sgm__ranks_must_meet(sgm_trainer *trainer)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
@@ -197,16 +189,11 @@ void sgm__ranks_must_meet(sgm_trainer *trainer)
         ranks->meets = true;
 }
 
-void sgm__ranks_moved(sgm_trainer *trainer, bool moved)
+void sgm__ranks_moved(sgm_trainer *trainer)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
     if (ranks != NULL)
-        ranks->moved |= moved;
-}
-
-void sgm__ranks_have_met(const sgm_trainer *trainer)
-{
-    sgm__trainer_ranks(trainer)->meeting = false;
+        ranks->moved = true;
 }
 
 void sgm__ranks_note_saved(const sgm_trainer *trainer)
@@ -214,17 +201,6 @@ void sgm__ranks_note_saved(const sgm_trainer *trainer)
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
     if (ranks != NULL && ranks->meeting)
         ranks->saved = true;
-}
-
-bool sgm__ranks_stopping(const sgm_trainer *trainer)
-{
-    return sgm__trainer_ranks(trainer)->someone_stops;
-}
-
-double sgm__ranks_patience(const sgm_trainer *trainer)
-{
-    double quarter = sgm__trainer_ranks(trainer)->options.timeout / 4;
-    return quarter < 1 ? quarter : 1;
 }
 
 bool sgm__ranks_wants_meeting(sgm__ranks *ranks)

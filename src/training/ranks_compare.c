@@ -115,7 +115,7 @@ static sgm_status compare(sgm__ranks *ranks, difference *first)
 {
     size_t all = (size_t)ranks->count, count;
     const char **names;
-    SGM_TRY(sgm__trainer_view(ranks->trainer));
+    SGM_TRY(sgm__operator_collect(ranks->trainer));
     SGM_TRY(sgm__ranks_states(ranks->trainer, &names, &count));
     uint64_t *hashes = sgm__calloc(all * STATES + (STATES + count) * (all + 1), sizeof *hashes);
     sgm_status status = hashes != NULL

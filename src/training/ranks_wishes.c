@@ -117,15 +117,15 @@ static void keep(sgm__ranks *ranks, sgm__request *request)
 }
 
 sgm_status sgm__ranks_wish(sgm_trainer *trainer, const sgm_trainer *asker, sgm__request *request,
-                           sgm__rank_wish *wish)
+                           sgm__request_time *time)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
     sgm__request_kind kind = request->kind;
-    *wish = SGM__WISH_NOW;
+    *time = SGM__REQUEST_NOW;
     if (ranks == NULL || ranks->count < 2 || (kind == SGM__REQUEST_SET && asker != trainer))
         return SGM_OK; /* alone, or a worker's own value */
     if (request->background) {
-        *wish = ranks->rank == 0 ? SGM__WISH_KEPT : SGM__WISH_NEVER;
+        *time = ranks->rank == 0 ? SGM__REQUEST_LATER : SGM__REQUEST_NEVER;
         if (ranks->rank == 0)
             keep(ranks, request);
         return SGM_OK;

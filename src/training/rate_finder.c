@@ -176,7 +176,7 @@ static sgm_status check_parts(const sgm_trainer *trainer)
         return sgm_fail(SGM_ERROR_STATE, "has no optimiser yet: call sgm_trainer_optimiser");
     if (trainer->averages_in)
         return sgm_fail(SGM_ERROR_STATE, "the averages are in place of the parameters: put them back first");
-    if (trainer->team != NULL)
+    if (trainer->strategy != NULL)
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
                         "a learning rate is found with one worker: take the others away for it");
     return SGM_OK;

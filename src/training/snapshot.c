@@ -35,7 +35,7 @@ sgm__snapshot *sgm__snapshot_take(sgm_trainer *trainer)
     snapshot->position = trainer->position;
     snapshot->newest_loss = trainer->newest_loss;
     snapshot->states = sgm_bundle_create();
-    if (snapshot->states != NULL && sgm__trainer_view(trainer) == SGM_OK &&
+    if (snapshot->states != NULL && sgm__trainer_collect(trainer) == SGM_OK &&
         copy_states(trainer, snapshot->states) == SGM_OK && copy_data(trainer, snapshot) == SGM_OK)
         return snapshot;
     sgm__snapshot_free(snapshot);
@@ -48,7 +48,7 @@ sgm_status sgm__snapshot_restore(sgm_trainer *trainer, const sgm__snapshot *snap
         const char *name = sgm_bundle_name(snapshot->states, i);
         SGM_TRY(sgm_session_set(trainer->session, name, sgm_bundle_get(snapshot->states, name)));
     }
-    sgm__operator_restart(trainer);
+    sgm__trainer_restart_workers(trainer);
     trainer->position = snapshot->position;
     trainer->newest_loss = snapshot->newest_loss;
     if (!snapshot->has_data || trainer->training == NULL)

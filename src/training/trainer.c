@@ -22,13 +22,13 @@ static void make_recursive(pthread_mutex_t *lock)
     pthread_mutexattr_destroy(&attributes);
 }
 
-static sgm_trainer *create(const char *name, const sgm__trainer_settings *settings, sgm_trainer *global)
+static sgm_trainer *create(const char *name, const sgm__trainer_settings *settings, sgm_trainer *owner)
 {
     sgm_trainer *trainer = sgm__calloc(1, sizeof(sgm_trainer));
     if (trainer == NULL)
         return NULL;
     trainer->settings = *settings;
-    trainer->global = global;
+    trainer->owner = owner != NULL ? owner : trainer;
     trainer->position.best_loss = INFINITY;
     trainer->newest_loss = NAN;
     trainer->changed_by = "program";
@@ -39,8 +39,8 @@ static sgm_trainer *create(const char *name, const sgm__trainer_settings *settin
     trainer->graph = sgm_graph_create();
     trainer->session = sgm_session_create(settings->handler);
     trainer->registry = sgm_registry_create();
-    trainer->changes = global == NULL ? sgm__change_record_create() : NULL;
-    bool records = trainer->changes != NULL || global != NULL;
+    trainer->changes = owner == NULL ? sgm__change_record_create() : NULL;
+    bool records = trainer->changes != NULL || owner != NULL;
     if (trainer->registry != NULL && records && sgm__trainer_publish(trainer) == SGM_OK)
         trainer->hooks = sgm__hooks_create(name, trainer->registry, trainer);
     if (trainer->name != NULL && trainer->graph != NULL && trainer->session != NULL && trainer->hooks != NULL)
@@ -54,9 +54,9 @@ sgm_trainer *sgm__trainer_create(const char *name, const sgm__trainer_settings *
     return create(name, settings, NULL);
 }
 
-sgm_trainer *sgm__trainer_create_scope(sgm_trainer *global, const sgm__trainer_settings *settings)
+sgm_trainer *sgm__trainer_create_scope(sgm_trainer *owner, const sgm__trainer_settings *settings)
 {
-    return create(global->name, settings, global);
+    return create(owner->name, settings, owner);
 }
 
 void sgm__trainer_free(sgm_trainer *trainer)
@@ -64,7 +64,8 @@ void sgm__trainer_free(sgm_trainer *trainer)
     if (trainer == NULL)
         return;
     sgm__hooks_free(trainer->hooks);
-    sgm_operator_free(trainer->team);
+    if (trainer->strategy != NULL)
+        trainer->strategy->free(trainer);
     sgm_registry_free(trainer->registry);
     for (size_t i = 0; i < trainer->validation_count; i++) {
         sgm__free(trainer->validation[i].name);
@@ -141,7 +142,7 @@ static sgm_status set_network(sgm_trainer *trainer, sgm_network *network)
 {
     if (network == NULL)
         return sgm__trainer_missing("network");
-    if (sgm__trainer_view(trainer) != SGM_OK) { /* layers that stay have what workers have learnt */
+    if (sgm__trainer_collect(trainer) != SGM_OK) { /* layers that stay have what workers have learnt */
         sgm_network_free(network);
         return sgm_last_status();
     }
@@ -149,8 +150,9 @@ static sgm_status set_network(sgm_trainer *trainer, sgm_network *network)
     sgm_network_free(trainer->network);
     trainer->network = network;
     trainer->recording = (sgm_recording){0}; /* names in it were the old one's */
-    sgm__operator_recorded(trainer);
-    sgm__operator_restart(trainer);
+    if (trainer->strategy != NULL)
+        trainer->strategy->recorded(trainer);
+    sgm__trainer_restart_workers(trainer);
     return sgm__trainer_publish_network(trainer);
 }
 
@@ -378,11 +380,9 @@ sgm_status sgm_trainer_hook(sgm_trainer *trainer, sgm_hook *hook)
     bool attached;
     if (status == SGM_OK && hook == NULL)
         return sgm__trainer_keep(trainer, sgm__trainer_missing("hook"));
-    if (status == SGM_OK && trainer->team != NULL && sgm__hook_is_local(hook))
+    if (status == SGM_OK)
         status = sgm__trainer_keep(
-            trainer, sgm__operator_attach(trainer->team, hook, SGM__ATTACHED_AS_SETUP, &attached, NULL));
-    else if (status == SGM_OK)
-        status = sgm__trainer_keep(trainer, sgm__hooks_attach(trainer->hooks, hook, &attached));
+            trainer, sgm__trainer_attach_as(trainer, hook, SGM__ATTACHED_AS_SETUP, &attached, NULL));
     if (status == SGM_OK && sgm_trainer_state_of(trainer) != SGM_TRAINER_IDLE)
         sgm__hooks_ask(trainer->hooks, trainer->registry);
     sgm_hook_free(hook);

@@ -5,6 +5,7 @@
 #include "training/hooks.h"
 #include "training/metrics.h"
 #include "training/optimiser.h"
+#include "training/strategy.h"
 #include <sigma/persistence.h>
 #include <sigma/task.h>
 #include <stdatomic.h>
@@ -161,10 +162,11 @@ struct sgm_trainer {
     char message[1024];
     sgm_network *network;
     sgm_optimiser *optimiser;
-    struct sgm__layer_times *times; /* what steps take; NULL: nobody asked */
-    _Atomic(sgm_operator *) team;   /* NULL: the trainer itself does the work; any thread may look */
-    sgm_trainer *global; /* of a worker's scope: its trainer, whose network and optimiser it uses; NULL */
-    int32_t worker;      /* of a scope: its number */
+    struct sgm__layer_times *times;          /* what steps take; NULL: nobody asked */
+    _Atomic(const sgm__strategy *) strategy; /* NULL: the trainer itself does the work; any thread may look */
+    sgm_operator *team;                      /* what the strategy shares the work out with */
+    sgm_trainer *owner; /* of a replica: whom it computes for, with its network and optimiser; else itself */
+    int32_t worker;     /* of a replica: its number */
     sgm_iterator *training;
     sgm__named_iterator *validation;
     size_t validation_count, validation_capacity;
@@ -241,8 +243,8 @@ struct sgm_trainer {
 };
 
 sgm_trainer *sgm__trainer_create(const char *name, const sgm__trainer_settings *settings);
-/* The local scope of a worker of `global`. */
-sgm_trainer *sgm__trainer_create_scope(sgm_trainer *global, const sgm__trainer_settings *settings);
+/* A replica of `owner`. */
+sgm_trainer *sgm__trainer_create_scope(sgm_trainer *owner, const sgm__trainer_settings *settings);
 void sgm__trainer_free(sgm_trainer *trainer);
 sgm_status sgm__trainer_add_observer(sgm_trainer *trainer, sgm_training_function function, void *user);
 /* For an observer that is being called: of iterations it wants to be told from this one on. All else is told
@@ -271,6 +273,27 @@ sgm_status sgm__trainer_define_states(sgm_trainer *trainer);
 /* Of this one alone, be it a trainer or a worker's scope. */
 void sgm__trainer_drop_programs(sgm_trainer *trainer);
 bool sgm__trainer_is_frozen(const sgm_trainer *trainer, const char *parameter);
+/* For strategies: records an update by gradients; NULL: by those of the recorded cost. `averages_apart`: it
+ * leaves moving averages out. */
+sgm_status sgm__trainer_record_update(sgm_trainer *trainer, bool update, const sgm_value *gradients,
+                                      bool averages_apart);
+void sgm__trainer_record_random_step(sgm_graph *graph); /* the stream of random numbers moves on */
+
+/* trainer_status.c. Whether a trainer computes for another one. */
+bool sgm__trainer_is_replica(const sgm_trainer *trainer);
+/* Whether this is one of several processes of which another leads. */
+bool sgm__trainer_follows(const sgm_trainer *trainer);
+/* Before anyone looks at the states: they are as all workers have learnt them. */
+sgm_status sgm__trainer_collect(sgm_trainer *trainer);
+/* The states were set from outside: all workers go on from them. */
+void sgm__trainer_restart_workers(sgm_trainer *trainer);
+sgm_status sgm__trainer_state_was_set(sgm_trainer *trainer, const char *name); /* in the trainer's session */
+/* Whether a state is in this process; fails where a state that is to be set is not in all. */
+bool sgm__trainer_has_state(const sgm_trainer *trainer, const char *name);
+sgm_status sgm__trainer_check_set(const sgm_trainer *trainer, const char *name);
+/* "rank 1 (beta, process 4711) has not answered since 12:34:56"; sgm__free. NULL: all answer, or there is
+ * nobody else. Any thread. */
+char *sgm__trainer_silent(const sgm_trainer *trainer);
 
 /* trainer_ends.c. Feeds a block's sections into the program's inputs of their names. */
 sgm_status sgm__trainer_feed(sgm_trainer *trainer, sgm_program *program, const sgm_block *block);
@@ -331,6 +354,9 @@ typedef struct sgm__hook_change {
     int64_t undoes;
 } sgm__hook_change;
 sgm_status sgm__trainer_attach(sgm_trainer *trainer, sgm_hook *hook, sgm__hook_change change, char **name);
+/* To the trainer, or a local hook to its replicas. */
+sgm_status sgm__trainer_attach_as(sgm_trainer *trainer, sgm_hook *hook, sgm__attachment how, bool *attached,
+                                  char **name);
 sgm_status sgm__trainer_detach(sgm_trainer *trainer, const char *name, sgm__hook_change change);
 /* trainer_program.c: all states get their first values again. */
 sgm_status sgm__trainer_refill(sgm_trainer *trainer);

@@ -105,7 +105,8 @@ static sgm_status begin_anew(sgm_trainer *trainer)
     go_on_from(trainer, 0);
     sgm__changes_forget(trainer);
     forget_measured(trainer);
-    SGM_TRY(sgm__operator_reset(trainer));
+    if (trainer->strategy != NULL)
+        SGM_TRY(trainer->strategy->reset(trainer));
     return sgm__hooks_restart(trainer->hooks);
 }
 

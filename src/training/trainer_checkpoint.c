@@ -1,7 +1,6 @@
 /* Checkpoints: the states of the session, and where training stands, in one file; all of it or parts. */
 #include "persistence/bundle.h"
 #include "training/parts.h"
-#include "training/ranks.h"
 #include "training/torch_names.h"
 #include "training/trainer_lock.h"
 
@@ -12,7 +11,7 @@ static sgm_status add_states(sgm_trainer *trainer, const sgm__parts *wanted, sgm
     const char *name;
     size_t matches = 0;
     for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++) {
-        if (!sgm__parts_have(wanted, name) || !sgm__ranks_have(trainer, name))
+        if (!sgm__parts_have(wanted, name) || !sgm__trainer_has_state(trainer, name))
             continue;
         matches += sgm__part_of_state(name) != SGM_PART_RANDOM;
         sgm_tensor *value = sgm_session_get(trainer->session, name);
@@ -36,13 +35,10 @@ static sgm_status fill_bundle(sgm_trainer *trainer, const sgm__parts *wanted, sg
         sgm_string_free(network);
         SGM_TRY(status);
     }
-    if (sgm__parts_are_all(wanted))
-        sgm__ranks_note_saved(trainer);
-    SGM_TRY(sgm__trainer_view(trainer));
+    SGM_TRY(sgm__trainer_collect(trainer));
     SGM_TRY(sgm__state_add(trainer, wanted->parts, bundle));
     SGM_TRY(add_states(trainer, wanted, bundle));
-    SGM_TRY(sgm__ranks_add_slots(trainer, wanted, bundle));
-    return sgm__parts_are_all(wanted) ? sgm__operator_add_states(trainer, bundle) : SGM_OK;
+    return trainer->strategy != NULL ? trainer->strategy->add_states(trainer, wanted, bundle) : SGM_OK;
 }
 
 static sgm_status enter(sgm_trainer *trainer, unsigned parts)
@@ -150,11 +146,12 @@ static sgm_status take_back_network(sgm_trainer *trainer, sgm_status failure)
     sgm_network_free(trainer->network);
     trainer->network = NULL;
     trainer->recording = (sgm_recording){0};
-    sgm__operator_recorded(trainer);
+    if (trainer->strategy != NULL)
+        trainer->strategy->recorded(trainer);
     sgm_session *session = sgm_session_create(trainer->settings.handler);
     if (session == NULL)
         return sgm__trainer_keep(trainer, sgm_last_status());
-    if (sgm__operator_new_sessions(trainer) != SGM_OK) {
+    if (trainer->strategy != NULL && trainer->strategy->new_session(trainer) != SGM_OK) {
         sgm_session_free(session);
         return sgm__trainer_keep(trainer, sgm_last_status());
     }
@@ -171,7 +168,7 @@ static sgm_status prepare(sgm_trainer *trainer, sgm__fit *fit, bool *is_new)
     if (!*is_new)
         SGM_TRY(sgm__trainer_prepare(trainer));
     if (!*is_new)
-        return sgm__trainer_view(trainer); /* what is not in the file stays as workers have learnt it */
+        return sgm__trainer_collect(trainer); /* what is not in the file stays as workers have learnt it */
     trainer->network = fit->network;
     fit->network = NULL;
     SGM_TRY(sgm__trainer_publish_network(trainer));
@@ -193,7 +190,7 @@ static sgm_status set_states(sgm_trainer *trainer, const sgm_bundle *bundle, con
         for (size_t i = 0; i < sgm_bundle_count(bundle); i++) {
             const char *name = sgm_bundle_name(bundle, i);
             bool average = strncmp(name, SGM__AVERAGE_PREFIX, strlen(SGM__AVERAGE_PREFIX)) == 0;
-            if (taken[i] && average == (averages == 1) && sgm__ranks_have(trainer, name))
+            if (taken[i] && average == (averages == 1) && sgm__trainer_has_state(trainer, name))
                 SGM_TRY(set_state(trainer, name, sgm_bundle_get(bundle, name)));
         }
     sgm__trainer_forget_programs(trainer);
@@ -213,15 +210,17 @@ static sgm_status take_over(sgm_trainer *trainer, sgm__fit *fit, const sgm__save
         status = sgm__state_set_learnt(trainer, state, fit->wanted->parts);
     if (status == SGM_OK)
         status = set_states(trainer, fit->bundle, taken);
-    if (status == SGM_OK && (fit->wanted->parts & SGM_PART_OPTIMISER) != 0)
-        status = sgm__ranks_loaded(trainer, fit->bundle, taken);
+    if (status == SGM_OK && (fit->wanted->parts & SGM_PART_OPTIMISER) != 0 && trainer->strategy != NULL)
+        status = trainer->strategy->loaded(trainer, fit->bundle, taken);
     sgm__free(taken);
     if (status != SGM_OK && is_new)
         return take_back_network(trainer, status);
     SGM_TRY(status);
     SGM_TRY(sgm__state_set_position(trainer, state, fit->wanted->parts));
     bool all = sgm__parts_are_all(fit->wanted);
-    return sgm__operator_take_over(trainer, fit->bundle, all ? state->json : NULL, fit->source);
+    return trainer->strategy != NULL
+               ? trainer->strategy->take_over(trainer, fit->bundle, all ? state->json : NULL, fit->source)
+               : SGM_OK;
 }
 
 static void tell_conversions(const sgm_trainer *trainer, const sgm__fit *fit)
@@ -262,8 +261,8 @@ static sgm_status load_state(sgm_trainer *trainer, const sgm_bundle *bundle, sgm
         compare_optimisers(trainer, state, &fit);
         status = sgm__fit_decide(&fit);
     }
-    if (status == SGM_OK && sgm__parts_are_all(wanted))
-        status = sgm__operator_check(trainer, bundle, state->json, source);
+    if (status == SGM_OK && sgm__parts_are_all(wanted) && trainer->strategy != NULL)
+        status = trainer->strategy->check_states(trainer, bundle, state->json, source);
     if (status == SGM_OK)
         status = sgm__fit_convert(&fit);
     if (status == SGM_OK && (status = take_over(trainer, &fit, state)) != SGM_OK)
@@ -284,8 +283,8 @@ sgm_status sgm__checkpoint_fits(sgm_trainer *trainer, const sgm_bundle *bundle, 
     sgm_status status = compare(&fit, trainer, bundle, &wanted, source);
     if (status == SGM_OK)
         status = sgm__fit_decide(&fit);
-    if (status == SGM_OK && sgm__parts_are_all(&wanted))
-        status = sgm__operator_check(trainer, bundle, state->json, source);
+    if (status == SGM_OK && sgm__parts_are_all(&wanted) && trainer->strategy != NULL)
+        status = trainer->strategy->check_states(trainer, bundle, state->json, source);
     sgm__fit_close(&fit);
     return status;
 }

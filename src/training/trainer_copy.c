@@ -60,8 +60,8 @@ static sgm_status copy_all(sgm_trainer *to, sgm_trainer *from)
     SGM_TRY(copy_data(to, from));
     SGM_TRY(copy_optimiser(to, from));
     SGM_TRY(copy_rules(to, from));
-    if (from->team != NULL)
-        SGM_TRY(sgm_trainer_operator(to, sgm__operator_copy(from->team)));
+    if (from->strategy != NULL)
+        SGM_TRY(from->strategy->copy(to, from));
     SGM_TRY(sgm__hooks_copy(from, to));
     return sgm__settings_copy(from, to);
 }

@@ -1,7 +1,7 @@
 /* Hooks that come and go while a trainer runs, and what checkpoints keep of them. */
 #include "training/trainer_hooks.h"
 #include "training/change_record.h"
-#include "training/operator.h"
+#include "training/trainer.h"
 
 #include "training/hooks_ready/hook_text.h"
 #include <stdio.h>
@@ -19,15 +19,21 @@ static void record(sgm_trainer *trainer, const char *name, const char *before, c
     sgm__free(what);
 }
 
+sgm_status sgm__trainer_attach_as(sgm_trainer *trainer, sgm_hook *hook, sgm__attachment how, bool *attached,
+                                  char **name)
+{
+    return trainer->strategy != NULL && sgm__hook_is_local(hook)
+               ? trainer->strategy->attach(trainer, hook, how, attached, name)
+               : sgm__hooks_attach_as(trainer->hooks, hook, how, attached, name);
+}
+
 sgm_status sgm__trainer_attach(sgm_trainer *trainer, sgm_hook *hook, sgm__hook_change change, char **name)
 {
     bool attached = false;
     char *made = NULL;
     bool runs = sgm_trainer_state_of(trainer) != SGM_TRAINER_IDLE;
-    bool local = trainer->team != NULL && sgm__hook_is_local(hook);
     sgm__attachment how = runs ? SGM__ATTACHED_STORED : SGM__ATTACHED_AS_SETUP;
-    sgm_status status = local ? sgm__operator_attach(trainer->team, hook, how, &attached, &made)
-                              : sgm__hooks_attach_as(trainer->hooks, hook, how, &attached, &made);
+    sgm_status status = sgm__trainer_attach_as(trainer, hook, how, &attached, &made);
     if (status == SGM_OK && made == NULL)
         status = SGM_ERROR_MEMORY;
     else if (status == SGM_OK && !attached)
@@ -51,11 +57,11 @@ sgm_status sgm__trainer_detach(sgm_trainer *trainer, const char *name, sgm__hook
     sgm_status status = sgm__hooks_detach_named(trainer->hooks, name, &full, &text, &detached);
     if (status == SGM_OK)
         sgm__trainer_drop_left(trainer, &detached);
-    if (status == SGM_ERROR_NOT_FOUND && trainer->team != NULL) {
+    if (status == SGM_ERROR_NOT_FOUND && trainer->strategy != NULL) {
         char *message = sgm__strdup(sgm_last_error()); /* which knows the trainer's names */
         sgm__free(full);
         sgm__free(text);
-        status = sgm__operator_detach(trainer->team, name, &full, &text);
+        status = trainer->strategy->detach(trainer, name, &full, &text);
         if (status == SGM_ERROR_NOT_FOUND && message != NULL)
             sgm_fail(status, "%s", message);
         sgm__free(message);
@@ -90,11 +96,11 @@ sgm_status sgm_trainer_detach(sgm_trainer *trainer, const char *name)
 }
 
 /* Behind those of the trainer; the list stays the caller's. */
-static sgm_status add_local(sgm_operator *team, sgm_attached_hook **list, size_t *count)
+static sgm_status add_local(sgm_trainer *trainer, sgm_attached_hook **list, size_t *count)
 {
     sgm_attached_hook *local;
     size_t more;
-    SGM_TRY(sgm__operator_list(team, &local, &more));
+    SGM_TRY(trainer->strategy->list_hooks(trainer, &local, &more));
     sgm_attached_hook *all = sgm__realloc(*list, (*count + more + 1) * sizeof *all);
     if (all == NULL) {
         sgm_attached_hooks_free(local, more);
@@ -114,9 +120,9 @@ sgm_status sgm_trainer_hooks(sgm_trainer *trainer, sgm_attached_hook **list, siz
     if (trainer == NULL)
         return sgm__fail_null("the trainer is NULL");
     sgm_status status = sgm__hooks_list(trainer->hooks, list, count);
-    if (status != SGM_OK || trainer->team == NULL)
+    if (status != SGM_OK || trainer->strategy == NULL)
         return status;
-    status = add_local(trainer->team, list, count);
+    status = add_local(trainer, list, count);
     if (status == SGM_OK)
         return SGM_OK;
     sgm_attached_hooks_free(*list, *count);

@@ -2,7 +2,6 @@
  * step is recorded anew, with states that keep them from the next iteration on. It is recorded without them
  * again when all who have read them said for how long, and that is over. */
 #include "network/again.h"
-#include "training/ranks.h"
 #include "training/trainer_publish.h"
 
 #include <math.h>
@@ -54,21 +53,17 @@ void sgm__trainer_let_go_of_kept(sgm_trainer *trainer)
 
 static sgm_status get_kept(const sgm__bound *bound, sgm_content *content)
 {
-    sgm_trainer *trainer = bound->trainer, *owner = trainer->global != NULL ? trainer->global : trainer;
+    sgm_trainer *trainer = bound->trainer, *owner = trainer->owner;
     const kept_kind *kind = bound->row;
     const char *what = kind->updates ? "updates" : "gradients";
     const char *name = bound->identifier + strlen(kind->prefix);
     const sgm_parameter *parameter = sgm__network_parameter(trainer->network, name);
     if (parameter == NULL || sgm__trainer_is_frozen(trainer, name))
         return sgm_fail(SGM_ERROR_STATE, "%s is frozen and has no %s", name, what);
-    const sgm__ranks *ranks = sgm__trainer_ranks(owner);
-    if (ranks != NULL && sgm__ranks_owner(ranks, name) != ranks->rank)
-        return sgm_fail(SGM_ERROR_STATE, "the %s of %s are with rank %d, which updates it (operator.sharded)",
-                        what, name, sgm__ranks_owner(ranks, name));
+    if (owner->strategy != NULL)
+        SGM_TRY(owner->strategy->find_kept(bound->trainer, name, what, &trainer));
     ask(owner, kind);
-    if (owner->team != NULL && owner->team->merges_gradients)
-        trainer = owner; /* what workers compute is merged before it is kept */
-    SGM_TRY(sgm__trainer_view(trainer));
+    SGM_TRY(sgm__trainer_collect(trainer));
     char *state = sgm__format("%s%s", kind->state_prefix, name);
     if (state == NULL)
         return SGM_ERROR_MEMORY;

@@ -39,12 +39,6 @@ bool sgm__is_busy(void)
     return busy > 0;
 }
 
-/* Scopes have no steps of their own. */
-static sgm_trainer *owner_of(sgm_trainer *trainer)
-{
-    return trainer->global != NULL ? trainer->global : trainer;
-}
-
 static held_lock *find_held(const sgm_trainer *trainer)
 {
     for (size_t i = 0; i < held_count; i++)
@@ -148,7 +142,7 @@ void sgm__trainer_was_locked(sgm_trainer *trainer)
 
 void sgm__trainer_lock(sgm_trainer *trainer)
 {
-    trainer = owner_of(trainer);
+    trainer = trainer->owner;
     if (pthread_mutex_trylock(&trainer->lock) != 0) {
         if (held_count == 0)
             wait_for(trainer);
@@ -160,7 +154,7 @@ void sgm__trainer_lock(sgm_trainer *trainer)
 
 void sgm__trainer_unlock(sgm_trainer *trainer)
 {
-    trainer = owner_of(trainer);
+    trainer = trainer->owner;
     held_lock *known = find_held(trainer);
     sgm__busy_end();
     if (known != NULL && --known->depth == 0)
@@ -187,7 +181,7 @@ void sgm__trainer_let_others(sgm_trainer *trainer)
 sgm_status sgm__trainer_check_thread(const sgm_trainer *trainer)
 {
     const sgm__hooks *hooks = sgm__hooks_of_background();
-    if (hooks != NULL && hooks->owner != NULL && owner_of(hooks->owner) == trainer)
+    if (hooks != NULL && hooks->owner != NULL && hooks->owner->owner == trainer)
         return sgm_fail(SGM_ERROR_STATE,
                         "a background hook of trainer '%s' cannot wait for it: name what it reads in .reads, "
                         "and ask for changes with the sgm_hook_request functions",
@@ -221,7 +215,7 @@ static sgm_status fail_busy(sgm_trainer *trainer, double seconds)
 {
     sgm__whereabouts *place = &trainer->whereabouts;
     const char *doing = atomic_load(&place->doing);
-    char *silent = sgm__ranks_silent(trainer);
+    char *silent = sgm__trainer_silent(trainer);
     sgm_status status = sgm_fail(
         SGM_ERROR_INTERRUPTED,
         "trainer '%s' has not let anybody look for %.3g seconds: it is %s after epoch %lld, iteration "
@@ -269,7 +263,7 @@ static sgm_status lock_with_patience(sgm_trainer *trainer)
 
 sgm_status sgm__trainer_enter(sgm_trainer *trainer)
 {
-    trainer = owner_of(trainer);
+    trainer = trainer->owner;
     SGM_TRY(sgm__trainer_check_thread(trainer));
     if (patience_of_thread != NULL)
         return lock_with_patience(trainer);

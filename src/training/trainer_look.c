@@ -44,7 +44,7 @@ const sgm_parameter *sgm_trainer_parameters(sgm_trainer *trainer, size_t *count)
 
 static sgm_tensor *get(sgm_trainer *trainer, const char *state)
 {
-    return sgm__trainer_prepare(trainer) == SGM_OK && sgm__trainer_view(trainer) == SGM_OK
+    return sgm__trainer_prepare(trainer) == SGM_OK && sgm__trainer_collect(trainer) == SGM_OK
                ? sgm_session_get(trainer->session, state)
                : NULL;
 }
@@ -62,7 +62,7 @@ static sgm_status set(sgm_trainer *trainer, const char *state, const sgm_tensor 
 {
     SGM_TRY(sgm__trainer_prepare(trainer));
     sgm_type type;
-    SGM_TRY(sgm__ranks_check_set(trainer, state));
+    SGM_TRY(sgm__trainer_check_set(trainer, state));
     SGM_TRY(sgm_session_state_type(trainer->session, state, &type)); /* a new name would be a mistake */
     sgm__trainer_parameters_changed(trainer);
     return sgm__trainer_put_state(trainer, state, value);

@@ -7,7 +7,6 @@
 #include "network/again.h"
 #include "ops/ops.h"
 #include "registry/pattern.h"
-#include "training/ranks.h"
 #include <sigma/operations.h>
 #include <sigma/units.h>
 #include <stdio.h>
@@ -20,10 +19,9 @@ void sgm__trainer_drop_programs(sgm_trainer *trainer)
 
 void sgm__trainer_forget_programs(sgm_trainer *trainer)
 {
-    if (trainer->global != NULL) /* a scope's are its trainer's, too */
-        trainer = trainer->global;
-    sgm__trainer_drop_programs(trainer);
-    sgm__operator_forget_programs(trainer);
+    sgm__trainer_drop_programs(trainer->owner);
+    if (trainer->owner->strategy != NULL)
+        trainer->owner->strategy->forget_programs(trainer->owner);
 }
 
 /* --- states --- */
@@ -82,8 +80,8 @@ static sgm_status fill_state(sgm_trainer *trainer, const char *name, sgm_tensor 
 
 sgm_status sgm__trainer_define_state(sgm_trainer *trainer, const char *name, const sgm_type *type)
 {
-    if (trainer->global != NULL)
-        return sgm__scope_define_state(trainer, name, type);
+    if (sgm__trainer_is_replica(trainer))
+        return trainer->owner->strategy->define_state(trainer, name, type);
     sgm_tensor *tensor = sgm_tensor_create(type->dtype, &type->shape);
     if (tensor == NULL)
         return SGM_ERROR_MEMORY;
@@ -133,7 +131,7 @@ static sgm_status check_memory(const sgm_trainer *trainer)
 static sgm_status define_states(sgm_trainer *trainer)
 {
     SGM_TRY(check_memory(trainer));
-    sgm_trainer *owner = trainer->global != NULL ? trainer->global : trainer;
+    sgm_trainer *owner = trainer->owner;
     for (int parameters = 1; parameters >= 0; parameters--)
         for (size_t i = 0; i < trainer->graph->count; i++) {
             const sgm__instruction *instruction = &trainer->graph->instructions[i];
@@ -286,11 +284,12 @@ static sgm_status find_trained(sgm_trainer *trainer)
     return SGM_OK;
 }
 
-static sgm_status record_update(sgm_trainer *trainer, bool update, const sgm_value *gradients)
+sgm_status sgm__trainer_record_update(sgm_trainer *trainer, bool update, const sgm_value *gradients,
+                                      bool averages_apart)
 {
-    const sgm_trainer *owner = trainer->global != NULL ? trainer->global : trainer;
-    bool divides = sgm__ranks_sharded(sgm__trainer_ranks(trainer));
-    SGM_TRY(sgm__ranks_mark_owned(trainer));
+    const sgm_trainer *owner = trainer->owner;
+    if (trainer->strategy != NULL)
+        SGM_TRY(trainer->strategy->find_owners(trainer));
     return sgm__optimiser_record(trainer->optimiser, trainer->graph,
                                  &(sgm__update_request){.cost = trainer->recording.total,
                                                         .gradients = gradients,
@@ -301,10 +300,10 @@ static sgm_status record_update(sgm_trainer *trainer, bool update, const sgm_val
                                                         .update = update,
                                                         .keep_gradients = owner->gradients_until > 0,
                                                         .keep_updates = owner->updates_until > 0,
-                                                        .averages_apart = divides && gradients != NULL});
+                                                        .averages_apart = averages_apart});
 }
 
-static void record_random_step(sgm_graph *graph)
+void sgm__trainer_record_random_step(sgm_graph *graph)
 {
     sgm_shape scalar = sgm_shape_scalar();
     sgm_value step = sgm_state(graph, "random.step", SGM_INT64, &scalar);
@@ -339,7 +338,7 @@ static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_
                                      .prefix = averaged ? SGM__AVERAGE_PREFIX : ""};
     SGM_TRY(record_network(trainer, purpose, &options, same));
     bool remembers = training && sgm__network_memory_at(trainer->network, 0) != NULL;
-    if (remembers && (trainer->team != NULL || trainer->global != NULL))
+    if (remembers && trainer->owner->strategy != NULL)
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
                         "layers with lanes remember what one trainer reads: train them without workers");
     if (remembers && sgm__iterator_shuffles(trainer->training))
@@ -348,7 +347,8 @@ static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_
                         "shuffled: give .no_shuffle (data.shuffle=false)");
     if (*same)
         return SGM_OK;
-    sgm__operator_recorded(trainer);
+    if (trainer->owner->strategy != NULL)
+        trainer->owner->strategy->recorded(trainer);
     if (trainer->recording.target_count > 0)
         snprintf(trainer->first_targets, sizeof trainer->first_targets, "%s",
                  trainer->recording.targets[0].name);
@@ -372,46 +372,12 @@ static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_
     if (training)
         SGM_TRY(find_trained(trainer));
     if (gradients)
-        SGM_TRY(sgm__operator_record_gradients(trainer));
+        SGM_TRY(trainer->owner->strategy->record(trainer, purpose, batch));
     if (updates)
-        SGM_TRY(record_update(trainer, purpose == SGM__UPDATE, NULL));
+        SGM_TRY(sgm__trainer_record_update(trainer, purpose == SGM__UPDATE, NULL, false));
     if (updates && trainer->recording.random)
-        record_random_step(trainer->graph);
+        sgm__trainer_record_random_step(trainer->graph);
     SGM_TRY(sgm_graph_status(trainer->graph));
-    return define_states(trainer);
-}
-
-static sgm_status record_merged(sgm_trainer *trainer, bool update, int64_t workers, bool own)
-{
-    const sgm_trainer *owner = trainer->global != NULL ? trainer->global : trainer;
-    sgm_value *gradients = NULL;
-    sgm_graph_clear(trainer->graph);
-    SGM_TRY(sgm__operator_record_merge(trainer, (int32_t)workers, &gradients));
-    sgm_status status = own ? sgm__ranks_mark_placed(trainer) : SGM_OK;
-    if (status == SGM_OK)
-        status = record_update(trainer, update, gradients);
-    sgm__free(gradients);
-    SGM_TRY(status);
-    if (owner->team->random)
-        record_random_step(trainer->graph);
-    return sgm_graph_status(trainer->graph);
-}
-
-/* The second half of a step whose gradients come from so many workers; a scope's own. */
-static sgm_status record_apply(sgm_trainer *trainer, bool update, int64_t workers)
-{
-    SGM_TRY(record_merged(trainer, update, workers, false));
-    if (update && sgm__ranks_divide(trainer))
-        SGM_TRY(record_merged(trainer, update, workers, true));
-    return define_states(trainer);
-}
-
-static sgm_status record_averages(sgm_trainer *trainer)
-{
-    sgm_graph_clear(trainer->graph);
-    SGM_TRY(sgm__operator_find_trained(trainer));
-    SGM_TRY(sgm__optimiser_record_averages(trainer->optimiser, trainer->graph, trainer->trained,
-                                           trainer->trained_count));
     return define_states(trainer);
 }
 
@@ -423,10 +389,10 @@ static bool is_of_states(sgm__step_purpose purpose)
 
 static sgm_status record_for(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch, bool *same)
 {
-    if (purpose == SGM__AVERAGE)
-        return record_averages(trainer);
-    return is_of_states(purpose) ? record_apply(trainer, purpose == SGM__APPLY, batch)
-                                 : record(trainer, purpose, batch, same);
+    if (!is_of_states(purpose))
+        return record(trainer, purpose, batch, same);
+    SGM_TRY(trainer->owner->strategy->record(trainer, purpose, batch));
+    return define_states(trainer);
 }
 
 static sgm_status check_parts(const sgm_trainer *trainer, sgm__step_purpose purpose)
@@ -506,7 +472,7 @@ static bool is_quick(const sgm_trainer *trainer)
 sgm_program *sgm__trainer_program(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch)
 {
     bool looks = purpose == SGM__VALIDATE || purpose == SGM__PREDICT;
-    if (looks && sgm__trainer_view(trainer) != SGM_OK)
+    if (looks && sgm__trainer_collect(trainer) != SGM_OK)
         return NULL;
     const sgm__known_program *known = find_known(trainer, purpose, batch);
     if (known != NULL && known->program != NULL)

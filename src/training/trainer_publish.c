@@ -5,12 +5,6 @@
 #include "training/parts.h"
 #include "training/trainer_lock.h"
 
-/* Scopes have no folder of their own. */
-static sgm_trainer *owner_of(sgm_trainer *trainer)
-{
-    return trainer->global != NULL ? trainer->global : trainer;
-}
-
 /* "0.1", "true", a text as it is; sgm__free. */
 static char *plain_text(const sgm_content *content)
 {
@@ -36,7 +30,7 @@ static void note_change(sgm_trainer *trainer, const char *identifier, const sgm_
                         const sgm_content *after)
 {
     char *old = plain_text(before), *new = plain_text(after);
-    trainer = owner_of(trainer);
+    trainer = trainer->owner;
     sgm_status status =
         old != NULL && new != NULL ? sgm__settings_note(trainer, identifier, old, new) : SGM_ERROR_MEMORY;
     if (status == SGM_OK)

@@ -1,12 +1,11 @@
 /* What hooks have asked for: stopping, pausing, saving, setting, resetting. */
 #include "training/trainer_requests.h"
 
-#include "training/ranks.h"
 #include "training/run_folder.h"
 
 static sgm_status change_value(sgm_trainer *trainer, const sgm__request *request)
 {
-    sgm_trainer *owner = trainer->global != NULL ? trainer->global : trainer; /* who has the record */
+    sgm_trainer *owner = trainer->owner; /* who has the record */
     owner->changed_by = request->who;
     sgm_status status = sgm_resolve_set(trainer->registry, request->text, request->content, NULL, NULL);
     owner->changed_by = "program";
@@ -37,14 +36,26 @@ static sgm_status pause_for(sgm_trainer *trainer, const sgm__request *request)
     return status;
 }
 
-/* `asker`: the trainer, or a worker's scope, whose values it sets. */
+/* Before a checkpoint, of all processes. */
+static sgm_status prepare_save(sgm_trainer *trainer)
+{
+    return trainer->strategy != NULL ? trainer->strategy->prepare_save(trainer, false) : SGM_OK;
+}
+
+static void must_meet(sgm_trainer *trainer)
+{
+    if (trainer->strategy != NULL)
+        trainer->strategy->must_meet(trainer);
+}
+
+/* `asker`: the trainer, or a replica, whose values it sets. */
 static sgm_status fulfil(sgm_trainer *trainer, sgm_trainer *asker, const sgm__request *request)
 {
     switch (request->kind) {
     case SGM__REQUEST_STOP:
         return stop_for(trainer, request);
     case SGM__REQUEST_SAVE:
-        SGM_TRY(sgm__ranks_prepare_save(trainer));
+        SGM_TRY(prepare_save(trainer));
         if (sgm__trainer_follows(trainer))
             return SGM_OK;
         return trainer->folder != NULL
@@ -53,21 +64,21 @@ static sgm_status fulfil(sgm_trainer *trainer, sgm_trainer *asker, const sgm__re
     case SGM__REQUEST_SET:
         return change_value(asker, request);
     case SGM__REQUEST_PAUSE:
-        sgm__ranks_must_meet(trainer);
+        must_meet(trainer);
         return pause_for(trainer, request);
     case SGM__REQUEST_RESET: /* at the end of the iteration: this thread is busy */
-        sgm__ranks_must_meet(trainer);
+        must_meet(trainer);
         if (sgm__trainer_follows(trainer))
             return SGM_OK; /* rank 0 has the same hook, and all follow it */
         return sgm__trainer_order(trainer, SGM__ORDER_RESET, (sgm__order_texts){.who = request->who});
     case SGM__REQUEST_ACT: /* it saves, too */
-        SGM_TRY(sgm__ranks_prepare_save(trainer));
+        SGM_TRY(prepare_save(trainer));
         return sgm__trainer_follows(trainer) ? SGM_OK : request->act(request->user, trainer);
     }
     return SGM_OK;
 }
 
-static void fulfil_or_log(sgm_trainer *trainer, sgm_trainer *asker, const sgm__request *request)
+void sgm__request_fulfil(sgm_trainer *trainer, sgm_trainer *asker, const sgm__request *request)
 {
     if (fulfil(trainer, asker, request) != SGM_OK)
         sgm__log(SGM_LOG_ERROR, trainer->name, "%s: %s", request->who, sgm_last_error());
@@ -76,31 +87,24 @@ static void fulfil_or_log(sgm_trainer *trainer, sgm_trainer *asker, const sgm__r
 /* Lets go of the request. */
 static sgm_status do_request(sgm_trainer *trainer, sgm_trainer *asker, sgm__request *request)
 {
-    sgm__rank_wish wish = SGM__WISH_NOW;
-    sgm_status status = sgm__ranks_wish(trainer, asker, request, &wish);
-    if (status == SGM_OK && wish == SGM__WISH_NOW)
-        fulfil_or_log(trainer, asker, request);
-    if (wish != SGM__WISH_KEPT)
+    sgm__request_time time = SGM__REQUEST_NOW;
+    sgm_status status =
+        trainer->strategy != NULL ? trainer->strategy->decide(trainer, asker, request, &time) : SGM_OK;
+    if (status == SGM_OK && time == SGM__REQUEST_NOW)
+        sgm__request_fulfil(trainer, asker, request);
+    if (time != SGM__REQUEST_LATER)
         sgm__request_free(request);
     return status;
 }
 
 sgm_status sgm__requests_do(sgm_trainer *trainer)
 {
-    sgm_trainer *scope;
+    sgm_trainer *replica;
     sgm__request *request;
-    while ((request = sgm__operator_take_request(trainer, &scope)) != NULL)
-        SGM_TRY(do_request(trainer, scope, request));
+    while (trainer->strategy != NULL &&
+           (request = trainer->strategy->next_request(trainer, &replica)) != NULL)
+        SGM_TRY(do_request(trainer, replica, request));
     while ((request = sgm__hooks_take_request(trainer->hooks)) != NULL)
         SGM_TRY(do_request(trainer, trainer, request));
     return SGM_OK;
-}
-
-void sgm__requests_do_kept(sgm_trainer *trainer)
-{
-    sgm__request *request;
-    while ((request = sgm__ranks_take_kept(trainer)) != NULL) {
-        fulfil_or_log(trainer, trainer, request);
-        sgm__request_free(request);
-    }
 }

@@ -1,9 +1,9 @@
 /* Running: iterations and epochs, validation, progress, stopping. */
+#include "training/trainer_run.h"
 #include "data/dataset.h"
 #include "training/checkpoints.h"
 #include "training/control_socket.h"
 #include "training/nan_watch.h"
-#include "training/ranks.h"
 #include "training/run_folder.h"
 #include "training/trainer_hooks.h"
 #include "training/trainer_lock.h"
@@ -13,23 +13,8 @@
 
 /* --- one run --- */
 
-typedef struct training_run {
-    sgm_trainer *trainer;
-    const sgm_run_options *options;
-    double ran_before; /* the trainer's running time at the beginning */
-    int64_t records;   /* trained on in this run */
-    bool begun;        /* observers were told of its beginning */
-    bool stopped;      /* by a signal, an observer or a hook */
-    bool agreed;       /* with other ranks: all stop here */
-    bool saved;
-    int lock; /* of the folder */
-    sgm_log_sink *log;
-    sgm_task task;
-    sgm__control_server *server;
-} training_run;
-
 /* For those who cannot look while this thread has the lock; a string that stays. */
-static void note_whereabouts(sgm_trainer *trainer, const char *doing)
+void sgm__trainer_note_whereabouts(sgm_trainer *trainer, const char *doing)
 {
     sgm__whereabouts *place = &trainer->whereabouts;
     atomic_store_explicit(&place->doing, doing, memory_order_relaxed);
@@ -37,7 +22,7 @@ static void note_whereabouts(sgm_trainer *trainer, const char *doing)
     atomic_store_explicit(&place->iteration, trainer->position.iteration, memory_order_relaxed);
 }
 
-static double seconds_left(const training_run *run, double seconds)
+static double seconds_left(const sgm__training_run *run, double seconds)
 {
     const sgm__training_position *position = &run->trainer->position;
     if (run->options->epochs == 0 || run->trainer->batches == 0 || run->records == 0)
@@ -51,7 +36,7 @@ static double seconds_left(const training_run *run, double seconds)
 }
 
 /* Without pauses. */
-static double run_seconds(const training_run *run)
+static double run_seconds(const sgm__training_run *run)
 {
     const sgm_trainer *trainer = run->trainer;
     double now = trainer->running_since > 0 ? sgm__now() - trainer->running_since : 0;
@@ -67,7 +52,7 @@ void sgm__observer_next(int64_t iteration)
 }
 
 /* Observers may let a trainer run on, and move it: each has its own place for what it wants next. */
-static void call_observers(training_run *run, const sgm_training_progress *progress)
+static void call_observers(sgm__training_run *run, const sgm_training_progress *progress)
 {
     sgm_trainer *trainer = run->trainer;
     int64_t *before = next_wanted, least = INT64_MAX;
@@ -86,7 +71,7 @@ static void call_observers(training_run *run, const sgm_training_progress *progr
     trainer->next_told = least;
 }
 
-static void report(training_run *run, sgm_progress_kind kind)
+static void report(sgm__training_run *run, sgm_progress_kind kind)
 {
     sgm_trainer *trainer = run->trainer;
     if (trainer->observer_count == 0 ||
@@ -122,12 +107,12 @@ static void report(training_run *run, sgm_progress_kind kind)
     sgm__free(paused_by);
 }
 
-static sgm_status train_on(training_run *run, const sgm_block *block)
+static sgm_status train_on(sgm__training_run *run, const sgm_block *block)
 {
     sgm_trainer *trainer = run->trainer;
     double rate = sgm__trainer_learning_rate(trainer, trainer->batches);
     int64_t records = trainer->position.sums.records;
-    note_whereabouts(trainer, "computing a step");
+    sgm__trainer_note_whereabouts(trainer, "computing a step");
     sgm_status status = sgm__trainer_step(trainer, block, rate);
     if (status != SGM_OK)
         status = sgm__iterator_fail(trainer->training, status);
@@ -135,19 +120,20 @@ static sgm_status train_on(training_run *run, const sgm_block *block)
         run->records += trainer->position.sums.records - records;
         status = sgm__trainer_check_loss(trainer);
     }
-    if (status == SGM_OK)
-        status = sgm__ranks_compare_now_and_then(trainer);
+    if (status == SGM_OK && trainer->strategy != NULL)
+        status = trainer->strategy->check(trainer);
     return status == SGM_ERROR_NUMERIC ? sgm__nan_watch_look(trainer, status) : status;
 }
 
 /* --- hooks --- */
 
-/* Tells hooks of an event, workers' first, and does what they ask for. */
-static sgm_status tell_hooks(training_run *run, sgm_time_scale scale)
+/* Tells hooks of an event, replicas' first, and does what they ask for. */
+static sgm_status tell_hooks(sgm__training_run *run, sgm_time_scale scale)
 {
     sgm_trainer *trainer = run->trainer;
-    note_whereabouts(trainer, "running hooks");
-    SGM_TRY(sgm__operator_event(trainer, scale));
+    sgm__trainer_note_whereabouts(trainer, "running hooks");
+    if (trainer->strategy != NULL)
+        SGM_TRY(trainer->strategy->event(trainer, scale));
     SGM_TRY(sgm__hooks_event(trainer->hooks, scale, trainer->position.epoch, trainer->position.iteration));
     return sgm__requests_do(trainer);
 }
@@ -159,14 +145,13 @@ static int64_t epochs_between_checkpoints(const sgm_run_options *options)
     return options->folder != NULL && every > 0 ? every : 0;
 }
 
-static sgm_status end_epoch(training_run *run)
+static sgm_status end_epoch(sgm__training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
     const sgm_run_options *options = run->options;
-    note_whereabouts(trainer, "ending an epoch, with validation and a checkpoint,");
-    SGM_TRY(sgm__operator_end_epoch(trainer));
-    SGM_TRY(sgm__ranks_compare(trainer)); /* before a checkpoint keeps what is wrong */
-    sgm__ranks_forget_lost(trainer);
+    sgm__trainer_note_whereabouts(trainer, "ending an epoch, with validation and a checkpoint,");
+    if (trainer->strategy != NULL)
+        SGM_TRY(trainer->strategy->end_epoch(trainer));
     for (size_t i = 0; i < trainer->validation_count; i++)
         SGM_TRY(sgm__trainer_validate(trainer, i));
     double training_loss = sgm__metrics_of(&trainer->position.sums).loss;
@@ -177,8 +162,8 @@ static sgm_status end_epoch(training_run *run)
     trainer->position.epoch++;
     trainer->position.batch = 0;
     SGM_TRY(sgm__trainer_forget_memories(trainer));
-    if (sgm__ranks_save_is_due(trainer))
-        SGM_TRY(sgm__ranks_prepare_save(trainer));
+    if (trainer->strategy != NULL)
+        SGM_TRY(trainer->strategy->prepare_save(trainer, true));
     /* hooks first, as observers are told what they measured */
     sgm_status status = sgm__trainer_keep(trainer, tell_hooks(run, SGM_EPOCH));
     report(run, SGM_PROGRESS_EPOCH);
@@ -193,19 +178,25 @@ static sgm_status end_epoch(training_run *run)
     return run->saved ? sgm__run_folder_save(trainer, options->folder) : SGM_OK;
 }
 
-static bool is_done(const training_run *run)
+/* Several processes: they agree on what is done between two iterations. */
+static bool meets(const sgm__training_run *run)
+{
+    const sgm__strategy *strategy = run->trainer->strategy;
+    return strategy != NULL && strategy->meet != NULL;
+}
+
+static bool is_done(const sgm__training_run *run)
 {
     const sgm__training_position *position = &run->trainer->position;
     const sgm_run_options *options = run->options;
-    bool stopped = sgm__trainer_ranks(run->trainer) != NULL
-                       ? run->agreed || run->trainer->ended_by != NULL
-                       : run->stopped || sgm__control_stops(&run->trainer->control, NULL, 0);
+    bool stopped = meets(run) ? run->agreed || run->trainer->ended_by != NULL
+                              : run->stopped || sgm__control_stops(&run->trainer->control, NULL, 0);
     return stopped || (options->epochs > 0 && position->epoch >= options->epochs) ||
            (options->iterations > 0 && position->iteration >= options->iterations);
 }
 
 /* Those that are there: what they lead to comes after the next iteration. */
-static sgm_status obey_orders(training_run *run)
+sgm_status sgm__run_obey_orders(sgm__training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
     sgm_status status = SGM_OK;
@@ -219,7 +210,8 @@ static sgm_status obey_orders(training_run *run)
         sgm_status outcome = sgm__trainer_obey(trainer, order, &moved, &broken);
         status = broken ? outcome : SGM_OK;
         run->saved = run->saved && !moved;
-        sgm__ranks_moved(trainer, moved);
+        if (moved && trainer->strategy != NULL)
+            trainer->strategy->moved(trainer);
         run->ran_before += run_seconds(run) - ran; /* the training's time may be another now */
         sgm__order_done(trainer, order, outcome);
         if (moved && resets)
@@ -238,12 +230,12 @@ static void stop_the_time(sgm_trainer *trainer)
     trainer->running_since = 0;
 }
 
-static sgm_status begin_pause(training_run *run)
+sgm_status sgm__run_begin_pause(sgm__training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
     stop_the_time(trainer);
     char *by = sgm__trainer_paused_by(trainer);
-    note_whereabouts(trainer, "paused");
+    sgm__trainer_note_whereabouts(trainer, "paused");
     sgm__log(SGM_LOG_INFO, trainer->name, "paused%s%s after epoch %lld, iteration %lld",
              by != NULL ? " by " : "", by != NULL ? by : "", (long long)trainer->position.epoch,
              (long long)trainer->position.iteration);
@@ -253,7 +245,7 @@ static sgm_status begin_pause(training_run *run)
     return SGM_OK;
 }
 
-static sgm_status end_pause(training_run *run)
+sgm_status sgm__run_end_pause(sgm__training_run *run)
 {
     run->trainer->running_since = sgm__now();
     SGM_TRY(tell_hooks(run, SGM_RESUME));
@@ -262,99 +254,50 @@ static sgm_status end_pause(training_run *run)
 }
 
 /* Until the pause ends, or for so many seconds; what came meanwhile is done. */
-static sgm_status wait_paused(training_run *run, double seconds, bool *goes_on)
+sgm_status sgm__run_wait_paused(sgm__training_run *run, double seconds, bool *goes_on)
 {
     sgm_trainer *trainer = run->trainer;
     sgm__trainer_unlock(trainer);
     *goes_on = sgm__control_wait(&trainer->control, run->options->catch_interrupt ? sgm__signals_came : NULL,
                                  seconds);
     sgm__trainer_lock(trainer);
-    return *goes_on ? SGM_OK : obey_orders(run);
+    return *goes_on ? SGM_OK : sgm__run_obey_orders(run);
 }
 
-static sgm_status obey(training_run *run)
+static sgm_status obey(sgm__training_run *run)
 {
     if (!sgm__control_wants_pause(&run->trainer->control))
         return SGM_OK;
-    SGM_TRY(begin_pause(run));
+    SGM_TRY(sgm__run_begin_pause(run));
     for (bool goes_on = false; !goes_on;)
-        SGM_TRY(wait_paused(run, 1e9, &goes_on));
-    return end_pause(run);
+        SGM_TRY(sgm__run_wait_paused(run, 1e9, &goes_on));
+    return sgm__run_end_pause(run);
 }
 
-/* --- with other ranks --- */
-
-static void look_for_signals(training_run *run)
+void sgm__run_look_for_signals(sgm__training_run *run)
 {
     if (run->options->catch_interrupt && sgm__signals_came())
         run->stopped = true;
 }
 
-/* What rank 0 was told since the last meeting; followers hear now and then that it is still paused. */
-static sgm_status lead(training_run *run)
+/* What was asked for since the last iteration. */
+static sgm_status do_orders(sgm__training_run *run)
 {
-    sgm_trainer *trainer = run->trainer;
-    sgm__rank_news news = {0};
-    sgm__trainer_let_others(trainer);
-    sgm__requests_do_kept(trainer);
-    SGM_TRY(obey_orders(run));
-    if (sgm__control_wants_pause(&trainer->control)) {
-        SGM_TRY(begin_pause(run));
-        for (bool goes_on = false; !goes_on;) {
-            news.paused = true;
-            SGM_TRY(sgm__ranks_meet(trainer, run->stopped, &news));
-            if (sgm__ranks_stopping(trainer))
-                SGM_TRY(sgm_trainer_resume(trainer));
-            SGM_TRY(wait_paused(run, sgm__ranks_patience(trainer), &goes_on));
-        }
-        SGM_TRY(end_pause(run));
-    }
-    look_for_signals(run);
-    run->stopped |= sgm__ranks_stopping(trainer);
-    news = (sgm__rank_news){.interrupted = run->stopped,
-                            .stopped = run->stopped || sgm__control_stops(&trainer->control, NULL, 0)};
-    run->agreed = news.stopped;
-    return sgm__ranks_meet(trainer, run->stopped, &news);
-}
-
-static sgm_status follow(training_run *run)
-{
-    sgm__rank_news news = {0};
-    bool paused = false;
-    sgm__trainer_let_others(run->trainer);
-    for (;;) {
-        look_for_signals(run);
-        SGM_TRY(sgm__ranks_meet(run->trainer, run->stopped, &news));
-        SGM_TRY(obey_orders(run));
-        if (!news.paused)
-            break;
-        if (!paused)
-            SGM_TRY(begin_pause(run));
-        paused = true;
-    }
-    run->agreed = news.stopped;
-    run->stopped |= news.interrupted; /* what this rank wants, and has not told yet, stays */
-    return paused ? end_pause(run) : SGM_OK;
-}
-
-/* Whoever leads this process, or other ranks. */
-static sgm_status do_orders(training_run *run)
-{
-    if (sgm__trainer_ranks(run->trainer) == NULL) {
-        SGM_TRY(obey_orders(run));
-        sgm__changes_remake(run->trainer);
-        return SGM_OK;
-    }
-    if (!sgm__ranks_are_to_meet(run->trainer, run->stopped))
-        return SGM_OK;
-    note_whereabouts(run->trainer, "meeting the other ranks");
-    SGM_TRY(sgm__trainer_follows(run->trainer) ? follow(run) : lead(run));
-    sgm__ranks_have_met(run->trainer);
+    if (meets(run))
+        return run->trainer->strategy->meet(run);
+    SGM_TRY(sgm__run_obey_orders(run));
+    sgm__changes_remake(run->trainer);
     return SGM_OK;
 }
 
+static sgm_status next_block(sgm_trainer *trainer, const sgm_block **block)
+{
+    return trainer->strategy != NULL ? trainer->strategy->next(trainer, block)
+                                     : sgm__trainer_next_block(trainer, block);
+}
+
 /* Iterations done, of those wanted as far as that is known. */
-static void tell_task(training_run *run)
+static void tell_task(sgm__training_run *run)
 {
     const sgm__training_position *position = &run->trainer->position;
     int64_t total = run->options->iterations, of_epoch = run->trainer->batches;
@@ -364,18 +307,17 @@ static void tell_task(training_run *run)
         run->stopped = true;
 }
 
-static sgm_status iterate(training_run *run)
+static sgm_status iterate(sgm__training_run *run)
 {
     for (;;) {
         const sgm_block *block = NULL;
-        look_for_signals(run);
+        sgm__run_look_for_signals(run);
         SGM_TRY(do_orders(run));
         if (is_done(run))
             break;
         sgm__trainer_let_go_of_kept(run->trainer);
-        note_whereabouts(run->trainer, "waiting for data");
-        if (!sgm__operator_at_end(run->trainer))
-            SGM_TRY(sgm__trainer_next_block(run->trainer, &block));
+        sgm__trainer_note_whereabouts(run->trainer, "waiting for data");
+        SGM_TRY(next_block(run->trainer, &block));
         if (block == NULL) {
             if (run->trainer->position.batch == 0)
                 return sgm_fail(SGM_ERROR_STATE,
@@ -391,17 +333,17 @@ static sgm_status iterate(training_run *run)
                 report(run, SGM_PROGRESS_ITERATION);
                 tell_task(run);
             }
-            if (sgm__trainer_ranks(run->trainer) == NULL)
+            if (!meets(run))
                 SGM_TRY(obey(run));
         }
-        if (sgm__trainer_ranks(run->trainer) == NULL)
+        if (!meets(run))
             sgm__trainer_let_others(run->trainer);
     }
     return SGM_OK;
 }
 
 /* With the time that the run had when it was saved, and what was set since. */
-static sgm_status go_on_in_folder(training_run *run)
+static sgm_status go_on_in_folder(sgm__training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
     double seconds = sgm__run_folder_seconds(trainer, trainer->folder);
@@ -414,7 +356,7 @@ static sgm_status go_on_in_folder(training_run *run)
 
 /* A run that a hook has ended stays so until it is asked for another length: also when the process died
  * before anything but the checkpoint knew of that end. */
-static sgm_status end_as_before(const training_run *run)
+static sgm_status end_as_before(const sgm__training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
     const sgm__ending *ended = &trainer->ending;
@@ -442,7 +384,7 @@ static void warn_of_minibatches(const sgm_trainer *trainer)
         (long long)(trainer->batches / together));
 }
 
-static sgm_status start(training_run *run)
+static sgm_status start(sgm__training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
     if (trainer->training == NULL)
@@ -468,10 +410,11 @@ static sgm_status start(training_run *run)
         SGM_TRY(go_on_in_folder(run));
     if (run->options->folder != NULL)
         sgm__changes_write(trainer);
-    SGM_TRY(sgm__ranks_begin(trainer, epochs_between_checkpoints(run->options)));
-    SGM_TRY(sgm__operator_start(trainer));
-    char who[96];
-    sgm__ranks_describe(trainer, who, sizeof who);
+    char who[96] = "";
+    if (trainer->strategy != NULL) {
+        SGM_TRY(trainer->strategy->start(trainer, epochs_between_checkpoints(run->options)));
+        trainer->strategy->describe(trainer, who, sizeof who);
+    }
     sgm__hooks_ask(trainer->hooks, trainer->registry);
     sgm__log(SGM_LOG_INFO, trainer->name,
              "training begins after epoch %lld, iteration %lld: seed %llu, %s, %s%s",
@@ -488,23 +431,22 @@ static sgm_status start(training_run *run)
     return tell_hooks(run, SGM_START);
 }
 
-static sgm_status run_all(training_run *run)
+static sgm_status run_all(sgm__training_run *run)
 {
-    bool alone = sgm__trainer_ranks(run->trainer) == NULL;
-    if (alone && run->options->paused && sgm__control_is_held(&run->trainer->control))
+    const sgm__strategy *strategy = run->trainer->strategy;
+    if (!meets(run) && run->options->paused && sgm__control_is_held(&run->trainer->control))
         SGM_TRY(obey(run));
     SGM_TRY(iterate(run));
     SGM_TRY(tell_hooks(run, SGM_STOP));
     sgm__hooks_wait(run->trainer->hooks);
-    sgm__operator_wait_for_hooks(run->trainer);
-    SGM_TRY(sgm__operator_merge_all(run->trainer));
-    SGM_TRY(sgm__ranks_prepare_save(run->trainer));
+    if (strategy != NULL)
+        SGM_TRY(strategy->finish(run->trainer));
     if (run->options->folder != NULL && !run->saved)
         SGM_TRY(sgm__run_folder_save(run->trainer, run->options->folder));
-    return sgm__ranks_leave(run->trainer);
+    return strategy != NULL ? strategy->leave(run->trainer) : SGM_OK;
 }
 
-static void log_end(const training_run *run, sgm_status status)
+static void log_end(const sgm__training_run *run, sgm_status status)
 {
     sgm_trainer *trainer = run->trainer;
     char time[64], reason[256] = "";
@@ -520,7 +462,7 @@ static void log_end(const training_run *run, sgm_status status)
 }
 
 /* Observers are told of the end of everything that began, also when it failed. */
-static sgm_status run_to_the_end(training_run *run)
+static sgm_status run_to_the_end(sgm__training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
     sgm_status status = sgm__trainer_keep(trainer, start(run));
@@ -549,7 +491,7 @@ static sgm_status read_options(const sgm_run_options *given, sgm_run_options *op
 
 static sgm_status run_with(sgm_trainer *trainer, const sgm_run_options *options)
 {
-    training_run current = {.trainer = trainer, .options = options, .lock = -1};
+    sgm__training_run current = {.trainer = trainer, .options = options, .lock = -1};
     sgm__signals_catch(options->catch_interrupt);
     sgm__trainer_lock(trainer);
     trainer->folder = options->folder;
@@ -557,19 +499,17 @@ static sgm_status run_with(sgm_trainer *trainer, const sgm_run_options *options)
     trainer->ended_by = NULL;
     trainer->running_since = sgm__now();
     current.ran_before = trainer->running_time;
-    note_whereabouts(trainer, "beginning");
+    sgm__trainer_note_whereabouts(trainer, "beginning");
     current.task = sgm_task_begin(SGM_TASK_TRAIN, trainer->name, "iterations");
     sgm_task_can_cancel(current.task);
     sgm_status status = run_to_the_end(&current);
-    if (status != SGM_OK && status != SGM_ERROR_INTERRUPTED)
-        sgm__ranks_fail(sgm__trainer_ranks(trainer));
-    sgm__operator_end(trainer);
-    sgm__ranks_end(trainer);
+    if (trainer->strategy != NULL)
+        trainer->strategy->end(trainer, status != SGM_OK && status != SGM_ERROR_INTERRUPTED);
     sgm_task_end(current.task, status);
     sgm__control_server_stop(current.server);
     bool ended = false;
     while (status == SGM_OK && !ended) { /* what came too late for the loop is done, too */
-        status = sgm__trainer_keep(trainer, obey_orders(&current));
+        status = sgm__trainer_keep(trainer, sgm__run_obey_orders(&current));
         ended = status == SGM_OK && sgm__control_try_end(&trainer->control);
     }
     if (!ended)
@@ -587,7 +527,7 @@ sgm_status sgm__trainer_run_reserved(sgm_trainer *trainer, const sgm_run_options
 {
     sgm_run_options options;
     sgm_status status = sgm__trainer_keep(trainer, read_options(given, &options));
-    if (status == SGM_OK && sgm__trainer_follows(trainer)) { /* rank 0 has them */
+    if (status == SGM_OK && sgm__trainer_follows(trainer)) { /* who leads has them */
         options.folder = NULL;
         options.resume = false;
     }

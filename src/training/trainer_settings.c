@@ -81,7 +81,7 @@ bool sgm__trainer_updates_next(sgm_trainer *trainer)
 static sgm_status restart_averages(sgm_trainer *trainer)
 {
     const char *name;
-    SGM_TRY(sgm__trainer_view(trainer));
+    SGM_TRY(sgm__trainer_collect(trainer));
     for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++) {
         if (strncmp(name, SGM__AVERAGE_PREFIX, strlen(SGM__AVERAGE_PREFIX)) != 0)
             continue;
@@ -90,7 +90,7 @@ static sgm_status restart_averages(sgm_trainer *trainer)
             value != NULL ? sgm_session_set(trainer->session, name, value) : sgm_last_status();
         sgm_tensor_free(value);
         if (status == SGM_OK)
-            status = sgm__operator_was_set(trainer, name);
+            status = sgm__trainer_state_was_set(trainer, name);
         SGM_TRY(status);
     }
     return SGM_OK;
@@ -182,7 +182,7 @@ static sgm_status drop_accumulated(sgm_trainer *trainer)
             if (zeros != NULL)
                 status = sgm_session_set(trainer->session, slot, zeros);
             if (zeros != NULL && status == SGM_OK)
-                status = sgm__operator_was_set(trainer, slot);
+                status = sgm__trainer_state_was_set(trainer, slot);
             else if (zeros == NULL && status == SGM_OK)
                 status = SGM_ERROR_MEMORY;
             sgm_tensor_free(zeros);
@@ -242,8 +242,7 @@ sgm_status sgm__publish_settings(sgm_trainer *trainer)
     size_t count;
     sgm_registry *optimiser, *schedule;
     SGM_TRY(sgm__publish_child(trainer->registry, "optimiser", "optimiser", &optimiser));
-    if (trainer->global != NULL) /* all workers have the settings of their trainer */
-        trainer = trainer->global;
+    trainer = trainer->owner; /* all replicas have its settings */
     SGM_TRY(sgm__publish_value(trainer, optimiser, PREFIX, &type_row, &type_access, NULL));
     const sgm_setting *rows = sgm_optimiser_settings(&count);
     for (size_t i = 0; i < count; i++)

@@ -1,6 +1,5 @@
 /* States in the registry: parameters, and the optimiser's memory. */
 #include "training/change_record.h"
-#include "training/ranks.h"
 #include "training/trainer_lock.h"
 #include "training/trainer_publish.h"
 
@@ -55,7 +54,9 @@ sgm_status sgm__trainer_tensor_type(const sgm_trainer *trainer, const char *iden
         return sgm_fail(SGM_ERROR_NOT_FOUND, "'%s' is no state of the trainer", identifier);
     char *state = sgm__format("%s%s", prefix, name);
     sgm_status status = state != NULL ? SGM_OK : SGM_ERROR_MEMORY;
-    if (status == SGM_OK && !sgm__ranks_slot_type(trainer, state, type))
+    bool elsewhere = status == SGM_OK && trainer->strategy != NULL &&
+                     trainer->strategy->type_elsewhere(trainer, state, type);
+    if (status == SGM_OK && !elsewhere)
         status = sgm_session_state_type(trainer->session, state, type);
     sgm__free(state);
     return status;
@@ -66,7 +67,7 @@ sgm_status sgm__trainer_tensor_type(const sgm_trainer *trainer, const char *iden
 static sgm_status put(sgm_trainer *trainer, const char *name, const sgm_tensor *value)
 {
     SGM_TRY(sgm_session_set(trainer->session, name, value));
-    return sgm__operator_was_set(trainer, name);
+    return sgm__trainer_state_was_set(trainer, name);
 }
 
 sgm_status sgm__trainer_put_state(sgm_trainer *trainer, const char *name, const sgm_tensor *value)
@@ -92,10 +93,11 @@ typedef struct bound_state {
 static sgm_tensor *value_of(const bound_state *bound)
 {
     sgm_trainer *trainer = bound->trainer;
-    if (sgm__trainer_view(trainer) != SGM_OK)
+    if (sgm__trainer_collect(trainer) != SGM_OK)
         return NULL;
-    return sgm__ranks_have(trainer, bound->name) ? sgm_session_get(trainer->session, bound->name)
-                                                 : sgm__ranks_get_slot(trainer, bound->name);
+    return sgm__trainer_has_state(trainer, bound->name)
+               ? sgm_session_get(trainer->session, bound->name)
+               : trainer->strategy->get_elsewhere(trainer, bound->name);
 }
 
 static sgm_status get_state(void *user, sgm_content *content)
@@ -129,9 +131,9 @@ static sgm_status set_state(void *user, const sgm_content *content)
 {
     const bound_state *bound = user;
     SGM_TRY(sgm__trainer_enter(bound->trainer));
-    sgm_status status = sgm__ranks_check_set(bound->trainer, bound->name);
+    sgm_status status = sgm__trainer_check_set(bound->trainer, bound->name);
     if (status == SGM_OK)
-        status = sgm__trainer_view(bound->trainer);
+        status = sgm__trainer_collect(bound->trainer);
     sgm_tensor *before = status == SGM_OK ? sgm_session_get(bound->trainer->session, bound->name) : NULL;
     if (status == SGM_OK)
         status = sgm__trainer_put_state(bound->trainer, bound->name, content->as.tensor);
@@ -191,8 +193,7 @@ sgm_status sgm__trainer_publish_states(sgm_trainer *trainer)
     for (; (name = sgm_session_state_at(trainer->session, trainer->published)) != NULL; trainer->published++)
         if (strncmp(name, SGM__KEPT_PREFIX, strlen(SGM__KEPT_PREFIX)) != 0)
             SGM_TRY(publish(trainer, name));
-    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
-    for (; ranks != NULL && ranks->shown < ranks->slot_count; ranks->shown++)
-        SGM_TRY(publish(trainer, ranks->slots[ranks->shown].state));
+    while (trainer->strategy != NULL && (name = trainer->strategy->next_elsewhere(trainer)) != NULL)
+        SGM_TRY(publish(trainer, name));
     return trainer->optimiser != NULL ? sgm__publish_kept(trainer) : SGM_OK;
 }

@@ -53,8 +53,7 @@ sgm_metrics sgm__metrics_of(const sgm__metric_sums *sums)
 
 double sgm__trainer_learning_rate(const sgm_trainer *trainer, int64_t batches)
 {
-    if (trainer->global != NULL) /* a worker's is its trainer's */
-        trainer = trainer->global;
+    trainer = trainer->owner; /* replicas run when it does */
     const sgm__training_position *position = &trainer->position;
     const sgm_optimiser_options *options = &trainer->optimiser->options;
     double epoch = (double)position->epoch;
@@ -84,4 +83,47 @@ sgm_status sgm__trainer_find_data(const sgm_trainer *trainer, const char *data, 
                           trainer->training != NULL ? "training" : "none for training");
     sgm__text_free(&known);
     return status;
+}
+
+/* --- with others who compute --- */
+
+bool sgm__trainer_is_replica(const sgm_trainer *trainer)
+{
+    return trainer->owner != trainer;
+}
+
+bool sgm__trainer_follows(const sgm_trainer *trainer)
+{
+    return trainer->strategy != NULL && trainer->strategy->follows(trainer);
+}
+
+sgm_status sgm__trainer_collect(sgm_trainer *trainer)
+{
+    return trainer->strategy != NULL ? trainer->strategy->collect(trainer) : SGM_OK;
+}
+
+void sgm__trainer_restart_workers(sgm_trainer *trainer)
+{
+    if (trainer->strategy != NULL)
+        trainer->strategy->restart(trainer);
+}
+
+sgm_status sgm__trainer_state_was_set(sgm_trainer *trainer, const char *name)
+{
+    return trainer->strategy != NULL ? trainer->strategy->state_was_set(trainer, name) : SGM_OK;
+}
+
+bool sgm__trainer_has_state(const sgm_trainer *trainer, const char *name)
+{
+    return trainer->strategy == NULL || trainer->strategy->has_state(trainer, name);
+}
+
+sgm_status sgm__trainer_check_set(const sgm_trainer *trainer, const char *name)
+{
+    return trainer->strategy != NULL ? trainer->strategy->check_set(trainer, name) : SGM_OK;
+}
+
+char *sgm__trainer_silent(const sgm_trainer *trainer)
+{
+    return trainer->strategy != NULL ? trainer->strategy->silent(trainer) : NULL;
 }

@@ -1,7 +1,7 @@
 /* One step of training: its minibatch, its learning rate, what it says. */
 #include "data/dataset.h"
 #include "training/layer_times.h"
-#include "training/ranks.h"
+#include "training/trainer.h"
 
 #include <math.h>
 
@@ -44,7 +44,6 @@ sgm_status sgm__trainer_next_block(sgm_trainer *trainer, const sgm_block **block
 {
     bool waits = !sgm__iterator_is_ready(trainer->training); /* a clock costs more than a small minibatch */
     double start = waits ? sgm__now() : 0;
-    sgm__ranks_take_part(trainer);
     SGM_TRY(sgm_iterator_next(trainer->training, block));
     if (waits)
         trainer->waited += sgm__now() - start;
@@ -58,8 +57,8 @@ sgm_status sgm__trainer_step(sgm_trainer *trainer, const sgm_block *block, doubl
 {
     sgm__training_position *position = &trainer->position;
     trainer->rates[position->iteration % SGM__KEPT_RATES] = rate;
-    if (trainer->team != NULL)
-        return sgm__operator_iterate(trainer, block, rate);
+    if (trainer->strategy != NULL)
+        return trainer->strategy->iterate(trainer, block, rate);
     bool update = sgm__trainer_updates_next(trainer);
     sgm_program *program =
         sgm__trainer_program(trainer, update ? SGM__UPDATE : SGM__ACCUMULATE, block->count);

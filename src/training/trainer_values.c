@@ -33,7 +33,7 @@ static double get_updates(const sgm_trainer *trainer)
 
 static double get_running_time(const sgm_trainer *trainer)
 {
-    trainer = trainer->global != NULL ? trainer->global : trainer;
+    trainer = trainer->owner;
     return trainer->running_time + (trainer->running_since > 0 ? sgm__now() - trainer->running_since : 0);
 }
 

@@ -62,7 +62,7 @@ static sgm_status count_records(void *self, sgm_hook_call *call)
     double worker, cost;
     CHECK_OK(sgm_hook_number(call, "worker", &worker));
     CHECK_OK(sgm_hook_number(call, "optimiser.cost_total", &cost));
-    const sgm__worker *own = &sgm_hook_trainer(call)->global->team->workers[(int)worker];
+    const sgm__worker *own = &sgm_hook_trainer(call)->owner->team->workers[(int)worker];
     count->sums[(int)worker] += cost * (double)own->records;
     count->records[(int)worker] += own->records;
     count->calls++;

@@ -35,7 +35,7 @@ static sgm_status copy_values(sgm__web_copy *copy, sgm_trainer *trainer, const c
     if (!same)
         return sgm_fail(SGM_ERROR_STATE, "trainer '%s' has just got another network: ask again",
                         trainer->name);
-    SGM_TRY(sgm__trainer_view(trainer));
+    SGM_TRY(sgm__trainer_collect(trainer));
     copy->iteration = trainer->position.iteration;
     return sgm__frozen_fill(&copy->frozen, value_of, trainer);
 }

@@ -94,7 +94,7 @@ void sgm__web_give_back(sgm__web_trainer *watched)
 
 static void describe_hold(sgm_trainer *trainer, sgm__web_standing *standing)
 {
-    char *silent = sgm__ranks_silent(trainer), *by = sgm__trainer_paused_by(trainer);
+    char *silent = sgm__trainer_silent(trainer), *by = sgm__trainer_paused_by(trainer);
     if (silent != NULL)
         snprintf(standing->held, sizeof standing->held, "%s", silent);
     else if (by != NULL && standing->state == SGM_TRAINER_PAUSED)

@@ -21,7 +21,7 @@ static sgm_status swap(sgm_trainer *trainer)
 {
     const char *name;
     size_t count = 0;
-    if (trainer->team)
+    if (trainer->strategy)
         return sgm_fail(SGM_ERROR_UNSUPPORTED, "averages are not swapped while several workers train");
     for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)); i++) {
         if (strncmp(name, SGM__AVERAGE_PREFIX, strlen(SGM__AVERAGE_PREFIX)) != 0)

@@ -234,9 +234,7 @@ static char *describe(const finding *result)
 static bool can_go_back(const nan_watch *self, const sgm_trainer *trainer, int64_t last)
 {
     int64_t steps = self->snapshot != NULL ? last - self->snapshot->position.iteration : 0;
-    bool same =
-        trainer->team == NULL || trainer->team->merges_gradients; /* alone, the trainer does the same */
-    return same && trainer->training != NULL && steps > 0 && steps < SGM__KEPT_RATES;
+    return trainer->training != NULL && steps > 0 && steps < SGM__KEPT_RATES;
 }
 
 /* `message`: what is known before. */
@@ -244,18 +242,14 @@ static char *find_out(const nan_watch *self, sgm_trainer *trainer, int64_t last,
 {
     finding result = {0};
     bool found = false;
-    if (trainer->team != NULL)
+    if (trainer->strategy != NULL)
         return sgm__format("%s (the NaN watch does no steps of several workers again: run with one)",
                            message);
     if (!can_go_back(self, trainer, last))
         return sgm__format("%s (the NaN watch has nothing to go back to)", message);
-    sgm_operator *team = trainer->team;
-    trainer->team = NULL;
     sgm_status status = go_before_bad_step(trainer, self->snapshot, last, &result, &found);
     if (status == SGM_OK && found)
         status = examine(trainer, &result);
-    trainer->team = team;
-    sgm__operator_restart(trainer);
     char *text;
     if (status != SGM_OK)
         text = sgm__format("%s (the NaN watch could not do the steps again: %s)", message, sgm_last_error());

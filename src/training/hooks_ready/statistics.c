@@ -172,7 +172,7 @@ static json_t *describe(const statistics *self, const sgm_hook_call *call, const
     json_t *line = json_object(), *counts = json_array();
     json_object_set_new(line, "epoch", json_integer(call->epoch));
     json_object_set_new(line, "iteration", json_integer(call->iteration));
-    if (sgm_hook_trainer(call)->global != NULL)
+    if (sgm__trainer_is_replica(sgm_hook_trainer(call)))
         json_object_set_new(line, "worker", json_integer(sgm_hook_trainer(call)->worker));
     json_object_set_new(line, "identifier", json_string(identifier));
     json_object_set_new(line, "elements", json_integer(result->elements));

@@ -58,12 +58,9 @@ static sgm_status measure(void *state, sgm_hook_call *call)
     const sgm_trainer *trainer = sgm_hook_trainer(call);
     if (!trainer)
         return sgm_fail(SGM_ERROR_STATE, "throughput is measured of a trainer, in the foreground");
-    int64_t records = trainer->given;
-    if (trainer->global) { /* a worker has records of its own; the time and the data are its trainer's */
-        const sgm_trainer *global = trainer->global;
-        records = global->team->workers[trainer->worker].records;
-        trainer = global;
-    }
+    int64_t records =
+        trainer->given; /* a replica has some of its own; the time and the data are its owner's */
+    trainer = trainer->owner;
     double now = trainer->running_time + sgm__now() - trainer->running_since;
     lap newest = {now - self->running_time, trainer->waited - self->waited, records};
     bool first = !self->runs || newest.seconds <= 0;

@@ -140,8 +140,9 @@ static sgm_status write_point(time_series *self, const sgm_hook_call *call, cons
     if (!self->file || !trainer || !trainer->folder)
         return SGM_OK;
     char *line = sgm__format("%lld,%s,%.9g", (long long)call->iteration, identifier, value);
-    char *file = trainer->global ? sgm__format("%s-worker%d.csv", self->file, (int)trainer->worker)
-                                 : sgm__format("%s.csv", self->file);
+    char *file = sgm__trainer_is_replica(trainer)
+                     ? sgm__format("%s-worker%d.csv", self->file, (int)trainer->worker)
+                     : sgm__format("%s.csv", self->file);
     sgm_status status = line && file ? SGM_OK : SGM_ERROR_MEMORY;
     if (status == SGM_OK && !self->file_begun)
         status = begin_file(trainer->folder, file, call->iteration);
