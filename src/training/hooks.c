@@ -209,17 +209,48 @@ static sgm_status reserve(sgm__hooks *hooks, size_t added, bool background)
     return background ? sgm__buckets_reserve(hooks, sgm__hooks_group_count(hooks) + 1) : SGM_OK;
 }
 
+static sgm__gone *find_gone(const sgm__hooks *hooks, sgm__hook_identity identity)
+{
+    for (size_t i = 0; i < hooks->gone_count; i++)
+        if (hooks->gone[i].identity.kind == identity.kind && hooks->gone[i].identity.text == identity.text)
+            return &hooks->gone[i];
+    return NULL;
+}
+
+/* The text is enough: whoever takes a hook off expects its self to go. */
+static sgm_status note_text(sgm__hooks *hooks, const sgm__hook_entry *entry)
+{
+    if (!entry->early || !entry->hook->text)
+        return SGM_OK;
+    SGM_TRY(sgm__reserve(&hooks->taken_off, &hooks->taken_off_capacity, hooks->taken_off_count + 1,
+                         sizeof *hooks->taken_off));
+    char *text = sgm__strdup(entry->hook->text);
+    if (!text)
+        return SGM_ERROR_MEMORY;
+    hooks->taken_off[hooks->taken_off_count++] = (sgm__taken_off){entry->number, text};
+    return SGM_OK;
+}
+
+/* One that is attached again when it has lived takes the place of the first, with which a branch begins. */
+static sgm_status note_lived(sgm__hooks *hooks, const sgm__hook_entry *first)
+{
+    for (; first; first = first->next) {
+        const sgm__gone *gone = find_gone(hooks, first->identity);
+        if (gone && gone->entry)
+            SGM_TRY(note_text(hooks, gone->entry));
+    }
+    return SGM_OK;
+}
+
 static void forget_gone(sgm__hooks *hooks, sgm__hook_identity identity, sgm__hook_entry **garbage)
 {
-    for (size_t i = 0; i < hooks->gone_count; i++) {
-        if (hooks->gone[i].identity.kind != identity.kind || hooks->gone[i].identity.text != identity.text)
-            continue;
-        if (hooks->gone[i].entry)
-            sgm__hook_entry_drop(hooks->gone[i].entry, garbage);
-        hooks->gone_count--;
-        memmove(&hooks->gone[i], &hooks->gone[i + 1], (hooks->gone_count - i) * sizeof *hooks->gone);
+    sgm__gone *gone = find_gone(hooks, identity);
+    if (!gone)
         return;
-    }
+    if (gone->entry)
+        sgm__hook_entry_drop(gone->entry, garbage);
+    hooks->gone_count--;
+    memmove(gone, gone + 1, (hooks->gone_count - (size_t)(gone - hooks->gone)) * sizeof *gone);
 }
 
 /* The least number from 1 that no other hook of the name has. */
@@ -269,6 +300,8 @@ sgm_status sgm__hooks_attach_as(sgm__hooks *hooks, sgm_hook *hook, sgm__attachme
     sgm_status status = plan(&made, hook, &entry);
     if (status == SGM_OK && made.count > 0)
         status = reserve(hooks, made.count, hook->background);
+    if (status == SGM_OK)
+        status = note_lived(hooks, made.first);
     if (status == SGM_OK) {
         entry->chosen = true;
         if (made.count > 0) {
@@ -336,18 +369,9 @@ static sgm__hook_entry *find_attached(const sgm__hooks *hooks, const sgm_hook *h
     return NULL;
 }
 
-/* The text is enough: whoever takes a hook off expects its self to go. */
 sgm_status sgm__hook_entry_note_taken_off(sgm__hooks *hooks, const sgm__hook_entry *entry)
 {
-    if (!entry->early || !entry->chosen || !entry->hook->text)
-        return SGM_OK;
-    SGM_TRY(sgm__reserve(&hooks->taken_off, &hooks->taken_off_capacity, hooks->taken_off_count + 1,
-                         sizeof *hooks->taken_off));
-    char *text = sgm__strdup(entry->hook->text);
-    if (!text)
-        return SGM_ERROR_MEMORY;
-    hooks->taken_off[hooks->taken_off_count++] = (sgm__taken_off){entry->number, text};
-    return SGM_OK;
+    return entry->chosen ? note_text(hooks, entry) : SGM_OK;
 }
 
 sgm_status sgm__hook_entry_detach(sgm__hooks *hooks, sgm__hook_entry *entry, sgm__hook_entry **garbage)

@@ -82,8 +82,8 @@ typedef struct sgm__gone {
     sgm_time_count count;
 } sgm__gone;
 
-/* One that was attached before the first event, and that someone took off: a branch off an earlier checkpoint
- * makes it anew. */
+/* One that was attached before the first event, and that someone took off, or attached again when it had
+ * lived: a branch off an earlier checkpoint makes it anew. */
 typedef struct sgm__taken_off {
     int64_t number;
     char *text; /* that it was parsed from */

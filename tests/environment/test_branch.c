@@ -294,6 +294,26 @@ TEST(hooks_that_went_after_the_checkpoint_are_the_branch_s)
     fell(&t);
 }
 
+TEST(hooks_that_have_lived_and_came_again_are_the_branch_s)
+{
+    static const char once[] = "at epoch 2 set optimiser.learning_rate *= 0.5";
+    tree t;
+    plant(&t);
+    open_folder();
+    CHECK_OK(sgm_trainer_hook(t.first, sgm_hook_parse(once)));
+    CHECK_OK(sgm_run_background(t.env, .epochs = 4, .paused = true));
+    step_to(t.first, 5);
+    CHECK_OK(sgm_trainer_save(t.first, in_folder("here.safetensors")));
+    step_to(t.first, 19);
+    CHECK_OK(sgm_trainer_attach(t.first, sgm_hook_parse(once), NULL));
+    CHECK_OK(branch(&t, "second", NULL, NULL));
+    CHECK_OK(sgm_trainer_resume(t.first));
+    CHECK_OK(sgm_wait(t.env));
+    CHECK_NEAR(value_of(&t, "second.optimiser.learning_rate"), 0.01 * 0.9 * 0.5, 1e-12);
+    close_folder();
+    fell(&t);
+}
+
 /* Of rules that set the same in the same iteration the last one counts. */
 TEST(a_branch_runs_its_hooks_in_the_order_of_the_first)
 {
