@@ -17,11 +17,17 @@ static size_t tensor_bytes(const sgm_content *content)
     return elements * sgm_dtype_size(sgm_tensor_dtype(content->as.tensor));
 }
 
+static size_t bytes_of(const sgm__noted_change *change)
+{
+    return tensor_bytes(&change->old) + tensor_bytes(&change->old_average);
+}
+
 static void let_go_of_old(sgm__change_record *record, sgm__noted_change *change)
 {
-    record->bytes -= tensor_bytes(&change->old);
+    record->bytes -= bytes_of(change);
     sgm_content_clear(&change->old);
-    change->old = (sgm_content){0};
+    sgm_content_clear(&change->old_average);
+    change->old = change->old_average = (sgm_content){0};
 }
 
 static void free_change(sgm__change_record *record, sgm__noted_change *change)
@@ -143,7 +149,7 @@ static sgm_status append(sgm_trainer *trainer, sgm__noted_change *change)
 {
     sgm__change_record *record = trainer->changes;
     pthread_mutex_lock(&record->lock);
-    record->bytes += tensor_bytes(&change->old);
+    record->bytes += bytes_of(change);
     make_room(record);
     sgm_status status =
         sgm__reserve(&record->items, &record->capacity, record->count + 1, sizeof *record->items);
@@ -200,8 +206,8 @@ static sgm_status end_note(sgm_trainer *trainer, sgm__noted_change *change, sgm_
     return written != SGM_OK ? written : status;
 }
 
-sgm_status sgm__change_note(sgm_trainer *trainer, const char *identifier, const sgm_content *before,
-                            const sgm_content *after)
+static sgm_status note(sgm_trainer *trainer, const char *identifier, const sgm_content *before,
+                       const sgm_content *after, const sgm_content *average)
 {
     sgm__noted_change change = {0};
     trainer = trainer->owner;
@@ -212,7 +218,23 @@ sgm_status sgm__change_note(sgm_trainer *trainer, const char *identifier, const 
     change.after = sgm__content_change_json(after);
     if (status == SGM_OK)
         status = keep_contents(&change, before, after);
+    if (status == SGM_OK && change.old.kind == SGM_KIND_TENSOR)
+        status = sgm__content_copy(average, false, &change.old_average);
     return end_note(trainer, &change, status);
+}
+
+sgm_status sgm__change_note(sgm_trainer *trainer, const char *identifier, const sgm_content *before,
+                            const sgm_content *after)
+{
+    return note(trainer, identifier, before, after, &(sgm_content){0});
+}
+
+sgm_status sgm__change_note_state(sgm_trainer *trainer, const char *identifier, sgm_tensor *before,
+                                  sgm_tensor *after, sgm_tensor *average)
+{
+    const sgm_content old = sgm_tensor_content(before), new = sgm_tensor_content(after);
+    const sgm_content old_average = average != NULL ? sgm_tensor_content(average) : (sgm_content){0};
+    return note(trainer, identifier, &old, &new, &old_average);
 }
 
 /* What a hook that goes was made from is its name if that is no text: it cannot be made again. */

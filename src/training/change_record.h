@@ -21,6 +21,7 @@ typedef struct sgm__noted_change {
     char *identifier, *who; /* "monitor", "ctl", "program", or the name of a hook */
     json_t *before, *after; /* as in changes.jsonl */
     sgm_content old, new; /* nothing: it cannot be taken back; `new` nothing for a tensor, which trains on */
+    sgm_content old_average; /* with `old`, of a parameter that has a moving average; else nothing */
     char *attached,
         *detached;        /* text of the hook that came, or went; NULL: none, or it cannot be taken back */
     bool undone, written; /* to changes.jsonl */
@@ -39,6 +40,9 @@ bool sgm__is_wish(const char *who);
  * lock. What the program sets before it runs, and what a checkpoint brings, is no change. */
 sgm_status sgm__change_note(sgm_trainer *trainer, const char *identifier, const sgm_content *before,
                             const sgm_content *after);
+/* Of a state; `average`: before, of a parameter that has one; NULL: none. */
+sgm_status sgm__change_note_state(sgm_trainer *trainer, const char *identifier, sgm_tensor *before,
+                                  sgm_tensor *after, sgm_tensor *average);
 /* Of a hook: `before` or `after` is its text, or its name if it has none; the other one is NULL. `undoes`:
  * the number of the change that this one takes back; 0: none. */
 sgm_status sgm__change_note_hook(sgm_trainer *trainer, const char *identifier, const char *before,

@@ -174,12 +174,17 @@ static sgm_status take_back(sgm_trainer *trainer, const sgm__noted_change *chang
         sgm_tensor_retain(old.as.tensor);
     else if (old.kind == SGM_KIND_TEXT)
         old.as.text = sgm__strdup(old.as.text);
+    sgm_tensor *average =
+        change->old_average.kind == SGM_KIND_TENSOR ? sgm_tensor_retain(change->old_average.as.tensor) : NULL;
     const char *before = trainer->changed_by;
     trainer->changed_by = who;
     record->undoing = number;
     sgm_status status = sgm_resolve_set(trainer->registry, identifier, old, NULL, NULL);
     record->undoing = 0;
     trainer->changed_by = before;
+    if (status == SGM_OK && average != NULL) /* setting the parameter began it anew */
+        status = sgm__trainer_put_average(trainer, identifier, average);
+    sgm_tensor_free(average);
     sgm_content_clear(&old);
     sgm__free(identifier);
     return status;

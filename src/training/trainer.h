@@ -397,6 +397,8 @@ char *sgm__passed_name(const char *base, const char *of);
 /* trainer_states.c: puts a value into a state, and into those of workers that have their own. The moving
  * average of a parameter begins anew at it: of what was there before, evaluation would tell nothing. */
 sgm_status sgm__trainer_put_state(sgm_trainer *trainer, const char *name, const sgm_tensor *value);
+/* Puts a value into the moving average of a parameter, by the parameter's identifier, if there is one. */
+sgm_status sgm__trainer_put_average(sgm_trainer *trainer, const char *identifier, const sgm_tensor *value);
 void sgm__trainer_parameters_changed(sgm_trainer *trainer); /* otherwise than by an iteration */
 void sgm__trainer_free_passes(sgm_trainer *trainer);
 

@@ -70,15 +70,37 @@ static sgm_status put(sgm_trainer *trainer, const char *name, const sgm_tensor *
     return sgm__trainer_state_was_set(trainer, name);
 }
 
-sgm_status sgm__trainer_put_state(sgm_trainer *trainer, const char *name, const sgm_tensor *value)
+/* NULL: it has none. */
+static sgm_tensor *average_of(const sgm_trainer *trainer, const char *name)
 {
-    SGM_TRY(put(trainer, name, value));
+    char *average = sgm__format(SGM__AVERAGE_PREFIX "%s", name);
+    bool has = average != NULL && sgm_session_has(trainer->session, average);
+    sgm_tensor *value = has ? sgm_session_get(trainer->session, average) : NULL;
+    sgm__free(average);
+    return value;
+}
+
+static sgm_status put_average(sgm_trainer *trainer, const char *name, const sgm_tensor *value)
+{
     char *average = sgm__format(SGM__AVERAGE_PREFIX "%s", name);
     if (average == NULL)
         return SGM_ERROR_MEMORY;
     sgm_status status = sgm_session_has(trainer->session, average) ? put(trainer, average, value) : SGM_OK;
     sgm__free(average);
     return status;
+}
+
+sgm_status sgm__trainer_put_state(sgm_trainer *trainer, const char *name, const sgm_tensor *value)
+{
+    SGM_TRY(put(trainer, name, value));
+    return put_average(trainer, name, value);
+}
+
+sgm_status sgm__trainer_put_average(sgm_trainer *trainer, const char *identifier, const sgm_tensor *value)
+{
+    static const char *const layers[] = {"network", "layers"};
+    const char *name;
+    return name_in(layers, identifier, &name) ? put_average(trainer, name, value) : SGM_OK;
 }
 
 /* --- in the registry --- */
@@ -113,15 +135,14 @@ static sgm_status get_state(void *user, sgm_content *content)
 }
 
 /* Checkpoints have the tensor itself. */
-static void note_state(const bound_state *bound, sgm_tensor *before, sgm_tensor *after)
+static void note_state(const bound_state *bound, sgm_tensor *before, sgm_tensor *after, sgm_tensor *average)
 {
     const struct place *place = place_of(bound->name);
     const char *second = place->parents[1];
     char *identifier = sgm__format("%s%s%s.%s", place->parents[0], second != NULL ? "." : "",
                                    second != NULL ? second : "", bound->name + strlen(place->prefix));
-    const sgm_content old = sgm_tensor_content(before), new = sgm_tensor_content(after);
     if (identifier == NULL || before == NULL ||
-        sgm__change_note(bound->trainer, identifier, &old, &new) != SGM_OK)
+        sgm__change_note_state(bound->trainer, identifier, before, after, average) != SGM_OK)
         sgm__log(SGM_LOG_WARNING, bound->trainer->name, "the change of %s could not be recorded: %s",
                  bound->name, sgm_last_error());
     sgm__free(identifier);
@@ -135,13 +156,15 @@ static sgm_status set_state(void *user, const sgm_content *content)
     if (status == SGM_OK)
         status = sgm__trainer_collect(bound->trainer);
     sgm_tensor *before = status == SGM_OK ? sgm_session_get(bound->trainer->session, bound->name) : NULL;
+    sgm_tensor *average = status == SGM_OK ? average_of(bound->trainer, bound->name) : NULL;
     if (status == SGM_OK)
         status = sgm__trainer_put_state(bound->trainer, bound->name, content->as.tensor);
     if (status == SGM_OK)
-        note_state(bound, before, content->as.tensor);
+        note_state(bound, before, content->as.tensor, average);
     sgm__trainer_parameters_changed(bound->trainer);
     sgm__trainer_unlock(bound->trainer);
     sgm_tensor_free(before);
+    sgm_tensor_free(average);
     return status;
 }
 

@@ -271,6 +271,41 @@ TEST(a_command_is_taken_back_as_a_whole)
     free_wave_trainer(made);
 }
 
+static void check_biases(sgm_trainer *trainer, const char *name, const sgm_tensor *expected)
+{
+    sgm_tensor *now = sgm_trainer_get(trainer, name);
+    CHECK(now != NULL);
+    CHECK(memcmp(sgm_tensor_const_data(now), sgm_tensor_const_data(expected), 3 * sizeof(float)) == 0);
+    sgm_tensor_free(now);
+}
+
+/* Setting one begins its average anew; that is taken back, too, else measurements would be others. */
+TEST(a_parameter_that_is_put_back_has_its_average_again)
+{
+    static const float set[] = {1, 2, 3};
+    const sgm_shape shape = sgm_shape_of(3);
+    wave_trainer made = make_wave_trainer(
+        (wave_options){.optimiser = sgm_gradient_descent(.learning_rate = 0.1, .average = 0.9)});
+    CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 7));
+    sgm_tensor *biases = sgm_trainer_get(made.trainer, "3-dense.biases");
+    sgm_tensor *average = sgm_trainer_get(made.trainer, "average.3-dense.biases");
+    sgm_tensor *given = sgm_tensor_from(SGM_FLOAT32, &shape, set);
+    CHECK(memcmp(sgm_tensor_const_data(biases), sgm_tensor_const_data(average), 3 * sizeof(float)) != 0);
+    ask(made.trainer,
+        "{\"command\":\"set\",\"identifier\":\"network.layers.3-dense.biases\",\"value\":[1,2,3]}");
+    check_biases(made.trainer, "average.3-dense.biases", given);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"undo\"}", "{\"undone\":1}");
+    check_biases(made.trainer, "3-dense.biases", biases);
+    check_biases(made.trainer, "average.3-dense.biases", average);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"undo\",\"number\":2}", "{\"undone\":2}"); /* set again */
+    check_biases(made.trainer, "3-dense.biases", given);
+    check_biases(made.trainer, "average.3-dense.biases", given);
+    sgm_tensor_free(biases);
+    sgm_tensor_free(average);
+    sgm_tensor_free(given);
+    free_wave_trainer(made);
+}
+
 #define RULE "if training.loss < 0 then stop"
 #define ATTACH "{\"command\":\"attach\",\"hook\":\"" RULE "\"}"
 
