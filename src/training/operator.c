@@ -138,16 +138,6 @@ sgm_operator *sgm_mpi_operator_create(const sgm_operator_options *options)
     return create(options, options == NULL || options->every == 0, true);
 }
 
-int32_t sgm_operator_rank(const sgm_operator *workers)
-{
-    return workers != NULL && workers->ranks != NULL ? workers->ranks->rank : 0;
-}
-
-int32_t sgm_operator_ranks(const sgm_operator *workers)
-{
-    return workers != NULL && workers->ranks != NULL ? workers->ranks->count : 1;
-}
-
 sgm_operator *sgm__operator_copy(const sgm_operator *team)
 {
     sgm_operator_options options = {.struct_size = sizeof options,
@@ -189,11 +179,6 @@ static void free_scope(sgm_trainer *scope)
     scope->frozen = NULL;
     scope->modifier_count = scope->frozen_count = 0;
     sgm__trainer_free(scope);
-}
-
-int32_t sgm__worker_number(const sgm_operator *team, int32_t worker)
-{
-    return team->ranks != NULL ? team->ranks->rank * team->count + worker : worker;
 }
 
 /* Numbers that differ from worker to worker; the first has the trainer's, as if it were alone. */
@@ -297,14 +282,4 @@ void sgm__operator_forget_programs(sgm_trainer *trainer)
 {
     for (int32_t i = 0; i < trainer->team->count; i++)
         sgm__trainer_drop_programs(trainer->team->workers[i].scope);
-}
-
-/* The arrays of a recording are the network's, and all scopes have the same network. */
-void sgm__operator_recorded(sgm_trainer *trainer)
-{
-    sgm_trainer *owner = trainer->owner;
-    sgm_recording recording = trainer->recording;
-    owner->recording = recording;
-    for (int32_t i = 0; i < owner->team->count; i++)
-        owner->team->workers[i].scope->recording = recording;
 }

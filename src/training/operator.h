@@ -140,6 +140,10 @@ void sgm__operator_forget_names(sgm_operator *team);
 sgm_status sgm__operator_record(sgm_trainer *trainer, int purpose, int64_t batch);
 void sgm__operator_recorded(sgm_trainer *trainer); /* the network recorded, for the trainer or a scope */
 
+/* --- operator_numbers.c --- */
+/* Whether a state is a parameter that is trained; whether the network itself changes it. */
+bool sgm__operator_trains(const sgm_trainer *trainer, const char *state);
+bool sgm__operator_is_other(const sgm_trainer *trainer, const char *state);
 /* Among the workers of all ranks, from 0. */
 int32_t sgm__worker_number(const sgm_operator *team, int32_t worker);
 
@@ -210,7 +214,6 @@ sgm_status sgm__operator_collect(sgm_trainer *trainer);
 /* A state of the trainer was set: workers get it. */
 sgm_status sgm__operator_was_set(sgm_trainer *trainer, const char *name);
 /* Gradients: merges states that the network changes itself, and gives them to the workers. */
-bool sgm__operator_is_other(const sgm_trainer *trainer, const char *state);
 sgm_status sgm__operator_merge_others(sgm_operator *team);
 sgm_status sgm__operator_spread_others(sgm_operator *team);
 /* Merges parameters into the trainer's states, and gives them to the workers. */

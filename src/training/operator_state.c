@@ -45,19 +45,13 @@ static sgm_status set_seed(sgm_trainer *scope)
     return status;
 }
 
-static bool is_trained(const sgm_trainer *trainer, const char *name)
-{
-    const sgm_parameter *parameter = sgm__network_parameter(trainer->network, name);
-    return parameter != NULL && parameter->trainable;
-}
-
 /* Where gradients are merged, only the update of the trainer changes these: workers read them in place. */
 static bool is_shared(const sgm_trainer *scope, const char *name)
 {
     return scope->owner->team->merges_gradients && sgm__session_is_host(scope->session) &&
            sgm__session_is_host(scope->owner->session) &&
-           (is_trained(scope, name) || begins(name, SGM__SLOT_PREFIX) || begins(name, SGM__AVERAGE_PREFIX) ||
-            strcmp(name, "random.step") == 0);
+           (sgm__operator_trains(scope, name) || begins(name, SGM__SLOT_PREFIX) ||
+            begins(name, SGM__AVERAGE_PREFIX) || strcmp(name, "random.step") == 0);
 }
 
 /* Kept for whoever looks at the trainer. */
@@ -204,13 +198,6 @@ static sgm_status merge_state(const sgm_operator *team, const char *name, bool n
     sgm_tensor_free(result);
     let_go(&all);
     return status;
-}
-
-bool sgm__operator_is_other(const sgm_trainer *trainer, const char *state)
-{
-    bool ours = begins(state, "random.") || begins(state, SGM__SLOT_PREFIX) ||
-                begins(state, SGM__AVERAGE_PREFIX) || is_kept(state);
-    return !ours && !is_trained(trainer, state);
 }
 
 sgm_status sgm__operator_merge_others(sgm_operator *team)

@@ -128,6 +128,14 @@ static sgm_status join(sgm__ranks *ranks)
         sgm__launcher(), sgm__launched_processes(), ranks->table->name);
 }
 
+/* Where states are sharded: that the others have none yet. */
+static sgm_status know_others(sgm__ranks *ranks)
+{
+    bool knows = ranks->options.sharded && ranks->rank == 0;
+    ranks->others = knows ? sgm_bundle_create() : NULL;
+    return ranks->others != NULL || !knows ? SGM_OK : SGM_ERROR_MEMORY;
+}
+
 sgm__ranks *sgm__ranks_open(const sgm__rank_options *options)
 {
     sgm__ranks *ranks = sgm__calloc(1, sizeof *ranks);
@@ -138,8 +146,7 @@ sgm__ranks *sgm__ranks_open(const sgm__rank_options *options)
     bool joined = join(ranks) == SGM_OK;
     if (joined)
         ranks->silent_since = sgm__calloc((size_t)ranks->count, sizeof *ranks->silent_since);
-    if (joined && ranks->silent_since != NULL &&
-        sgm__ranks_know_others(ranks, options->sharded && ranks->rank == 0) == SGM_OK)
+    if (joined && ranks->silent_since != NULL && know_others(ranks) == SGM_OK)
         return ranks;
     if (joined)
         ranks->table->close(ranks->self);

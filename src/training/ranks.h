@@ -336,6 +336,20 @@ sgm__request *sgm__ranks_take_kept(sgm_trainer *trainer);
 void sgm__ranks_put_sign(const sgm__ranks *ranks, double signs[2]);
 sgm_status sgm__ranks_check_signs(sgm__ranks *ranks, const double signs[2]);
 void sgm__ranks_forget_wishes(sgm__ranks *ranks); /* of the run before */
+/* Whether somebody waits for something to be told here. */
+bool sgm__ranks_wants_meeting(sgm__ranks *ranks);
+
+/* --- ranks_ask.c --- */
+/* What rank 0 says in a meeting. */
+typedef struct sgm__rank_message {
+    uint64_t bytes; /* of commands, which follow, or of the name of what is asked for */
+    uint8_t paused, stopped, interrupted, moved, saved;
+    uint8_t asks;  /* for the optimiser's memory, or what of it is named; all else comes behind that */
+    int32_t owner; /* who has that, as rank 0 knows it */
+} sgm__rank_message;
+/* Rank 0: asks for a state, or for all that the others have (NULL). They answer with sgm__ranks_bring_slot
+ * and sgm__ranks_collect, as does rank 0 then. */
+sgm_status sgm__ranks_ask(sgm__ranks *ranks, const char *state);
 
 /* --- ranks_agree.c --- */
 /* For all, from the next one on; only from what all ranks do alike. */
@@ -343,12 +357,6 @@ void sgm__ranks_must_meet(sgm_trainer *trainer);
 void sgm__ranks_moved(sgm_trainer *trainer); /* rank 0 stands somewhere else now */
 /* A checkpoint is being made; in a meeting (a command has asked for it) the others hear of it. */
 void sgm__ranks_note_saved(const sgm_trainer *trainer);
-/* In a meeting, by rank 0: collects the optimiser's memory of the others. */
-sgm_status sgm__ranks_ask(sgm__ranks *ranks);
-/* The same of one state; NULL: its owner has none. */
-sgm_status sgm__ranks_ask_slot(sgm__ranks *ranks, const char *state, sgm_tensor **value);
-/* Whether somebody waits for something to be told here. */
-bool sgm__ranks_wants_meeting(sgm__ranks *ranks);
 /* Before the first iteration: the followers get what rank 0 has. `saves`: epochs from one checkpoint of this
  * rank to the next, 0: it makes none. */
 sgm_status sgm__ranks_begin(sgm_trainer *trainer, int64_t saves);

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define ACCOUNT_SECONDS 1.0 /* between two accounts of what ranks do */
-
 /* --- states of rank 0 for all, by way of a checkpoint --- */
 
 static sgm_status make_file(char *path, size_t size)
@@ -203,15 +201,6 @@ void sgm__ranks_note_saved(const sgm_trainer *trainer)
         ranks->saved = true;
 }
 
-bool sgm__ranks_wants_meeting(sgm__ranks *ranks)
-{
-    sgm_trainer *trainer = ranks->trainer;
-    return ranks->rank == 0 &&
-           (ranks->kept != NULL || sgm__now() - ranks->told > ACCOUNT_SECONDS ||
-            atomic_load(&trainer->waiting) > 0 || atomic_load(&trainer->control.has_order) ||
-            sgm__control_is_due(&trainer->control));
-}
-
 /* What a command has done at rank 0 is done here, too. */
 static sgm_status do_line(sgm__ranks *ranks, const char *line, size_t length)
 {
@@ -242,36 +231,8 @@ static sgm_status do_lines(sgm__ranks *ranks, const char *text, size_t length)
     return SGM_OK;
 }
 
-typedef struct rank_message {
-    uint64_t bytes; /* of commands, which follow, or of the name of what is asked for */
-    uint8_t paused, stopped, interrupted, moved, saved;
-    uint8_t asks;  /* for the optimiser's memory, or what of it is named; all else comes behind that */
-    int32_t owner; /* who has that, as rank 0 knows it */
-} rank_message;
-
-sgm_status sgm__ranks_ask(sgm__ranks *ranks)
-{
-    rank_message message = {.asks = 1};
-    SGM_TRY(sgm__ranks_send(ranks, &message, sizeof message, "a meeting"));
-    return sgm__ranks_collect(ranks);
-}
-
-sgm_status sgm__ranks_ask_slot(sgm__ranks *ranks, const char *state, sgm_tensor **value)
-{
-    char *name = sgm__strdup(state);
-    rank_message message = {.bytes = strlen(state), .asks = 1, .owner = sgm__ranks_slot_owner(ranks, state)};
-    *value = NULL;
-    if (name == NULL)
-        return SGM_ERROR_MEMORY;
-    sgm_status status = sgm__ranks_send(ranks, &message, sizeof message, "a meeting");
-    if (status == SGM_OK)
-        status = sgm__ranks_send(ranks, name, message.bytes, "a meeting");
-    sgm__free(name);
-    return status == SGM_OK ? sgm__ranks_bring_slot(ranks, message.owner, state, value) : status;
-}
-
 /* What rank 0 asks for. */
-static sgm_status answer(sgm__ranks *ranks, const rank_message *message)
+static sgm_status answer(sgm__ranks *ranks, const sgm__rank_message *message)
 {
     sgm_tensor *value = NULL;
     if (message->bytes == 0)
@@ -288,12 +249,12 @@ static sgm_status answer(sgm__ranks *ranks, const rank_message *message)
 
 static sgm_status tell(sgm__ranks *ranks, const sgm__rank_news *news, char *lines, size_t length)
 {
-    rank_message message = {.bytes = length,
-                            .paused = news->paused,
-                            .stopped = news->stopped,
-                            .interrupted = news->interrupted,
-                            .moved = ranks->moved,
-                            .saved = ranks->saved};
+    sgm__rank_message message = {.bytes = length,
+                                 .paused = news->paused,
+                                 .stopped = news->stopped,
+                                 .interrupted = news->interrupted,
+                                 .moved = ranks->moved,
+                                 .saved = ranks->saved};
     SGM_TRY(sgm__ranks_send(ranks, &message, sizeof message, "a meeting"));
     return sgm__ranks_send(ranks, lines, length, "a meeting");
 }
@@ -312,7 +273,7 @@ static sgm_status lead(sgm__ranks *ranks, const sgm__rank_news *news)
 
 static sgm_status follow(sgm__ranks *ranks, sgm__rank_news *news)
 {
-    rank_message message = {0};
+    sgm__rank_message message = {0};
     do {
         SGM_TRY(sgm__ranks_send(ranks, &message, sizeof message, "a meeting"));
         if (message.asks)

@@ -103,10 +103,11 @@ sgm_tensor *sgm__ranks_get_slot(const sgm_trainer *trainer, const char *state)
     sgm_tensor *value = NULL;
     if (ranks->rank == 0 && ranks->others != NULL)
         return known_slot(trainer, state);
+    int32_t owner = sgm__ranks_slot_owner(ranks, state);
     if (ranks->rank > 0 || !ranks->meeting)
         fail_far(ranks, state);
-    else if (sgm__ranks_ask_slot(ranks, state, &value) == SGM_OK && value == NULL)
-        sgm_fail(SGM_ERROR_STATE, "'%s' will be with rank %d, which has not updated it yet", state,
-                 sgm__ranks_slot_owner(ranks, state));
+    else if (sgm__ranks_ask(ranks, state) == SGM_OK &&
+             sgm__ranks_bring_slot(ranks, owner, state, &value) == SGM_OK && value == NULL)
+        sgm_fail(SGM_ERROR_STATE, "'%s' will be with rank %d, which has not updated it yet", state, owner);
     return value;
 }

@@ -156,6 +156,12 @@ bool sgm__ranks_have(const sgm_trainer *trainer, const char *state)
     return owner < 0 || owner == ranks->rank;
 }
 
+static sgm_status ask_all(sgm__ranks *ranks)
+{
+    SGM_TRY(sgm__ranks_ask(ranks, NULL));
+    return sgm__ranks_collect(ranks);
+}
+
 static sgm_status check_complete(sgm__ranks *ranks)
 {
     if (ranks->rank > 0)
@@ -166,7 +172,7 @@ static sgm_status check_complete(sgm__ranks *ranks)
     if (ranks->others != NULL)
         return SGM_OK;
     return ranks->meeting
-               ? sgm__ranks_ask(ranks)
+               ? ask_all(ranks)
                : sgm_fail(SGM_ERROR_STATE,
                           "the optimiser's memory is divided among the ranks (operator.sharded), which give "
                           "it for the run's checkpoints, to hooks and to commands, and at the end of the "

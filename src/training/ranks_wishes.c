@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #define SIGN_BITS 20 /* of what was asked for: its square, summed over 4096 ranks, is exact in a double */
+#define ACCOUNT_SECONDS 1.0 /* between two accounts of what ranks do */
 #define PATIENCE 0.8 /* of the timeout: who asked is to speak before those that wait for its gradients */
 #define REMEDY                                                                                               \
     "hooks on ranks decide by numbers that all ranks have, not by the clock, or run in the background "      \
@@ -171,4 +172,13 @@ void sgm__ranks_note(sgm_trainer *trainer, const char *who, const json_t *reques
     sgm__text_append(&ranks->lines, "%s\t%s\n", who, text != NULL ? text : "");
     pthread_mutex_unlock(&ranks->lock);
     free(text);
+}
+
+bool sgm__ranks_wants_meeting(sgm__ranks *ranks)
+{
+    sgm_trainer *trainer = ranks->trainer;
+    return ranks->rank == 0 &&
+           (ranks->kept != NULL || sgm__now() - ranks->told > ACCOUNT_SECONDS ||
+            atomic_load(&trainer->waiting) > 0 || atomic_load(&trainer->control.has_order) ||
+            sgm__control_is_due(&trainer->control));
 }

@@ -23,10 +23,11 @@ void sgm__run_folder_close(int lock); /* -1: nothing to do */
 /* What the process logs from now on, from SGM_LOG_INFO on, goes to the folder too; NULL (and a warning): it
  * does not. */
 sgm_log_sink *sgm__run_folder_log(const sgm_trainer *trainer, const char *folder);
-/* Appends a line of text to a file. */
-sgm_status sgm__run_folder_append(const char *folder, const char *file, const char *line);
 /* Appends the line of an epoch that has just ended. */
 sgm_status sgm__run_folder_epoch(const sgm_trainer *trainer, const char *folder, double seconds);
+/* --- run_folder_lines.c --- */
+/* Appends a line of text to a file. */
+sgm_status sgm__run_folder_append(const char *folder, const char *file, const char *line);
 /* Appends who changed what. */
 sgm_status sgm__run_folder_change(const char *folder, const sgm__noted_change *change);
 /* --- change_text.c --- */
@@ -46,7 +47,7 @@ void sgm__changes_supersede(sgm_trainer *trainer, const char *identifier, int64_
 void sgm__changes_forget(sgm_trainer *trainer);
 /* How long the training that stands here had been running, as the newest epoch's line in the folder says. */
 double sgm__run_folder_seconds(const sgm_trainer *trainer, const char *folder);
-/* --- branches: each reset or restore leaves one and begins the next --- */
+/* --- run_folder_lines.c; branches: each reset or restore leaves one and begins the next --- */
 typedef struct sgm__branch {
     const char *who;
     int64_t number, of; /* 0 is the first */

@@ -118,26 +118,6 @@ const char *sgm_trainer_name(const sgm_trainer *trainer)
 
 /* --- parts --- */
 
-/* Monitors look at a trainer from their own threads while it is set up: parts change between two looks. */
-sgm_status sgm__trainer_open(sgm_trainer *trainer)
-{
-    SGM_TRY(sgm_trainer_status(trainer));
-    return sgm__trainer_enter(trainer);
-}
-
-sgm_status sgm__trainer_close(sgm_trainer *trainer, sgm_status status)
-{
-    status = sgm__trainer_keep(trainer, status);
-    sgm__trainer_unlock(trainer);
-    return status;
-}
-
-sgm_status sgm__trainer_missing(const char *what)
-{
-    return sgm_last_status() != SGM_OK ? sgm_last_status()
-                                       : sgm_fail(SGM_ERROR_ARGUMENT, "was given no %s", what);
-}
-
 static sgm_status set_network(sgm_trainer *trainer, sgm_network *network)
 {
     if (network == NULL)

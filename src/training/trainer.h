@@ -264,13 +264,19 @@ sgm_program *sgm__trainer_program(sgm_trainer *trainer, sgm__step_purpose purpos
 /* Records it without compiling it, which defines its states. */
 sgm_status sgm__trainer_record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch);
 sgm_status sgm__trainer_define_state(sgm_trainer *trainer, const char *name, const sgm_type *type);
-void sgm__trainer_forget_programs(sgm_trainer *trainer);
 /* trainer_look.c. As sgm_trainer_prepare, for whoever looks, or saves: that there is no network yet does not
  * stay as the trainer's failure. With the lock. */
 sgm_status sgm__trainer_prepare(sgm_trainer *trainer);
 /* The same without the name of the trainer in a message. */
 sgm_status sgm__trainer_define_states(sgm_trainer *trainer);
-/* Of this one alone, be it a trainer or a worker's scope. */
+/* program_cache.c. NULL: there is none. */
+sgm__known_program *sgm__trainer_find_program(const sgm_trainer *trainer, sgm__step_purpose purpose,
+                                              int64_t batch);
+/* `program` NULL: it was recorded, so that its states are defined, but not compiled. */
+sgm_status sgm__trainer_remember_program(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch,
+                                         sgm_program *program);
+/* From here on programs are recorded anew: of the trainer and its replicas; of this one alone. */
+void sgm__trainer_forget_programs(sgm_trainer *trainer);
 void sgm__trainer_drop_programs(sgm_trainer *trainer);
 bool sgm__trainer_is_frozen(const sgm_trainer *trainer, const char *parameter);
 /* For strategies: records an update by gradients; NULL: by those of the recorded cost. `averages_apart`: it
@@ -329,7 +335,9 @@ bool sgm__control_is_due(sgm__control *control);
  * `interrupted` NULL: nothing interrupts. */
 bool sgm__control_wait(sgm__control *control, bool (*interrupted)(void), double seconds);
 bool sgm__control_stops(sgm__control *control, char *reason,
-                        size_t size); /* `reason`: filled in if it does */
+                        size_t size);         /* `reason`: filled in if it does */
+void sgm__orders_drop(sgm__control *control); /* that nobody waits for; with the control's lock */
+void sgm__order_free(sgm__order *order);
 
 /* trainer_order.c. Has an order done: by this thread if the trainer is idle, else by the training's, which
  * this one waits for with its patience (trainer_lock.h), unless it is busy (then a failure is logged). Texts
@@ -343,7 +351,6 @@ sgm_status sgm__trainer_order(sgm_trainer *trainer, sgm__order_kind kind, sgm__o
 sgm__order *sgm__order_take(sgm__control *control);
 size_t sgm__orders_count(sgm__control *control);
 void sgm__order_done(sgm_trainer *trainer, sgm__order *order, sgm_status status);
-void sgm__orders_drop(sgm__control *control); /* that nobody waits for; with the control's lock */
 
 /* trainer_branch.c. Does an order; with the trainer's lock. *broken: it failed half-way, and nothing can go
  * on. After SGM_OK *moved says whether the training stands somewhere else now. */
@@ -358,7 +365,7 @@ sgm_status sgm__trainer_attach(sgm_trainer *trainer, sgm_hook *hook, sgm__hook_c
 sgm_status sgm__trainer_attach_as(sgm_trainer *trainer, sgm_hook *hook, sgm__attachment how, bool *attached,
                                   char **name);
 sgm_status sgm__trainer_detach(sgm_trainer *trainer, const char *name, sgm__hook_change change);
-/* trainer_program.c: all states get their first values again. */
+/* trainer_reset.c: all states get their first values again. */
 sgm_status sgm__trainer_refill(sgm_trainer *trainer);
 /* What layers remember from minibatch to minibatch becomes zeros. */
 sgm_status sgm__trainer_forget_memories(sgm_trainer *trainer);
@@ -437,8 +444,10 @@ sgm_status sgm__trainer_publish_training(sgm_trainer *trainer);
 /* `name` stays. */
 sgm_status sgm__trainer_publish_validation(sgm_trainer *trainer, const char *name, sgm_iterator *iterator);
 
-/* trainer_program.c: whether the network, as it was recorded last, has a parameter like that. */
+/* trainer_patterns.c: whether the network, as it was recorded last, has a parameter like that. */
 bool sgm__trainer_matches_any(const sgm_trainer *trainer, const char *pattern);
+/* Whether each pattern matches a parameter. */
+sgm_status sgm__trainer_check_patterns(const sgm_trainer *trainer);
 /* Whether training can go on with these frozen. */
 sgm_status sgm__trainer_check_frozen(const sgm_trainer *trainer, char *const *patterns, size_t count);
 

@@ -235,3 +235,28 @@ bool sgm__control_stops(sgm__control *control, char *reason, size_t size)
     pthread_mutex_unlock(&control->lock);
     return stop;
 }
+
+void sgm__order_free(sgm__order *order)
+{
+    if (order == NULL)
+        return;
+    sgm__free(order->who);
+    sgm__free(order->what);
+    sgm__free(order->before);
+    sgm__free(order->after);
+    sgm__free(order);
+}
+
+void sgm__orders_drop(sgm__control *control)
+{
+    for (sgm__order **at = &control->orders; *at != NULL;) {
+        sgm__order *order = *at;
+        if (order->waited) {
+            at = &order->next;
+            continue;
+        }
+        *at = order->next;
+        sgm__order_free(order);
+    }
+    atomic_store(&control->has_order, control->orders != NULL);
+}

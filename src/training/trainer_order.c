@@ -7,31 +7,6 @@
 
 #include <stdio.h>
 
-static void free_order(sgm__order *order)
-{
-    if (order == NULL)
-        return;
-    sgm__free(order->who);
-    sgm__free(order->what);
-    sgm__free(order->before);
-    sgm__free(order->after);
-    sgm__free(order);
-}
-
-void sgm__orders_drop(sgm__control *control)
-{
-    for (sgm__order **at = &control->orders; *at != NULL;) {
-        sgm__order *order = *at;
-        if (order->waited) {
-            at = &order->next;
-            continue;
-        }
-        *at = order->next;
-        free_order(order);
-    }
-    atomic_store(&control->has_order, control->orders != NULL);
-}
-
 size_t sgm__orders_count(sgm__control *control)
 {
     size_t count = 0;
@@ -60,7 +35,7 @@ static sgm__order *create_order(sgm__order_kind kind, const sgm__order_texts *te
     if (copy_text(texts->who, &order->who) && copy_text(texts->what, &order->what) &&
         copy_text(texts->before, &order->before) && copy_text(texts->after, &order->after))
         return order;
-    free_order(order);
+    sgm__order_free(order);
     return NULL;
 }
 
@@ -108,7 +83,7 @@ void sgm__order_done(sgm_trainer *trainer, sgm__order *order, sgm_status status)
     if (!order->waited) {
         if (status != SGM_OK)
             sgm__log(SGM_LOG_ERROR, trainer->name, "%s: %s", order->who, sgm_last_error());
-        free_order(order);
+        sgm__order_free(order);
         return;
     }
     pthread_mutex_lock(&control->lock);
@@ -213,6 +188,6 @@ sgm_status sgm__trainer_order(sgm_trainer *trainer, sgm__order_kind kind, sgm__o
         status = sgm_last_status();
     else if (so_far == DONE && order->status != SGM_OK)
         status = sgm_fail(order->status, "%s", order->message);
-    free_order(order);
+    sgm__order_free(order);
     return status;
 }

@@ -423,12 +423,6 @@ sgm_status sgm__trainer_validate(sgm_trainer *trainer, size_t index)
     return status;
 }
 
-void sgm__trainer_parameters_changed(sgm_trainer *trainer)
-{
-    for (size_t i = 0; i < trainer->passed_count; i++)
-        trainer->passed[i].current = false;
-}
-
 void sgm__trainer_free_passes(sgm_trainer *trainer)
 {
     for (size_t i = 0; i < trainer->passed_count; i++) {

@@ -11,19 +11,6 @@
 #include <sigma/units.h>
 #include <stdio.h>
 
-void sgm__trainer_drop_programs(sgm_trainer *trainer)
-{
-    trainer->again.program = NULL;
-    trainer->program_count = 0; /* they stay in the session, where an equal graph finds them */
-}
-
-void sgm__trainer_forget_programs(sgm_trainer *trainer)
-{
-    sgm__trainer_drop_programs(trainer->owner);
-    if (trainer->owner->strategy != NULL)
-        trainer->owner->strategy->forget_programs(trainer->owner);
-}
-
 /* --- states --- */
 
 /* The most specific rule; NULL: none, the layer's own counts. */
@@ -151,119 +138,7 @@ static sgm_status define_states(sgm_trainer *trainer)
     return SGM_OK;
 }
 
-/* What no recording of now has: memories at once; parameters that come later only when they do, as only then
- * is known how they begin. */
-static sgm_status refill_memories(sgm_trainer *trainer)
-{
-    for (size_t i = 0; i < trainer->stale_count; i++) {
-        const char *name = sgm_session_state_at(trainer->session, i);
-        sgm_type type;
-        if (!trainer->stale[i] || !(has_prefix(name, SGM__SLOT_PREFIX) || has_prefix(name, "random.")))
-            continue;
-        SGM_TRY(sgm_session_state_type(trainer->session, name, &type));
-        SGM_TRY(sgm__trainer_define_state(trainer, name, &type));
-        trainer->stale[i] = false;
-    }
-    return SGM_OK;
-}
-
-sgm_status sgm__trainer_refill(sgm_trainer *trainer)
-{
-    size_t count = 0;
-    while (sgm_session_state_at(trainer->session, count) != NULL)
-        count++;
-    if (count == 0)
-        return SGM_OK;
-    bool *stale = sgm__realloc(trainer->stale, count * sizeof *stale);
-    if (stale == NULL)
-        return SGM_ERROR_MEMORY;
-    memset(stale, true, count * sizeof *stale);
-    trainer->stale = stale;
-    trainer->stale_count = count;
-    sgm__trainer_forget_programs(trainer);
-    SGM_TRY(sgm__trainer_prepare(trainer));
-    return refill_memories(trainer);
-}
-
-sgm_status sgm__trainer_forget_memories(sgm_trainer *trainer)
-{
-    const char *name;
-    for (size_t i = 0; (name = sgm__network_memory_at(trainer->network, i)) != NULL; i++) {
-        sgm_type type;
-        if (!sgm_session_has(trainer->session, name))
-            continue;
-        SGM_TRY(sgm_session_state_type(trainer->session, name, &type));
-        sgm_tensor *zeros = sgm_tensor_create(type.dtype, &type.shape);
-        sgm_status status = zeros != NULL ? sgm_session_set(trainer->session, name, zeros) : SGM_ERROR_MEMORY;
-        sgm_tensor_free(zeros);
-        SGM_TRY(status);
-    }
-    return SGM_OK;
-}
-
 /* --- recording --- */
-
-/* --- patterns --- */
-
-bool sgm__trainer_matches_any(const sgm_trainer *trainer, const char *pattern)
-{
-    for (size_t i = 0; i < trainer->recording.parameter_count; i++)
-        if (sgm__pattern_matches(pattern, trainer->recording.parameters[i].name))
-            return true;
-    return false;
-}
-
-static sgm_status fail_unmatched(const sgm_trainer *trainer, const char *what, const char *pattern)
-{
-    sgm__text names = {0};
-    size_t count = trainer->recording.parameter_count;
-    for (size_t i = 0; i < count && i < 6; i++)
-        sgm__text_append(&names, "%s%s", i > 0 ? ", " : "", trainer->recording.parameters[i].name);
-    sgm_status status =
-        sgm_fail(SGM_ERROR_NOT_FOUND, "%s '%s' matches no parameter of the network; there are %s%s", what,
-                 pattern, names.data != NULL ? names.data : "none", count > 6 ? ", ..." : "");
-    sgm__text_free(&names);
-    return status;
-}
-
-/* A pattern without a parameter is a mistake in one of them, unless parameters come later. */
-static sgm_status check_patterns(const sgm_trainer *trainer)
-{
-    if (sgm_network_is_dynamic(trainer->network))
-        return SGM_OK;
-    for (size_t i = 0; i < trainer->frozen_count; i++)
-        if (!sgm__trainer_matches_any(trainer, trainer->frozen[i]))
-            return fail_unmatched(trainer, "freezing", trainer->frozen[i]);
-    for (size_t i = 0; i < trainer->rule_count; i++)
-        if (!sgm__trainer_matches_any(trainer, trainer->rules[i].pattern))
-            return fail_unmatched(trainer, "the initialiser for", trainer->rules[i].pattern);
-    for (size_t i = 0; i < trainer->modifier_count; i++)
-        if (!sgm__trainer_matches_any(trainer, trainer->modifiers[i].pattern))
-            return fail_unmatched(trainer, "the modifier for", trainer->modifiers[i].pattern);
-    return SGM_OK;
-}
-
-static bool is_among(const char *parameter, char *const *patterns, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (sgm__pattern_matches(patterns[i], parameter))
-            return true;
-    return false;
-}
-
-/* Before anything is recorded nobody knows; then recording will say it. */
-sgm_status sgm__trainer_check_frozen(const sgm_trainer *trainer, char *const *patterns, size_t count)
-{
-    const sgm_recording *recording = &trainer->recording;
-    bool any = recording->parameter_count == 0;
-    for (size_t i = 0; i < count && !any && !sgm_network_is_dynamic(trainer->network); i++)
-        if (!sgm__trainer_matches_any(trainer, patterns[i]))
-            return fail_unmatched(trainer, "freezing", patterns[i]);
-    for (size_t i = 0; i < recording->parameter_count && !any; i++)
-        any = recording->parameters[i].trainable && !is_among(recording->parameters[i].name, patterns, count);
-    return any ? SGM_OK
-               : sgm_fail(SGM_ERROR_STATE, "nothing would be left to train: all parameters would be frozen");
-}
 
 /* Finds what is trained. */
 static sgm_status find_trained(sgm_trainer *trainer)
@@ -366,7 +241,7 @@ static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_
     if (purpose == SGM__VALIDATE && sgm_value_is(trainer->recording.lengths))
         sgm_output(trainer->graph, SGM__LENGTHS,
                    sgm_cast(trainer->graph, trainer->recording.lengths, SGM_FLOAT64));
-    SGM_TRY(check_patterns(trainer));
+    SGM_TRY(sgm__trainer_check_patterns(trainer));
     if (training)
         SGM_TRY(sgm__trainer_record_costs(trainer, part));
     if (training)
@@ -404,29 +279,6 @@ static sgm_status check_parts(const sgm_trainer *trainer, sgm__step_purpose purp
     return SGM_OK;
 }
 
-static sgm__known_program *find_known(const sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch)
-{
-    for (size_t i = 0; i < trainer->program_count; i++)
-        if (trainer->programs[i].purpose == purpose && trainer->programs[i].batch == batch)
-            return &trainer->programs[i];
-    return NULL;
-}
-
-/* `program` NULL: it was recorded, so that its states are defined, but not compiled. */
-static sgm_status remember(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch,
-                           sgm_program *program)
-{
-    sgm__known_program *known = find_known(trainer, purpose, batch);
-    if (known != NULL) {
-        known->program = program;
-        return SGM_OK;
-    }
-    SGM_TRY(sgm__reserve(&trainer->programs, &trainer->program_capacity, trainer->program_count + 1,
-                         sizeof(sgm__known_program)));
-    trainer->programs[trainer->program_count++] = (sgm__known_program){purpose, batch, program};
-    return SGM_OK;
-}
-
 static void log_threads(const sgm_trainer *trainer, int64_t batch, const sgm_program *program)
 {
     sgm_program_memory memory = sgm_program_memory_of(program);
@@ -454,7 +306,7 @@ static sgm_program *make_program(sgm_trainer *trainer, sgm__step_purpose purpose
         return NULL;
     trainer->again = (sgm__again){purpose, applies ? NULL : program};
     if (program != NULL && !sgm_network_is_dynamic(trainer->network) &&
-        remember(trainer, purpose, batch, program) != SGM_OK)
+        sgm__trainer_remember_program(trainer, purpose, batch, program) != SGM_OK)
         return NULL;
     if (program != NULL && purpose == SGM__UPDATE && trainer->running_since > 0 &&
         !sgm_network_is_dynamic(trainer->network))
@@ -474,7 +326,7 @@ sgm_program *sgm__trainer_program(sgm_trainer *trainer, sgm__step_purpose purpos
     bool looks = purpose == SGM__VALIDATE || purpose == SGM__PREDICT;
     if (looks && sgm__trainer_collect(trainer) != SGM_OK)
         return NULL;
-    const sgm__known_program *known = find_known(trainer, purpose, batch);
+    const sgm__known_program *known = sgm__trainer_find_program(trainer, purpose, batch);
     if (known != NULL && known->program != NULL)
         return known->program;
     if (is_quick(trainer))
@@ -492,12 +344,14 @@ static sgm_status record_only(sgm_trainer *trainer, sgm__step_purpose purpose, i
     SGM_TRY(record_for(trainer, purpose, batch, &same));
     if (!same)
         trainer->again.program = NULL;
-    return sgm_network_is_dynamic(trainer->network) ? SGM_OK : remember(trainer, purpose, batch, NULL);
+    return sgm_network_is_dynamic(trainer->network)
+               ? SGM_OK
+               : sgm__trainer_remember_program(trainer, purpose, batch, NULL);
 }
 
 sgm_status sgm__trainer_record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch)
 {
-    if (find_known(trainer, purpose, batch) != NULL)
+    if (sgm__trainer_find_program(trainer, purpose, batch) != NULL)
         return SGM_OK;
     if (is_quick(trainer))
         return record_only(trainer, purpose, batch);

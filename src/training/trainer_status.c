@@ -85,6 +85,12 @@ sgm_status sgm__trainer_find_data(const sgm_trainer *trainer, const char *data, 
     return status;
 }
 
+void sgm__trainer_parameters_changed(sgm_trainer *trainer)
+{
+    for (size_t i = 0; i < trainer->passed_count; i++)
+        trainer->passed[i].current = false;
+}
+
 /* --- with others who compute --- */
 
 bool sgm__trainer_is_replica(const sgm_trainer *trainer)
