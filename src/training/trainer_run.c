@@ -235,13 +235,13 @@ sgm_status sgm__run_begin_pause(sgm__training_run *run)
     sgm_trainer *trainer = run->trainer;
     stop_the_time(trainer);
     char *by = sgm__trainer_paused_by(trainer);
-    sgm__trainer_note_whereabouts(trainer, "paused");
     sgm__log(SGM_LOG_INFO, trainer->name, "paused%s%s after epoch %lld, iteration %lld",
              by != NULL ? " by " : "", by != NULL ? by : "", (long long)trainer->position.epoch,
              (long long)trainer->position.iteration);
     sgm__free(by);
     SGM_TRY(tell_hooks(run, SGM_PAUSE));
     report(run, SGM_PROGRESS_PAUSE);
+    sgm__trainer_note_whereabouts(trainer, "paused");
     return SGM_OK;
 }
 

@@ -1,6 +1,8 @@
 /* The control socket: what it answers, and what cannot disturb the run. */
 #include "waves.h"
 
+#include "training/trainer_lock.h"
+
 #include <stdatomic.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -491,6 +493,21 @@ TEST(status_needs_no_step_to_end)
     close(waits);
     wait_until_paused(&r);
     CHECK(strstr(answer_text, "\"busy\"") == NULL);
+    stop(&r);
+}
+
+/* Its hooks have run: whoever holds the trainer meanwhile is not they. */
+TEST(a_pause_that_is_held_up_is_called_a_pause)
+{
+    running r;
+    begin(&r);
+    CHECK_ANSWER(&r, "{\"command\":\"pause\"}", "{\"ok\":true}");
+    wait_until_paused(&r);
+    sgm__trainer_lock(r.made.trainer);
+    CHECK_ANSWER(&r, "{\"command\":\"status\"}", "\"state\":\"paused\"");
+    CHECK(strstr(answer_text, "\"busy\":\"paused\"") != NULL);
+    CHECK_ANSWER(&r, RATE ",\"within\":0.1}", "seconds: it is paused after epoch ");
+    sgm__trainer_unlock(r.made.trainer);
     stop(&r);
 }
 
