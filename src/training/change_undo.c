@@ -216,6 +216,20 @@ static const sgm__noted_change *next_of_group(const sgm__change_record *record, 
     return change != NULL && change->group == group ? change : NULL;
 }
 
+/* All of it can be taken back, or none is. */
+static sgm_status check_group(const sgm_trainer *trainer, int64_t group)
+{
+    const sgm__change_record *record = trainer->changes;
+    for (size_t i = record->count; i-- > 0;) {
+        const sgm__noted_change *change = &record->items[i];
+        if (change->group != group || change->undone || change->undoes > 0 || !can_be_undone(change))
+            continue;
+        SGM_TRY(check_undoable(trainer, change));
+        SGM_TRY(check_value(trainer, change));
+    }
+    return SGM_OK;
+}
+
 static bool copy_text(const char *text, char **copy)
 {
     *copy = text != NULL ? sgm__strdup(text) : NULL;
@@ -258,6 +272,8 @@ sgm_status sgm__changes_undo(sgm_trainer *trainer, int64_t number, const char *w
     *first = change->number;
     if (change->old.kind == SGM_KIND_NOTHING && can_be_undone(change))
         return look_up_hook(trainer, change, hook);
+    if (group > 0)
+        SGM_TRY(check_group(trainer, group));
     sgm__changes_begin(trainer);
     sgm_status status = take_back(trainer, change, who);
     while (status == SGM_OK && group > 0 && (change = next_of_group(record, group)) != NULL)

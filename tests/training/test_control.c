@@ -271,6 +271,22 @@ TEST(a_command_is_taken_back_as_a_whole)
     free_wave_trainer(made);
 }
 
+TEST(a_command_is_taken_back_as_a_whole_or_not_at_all)
+{
+    wave_trainer made = make();
+    background run;
+    begin(&run, made.trainer, NULL);
+    pause_it(made.trainer);
+    CHECK_ANSWER(made.trainer, "{\"command\":\"set\",\"identifier\":\"optimiser.beta*\",\"value\":0.5}",
+                 "\"value\":0.5");
+    CHECK_OK(sgm_resolve_set(made.trainer->registry, "optimiser.beta1", sgm_number_content(0.4), NULL, NULL));
+    CHECK_ANSWER(made.trainer, "{\"command\":\"undo\"}", "optimiser.beta1 was changed again after change 1");
+    CHECK_NEAR(number_of(made.trainer, "optimiser.beta1"), 0.4, 0);
+    CHECK_NEAR(number_of(made.trainer, "optimiser.beta2"), 0.5, 0);
+    end(&run);
+    free_wave_trainer(made);
+}
+
 static void check_biases(sgm_trainer *trainer, const char *name, const sgm_tensor *expected)
 {
     sgm_tensor *now = sgm_trainer_get(trainer, name);
