@@ -25,7 +25,7 @@ for argument in "$@"; do
         why="Sigma is faster, can do more, or more of it is tested, with these packages"
         ;;
     --dev)
-        required+=(clang "clang-format-14 clang-format" clang-tidy cppcheck valgrind)
+        required+=(clang "clang-format-14 clang-format" clang-tidy cppcheck valgrind python3)
         optional+=("libclang-rt-dev libclang-rt-14-dev") # elsewhere clang brings its sanitizers
         tried+=-dev
         ;;

@@ -1,6 +1,5 @@
 /* Handlers by name. */
 #include "handlers/handler.h"
-#include "handlers/debug/debug.h"
 #include "handlers/handler_text.h"
 
 #include <stdio.h>

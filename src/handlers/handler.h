@@ -106,6 +106,8 @@ struct sgm_handler {
 
 extern const sgm__handler_type sgm__reference_handler, sgm__cpu_handler, sgm__opencl_handler,
     sgm__cuda_handler, sgm__null_handler, sgm__debug_handler;
+/* Opens handler `watched` and watches it: what sgm__debug_handler's other functions take as self. */
+sgm_status sgm__debug_open(const char *watched, const sgm_handler_options *options, void **self);
 /* Whether there is a handler of that text, and its options may be so; nothing is opened. */
 sgm_status sgm__handler_check(const char *text);
 sgm_status sgm__handler_check_name(const char *text); /* the name alone, as another machine may have it */

@@ -1,6 +1,5 @@
 /* Commands about hooks: attaching one that is given as text, taking one off, listing. */
 #include "training/control_internal.h"
-#include "training/hooks_ready/hook_text.h"
 #include "training/trainer_lock.h"
 
 /* A run that has begun asks no hook whether it can do what it is told: a person hears of a wrong name at

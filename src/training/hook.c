@@ -1,6 +1,5 @@
 /* Hook objects. */
 #include "training/hooks_internal.h"
-#include "training/hooks_ready/hook_text.h"
 
 #include <math.h>
 

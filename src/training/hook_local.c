@@ -1,6 +1,5 @@
 /* Hooks that run once for each worker. */
 #include "training/hooks_internal.h"
-#include "training/hooks_ready/hook_text.h"
 #include "training/trainer.h"
 
 #include <stdio.h>

@@ -114,4 +114,16 @@ sgm_status sgm__hooks_set_state(sgm__hooks *hooks, const double *numbers, size_t
 /* The state in new memory, also while other threads attach and detach hooks; free with sgm__free. */
 sgm_status sgm__hooks_copy_state(sgm__hooks *hooks, double **numbers, size_t *count);
 
+/* --- hook.c, hook_local.c --- */
+/* One more condition, checked before those that it has; taken over, also on failure. Before the hook
+ * is attached. */
+sgm_status sgm__hook_add_condition(sgm_hook *hook, sgm_criteria *condition);
+/* "worker 1: " if the call is of a local hook, else "". */
+const char *sgm__hook_worker_text(const sgm_hook_call *call, char *buffer, size_t size);
+/* The self of the first hook that the one which is called requires: a worker's has a copy of its own. */
+void *sgm__hook_required_self(const sgm_hook_call *call);
+/* What it was parsed from, kept for checkpoints and lists. */
+sgm_status sgm__hook_set_text(sgm_hook *hook, const char *text);
+const char *sgm__hook_source(const sgm_hook *hook); /* NULL: it was made by a program */
+
 #endif

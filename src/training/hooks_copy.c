@@ -3,7 +3,6 @@
  * and those that someone took off come along, too, and the state that is set takes off what it does not know.
  */
 #include "training/hooks_internal.h"
-#include "training/hooks_ready/hook_text.h"
 #include "training/operator.h"
 #include "training/trainer_copy.h"
 

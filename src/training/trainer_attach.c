@@ -1,6 +1,5 @@
 /* Hooks that come and go, also while a trainer runs: what is done is recorded. */
 #include "training/change_record.h"
-#include "training/hooks_ready/hook_text.h"
 #include "training/trainer_hooks.h"
 
 /* Recorded between two iterations; what is done is done, even if that fails. */

@@ -2,7 +2,6 @@
 #include "training/trainer_hooks.h"
 #include "training/trainer.h"
 
-#include "training/hooks_ready/hook_text.h"
 #include <stdio.h>
 
 sgm_status sgm__trainer_attach_as(sgm_trainer *trainer, sgm_hook *hook, sgm__attachment how, bool *attached,

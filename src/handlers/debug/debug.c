@@ -1,10 +1,9 @@
 /* Watches another handler: one instruction at a time, each value is read back and looked at. */
-#include "handlers/debug/debug.h"
-
 #include <math.h>
 #include <stdio.h>
 
 #include "base/tensor_internal.h"
+#include "handlers/handler.h"
 
 typedef struct debug {
     sgm_handler *watched;

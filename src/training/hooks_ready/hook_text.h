@@ -27,6 +27,7 @@
 #ifndef SGM_TRAINING_HOOK_TEXT_H
 #define SGM_TRAINING_HOOK_TEXT_H
 
+#include "training/hooks.h"
 #include "training/phrase.h"
 #include <sigma/hooks.h>
 
@@ -100,18 +101,6 @@ size_t sgm__hook_choice_of(const sgm__hook_text *call, const char *name); /* SIZ
 /* "column 21: patience: " and a message; returns NULL. */
 sgm_hook *sgm__hook_text_fail(const sgm__hook_text *call, const char *name, const char *format, ...)
     SGM_PRINTF(3, 4);
-
-/* --- hook.c, hook_local.c --- */
-/* One more condition, checked before those that it has; taken over, also on failure. Before the hook
- * is attached. */
-sgm_status sgm__hook_add_condition(sgm_hook *hook, sgm_criteria *condition);
-/* "worker 1: " if the call is of a local hook, else "". */
-const char *sgm__hook_worker_text(const sgm_hook_call *call, char *buffer, size_t size);
-/* The self of the first hook that the one which is called requires: a worker's has a copy of its own. */
-void *sgm__hook_required_self(const sgm_hook_call *call);
-/* What it was parsed from, kept for checkpoints and lists. */
-sgm_status sgm__hook_set_text(sgm_hook *hook, const char *text);
-const char *sgm__hook_source(const sgm_hook *hook); /* NULL: it was made by a program */
 
 /* All rows: add yours. */
 #define SGM__HOOK_ROWS(X)                                                                                    \
