@@ -1,4 +1,5 @@
 /* Running an environment: its trainers side by side, each on a thread; a single one on the caller's. */
+#include "base/turn_lock.h"
 #include "environment/environment.h"
 #include "monitors/monitor.h"
 #include "training/trainer_lock.h"

@@ -1,8 +1,8 @@
 /* What hooks cannot do is said before the first iteration, as far as it is known. */
+#include "base/turn_lock.h"
 #include "registry/pattern.h"
 #include "training/hooks_internal.h"
 #include "training/trainer.h"
-#include "training/trainer_lock.h"
 
 /* "validation" of "validation.loss" */
 static bool begins_with(const char *identifier, const char *part)

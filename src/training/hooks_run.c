@@ -1,6 +1,6 @@
 /* Events: counting, running in the foreground, failures. */
+#include "base/turn_lock.h"
 #include "training/hooks_internal.h"
-#include "training/trainer_lock.h"
 
 #include <stdio.h>
 

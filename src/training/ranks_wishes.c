@@ -179,6 +179,6 @@ bool sgm__ranks_wants_meeting(sgm__ranks *ranks)
     sgm_trainer *trainer = ranks->trainer;
     return ranks->rank == 0 &&
            (ranks->kept != NULL || sgm__now() - ranks->told > ACCOUNT_SECONDS ||
-            atomic_load(&trainer->waiting) > 0 || atomic_load(&trainer->control.has_order) ||
+            sgm__turn_lock_is_wanted(&trainer->lock) || atomic_load(&trainer->control.has_order) ||
             sgm__control_is_due(&trainer->control));
 }

@@ -13,15 +13,6 @@
 #include <math.h>
 #include <stdio.h>
 
-static void make_recursive(pthread_mutex_t *lock)
-{
-    pthread_mutexattr_t attributes;
-    pthread_mutexattr_init(&attributes);
-    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
-    pthread_mutex_init(lock, &attributes);
-    pthread_mutexattr_destroy(&attributes);
-}
-
 static sgm_trainer *create(const char *name, const sgm__trainer_settings *settings, sgm_trainer *owner)
 {
     sgm_trainer *trainer = sgm__calloc(1, sizeof(sgm_trainer));
@@ -32,7 +23,7 @@ static sgm_trainer *create(const char *name, const sgm__trainer_settings *settin
     trainer->position.best_loss = INFINITY;
     trainer->newest_loss = NAN;
     trainer->changed_by = "program";
-    make_recursive(&trainer->lock);
+    sgm__turn_lock_init(&trainer->lock);
     pthread_mutex_init(&trainer->left_lock, NULL);
     sgm__control_init(&trainer->control);
     trainer->name = sgm__strdup(name);
@@ -100,7 +91,7 @@ void sgm__trainer_free(sgm_trainer *trainer)
     sgm__layer_times_free(trainer->times);
     sgm__free(trainer->ending.by);
     sgm__free(trainer->ended_by);
-    pthread_mutex_destroy(&trainer->lock);
+    sgm__turn_lock_destroy(&trainer->lock);
     sgm__control_destroy(&trainer->control);
     sgm__checkpoints_end(trainer);
     sgm__settings_forget(trainer);

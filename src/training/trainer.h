@@ -2,6 +2,7 @@
 #ifndef SGM_TRAINING_TRAINER_H
 #define SGM_TRAINING_TRAINER_H
 
+#include "base/turn_lock.h"
 #include "training/hooks.h"
 #include "training/metrics.h"
 #include "training/optimiser.h"
@@ -212,12 +213,9 @@ struct sgm_trainer {
     double running_time, running_since; /* seconds before; the moment it began to run, 0: it does not */
     sgm_registry *registry;
     sgm__hooks *hooks;
-    size_t published;     /* states of the session that the registry shows */
-    pthread_mutex_t lock; /* held during a step; recursive, for hooks */
-    atomic_int waiting;   /* threads that want it */
-    atomic_uint turns;    /* how often it was taken */
+    size_t published;    /* states of the session that the registry shows */
+    sgm__turn_lock lock; /* held during a step */
     sgm__whereabouts whereabouts;
-    int away; /* threads that have let go of it while they wait for another trainer's; guarded by it */
     const char *folder;                 /* of the run, for changes.jsonl; NULL: none */
     const char *changed_by;             /* who sets values just now */
     struct sgm__change_record *changes; /* in memory; NULL for a worker's scope */

@@ -4,17 +4,12 @@
 
 #include "training/trainer.h"
 
-/* A worker's scope has its trainer's lock. What this thread has of other trainers may be let go of until it
+/* A replica has its owner's lock. What this thread has of other trainers may be let go of until it
  * has all of it: what is read before is old then. */
 void sgm__trainer_lock(sgm_trainer *trainer);
 void sgm__trainer_unlock(sgm_trainer *trainer);
-/* The caller has locked trainer->lock by other means; sgm__trainer_unlock ends that, too. */
-void sgm__trainer_was_locked(sgm_trainer *trainer);
 /* For the run's thread, between two iterations. */
 void sgm__trainer_let_others(sgm_trainer *trainer);
-/* Lets go of all that this thread has of trainers while it waits for another lock, which a hook may hold that
- * waits for a trainer. */
-void sgm__lock_giving_way(pthread_mutex_t *mutex);
 /* A background hook of that trainer: SGM_ERROR_STATE. */
 sgm_status sgm__trainer_check_thread(const sgm_trainer *trainer);
 /* sgm__trainer_lock with that check, and with the thread's patience. */
@@ -38,10 +33,5 @@ sgm_status sgm__patience_check(sgm_trainer *trainer);
 /* The same, with no hook of the trainer in the middle of its work (but for the caller's own): for who takes
  * the state of hooks. SGM_ERROR_STATE also where that would be waiting for each other. */
 sgm_status sgm__trainer_enter_for_hooks(sgm_trainer *trainer);
-
-/* A thread that runs a hook, or holds a trainer's lock, must not wait for any trainer. */
-void sgm__busy_begin(void);
-void sgm__busy_end(void);
-bool sgm__is_busy(void);
 
 #endif

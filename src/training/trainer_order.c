@@ -149,14 +149,12 @@ static bool do_idle(sgm_trainer *trainer, const sgm__order *order, sgm_status *s
 {
     if (order->kind != SGM__ORDER_NOTE && (*status = sgm__trainer_check_thread(trainer)) != SGM_OK)
         return true;
-    bool has_locked = sgm__is_busy() && pthread_mutex_trylock(&trainer->lock) == 0;
-    if (sgm__is_busy() && !has_locked) {
+    bool busy = sgm__is_busy();
+    if (busy && !sgm__turn_lock_try(&trainer->lock)) {
         *status = sgm_fail(SGM_ERROR_STATE, "trainer '%s' is being changed by another thread", trainer->name);
         return true;
     }
-    if (has_locked)
-        sgm__trainer_was_locked(trainer);
-    else if ((*status = sgm__trainer_enter(trainer)) != SGM_OK)
+    if (!busy && (*status = sgm__trainer_enter(trainer)) != SGM_OK)
         return true;
     bool idle = sgm_trainer_state_of(trainer) == SGM_TRAINER_IDLE;
     if (idle) {

@@ -467,7 +467,7 @@ static bool save_beside(void *user, const sgm_training_progress *progress)
     sgm_trainer *trainer = user;
     if (progress->kind == SGM_PROGRESS_ITERATION && progress->iteration == 5) {
         CHECK_INT(pthread_create(&thread, NULL, save_from_beside, trainer), 0);
-        while (atomic_load(&trainer->waiting) == 0)
+        while (!sgm__turn_lock_is_wanted(&trainer->lock))
             usleep(100);
     }
     if (progress->kind == SGM_PROGRESS_EPOCH && progress->epoch == 3)

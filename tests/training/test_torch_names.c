@@ -267,23 +267,23 @@ TEST(damaged_archives)
     unlink(name);
 }
 
-/* 0: nobody else has the trainer. */
+/* The trainer, if nobody else has it. */
 static void *try_lock(void *trainer)
 {
-    pthread_mutex_t *lock = &((sgm_trainer *)trainer)->lock;
-    int error = pthread_mutex_trylock(lock);
-    if (error == 0)
-        pthread_mutex_unlock(lock);
-    return (void *)(intptr_t)error;
+    sgm__turn_lock *lock = &((sgm_trainer *)trainer)->lock;
+    if (!sgm__turn_lock_try(lock))
+        return NULL;
+    sgm__turn_lock_leave(lock);
+    return trainer;
 }
 
 static void check_left_to_others(sgm_trainer *trainer)
 {
     pthread_t other;
-    void *error;
+    void *locked;
     CHECK_INT(pthread_create(&other, NULL, try_lock, trainer), 0);
-    CHECK_INT(pthread_join(other, &error), 0);
-    CHECK_INT((intptr_t)error, 0);
+    CHECK_INT(pthread_join(other, &locked), 0);
+    CHECK(locked == trainer);
 }
 
 TEST(other_threads_may_use_a_trainer_after_loading_or_saving)
